@@ -32,6 +32,8 @@ WITH settings AS MATERIALIZED (
     AND (NOT (SELECT is_compat FROM settings)
       OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow'))
     AND profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
+), thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), windows AS MATERIALIZED ( -- the same as in device_utilization, which works out more than is asked for here
   SELECT id AS profile_id,
     coalesce((SELECT min(start_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
@@ -65,12 +67,20 @@ WITH settings AS MATERIALIZED (
         THEN 1.0 * union_ns(max(start_ns, windows.start_ns), min(end_ns, windows.end_ns)) END
       FROM temp.kernels AS kernels
       WHERE kernels.device_id = other_devices.id AND start_ns < windows.end_ns AND end_ns > windows.start_ns),
-    1.0 * (windows.end_ns - windows.start_ns) - coalesce((
-      SELECT sum(1.0 * steps.dur_ns) -- of steps whose kernels were not recorded
-      FROM temp.thinned_steps AS thinned CROSS JOIN temp.steps AS steps ON steps.id = thinned.step_id
-      WHERE thinned.profile_id = other_devices.profile_id AND thinned.weight = 0 AND NOT thinned.has_work), 0),
-    'SELECT name, dur_ns FROM temp.kernels'
+    1.0 * (windows.end_ns - windows.start_ns), 'SELECT name, dur_ns FROM temp.kernels'
   FROM other_devices JOIN windows ON windows.profile_id = other_devices.profile_id
+  WHERE other_devices.profile_id NOT IN (SELECT profile_id FROM thinned)
+  UNION ALL -- kernels were recorded only in some steps, which stand for the others
+  SELECT profile_id, name, (
+      SELECT sum(busy_ns * weight) FROM (
+        SELECT 1.0 * union_ns(start_ns, end_ns) AS busy_ns, coalesce(max(thinned.weight), 1.0) AS weight
+        FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+        WHERE kernels.device_id = other_devices.id AND kernels.step_id IS NOT NULL GROUP BY kernels.step_id)), (
+      SELECT sum(dur_ns * coalesce(sample_weight, 1.0)) FROM temp.steps AS steps
+      WHERE steps.profile_id = other_devices.profile_id
+        AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))),
+    'SELECT name, dur_ns FROM temp.kernels'
+  FROM other_devices WHERE profile_id IN (SELECT profile_id FROM thinned)
 ), ratios AS (
   SELECT profile_id, device, evidence,
     CASE WHEN tfprof_setting('compat', 0) THEN busy_ns / span_ns ELSE min(1.0, busy_ns / span_ns) END AS ratio,

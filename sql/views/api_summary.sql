@@ -6,18 +6,39 @@
 --   domain, name              runtime or driver, and the function
 --   count, error_count        calls; those with a result other than 0
 --   sum_ns, sum_ratio         their time on the host; its share of all calls of the profile
+--   sum_error_ns              error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                             where too few were (sampling_summary)
 --   mean_ns, min_ns, max_ns   of their durations
 -- Cost: one pass over api_calls.  Example: SELECT name, count, mean_ns FROM api_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), sums AS (
-  SELECT profile_id, domain, name, CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(round(sum((coalesce(result, 0) <> 0) * coalesce(weight, 1.0))) AS INTEGER) AS error_count,
-    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
-  FROM temp.api_calls AS api_calls LEFT JOIN thinned ON thinned.step_id = api_calls.step_id
-  WHERE (api_calls.step_id IS NULL OR api_calls.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), parts AS ( -- steps are told apart only where they stand for different numbers of steps
+  SELECT profile_id, domain, name, NULL AS step_id, 1.0 AS weight,
+    count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(coalesce(result, 0) <> 0) AS error_count,
+    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
+  FROM temp.api_calls
+  WHERE profile_id IN (SELECT profile_id FROM whole)
+    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, domain, name
+  UNION ALL
+  SELECT api_calls.profile_id, domain, name, api_calls.step_id, coalesce(max(weight), 1.0), 
+    count(*), sum(1.0 * dur_ns), sum(coalesce(result, 0) <> 0), min(dur_ns), max(dur_ns)
+  FROM temp.api_calls AS api_calls LEFT JOIN thinned ON thinned.step_id = api_calls.step_id
+  WHERE api_calls.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+    AND (api_calls.step_id IS NULL OR api_calls.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY api_calls.profile_id, domain, name, api_calls.step_id
+), sums AS (
+  SELECT parts.profile_id AS profile_id, domain, name,
+    CAST(round(sum(count * parts.weight)) AS INTEGER) AS count, CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
+    CAST(round(sum(error_count * parts.weight)) AS INTEGER) AS error_count, min(min_ns) AS min_ns,
+    max(max_ns) AS max_ns,
+    CASE WHEN count(drawn.step_id) = 0 THEN 0
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
+        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
+  GROUP BY parts.profile_id, domain, name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -27,6 +48,7 @@ SELECT
   sums.count AS count,
   sums.error_count AS error_count,
   sums.sum_ns AS sum_ns,
+  sums.sum_error_ns AS sum_error_ns,
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,

@@ -1,9 +1,13 @@
 -- Collectives: what the ranks exchange, how much, and how fast.
 --
--- One row for each profile, operation, process group, number type and size; those of a warm-up step are left out.
+-- One row for each profile, operation, process group, number type and size; those of a warm-up step are left
+-- out.  Where kernels were recorded only in some steps, counts, bytes and times of what they carried out are weighed
+-- (thinned_steps).
 --   profile_id, rank
 --   name, process_group, group_size, dtype, bytes   what is exchanged, each time
 --   count, total_bytes                how often; the bytes of all of them
+--   sum_error_ns                      error of sum_ns where only some steps were recorded; 0 where all were, NULL where
+--                                     too few were (sampling_summary)
 --   sum_ns, mean_ns, min_ns, max_ns   of the durations; the shortest is the closest to what the exchange itself takes,
 --                                     as others contain waiting for a slower rank
 --   transfer_ns, mean_transfer_ns     what the exchange itself took, told by the other ranks (collective_waits), in all
@@ -13,16 +17,32 @@
 --                                     the data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
 -- Cost: one pass over collectives, and collective_waits.
 -- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
-WITH sums AS (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), sums AS (
   SELECT collectives.profile_id AS profile_id, collectives.name AS name, process_group, group_size, dtype, bytes,
-    count(*) AS count, CAST(sum(1.0 * bytes) AS INTEGER) AS total_bytes,
-    CAST(sum(1.0 * collectives.dur_ns) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
-    max(collectives.dur_ns) AS max_ns, sum(1.0 * waits.transfer_ns) AS transfer_ns,
-    avg(waits.transfer_ns) AS mean_transfer_ns
+    CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
+    CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS total_bytes,
+    CAST(sum(collectives.dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
+    max(collectives.dur_ns) AS max_ns, sum(waits.transfer_ns * coalesce(weight, 1.0)) AS transfer_ns,
+    sum(waits.transfer_ns * coalesce(weight, 1.0))
+      / sum(CASE WHEN waits.transfer_ns IS NOT NULL THEN coalesce(weight, 1.0) END) AS mean_transfer_ns
   FROM temp.collective_waits AS waits -- which has each collective once
   CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
-  WHERE collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  LEFT JOIN thinned ON thinned.step_id = collectives.step_id AND collectives.kernel_id IS NOT NULL
+  WHERE (collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    AND weight IS NOT 0
   GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
+), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
+  SELECT profile_id, name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
+  FROM temp.collectives WHERE profile_id IN (SELECT profile_id FROM thinned) AND kernel_id IS NOT NULL
+  GROUP BY profile_id, name, process_group, group_size, dtype, bytes, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, name, process_group, group_size, dtype, bytes,
+    sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS sum_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, name, process_group, group_size, dtype, bytes
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -35,6 +55,7 @@ SELECT
   sums.count AS count,
   sums.total_bytes AS total_bytes,
   sums.sum_ns AS sum_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
@@ -48,4 +69,7 @@ SELECT
       OR replace(lower(sums.name), '_', '') GLOB 'alltoall*' THEN 1.0 * (sums.group_size - 1) / sums.group_size
     ELSE 1.0 END AS bus_bytes_per_second
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.name IS sums.name
+  AND errors.process_group IS sums.process_group AND errors.group_size IS sums.group_size
+  AND errors.dtype IS sums.dtype AND errors.bytes IS sums.bytes
 ORDER BY sum_ns DESC, profile_id, name, process_group, group_size, dtype, bytes

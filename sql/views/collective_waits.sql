@@ -4,6 +4,7 @@
 -- entered it last, and its time is what the exchange itself took; what another rank was in it for longer it waited.
 -- The same collective on two ranks is that of the same process group, name and place within the step of the same
 -- number.  Where the host exchanges the data (Gloo, MPI, UCC) an operation begins when those queued before it end.
+-- Of steps whose kernels were not recorded (thinned_steps) those that kernels carried out have no rows.
 --   profile_id, rank, collective_id, step_id, name   the collective, and joins collectives.id and steps.id
 --   dur_ns                   how long this rank took part
 --   rank_count               ranks that are open and took part

@@ -1,12 +1,27 @@
 -- Communication hidden behind computation: for how much of it compute kernels ran at the same time.
 --
--- One row for each profile and device that communicated.  Left out is what HTA leaves out: see temporal_breakdown.
+-- One row for each profile and device that communicated.  Left out is what HTA leaves out: see temporal_breakdown,
+-- as which it weighs, step by step, where work was recorded only in some.
 --   profile_id, rank
 --   communication_ns, overlap_ns   time in which a communication kernel ran; of it, while a compute kernel ran too
 --   overlap_ratio                  their share: 1 is communication that costs nothing
 --   device_id, device              joins devices.id; its name
 -- Cost: one pass over device_activities.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
-WITH covered AS (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), in_step AS (
+  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.step_id AS step_id,
+    union_ns(activities.start_ns, activities.end_ns) AS both_ns,
+    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
+    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication')
+      AS communication_ns
+  FROM temp.device_activities AS activities
+  WHERE activities.kind IN ('compute', 'communication')
+    AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
+  GROUP BY activities.profile_id, activities.device_id, activities.step_id
+), covered AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
     union_ns(activities.start_ns, activities.end_ns) AS both_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
@@ -14,8 +29,14 @@ WITH covered AS (
       AS communication_ns
   FROM temp.device_activities AS activities
   WHERE activities.kind IN ('compute', 'communication')
-    AND activities.is_before_last_step = 1
+    AND activities.is_before_last_step = 1 AND activities.profile_id IN (SELECT profile_id FROM whole)
   GROUP BY activities.profile_id, activities.device_id
+  UNION ALL
+  SELECT in_step.profile_id, device_id, CAST(sum(both_ns * coalesce(weight, 1.0)) AS INTEGER),
+    CAST(total(compute_ns * coalesce(weight, 1.0)) AS INTEGER),
+    CAST(total(communication_ns * coalesce(weight, 1.0)) AS INTEGER)
+  FROM in_step LEFT JOIN thinned ON thinned.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, device_id
 )
 SELECT
   covered.profile_id AS profile_id,

@@ -1,10 +1,13 @@
 -- Devices at a glance: how much of the time they worked, and how well filled they were.
 --
 -- One row for each profile and device that ran kernels, over the time of all steps as step_breakdown has them, and over
--- the span of the kernels where a profile has no steps; without steps whose kernels were not recorded, where that is
--- so (thinned_steps).  The measures are those of the PyTorch TensorBoard plugin.
+-- the span of the kernels where a profile has no steps.  The measures are those of the PyTorch TensorBoard plugin.
+-- Where kernels were recorded only in some steps, these stand for the others (thinned_steps): each with what it
+-- launched, over the time of all steps.
 --   profile_id, rank, device_id, device, model   the device, its name and product name
 --   span_ns, busy_ns, utilization_ratio   the time looked at; in which a kernel ran; its share
+--   utilization_error                  error of utilization_ratio where only some steps were recorded; 0 where all
+--                                      were, NULL where too few were (sampling_summary)
 --   sm_efficiency_ratio                share of the multiprocessors that had a block, estimated: blocks per
 --                                      multiprocessor of the kernels that run together, at most 1, over the span
 --   occupancy_ratio                    mean achieved occupancy of the kernels, by their time
@@ -12,18 +15,18 @@
 --   kernel_count, kernel_ns            kernels in that time; their durations
 -- Cost: one pass over kernels, and one look at those that reach beyond that time, which is taken off.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;
-WITH windows AS MATERIALIZED (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), windows AS MATERIALIZED (
   SELECT id AS profile_id,
     coalesce((SELECT min(start_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
       (SELECT min(start_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS start_ns,
     coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles
-), unknown AS MATERIALIZED ( -- time of steps whose kernels were not recorded
-  SELECT steps.profile_id AS profile_id, sum(steps.dur_ns) AS dur_ns
-  FROM temp.thinned_steps AS thinned CROSS JOIN temp.steps AS steps ON steps.id = thinned.step_id
-  WHERE thinned.weight = 0 AND NOT thinned.has_work GROUP BY steps.profile_id
-), whole AS ( -- of all kernels, which come in the order that they are grouped in
+), all_kernels AS ( -- which come in the order that they are grouped in
   SELECT profile_id, device_id, union_ns(start_ns, end_ns) AS busy_ns,
     capped_ns(start_ns, end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
     count(blocks_per_multiprocessor) AS has_blocks,
@@ -32,7 +35,7 @@ WITH windows AS MATERIALIZED (
     total(dur_ns) FILTER (WHERE uses_tensor_core) AS tensor_core_ns,
     total(dur_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
     count(dur_ns) AS kernel_count, total(dur_ns) AS kernel_ns
-  FROM temp.kernels
+  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM whole)
   GROUP BY profile_id, device_id
 ), beyond AS ( -- what lies before and after the time looked at, of the few kernels that reach beyond it
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.start_ns AS start_ns,
@@ -56,21 +59,62 @@ WITH windows AS MATERIALIZED (
     total(end_ns - start_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
     count(*) FILTER (WHERE is_outside) AS kernel_count, total(end_ns - start_ns) AS kernel_ns
   FROM beyond GROUP BY profile_id, device_id
+), in_step AS MATERIALIZED (
+  SELECT kernels.profile_id AS profile_id, device_id, kernels.step_id AS step_id,
+    coalesce(max(thinned.weight), 1.0) AS weight, union_ns(start_ns, end_ns) AS busy_ns,
+    capped_ns(start_ns, end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
+    count(blocks_per_multiprocessor) AS has_blocks,
+    total(dur_ns * occupancy_ratio) AS occupied_ns,
+    total(dur_ns) FILTER (WHERE occupancy_ratio IS NOT NULL) AS known_ns,
+    total(dur_ns) FILTER (WHERE uses_tensor_core) AS tensor_core_ns,
+    total(dur_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
+    count(dur_ns) AS kernel_count, total(dur_ns) AS kernel_ns
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND kernels.step_id IS NOT NULL
+  GROUP BY kernels.profile_id, device_id, kernels.step_id
+), spans AS ( -- the time of all steps, of which those that were recorded tell
+  SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
+  FROM temp.steps
+  WHERE profile_id IN (SELECT profile_id FROM thinned)
+    AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM in_step))
+  GROUP BY profile_id
+), weighed AS MATERIALIZED (
+  SELECT in_step.profile_id AS profile_id, device_id, max(spans.span_ns) AS span_ns, sum(busy_ns * weight) AS busy_ns,
+    sum(filled_ns * weight) AS filled_ns, sum(has_blocks) AS has_blocks, sum(occupied_ns * weight) AS occupied_ns,
+    sum(known_ns * weight) AS known_ns, sum(tensor_core_ns * weight) AS tensor_core_ns,
+    sum(eligible_ns * weight) AS eligible_ns, sum(kernel_count * weight) AS kernel_count,
+    sum(kernel_ns * weight) AS kernel_ns
+  FROM in_step JOIN spans ON spans.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, device_id
+), errors AS ( -- of a share of the time: how much steps differ from it
+  SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,
+    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.span_ns * steps.dur_ns,
+        drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
+      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization
+  FROM weighed
+  JOIN temp.sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id
+  JOIN temp.steps AS steps ON steps.id = drawn.step_id
+  LEFT JOIN in_step ON in_step.step_id = drawn.step_id AND in_step.device_id IS weighed.device_id
+  GROUP BY weighed.profile_id, weighed.device_id
 ), sums AS (
-  SELECT whole.profile_id AS profile_id, whole.device_id AS device_id,
-    windows.end_ns - windows.start_ns
-      - coalesce((SELECT dur_ns FROM unknown WHERE unknown.profile_id = whole.profile_id), 0) AS span_ns,
-    whole.busy_ns - coalesce(outside.busy_ns, 0) AS busy_ns,
-    whole.filled_ns - coalesce(outside.filled_ns, 0) AS filled_ns,
-    whole.has_blocks - coalesce(outside.has_blocks, 0) AS has_blocks,
-    whole.occupied_ns - coalesce(outside.occupied_ns, 0) AS occupied_ns,
-    whole.known_ns - coalesce(outside.known_ns, 0) AS known_ns,
-    whole.tensor_core_ns - coalesce(outside.tensor_core_ns, 0) AS tensor_core_ns,
-    whole.eligible_ns - coalesce(outside.eligible_ns, 0) AS eligible_ns,
-    whole.kernel_count - coalesce(outside.kernel_count, 0) AS kernel_count,
-    CAST(whole.kernel_ns - coalesce(outside.kernel_ns, 0) AS INTEGER) AS kernel_ns
-  FROM whole JOIN windows ON windows.profile_id = whole.profile_id
-  LEFT JOIN outside ON outside.profile_id = whole.profile_id AND outside.device_id IS whole.device_id
+  SELECT profile_id, device_id, CAST(max(span_ns, busy_ns) AS INTEGER) AS span_ns, CAST(busy_ns AS INTEGER) AS busy_ns,
+    filled_ns, has_blocks, occupied_ns, known_ns, tensor_core_ns, eligible_ns,
+    CAST(round(kernel_count) AS INTEGER) AS kernel_count, CAST(kernel_ns AS INTEGER) AS kernel_ns
+  FROM weighed
+  UNION ALL
+  SELECT all_kernels.profile_id AS profile_id, all_kernels.device_id AS device_id,
+    windows.end_ns - windows.start_ns AS span_ns,
+    all_kernels.busy_ns - coalesce(outside.busy_ns, 0) AS busy_ns,
+    all_kernels.filled_ns - coalesce(outside.filled_ns, 0) AS filled_ns,
+    all_kernels.has_blocks - coalesce(outside.has_blocks, 0) AS has_blocks,
+    all_kernels.occupied_ns - coalesce(outside.occupied_ns, 0) AS occupied_ns,
+    all_kernels.known_ns - coalesce(outside.known_ns, 0) AS known_ns,
+    all_kernels.tensor_core_ns - coalesce(outside.tensor_core_ns, 0) AS tensor_core_ns,
+    all_kernels.eligible_ns - coalesce(outside.eligible_ns, 0) AS eligible_ns,
+    all_kernels.kernel_count - coalesce(outside.kernel_count, 0) AS kernel_count,
+    CAST(all_kernels.kernel_ns - coalesce(outside.kernel_ns, 0) AS INTEGER) AS kernel_ns
+  FROM all_kernels JOIN windows ON windows.profile_id = all_kernels.profile_id
+  LEFT JOIN outside ON outside.profile_id = all_kernels.profile_id AND outside.device_id IS all_kernels.device_id
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -81,6 +125,7 @@ SELECT
   sums.span_ns AS span_ns,
   sums.busy_ns AS busy_ns,
   1.0 * sums.busy_ns / nullif(sums.span_ns, 0) AS utilization_ratio,
+  CASE WHEN errors.profile_id IS NOT NULL THEN errors.utilization ELSE 0 END AS utilization_error,
   CASE WHEN sums.has_blocks > 0 THEN sums.filled_ns / nullif(sums.span_ns, 0) END AS sm_efficiency_ratio,
   sums.occupied_ns / nullif(sums.known_ns, 0) AS occupancy_ratio,
   sums.tensor_core_ns / nullif(sums.kernel_ns, 0) AS tensor_core_ratio,
@@ -90,5 +135,6 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.device_id IS sums.device_id
 WHERE sums.kernel_count > 0
 ORDER BY profile_id, device_id

@@ -2,9 +2,9 @@
 --
 -- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
 -- page of the PyTorch TensorBoard plugin.  Where the host exchanges the data (Gloo, MPI, UCC) no kernel communicates:
--- there the marks of the operations are communication, and of a capture steps whose ops were recorded stand for the
--- others (steps.sample_weight).  Without any kernels ops are computation, but for those that ask for an exchange or
--- wait for it (c10d::*).
+-- there the marks of the operations are communication.  Of a capture steps whose ops were recorded stand for the others
+-- there, and so they do where kernels were recorded only in some steps (steps.sample_weight).  Without any kernels ops
+-- are computation, but for those that ask for an exchange or wait for it (c10d::*).
 --   profile_id, rank
 --   step_count, step_ns          steps; mean time of one
 --   computation_ns               mean time of a step in which a compute kernel (or an op on the host) ran
@@ -34,8 +34,11 @@ WITH marked AS (
     SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id AND kernels.kind = 'communication')
 ), communicating AS ( -- the others have no row here, and their steps and kernels need not be read
   SELECT profile_id FROM temp.kernels WHERE kind = 'communication' UNION SELECT profile_id FROM hosts
-), sampled AS (
-  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1 AND profile_id IN (SELECT profile_id FROM hosts)
+), sampled AS ( -- of which steps stand for others: of hosts, and of devices whose work was thinned (thinned_steps)
+  SELECT DISTINCT profile_id FROM temp.steps
+  WHERE sample_weight > 1 AND (+profile_id IN (SELECT profile_id FROM hosts)
+    OR +profile_id IN (SELECT profile_id FROM temp.diagnostics
+      WHERE reason = 'capture_thinned' AND table_name = 'kernels'))
 ), cut_steps AS (
   SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
     max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns,
@@ -109,8 +112,12 @@ WITH marked AS (
 ), transferred AS (
   SELECT profile_id, sum(weight * transfer_ns) AS transfer_ns FROM transfers GROUP BY profile_id
 ), exchanged AS (
-  SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes
-    FROM temp.collectives GROUP BY profile_id
+  SELECT collectives.profile_id AS profile_id, sum(coalesce(steps.sample_weight, 1.0)) AS collective_count,
+    sum(bytes * coalesce(steps.sample_weight, 1.0)) AS bytes
+  FROM temp.collectives AS collectives -- the marks of the host are there in every step
+  LEFT JOIN temp.steps AS steps ON steps.id = collectives.step_id AND collectives.kernel_id IS NOT NULL
+    AND steps.profile_id IN (SELECT profile_id FROM sampled)
+  GROUP BY collectives.profile_id
 )
 SELECT
   spans.profile_id AS profile_id,
@@ -127,8 +134,8 @@ SELECT
     AS communication_error_ns,
   CAST(transferred.transfer_ns / spans.step_count AS INTEGER) AS transfer_ns,
   CAST(max(0, covered.communication_ns - transferred.transfer_ns) / spans.step_count AS INTEGER) AS waiting_ns,
-  coalesce(exchanged.collective_count, 0) AS collective_count,
-  exchanged.bytes AS bytes
+  CAST(round(coalesce(exchanged.collective_count, 0)) AS INTEGER) AS collective_count,
+  CAST(exchanged.bytes AS INTEGER) AS bytes
 FROM spans
 JOIN covered ON covered.profile_id = spans.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = spans.profile_id

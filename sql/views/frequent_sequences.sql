@@ -2,7 +2,8 @@
 --
 -- One row for each profile, outermost op and sequence of at least three kernels, copies and fills that all ops inside
 -- it launched, as HTA counts them (it looks under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Left
--- out is what HTA leaves out: see temporal_breakdown.
+-- out is what HTA leaves out: see temporal_breakdown.  Counts and times are weighed by ops.sample_weight: kernels have
+-- an op in the steps whose ops were recorded.
 --   profile_id, rank
 --   op_name                          of the outermost op; ranges, modules and Python frames do not count as ops
 --   pattern                          short names in the order of their starts, with | between them
@@ -25,9 +26,9 @@ SELECT
   ops.name AS op_name,
   calls.pattern AS pattern,
   max(calls.kernel_count) AS kernel_count,
-  count(*) AS count,
-  CAST(sum(1.0 * calls.kernel_ns) AS INTEGER) AS kernel_ns,
-  CAST(sum(1.0 * ops.dur_ns) AS INTEGER) AS op_ns
+  CAST(round(sum(ops.sample_weight)) AS INTEGER) AS count,
+  CAST(sum(calls.kernel_ns * ops.sample_weight) AS INTEGER) AS kernel_ns,
+  CAST(sum(ops.dur_ns * ops.sample_weight) AS INTEGER) AS op_ns
 FROM calls
 JOIN temp.ops AS ops ON ops.id = calls.op_id
 JOIN temp.profiles AS profiles ON profiles.id = calls.profile_id

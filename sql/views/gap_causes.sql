@@ -2,6 +2,8 @@
 --
 -- One row for each stretch between the end of all kernels, copies and fills so far on a device and the start of the
 -- next, however short.  gpu_gaps shows the longer ones for people; the checks of devices add them up.
+-- Where work was recorded only in some steps, only the gaps within these are known: what lies before the first work of
+-- a step that follows one which was not recorded (thinned_starts), or before what no step launched, is left out.
 --   profile_id, device_id, step_id   the step that launched what came next
 --   activity_id, op_id               what came next, joins device_activities.id; the op that launched it
 --   busy_until_ns, gap_ns            when the gap began, and how long it was
@@ -15,10 +17,23 @@
 --                                    of these, as in warm-up steps
 -- Cost: one pass over device_activities, api_calls, transfers and input_events each, and what is not empty is sorted.
 -- Example: SELECT reason, sum(gap_ns * weight) FROM gap_causes GROUP BY 1;
-WITH gaps AS MATERIALIZED (
+WITH thinned AS MATERIALIZED (
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
+), starts AS MATERIALIZED (
+  SELECT device_id, step_id, start_ns FROM temp.thinned_starts
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), gaps AS MATERIALIZED (
   SELECT id, profile_id, device_id, step_id, op_id, start_ns - device_idle_ns AS busy_until_ns,
     device_idle_ns AS gap_ns, launch_end_ns
-  FROM temp.device_activities WHERE device_idle_ns > 0
+  FROM temp.device_activities WHERE device_idle_ns > 0 AND profile_id IN (SELECT profile_id FROM whole)
+  UNION ALL
+  SELECT id, profile_id, device_id, step_id, op_id, start_ns - device_idle_ns, device_idle_ns, launch_end_ns
+  FROM temp.device_activities AS activities
+  WHERE device_idle_ns > 0 AND profile_id IN (SELECT profile_id FROM thinned) AND step_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM starts
+      WHERE starts.step_id = activities.step_id AND starts.device_id IS activities.device_id
+        AND starts.start_ns >= activities.start_ns)
 ), waits AS (
   SELECT profile_id, start_ns, end_ns FROM temp.api_calls WHERE name GLOB '*Synchronize*'
   UNION ALL

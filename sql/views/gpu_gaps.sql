@@ -1,7 +1,8 @@
 -- Gaps of devices: the moments in which nothing ran, the longest first, with what came next and who launched it.
 --
 -- One row for each stretch of at least 10 µs between the end of all kernels, copies and fills so far on a device and
--- the start of the next.  Everything counts, warm-up too.
+-- the start of the next.  Everything counts, warm-up too; where work was recorded only in some steps, what is known of
+-- these (gap_causes).
 --   profile_id, rank, device_id
 --   start_ms                from the start of the run
 --   gap_ns                  how long nothing ran

@@ -6,6 +6,9 @@
 -- the others had ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the
 -- other onto the device), else other.  Nothing is host_wait where the launch of the next is not known.  Left out is
 -- what HTA leaves out: see temporal_breakdown.
+-- Where work was recorded only in some steps, idle_ns, idle_ratio, count and mean_ns are weighed (thinned_steps), the
+-- others are of the gaps that are known; what lies before the first work of a step that follows one which was not
+-- recorded (thinned_starts), or before what no step launched, is none.
 --   profile_id, rank, stream           the number of the stream
 --   idle_category                      host_wait, kernel_wait or other
 --   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream
@@ -13,12 +16,31 @@
 --   device_id, thread_id               joins devices.id and threads.id
 -- Cost: four passes over device_activities.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
-WITH gaps AS NOT MATERIALIZED (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), starts AS MATERIALIZED (
+  SELECT device_id, step_id, start_ns FROM temp.thinned_starts
+), gaps AS NOT MATERIALIZED (
   SELECT profile_id, device_id, thread_id, start_ns, launch_ns, previous_end_ns,
     max(0, start_ns - previous_end_ns) AS gap_ns
-  FROM temp.device_activities WHERE kind <> 'sync' AND thread_id IS NOT NULL AND is_before_last_step = 1
+  FROM temp.device_activities
+  WHERE kind <> 'sync' AND thread_id IS NOT NULL AND is_before_last_step = 1
+    AND profile_id IN (SELECT profile_id FROM whole)
+), known_gaps AS MATERIALIZED ( -- where work was recorded only in some steps
+  SELECT activities.profile_id AS profile_id, device_id, thread_id, coalesce(weight, 1.0) AS weight,
+    CASE WHEN launch_ns > previous_end_ns THEN 'host_wait' WHEN start_ns - previous_end_ns < 30000 THEN 'kernel_wait'
+      WHEN previous_end_ns IS NOT NULL THEN 'other' END AS idle_category,
+    max(0, start_ns - previous_end_ns) AS gap_ns
+  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+  WHERE kind <> 'sync' AND thread_id IS NOT NULL AND activities.profile_id IN (SELECT profile_id FROM thinned)
+    AND activities.step_id IS NOT NULL AND weight IS NOT 0
+    AND NOT EXISTS (SELECT 1 FROM starts
+      WHERE starts.step_id = activities.step_id AND starts.device_id IS activities.device_id
+        AND starts.start_ns > activities.previous_end_ns)
 ), sums AS MATERIALIZED ( -- one reason after the other, so that rows come in the order in which they are grouped
-  SELECT profile_id, device_id, thread_id, 'host_wait' AS idle_category, count(*) AS count,
+  SELECT profile_id, device_id, thread_id, 'host_wait' AS idle_category, 1.0 * count(*) AS count,
     CAST(sum(1.0 * gap_ns) AS INTEGER) AS idle_ns,
     avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns,
     percentile(gap_ns, 25) AS p25_ns, median(gap_ns) AS median_ns, percentile(gap_ns, 75) AS p75_ns,
@@ -37,10 +59,19 @@ WITH gaps AS NOT MATERIALIZED (
     percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
   FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns >= 30000
   GROUP BY profile_id, device_id, thread_id
+  UNION ALL
+  SELECT profile_id, device_id, thread_id, idle_category, sum(weight),
+    CAST(sum(gap_ns * weight) AS INTEGER), sum(gap_ns * weight) / sum(weight), stddev(gap_ns), min(gap_ns),
+    percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
+  FROM known_gaps WHERE idle_category IS NOT NULL
+  GROUP BY profile_id, device_id, thread_id, idle_category
 ), streams AS (
   SELECT lanes.profile_id AS profile_id, lanes.device_id AS device_id, lanes.thread_id AS thread_id,
     sum(1.0 * sums.idle_ns) AS all_ns
-  FROM (SELECT profile_id, device_id, thread_id FROM gaps GROUP BY profile_id, device_id, thread_id) AS lanes
+  FROM (
+    SELECT profile_id, device_id, thread_id FROM gaps GROUP BY profile_id, device_id, thread_id
+    UNION ALL SELECT DISTINCT profile_id, device_id, thread_id FROM known_gaps
+  ) AS lanes
   LEFT JOIN sums ON sums.thread_id = lanes.thread_id AND sums.device_id IS lanes.device_id
   GROUP BY lanes.profile_id, lanes.device_id, lanes.thread_id
 ), categories(idle_category) AS (VALUES ('host_wait'), ('kernel_wait'), ('other'))
@@ -51,7 +82,7 @@ SELECT
   categories.idle_category AS idle_category,
   coalesce(sums.idle_ns, 0) AS idle_ns,
   1.0 * coalesce(sums.idle_ns, 0) / nullif(streams.all_ns, 0) AS idle_ratio,
-  coalesce(sums.count, 0) AS count,
+  CAST(round(coalesce(sums.count, 0)) AS INTEGER) AS count,
   sums.mean_ns AS mean_ns,
   sums.stddev_ns AS stddev_ns,
   sums.min_ns AS min_ns,

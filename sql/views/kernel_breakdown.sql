@@ -2,7 +2,8 @@
 --
 -- One row for each profile, type and name of a kernel, copy or fill.  HTA folds all but the ten longest of a type into
 -- "others"; here are all of them, each with its own statistics.  Left out is what HTA leaves out: see
--- temporal_breakdown.
+-- temporal_breakdown.  Where work was recorded only in some steps, all but max_ns and min_ns is weighed
+-- (thinned_steps).
 --   profile_id, rank
 --   kernel_type                        COMPUTATION, COMMUNICATION or MEMORY
 --   name                               of the kernel or transfer
@@ -10,14 +11,30 @@
 --                                                       one
 -- Cost: one pass over device_activities.
 -- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
-WITH sums AS (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), weighed AS (
+  SELECT activities.profile_id AS profile_id, kind, name, sum(coalesce(weight, 1.0)) AS count,
+    sum(dur_ns * coalesce(weight, 1.0)) AS sum_ns, max(dur_ns) AS max_ns, min(dur_ns) AS min_ns,
+    sum(1.0 * dur_ns * dur_ns * coalesce(weight, 1.0)) AS squares
+  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+  WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+  GROUP BY activities.profile_id, kind, name
+), sums AS (
   SELECT activities.profile_id AS profile_id, activities.kind AS kind, activities.name AS name, count(*) AS count,
     CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS sum_ns, max(activities.dur_ns) AS max_ns,
       min(activities.dur_ns) AS min_ns,
     avg(activities.dur_ns) AS mean_ns, stddev(activities.dur_ns) AS stddev_ns
   FROM temp.device_activities AS activities
   WHERE activities.kind <> 'sync' AND activities.is_before_last_step = 1
+    AND activities.profile_id IN (SELECT profile_id FROM whole)
   GROUP BY activities.profile_id, activities.kind, activities.name
+  UNION ALL
+  SELECT profile_id, kind, name, CAST(round(count) AS INTEGER), CAST(sum_ns AS INTEGER), max_ns, min_ns, sum_ns / count,
+    CASE WHEN count > 1 THEN sqrt(max(0, squares - sum_ns * sum_ns / count) / (count - 1)) END
+  FROM weighed
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -7,28 +7,48 @@
 --   op_name                 the innermost op that launched the kernel
 --   kernel_name, kind       of the kernel
 --   count, sum_ns           launches and their time on the device
+--   sum_error_ns            error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                           where too few were (sampling_summary)
 --   sum_ratio               share of all kernel time of the profile
 --   mean_ns                 of their durations
 -- Cost: one pass over kernels.  Example: SELECT * FROM kernel_by_op LIMIT 10;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), sums AS (
-  SELECT profile_id, op_name, name AS kernel_name, min(kind) AS kind,
-    CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), parts AS ( -- steps are told apart only where they stand for different numbers of steps
+  SELECT profile_id, op_name, name, NULL AS step_id, 1.0 AS weight,
+    min(kind) AS kind, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns
+  FROM temp.kernels
+  WHERE profile_id IN (SELECT profile_id FROM whole)
+    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, op_name, name
+  UNION ALL
+  SELECT kernels.profile_id, op_name, name, kernels.step_id, coalesce(max(weight), 1.0), 
+    min(kind), count(*), sum(1.0 * dur_ns)
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY kernels.profile_id, op_name, name, kernels.step_id
+), sums AS (
+  SELECT parts.profile_id AS profile_id, op_name, name,
+    min(kind) AS kind, CAST(round(sum(count * parts.weight)) AS INTEGER) AS count,
+    CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
+    CASE WHEN count(drawn.step_id) = 0 THEN 0
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
+        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
+  GROUP BY parts.profile_id, op_name, name
 )
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.op_name AS op_name,
-  sums.kernel_name AS kernel_name,
+  sums.name AS kernel_name,
   sums.kind AS kind,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
+  sums.sum_error_ns AS sum_error_ns,
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id

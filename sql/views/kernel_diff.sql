@@ -2,7 +2,8 @@
 --
 -- One row for each name of a kernel, copy or fill that occurs in either; a and b select profiles as the hidden argument
 -- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is
--- what changed; compare runs of as many steps.
+-- what changed; compare runs of as many steps.  Where kernels were recorded only in some steps, counts and times are
+-- weighed (thinned_steps).
 --   name                     of the kernel or transfer
 --   a_count, b_count         how often it ran on each side; 0 where it does not occur
 --   a_ns, b_ns               the time that took
@@ -11,15 +12,35 @@
 -- parameters: a, b
 -- Cost: one pass over kernels and transfers of each side.
 -- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;
-WITH sides AS (
-  SELECT name, count(*) AS a_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS a_ns, 0 AS b_count, 0 AS b_ns
-    FROM temp.kernels(:a) GROUP BY name
-  UNION ALL SELECT name, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), 0, 0 FROM temp.transfers(:a) GROUP BY name
-  UNION ALL SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER) FROM temp.kernels(:b) GROUP BY name
-  UNION ALL SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER) FROM temp.transfers(:b) GROUP BY name
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, id AS step_id, sample_weight AS weight FROM temp.steps -- thinned_steps, of tables alone
+  WHERE is_warmup = 0 AND sample_weight <> 1 AND +profile_id IN (SELECT profile_id FROM temp.diagnostics
+    WHERE reason = 'capture_thinned' AND table_name = 'kernels')
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), sides AS (
+  SELECT name, 1.0 * count(*) AS a_count, sum(1.0 * dur_ns) AS a_ns, 0 AS b_count, 0 AS b_ns
+  FROM temp.kernels(:a) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+  UNION ALL
+  SELECT name, count(*), sum(1.0 * dur_ns), 0, 0
+  FROM temp.transfers(:a) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+  UNION ALL
+  SELECT name, 0, 0, count(*), sum(1.0 * dur_ns)
+  FROM temp.kernels(:b) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+  UNION ALL
+  SELECT name, 0, 0, count(*), sum(1.0 * dur_ns)
+  FROM temp.transfers(:b) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+  UNION ALL
+  SELECT name, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), 0, 0
+  FROM temp.device_activities(:a) AS work LEFT JOIN thinned ON thinned.step_id = work.step_id
+  WHERE kind <> 'sync' AND work.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0 GROUP BY name
+  UNION ALL
+  SELECT name, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0))
+  FROM temp.device_activities(:b) AS work LEFT JOIN thinned ON thinned.step_id = work.step_id
+  WHERE kind <> 'sync' AND work.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0 GROUP BY name
 ), both AS (
-  SELECT name, sum(a_count) AS a_count, sum(b_count) AS b_count, CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns,
-    CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns
+  SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
+    CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns, CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns
   FROM sides GROUP BY name
 )
 SELECT

@@ -2,7 +2,8 @@
 --
 -- One row for each name of a kernel, copy or fill that steps of either side launched; a and b select profiles as the
 -- hidden argument of every table does (an id, a path or a pattern over paths), the numbers after each the first and the
--- last step by steps.number.  They may be of the same profile.  A range without steps is an error.
+-- last step by steps.number.  They may be of the same profile.  A range without steps is an error, and so
+-- is one of which none was recorded; where some of its steps were, counts and times are weighed (thinned_steps).
 --   name                     of the kernel or transfer
 --   a_count, b_count         how often it ran on each side; 0 where it does not occur
 --   a_ns, b_ns               the time that took
@@ -12,27 +13,37 @@
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: one pass over the device activities of each side.
 -- Example: SELECT name, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
-WITH sides AS (
-  SELECT name, count(*) AS a_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS a_ns, 0 AS b_count, 0 AS b_ns
-  FROM temp.device_activities(:a)
-  WHERE kind <> 'sync' AND step_id IN (SELECT id FROM temp.step_range(:a, :a_first, :a_last))
-  GROUP BY name
+WITH thinned AS MATERIALIZED (
+  SELECT id AS step_id, sample_weight AS weight FROM temp.steps -- thinned_steps, of tables alone
+  WHERE is_warmup = 0 AND sample_weight <> 1 AND +profile_id IN (SELECT profile_id FROM temp.diagnostics
+    WHERE reason = 'capture_thinned' AND table_name = 'kernels')
+), a_steps AS MATERIALIZED (
+  SELECT side.id AS step_id, coalesce(weight, 1.0) AS weight
+  FROM temp.step_range(:a, :a_first, :a_last) AS side LEFT JOIN thinned ON thinned.step_id = side.id
+), b_steps AS MATERIALIZED (
+  SELECT side.id AS step_id, coalesce(weight, 1.0) AS weight
+  FROM temp.step_range(:b, :b_first, :b_last) AS side LEFT JOIN thinned ON thinned.step_id = side.id
+), sides AS (
+  SELECT name, sum(weight) AS a_count, sum(dur_ns * weight) AS a_ns, 0 AS b_count, 0 AS b_ns
+  FROM a_steps CROSS JOIN temp.device_activities(:a) AS work ON work.step_id = a_steps.step_id
+  WHERE kind <> 'sync' AND weight > 0 GROUP BY name
   UNION ALL
-  SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER)
-  FROM temp.device_activities(:b)
-  WHERE kind <> 'sync' AND step_id IN (SELECT id FROM temp.step_range(:b, :b_first, :b_last))
-  GROUP BY name
+  SELECT name, 0, 0, sum(weight), sum(dur_ns * weight)
+  FROM b_steps CROSS JOIN temp.device_activities(:b) AS work ON work.step_id = b_steps.step_id
+  WHERE kind <> 'sync' AND weight > 0 GROUP BY name
   UNION ALL
-  -- Steps that are not there are an error also where nothing ran on a device.
-  SELECT NULL, 0, 0, 0, 0
+  -- Steps that are not there are an error also where nothing ran on a device; and without this, kernels that were not
+  -- recorded would look like kernels that did not run.
+  SELECT raise_error(format('kernels of steps %s to %s of %s were not recorded, or others stand for them', first, last,
+      quote(selected))), 0, 0, 0, 0
   FROM (
-    SELECT count(*) AS step_count FROM temp.step_range(:a, :a_first, :a_last)
-    UNION ALL SELECT count(*) FROM temp.step_range(:b, :b_first, :b_last)
+    SELECT :a AS selected, :a_first AS first, :a_last AS last, max(weight) AS weight FROM a_steps
+    UNION ALL SELECT :b, :b_first, :b_last, max(weight) FROM b_steps
   )
-  WHERE step_count = 0
+  WHERE NOT weight > 0
 ), both AS (
-  SELECT name, sum(a_count) AS a_count, sum(b_count) AS b_count, CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns,
-    CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns
+  SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
+    CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns, CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns
   FROM sides GROUP BY name
 )
 SELECT

@@ -3,7 +3,8 @@
 -- One row for each kernel, copy or fill whose launching call was recorded; a call that launches a whole device graph
 -- has no row.  HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync only; here every
 -- call that launches counts.  Left out besides is what HTA leaves out: see temporal_breakdown.  Rows come in the order
--- of device_activities: by stream, then time.
+-- of device_activities: by stream, then time.  Of steps whose launches were not recorded (thinned_steps) there are
+-- none.
 --   profile_id, rank, correlation   correlation is the number that the call and what it launched share
 --   api_name, kernel_name           the call, and what it launched
 --   cpu_ns, gpu_ns                  how long the call took, and what it launched

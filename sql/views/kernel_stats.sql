@@ -2,8 +2,8 @@
 --
 -- One row for each profile, kernel name, configuration (blocks, grid, registers, shared memory) and op: the table of
 -- kernel statistics of XProf and TensorBoard, for every source.  Those that a warm-up step launched are left
--- out, those launched outside any step count.  Where kernels were recorded only in some steps, count and times are
--- weighed (thinned_steps).
+-- out, those launched outside any step count.  Where kernels were recorded only in some steps, all but min_ns and
+-- max_ns is weighed (thinned_steps).
 --   profile_id, host, rank
 --   position                      1 for the row with the most time of the profile
 --   kernel_name                   of the kernel, in full
@@ -16,6 +16,8 @@
 --   uses_tensor_core              1: the kernel computes on tensor cores, judged by its name
 --   op_name                       the innermost op that launched it; NULL: none was recorded
 --   count, sum_ns, mean_ns, min_ns, max_ns   launches and their time
+--   sum_error_ns                  error of sum_ns where only some steps were recorded; 0 where all were, NULL where
+--                                 too few were (sampling_summary)
 -- XProf shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
 -- by time.
 -- Cost: linear in kernel_totals, once they are made.
@@ -31,8 +33,8 @@ WITH weighed AS (
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
     CAST(round(sum(count * weight)) AS INTEGER) AS count, CAST(sum(sum_ns * weight) AS INTEGER) AS sum_ns,
     min(min_ns) AS min_ns, max(max_ns) AS max_ns,
-    sum(theoretical_occupancy_ratio * sum_ns)
-      / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN 1.0 * sum_ns END), 0) AS occupancy_ratio
+    sum(theoretical_occupancy_ratio * sum_ns * weight)
+      / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN sum_ns * weight END), 0) AS occupancy_ratio
   FROM weighed
   WHERE weight <> 0
   GROUP BY profile_id, launch_group, op_name
@@ -40,6 +42,16 @@ WITH weighed AS (
   SELECT summed.*, name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread, static_shared_bytes,
     dynamic_shared_bytes
   FROM summed JOIN temp.kernels AS kernels ON kernels.id = summed.kernel_id
+), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
+  SELECT profile_id, launch_group, op_name, step_id, sum(1.0 * dur_ns) AS sum_ns
+  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM temp.thinned_steps)
+  GROUP BY profile_id, launch_group, op_name, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, launch_group, op_name,
+    sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS sum_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, launch_group, op_name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -64,6 +76,9 @@ SELECT
   sums.sum_ns AS sum_ns,
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
-  sums.max_ns AS max_ns
+  sums.max_ns AS max_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.launch_group IS sums.launch_group
+  AND errors.op_name IS sums.op_name
 ORDER BY profile_id, position

@@ -1,11 +1,13 @@
 -- Time by kernel: what each kernel name costs on the devices.
 --
 -- One row for each profile, device and kernel name.  Those that a warm-up step launched are left out, those launched
--- outside any step count.  Where kernels were recorded only in some steps, count and sum_ns are weighed
--- (thinned_steps).
+-- outside any step count.  Where kernels were recorded only in some steps, all but min_ns, max_ns and
+-- uses_tensor_core is weighed (thinned_steps).
 --   profile_id, rank, device_id, device   where it ran; device is the device's name
 --   name, kind                            of the kernel; the kind is compute or communication
 --   count, sum_ns, sum_ratio              launches, their time, its share of all kernel time of the device
+--   sum_error_ns                          error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                                         where too few were (sampling_summary)
 --   mean_ns, min_ns, max_ns               of their durations
 --   launch_delay_ns                       mean time from the end of the launching call to the start
 --   per_step_count                        launches by the number of steps that launched any of them
@@ -13,21 +15,47 @@
 --   blocks_per_multiprocessor, occupancy_ratio   means weighed by the durations
 -- Cost: one pass over kernels.  Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), sums AS (
-  SELECT profile_id, device_id, name, min(kind) AS kind, CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns,
-    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, avg(launch_delay_ns) AS launch_delay_ns,
-    count(kernels.step_id) AS in_steps, count(DISTINCT kernels.step_id) AS step_count,
-    max(uses_tensor_core) AS uses_tensor_core,
-    sum(blocks_per_multiprocessor * dur_ns)
-      / nullif(sum(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END), 0) AS blocks_per_multiprocessor,
-    sum(occupancy_ratio * dur_ns) / nullif(sum(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END), 0)
-      AS occupancy_ratio
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), parts AS ( -- steps are told apart only where they stand for different numbers of steps
+  SELECT profile_id, device_id, name, NULL AS step_id, 1.0 AS weight,
+    min(kind) AS kind, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    total(launch_delay_ns) AS delay_ns, count(launch_delay_ns) AS delay_count, count(kernels.step_id) AS in_steps,
+    count(DISTINCT kernels.step_id) AS with_steps, max(uses_tensor_core) AS uses_tensor_core,
+    sum(dur_ns * blocks_per_multiprocessor) AS blocks_per_multiprocessor_ns,
+    total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END) AS blocks_per_multiprocessor_of_ns,
+    sum(dur_ns * occupancy_ratio) AS occupancy_ratio_ns,
+    total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END) AS occupancy_ratio_of_ns
+  FROM temp.kernels
+  WHERE profile_id IN (SELECT profile_id FROM whole)
+    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, device_id, name
+  UNION ALL
+  SELECT kernels.profile_id, device_id, name, kernels.step_id, coalesce(max(weight), 1.0), 
+    min(kind), count(*), sum(1.0 * dur_ns), min(dur_ns), max(dur_ns), total(launch_delay_ns), count(launch_delay_ns),
+    count(kernels.step_id), count(DISTINCT kernels.step_id), max(uses_tensor_core),
+    sum(dur_ns * blocks_per_multiprocessor), total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END),
+    sum(dur_ns * occupancy_ratio), total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END)
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY kernels.profile_id, device_id, name, kernels.step_id
+), sums AS (
+  SELECT parts.profile_id AS profile_id, device_id, name,
+    min(kind) AS kind, CAST(round(sum(count * parts.weight)) AS INTEGER) AS count,
+    CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+    sum(delay_ns * parts.weight) / nullif(sum(delay_count * parts.weight), 0) AS launch_delay_ns,
+    sum(in_steps * parts.weight) AS in_steps, sum(with_steps * parts.weight) AS with_steps,
+    max(uses_tensor_core) AS uses_tensor_core,
+    sum(blocks_per_multiprocessor_ns * parts.weight)
+      / nullif(sum(blocks_per_multiprocessor_of_ns * parts.weight), 0) AS blocks_per_multiprocessor,
+    sum(occupancy_ratio_ns * parts.weight) / nullif(sum(occupancy_ratio_of_ns * parts.weight), 0) AS occupancy_ratio,
+    CASE WHEN count(drawn.step_id) = 0 THEN 0
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
+        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
+  GROUP BY parts.profile_id, device_id, name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -38,12 +66,13 @@ SELECT
   sums.kind AS kind,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
+  sums.sum_error_ns AS sum_error_ns,
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
   CAST(sums.launch_delay_ns AS INTEGER) AS launch_delay_ns,
-  1.0 * sums.in_steps / nullif(sums.step_count, 0) AS per_step_count,
+  sums.in_steps / nullif(sums.with_steps, 0) AS per_step_count,
   sums.uses_tensor_core AS uses_tensor_core,
   sums.blocks_per_multiprocessor AS blocks_per_multiprocessor,
   sums.occupancy_ratio AS occupancy_ratio

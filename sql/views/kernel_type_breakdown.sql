@@ -2,11 +2,27 @@
 --
 -- One row for each combination that occurs, with HTA's labels.  The time in which only kernels of one type ran counts
 -- for that type, time in which several did for their combination.  Left out is what HTA leaves out: see
--- temporal_breakdown.
+-- temporal_breakdown, as which it weighs, step by step, where work was recorded only in some.
 --   kernel_type          COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping "
 --   sum_ns, sum_ratio    the time, added up over profiles and devices; its share of all rows
 -- Cost: one pass over device_activities.  Example: SELECT * FROM kernel_type_breakdown;
-WITH covered AS (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), covered_in_step AS (
+  SELECT coalesce(max(thinned.weight), 1.0) AS weight,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS a,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS b,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')) AS c,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'communication')) AS ab,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')) AS ac,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('communication', 'memcpy', 'memset')) AS bc,
+    union_ns(start_ns, end_ns) AS abc
+  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+  WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
+  GROUP BY activities.profile_id, device_id, activities.step_id
+), covered AS (
   SELECT
     1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS a,
     1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS b,
@@ -16,8 +32,11 @@ WITH covered AS (
     1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('communication', 'memcpy', 'memset')) AS bc,
     1.0 * union_ns(start_ns, end_ns) AS abc
   FROM temp.device_activities
-  WHERE kind <> 'sync' AND is_before_last_step = 1
+  WHERE kind <> 'sync' AND is_before_last_step = 1 AND profile_id IN (SELECT profile_id FROM whole)
   GROUP BY profile_id, device_id
+  UNION ALL
+  SELECT weight * a, weight * b, weight * c, weight * ab, weight * ac, weight * bc, weight * abc
+  FROM covered_in_step
 ), sums AS ( -- parts of three sets from the sizes of their unions
   SELECT 1 AS mask, 'COMPUTATION' AS kernel_type, sum(abc - bc) AS sum_ns FROM covered
   UNION ALL SELECT 2, 'COMMUNICATION', sum(abc - ac) FROM covered

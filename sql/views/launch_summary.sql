@@ -1,6 +1,7 @@
 -- Launches at a glance: how many kernels are shorter than the call that launches them, and how many wait.
 --
--- One row for each profile; the flags are those of kernel_launch_stats, and so is what counts.
+-- One row for each profile; the flags are those of kernel_launch_stats, and so is what counts.  Where launches were
+-- recorded only in some steps, all but the longest delay is weighed (thinned_steps).
 --   profile_id, rank
 --   count                                      kernels, copies and fills with their launching call
 --   short_count, slow_count, long_delay_count  shorter than their call; launched by a call over 50 µs; delayed over 100
@@ -9,29 +10,47 @@
 --   cpu_ns, gpu_ns                             time of all launching calls, and of what they launched
 --   mean_launch_delay_ns, max_launch_delay_ns  from the end of the call to the start, 0 where it started before
 -- Cost: one pass over device_activities.  Example: SELECT rank, short_ratio FROM launch_summary;
-WITH sums AS (
-  SELECT activities.profile_id AS profile_id, count(*) AS count,
-    sum(activities.dur_ns < activities.launch_end_ns - activities.launch_ns) AS short_count,
-    sum(activities.launch_end_ns - activities.launch_ns > 50000) AS slow_count,
-    sum(activities.start_ns - activities.launch_end_ns > 100000) AS long_delay_count,
-    CAST(sum(1.0 * (activities.launch_end_ns - activities.launch_ns)) AS INTEGER) AS cpu_ns,
-      CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS gpu_ns,
-    avg(max(0, activities.start_ns - activities.launch_end_ns)) AS mean_delay_ns,
-    max(max(0, activities.start_ns - activities.launch_end_ns)) AS max_delay_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.kind <> 'sync' AND activities.api_call_id IS NOT NULL
-    AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
-    AND activities.is_before_last_step = 1
-  GROUP BY activities.profile_id
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), parts AS ( -- steps are told apart only where they stand for different numbers of steps
+  SELECT profile_id, 1.0 AS weight, count(*) AS count,
+    sum(dur_ns < launch_end_ns - launch_ns) AS short_count, sum(launch_end_ns - launch_ns > 50000) AS slow_count,
+    sum(start_ns - launch_end_ns > 100000) AS long_delay_count, sum(1.0 * (launch_end_ns - launch_ns)) AS cpu_ns,
+    sum(1.0 * dur_ns) AS gpu_ns, total(max(0, start_ns - launch_end_ns)) AS delay_ns,
+    count(launch_end_ns) AS delay_count, max(max(0, start_ns - launch_end_ns)) AS max_delay_ns
+  FROM temp.device_activities
+  WHERE kind <> 'sync' AND api_call_id IS NOT NULL
+    AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
+    AND is_before_last_step = 1 AND profile_id IN (SELECT profile_id FROM whole)
+  GROUP BY profile_id
+  UNION ALL
+  SELECT activities.profile_id, coalesce(max(weight), 1.0), count(*),
+    sum(dur_ns < launch_end_ns - launch_ns), sum(launch_end_ns - launch_ns > 50000),
+    sum(start_ns - launch_end_ns > 100000), sum(1.0 * (launch_end_ns - launch_ns)),
+    sum(1.0 * dur_ns), total(max(0, start_ns - launch_end_ns)),
+    count(launch_end_ns), max(max(0, start_ns - launch_end_ns))
+  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+  WHERE kind <> 'sync' AND api_call_id IS NOT NULL
+    AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
+    AND activities.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+  GROUP BY activities.profile_id, activities.step_id
+), sums AS (
+  SELECT profile_id, sum(count * weight) AS count, sum(short_count * weight) AS short_count,
+    sum(slow_count * weight) AS slow_count, sum(long_delay_count * weight) AS long_delay_count,
+    CAST(sum(cpu_ns * weight) AS INTEGER) AS cpu_ns, CAST(sum(gpu_ns * weight) AS INTEGER) AS gpu_ns,
+    sum(delay_ns * weight) / nullif(sum(delay_count * weight), 0) AS mean_delay_ns, max(max_delay_ns) AS max_delay_ns
+  FROM parts GROUP BY profile_id
 )
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
-  sums.count AS count,
-  sums.short_count AS short_count,
-  sums.slow_count AS slow_count,
-  sums.long_delay_count AS long_delay_count,
-  1.0 * sums.short_count / sums.count AS short_ratio,
+  CAST(round(sums.count) AS INTEGER) AS count,
+  CAST(round(sums.short_count) AS INTEGER) AS short_count,
+  CAST(round(sums.slow_count) AS INTEGER) AS slow_count,
+  CAST(round(sums.long_delay_count) AS INTEGER) AS long_delay_count,
+  sums.short_count / sums.count AS short_ratio,
   sums.cpu_ns AS cpu_ns,
   sums.gpu_ns AS gpu_ns,
   CAST(sums.mean_delay_ns AS INTEGER) AS mean_launch_delay_ns,

@@ -1,6 +1,7 @@
 -- Memory bandwidth: the rate of copies and fills that go on together, by direction.
 --
 -- One row for each profile and direction: statistics of memory_bandwidth_series, of the rates above 0, as in HTA.
+-- Where copies were recorded only in some steps, they are of those as they are, and are not weighed.
 --   profile_id, rank
 --   name                                           Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
 --   count, mean, stddev, min, p25, p50, p75, max   of the rate, in GB/s

@@ -2,7 +2,8 @@
 --
 -- One row for each event: the start of a copy raises the rate by its own, its end lowers it.  Rates are added up as
 -- whole numbers, so that what is left when all have ended is 0 and not a rounding error; what claims to be faster than
--- 100 TB/s is no copy.  Left out is what HTA leaves out: see temporal_breakdown.
+-- 100 TB/s is no copy.  Left out is what HTA leaves out: see temporal_breakdown.  Of steps whose copies were not
+-- recorded (thinned_steps) there are no events.
 --   profile_id, rank
 --   name                  Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
 --   time_ms               from the start of the run

@@ -2,9 +2,11 @@
 --
 -- One row for each profile and kernel name with a known occupancy or number of blocks; those that a warm-up step
 -- launched are left out.  Shares are means weighed by the duration of the launches.  Where kernels were recorded only
--- in some steps, count and times are weighed, too (thinned_steps).
+-- in some steps, all but the largest uses is weighed by what these stand for, too (thinned_steps).
 --   profile_id, rank, name
 --   count, sum_ns                  launches and their time
+--   sum_error_ns                   error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                                  where too few were (sampling_summary)
 --   occupancy_ratio                achieved occupancy as the source estimates it
 --   blocks_per_multiprocessor      blocks over multiprocessors; below 1 some had nothing to do
 --   threads_per_block              mean size of a block
@@ -12,21 +14,46 @@
 --   unused_ns                      sum_ns times the part of the device that was not occupied
 -- Cost: one pass over kernels.  Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), sums AS (
-  SELECT profile_id, name,
-    CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns,
-    sum(occupancy_ratio * dur_ns) / nullif(sum(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END), 0)
-      AS occupancy_ratio,
-    sum(blocks_per_multiprocessor * dur_ns)
-      / nullif(sum(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END), 0) AS blocks_per_multiprocessor,
-    avg(block_x * block_y * block_z) AS threads_per_block, max(registers_per_thread) AS registers_per_thread,
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), parts AS ( -- steps are told apart only where they stand for different numbers of steps
+  SELECT profile_id, name, NULL AS step_id, 1.0 AS weight,
+    count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(dur_ns * occupancy_ratio) AS occupancy_ratio_ns,
+    total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END) AS occupancy_ratio_of_ns,
+    sum(dur_ns * blocks_per_multiprocessor) AS blocks_per_multiprocessor_ns,
+    total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END) AS blocks_per_multiprocessor_of_ns,
+    total(block_x * block_y * block_z) AS threads, count(block_x) AS with_threads,
+    max(registers_per_thread) AS registers_per_thread,
     max(coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0)) AS shared_bytes
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
+  FROM temp.kernels
+  WHERE profile_id IN (SELECT profile_id FROM whole)
+    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, name
+  UNION ALL
+  SELECT kernels.profile_id, name, kernels.step_id, coalesce(max(weight), 1.0), 
+    count(*), sum(1.0 * dur_ns), sum(dur_ns * occupancy_ratio),
+    total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END), sum(dur_ns * blocks_per_multiprocessor),
+    total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END), total(block_x * block_y * block_z),
+    count(block_x), max(registers_per_thread),
+    max(coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0))
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY kernels.profile_id, name, kernels.step_id
+), sums AS (
+  SELECT parts.profile_id AS profile_id, name,
+    CAST(round(sum(count * parts.weight)) AS INTEGER) AS count, CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
+    sum(occupancy_ratio_ns * parts.weight) / nullif(sum(occupancy_ratio_of_ns * parts.weight), 0) AS occupancy_ratio,
+    sum(blocks_per_multiprocessor_ns * parts.weight)
+      / nullif(sum(blocks_per_multiprocessor_of_ns * parts.weight), 0) AS blocks_per_multiprocessor,
+    sum(threads * parts.weight) / nullif(sum(with_threads * parts.weight), 0) AS threads_per_block,
+    max(registers_per_thread) AS registers_per_thread, max(shared_bytes) AS shared_bytes,
+    CASE WHEN count(drawn.step_id) = 0 THEN 0
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
+        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
+  GROUP BY parts.profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -34,6 +61,7 @@ SELECT
   sums.name AS name,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
+  sums.sum_error_ns AS sum_error_ns,
   sums.occupancy_ratio AS occupancy_ratio,
   sums.blocks_per_multiprocessor AS blocks_per_multiprocessor,
   sums.threads_per_block AS threads_per_block,

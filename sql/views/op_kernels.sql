@@ -3,7 +3,8 @@
 -- One row for each profile, op name and sequence of kernels, as HTA's table of ATen ops and kernels.  An op counts with
 -- the kernels that it launched directly; copies and fills are not counted.  HTA has a row for each sequence of full
 -- names, with the types of template arguments, of which one row here holds all, and leaves out ops other than aten::*.
--- Left out besides is what HTA leaves out: see temporal_breakdown.
+-- Left out besides is what HTA leaves out: see temporal_breakdown.  Weighed by steps.sample_weight, and
+-- without steps for which others stand: there only ranges around the ops were recorded.
 --   profile_id, rank, op_name
 --   kernel_sequence       short names of the kernels in the order of their launches, with -> between them
 --   count, kernel_count   how often the op ran so; how many kernels that are each time
@@ -13,16 +14,35 @@
 --   kernel_ns             time of all the kernels
 -- Cost: one pass over device_activities, one look-up of an op for each kernel.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
-WITH alike AS (
+WITH sampled AS (
+  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
+), alike AS (
   SELECT activities.profile_id AS profile_id, activities.like_op_id AS op_id,
-    count(activities.op_kernels_start_ns) AS count, count(*) AS kernel_count,
-    sum(1.0 * (activities.launch_ns - ops.start_ns)) FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL)
-      AS launch_delay_ns,
+    count(activities.op_kernels_start_ns) AS op_count, count(*) AS kernel_count,
+    1.0 * count(activities.op_kernels_start_ns) AS count,
+    sum(1.0 * (activities.launch_ns - ops.start_ns))
+      FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL) AS launch_delay_ns,
     sum(1.0 * (activities.op_kernels_start_ns - activities.launch_ns)) AS kernel_delay_ns,
     sum(1.0 * activities.dur_ns) AS kernel_ns
   FROM temp.device_activities AS activities -- they come in the order of like_op_id
   CROSS JOIN temp.ops AS ops ON ops.id = activities.op_id
   WHERE activities.like_op_id IS NOT NULL
+    AND activities.profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
+  GROUP BY activities.like_op_id
+  UNION ALL
+  SELECT activities.profile_id, activities.like_op_id,
+    count(activities.op_kernels_start_ns) AS op_count, count(*) AS kernel_count,
+    total(coalesce(steps.sample_weight, 1.0)) FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL) AS count,
+    sum(coalesce(steps.sample_weight, 1.0) * (activities.launch_ns - ops.start_ns))
+      FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL) AS launch_delay_ns,
+    sum(coalesce(steps.sample_weight, 1.0) * (activities.op_kernels_start_ns - activities.launch_ns))
+      AS kernel_delay_ns,
+    sum(coalesce(steps.sample_weight, 1.0) * activities.dur_ns) AS kernel_ns
+  FROM temp.device_activities AS activities
+  CROSS JOIN temp.ops AS ops ON ops.id = activities.op_id
+  LEFT JOIN temp.steps AS steps ON steps.id = activities.step_id
+  WHERE activities.like_op_id IS NOT NULL AND activities.profile_id IN (SELECT profile_id FROM sampled)
+    AND steps.sample_weight IS NOT 0
   GROUP BY activities.like_op_id
 ), named AS (
   SELECT alike.*, ops.name AS op_name,
@@ -35,8 +55,8 @@ SELECT
   (SELECT rank FROM temp.profiles WHERE id = named.profile_id) AS rank,
   named.op_name AS op_name,
   named.kernel_sequence AS kernel_sequence,
-  sum(named.count) AS count,
-  max(named.kernel_count / named.count) AS kernel_count,
+  CAST(round(sum(named.count)) AS INTEGER) AS count,
+  max(named.kernel_count / named.op_count) AS kernel_count,
   CAST(round(sum(named.launch_delay_ns) / sum(named.count)) AS INTEGER) AS launch_delay_ns,
   CAST(round(sum(named.kernel_delay_ns) / sum(named.count)) AS INTEGER) AS kernel_delay_ns,
   CAST(sum(named.kernel_ns) AS INTEGER) AS kernel_ns

@@ -12,6 +12,7 @@
 --                                    were, NULL where too few were (sampling_summary)
 --   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside
 --                                    it
+--   device_self_error_ns             error of device_self_ns, as host_self_error_ns
 --   tensor_core_eligible             1: tensor cores can compute it
 --   tensor_core_self_ratio, tensor_core_total_ratio   share of device_self_ns and of device_total_ns that kernels on
 --                                    tensor cores took
@@ -70,19 +71,21 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
     sum(device_self_ns) AS device_self_ns, sum(device_ns) AS device_ns, sum(tensor_core_ns) AS tensor_core_ns
   FROM called WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
 ), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
-  SELECT profile_id, name, step_id, sum(self_ns) AS self_ns
+  SELECT profile_id, name, step_id, sum(self_ns) AS self_ns, sum(device_self_ns) AS device_self_ns
   FROM (
-    SELECT profile_id, name, step_id, 1.0 * self_ns AS self_ns
+    SELECT profile_id, name, step_id, 1.0 * self_ns AS self_ns, 1.0 * device_self_ns AS device_self_ns
     FROM temp.ops
     WHERE +category IN ('op', 'autograd') AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
     UNION ALL
-    SELECT profile_id, name, step_id, -dur_ns FROM sampled_calls WHERE is_measured = 1
+    SELECT profile_id, name, step_id, -dur_ns, NULL FROM sampled_calls WHERE is_measured = 1
   )
   GROUP BY profile_id, name, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name,
     sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns
+      drawn.unseen_ratio) AS self_ns,
+    sample_error(device_self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS device_self_ns
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, name
 )
@@ -95,6 +98,8 @@ SELECT
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.self_ns AS INTEGER) ELSE 0 END AS host_self_error_ns,
   CAST(sums.dur_ns - coalesce(repeated.dur_ns, 0) AS INTEGER) AS host_total_ns,
   CAST(sums.device_self_ns AS INTEGER) AS device_self_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.device_self_ns AS INTEGER)
+    WHEN sums.device_self_ns IS NOT NULL THEN 0 END AS device_self_error_ns,
   CAST(sums.device_ns - coalesce(repeated.device_ns, 0) AS INTEGER) AS device_total_ns,
   coalesce(kernel_time.eligible, 0) AS tensor_core_eligible,
   kernel_time.tensor_core_ns / nullif(sums.device_self_ns, 0) AS tensor_core_self_ratio,

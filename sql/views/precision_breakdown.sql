@@ -7,21 +7,24 @@
 --                       its name tells (half, bf16, sgemm, f32 ...), of several the smallest; else by the inputs of the
 --                       op that launched it
 --   count, sum_ns       kernels and their time
+--   sum_error_ns        error of sum_ns where only some steps were recorded; 0 where all were, NULL where too few
+--                       were (sampling_summary)
 --   ratio               share of the time of all compute kernels of the device
 --   tensor_core_ns      time of those on tensor cores
 -- XProf knows "half" and "fp16" in names only, counts bfloat16 as 32 bit, and everything that it does not know, too.
 -- Cost: one pass over kernels, a look-up of an op for each kernel name and op name.
 -- Example: SELECT device, precision, ratio FROM precision_breakdown;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), sums AS (
-  SELECT profile_id, device_id, name, op_name, max(op_id) AS op_id, sum(coalesce(weight, 1.0)) AS count,
+  SELECT kernels.profile_id AS profile_id, device_id, name, op_name, max(op_id) AS op_id,
+    sum(coalesce(weight, 1.0)) AS count,
     sum(dur_ns * coalesce(weight, 1.0)) AS sum_ns,
     total(dur_ns * coalesce(weight, 1.0)) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
   FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
   WHERE +kind = 'compute' AND weight IS NOT 0
     AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY profile_id, device_id, name, op_name
+  GROUP BY kernels.profile_id, device_id, name, op_name
 ), judged AS (
   SELECT sums.*,
     CASE
@@ -46,6 +49,20 @@ WITH thinned AS MATERIALIZED (
   SELECT profile_id, device_id, precision, sum(count) AS count, sum(sum_ns) AS sum_ns,
     sum(tensor_core_ns) AS tensor_core_ns
   FROM known GROUP BY profile_id, device_id, precision
+), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
+  SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, known.precision AS precision,
+    kernels.step_id AS step_id, sum(1.0 * kernels.dur_ns) AS sum_ns
+  FROM temp.kernels AS kernels
+  JOIN known ON known.profile_id = kernels.profile_id AND known.device_id IS kernels.device_id
+    AND known.name IS kernels.name AND known.op_name IS kernels.op_name
+  WHERE +kernels.kind = 'compute' AND kernels.profile_id IN (SELECT profile_id FROM thinned)
+  GROUP BY kernels.profile_id, kernels.device_id, known.precision, kernels.step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, device_id, precision,
+    sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS sum_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, device_id, precision
 )
 SELECT
   parts.profile_id AS profile_id,
@@ -56,9 +73,12 @@ SELECT
   parts.precision AS precision,
   CAST(round(parts.count) AS INTEGER) AS count,
   CAST(parts.sum_ns AS INTEGER) AS sum_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
   parts.sum_ns / nullif(total(parts.sum_ns) OVER (PARTITION BY parts.profile_id, parts.device_id), 0) AS ratio,
   CAST(parts.tensor_core_ns AS INTEGER) AS tensor_core_ns
 FROM parts
 JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = parts.device_id
+LEFT JOIN errors ON errors.profile_id = parts.profile_id AND errors.device_id IS parts.device_id
+  AND errors.precision = parts.precision
 ORDER BY profile_id, device_id, parts.sum_ns DESC, precision

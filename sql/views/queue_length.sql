@@ -4,13 +4,27 @@
 -- kernel, copy or fill makes it one shorter (of moments that are the same, launches come first).  The statistics are of
 -- the length after each such event, as in HTA; a queue of 1024 is full, and the host waits.  Launches of whole device
 -- graphs do not count, nor what no recorded call launched; left out besides is what HTA leaves out: see
--- temporal_breakdown.
+-- temporal_breakdown.  Where launches were recorded only in some steps, the statistics are of these as they are, and
+-- full_ns is weighed step by step (thinned_steps).
 --   profile_id, rank, stream
 --   count, mean, stddev, min, p25, p50, p75, max   of the length at each event
 --   full_ns                                        for how long 1024 or more were waiting
 --   device_id, thread_id                           joins devices.id and threads.id
 -- Cost: one pass over device_activities, sorted.  Example: SELECT stream, mean, max FROM queue_length;
-WITH queues AS (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), full_in_step AS (
+  SELECT device_id, thread_id, coalesce(max(thinned.weight), 1.0) AS weight,
+    depth_ns(activities.launch_ns, activities.start_ns, 1024) AS full_ns
+  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+  WHERE kind <> 'sync' AND launch_ns IS NOT NULL AND thread_id IS NOT NULL
+    AND activities.profile_id IN (SELECT profile_id FROM thinned)
+    AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
+  GROUP BY activities.profile_id, device_id, thread_id, activities.step_id
+), weighed AS MATERIALIZED (
+  SELECT device_id, thread_id, CAST(sum(full_ns * weight) AS INTEGER) AS full_ns
+  FROM full_in_step GROUP BY device_id, thread_id
+), queues AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
     depth_summary(activities.launch_ns, activities.start_ns) AS lengths,
     depth_ns(activities.launch_ns, activities.start_ns, 1024) AS full_ns
@@ -32,10 +46,11 @@ SELECT
   json_extract(queues.lengths, '$.p50') AS p50,
   json_extract(queues.lengths, '$.p75') AS p75,
   json_extract(queues.lengths, '$.max') AS max,
-  queues.full_ns AS full_ns,
+  coalesce(weighed.full_ns, queues.full_ns) AS full_ns,
   queues.device_id AS device_id,
   queues.thread_id AS thread_id
 FROM queues
 JOIN temp.profiles AS profiles ON profiles.id = queues.profile_id
 JOIN temp.threads AS threads ON threads.id = queues.thread_id
+LEFT JOIN weighed ON weighed.thread_id = queues.thread_id AND weighed.device_id IS queues.device_id
 ORDER BY profile_id, device_id, stream, thread_id

@@ -1,6 +1,7 @@
 -- Queues of streams over time: the length after each launch and each start.
 --
 -- One row for each event of each stream; what counts is said in queue_length, of which this is the time series.
+-- Of steps whose launches were not recorded (thinned_steps) there are no events.
 --   profile_id, rank, stream
 --   time_ms              from the start of the run
 --   queue_length         launched and not yet started

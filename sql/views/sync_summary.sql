@@ -14,12 +14,14 @@
 --                                NULL where no stack was recorded
 --   count, sum_ns                how often and how long
 --   sum_ratio                    share of all waiting of the profile
+--   sum_error_ns                 error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                                where too few were (sampling_summary)
 --   mean_ns, max_ns              of their durations
 --   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
 -- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), asked AS MATERIALIZED (
   SELECT profile_id, kind, op_id, step_id, dur_ns, waits_on_kernel_id AS kernel_id FROM temp.syncs
   UNION ALL
@@ -36,7 +38,7 @@ WITH thinned AS MATERIALIZED (
 ), waits AS (
   SELECT asked.profile_id AS profile_id, asked.kind AS kind, ops.name AS op_name, lines.file AS file,
     lines.line AS line, lines.location AS location, asked.dur_ns AS dur_ns, asked.kernel_id AS kernel_id,
-    coalesce(thinned.weight, 1.0) AS weight
+    asked.step_id AS step_id, coalesce(thinned.weight, 1.0) AS weight
   FROM asked
   LEFT JOIN temp.ops AS ops ON ops.id = asked.op_id
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
@@ -44,10 +46,20 @@ WITH thinned AS MATERIALIZED (
   WHERE (asked.step_id IS NULL OR asked.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
     AND thinned.weight IS NOT 0
 ), sums AS (
-  SELECT profile_id, kind, op_name, min(location) AS location,
+  SELECT profile_id, kind, op_name, file, line, min(location) AS location,
     CAST(round(sum(weight)) AS INTEGER) AS count, CAST(sum(dur_ns * weight) AS INTEGER) AS sum_ns,
     max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
   FROM waits GROUP BY profile_id, kind, op_name, file, line
+), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
+  SELECT profile_id, kind, op_name, file, line, step_id, sum(1.0 * dur_ns) AS sum_ns
+  FROM waits WHERE profile_id IN (SELECT profile_id FROM thinned)
+  GROUP BY profile_id, kind, op_name, file, line, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, kind, op_name, file, line,
+    sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS sum_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, kind, op_name, file, line
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -57,6 +69,7 @@ SELECT
   sums.location AS location,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.max_ns AS max_ns,
@@ -64,4 +77,6 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.kernels AS kernels ON kernels.id = sums.kernel_id
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.kind IS sums.kind
+  AND errors.op_name IS sums.op_name AND errors.file IS sums.file AND errors.line IS sums.line
 ORDER BY sum_ns DESC, profile_id, kind, op_name, location, kernel_name

@@ -6,19 +6,62 @@
 -- Like HTA it leaves out what was launched after the start of the last of two or more marked steps, which is
 -- incomplete as a rule; warm-up counts.  Of a trace without any launching call HTA would then leave out everything:
 -- there steps of ops, or else the starts of kernels, tell (device_activities.is_before_last_step).
+--
+-- Where work was recorded only in some steps, these stand for the others (thinned_steps): kernel_ns is the time of all
+-- steps then, and the rest is added up step by step, with what each of them launched.
 --   profile_id, rank
 --   idle_ns, compute_ns, non_compute_ns, kernel_ns
 --   idle_ratio, compute_ratio, non_compute_ratio   shares of kernel_ns
+--   idle_error                                     error of idle_ratio where only some steps were recorded; 0 where
+--                                                  all were, NULL where too few were (sampling_summary)
 --   device_id, device                              joins devices.id; its name
 -- Cost: one pass over device_activities.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
-WITH busy AS (
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), in_step AS MATERIALIZED (
+  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.step_id AS step_id,
+    union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
+    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns
+  FROM temp.device_activities AS activities
+  WHERE activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
+  GROUP BY activities.profile_id, activities.device_id, activities.step_id
+), spans AS MATERIALIZED ( -- the time of all steps, of which those that were recorded tell
+  SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
+  FROM temp.steps
+  WHERE profile_id IN (SELECT profile_id FROM thinned)
+    AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM in_step))
+  GROUP BY profile_id
+), weighed AS MATERIALIZED (
+  SELECT in_step.profile_id AS profile_id, device_id, max(spans.span_ns) AS kernel_ns,
+    sum(busy_ns * coalesce(weight, 1.0)) AS busy_ns, total(compute_ns * coalesce(weight, 1.0)) AS compute_ns
+  FROM in_step
+  JOIN spans ON spans.profile_id = in_step.profile_id
+  LEFT JOIN thinned ON thinned.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, device_id
+), errors AS ( -- of a share of the time: how much steps differ from it
+  SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,
+    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.kernel_ns * steps.dur_ns,
+        drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
+      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.kernel_ns AS idle
+  FROM weighed
+  JOIN temp.sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id
+  JOIN temp.steps AS steps ON steps.id = drawn.step_id
+  LEFT JOIN in_step ON in_step.step_id = drawn.step_id AND in_step.device_id IS weighed.device_id
+  GROUP BY weighed.profile_id, weighed.device_id
+), busy AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
     max(activities.end_ns) - min(activities.start_ns) AS kernel_ns,
     union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns
   FROM temp.device_activities AS activities
-  WHERE activities.is_before_last_step = 1
+  WHERE activities.is_before_last_step = 1 AND activities.profile_id IN (SELECT profile_id FROM whole)
   GROUP BY activities.profile_id, activities.device_id
+  UNION ALL
+  SELECT profile_id, device_id, CAST(max(kernel_ns, busy_ns) AS INTEGER), CAST(busy_ns AS INTEGER),
+    CAST(compute_ns AS INTEGER)
+  FROM weighed
 )
 SELECT
   busy.profile_id AS profile_id,
@@ -30,9 +73,11 @@ SELECT
   1.0 * (busy.kernel_ns - busy.busy_ns) / nullif(busy.kernel_ns, 0) AS idle_ratio,
   1.0 * busy.compute_ns / nullif(busy.kernel_ns, 0) AS compute_ratio,
   1.0 * (busy.busy_ns - busy.compute_ns) / nullif(busy.kernel_ns, 0) AS non_compute_ratio,
+  CASE WHEN errors.profile_id IS NOT NULL THEN errors.idle ELSE 0 END AS idle_error,
   busy.device_id AS device_id,
   devices.name AS device
 FROM busy
 JOIN temp.profiles AS profiles ON profiles.id = busy.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = busy.device_id
+LEFT JOIN errors ON errors.profile_id = busy.profile_id AND errors.device_id IS busy.device_id
 ORDER BY profile_id, device_id

@@ -3,11 +3,13 @@
 -- Kernels, copies, calls into CUDA and waits are recorded in every step, unless that would slow the program by more
 -- than --overhead or exceed --max-gpu-rate: then only in the steps whose ops are, and diagnostics say so
 -- (capture_thinned).  One row for each step of such a profile that stands for another number of steps than one;
--- the views that add up what devices did weigh by it, as those of ops do by ops.sample_weight.
+-- the views that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors
+-- (sampled_steps).  What a device did before a step that follows one whose work was not recorded is not known either
+-- (thinned_starts).
 --   profile_id, step_id
 --   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded
 --   has_work        1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some, and
---                   what is told of such a step by itself, as in step_breakdown and gpu_gaps, is not known of devices
+--                   what is told of such a step by itself, as in step_breakdown, is not known of devices
 -- Cost: linear in steps and device_steps, where there is such a profile.
 -- Example: SELECT count(*) FILTER (WHERE weight > 0) AS recorded, count(*) AS steps FROM thinned_steps;
 SELECT
@@ -16,7 +18,8 @@ SELECT
   steps.sample_weight AS weight,
   steps.id IN (SELECT step_id FROM temp.device_steps) AS has_work
 FROM temp.steps AS steps
-WHERE steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
+WHERE steps.is_warmup = 0 AND steps.sample_weight <> 1
+  -- last, and with +: where all steps speak for themselves, what is wrong with a file need not be found out for this
+  AND +steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
     WHERE reason = 'capture_thinned' AND table_name = 'kernels')
-  AND steps.is_warmup = 0 AND steps.sample_weight <> 1
 ORDER BY profile_id, step_id

@@ -1,7 +1,8 @@
 -- Threads: what each host thread and device stream was busy with.
 --
 -- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here: the view is about what
--- ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps.
+-- ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps, and so is the
+-- work of devices where that was recorded only in some (thinned_steps).
 --   profile_id, rank, thread_id   joins threads.id
 --   thread, kind                  its name and tid, or its stream; host or stream
 --   op_count, op_ns               ops on it (ranges left aside) and the time in which one of them ran
@@ -9,12 +10,17 @@
 --                                 where too few were (sampling_summary)
 --   autograd_count                of them autograd nodes
 --   kernel_count, kernel_ns       kernels on the stream and their durations
+--   kernel_error_ns               error of kernel_ns, as op_error_ns
 --   transfer_count, transfer_ns   copies and fills on the stream and their durations
 --   start_ms, end_ms              first start and last end, from the start of the run
 --   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
 --                                 they overlap
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
-WITH ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at that of each op
+WITH thinned AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at that of each op
   SELECT thread_id, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
     min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id, category
@@ -25,11 +31,23 @@ WITH ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at t
     0 AS kernel_count, 0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, start_ns, end_ns
   FROM ops_of
   UNION ALL
-  SELECT thread_id, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), 0, 0, min(start_ns), max(end_ns)
-  FROM temp.kernels WHERE thread_id IS NOT NULL GROUP BY thread_id
+  SELECT thread_id, 0, 0, 0, count(*), sum(1.0 * dur_ns), 0, 0, min(start_ns), max(end_ns)
+  FROM temp.kernels WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM whole) GROUP BY thread_id
   UNION ALL
-  SELECT thread_id, 0, 0, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), min(start_ns), max(end_ns)
-  FROM temp.transfers WHERE thread_id IS NOT NULL GROUP BY thread_id
+  SELECT thread_id, 0, 0, 0, 0, 0, count(*), sum(1.0 * dur_ns), min(start_ns), max(end_ns)
+  FROM temp.transfers WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM whole) GROUP BY thread_id
+  UNION ALL
+  SELECT thread_id, 0, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), 0, 0, min(start_ns),
+    max(end_ns)
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE thread_id IS NOT NULL AND weight IS NOT 0 AND kernels.profile_id IN (SELECT profile_id FROM thinned)
+  GROUP BY thread_id
+  UNION ALL
+  SELECT thread_id, 0, 0, 0, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), min(start_ns),
+    max(end_ns)
+  FROM temp.transfers AS transfers LEFT JOIN thinned ON thinned.step_id = transfers.step_id
+  WHERE thread_id IS NOT NULL AND weight IS NOT 0 AND transfers.profile_id IN (SELECT profile_id FROM thinned)
+  GROUP BY thread_id
 ), sums AS (
   SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count,
     CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns, sum(kernel_count) AS kernel_count,
@@ -48,6 +66,16 @@ WITH ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at t
       drawn.unseen_ratio) AS error_ns
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, thread_id
+), kernels_in_step AS (
+  SELECT thread_id, step_id, sum(1.0 * dur_ns) AS kernel_ns
+  FROM temp.kernels WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM thinned)
+  GROUP BY thread_id, step_id
+), kernel_errors AS (
+  SELECT thread_id,
+    sample_error(kernel_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS error_ns
+  FROM kernels_in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = kernels_in_step.step_id
+  GROUP BY thread_id
 )
 SELECT
   threads.profile_id AS profile_id,
@@ -61,9 +89,11 @@ SELECT
   CAST(sums.op_ns AS INTEGER) AS op_ns,
   CASE WHEN errors.thread_id IS NOT NULL THEN CAST(errors.error_ns AS INTEGER) ELSE 0 END AS op_error_ns,
   CAST(round(sums.autograd_count) AS INTEGER) AS autograd_count,
-  sums.kernel_count AS kernel_count,
+  CAST(round(sums.kernel_count) AS INTEGER) AS kernel_count,
   sums.kernel_ns AS kernel_ns,
-  sums.transfer_count AS transfer_count,
+  CASE WHEN kernel_errors.thread_id IS NOT NULL THEN CAST(kernel_errors.error_ns AS INTEGER) ELSE 0 END
+    AS kernel_error_ns,
+  CAST(round(sums.transfer_count) AS INTEGER) AS transfer_count,
   sums.transfer_ns AS transfer_ns,
   (sums.start_ns - runs.start_ns) / 1e6 AS start_ms,
   (sums.end_ns - runs.start_ns) / 1e6 AS end_ms,
@@ -74,4 +104,5 @@ JOIN temp.threads AS threads ON threads.id = sums.thread_id
 JOIN temp.profiles AS profiles ON profiles.id = threads.profile_id
 JOIN temp.runs AS runs ON runs.id = profiles.run_id
 LEFT JOIN errors ON errors.thread_id = sums.thread_id
+LEFT JOIN kernel_errors ON kernel_errors.thread_id = sums.thread_id
 ORDER BY profile_id, op_ns + kernel_ns + transfer_ns DESC, thread_id

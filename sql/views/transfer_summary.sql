@@ -8,20 +8,39 @@
 --   source_memory, target_memory   pageable, pinned, device, array or managed
 --   count, bytes, mean_bytes       how many, and what they moved
 --   sum_ns, sum_ratio              their time; its share of the time of all transfers of the profile
+--   sum_error_ns                   error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                                  where too few were (sampling_summary)
 --   mean_ns, max_ns                of their durations
 --   bytes_per_second               all bytes by all time
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
 WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), sums AS (
-  SELECT profile_id, kind, direction, source_memory, target_memory,
-    CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS bytes,
-    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns
-  FROM temp.transfers AS transfers LEFT JOIN thinned ON thinned.step_id = transfers.step_id
-  WHERE (transfers.step_id IS NULL OR transfers.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
+  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
+), parts AS ( -- steps are told apart only where they stand for different numbers of steps
+  SELECT profile_id, kind, direction, source_memory, target_memory, NULL AS step_id, 1.0 AS weight,
+    count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(1.0 * bytes) AS bytes, max(dur_ns) AS max_ns
+  FROM temp.transfers
+  WHERE profile_id IN (SELECT profile_id FROM whole)
+    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, kind, direction, source_memory, target_memory
+  UNION ALL
+  SELECT transfers.profile_id, kind, direction, source_memory, target_memory, transfers.step_id,
+  coalesce(max(weight), 1.0), 
+    count(*), sum(1.0 * dur_ns), sum(1.0 * bytes), max(dur_ns)
+  FROM temp.transfers AS transfers LEFT JOIN thinned ON thinned.step_id = transfers.step_id
+  WHERE transfers.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
+    AND (transfers.step_id IS NULL OR transfers.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY transfers.profile_id, kind, direction, source_memory, target_memory, transfers.step_id
+), sums AS (
+  SELECT parts.profile_id AS profile_id, kind, direction, source_memory, target_memory,
+    CAST(round(sum(count * parts.weight)) AS INTEGER) AS count, CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
+    CAST(sum(bytes * parts.weight) AS INTEGER) AS bytes, max(max_ns) AS max_ns,
+    CASE WHEN count(drawn.step_id) = 0 THEN 0
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
+        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
+  GROUP BY parts.profile_id, kind, direction, source_memory, target_memory
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -34,6 +53,7 @@ SELECT
   sums.bytes AS bytes,
   sums.bytes / sums.count AS mean_bytes,
   sums.sum_ns AS sum_ns,
+  sums.sum_error_ns AS sum_error_ns,
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.max_ns AS max_ns,

@@ -202,13 +202,20 @@ def test_thinned():
                    (SELECT count(*) FROM steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL) AS steps
             FROM thinned_steps""")
         assert row["most"] >= 2 and row["steps"] > 150, row
-        # Devices are as busy as in the steps that were recorded.
+        # Devices are as busy as in the steps that stand for all, and for no longer idle than a step takes.
         (busy,) = playing.query(run, """
-            SELECT utilization_ratio AS ratio, span_ns AS span,
-                   (SELECT sum(dur_ns) FROM steps JOIN thinned_steps ON step_id = steps.id
-                    WHERE weight = 0 AND has_work = 0) AS unknown,
-                   (SELECT max(end_ns) - min(start_ns) FROM step_segments) AS whole FROM device_utilization""")
-        assert busy["unknown"] > 0 and busy["span"] == busy["whole"] - busy["unknown"], busy
+            SELECT span_ns AS span, busy_ns AS busy,
+                   (SELECT sum(dur_ns * coalesce(sample_weight, 1)) FROM steps
+                    WHERE sample_weight IS NOT NULL OR id IN (SELECT step_id FROM device_steps)) AS time,
+                   (SELECT sum(busy_ns * coalesce(sample_weight, 1)) FROM device_steps
+                    JOIN steps ON steps.id = step_id) AS work,
+                   (SELECT count(*) FROM thinned_starts) AS starts,
+                   (SELECT count(*) FROM gap_causes JOIN device_activities ON device_activities.id = activity_id
+                    JOIN thinned_starts USING (step_id, device_id)
+                    WHERE device_activities.start_ns <= thinned_starts.start_ns) AS unknown
+            FROM device_utilization""")
+        assert abs(busy["span"] - busy["time"]) <= 1 and abs(busy["busy"] - busy["work"]) <= 1, busy
+        assert busy["starts"] > 5 and busy["unknown"] == 0, busy
         (parts,) = playing.query(run, """
             SELECT count(*) FILTER (WHERE (kernel_ns IS NULL) <> (weight IS 0 AND has_work = 0)) AS wrong,
                    count(*) FILTER (WHERE kernel_ns IS NULL) AS unknown,

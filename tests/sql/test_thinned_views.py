@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""test_thinned_views.py: views over the work of devices where that was recorded only in some steps (thinned_steps).
+
+A made-up job is written as two dumps (make_dump_of_rows): one with everything, and one in which the ops of one step in
+K were recorded, and from a later moment on the kernels, copies, calls and waits of these steps only.  Where all steps
+are alike the views have to say the same of both; where they differ, within the errors that are stated.
+
+Every view that reads such rows is in DECISIONS, with what was decided about it: a new one has to be added.
+"""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import BUILD, Newest, run_tests
+from stored import every_file
+
+# What is recorded of devices, and derived from it.
+TABLES = ("kernels", "transfers", "api_calls", "syncs", "graph_launches", "device_activities", "device_steps",
+          "step_segments", "critical_path", "queue_events", "collectives", "page_migrations", "overheads")
+WEIGHED, KNOWN, AS_IT_IS, BY_OPS, STEPS, NO_ROWS = (
+    "sums are weighed", "what is not known is left out, what is known weighed",
+    "one row for each thing that was recorded, or statistics of these", "weighed by the op that launched it",
+    "of each step by itself: NULL, or no row, where its work was not recorded",
+    "exact as it is: counts rows, asks whether there are any, or of sources that are never thinned")
+DECISIONS = {
+    "kernel_summary": WEIGHED, "kernel_by_op": WEIGHED, "kernel_stats": WEIGHED, "occupancy_summary": WEIGHED,
+    "precision_breakdown": WEIGHED, "transfer_summary": WEIGHED, "api_summary": WEIGHED, "sync_summary": WEIGHED,
+    "launch_summary": WEIGHED, "kernel_breakdown": WEIGHED, "kernel_type_breakdown": WEIGHED,
+    "temporal_breakdown": WEIGHED, "communication_overlap": WEIGHED, "device_utilization": WEIGHED,
+    "collective_summary": WEIGHED, "distributed_summary": WEIGHED, "thread_summary": WEIGHED, "kernel_diff": WEIGHED,
+    "kernel_diff_steps": WEIGHED,
+    "gap_causes": KNOWN, "gpu_gaps": KNOWN, "idle_breakdown": KNOWN, "thinned_starts": KNOWN, "coverage": KNOWN,
+    "kernel_launch_stats": AS_IT_IS, "queue_length": AS_IT_IS, "queue_length_series": AS_IT_IS,
+    "memory_bandwidth": AS_IT_IS, "memory_bandwidth_series": AS_IT_IS, "collective_waits": AS_IT_IS,
+    "stragglers": AS_IT_IS,
+    "op_kernels": BY_OPS, "frequent_sequences": BY_OPS, "operator_summary": BY_OPS,
+    "step_breakdown": STEPS, "critical_path_summary": STEPS, "measured_steps": STEPS, "thinned_steps": STEPS,
+    "profile_summary": NO_ROWS, "op_stats": NO_ROWS,
+}
+STEPS_IN_ALL, FIRST, K, THINNED_FROM = 203, 11, 8, 43  # steps that are all recorded; from which on kernels are not
+STEP, START = 1_000_000, 1_700_000_000_000_000_000
+
+
+def write(path, tables):
+    """{table: [{column: value}]}; the rows of a table have the same columns."""
+    lines = []
+    for table, rows in tables.items():
+        if rows:
+            lines.append("\t".join(["=", table, *rows[0]]))
+            lines += ["\t".join("" if value is None else str(value) for value in row.values()) for row in rows]
+    subprocess.run([os.path.join(BUILD, "tests", "make_dump_of_rows"), path], input="\n".join(lines) + "\n",
+                   encoding="utf-8", check=True)
+
+
+def recorded_steps(seed, count):
+    """Of each K steps one, as the recorder draws them."""
+    chance, chosen = random.Random(seed), set(range(FIRST))
+    for block in range(FIRST, count, K):
+        chosen.add(block + chance.randrange(K))
+    return chosen
+
+
+class Job:
+    """Rows of a job of which `has_ops` and `has_work` tell of which steps ops and the work of devices are recorded."""
+
+    def __init__(self, work_of, count=STEPS_IN_ALL, has_ops=lambda step: True, has_work=lambda step: True):
+        self.correlation = 0
+        self.tables = {
+            "threads": [{"kind": kind, "name": name, "device_id": device, "stream": stream}
+                        for kind, name, device, stream in (("host", "main", None, None), ("stream", None, 0, 7),
+                                                           ("stream", None, 0, 9))],
+            "devices": [{"name": "GPU 0", "kind": "gpu", "ordinal": 0, "model": "NVIDIA A100", "multiprocessor_count":
+                         108, "compute_capability": "8.0"}],
+            "ops": [], "api_calls": [], "kernels": [], "transfers": [], "syncs": [], "collectives": [], "counters": [],
+            "diagnostics": []}
+        now, told = START, None
+        self.counter("capture_ops_interval", now, 1)
+        for step in range(count):
+            if has_ops(step) != told:
+                told = has_ops(step)
+                self.counter("capture_ops_recorded", now, int(told))
+            if step == FIRST and not all(has_ops(step) for step in range(count)):
+                self.counter("capture_ops_interval", now, K)
+            self.has_ops, self.has_work = has_ops(step), has_work(step)
+            dur = work_of(self, step, now)
+            self.op(f"tfprof.step#{step}", now, dur, "user")
+            now += dur
+        if not all(has_work(step) for step in range(count)):
+            self.tables["diagnostics"].append({"severity": "info", "reason": "capture_thinned", "message": "thinned",
+                                               "table_name": "kernels"})
+        self.end = now
+
+    def counter(self, name, time, value, unit=None, device=None):
+        self.tables["counters"].append({"name": name, "unit": unit, "device_id": device, "time_ns": time,
+                                        "value": value})
+
+    def op(self, name, start, dur, category="op"):
+        if category == "user" or self.has_ops:
+            self.tables["ops"].append({"name": name, "category": category, "thread_id": 0, "start_ns": start,
+                                       "dur_ns": dur})
+
+    def launch(self, at, dur, name="cudaLaunchKernel", result=0):
+        self.correlation += 1
+        if self.has_work:
+            self.tables["api_calls"].append({"name": name, "domain": "runtime", "thread_id": 0, "start_ns": at,
+                                             "dur_ns": dur, "correlation": self.correlation, "result": result})
+        return self.correlation
+
+    def kernel(self, at, start, dur, name="gemm", stream=7, blocks=64, registers=32):
+        correlation = self.launch(at, 5000)
+        if self.has_work:
+            self.tables["kernels"].append({
+                "name": name, "device_id": 0, "thread_id": 1 if stream == 7 else 2, "start_ns": start, "dur_ns": dur,
+                "correlation": correlation, "grid_x": blocks, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1,
+                "block_z": 1, "registers_per_thread": registers, "static_shared_bytes": 0, "dynamic_shared_bytes": 0})
+
+    def copy(self, at, start, dur, direction, bytes, call=5000):
+        correlation = self.launch(at, call, "cudaMemcpyAsync")
+        ends = {"HtoD": ("pinned", "device"), "DtoH": ("device", "pageable")}[direction]
+        if self.has_work:
+            self.tables["transfers"].append({
+                "kind": "memcpy", "direction": direction, "source_memory": ends[0], "target_memory": ends[1],
+                "device_id": 0, "thread_id": 1, "start_ns": start, "dur_ns": dur, "bytes": bytes,
+                "correlation": correlation, "name": "Memcpy " + direction})
+
+    def wait(self, at, dur):
+        correlation = self.launch(at, dur, "cudaStreamSynchronize")
+        if self.has_work:
+            self.tables["syncs"].append({"kind": "stream", "device_id": 0, "thread_id": 0, "start_ns": at,
+                                         "dur_ns": dur, "correlation": correlation})
+
+    def exchange(self, at, start, dur, bytes):
+        self.kernel(at, start, dur, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 9, blocks=8)
+        if self.has_work:
+            self.tables["collectives"].append({
+                "name": "all_reduce", "process_group": "0", "group_size": 2, "dtype": "Float", "bytes": bytes,
+                "kernel_id": len(self.tables["kernels"]) - 1, "start_ns": start, "dur_ns": dur})
+
+    def write(self, path):
+        write(path, self.tables)
+        return path
+
+
+def alike(job, step, now, size=1.0):
+    """A step: a copy, kernels on two streams with gaps between, an exchange beside one of them, and a wait."""
+    def part(nanoseconds):
+        return int(nanoseconds * size)
+
+    job.op("aten::copy_", now + 20_000, 20_000)
+    job.copy(now + 25_000, now + 40_000, part(60_000), "HtoD", 1 << 20)
+    job.op("aten::mm", now + 110_000, 60_000)
+    job.kernel(now + 120_000, now + 130_000, part(200_000), "volta_h884gemm", blocks=64, registers=64)
+    job.kernel(now + 130_000, now + 130_000 + part(210_000), part(40_000), "add", blocks=20)
+    job.kernel(now + 150_000, now + 150_000 + part(250_000), part(20_000), "relu", stream=9)
+    job.op("nccl:all_reduce", now + 200_000, 50_000)
+    job.exchange(now + 210_000, now + 260_000, part(150_000), 1 << 22)
+    job.op("aten::add", now + 600_000, 30_000)
+    job.kernel(now + 610_000, now + 640_000, part(120_000), "add", blocks=200)
+    job.op("aten::item", now + 780_000, 130_000)
+    job.launch(now + 790_000, 1000, "cudaEventQuery", result=600)
+    job.wait(now + 800_000, 50_000)
+    job.copy(now + 860_000, now + 870_000, part(8000), "DtoH", 4, call=40_000)
+    return STEP
+
+
+def of_size(sizes):
+    def work(job, step, now):
+        alike(job, step, now, sizes[step])
+        return int(STEP * (1 + 0.1 * sizes[step]))
+    return work
+
+
+def both(folder, work, seed=1, count=STEPS_IN_ALL):
+    """Paths of the whole recording and of the thinned one."""
+    chosen = recorded_steps(seed, count)
+    whole = Job(work, count).write(os.path.join(folder, f"whole{seed}.tfprof"))
+    thinned = Job(work, count, chosen.__contains__, lambda step: step in chosen or step < THINNED_FROM)
+    return whole, thinned.write(os.path.join(folder, f"thinned{seed}.tfprof"))
+
+
+def opened(engine, path):
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{path}')")
+    return connection
+
+
+def rows_of(connection, name):
+    columns = [row[0] for row in connection.values(f"SELECT name FROM pragma_table_info('{name}')")]
+    return [dict(zip(columns, row)) for row in connection.values(f"SELECT * FROM temp.{name}")]
+
+
+# ---- What was decided.
+
+def test_decisions(_engine):
+    """Every view that reads rows of devices, itself or by another view, is among DECISIONS, and none besides."""
+    views = {stored.name: stored for stored in every_file() if not stored.is_check}
+    read = {name: set(re.findall(r"temp\.(\w+)", stored.sql)) for name, stored in views.items()}
+    reading = {name for name, tables in read.items() if tables & set(TABLES)}
+    undecided, gone = reading - set(DECISIONS), set(DECISIONS) - set(views)
+    assert not undecided, ("decide what these views say where kernels were recorded only in some steps "
+                           "(thinned_steps), say so in their comments and in DECISIONS", undecided)
+    assert not gone, gone
+    beyond = {name for name in DECISIONS if name not in reading
+              and not read[name] & (set(DECISIONS) | set(TABLES))}
+    assert not beyond, ("these read nothing of devices", beyond)
+    for name, decision in DECISIONS.items():
+        if decision in (WEIGHED, KNOWN) and name not in ("coverage", "thinned_starts"):
+            assert "thinned" in views[name].text or "gap_causes" in views[name].text, name
+        if decision not in (NO_ROWS, BY_OPS):
+            comment = " ".join(views[name].comment)
+            says = re.search("thinned|only in some|temporal_breakdown|memory_bandwidth_series|were recorded", comment)
+            assert says, (name, "its comment does not say what it does")
+
+
+# ---- Steps that are alike.
+
+# Columns that are of what was recorded, not of all steps: statistics that cannot be weighed.
+OF_THE_RECORDED = {"stddev_ns"}
+
+
+def same(left, right):
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return abs(left - right) <= 1e-6 * max(abs(left), abs(right)) + 1
+    return left == right
+
+
+def test_alike(engine):
+    """What is weighed is the same of the whole recording and of the thinned one."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = both(folder, alike)
+        whole, thinned = (opened(engine, path) for path in paths)
+        kernels = [connection.values("SELECT count(*) FROM kernels")[0][0] for connection in (whole, thinned)]
+        assert kernels[0] == 5 * STEPS_IN_ALL and kernels[1] < kernels[0] / 2, kernels
+        weights = thinned.values("SELECT weight, count(*), sum(has_work) FROM thinned_steps GROUP BY 1 ORDER BY 1")
+        drawn = (STEPS_IN_ALL - FIRST) // K
+        assert weights == [(0.0, STEPS_IN_ALL - FIRST - drawn, THINNED_FROM - FIRST - 4), (float(K), drawn, drawn)], \
+            weights
+        assert whole.values("SELECT count(*) FROM thinned_steps UNION ALL SELECT count(*) FROM thinned_starts") \
+            == [(0,), (0,)]
+        for name, decision in DECISIONS.items():
+            if decision not in (WEIGHED, BY_OPS) or name in ("kernel_diff", "kernel_diff_steps", "temporal_breakdown",
+                                                             "device_utilization", "distributed_summary"):
+                continue
+            left, right = rows_of(whole, name), rows_of(thinned, name)
+            assert len(left) == len(right) and left, (name, len(left), len(right))
+            for a, b in zip(left, right):
+                wrong = {column: (a[column], b[column]) for column in a
+                         if column not in OF_THE_RECORDED | {"start_ms", "end_ms", "busy_ratio"}
+                         and not same(a[column], b[column])}
+                assert not wrong, (name, wrong, a)
+        compared = whole.values(f"SELECT tfprof_open('{paths[1]}')")  # both together
+        rows = whole.values("SELECT name, count_diff, dur_diff_ns, a_count FROM "
+                            f"kernel_diff('{paths[0]}', '{paths[1]}')")
+        assert compared and len(rows) == 6 and all(row[1:3] == (0, 0) and row[3] for row in rows), rows
+        rows = whole.values("SELECT name, count_diff, dur_diff_ns FROM "
+                            f"kernel_diff_steps('{paths[0]}', 11, 202, '{paths[1]}', 11, 202)")
+        assert len(rows) == 6 and all(row[1:] == (0, 0) for row in rows), rows
+        _, error = whole.query("SELECT * FROM kernel_diff_steps"
+                               f"('{paths[0]}', 1, 2, '{paths[1]}', {not_recorded()}, {not_recorded()})")
+        assert error and "were not recorded" in error, error
+        whole.close()
+        thinned.close()
+
+
+def not_recorded():
+    """A step of the second half without its work."""
+    return next(step for step in range(150, STEPS_IN_ALL) if step not in recorded_steps(1, STEPS_IN_ALL))
+
+
+def test_shares_of_time(engine):
+    """How busy devices are: over the time of all steps, where the whole recording has that to the last kernel."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, thinned = (opened(engine, path) for path in both(folder, alike))
+        for view, columns in (("device_utilization", "busy_ns, kernel_count, kernel_ns"),
+                              ("temporal_breakdown", "compute_ns, non_compute_ns"),
+                              ("distributed_summary", "step_count, step_ns, computation_ns, overlap_ns, "
+                               "communication_ns, other_ns, collective_count, bytes")):
+            sql = f"SELECT {columns} FROM {view}"
+            assert whole.values(sql) == thinned.values(sql), (view, whole.values(sql), thinned.values(sql))
+        (ratios,) = whole.values("SELECT utilization_ratio, idle_ratio, occupancy_ratio, sm_efficiency_ratio, "
+                                 "tensor_core_ratio FROM device_utilization, temporal_breakdown")
+        (found,) = thinned.values("SELECT utilization_ratio, idle_ratio, occupancy_ratio, sm_efficiency_ratio, "
+                                  "tensor_core_ratio FROM device_utilization, temporal_breakdown")
+        assert ratios[0] and ratios[4] and ratios[3], ratios
+        # A step has the time before its first kernel and after its last one, the whole recording has not.
+        for a, b in zip(ratios, found):
+            assert a == b or abs(a - b) < 1.0 / STEPS_IN_ALL, (ratios, found)
+        told = thinned.values("SELECT 1 - value FROM accelerator_utilization")
+        assert same(told[0][0], found[0]), (told, found)
+        whole.close()
+        thinned.close()
+
+
+def test_gaps(engine):
+    """Gaps within a step are those that the whole recording has; none reaches over what was not recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, thinned = (opened(engine, path) for path in both(folder, alike))
+        sql = ("SELECT steps.number, busy_until_ns, gap_ns, reason FROM gap_causes "
+               "JOIN steps ON steps.id = step_id ORDER BY 2")
+        every, known = set(whole.values(sql)), thinned.values(sql)
+        assert set(known) <= every and known, [gap for gap in known if gap not in every][:3]
+        longest = max(gap for _, _, gap, _ in every)
+        assert thinned.values("SELECT max(gap_ns) FROM gpu_gaps")[0][0] <= longest < STEP
+        chosen = recorded_steps(1, STEPS_IN_ALL)
+        for step in sorted(chosen):
+            gaps = {gap for gap in every if gap[0] == step}
+            missing = gaps - {gap for gap in known if gap[0] == step}
+            # Only that before the first work of a step that follows one which does not count.
+            assert len(missing) == int(step > FIRST and step - 1 not in chosen), (step, missing)
+            assert not missing or missing == {min(gaps, key=lambda gap: gap[1])}, (step, missing)
+        # Streams: as they would be if the gaps before the first work of a step did not count.
+        idle = dict(whole.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
+        found = dict(thinned.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
+        assert all(found[stream] <= idle[stream] for stream in idle), (idle, found)
+        assert found[7] >= 0.5 * idle[7], (idle, found)
+        assert thinned.values("SELECT max(max_ns) FROM idle_breakdown")[0][0] < STEP
+        for check in ("device_gaps", "device_waits", "launch_bound"):
+            left, right = (connection.values(f"SELECT value FROM {check}") for connection in (whole, thinned))
+            assert not right or left and right[0][0] <= left[0][0] + 1e-9, (check, left, right)
+        whole.close()
+        thinned.close()
+
+
+def test_steps_by_themselves(engine):
+    """Of a step whose work was not recorded nothing is said."""
+    with tempfile.TemporaryDirectory() as folder:
+        connection = opened(engine, both(folder, alike)[1])
+        (row,) = connection.values(
+            "SELECT count(*) FILTER (WHERE kernel_ns IS NULL), count(*) FILTER (WHERE kernel_ns = 0), count(*) "
+            "FROM step_breakdown")
+        recorded = recorded_steps(1, STEPS_IN_ALL) | set(range(THINNED_FROM))
+        without, last = STEPS_IN_ALL - len(recorded), STEPS_IN_ALL - 1 - max(recorded)
+        # Steps at the end whose work does not reach beyond them are left out, of any recording.
+        assert row[:2] == (without - last, 0) and row[2] == STEPS_IN_ALL - last, (row, without, last)
+        paths = connection.values("SELECT count(DISTINCT step_id), sum(kind GLOB 'gpu_compute') "
+                                  "FROM critical_path_summary")
+        assert paths[0][0] == STEPS_IN_ALL - without and paths[0][1] > 0, (paths, without)
+        connection.close()
+
+
+# ---- Steps that differ.
+
+ESTIMATES = (
+    ("kernel_summary", "name", "sum_ns", "sum_error_ns"), ("kernel_by_op", "kernel_name", "sum_ns", "sum_error_ns"),
+    ("kernel_stats", "grid", "sum_ns", "sum_error_ns"), ("occupancy_summary", "name", "sum_ns", "sum_error_ns"),
+    ("transfer_summary", "direction", "sum_ns", "sum_error_ns"), ("precision_breakdown", "precision", "sum_ns",
+                                                                "sum_error_ns"),
+    ("collective_summary", "name", "sum_ns", "sum_error_ns"), ("thread_summary", "thread", "kernel_ns",
+                                                               "kernel_error_ns"),
+    ("operator_summary", "op_name", "device_self_ns", "device_self_error_ns"),
+    ("device_utilization", "device", "utilization_ratio", "utilization_error"),
+    ("temporal_breakdown", "device", "idle_ratio", "idle_error"),
+)
+
+
+def test_errors(_engine):
+    """Steps of any size: what is said of all of them lies within two errors of what is so, in most of the trials."""
+    held = {view: [0, 0] for view, *_ in ESTIMATES}
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(24):
+            chance = random.Random(seed)
+            sizes = [chance.uniform(0.5, 1.0) * (1.0 if chance.random() < 0.7 else 0.6) for _ in range(STEPS_IN_ALL)]
+            whole, thinned = (opened(Newest, path) for path in both(folder, of_size(sizes), seed))
+            for view, key, value, error in ESTIMATES:
+                truth = whole.values(f"SELECT {key}, {value}, {error} FROM {view}")
+                said = thinned.values(f"SELECT {key}, {value}, {error} FROM {view}")
+                assert len(truth) == len(said) and all(row[2] in (0, None) for row in truth), (view, truth, said)
+                for (name, wanted, _), (_, found, doubt) in zip(sorted(truth, key=str), sorted(said, key=str)):
+                    if found is None or wanted == found:
+                        continue
+                    assert doubt is not None and doubt > 0, (view, name, wanted, found, doubt)
+                    # The edges of the whole recording, which a share of the time of all steps is without.
+                    edge = 1.0 / STEPS_IN_ALL if value.endswith("ratio") else 0
+                    held[view][0] += abs(found - wanted) <= 2 * doubt + edge
+                    held[view][1] += 1
+            whole.close()
+            thinned.close()
+    for view, (inside, count) in held.items():
+        assert count >= 20 and inside >= 0.85 * count, (view, inside, count, held)
+
+
+def test_no_error(engine):
+    """One recorded step that speaks for all others: the sums are there, but no error can be stated."""
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = set(range(FIRST + 1))
+        path = Job(alike, FIRST + K, chosen.__contains__, chosen.__contains__).write(os.path.join(folder, "a.tfprof"))
+        connection = opened(engine, path)
+        assert connection.values("SELECT note IS NOT NULL FROM sampling_summary") == [(1,)]
+        rows = connection.values("SELECT sum_ns > 0, sum_error_ns FROM kernel_summary")
+        assert rows and set(rows) == {(1, None)}, rows
+        connection.close()
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
