@@ -16,7 +16,7 @@
 -- Cost: one pass over kernels, and one look at those that reach beyond that time, which is taken off.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;
 WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), windows AS MATERIALIZED (
@@ -60,23 +60,23 @@ WITH thinned AS MATERIALIZED (
     count(*) FILTER (WHERE is_outside) AS kernel_count, total(end_ns - start_ns) AS kernel_ns
   FROM beyond GROUP BY profile_id, device_id
 ), in_step AS MATERIALIZED (
-  SELECT kernels.profile_id AS profile_id, device_id, kernels.step_id AS step_id,
-    coalesce(max(thinned.weight), 1.0) AS weight, union_ns(start_ns, end_ns) AS busy_ns,
-    capped_ns(start_ns, end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
+  SELECT kernels.profile_id AS profile_id, device_id, step_id,
+    coalesce(max(steps.sample_weight), 1.0) AS weight, union_ns(kernels.start_ns, kernels.end_ns) AS busy_ns,
+    capped_ns(kernels.start_ns, kernels.end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
     count(blocks_per_multiprocessor) AS has_blocks,
-    total(dur_ns * occupancy_ratio) AS occupied_ns,
-    total(dur_ns) FILTER (WHERE occupancy_ratio IS NOT NULL) AS known_ns,
-    total(dur_ns) FILTER (WHERE uses_tensor_core) AS tensor_core_ns,
-    total(dur_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
-    count(dur_ns) AS kernel_count, total(dur_ns) AS kernel_ns
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND kernels.step_id IS NOT NULL
-  GROUP BY kernels.profile_id, device_id, kernels.step_id
+    total(kernels.dur_ns * occupancy_ratio) AS occupied_ns,
+    total(kernels.dur_ns) FILTER (WHERE occupancy_ratio IS NOT NULL) AS known_ns,
+    total(kernels.dur_ns) FILTER (WHERE uses_tensor_core) AS tensor_core_ns,
+    total(kernels.dur_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
+    count(kernels.dur_ns) AS kernel_count, total(kernels.dur_ns) AS kernel_ns
+  FROM temp.kernels AS kernels JOIN temp.steps AS steps ON steps.id = kernels.step_id
+  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned)
+  GROUP BY kernels.profile_id, device_id, step_id
 ), spans AS ( -- the time of all steps, of which those that were recorded tell
   SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
   FROM temp.steps
   WHERE profile_id IN (SELECT profile_id FROM thinned)
-    AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM in_step))
+    AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))
   GROUP BY profile_id
 ), weighed AS MATERIALIZED (
   SELECT in_step.profile_id AS profile_id, device_id, max(spans.span_ns) AS span_ns, sum(busy_ns * weight) AS busy_ns,
@@ -86,11 +86,11 @@ WITH thinned AS MATERIALIZED (
     sum(kernel_ns * weight) AS kernel_ns
   FROM in_step JOIN spans ON spans.profile_id = in_step.profile_id
   GROUP BY in_step.profile_id, device_id
-), errors AS ( -- of a share of the time: how much steps differ from it
-  SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,
+), estimated AS ( -- the error is that of a share of the time: how much steps differ from it
+  SELECT weighed.*,
     sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.span_ns * steps.dur_ns,
         drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
-      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization
+      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization_error
   FROM weighed
   JOIN temp.sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id
   JOIN temp.steps AS steps ON steps.id = drawn.step_id
@@ -99,8 +99,8 @@ WITH thinned AS MATERIALIZED (
 ), sums AS (
   SELECT profile_id, device_id, CAST(max(span_ns, busy_ns) AS INTEGER) AS span_ns, CAST(busy_ns AS INTEGER) AS busy_ns,
     filled_ns, has_blocks, occupied_ns, known_ns, tensor_core_ns, eligible_ns,
-    CAST(round(kernel_count) AS INTEGER) AS kernel_count, CAST(kernel_ns AS INTEGER) AS kernel_ns
-  FROM weighed
+    CAST(round(kernel_count) AS INTEGER) AS kernel_count, CAST(kernel_ns AS INTEGER) AS kernel_ns, utilization_error
+  FROM estimated
   UNION ALL
   SELECT all_kernels.profile_id AS profile_id, all_kernels.device_id AS device_id,
     windows.end_ns - windows.start_ns AS span_ns,
@@ -112,7 +112,7 @@ WITH thinned AS MATERIALIZED (
     all_kernels.tensor_core_ns - coalesce(outside.tensor_core_ns, 0) AS tensor_core_ns,
     all_kernels.eligible_ns - coalesce(outside.eligible_ns, 0) AS eligible_ns,
     all_kernels.kernel_count - coalesce(outside.kernel_count, 0) AS kernel_count,
-    CAST(all_kernels.kernel_ns - coalesce(outside.kernel_ns, 0) AS INTEGER) AS kernel_ns
+    CAST(all_kernels.kernel_ns - coalesce(outside.kernel_ns, 0) AS INTEGER) AS kernel_ns, 0
   FROM all_kernels JOIN windows ON windows.profile_id = all_kernels.profile_id
   LEFT JOIN outside ON outside.profile_id = all_kernels.profile_id AND outside.device_id IS all_kernels.device_id
 )
@@ -125,7 +125,7 @@ SELECT
   sums.span_ns AS span_ns,
   sums.busy_ns AS busy_ns,
   1.0 * sums.busy_ns / nullif(sums.span_ns, 0) AS utilization_ratio,
-  CASE WHEN errors.profile_id IS NOT NULL THEN errors.utilization ELSE 0 END AS utilization_error,
+  sums.utilization_error AS utilization_error,
   CASE WHEN sums.has_blocks > 0 THEN sums.filled_ns / nullif(sums.span_ns, 0) END AS sm_efficiency_ratio,
   sums.occupied_ns / nullif(sums.known_ns, 0) AS occupancy_ratio,
   sums.tensor_core_ns / nullif(sums.kernel_ns, 0) AS tensor_core_ratio,
@@ -135,6 +135,5 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
-LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.device_id IS sums.device_id
 WHERE sums.kernel_count > 0
 ORDER BY profile_id, device_id

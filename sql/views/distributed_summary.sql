@@ -33,7 +33,8 @@ WITH marked AS (
   WHERE NOT EXISTS (
     SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id AND kernels.kind = 'communication')
 ), communicating AS ( -- the others have no row here, and their steps and kernels need not be read
-  SELECT profile_id FROM temp.kernels WHERE kind = 'communication' UNION SELECT profile_id FROM hosts
+  SELECT DISTINCT profile_id, 0 AS on_host FROM temp.kernels WHERE kind = 'communication'
+  UNION ALL SELECT profile_id, 1 FROM hosts
 ), sampled AS ( -- of which steps stand for others: of hosts, and of devices whose work was thinned (thinned_steps)
   SELECT DISTINCT profile_id FROM temp.steps
   WHERE sample_weight > 1 AND (+profile_id IN (SELECT profile_id FROM hosts)
@@ -42,12 +43,15 @@ WITH marked AS (
 ), cut_steps AS (
   SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
     max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns,
-    CASE WHEN steps.profile_id IN (SELECT profile_id FROM sampled) THEN steps.sample_weight ELSE 1.0 END AS weight,
+    CASE WHEN communicating.on_host OR steps.sample_weight <> 1
+        AND steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
+          WHERE reason = 'capture_thinned' AND table_name = 'kernels')
+      THEN steps.sample_weight ELSE 1.0 END AS weight,
     max(steps.is_warmup) AS is_warmup
   FROM communicating
   CROSS JOIN temp.step_segments AS segments ON segments.profile_id = communicating.profile_id
   CROSS JOIN temp.steps AS steps ON steps.id = segments.step_id
-  WHERE (steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts))
+  WHERE steps.ops_recorded = 1 OR NOT communicating.on_host
   GROUP BY steps.profile_id, steps.id
 ), spans AS (
   SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(weight) AS step_count,
@@ -116,7 +120,8 @@ WITH marked AS (
     sum(bytes * coalesce(steps.sample_weight, 1.0)) AS bytes
   FROM temp.collectives AS collectives -- the marks of the host are there in every step
   LEFT JOIN temp.steps AS steps ON steps.id = collectives.step_id AND collectives.kernel_id IS NOT NULL
-    AND steps.profile_id IN (SELECT profile_id FROM sampled)
+    AND steps.sample_weight <> 1 AND +steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
+      WHERE reason = 'capture_thinned' AND table_name = 'kernels')
   GROUP BY collectives.profile_id
 )
 SELECT

@@ -30,6 +30,7 @@ WITH totals AS MATERIALIZED (
     sum(max(0, sample_weight - 1) * sample_weight) AS drawn_weight, max(sample_weight) AS largest_weight,
     sum(sample_weight * (dur_ns - coalesce(recording_ns, 0.0))) AS time_ns,
     max(dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS longest_ns,
+    min(dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS shortest_ns,
     total(sample_weight * recording_ns) AS recording_ns, sum(dur_ns - coalesce(recording_ns, 0.0)) AS all_ns
   FROM temp.steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL
   GROUP BY profile_id HAVING max(sample_weight) > 1
@@ -39,7 +40,8 @@ WITH totals AS MATERIALIZED (
     AND steps.sample_weight = 0 AND steps.dur_ns > longest_ns
   GROUP BY totals.profile_id
 ), leads AS (
-  SELECT totals.*, unseen_ns, abs(time_ns - (all_ns - unseen_ns)) <= 1e-9 * all_ns AS is_all_time,
+  SELECT totals.*, unseen_ns, -- where all steps take the same time, that they speak for all of it says nothing
+    abs(time_ns - (all_ns - unseen_ns)) <= 1e-9 * all_ns AND longest_ns > shortest_ns AS is_calibrated,
     steps.id AS step_id, steps.sample_weight AS weight, steps.dur_ns - coalesce(steps.recording_ns, 0) AS duration_ns,
     sum(steps.sample_weight * pow(steps.dur_ns - coalesce(steps.recording_ns, 0.0) - time_ns / step_count, 2))
       OVER of_profile
@@ -50,13 +52,11 @@ WITH totals AS MATERIALIZED (
   JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id
   WHERE steps.is_warmup = 0 AND steps.sample_weight > 0
   WINDOW of_profile AS (PARTITION BY steps.profile_id)
-), judged AS ( -- where all steps take the same time, that says nothing about the weights
-  SELECT *, is_all_time AND lead_squares > 0 AS is_calibrated FROM leads
 ), freedoms AS (
   SELECT *, step_count * step_count / weight_squares - 1 - is_calibrated AS freedom,
     CASE WHEN is_calibrated THEN max(0.02, 1 - largest_square / lead_squares - largest_weight / step_count) ELSE 1 END
       AS unled
-  FROM judged
+  FROM leads
 ), factors AS (
   SELECT *, CASE WHEN drawn_count > 1 AND freedom >= 0.5 THEN
     pow(0.98 + 1.186 / freedom + 1.411 / pow(freedom, 2) + 1.278 / pow(freedom, 3) + 1.5 / pow(freedom, 4), 2)

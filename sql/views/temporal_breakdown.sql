@@ -31,7 +31,7 @@ WITH thinned AS MATERIALIZED (
   SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
   FROM temp.steps
   WHERE profile_id IN (SELECT profile_id FROM thinned)
-    AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM in_step))
+    AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))
   GROUP BY profile_id
 ), weighed AS MATERIALIZED (
   SELECT in_step.profile_id AS profile_id, device_id, max(spans.span_ns) AS kernel_ns,

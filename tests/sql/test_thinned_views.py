@@ -21,7 +21,8 @@ from stored import every_file
 
 # What is recorded of devices, and derived from it.
 TABLES = ("kernels", "transfers", "api_calls", "syncs", "graph_launches", "device_activities", "device_steps",
-          "step_segments", "critical_path", "queue_events", "collectives", "page_migrations", "overheads")
+          "kernel_totals", "step_segments", "critical_path", "queue_events", "collectives", "page_migrations",
+          "overheads")
 WEIGHED, KNOWN, AS_IT_IS, BY_OPS, STEPS, NO_ROWS = (
     "sums are weighed", "what is not known is left out, what is known weighed",
     "one row for each thing that was recorded, or statistics of these", "weighed by the op that launched it",
@@ -39,8 +40,9 @@ DECISIONS = {
     "memory_bandwidth": AS_IT_IS, "memory_bandwidth_series": AS_IT_IS, "collective_waits": AS_IT_IS,
     "stragglers": AS_IT_IS,
     "op_kernels": BY_OPS, "frequent_sequences": BY_OPS, "operator_summary": BY_OPS,
+    "top_device_ops": BY_OPS, "roofline": BY_OPS,
     "step_breakdown": STEPS, "critical_path_summary": STEPS, "measured_steps": STEPS, "thinned_steps": STEPS,
-    "profile_summary": NO_ROWS, "op_stats": NO_ROWS,
+    "mfu": STEPS, "overview": NO_ROWS, "profile_summary": NO_ROWS, "op_stats": NO_ROWS,
 }
 STEPS_IN_ALL, FIRST, K, THINNED_FROM = 203, 11, 8, 43  # steps that are all recorded; from which on kernels are not
 STEP, START = 1_000_000, 1_700_000_000_000_000_000
@@ -213,7 +215,8 @@ def test_decisions(_engine):
             assert "thinned" in views[name].text or "gap_causes" in views[name].text, name
         if decision not in (NO_ROWS, BY_OPS):
             comment = " ".join(views[name].comment)
-            says = re.search("thinned|only in some|temporal_breakdown|memory_bandwidth_series|were recorded", comment)
+            says = re.search("thinned|only in some|temporal_breakdown|memory_bandwidth_series|were recorded|ops recorded",
+                             comment)
             assert says, (name, "its comment does not say what it does")
 
 
@@ -244,7 +247,7 @@ def test_alike(engine):
             == [(0,), (0,)]
         for name, decision in DECISIONS.items():
             if decision not in (WEIGHED, BY_OPS) or name in ("kernel_diff", "kernel_diff_steps", "temporal_breakdown",
-                                                             "device_utilization", "distributed_summary"):
+                                                             "device_utilization", "distributed_summary", "roofline"):
                 continue
             left, right = rows_of(whole, name), rows_of(thinned, name)
             assert len(left) == len(right) and left, (name, len(left), len(right))
