@@ -215,7 +215,8 @@ def test_decisions(_engine):
             assert "thinned" in views[name].text or "gap_causes" in views[name].text, name
         if decision not in (NO_ROWS, BY_OPS):
             comment = " ".join(views[name].comment)
-            says = re.search("thinned|only in some|temporal_breakdown|memory_bandwidth_series|were recorded|ops recorded",
+            says = re.search("thinned|only in some|temporal_breakdown|memory_bandwidth_series|were recorded"
+                             "|ops recorded",
                              comment)
             assert says, (name, "its comment does not say what it does")
 
