@@ -83,7 +83,8 @@ function mount(holder, height, options, data, isBrush) {
       cursor: { drag: { x: true, y: false, setScale: !isBrush }, focus: { prox: 16 } },
       axes: [axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.xUnit)), options.xUnit),
              { ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.unit)), options.unit), size: 72 }],
-      scales: { x: { time: false }, y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] } },
+      scales: { x: { time: false, ...(options.xUnit === 'id' ? { range: (u, low, high) => [low - 0.6, high + 0.6] } : {}) },
+                y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] } },
       ...options.plot }, data, holder);
     holder.plot = plot;
     plots.add(plot);

@@ -42,7 +42,7 @@ function findings(panel, rows) {
   return element('ul', { class: 'findings' }, ...rows.map((row) => element('li', { class: row[at('severity')] },
     element('h3', {}, element('span', { class: 'severity', title: row[at('severity')] }, severities[row[at('severity')]] || '○'),
       ` ${titleOf(row[at('check_name')])} `, element('small', {}, row[at('subject')] === null ? '' : String(row[at('subject')])),
-      row[at('saves_ns')] > 0 ? element('small', { class: 'saves' }, `could save ${formatNs(row[at('saves_ns')])}`) : null),
+      row[at('saves_ns')] > 0 ? element('small', { class: 'saves' }, `· could save ${formatNs(row[at('saves_ns')])}`) : null),
     element('p', {}, String(row[at('message')] ?? '')),
     row[at('suggestion')] ? element('p', { class: 'suggestion' }, String(row[at('suggestion')])) : null,
     row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
@@ -138,7 +138,7 @@ export function makePanel(panel) {
   section.append(element('p', { class: 'sentence' }, panel.sentence));
   if (steps && !panel.keys.step && columnOf(panel, 'profile_id') >= 0 && panel.keys.chart !== 'facts')
     section.append(element('p', { class: 'note' }, 'Of all steps: this is not by step.'));
-  if (panel.all.length >= panel.limit)
+  if (panel.all.length >= panel.limit && panel.keys.chart !== 'bars')
     section.append(element('p', { class: 'note' }, `The first ${panel.limit.toLocaleString('en')} rows.`));
   const chart = chartOf(panel, rows);
   if (chart) section.append(chart);

@@ -54,6 +54,6 @@ export function formatTick(value, unit) {
 
 // A column's name as people read it.
 export function titleOf(column) {
-  const words = column.replace(/_(ns|ms)$/, '').replace(/_ratio$/, '').replace(/_/g, ' ');
+  const words = column.replace(/_(ns|ms)$/, '').replace(/_ratio$/, ' %').replace(/_/g, ' ');
   return words.replace(/\bpid\b/, 'process').replace(/^at$/, 'time');
 }

@@ -57,7 +57,7 @@ static const char help_text[] =
     "  tfprof run advise                       what to improve first\n"
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"
-    "  tfprof report run -o report.html        a page to look at; `tfprof report --help`\n"
+    "  tfprof report run -o report.html        a page to look at; report --help\n"
     "\n"
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
