@@ -4,6 +4,9 @@
 ** check_name = 'job' only that check is run.  Each is a statement of its own, so that none takes another down: what one
 ** found before it failed stays, its error is a row that says so, and the next one begins.  Only an interrupt and a lack
 ** of memory, which concern all, end the query.
+**
+** A line "-- Needs: kernels, steps." of a check's comment names tables without whose rows it has nothing to say.  It is
+** not run where one of them is empty: making the plan of a check costs more than that of most finds out.
 */
 #include "vtab/findings.h"
 
@@ -37,9 +40,10 @@ static int findings_connect(sqlite3 *db, void *data, int count, const char *cons
   (void)count;
   (void)arguments;
   (void)message;
-  int result = sqlite3_declare_vtab(db, "CREATE TABLE x(check_name TEXT, severity TEXT, subject TEXT, message TEXT, "
-                                        "value REAL, threshold REAL, saves_ns INTEGER, suggestion TEXT, "
-                                        "evidence TEXT)");
+  int result = sqlite3_declare_vtab(db,
+                                    "CREATE TABLE x(check_name TEXT, severity TEXT, subject TEXT, message TEXT, "
+                                    "value REAL, threshold REAL, saves_ns INTEGER, suggestion TEXT, "
+                                    "evidence TEXT)");
   if (!result) result = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
   if (result) return result;
   struct findings *findings = calloc(1, sizeof *findings);
@@ -111,11 +115,40 @@ static int begin_check(struct findings_cursor *cursor) {
   return result;
 }
 
+/* Whether the table has any row: SQLITE_ROW or SQLITE_DONE, else an error. */
+static int look_for_row(sqlite3 *db, const char *table, size_t length) {
+  sqlite3_stmt *statement = NULL;
+  char *sql = sqlite3_mprintf("SELECT 1 FROM temp.\"%.*w\" LIMIT 1", (int)length, table);
+  int result = sql ? sqlite3_prepare_v2(db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!result) result = sqlite3_step(statement);
+  sqlite3_finalize(statement);
+  return result;
+}
+
+/* SQLITE_ROW when all tables that the check needs have rows, SQLITE_DONE when one has none. What is wrong with a table
+** the check itself will tell. */
+static int look_for_needs(sqlite3 *db, const struct stored_select *check) {
+  static const char mark[] = "\n-- Needs: ", letters[] = "abcdefghijklmnopqrstuvwxyz_";
+  const char *at = strstr(check->sql, mark);
+  int result = SQLITE_ROW;
+  for (at = at ? at + sizeof mark - 1 : ""; *at && *at != '.' && *at != '\n' && result == SQLITE_ROW;) {
+    size_t length = strspn(at, letters);
+    if (length) result = look_for_row(db, at, length);
+    at += length ? length : 1;
+  }
+  return result;
+}
+
 /* To the next row from `check` on, whose statement may have begun. */
 static int go_on(struct findings_cursor *cursor) {
   for (; cursor->check->name; cursor->check++) {
     if (strcmp(cursor->check->kind, "check") != 0) continue;
-    int result = cursor->statement ? SQLITE_OK : begin_check(cursor);
+    int result = SQLITE_OK;
+    if (!cursor->statement) {
+      const struct findings *findings = (const struct findings *)cursor->base.pVtab;
+      result = look_for_needs(findings->db, cursor->check) == SQLITE_DONE ? SQLITE_DONE : begin_check(cursor);
+    }
     if (result == SQLITE_OK) result = sqlite3_step(cursor->statement);
     if (result == SQLITE_ROW) return SQLITE_OK;
     if (result != SQLITE_DONE) return fail_findings(cursor, result);

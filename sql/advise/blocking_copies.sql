@@ -10,6 +10,7 @@
 -- What it would save: that time.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over transfers, one look-up of a call for each that
 -- counts, and code_trace_line.
+-- Needs: transfers.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'blocking_copies';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,

@@ -9,6 +9,7 @@
 -- What it would save: these gaps, of all devices.  That the host is no longer ahead afterwards costs besides.
 -- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, one pass over api_calls and transfers,
 -- and code_trace_line.
+-- Needs: device_activities.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_waits';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,

@@ -9,6 +9,7 @@
 -- What it would save: these gaps but for a microsecond of each, which kernels in a graph have between them as well.
 -- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, and one pass over kernels, which are
 -- sorted where the check speaks.
+-- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'launch_bound';
 WITH time AS MATERIALIZED (
   SELECT profile_id, count(step_id) AS step_count, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,

@@ -4,6 +4,7 @@
 -- mean over the last quarter, so that start-up and single peaks do not count.  The check speaks when there are at least
 -- 20 readings (about as many seconds) and the growth is above 10 % and 64 MiB.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: linear in counters.
+-- Needs: counters.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_growth';
 WITH readings AS (
   SELECT profile_id, time_ns, value, ntile(4) OVER (PARTITION BY profile_id ORDER BY time_ns, id) AS quarter

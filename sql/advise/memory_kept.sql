@@ -8,6 +8,7 @@
 -- the others (steps.sample_weight).
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL; value is the share of steps.
 -- Cost: one pass over allocations, code_traces where something is live.
+-- Needs: allocations, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_kept';
 WITH measured AS MATERIALIZED (
   SELECT id, profile_id, coalesce(sample_weight, 1.0) AS weight FROM temp.steps WHERE is_warmup = 0

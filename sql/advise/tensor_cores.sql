@@ -8,6 +8,7 @@
 -- What it would save: half of that time, where the device is what the step waits for: numbers of half the size take
 -- half the memory traffic, which bounds small products, and tensor cores compute large ones several times as fast.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over kernels.
+-- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'tensor_cores';
 WITH sums AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,

@@ -9,6 +9,7 @@
 -- not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is
 -- derived from them.
+-- Needs: steps, ops.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'tiny_ops';
 WITH called AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.sample_weight) AS weight,

@@ -1,0 +1,71 @@
+-- Advice: kernels that compute number by number, one behind the other, each reading what the last one wrote.
+--
+-- For each device the compute kernels of the measured steps (measured_steps) that add, multiply, activate or convert
+-- number by number (by their names: …elementwise…, Eigen's TensorCwise…, or the TensorFlow op that launched them), and
+-- of these such that follow another one on their stream: a compiler makes one kernel of them.
+-- Thresholds: those that follow another one take 5 % of the step time; a warning from 15 % on.
+-- What it would save: half of their time, what reading and writing what lies between takes.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over kernels, and another, by stream,
+-- where they count.
+-- Needs: kernels.
+-- Example: SELECT message FROM advise WHERE check_name = 'unfused_elementwise';
+WITH time AS MATERIALIZED (
+  SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
+    CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
+    CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
+  FROM temp.measured_steps GROUP BY 1
+), names AS MATERIALIZED (
+  SELECT profile_id, name, op_type, sum(1.0 * dur_ns) AS sum_ns,
+    name GLOB '*elementwise*' OR name GLOB '*TensorCwise*' OR name GLOB '*BiasNCHWKernel*' OR op_type IN ('Add',
+      'AddV2', 'AddN', 'Sub', 'Mul', 'RealDiv', 'BiasAdd', 'Relu', 'ReluGrad', 'LeakyRelu', 'Elu', 'Gelu', 'Sigmoid',
+      'SigmoidGrad', 'Tanh', 'TanhGrad', 'Exp', 'Log', 'Sqrt', 'Rsqrt', 'RsqrtGrad', 'Square', 'SquaredDifference',
+      'Maximum', 'Minimum', 'Neg', 'Pow', 'Cast', 'Select', 'SelectV2', 'Greater', 'GreaterEqual', 'Less', 'LessEqual',
+      'Equal', 'LogicalAnd') AS is_elementwise
+  FROM temp.kernels WHERE +kind = 'compute' GROUP BY profile_id, name, op_type
+), many AS MATERIALIZED ( -- where all of them take as much as those that follow others have to
+  SELECT names.profile_id AS profile_id FROM names JOIN time ON time.profile_id = names.profile_id
+  WHERE is_elementwise GROUP BY 1 HAVING sum(sum_ns) >= 0.05 * time.step_ns
+), elementwise AS MATERIALIZED (
+  SELECT DISTINCT profile_id, name, coalesce(op_type, '') AS op_type FROM names
+  WHERE is_elementwise AND profile_id IN (SELECT profile_id FROM many)
+), row_by_row AS (
+  SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.thread_id AS thread_id,
+    kernels.step_id AS step_id, kernels.start_ns AS start_ns, kernels.id AS id, kernels.dur_ns AS dur_ns,
+    elementwise.name IS NOT NULL AS is_elementwise
+  FROM temp.kernels AS kernels
+  LEFT JOIN elementwise ON elementwise.profile_id = kernels.profile_id AND elementwise.name = kernels.name
+    AND elementwise.op_type = coalesce(kernels.op_type, '')
+  WHERE EXISTS (SELECT 1 FROM many)
+), following AS (
+  SELECT profile_id, device_id, step_id, dur_ns, is_elementwise AND lag(is_elementwise, 1, 0)
+    OVER (PARTITION BY thread_id ORDER BY start_ns, id) AS follows
+  FROM row_by_row
+), sums AS (
+  SELECT following.profile_id AS profile_id, following.device_id AS device_id, sum(measured.weight) AS count,
+    sum(1.0 * following.dur_ns * measured.weight) AS follow_ns
+  FROM following
+  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+    ON measured.profile_id = following.profile_id AND measured.step_id IS following.step_id
+  WHERE follows GROUP BY 1, 2
+)
+SELECT
+  'unfused_elementwise' AS check_name,
+  CASE WHEN sums.follow_ns >= 0.15 * time.step_ns THEN 'warning' ELSE 'info' END AS severity,
+  processes.name AS subject,
+  processes.prefix || format('%.0f %% of the %s, %s %s, is of kernels on %s that compute number by number right behind '
+      || 'another one: %.0f of them', 100.0 * sums.follow_ns / time.step_ns, time.whole,
+    format_ns(sums.follow_ns / time.weight), time.each, coalesce(devices.name, devices.model, 'a device'),
+    sums.count / time.weight) AS message,
+  sums.follow_ns / time.step_ns AS value,
+  0.05 AS threshold,
+  CAST(0.5 * sums.follow_ns AS INTEGER) AS saves_ns,
+  'Let a compiler make one kernel of them: torch.compile(model), @tf.function(jit_compile=True) or '
+    || 'TF_XLA_FLAGS=--tf_xla_auto_jit=2; optimizers with fused=True.' AS suggestion,
+  'SELECT start_ns, name, op_name, dur_ns FROM temp.kernels WHERE profile_id = ' || sums.profile_id
+    || ' ORDER BY thread_id, start_ns LIMIT 50' AS evidence
+FROM sums
+JOIN time ON time.profile_id = sums.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+WHERE sums.follow_ns >= 0.05 * time.step_ns
+ORDER BY saves_ns DESC, sums.profile_id, sums.device_id

@@ -1,0 +1,20 @@
+-- Waiting for input: for how long the measured steps (no warm-up) of each process waited for their next element.
+--
+-- One row for each profile with input_events and measured steps; what the checks of the input measure against.
+--   profile_id, step_count, step_ns   the steps and their time
+--   wait_ns                           waiting for the input pipeline in them, on whatever thread (input_steps.wait_ns)
+--   has_iterators                     1: the pipeline is one of tf.data, whose iterators are told apart
+-- Cost: that of input_steps, and linear in input_events.
+-- Example: SELECT profile_id, 1.0 * wait_ns / step_ns FROM input_waits;
+WITH kinds AS MATERIALIZED (
+  SELECT profile_id, max(iterator IS NOT NULL) AS has_iterators FROM temp.input_events GROUP BY profile_id
+)
+SELECT
+  kinds.profile_id AS profile_id,
+  count(*) AS step_count,
+  CAST(sum(1.0 * steps.dur_ns) AS INTEGER) AS step_ns,
+  CAST(sum(1.0 * steps.wait_ns) AS INTEGER) AS wait_ns,
+  kinds.has_iterators AS has_iterators
+FROM kinds CROSS JOIN temp.input_steps AS steps ON steps.profile_id = kinds.profile_id
+GROUP BY kinds.profile_id
+ORDER BY kinds.profile_id
