@@ -18,7 +18,7 @@ recording = None  # the Recording of this process, once it is armed; the module 
 
 def start():
     if os.environ.get("TFPROF_RUN_DIRECTORY") and os.environ.get("TFPROF_LIBRARY"):
-        sys.meta_path.insert(0, FrameworkFinder())
+        sys.meta_path.insert(0, ImportFinder(FRAMEWORK, prepare_recording, begin_recording))
         sys.meta_path.append(MarksFinder())
 
 
@@ -73,11 +73,16 @@ class MarksFinder:
         return spec_from_file_location(MARKS, beside(MARKS + ".py"))
 
 
-class FrameworkFinder:
-    """Finds nothing itself: it lets the others find torch and asks to be told when it has been imported."""
+class ImportFinder:
+    """Finds nothing itself: it lets the others find a module and asks to be told when it has been imported. `before` is
+    called first, and what it returned is handed to `after` with the module.
+    """
+
+    def __init__(self, name, before, after):
+        self.name, self.before, self.after = name, before, after
 
     def find_spec(self, name, path=None, target=None):
-        if name != FRAMEWORK:
+        if name != self.name:
             return None
         for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
@@ -96,11 +101,10 @@ class FrameworkFinder:
         """Wraps exec_module of this one loader object, which stays the loader that the module shows."""
         exec_module = loader.exec_module
 
-        def exec_module_recorded(module):
-            library = None
+        def exec_module_watched(module):
+            prepared = None
             try:
-                recorder = load_beside("_tfprof_recording")
-                library = recorder.load_library()
+                prepared = self.before()
             except Exception as problem:
                 say_problem(problem)
             exec_module(module)
@@ -108,9 +112,19 @@ class FrameworkFinder:
                 del loader.exec_module
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
-                if library is not None:
-                    begin(recorder.Recording(library, module, say_problem))
+                self.after(prepared, module)
             except Exception as problem:
                 say_problem(problem)
 
-        loader.exec_module = exec_module_recorded
+        loader.exec_module = exec_module_watched
+
+
+def prepare_recording():
+    recorder = load_beside("_tfprof_recording")
+    return recorder, recorder.load_library()
+
+
+def begin_recording(prepared, framework):
+    recorder, library = prepared or (None, None)
+    if library is not None:
+        begin(recorder.Recording(library, framework, say_problem))

@@ -171,7 +171,10 @@ class Recording:
                 setattr(profiler, name, stepping(function, is_aside))
 
     def note_phases(self):
-        sys.modules["_tfprof_hooks"].load_beside("_tfprof_phases").Noting(self.holding_gil, self.torch).begin()
+        hooks = sys.modules["_tfprof_hooks"]
+        noting = hooks.load_beside("_tfprof_phases").Noting(self.holding_gil, self.torch)
+        noting.begin()
+        hooks.load_beside("_tfprof_compiling").begin(noting, hooks.ImportFinder)
 
     def begin_windows(self, version):
         """PyTorch cannot be listened to: torch.profiler watches some steps."""

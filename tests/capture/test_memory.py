@@ -395,7 +395,7 @@ def check_late_library():
     """PyTorch loaded before the library: there is nothing to interpose any more. It is said, and the rest records."""
     source = """
 import ctypes, importlib.util, os, sys
-sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "FrameworkFinder"]
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ImportFinder"]
 import torch
 path = os.path.join(%r, "_tfprof_recording.py")
 spec = importlib.util.spec_from_file_location("_tfprof_recording", path)
