@@ -127,15 +127,15 @@ static void read_sampling_options(struct sampling_options *asked) {
   if (mode && !strcmp(mode, "none")) asked->mode = OPS_NONE;
   if (overhead && *overhead) asked->overhead = strtod(overhead, NULL) / 100;
   if (size && *size) asked->max_bytes = strtoull(size, NULL, 10);
-  bool is_all = asked->mode == OPS_ALL;
-  limits_set(&(struct limits){.bytes_an_hour = rate && !is_all ? strtoull(rate, NULL, 10) : 0,
-                              .device_bytes_an_hour = gpu_rate && !is_all ? strtoull(gpu_rate, NULL, 10) : 0,
+  if (steps && *steps) {
+    char *end;
+    asked->first_step = asked->last_step = strtoll(steps, &end, 10);
+    if (*end == '-') asked->last_step = strtoll(end + 1, NULL, 10);
+  }
+  limits_set(&(struct limits){.bytes_an_hour = rate && asked->mode != OPS_ALL ? strtoull(rate, NULL, 10) : 0,
+                              .device_bytes_an_hour = gpu_rate ? strtoull(gpu_rate, NULL, 10) : 0,
                               .overhead = asked->overhead,
-                              .is_all = is_all});
-  if (!steps || !*steps) return;
-  char *end;
-  asked->first_step = asked->last_step = strtoll(steps, &end, 10);
-  if (*end == '-') asked->last_step = strtoll(end + 1, NULL, 10);
+                              .is_sampled = asked->mode == OPS_SAMPLED && asked->last_step < 0});
 }
 
 static bool start_recording(void) {

@@ -214,6 +214,7 @@ static void write_job(const char *directory, const char *name, const struct prog
     const struct step_seen seen = {.wall_ns = now - began,
                                    .thread_ns = now - began,
                                    .full_ns = is_wanted ? ops * (double)OP_NS : 0,
+                                   .records_ns = is_wanted ? ops * (double)OP_NS : 0,
                                    .thread_full_ns = is_wanted ? ops * (double)OP_NS : 0,
                                    .records = is_wanted ? ops : 0,
                                    .has_all_ops = is_wanted,

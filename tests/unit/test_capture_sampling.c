@@ -70,6 +70,7 @@ static void go_on(struct run *run, const struct job *job, uint64_t count) {
     const struct step_seen seen = {.wall_ns = (int64_t)(thread * (1 + job->others * random_share(&run->random))),
                                    .thread_ns = (int64_t)thread,
                                    .full_ns = is_recorded ? job->ops * run->told_op_ns : 0,
+                                   .records_ns = is_recorded ? job->ops * run->told_op_ns : 0,
                                    .thread_full_ns = is_recorded ? job->ops * job->own_ops * run->told_op_ns : 0,
                                    .always_ns = job->memory * job->memory_ns,
                                    .records = is_recorded ? (uint64_t)job->ops : 0,

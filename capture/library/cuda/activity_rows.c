@@ -12,11 +12,13 @@
 
 enum { ROWS_BEFORE_WRITING = 16384 }; /* of records, between two looks at the tables */
 
-/* Calls that are worth no row, where CUPTI could not be told to record no others: by domain less one and number. */
-static uint8_t is_left_out[2][FUNCTIONS_MAXIMUM]; /* 0: not known, 1: it is, 2: not */
+/* Calls that are worth no row, where CUPTI could not be told to record no others, and those that launch kernels: by
+** domain less one and number. */
+enum worth { WORTH_UNKNOWN, WORTH_NO_ROW, WORTH_A_ROW, WORTH_A_ROW_AND_LAUNCHES };
+static uint8_t worths[2][FUNCTIONS_MAXIMUM];
 
 bool activity_rows_open(struct recorder *recorder) {
-  memset(is_left_out, 0, sizeof is_left_out);
+  memset(worths, 0, sizeof worths);
   return device_facts_open(recorder) && kernel_rows_open(recorder) && call_rows_open(recorder) &&
          copy_rows_open(recorder);
 }
@@ -33,16 +35,18 @@ void activity_rows_losses(struct recorder *recorder) {
 }
 
 /* One that failed is recorded whatever it is. */
-static bool leaves_out(const struct cupti_api *api, const struct cupti_call *record) {
+static enum worth worth_of(const struct cupti_api *api, const struct cupti_call *record) {
   enum cupti_domain domain = record->kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS;
   const char *name = NULL;
-  if (record->function >= FUNCTIONS_MAXIMUM || record->result) return false;
-  uint8_t *known = &is_left_out[domain - 1][record->function];
+  if (record->function >= FUNCTIONS_MAXIMUM || record->result) return WORTH_A_ROW;
+  uint8_t *known = &worths[domain - 1][record->function];
   if (!*known) {
     bool is_named = !api->GetCallbackName((int)domain, record->function, &name) && name;
-    *known = is_named && !function_is_recorded(name) ? 1 : 2;
+    *known = is_named && !function_is_recorded(name)      ? WORTH_NO_ROW
+             : is_named && function_launches_kernel(name) ? WORTH_A_ROW_AND_LAUNCHES
+                                                          : WORTH_A_ROW;
   }
-  return *known == 1;
+  return *known;
 }
 
 static void note_unknown(struct activity_counts *counts, uint32_t kind) {
@@ -55,7 +59,26 @@ struct reading {
   struct activity_lanes *lanes;
   const struct cupti_api *api;
   struct activity_counts *counts;
+  struct launch_times *times; /* NULL: none are wanted */
 };
+
+/* Whether it was recorded for its time alone. */
+static bool note_time(const struct reading *reading, const struct cupti_call *record, bool launches) {
+  const struct device_clock *clock = &reading->lanes->clock;
+  int64_t start_ns = device_clock_ns(clock, record->start), end_ns = device_clock_ns(clock, record->end);
+  enum cuda_recording recording;
+  if (launches) launch_times_add(reading->times, start_ns, end_ns);
+  return launch_times_at(reading->times, start_ns, end_ns, &recording) && recording == CUDA_CALLS;
+}
+
+static void read_call(const struct reading *reading, const struct cupti_call *record) {
+  enum worth worth = worth_of(reading->api, record);
+  if (worth == WORTH_NO_ROW) return;
+  if (reading->times && note_time(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES)) return;
+  reading->counts->of_calls++;
+  reading->counts->of_watched += record->thread == reading->counts->watched;
+  call_rows_add(reading->lanes, reading->api, record);
+}
 
 /* The least that is read of a record without looking at its size. */
 static const uint16_t least_sizes[CUPTI_KINDS] = {
@@ -137,11 +160,7 @@ static void read_record(const struct reading *reading, const struct cupti_record
     case CUPTI_MEMSET:
     case CUPTI_GRAPH_TRACE: read_work(reading, record, bytes); break;
     case CUPTI_DRIVER:
-    case CUPTI_RUNTIME:
-      if (leaves_out(reading->api, (const void *)record)) break;
-      reading->counts->of_calls++;
-      call_rows_add(reading->lanes, reading->api, (const void *)record);
-      break;
+    case CUPTI_RUNTIME: read_call(reading, (const void *)record); break;
     case CUPTI_SYNCHRONIZATION:
       reading->counts->of_calls++;
       call_rows_add_sync(reading->lanes, (const void *)record, bytes);
@@ -152,8 +171,9 @@ static void read_record(const struct reading *reading, const struct cupti_record
 
 /* How long a record is is said by where the next one begins. */
 uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api *api,
-                            const struct activity_buffer *buffer, struct activity_counts *counts) {
-  const struct reading reading = {lanes, api, counts};
+                            const struct activity_buffer *buffer, struct activity_counts *counts,
+                            struct launch_times *times) {
+  const struct reading reading = {lanes, api, counts, times};
   struct cupti_record *record = NULL, *next = NULL;
   uint64_t count = 0;
   int result = api->ActivityGetNextRecord(buffer->bytes, buffer->used, &next);

@@ -4,10 +4,13 @@
 
 #include "activity_buffers.h"
 #include "activity_lanes.h"
+#include "launch_times.h"
 
 /* How many records of each sort there were, since the file began. */
 struct activity_counts {
   uint64_t of_devices, of_calls; /* kernels, copies, fills; calls and waits */
+  uint64_t of_watched;           /* calls of this thread: */
+  uint32_t watched;
   uint64_t all;
   uint64_t unknown;          /* of kinds that are not read */
   uint64_t damaged;          /* cut off, or in a buffer that CUPTI itself could not read to its end */
@@ -16,9 +19,11 @@ struct activity_counts {
 
 bool activity_rows_open(struct recorder *recorder);
 void activity_rows_close(void);
-/* Writes rows of `buffer`; full tables are written to the file meanwhile. How many records. */
+/* Writes rows of `buffer`; full tables are written to the file meanwhile. How many records. `times`, or NULL, is told
+** of launches; calls that were recorded only for that have no rows. */
 uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api *api,
-                            const struct activity_buffer *buffer, struct activity_counts *counts);
+                            const struct activity_buffer *buffer, struct activity_counts *counts,
+                            struct launch_times *times);
 void activity_rows_losses(struct recorder *recorder);
 
 #endif

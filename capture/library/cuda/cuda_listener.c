@@ -2,6 +2,7 @@
 #include "cuda_listener.h"
 
 #include "activity_buffers.h"
+#include "cuda_costs.h"
 #include "device_clock.h"
 #include "device_facts.h"
 #include "function_names.h"
@@ -24,11 +25,13 @@ enum {
   FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
   SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
   READINGS = 64,
+  SWITCHES = 256,
 };
 
 static struct cupti_api api;
 static unsigned traces;
-static _Atomic bool has_begun, is_wanted = true; /* is_wanted: work is to be recorded */
+static _Atomic bool has_begun;
+static _Atomic int wanted_recording = CUDA_ALL; /* of work: enum cuda_recording */
 
 /* Of what is asked of the thread, and whether anything is recorded. Nothing of CUPTI's is called with it. */
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +42,7 @@ static struct {
 } state;
 /* Of the calls that switch what is recorded. */
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
-static bool is_on;
+static enum cuda_recording recorded; /* now */
 static void *subscriber;  /* NULL: we do not listen */
 static bool is_refused;   /* another one was there first */
 static bool has_topology; /* was asked for */
@@ -49,11 +52,14 @@ static char without[160]; /* what was refused */
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 static struct clock_reading readings[READINGS];
 static unsigned readings_added, readings_taken;
+static struct record_switch switches[SWITCHES];
+static unsigned switches_added, switches_taken;
 static struct capture_part part = {.name = "cuda"};
 static unsigned changes, changes_taken; /* of the part */
 
-const struct fork_lock cuda_listener_locks[] = {
-    {.lock = &control}, {.lock = &switching}, {.lock = &telling}, {.lock = &activity_buffers_lock}, {0}};
+const struct fork_lock cuda_listener_locks[] = {{.lock = &control},         {.lock = &switching},
+                                                {.lock = &telling},         {.lock = &activity_buffers_lock},
+                                                {.lock = &cuda_costs_lock}, {0}};
 
 /* ---- What is asked for. */
 
@@ -138,7 +144,7 @@ static void note_refused(const char *name, const char *why) {
 }
 
 /* With `switching`. The names of kinds that are refused are noted. */
-static void switch_all(bool to_on, bool with_lasting) {
+static void switch_kinds(bool to_on, bool with_lasting) {
   for (unsigned i = 0; i < WANTED_KINDS; i++) {
     const struct wanted_kind *kind = &wanted_kinds[i];
     if (!(kind->traces & traces) || (kind->is_lasting && !with_lasting) || !api.layout->sizes[kind->kind]) continue;
@@ -150,17 +156,52 @@ static void switch_all(bool to_on, bool with_lasting) {
     if (to_on) api.ActivityEnable(CUPTI_GRAPH_TRACE);
     else api.ActivityDisable(CUPTI_GRAPH_TRACE);
   }
+}
+
+/* Where nobody takes them the last one stands for all since: what was recorded meanwhile is not known. */
+static void note_switch(int64_t begun_ns) {
+  pthread_mutex_lock(&telling);
+  bool is_full = switches_added - switches_taken == SWITCHES;
+  struct record_switch *change = &switches[(is_full ? switches_added - 1 : switches_added++) % SWITCHES];
+  if (!is_full) change->begun_ns = begun_ns;
+  change->done_ns = (int64_t)clock_monotonic_ns();
+  change->to = recorded;
+  pthread_mutex_unlock(&telling);
+}
+
+bool cuda_listener_take_switch(struct record_switch *change) {
+  pthread_mutex_lock(&telling);
+  bool is_there = switches_taken != switches_added;
+  if (is_there) *change = switches[switches_taken++ % SWITCHES];
+  pthread_mutex_unlock(&telling);
+  return is_there;
+}
+
+/* With `switching`: everything, when it begins and ends. */
+static void switch_all(bool to_on) {
+  int64_t begun_ns = (int64_t)clock_monotonic_ns();
+  switch_kinds(to_on, true);
   switch_calls(to_on);
+  recorded = to_on ? CUDA_ALL : CUDA_NOTHING;
+  note_switch(begun_ns);
+}
+
+/* With `switching`. */
+static void switch_to(enum cuda_recording to) {
+  int64_t begun_ns = (int64_t)clock_monotonic_ns();
+  if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) switch_calls(to >= CUDA_CALLS);
+  if ((to == CUDA_ALL) != (recorded == CUDA_ALL)) switch_kinds(to == CUDA_ALL, false);
+  recorded = to;
+  note_switch(begun_ns);
 }
 
 /* Whoever has the lock switches to what is wanted when it has given it up. */
 static void follow_wish(void) {
   while (has_begun && !pthread_mutex_trylock(&switching)) {
-    bool wish = is_wanted && subscriber;
-    if (wish != is_on && subscriber) switch_all(wish, false);
-    if (subscriber) is_on = wish;
+    int wish = wanted_recording;
+    if (subscriber && wish != (int)recorded) switch_to(wish);
     pthread_mutex_unlock(&switching);
-    if (wish == (is_wanted && subscriber)) break;
+    if (wish == wanted_recording) break;
   }
 }
 
@@ -169,8 +210,8 @@ static void end_switching(void) {
   follow_wish();
 }
 
-void cuda_listener_record(bool to_on) {
-  is_wanted = to_on;
+void cuda_listener_record(enum cuda_recording wish) {
+  wanted_recording = wish;
   follow_wish();
 }
 
@@ -285,7 +326,7 @@ static void ask_of_devices(void) {
     snprintf(name, sizeof name, "unified memory of device %d", device);
     note_refused(name, NULL);
   }
-  if (is_on) api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
+  if (recorded == CUDA_ALL) api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
 }
 
 /* With `switching`. */
@@ -314,12 +355,11 @@ static bool listen_to_cuda(enum beginning beginning) {
     subscriber = NULL;
     return false;
   }
-  is_on = is_wanted;
   without[0] = 0;
   switch_latency(true);
   ask_of_devices();
-  switch_all(true, true);
-  if (!is_on) switch_all(false, false);
+  switch_all(true);
+  if (wanted_recording != CUDA_ALL) switch_to(wanted_recording);
   tell_listening();
   note_reading();
   return true;
@@ -330,12 +370,11 @@ static bool listen_to_cuda(enum beginning beginning) {
 static void leave_to_another(void) {
   pthread_mutex_lock(&switching);
   if (subscriber) {
-    switch_all(false, true);
+    switch_all(false);
     switch_latency(false);
     api.ActivityFlushAll(FLUSH_FORCED);
     if (subscriber != &subscriber) api.Unsubscribe(subscriber);
     subscriber = NULL;
-    is_on = false;
     set_part(PART_DEGRADED, "torch.profiler listens to CUDA instead, as the program asked; until it ends");
   }
   end_switching();
@@ -370,7 +409,7 @@ static void fetch(bool is_all) {
   pthread_mutex_lock(&switching);
   bool was_listening = subscriber != NULL;
   if (is_all && was_listening) {
-    switch_all(false, true);
+    switch_all(false);
     switch_latency(false);
     subscriber = NULL;
   }
@@ -515,10 +554,12 @@ void cuda_listener_reset(void) {
   bool was_used = atomic_load(&has_begun);
   memset(&state, 0, sizeof state);
   subscriber = NULL;
-  is_on = is_refused = has_topology = false;
+  recorded = CUDA_NOTHING;
+  is_refused = has_topology = false;
+  switches_added = switches_taken = 0;
   readings_added = readings_taken = 0;
   atomic_store(&has_begun, false);
-  is_wanted = true;
+  wanted_recording = CUDA_ALL;
   activity_buffers_reset();
   device_facts_reset();
   changes_taken = 0; /* the child's file has not been told */

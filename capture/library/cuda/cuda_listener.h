@@ -13,6 +13,7 @@
 #define TFPROF_CAPTURE_CUDA_LISTENER_H
 
 #include "cupti_api.h"
+#include "launch_times.h"
 #include "recorder/clock.h"
 #include "recorder/forks.h"
 #include "recorder/parts.h"
@@ -42,8 +43,8 @@ const struct cupti_api *cuda_listener_api(void);
 /* How it is recorded now; true: that has changed since this was last called. */
 bool cuda_listener_take_part(struct capture_part *now);
 
-/* Whether work is recorded now; what was launched before is. On any thread. */
-void cuda_listener_record(bool to_on);
+/* What is recorded of work now; what was launched before is. On any thread. */
+void cuda_listener_record(enum cuda_recording wish);
 /* What is complete is fetched; `is_all`: what is not, too, and nothing more is recorded. Returns when that is done, or
 ** at that moment of CLOCK_MONOTONIC. */
 void cuda_listener_fetch(bool is_all, const struct timespec *until);
@@ -52,6 +53,8 @@ void cuda_listener_step_aside(bool is_aside);
 
 /* Takes the next reading of CUPTI's clock, for the writer thread. false: there is none. */
 bool cuda_listener_take_reading(struct clock_reading *reading);
+/* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */
+bool cuda_listener_take_switch(struct record_switch *change);
 /* In a forked child. */
 void cuda_listener_reset(void);
 

@@ -2,8 +2,8 @@
 #include "cuda_source.h"
 
 #include "activity_rows.h"
+#include "cuda_costs.h"
 #include "cuda_listener.h"
-#include "governor/limits.h"
 #include "host/process_counters.h"
 #include "kernel_rows.h"
 
@@ -12,25 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  BUFFER_BYTES = 32 << 20,
-  /* What CUPTI takes of a launching thread for a record, ns: what it takes is not told apart from the launch itself, so
-  ** that this is an estimate, on the large side. */
-  DEVICE_RECORD_NS = 400,
-  CALL_RECORD_NS = 200,
-  PATIENCE = 5, /* seconds that it may take too much */
-};
+enum { BUFFER_BYTES = 32 << 20 };
 
 static struct activity_lanes lanes;
 static struct activity_counts counts;
-static bool is_open, follows_steps;
-static unsigned patience;
-static uint64_t ticked_work, ticked_calls, ticked_ns;
+static bool is_open, is_told_over;
+static double told_launch_ns;
 
-/* For the governor: nanoseconds taken until a moment, and a share of the time since. */
-static _Atomic double taken_ns, taken_share;
-static _Atomic uint64_t taken_at_ns;
-static _Atomic bool is_thinned;
+/* Kernels are recorded in the steps whose ops are; in the others calls, to measure what recording takes. */
+static _Atomic bool is_armed, is_thinned, is_measuring;
+static _Atomic int wanted_detail = DETAIL_ALWAYS; /* as the governor said last: enum detail */
 
 /* ---- On the program's threads. */
 
@@ -43,23 +34,37 @@ static void cuda_driver_found(void) {
   if (traces) cuda_listener_begin(traces, size && *size ? strtoull(size, NULL, 10) : BUFFER_BYTES);
 }
 
+static enum cuda_recording wish(void) {
+  if (!is_armed) return CUDA_NOTHING;
+  return !is_thinned || wanted_detail == DETAIL_FULL ? CUDA_ALL : is_measuring ? CUDA_CALLS : CUDA_NOTHING;
+}
+
+/* Threads of the program and the writer thread may come at once: the one that comes last does what both want. */
+static void follow_wish(void) {
+  enum cuda_recording recording;
+  do {
+    recording = wish();
+    cuda_listener_record(recording);
+    cuda_costs_record(recording == CUDA_ALL);
+  } while (recording != wish());
+}
+
 static bool cuda_arm(const struct source_wishes *wishes) {
   (void)wishes;
-  cuda_listener_record(!is_thinned || gate_wants_full());
+  is_armed = true;
+  follow_wish();
   return true;
 }
 
-static void cuda_disarm(void) { cuda_listener_record(false); }
+static void cuda_disarm(void) {
+  is_armed = false;
+  follow_wish();
+}
 
 static bool cuda_set_detail(enum detail detail) {
-  if (is_thinned) cuda_listener_record(detail == DETAIL_FULL);
+  wanted_detail = detail;
+  if (is_thinned) follow_wish();
   return true;
-}
-
-static void cuda_cost(uint32_t thread, struct source_cost *cost) {
-  (void)thread;
-  uint64_t since_ns = clock_monotonic_ns() - taken_at_ns;
-  cost->always_ns += taken_ns + taken_share * (double)since_ns;
 }
 
 static void cuda_settle(bool is_end, const struct timespec *until) { cuda_listener_fetch(is_end, until); }
@@ -67,8 +72,9 @@ static void cuda_settle(bool is_end, const struct timespec *until) { cuda_listen
 static const char *cuda_reset(bool is_whole) {
   (void)is_whole;
   cuda_listener_reset();
-  is_thinned = false;
-  taken_ns = taken_share = 0;
+  cuda_costs_reset();
+  is_thinned = is_measuring = false;
+  cuda_costs_record(is_armed);
   return NULL;
 }
 
@@ -78,11 +84,9 @@ void cuda_source_step_aside(bool is_aside) { cuda_listener_step_aside(is_aside);
 
 static bool cuda_open(struct recorder *recorder) {
   memset(&counts, 0, sizeof counts);
-  follows_steps = false;
-  patience = 0;
-  ticked_work = ticked_calls = 0;
-  ticked_ns = clock_monotonic_ns();
-  taken_at_ns = ticked_ns;
+  cuda_costs_open();
+  is_told_over = false;
+  told_launch_ns = 0;
   is_open = activity_lanes_begin(&lanes, recorder) && activity_rows_open(recorder);
   return is_open;
 }
@@ -113,16 +117,23 @@ static void note_readings(bool is_needed) {
   device_clock_note(&lanes.clock, &reading);
 }
 
+static void note_switches(void) {
+  struct record_switch change;
+  while (cuda_listener_take_switch(&change)) cuda_costs_note_switch(&change);
+}
+
 static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   const struct cupti_api *api = cuda_listener_api();
   struct activity_buffer *buffer;
   uint64_t count = 0;
   tell_part(recorder);
+  note_switches();
   if (!api) return 0;
   note_readings(false);
   while (count < limit && (buffer = activity_buffers_take())) {
     note_readings(true);
-    count += activity_rows_read(&lanes, api, buffer, &counts);
+    note_switches(); /* before which its calls ended, and after which they began */
+    count += activity_rows_read(&lanes, api, buffer, &counts, cuda_costs_times());
     activity_buffers_return(buffer);
   }
   recorder->device_records += count;
@@ -131,39 +142,56 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
 
 /* ---- What it takes. */
 
-static void follow_steps(struct recorder *recorder, const char *why) {
-  follows_steps = true;
-  is_thinned = true;
-  cuda_listener_record(gate_wants_full());
+/* `why`: NULL: no longer. */
+static void thin(struct recorder *recorder, const struct clock_reading *now, const char *why) {
+  cuda_costs_thin(why != NULL);
+  is_thinned = why != NULL;
+  is_measuring = cuda_costs_is_measuring();
+  follow_wish();
+  process_counters_add(recorder, now->monotonic_ns, "capture_kernels_recorded", "ratio", !why);
   recorder_diagnose(recorder, "info", "capture_thinned", 0, "kernels",
-                    "kernels, copies and calls into CUDA are recorded in the steps whose ops are, from here on: %s",
-                    why);
+                    "kernels, copies and calls into CUDA are recorded in %s from here on: %s",
+                    why ? "the steps whose ops are," : "every step", why ? why : "that takes less than --overhead");
 }
 
-/* The time that its records took of the program's since the last tick. */
-static double note_cost(void) {
-  uint64_t now_ns = clock_monotonic_ns();
-  double used_ns = (double)(counts.of_devices - ticked_work) * DEVICE_RECORD_NS +
-                   (double)(counts.of_calls - ticked_calls) * CALL_RECORD_NS;
-  double passed_ns = (double)(now_ns - ticked_ns), share = passed_ns > 0 ? used_ns / passed_ns : 0;
-  /* Until now it was told as if the share before went on: what is told never goes back. */
-  double told_ns = taken_ns + taken_share * (double)(now_ns - taken_at_ns);
-  taken_ns = told_ns;
-  taken_share = share;
-  taken_at_ns = now_ns;
-  ticked_work = counts.of_devices;
-  ticked_calls = counts.of_calls;
-  ticked_ns = now_ns;
-  return share;
+static const char *describe_share(char *text, size_t size) {
+  bool is_measured;
+  double launch_ns = cuda_costs_of_launch(&is_measured);
+  snprintf(text, size, "%.1f %% of the time, %.0f ns for a launch, as it was %s", cuda_costs_share() * 100, launch_ns,
+           is_measured ? "measured" : "estimated");
+  return text;
 }
 
-static void keep_to_limits(struct recorder *recorder) {
-  double share = note_cost(), allowed = limits_overhead();
+static void tell_price(struct recorder *recorder, const struct clock_reading *now) {
+  bool is_measured;
+  double launch_ns = cuda_costs_of_launch(&is_measured);
+  if (!is_measured || (launch_ns < told_launch_ns * 1.1 && launch_ns > told_launch_ns * 0.9)) return;
+  told_launch_ns = launch_ns;
+  process_counters_add(recorder, now->monotonic_ns, "capture_launch_cost", "ns", launch_ns);
+}
+
+static void keep_to_limits(struct recorder *recorder, const struct clock_reading *now) {
   const char *why = limits_devices_thinned();
-  patience = allowed > 0 && share > allowed ? patience + 1 : 0;
-  if (follows_steps) return;
-  if (why) follow_steps(recorder, why);
-  else if (patience >= PATIENCE) follow_steps(recorder, "in every step they would take more than --overhead");
+  char share[96], text[192];
+  cuda_costs_note(&counts);
+  counts.watched = cuda_costs_watched();
+  tell_price(recorder, now);
+  if (is_measuring != cuda_costs_is_measuring()) {
+    is_measuring = cuda_costs_is_measuring();
+    follow_wish();
+  }
+  if (!why && cuda_costs_want_thinned()) {
+    snprintf(text, sizeof text, "in every step that would take more than --overhead, %s",
+             describe_share(share, sizeof share));
+    why = text;
+  }
+  if ((why != NULL) != is_thinned) thin(recorder, now, why);
+  if (is_thinned || is_told_over || !cuda_costs_are_over()) return;
+  is_told_over = true;
+  recorder_diagnose(recorder, "warning", "capture_degraded", 0, "kernels",
+                    "cuda: recording takes %s, which is more than --overhead: no step can stand for others, since the "
+                    "program marks none",
+                    describe_share(share, sizeof share));
 }
 
 /* ---- What is told at the end. */
@@ -203,7 +231,7 @@ static void tell_records(struct recorder *recorder) {
 static void cuda_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   tell_part(recorder);
   if (!cuda_listener_api()) return;
-  keep_to_limits(recorder);
+  keep_to_limits(recorder, now);
   if (lanes.clock.readings)
     process_counters_add(recorder, now->monotonic_ns, "cupti_clock_error", "ns", lanes.clock.error_ns);
   if (is_end) tell_records(recorder);
@@ -221,7 +249,7 @@ const struct capture_source cuda_source = {
     .disarm = cuda_disarm,
     .settle = cuda_settle,
     .set_detail = cuda_set_detail,
-    .cost = cuda_cost,
+    .cost = cuda_costs_add,
     .reset = cuda_reset,
     .open = cuda_open,
     .drain = cuda_drain,

@@ -18,6 +18,10 @@ bool function_is_recorded(const char *name) {
   return false;
 }
 
+bool function_launches_kernel(const char *name) {
+  return strstr(name, "LaunchKernel") || begins_with(name, "cudaLaunch_v");
+}
+
 /* "_v7000" and "_ptsz_v7000" of the runtime, "_ptsz" of both; "_v2" belongs to a name of the driver. */
 size_t function_name_length(const char *name, enum cupti_domain domain) {
   size_t length = strlen(name), end = length;

@@ -2,6 +2,7 @@
 #include "kernel_rows.h"
 
 #include "demangle.h"
+#include "launch_budget.h"
 #include "recorder/hash.h"
 
 #include <stdlib.h>
@@ -102,18 +103,23 @@ static struct known_name {
   char *text; /* a copy: another name may come to lie there */
   uint32_t string;
 } * names;
-static struct { uint64_t correlation, start; } * calls; /* that began not long ago, by their numbers */
+/* That began not long ago, by their numbers: calls; the first kernels of calls that have not been told yet. */
+static struct beginning { uint64_t correlation, start; } * calls, *first_kernels;
 static uint32_t cache_words[4];                         /* strings */
 static uint64_t early, lost;
+static struct kernel_leads leads;
+static uint64_t judged_last; /* a correlation: of a graph's kernels the first one tells */
 
 bool kernel_rows_open(struct recorder *recorder) {
   static const char *const words[] = {"none", "shared", "cache", "equal"}; /* CUfunc_cache */
   memset(&known, 0, sizeof known);
-  early = lost = 0;
+  early = lost = judged_last = 0;
+  memset(&leads, 0, sizeof leads);
   names = calloc(NAMES, sizeof *names);
   calls = calloc(CALLS, sizeof *calls);
+  first_kernels = calloc(CALLS, sizeof *first_kernels);
   for (unsigned i = 0; i < 4; i++) cache_words[i] = dump_writer_string(recorder->writer, words[i], strlen(words[i]));
-  return names && calls && row_tables_add(&recorder->tables, &configurations, &configurations_form) &&
+  return names && calls && first_kernels && row_tables_add(&recorder->tables, &configurations, &configurations_form) &&
          row_tables_add(&recorder->tables, &kernels, &kernels_form);
 }
 
@@ -121,8 +127,9 @@ void kernel_rows_close(void) {
   for (unsigned i = 0; names && i < NAMES; i++) free(names[i].text);
   free(names);
   free(calls);
+  free(first_kernels);
   names = NULL;
-  calls = NULL;
+  calls = first_kernels = NULL;
   row_map_end(&known);
 }
 
@@ -190,12 +197,34 @@ static void read_configuration(struct configuration *key, struct recorder *recor
   }
 }
 
+static void judge_lead(uint64_t call_start, uint64_t start) {
+  leads.judged++;
+  leads.exposed += start < call_start + LEAD_NS;
+  early += start < call_start;
+}
+
+/* Which of the two records comes first is CUPTI's affair. */
 void kernel_rows_note_call(uint64_t correlation, uint64_t start) {
-  calls[correlation % CALLS].correlation = correlation;
-  calls[correlation % CALLS].start = start;
+  calls[correlation % CALLS] = (struct beginning){correlation, start};
+  struct beginning *kernel = &first_kernels[correlation % CALLS];
+  if (kernel->correlation != correlation) return;
+  judge_lead(start, kernel->start);
+  kernel->correlation = 0;
+}
+
+static void note_kernel(uint64_t correlation, uint64_t start) {
+  const struct beginning *call = &calls[correlation % CALLS];
+  struct beginning *kernel = &first_kernels[correlation % CALLS];
+  if (!correlation || !start || correlation == judged_last) return;
+  judged_last = correlation;
+  if (call->correlation == correlation) judge_lead(call->start, start);
+  else *kernel = (struct beginning){correlation, start};
 }
 
 uint64_t kernel_rows_early(void) { return early; }
+struct kernel_leads kernel_rows_leads(void) {
+  return leads;
+}
 
 void kernel_rows_losses(struct recorder *recorder, struct activity_losses losses) {
   recorder_lost(recorder, (struct loss){losses.dropped + losses.discarded, "error",
@@ -224,7 +253,5 @@ void kernel_rows_add(struct activity_lanes *lanes, const struct cupti_kernel *re
   if (record->submitted) row_set(&kernels, row, KERNEL_SUBMITTED, device_clock_ns(&lanes->clock, record->submitted));
   if (record->graph) row_set(&kernels, row, KERNEL_GRAPH, record->graph);
   if (record->graph_node) row_set(&kernels, row, KERNEL_GRAPH_NODE, (int64_t)record->graph_node);
-  if (correlation && calls[correlation % CALLS].correlation == correlation &&
-      record->start < calls[correlation % CALLS].start && record->start)
-    early++;
+  note_kernel(correlation, record->start);
 }

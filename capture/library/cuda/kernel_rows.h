@@ -19,6 +19,12 @@ void kernel_rows_close(void);
 void kernel_rows_note_call(uint64_t correlation, uint64_t start);
 /* How many kernels began before the call that launched them, on CUPTI's clock. */
 uint64_t kernel_rows_early(void);
+/* How many launches there were whose call is known, and how many of which began so soon after it that the device had
+** waited for them (launch_budget.h). */
+struct kernel_leads {
+  uint64_t judged, exposed;
+};
+struct kernel_leads kernel_rows_leads(void);
 
 /* Tells what was lost, with what CUPTI and the buffers lost, of which the kinds are not known: kernels are the most. */
 void kernel_rows_losses(struct recorder *recorder, struct activity_losses losses);

@@ -29,7 +29,7 @@ const char *limits_devices_thinned(void) { return devices_thinned[0] ? devices_t
 
 double limits_device_record_ns(void) { return costs.of_device.ns; }
 
-double limits_overhead(void) { return limits.is_all ? 0 : limits.overhead; }
+double limits_overhead(void) { return limits.is_sampled ? limits.overhead : 0; }
 
 unsigned limits_patience(void) { return byte_budget_patience(&budget); }
 
@@ -144,7 +144,7 @@ static void diagnose_few_steps(struct recorder *recorder) { /* statistics need s
 static bool governor_open(struct recorder *recorder) {
   (void)recorder;
   byte_budget_begin(&budget, limits.bytes_an_hour);
-  byte_budget_begin(&device_budget, limits.device_bytes_an_hour);
+  byte_budget_begin(&device_budget, limits.is_sampled ? limits.device_bytes_an_hour : 0);
   writer_costs_begin(&costs, limits.overhead);
   began_ns = clock_monotonic_ns();
   noted_ns = noted_full_rows = noted_device_records = 0;

@@ -17,7 +17,7 @@ extern const struct capture_source governor_source;
 struct limits {
   uint64_t bytes_an_hour, device_bytes_an_hour; /* 0: the file may grow as it does */
   double overhead;                              /* that is allowed */
-  bool is_all;                                  /* everything is asked for: nothing is thinned, but beyond --max-size */
+  bool is_sampled; /* steps with ops stand for those without; else what devices did is thinned beyond --max-size only */
 };
 /* Before a recording begins. */
 void limits_set(const struct limits *limits);

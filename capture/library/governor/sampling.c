@@ -141,6 +141,7 @@ static void end_step(uint64_t number, uint32_t thread) {
         .thread_full_ns = is_same ? cost.thread_full_ns - before->thread_full_ns : 0,
         .always_ns = cost.always_ns - before->always_ns,
         .records = cost.full - before->full,
+        .records_ns = cost.records_ns - before->records_ns,
         .has_all_ops = sampling.is_step_whole && sampling.is_on,
         .has_no_ops = !sampling.is_on,
     };

@@ -88,6 +88,7 @@ void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct
     keep(&plan->full, seen->full_ns);
     keep(&plan->thread_full, seen->thread_full_ns);
     keep(&plan->records, (double)seen->records);
+    keep(&plan->records_ns, seen->records_ns);
     if (seen->thread_ns >= 0) keep_difference(plan, (double)seen->thread_ns);
     /* While every step has its ops nothing tells what one without takes now: the job may be another one since. */
     if (++plan->recorded_in_a_row == KEPT_STEPS)
@@ -112,7 +113,7 @@ static void measure(struct sampling_plan *plan) {
     if (cost > told * 2) cost = told * 2;
   }
   plan->scale = told > 0 ? cost / told : 1;
-  plan->record_ns = records > 0 ? cost / records : 0;
+  plan->record_ns = records > 0 ? quantile(&plan->records_ns, 0.5) * plan->scale / records : 0;
   cost += records * plan->writer_record_ns;
   plan->cost_ns = cost;
   if (has_times(plan)) {

@@ -14,7 +14,8 @@
 ** What recording a step's ops costs.  At first what the sources tell, from what they have measured before recording
 ** began.  Later by how much more processor time the thread that ends the steps took for one with ops than for the
 ** steps without that came shortly before it: the median of such differences, but no less than half of the first and no
-** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  To both
+** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  A job that
+** launches much may have its kernels in those steps only (cuda/launch_budget.h): then both are of these, too.  To both
 ** comes what the writer thread takes from the program for what is recorded of them.  A step's own length is the lower
 ** quartile of those without ops: on a busy machine the time that passes counts what others took.  After KEPT_STEPS
 ** steps with ops in a row, what is known of steps without is forgotten, and a step's length is what those with ops
@@ -64,9 +65,11 @@ enum {
 struct step_seen {
   int64_t wall_ns;   /* the time that passed, without what other programs took where that is known */
   int64_t thread_ns; /* processor time of the thread that ended it; -1: it was another than the last one */
-  double full_ns, thread_full_ns; /* that recording ops took, as the sources tell; on that thread */
+  double full_ns,
+      thread_full_ns; /* that recording what is recorded with ops took, as the sources tell; on that thread */
   double always_ns;               /* and all else */
-  uint64_t records;               /* of ops */
+  uint64_t records;               /* of ops, */
+  double records_ns;              /* which took so much of full_ns */
   bool has_all_ops, has_no_ops; /* neither: recording began or ended within it */
 };
 
@@ -88,7 +91,7 @@ struct sampling_plan {
   bool must_review, is_learning; /* it is not known what the steps are */
   uint64_t recorded; /* steps after the warm-up that have all of their ops */
   double account_ns; /* may be below 0 */
-  struct kept_values wall_with, wall_without, full, thread_full, records, always;
+  struct kept_values wall_with, wall_without, full, thread_full, records, records_ns, always;
   struct kept_values differences; /* of thread_ns: of a step with ops from those before it without */
   double neighbours[NEIGHBOURS];  /* thread_ns of the last steps without ops */
   unsigned neighbour_count;       /* since there was one with ops */

@@ -12,4 +12,7 @@
 
 extern const struct capture_source switches_source;
 
+/* For how many nanoseconds a thread of this process has waited for a processor so far; -1: not known. */
+double thread_wait_ns(long tid);
+
 #endif

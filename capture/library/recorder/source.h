@@ -29,8 +29,9 @@ struct source_wishes {
 
 /* What recording has taken from the program's threads so far. */
 struct source_cost {
-  uint64_t full;                             /* records that only DETAIL_FULL makes */
-  double full_ns, thread_full_ns, always_ns; /* for those; of them on one thread; for all else */
+  uint64_t full;                             /* records that only DETAIL_FULL makes, */
+  double records_ns;                         /* for them; part of: */
+  double full_ns, thread_full_ns, always_ns; /* for what only DETAIL_FULL has; of that on one thread; for all else */
 };
 
 struct capture_source {

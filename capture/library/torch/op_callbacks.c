@@ -495,6 +495,7 @@ static void ops_cost(uint32_t thread, struct source_cost *cost) {
     struct capture_thread *its = thread_of_number(number);
     uint64_t ops = its ? atomic_load_explicit(&its->ops_written, memory_order_relaxed) : 0;
     cost->full += ops;
+    cost->records_ns += (double)ops * op_ns;
     cost->full_ns += (double)ops * op_ns;
     if (number == thread) cost->thread_full_ns += (double)ops * op_ns;
   }

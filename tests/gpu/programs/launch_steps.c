@@ -1,0 +1,110 @@
+/* launch_steps.c: a program that launches kernels in steps, on the doubles of CUDA (doubles/), and takes as long for it
+** as a device and CUPTI would make it:
+**
+**   launch_steps [unmarked] PHASE...     unmarked: without NVTX ranges that tell the steps
+**
+** A phase is LAUNCHES,LAUNCH_NS,KERNEL_NS,COST_NS,STEPS: in each step so many launches, each of which takes the thread
+** so long, and as much more as CUPTI takes for a kernel that it records; its kernel takes the device so long, behind
+** the ones before it, of which the host is no more than a millisecond ahead when a step ends. STEPS, or "told": until
+** a letter comes on the standard input.
+**
+** Tells at the end of each phase how many steps there were, and of all, and at the end how many kernels CUPTI recorded.
+*/
+#include "../../unit/fake_nvtx.h"
+#include "../doubles/double_cupti.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { QUEUED_NS = 1000000, LATENCY_NS = 3000, MARGIN_NS = 5000 /* between a mark and what is launched within it */ };
+
+static const struct double_cupti *cupti;
+static uint64_t device_free; /* when it has done all that was launched */
+static long steps, recorded;
+static bool is_marked = true;
+
+static void pass(uint64_t until) {
+  while (cupti->now() < until) continue;
+}
+
+static void launch(uint64_t launch_ns, uint64_t kernel_ns, uint64_t cost_ns) {
+  bool is_recorded = cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0);
+  struct cupti_call call = {.kind = CUPTI_RUNTIME,
+                            .function = DOUBLE_LAUNCH_KERNEL,
+                            .start = cupti->now(),
+                            .process = (uint32_t)getpid(),
+                            .thread = (uint32_t)syscall(SYS_gettid),
+                            .correlation = cupti->next_correlation()};
+  pass(call.start + launch_ns + (is_recorded ? cost_ns : 0));
+  call.end = cupti->now();
+  uint64_t begin = device_free > call.end + LATENCY_NS ? device_free : call.end + LATENCY_NS;
+  device_free = begin + kernel_ns;
+  struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
+                                .start = begin,
+                                .end = device_free,
+                                .context = 1,
+                                .stream = 7,
+                                .grid = {64, 1, 1},
+                                .block = {256, 1, 1},
+                                .correlation = call.correlation,
+                                .name = "a_kernel"};
+  if (cupti->is_on(CUPTI_RUNTIME, DOUBLE_LAUNCH_KERNEL)) cupti->put(&call, sizeof call);
+  if (is_recorded && cupti->put(&kernel, sizeof kernel)) recorded++;
+}
+
+static bool is_told(void) {
+  struct pollfd input = {.fd = 0, .events = POLLIN};
+  char letter;
+  return poll(&input, 1, 0) == 1 && read(0, &letter, 1) <= 1;
+}
+
+static void wait_for_device(void) {
+  for (uint64_t now; (now = cupti->now()) + QUEUED_NS < device_free;)
+    usleep((useconds_t)((device_free - QUEUED_NS - now) / 1000 + 1));
+}
+
+static void run_phase(char *phase) {
+  char name[32], *at = phase;
+  uint64_t numbers[4] = {0};
+  for (int i = 0; i < 4; i++, at += *at == ',') numbers[i] = strtoull(at, &at, 10);
+  bool until_told = !strcmp(at, "told");
+  long count = until_told ? 0 : strtol(at, NULL, 10), first = steps;
+  do {
+    snprintf(name, sizeof name, "step %ld", steps++);
+    if (is_marked) push_a(name);
+    pass(cupti->now() + MARGIN_NS);
+    for (uint64_t i = 0; i < numbers[0]; i++) launch(numbers[1], numbers[2], numbers[3]);
+    pass(cupti->now() + MARGIN_NS);
+    wait_for_device();
+    if (is_marked) pop();
+  } while (until_told ? !is_told() : steps < first + count);
+  printf("%ld\n", steps - first);
+  fflush(stdout);
+}
+
+static bool begin(void) {
+  const char *path = getenv("NVTX_INJECTION64_PATH");
+  void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *nvtx = path ? dlopen(path, RTLD_NOW) : NULL, *library;
+  int (*initialise)(unsigned) = NULL, (*inject)(nvtx_get_export_table) = NULL;
+  if (cuda) *(void **)&initialise = dlsym(cuda, "cuInit");
+  if (nvtx) *(void **)&inject = dlsym(nvtx, "InitializeInjectionNvtx2");
+  if (!initialise || initialise(0) || !inject || !inject(fake_table)) return false;
+  library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  cupti = library ? dlsym(library, "double_cupti") : NULL;
+  return cupti != NULL;
+}
+
+int main(int argc, char **argv) {
+  if (!begin()) return fprintf(stderr, "the doubles are not there\n"), 3;
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "unmarked")) is_marked = false;
+    else run_phase(argv[i]);
+  }
+  printf("kernels=%ld\n", recorded);
+  return 0;
+}
