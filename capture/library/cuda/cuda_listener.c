@@ -198,10 +198,10 @@ static void switch_to(enum cuda_recording to) {
 /* Whoever has the lock switches to what is wanted when it has given it up. */
 static void follow_wish(void) {
   while (has_begun && !pthread_mutex_trylock(&switching)) {
-    int wish = wanted_recording;
-    if (subscriber && wish != (int)recorded) switch_to(wish);
+    enum cuda_recording wish = (enum cuda_recording)wanted_recording;
+    if (subscriber && wish != recorded) switch_to(wish);
     pthread_mutex_unlock(&switching);
-    if (wish == wanted_recording) break;
+    if ((int)wish == wanted_recording) break;
   }
 }
 
@@ -211,7 +211,7 @@ static void end_switching(void) {
 }
 
 void cuda_listener_record(enum cuda_recording wish) {
-  wanted_recording = wish;
+  wanted_recording = (int)wish;
   follow_wish();
 }
 
@@ -359,7 +359,7 @@ static bool listen_to_cuda(enum beginning beginning) {
   switch_latency(true);
   ask_of_devices();
   switch_all(true);
-  if (wanted_recording != CUDA_ALL) switch_to(wanted_recording);
+  if (wanted_recording != CUDA_ALL) switch_to((enum cuda_recording)wanted_recording);
   tell_listening();
   note_reading();
   return true;
