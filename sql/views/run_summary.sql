@@ -63,8 +63,7 @@ WITH processes AS (
     row_number() OVER (ORDER BY communication_ns DESC, profile_id) AS place
   FROM temp.distributed_summary WHERE communication_ns > 0 AND step_ns > 0
 ), recorded AS (
-  SELECT min(steps_recorded_ratio) AS steps_ratio, total(rows_dropped) AS rows_dropped,
-    sum(complete = 0) AS open_count, count(*) AS profile_count
+  SELECT min(steps_recorded_ratio) AS steps_ratio, total(rows_dropped) AS rows_dropped
   FROM temp.coverage
 ), told(place, title, text) AS (
   SELECT 1, 'run', concat_parts FROM (
@@ -105,7 +104,6 @@ WITH processes AS (
       || coalesce(' (rank ' || rank || ')', '') FROM ranks WHERE place = 1
   UNION ALL SELECT 11, 'recorded', printf('ops of %.3g %% of the steps', 100 * coalesce(steps_ratio, 1))
       || iif(rows_dropped, ', ' || format_count(rows_dropped) || ' rows lost', '')
-      || iif(open_count, format(', %d of %d recordings not ended', open_count, profile_count), '')
-    FROM recorded WHERE steps_ratio < 1 OR rows_dropped > 0 OR open_count > 0
+    FROM recorded WHERE steps_ratio < 1 OR rows_dropped > 0
 )
 SELECT row_number() OVER (ORDER BY place) AS position, title, text FROM told ORDER BY place
