@@ -6,8 +6,10 @@
 #include "derive/passes.h"
 
 const struct derive_pass *const derive_passes[] = {
+    &derive_lane_names,
     &derive_nesting,
     &derive_op_self_time,
+    &derive_execution_modes,
     &derive_calling_ops,
     &derive_steps,
     &derive_step_marks,

@@ -59,9 +59,9 @@ static void hash_block(uint32_t state[8], const unsigned char *block) {
       0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
       0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
   uint32_t words[64], s[8];
-  for (int i = 0; i < 16; i++) {
-    words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
-               block[4 * i + 3];
+  for (size_t i = 0; i < 16; i++) {
+    const unsigned char *at = block + 4 * i;
+    words[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
   }
   for (int i = 16; i < 64; i++) {
     uint32_t a = words[i - 15], b = words[i - 2];

@@ -5,8 +5,8 @@
 -- pass while that one waits for it, no wait for input, for a device or for other ranks: Python code, waiting for locks
 -- or files.  It is step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide
 -- nothing, nor do Python frames; waits for input are left to the check input_loading, those for other ranks to
--- stragglers.  On a job with kernels the check asks further that the device idles too (device_steps), since a host that
--- is ahead of its device costs nothing.
+-- stragglers; ops of XPlane files on threads without steps, which XLA has, are taken off.  On a job with kernels the
+-- check asks further that the device idles too (device_steps), since a host that is ahead of its device costs nothing.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.
 -- The suggestion names the lines at which Python was seen meanwhile (python_summary), where there are samples.
@@ -14,13 +14,22 @@
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them.
 -- Needs: steps, ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
-WITH parts AS (
+WITH elsewhere AS ( -- XLA computes on threads of its own, for which the step's thread waits in Python
+  SELECT profile_id, union_ns(start_ns, end_ns) AS busy_ns FROM temp.ops
+  WHERE category = 'op' AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    AND thread_id NOT IN (SELECT thread_id FROM temp.steps WHERE thread_id IS NOT NULL)
+  GROUP BY profile_id
+), every AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.sample_weight) AS weight,
     sum(steps.dur_ns * steps.sample_weight) AS step_ns, sum(host_steps.op_ns * steps.sample_weight) AS op_ns,
     sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
   WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
   GROUP BY steps.profile_id
+), parts AS (
+  SELECT every.profile_id AS profile_id, step_count, weight, step_ns, op_ns,
+    max(outside_ns - coalesce(busy_ns, 0), 0) AS outside_ns
+  FROM every LEFT JOIN elsewhere ON elsewhere.profile_id = every.profile_id
 ), step_time AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), device_busy AS (

@@ -16,6 +16,5 @@ SELECT name AS name, value AS value FROM (
   UNION ALL SELECT 9, 'device utilization', format('%.0f %%', 100 * avg(utilization_ratio)) FROM temp.device_utilization
   HAVING avg(utilization_ratio) IS NOT NULL
   UNION ALL SELECT 10, 'memory at its peak', format_bytes(max(peak_bytes)) FROM temp.memory_summary
-  UNION ALL SELECT 11, 'findings', format_count(count(*)) FROM temp.advise
 )
 WHERE value IS NOT NULL ORDER BY place

@@ -12,8 +12,8 @@
 -- summed over threads or devices.  XProf differs: allocations and launches that name an op are calls of it there, and
 -- the time of such launches is in the op's total twice; ops that XLA compiled are left out; ops that only launches or
 -- allocations name have rows, and these stretch IDLE; an op that ends with the one around it is lost, and so is one of
--- two equal ones.  Its mode is always Function, its roofline Unknown: NULL here.  Its shares with IDLE are self_ns over
--- the sum of all rows of the side.
+-- two equal ones.  Its mode is always Function; what is not known of the roofline is NULL here.  Its shares with IDLE
+-- are self_ns over the sum of all rows of the side.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device

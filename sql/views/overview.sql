@@ -6,7 +6,7 @@
 --   profile_id, host, rank, run_id
 --   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics; 0, NULL without
 --   device_compute_ratio, device_to_device_ratio, device_collectives_ratio   what the step time goes to:
---   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, other_ratio   these add up to 1
+--   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, compile_ratio, other_ratio   they add up to 1
 --   idle_ratio               what is no input, output, device compute or collective
 --   kernel_ratio, memcpy_ratio, memset_ratio, data_loader_ratio   of the same, as the PyTorch TensorBoard plugin has it
 --   verdict                  highly (20 %), moderately (5 %), potentially (3 % other) or not input-bound; NULL without
@@ -33,6 +33,7 @@ WITH parts AS (
     max(iif(part = 'kernel_launch', ratio, NULL)) AS kernel_launch,
     max(iif(part = 'input', ratio, NULL)) AS input,
     max(iif(part = 'output', ratio, NULL)) AS output,
+    max(iif(part = 'compile', ratio, NULL)) AS compile,
     max(iif(part = 'other', ratio, NULL)) AS other,
     max(iif(part = 'kernel', ratio, NULL)) AS kernel,
     max(iif(part = 'memcpy', ratio, NULL)) AS memcpy,
@@ -121,6 +122,7 @@ SELECT
   parts.kernel_launch AS kernel_launch_ratio,
   parts.input AS input_ratio,
   parts.output AS output_ratio,
+  parts.compile AS compile_ratio,
   parts.other AS other_ratio,
   max(0.0, 1 - parts.input - parts.output - parts.device_compute - parts.device_collectives) AS idle_ratio,
   parts.kernel AS kernel_ratio,

@@ -5,9 +5,9 @@
 -- step_breakdown cuts them.  Of a capture's steps only those count in which the part is known.
 --   profile_id, host, rank, run_id
 --   position, part              0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives,
---                               4 host_compute, 5 kernel_launch, 6 input, 7 output, 9 other: these add up to it; and of
---                               these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy, 13 memset,
---                               14 data_loader (its communication, runtime and cpu are 3, 5 and 4)
+--                               4 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
+--                               it; and of these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy,
+--                               13 memset, 14 data_loader (its communication and runtime are 3 and 5, its cpu 4 and 8)
 --   step_count                  steps that count
 --   sum_ns, ratio               what they spent on it, and its share of what they took; weighed where ops or the work
 --                               of devices were recorded in some steps only, so that sum_ns speaks for all
@@ -20,14 +20,15 @@
 -- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
 WITH parts(position, part) AS (
   VALUES (0, 'step'), (1, 'device_compute'), (2, 'device_to_device'), (3, 'device_collectives'), (4, 'host_compute'),
-    (5, 'kernel_launch'), (6, 'input'), (7, 'output'), (9, 'other'), (11, 'kernel'), (12, 'memcpy'), (13, 'memset'),
-    (14, 'data_loader')
+    (5, 'kernel_launch'), (6, 'input'), (7, 'output'), (8, 'compile'), (9, 'other'), (11, 'kernel'), (12, 'memcpy'),
+    (13, 'memset'), (14, 'data_loader')
 ), known AS (
   SELECT cut.profile_id AS profile_id, parts.position AS position, parts.part AS part, cut.dur_ns AS dur_ns,
     CASE parts.position WHEN 0 THEN cut.dur_ns WHEN 1 THEN cut.device_compute_ns WHEN 2 THEN cut.device_to_device_ns
       WHEN 3 THEN cut.device_collectives_ns WHEN 4 THEN cut.host_compute_ns WHEN 5 THEN cut.kernel_launch_ns
-      WHEN 6 THEN cut.input_ns WHEN 7 THEN cut.output_ns WHEN 9 THEN cut.other_ns WHEN 11 THEN cut.kernel_ns
-      WHEN 12 THEN cut.memcpy_ns WHEN 13 THEN cut.memset_ns WHEN 14 THEN cut.data_loader_ns END AS part_ns,
+      WHEN 6 THEN cut.input_ns WHEN 7 THEN cut.output_ns WHEN 8 THEN cut.compile_ns
+      WHEN 9 THEN cut.other_ns WHEN 11 THEN cut.kernel_ns WHEN 12 THEN cut.memcpy_ns WHEN 13 THEN cut.memset_ns
+      WHEN 14 THEN cut.data_loader_ns END AS part_ns,
     CASE WHEN parts.position IN (0, 14) THEN 1.0 WHEN parts.position IN (4, 9) THEN coalesce(steps.sample_weight, 1.0)
       ELSE coalesce(thinned.weight, 1.0) END AS weight
   FROM temp.step_breakdown AS cut

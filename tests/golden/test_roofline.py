@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
 from asking import query, run_tests
-from made_traces import BASE, kernel, launch, span
+from made_traces import kernel, launch, span, write
 from test_xprof import GOLDEN, check, golden_tables, is_close, of_all_hosts, recordings
 from xplane_files import Ref, event, line, plane, space
 
@@ -131,9 +131,8 @@ def test_torch_traces(folder):
     for model, clock in (("NVIDIA A100-SXM4-80GB", 1.41e9), ("NVIDIA A100X-unknown", 1.41e9), ("Some GPU", None),
                          ("NVIDIA A4000", None)):
         path = os.path.join(folder, "trace.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"schemaVersion": 1, "baseTimeNanoseconds": BASE, "traceEvents": events, "deviceProperties": [
-                {"id": 0, "name": model, "computeMajor": 8, "computeMinor": 0, "numSms": 108}]}, file)
+        write(path, events, deviceProperties=[
+            {"id": 0, "name": model, "computeMajor": 8, "computeMinor": 0, "numSms": 108}])
         rows = query(path, "SELECT * FROM roofline WHERE position > 0")
         count = query(path, "SELECT count(*) AS n FROM steps WHERE is_warmup = 0")[0]["n"]
         rates = {"float16": 2048, "float32": 128, "tf32": 1024}

@@ -39,7 +39,8 @@ def test_step_statistics(_directory):
         summaries = {"step": analysis["step_time_summary"], **{
             ours: analysis["step_time_breakdown"][theirs + "_ms_summary"] for ours, theirs in (
                 ("other", "unknown_time"), ("host_compute", "host_compute"), ("kernel_launch", "host_prepare"),
-                ("data_loader", "host_wait_input"), ("device_collectives", "device_collectives"))}}
+                ("data_loader", "host_wait_input"), ("device_collectives", "device_collectives"),
+                ("compile", "host_compile"))}}
         for part, summary in summaries.items():
             row = parts[1, part]
             check(row["step_count"], len(analysis["step_details"]), (name, part))

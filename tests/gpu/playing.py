@@ -1,6 +1,7 @@
 """What the tests of this directory share: running play.c, or any program, on doubles of NVIDIA's driver and CUPTI."""
 
 import os
+import subprocess
 import sys
 import time
 
@@ -51,6 +52,13 @@ def play(directory, words, version="13.0", options=(), status=0, **settings):
     """Plays the words under tfprof-capture; returns (what CUPTI took, the summaries of the dumps, stderr)."""
     output, error = capturing.launch(directory, [PLAY, *words], options, status, environment(version, **settings))
     return numbers(output), [capturing.summary(path) for path in capturing.dumps(directory)], error
+
+
+def started(run, words, **settings):
+    """Plays the words; at each `input` it tells its numbers in a line and waits for a line."""
+    command = [os.path.join(capturing.BUILD, "tfprof-capture"), "-o", run, "--", PLAY]
+    return capturing.bounded.started(command + words, env=environment(**settings), stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def missing_rows(taken, dump):

@@ -4,19 +4,11 @@ program's. On the doubles (doubles/), by play.c."""
 
 import os
 import signal
-import subprocess
 
 import playing
-from capturing import Directory, bounded, dumps, summary
+from capturing import Directory, dumps, summary
 
 THREADS = ["threads=4", "kernels=2000", "copies=40", "syncs=10", "joined"]
-
-
-def started(run, words, **settings):
-    """Plays the words, which it tells its numbers in and waits for a letter."""
-    command = [os.path.join(playing.capturing.BUILD, "tfprof-capture"), "-o", run, "--", playing.PLAY]
-    return bounded.started(command + words, env=playing.environment(**settings), stdin=subprocess.PIPE,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_ends():
@@ -36,7 +28,7 @@ def test_sudden_ends():
                         ("exec", 0)):
         with Directory() as directory:
             run = os.path.join(directory, "run")
-            with started(run, THREADS + ["kernels=100", "input", end]) as process:
+            with playing.started(run, THREADS + ["kernels=100", "input", end]) as process:
                 taken = playing.numbers(process.stdout.readline())
 
                 def is_there():
@@ -186,7 +178,7 @@ def test_no_device():
             assert 'gave the program no device: CUDA_VISIBLE_DEVICES is "%s"' % visible in text and not seen, messages
     with Directory() as directory:
         run = os.path.join(directory, "run")
-        with started(run, ["input", "kill"], CUDA_VISIBLE_DEVICES="") as process:
+        with playing.started(run, ["input", "kill"], CUDA_VISIBLE_DEVICES="") as process:
             process.stdout.readline()
             playing.wait_until(lambda: dumps(run) and playing.messages(run, "cuda: off%no device%"), "no device")
             process.communicate("x\n", timeout=60)

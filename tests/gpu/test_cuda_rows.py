@@ -5,7 +5,7 @@ need. On the doubles (doubles/), by play.c."""
 import os
 
 import playing
-from capturing import Directory  # found by playing
+from capturing import Directory, dumps  # found by playing
 
 WORK = ["kernels=500", "copies=12", "peers=3", "graphs=4x6", "syncs=5", "memory=7", "overheads=3", "pools=2", "idle=20"]
 
@@ -131,6 +131,36 @@ def test_names():
             rows = playing.query(run, "SELECT json_extract(attributes, '$.name') AS name FROM devices "
                                       "WHERE kind = 'gpu' ORDER BY ordinal")
             assert rows == [{"name": None}, {"name": 'the "second" \\  one'}], (version, rows)
+
+
+def test_late_names():
+    """Names that come when rows are there already, again and again, also of a program that is killed; all that was
+    named, with the numbers that other tables have."""
+    for end, status in (("return", 0), ("kill", -9)):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            looks = ("SELECT 1 FROM kernels WHERE id % 10 = 9", "SELECT 1 FROM given_names WHERE name = 'of copies'",
+                     "SELECT 1 FROM given_names WHERE name = 'player 2'")
+            words = ["kernels=10", "input", "names", "input", "names", "input", end]
+            with playing.started(run, words) as process:
+                for look in looks:
+                    process.stdout.readline()
+                    playing.wait_until(lambda: dumps(run) and playing.query(run, look), look)  # noqa: B023
+                    process.stdin.write("x\n")
+                    process.stdin.flush()
+                process.communicate(timeout=120)
+            assert process.returncode == status, (end, process.returncode)
+            rows = playing.query(run, "SELECT kind, stream, name FROM threads ORDER BY kind, stream")
+            assert [row["name"] for row in rows] == ["player 2", "of compute", "of copies again"], rows
+            rows = playing.query(run, "SELECT kind, name, handle, context, stream FROM given_names ORDER BY id")
+            last = {(row["kind"], row["handle"]): (row["name"], row["context"], row["stream"]) for row in rows}
+            tid = playing.query(run, "SELECT tid FROM threads WHERE kind = 'host'")[0]["tid"]
+            assert last == {("thread", tid): ("player 2", None, None),
+                            ("device", 1): ('the "second" \\\n one', None, None),
+                            ("stream", 56): ("of compute", 1, 7), ("stream", 64): ("of copies again", 1, 8),
+                            ("stream", 1): ("none", None, None), ("context", 0x4000): ("the context", 1, None),
+                            ("event", 0x5000): ("the event", None, None)}, last
+            assert [row["name"] for row in rows if row["handle"] == 64] == ["of copies", "of copies again"], rows
 
 
 def test_unified():

@@ -35,11 +35,15 @@ def launch(start, dur, correlation, name="cudaLaunchKernel", tid=1):
     return span("cuda_runtime", name, start, dur, 1, tid, correlation=correlation)
 
 
+def write(path, events, **members):
+    with open(path, "w") as file:
+        json.dump({"schemaVersion": 1, "baseTimeNanoseconds": BASE, **members, "traceEvents": events}, file)
+
+
 def opened(engine, events, **members):
     with tempfile.TemporaryDirectory(prefix="tfprof-views-") as directory:
         path = os.path.join(directory, "trace.json")
-        with open(path, "w") as file:
-            json.dump({"schemaVersion": 1, "baseTimeNanoseconds": BASE, **members, "traceEvents": events}, file)
+        write(path, events, **members)
         connection = engine()
         connection.values(f"SELECT tfprof_open('{path}')")
         connection.values("SELECT count(attributes) FROM ops")  # needs the file

@@ -254,5 +254,96 @@ def test_bad_files(directory):
             assert "good" in out, (name, out)
 
 
+def test_host_bound(directory):
+    """XLA computes on threads of its own while the step's thread waits: that is no time lost in Python."""
+    ms = 10**9
+    main, pool = [], []
+    for step in range(12):
+        main.append(event("train", step * 100 * ms, 90 * ms, step_num=step, _r=1))
+        main.append(event("TfOp:MatMul", step * 100 * ms + ms, 5 * ms))
+        pool.append(event("dot.1", step * 100 * ms + 10 * ms, 75 * ms, hlo_op="dot.1", hlo_module="jit_step"))
+    for name, lines, expected in (("waits", [line(1, "python", main), line(2, "tf_XLAEigen/1", pool)], []),
+                                  ("python", [line(1, "python", main)], ["host_bound"])):
+        path = written(directory, space(plane("/host:CPU", lines)), name + ".xplane.pb")
+        assert column(path, "SELECT check_name FROM advise WHERE check_name = 'host_bound'") == expected, name
+
+
+def test_order_of_events(directory):
+    """Lines whose events are in any order, and lines in any order, give the rows that sorted ones give."""
+    ask = ("SELECT name, start_ns, dur_ns, self_ns, op_self_ns, parent_name, depth FROM ops "
+           "ORDER BY start_ns, depth, name",
+           "SELECT number, start_ns, dur_ns FROM steps ORDER BY 2",
+           "SELECT name, start_ns, api.name_of_call FROM kernels LEFT JOIN (SELECT id AS key, name AS name_of_call "
+           "FROM api_calls) AS api ON api.key = kernels.api_call_id ORDER BY start_ns")
+    outer = [event(f"outer_{i}:Op", 100_000 * i, 90_000) for i in range(20)]
+    inner = [event(f"inner_{i}:Op", 100_000 * i + 20_000, 30_000) for i in range(20)]
+    marks = [event("train", 500_000 * i, 490_000, _r=1, step_num=i) for i in range(4)]
+    calls = [event("cuLaunchKernel", 100_000 * i + 25_000, 1_000, correlation_id=i + 1) for i in range(20)]
+    kernels = [event("sgemm", 100_000 * i + 60_000, 5_000, correlation_id=i + 1) for i in range(20)]
+    answers = []
+    for seed in (None, 1, 2):
+        main, device = [*marks, *outer, *inner, *calls], [*kernels]
+        if seed is None:
+            main.sort(key=lambda each: (each[1], -each[2]))
+        else:
+            random.Random(seed).shuffle(main)
+            random.Random(seed).shuffle(device)
+        lines = [line(7, "main", main[:50]), line(7, "main", main[50:]), line(9, "idle", [])]
+        planes = [plane("/host:CPU", lines[::-1] if seed else lines),
+                  plane("/device:GPU:0", [line(3, "Stream #3", device)])]
+        run = written(directory, space(*(planes[::-1] if seed else planes)), f"order-{seed}.xplane.pb")
+        answers.append([query(run, sql) for sql in ask])
+    check(answers[1], answers[0], "shuffled")
+    check(answers[2], answers[0], "shuffled otherwise")
+
+
+def test_without_steps(directory):
+    """No mark of a step anywhere: ops and kernels are told all the same, and nothing is said of steps."""
+    run = written(directory, space(
+        plane("/host:CPU", [line(1, "main", [event("mul:Mul", 0, 9_000_000),
+                                             event("cuLaunchKernel", 10, 1_000_000, correlation_id=4)])]),
+        plane("/device:GPU:0", [line(3, "Stream #3", [event("sgemm", 5_000_000, 2_000_000, correlation_id=4,
+                                                            tf_op=Ref("mul:Mul"))])])))
+    check(column(run, "SELECT count(*) FROM steps"), [0], "steps")
+    check([tuple(row.values()) for row in query(run, "SELECT side, name, count, self_ns FROM op_stats "
+                                                     "WHERE is_idle = 0")],
+          [("host", "mul", 1, 9000), ("device", "mul", 1, 2000)], "op_stats")
+    check([tuple(row.values()) for row in query(run, "SELECT kernel_name, op_name, count, sum_ns FROM kernel_stats")],
+          [("sgemm", "mul", 1, 2000)], "kernel_stats")
+    check(column(run, "SELECT count(*) FROM step_breakdown"), [0], "step_breakdown")
+
+
+def test_execution_modes(directory):
+    """By the nearest call around an op that tells it; stages of the input pipeline have none."""
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", [
+        event("EagerExecute", 0, 9_000_000, is_func=0, eager_op="Mul"), event("mul:Mul", 1_000_000, 1_000_000),
+        event("FunctionRun", 3_000_000, 2_000_000), event("add:Add", 3_100_000, 1_000_000),
+        event("Iterator::Root", 6_000_000, 1_000_000),
+        event("EagerExecute", 10_000_000, 9_000_000, is_func=1), event("sub:Sub", 11_000_000, 1_000_000),
+        event("f", 20_000_000, 9_000_000, tf_function_call="eager"), event("div:Div", 21_000_000, 1_000_000),
+        event("SessionRun", 30_000_000, 9_000_000), event("neg:Neg", 31_000_000, 1_000_000),
+        event("alone:Abs", 40_000_000, 1_000_000)])])))
+    check({row["op_type"]: row["execution_mode"] for row in query(
+        run, "SELECT op_type, execution_mode FROM ops WHERE category IN ('op', 'input')")},
+        {"Mul": "eager", "Add": "function", "Dataset": None, "Sub": "function", "Div": "eager", "Neg": "graph",
+         "Abs": None}, "modes")
+    check(column(run, "SELECT attributes ->> 'is_func' FROM ops WHERE name = 'EagerExecute' ORDER BY start_ns"), [0, 1],
+          "still among the attributes")
+
+
+def test_host_that_is_lost(directory):
+    """Of a run one host's file is empty, and another's is cut off: the others are there, and both are told."""
+    data = files.example()
+    for name, part in (("a", data), ("b", b""), ("c", data[:len(data) - 40])):
+        written(directory, part, f"plugins/profile/2025_01_01_00_00_00/{name}.xplane.pb")
+    check([os.path.basename(path) for path in column(directory, "SELECT path FROM profiles ORDER BY path")],
+          ["a.xplane.pb", "c.xplane.pb"], "profiles")
+    told = [tuple(row.values()) for row in query(directory, "SELECT reason, file, message FROM diagnostics "
+                                                            "WHERE severity = 'error' AND reason <> 'recorded'")]
+    check(sorted(reason for reason, _, _ in told), ["truncated", "unopened_file"], "told")
+    assert all(("c." if reason == "truncated" else "b.") + "xplane.pb" in file + message
+               for reason, file, message in told), told
+
+
 if __name__ == "__main__":
     run_tests(globals())

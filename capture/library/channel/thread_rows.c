@@ -22,7 +22,7 @@ enum {
 };
 static const struct row_column thread_columns[THREAD_COLUMNS] = {
     {DUMP_threads_kind, DUMP_UNORDERED, false, false},
-    {DUMP_threads_name, DUMP_UNORDERED, false, false},
+    {DUMP_threads_recorded_name, DUMP_UNORDERED, false, false},
     {DUMP_threads_pid, DUMP_UNORDERED, false, false},
     {DUMP_threads_tid, DUMP_UNORDERED, false, false},
     {DUMP_threads_logical_thread, DUMP_UNORDERED, false, false},

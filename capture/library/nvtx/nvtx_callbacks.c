@@ -145,6 +145,7 @@ static void name_thread(uint32_t tid, uint32_t text) {
   char name[THREAD_NAME_ROOM];
   snprintf(name, sizeof name, "%.*s", (int)nvtx_text(text)->length, nvtx_text(text)->bytes);
   thread_name_note(tid, name);
+  resource_name_tell(RESOURCE_THREAD, tid, name, strlen(name));
 }
 static void name_thread_a(uint32_t tid, const char *name) { name_thread(tid, nvtx_text_number(name)); }
 static void name_thread_w(uint32_t tid, const void *name) { name_thread(tid, nvtx_text_number_wide(name)); }

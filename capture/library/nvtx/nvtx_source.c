@@ -3,6 +3,7 @@
 
 #include "channel/resource_names.h"
 #include "channel/thread_names.h"
+#include "given_names.h"
 #include "nvtx_domains.h"
 #include "nvtx_ranges.h"
 #include "nvtx_rows.h"
@@ -48,8 +49,11 @@ static const char *nvtx_reset(bool is_whole) {
 }
 
 static void nvtx_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
+  given_names_tick(recorder);
   if (is_end) nvtx_rows_end(recorder, now);
 }
+
+static bool nvtx_open(struct recorder *recorder) { return nvtx_rows_open(recorder) && given_names_open(recorder); }
 
 const struct capture_source nvtx_source = {
     .name = "nvtx",
@@ -64,7 +68,7 @@ const struct capture_source nvtx_source = {
     .set_detail = nvtx_set_detail,
     .cost = nvtx_cost,
     .reset = nvtx_reset,
-    .open = nvtx_rows_open,
+    .open = nvtx_open,
     .items = NVTX_ITEMS,
     .item = nvtx_rows_item,
     .thread_over = nvtx_rows_thread_over,

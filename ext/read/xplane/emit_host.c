@@ -143,6 +143,23 @@ static int64_t context_of(struct batch *b, enum xplane_key type_key, enum xplane
   return (int64_t)(hash >> 1); /* never NULL */
 }
 
+/* How what runs inside the event is run, as its name and stats tell it. */
+static int64_t called_mode(struct batch *b, bool is_compiled) {
+  struct text_part call;
+  enum called_mode mode = b->event.name ? b->event.name->mode : CALLED_UNKNOWN;
+  if (event_peek_text(b, KEY_FUNCTION_CALL, &call) && call.length) {
+    bool is_eager = call.length == 5 && memcmp(call.bytes, "eager", 5) == 0;
+    return literal(b, is_eager ? LITERAL_eager : LITERAL_function);
+  }
+  if (mode == CALLED_AS_TOLD) {
+    const struct event_field *told = &b->event.fields[KEY_IS_FUNCTION];
+    bool is_told = event_has(b, KEY_IS_FUNCTION) && (told->form == FIELD_INTEGER || told->form == FIELD_UNSIGNED);
+    return is_told ? literal(b, told->number ? LITERAL_function : LITERAL_eager) : ROW_NULL;
+  }
+  if (mode == CALLED_AS_FUNCTION || is_compiled) return literal(b, LITERAL_function);
+  return mode == CALLED_AS_GRAPH ? literal(b, LITERAL_graph) : ROW_NULL;
+}
+
 static void emit_op(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_ops);
   if (row == UINT32_MAX) return;
@@ -186,6 +203,7 @@ static void emit_op(struct batch *b) {
   SET(ops_call, event_integer(b, KEY_ID));
   SET(ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
   SET(ops_element, event_integer(b, KEY_ELEMENT));
+  SET(ops_called_mode, called_mode(b, is_compiled));
 }
 
 void emit_host(struct batch *b) {

@@ -34,6 +34,7 @@
   X(HLO_MODULE, "hlo_module")                                       \
   X(HLO_OP, "hlo_op")                                               \
   X(ID, "id")                                                       \
+  X(IS_FUNCTION, "is_func")                                         \
   X(ITERATION, "iter_num")                                          \
   X(KERNEL_DETAILS, "kernel_details")                               \
   X(COPY_DETAILS, "memcpy_details")                                 \
@@ -45,6 +46,7 @@
   X(REQUESTED_BYTES, "requested_bytes")                             \
   X(SHAPE, "shape")                                                 \
   X(STEP, "step_num")                                               \
+  X(FUNCTION_CALL, "tf_function_call")                              \
   X(TF_OP, "tf_op")                                                 \
   X(THEORETICAL_OCCUPANCY, "theoretical_occupancy_pct")
 

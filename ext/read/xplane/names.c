@@ -132,6 +132,21 @@ static enum iterator_stage stage_of(struct text_part name) {
   return !is_reader ? STAGE_PREPROCESS : is_ahead ? STAGE_READ_IN_ADVANCE : STAGE_READ_ON_DEMAND;
 }
 
+static enum called_mode mode_of(const char *text, size_t length) {
+  static const struct {
+    const char *name;
+    enum called_mode mode;
+  } modes[] = {{"EagerExecute", CALLED_AS_TOLD},
+               {"FunctionRun", CALLED_AS_FUNCTION},
+               {"ExecutorState::Process", CALLED_AS_FUNCTION},
+               {"SessionRun", CALLED_AS_GRAPH},
+               {"RunGraph", CALLED_AS_GRAPH}};
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    if (is_name_of_event(text, length, modes[i].name)) return modes[i].mode;
+  }
+  return CALLED_UNKNOWN;
+}
+
 static enum tfprof_status find_class(struct naming *n, const char *text, size_t length, struct event_name *name) {
   struct text_part op, type;
   enum op_kind kind = xplane_op_name(text, length, &op, &type);
@@ -234,6 +249,7 @@ static enum tfprof_status add_event_name(struct naming *n, int64_t id, const str
   if (!status && (display_length != length || memcmp(display, text, length) != 0))
     status = intern_name(n, display, display_length, &name.display);
   if (!status) status = find_class(n, text, length, &name);
+  name.mode = (uint8_t)mode_of(text, length);
   if (status) return status;
   int64_t *key = list_add(&n->names->event_ids);
   struct event_name *added = list_add(&n->names->events);

@@ -32,6 +32,9 @@ enum event_class {
 /* What an iterator of tf.data does. */
 enum iterator_stage { STAGE_PREPROCESS, STAGE_READ_IN_ADVANCE, STAGE_READ_ON_DEMAND };
 
+/* How what runs inside an event is run. */
+enum called_mode { CALLED_UNKNOWN, CALLED_AS_TOLD /* by the stat is_func */, CALLED_AS_FUNCTION, CALLED_AS_GRAPH };
+
 /* The value of a stat. */
 struct event_field {
   enum { FIELD_NONE, FIELD_INTEGER, FIELD_UNSIGNED, FIELD_REAL, FIELD_TEXT, FIELD_BYTES, FIELD_REFERENCE,
@@ -48,6 +51,7 @@ struct event_name {
   string_id op_name, op_type; /* of an op */
   uint8_t kind;               /* enum event_class */
   uint8_t stage;              /* enum iterator_stage, of an iterator */
+  uint8_t mode;               /* enum called_mode */
   uint32_t first_stat, stat_count; /* of `inherited` */
 };
 struct stat_name {

@@ -182,8 +182,9 @@ static struct recognised probe_xplane(const char *path, const uint8_t *head, siz
   const uint8_t *end = head + length;
   uint64_t tag, value;
   bool has_name = false;
-  struct recognised none = {NULL, 0};
   bool is_called = ends_in(path, ".xplane.pb");
+  /* Nothing else is called so: what is wrong with it is told, also of one host of a run. */
+  struct recognised none = {is_called ? &read_format_xplane : NULL, 10};
   const uint8_t *next = length ? varint_read(head, end, &tag) : NULL;
   if (!next || (tag & 7) != WIRE_BYTES || tag >> 3 < 1 || tag >> 3 > 4) return none;
   if (tag >> 3 != 1) return (struct recognised){is_called ? &read_format_xplane : NULL, 50};

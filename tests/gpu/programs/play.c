@@ -14,8 +14,8 @@
 **   clock=MS      CUPTI's clock is set; correlation=N: numbers go on from there; back: buffers are given back
 **   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
 **   left          the other one that listens (DOUBLE_HOLDER) leaves; waits until kernels are recorded
-**   names         streams and devices are named by NVTX
-**   sleep=MS, wait (until the fetching thread has fetched), input (tells the numbers, and waits for a letter)
+**   names         streams and devices, a context, an event and the thread are named by NVTX; as often as it is said
+**   sleep=MS, wait (until the fetching thread has fetched), input (tells the numbers, and waits for a line)
 **   late          the driver is initialised here; without it at the beginning
 **   fork=WORD     a child that initialises the driver, if that is "cuda", and plays 100 kernels, or none
 **   return, exit, _exit, abort, kill, term, exec, quiet (nothing of CUDA at all), callback_exit (exit,
@@ -209,6 +209,8 @@ static void play_memory(long count) {
 
 /* Two streams and a device get names, by NVTX: one of the streams has none of its own, and is refused. */
 static void name_resources(void) {
+  static int times;
+  char name[64];
   const char *path = getenv("NVTX_INJECTION64_PATH");
   void *library = path ? dlopen(path, RTLD_NOW) : NULL;
   int (*inject)(nvtx_get_export_table) = NULL;
@@ -219,6 +221,11 @@ static void name_resources(void) {
   ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(8 * 8, "another");
   ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(8 * 8, "of copies");
   ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(1, "none");
+  if (times++) ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(8 * 8, "of copies again");
+  snprintf(name, sizeof name, "player %d", times);
+  ((void (*)(uint32_t, const char *))fake_core[NVTX_NAME_OS_THREAD_A])(thread_id(), name);
+  ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_CONTEXT])(0x4000, "the context");
+  ((void (*)(uintptr_t, const char *))fake_cudart[NVTX_NAME_CUDA_EVENT])(0x5000, "the event");
 }
 
 static void play_rest(const char *word, long count) {
@@ -405,7 +412,7 @@ static void play(char **words, char **argv) {
       usleep((useconds_t)count * 1000);
     } else if (!strcmp(word, "input")) {
       tell();
-      getchar();
+      for (int letter = 0; letter != '\n' && letter != EOF;) letter = getchar();
     } else if (!strcmp(word, "wait")) {
       wait_for_fetch();
     } else if (!strcmp(word, "clock")) {
