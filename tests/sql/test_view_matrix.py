@@ -51,10 +51,12 @@ MATTERS = {
     "precision_breakdown": "precision sum_ns tensor_core_ns",
     "roofline": "sum_ns flops flops_per_second bytes_per_second compute_efficiency bound_by",
     "mfu": "flops flops_per_second mfu",
+    "overview": "mean_step_ns input_ratio verdict host_op_ratio",
+    "step_statistics": "part sum_ns mean_ns stddev_ns",
+    "top_device_ops": "op_name self_ns self_ratio flops_per_second uses_tensor_core",
+    "run_environment": "device_type dur_ns",
+    "recommendations": "topic level value statement",
 }
-
-
-GROUP = {*MATTERS, "overview", "step_statistics", "top_device_ops", "run_environment", "recommendations"}
 
 
 # ---- files of each source ----
@@ -265,10 +267,7 @@ def sorted_cell(text):
 
 def compare(found):
     matrix, legend = read_matrix()
-    dump = os.path.join(HERE, "..", "golden", "dump-1")
-    there = {row["name"] for row in query(dump, "SELECT name FROM tfprof_views")}
     assert sorted(matrix) == sorted(MATTERS), (sorted(matrix), sorted(MATTERS))
-    assert not (there & GROUP) - set(MATTERS), f"no row in the matrix: {(there & GROUP) - set(MATTERS)}"
     wrong, used = [], set()
     for source, views in found.items():
         for view, (rows, missing) in views.items():
