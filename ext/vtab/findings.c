@@ -115,10 +115,11 @@ static int begin_check(struct findings_cursor *cursor) {
   return result;
 }
 
-/* Whether the table has any row: SQLITE_ROW or SQLITE_DONE, else an error. */
+/* Whether the table has any row: SQLITE_ROW or SQLITE_DONE, else an error, as of a table of the user's own that is in
+** its place and lacks what all of ours have. */
 static int look_for_row(sqlite3 *db, const char *table, size_t length) {
   sqlite3_stmt *statement = NULL;
-  char *sql = sqlite3_mprintf("SELECT 1 FROM temp.\"%.*w\" LIMIT 1", (int)length, table);
+  char *sql = sqlite3_mprintf("SELECT profile_id FROM temp.\"%.*w\" LIMIT 1", (int)length, table);
   int result = sql ? sqlite3_prepare_v2(db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (!result) result = sqlite3_step(statement);

@@ -106,4 +106,4 @@ WITH processes AS (
       || iif(rows_dropped, ', ' || format_count(rows_dropped) || ' rows lost', '')
     FROM recorded WHERE steps_ratio < 1 OR rows_dropped > 0
 )
-SELECT row_number() OVER (ORDER BY place) AS position, title, text FROM told ORDER BY place
+SELECT row_number() OVER (ORDER BY place) AS position, title AS title, text AS text FROM told ORDER BY place
