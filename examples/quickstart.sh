@@ -47,9 +47,14 @@ if [ "$program" = examples/train_gpu.py ]; then
 fi
 show "Advice" "SELECT severity, check_name, message, suggestion FROM advise"
 
+say "The same as a picture, for a browser; nothing is fetched"
+build/tfprof report run -o report.html
+
 cat <<'TEXT'
 
 == What to type next
+
+  report.html                                         open it in a browser, from this disk or any other
 
   build/tfprof run                                    SQL at a prompt, with completion; `tables` and `views` list all
   sqlite3 -box -cmd '.load build/tfprof' -cmd "SELECT tfprof_open('run')"

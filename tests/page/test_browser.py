@@ -246,4 +246,5 @@ def main():
     print("pictures:", len(os.listdir(PICTURES)))
 
 
-main()
+if __name__ == "__main__":
+    main()
