@@ -40,10 +40,12 @@ show "Time by source line" \
   round(backward_ns / 1e6, 1) AS backward_ms FROM code_summary WHERE self_ns > 0 LIMIT 8"
 if [ "$program" = examples/train_gpu.py ]; then
   show "What the GPU does" \
-    "SELECT coalesce(short_name, name) AS kernel, count(*) AS count, round(sum(dur_ns) / 1e6, 1) AS ms FROM kernels
-  GROUP BY 1 ORDER BY sum(dur_ns) DESC LIMIT 8"
+    "SELECT coalesce(short_name, name) AS kernel, CAST(round(sum(coalesce(weight, 1))) AS INTEGER) AS count,
+  round(sum(dur_ns * coalesce(weight, 1)) / 1e6, 1) AS ms FROM kernels LEFT JOIN thinned_steps USING (step_id)
+  GROUP BY 1 ORDER BY 3 DESC LIMIT 8"
   show "When it does nothing, and what it lacks then" \
-    "SELECT reason, count(*) AS gaps, round(sum(gap_ns) / 1e6, 1) AS ms FROM gap_causes GROUP BY 1 ORDER BY 3 DESC"
+    "SELECT reason, CAST(round(sum(weight)) AS INTEGER) AS gaps, round(sum(gap_ns * weight) / 1e6, 1) AS ms FROM gap_causes GROUP BY 1
+  ORDER BY 3 DESC"
 fi
 show "Advice" "SELECT severity, check_name, message, suggestion FROM advise"
 

@@ -104,8 +104,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
 /* ---- Help. */
 
 static const char help_begin[] =
-    "Records what a PyTorch training program does, without any change to it, so that\n"
-    "it can be asked about in SQL.\n"
+    "Records what a training program in PyTorch, or any that uses CUDA or NVTX, does,\n"
+    "without any change to it, so that it can be asked about in SQL.\n"
     "\n"
     "  tfprof-capture -- python train.py             record into tfprof-run\n"
     "  tfprof-capture -o run -- python train.py      record into the directory run\n"
@@ -137,8 +137,9 @@ static const char help_end[] =
     "  126  the program cannot be run\n"
     "  127  there is no such program\n"
     "\n"
-    "Each process that imports PyTorch writes DIR/HOST-PID.tfprof as it goes: however\n"
-    "the program ends, all but the last second is there.\n";
+    "Each process that imports PyTorch, initialises CUDA or calls NVTX writes\n"
+    "DIR/HOST-PID.tfprof as it goes: however the program ends, all but the last second\n"
+    "is there.\n";
 
 /* What help says of the sizes. */
 enum { MINIMUM_BYTES = 1 << 20 };

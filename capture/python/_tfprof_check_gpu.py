@@ -11,6 +11,9 @@ import re
 import sys
 
 CAP_SYS_ADMIN = 21
+# The toolkits whose CUPTI counts its versions by one, <cupti_version.h>.
+CUPTI_TOOLKITS = {15: "11.4", 16: "11.5", 17: "11.6", 18: "11.8", 19: "12.0", 20: "12.2", 21: "12.3", 22: "12.4",
+                  23: "12.5", 24: "12.6", 26: "12.8", 27: "12.9", 28: "12.9"}
 IN_CONTAINER = "start it with  docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 # cuInit's answers, <cuda.h>: what they mean here.
 INIT_ERRORS = {
@@ -130,16 +133,19 @@ def cuda_version(number):
 
 
 def cupti_text(path, driver_version=None):
-    """What that copy is. CUPTI counts its versions from 12.7 on as 10000 * major + 100 * minor."""
+    """What that copy is. CUPTI counts its versions from 13.0 on as 10000 * major + 100 * minor."""
     try:
         number = ctypes.c_uint32()
         ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(number))
     except (OSError, AttributeError) as error:
         return "%s cannot be loaded: %s" % (path, error)
-    if number.value < 10000:
-        return "%s, version %d" % (path, number.value)
-    major, minor = number.value // 10000, number.value // 100 % 100
-    text = "%s, CUDA %d.%d" % (path, major, minor)
+    toolkit = CUPTI_TOOLKITS.get(number.value)
+    if number.value >= 10000:
+        toolkit = "%d.%d" % (number.value // 10000, number.value // 100 % 100)
+    if not toolkit:
+        too_old = ", of before CUDA 11.4: use a later one" if number.value < min(CUPTI_TOOLKITS) else ""
+        return "%s, version %d%s" % (path, number.value, too_old)
+    text, major = "%s, CUDA %s" % (path, toolkit), int(toolkit.split(".")[0])
     if driver_version and driver_version // 1000 < major:
         text += "; the driver is for CUDA %s: update it, or use the CUPTI of CUDA %d" % (
             cuda_version(driver_version), driver_version // 1000)

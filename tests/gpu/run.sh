@@ -10,32 +10,42 @@
 #   * records the same steps by tfprof-capture and by torch.profiler, and compares (compare.py): kernels by name and
 #     number exactly, copies and bytes, the op of each kernel, the time of kernels within 1 %; where there is nsys, its
 #     numbers of kernels, too;
-#   * times steps without a profiler, recorded with default settings, and under torch.profiler, one after the other
-#     again and again.
+#   * times steps without a profiler, recorded with default settings, under torch.profiler and, where there is nsys,
+#     under that, one after the other again and again.
 #
 # Prints a table, which README.md's Figures take over, and writes it to OUT/table.md; ends with status 1 where something
 # was not the same, 77 without a GPU. How it works without one is tested by tests/gpu/test_compare.py.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$root/build out= steps=200 rounds=5 python=${TFPROF_PYTHON:-python3}
+manual() { sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"; }
+wrong() { echo "run.sh: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --build) build=$(cd "$2" && pwd) ;;
+    -h | --help) manual; exit 0 ;;
+    --build | --out | --steps | --rounds | --python) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
+    *) manual >&2; exit 2 ;;
+  esac
+  case $1 in
+    --build) build=$(cd "$2" 2>/dev/null && pwd) || wrong "$2 is no directory" ;;
     --out) out=$2 ;;
     --steps) steps=$2 ;;
     --rounds) rounds=$2 ;;
     --python) python=$2 ;;
-    *) sed -n '2,/^set/{/^#/p}' "$0" >&2; exit 2 ;;
   esac
-  [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
   shift 2
 done
+for program in tfprof-capture tfprof; do
+  [ -x "$build/$program" ] || wrong "$build has no $program: build it, or name a build by --build"
+done
+command -v "$python" >/dev/null || wrong "there is no $python: name the Python that has PyTorch by --python"
 [ -n "$out" ] || out=$(mktemp -d)
 mkdir -p "$out"
 export TFPROF_BUILD=$build
 status=0
 first=20 last=39 # the steps that are compared
 
+"$python" -c 'import torch' 2>/dev/null || { echo "run.sh: $python has no PyTorch"; exit 77; }
 "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null ||
   { echo "run.sh: PyTorch sees no GPU here"; exit 77; }
 "$build/tfprof-capture" --check -- "$python" | tee "$out/check.txt" || true
@@ -47,6 +57,12 @@ captured() { # options of tfprof-capture up to --, then words of workload.py
   shift
   "$build/tfprof-capture" -q --force "${options[@]}" -- "$python" "$root/tests/gpu/workload.py" "$@"
 }
+under_nsys() { # the report, then words of workload.py; fails where there is no nsys
+  local report=$1
+  shift
+  command -v nsys >/dev/null && nsys profile -t cuda,nvtx --force-overwrite true -o "$report" \
+    "$python" "$root/tests/gpu/workload.py" "$@"
+}
 median() {
   sort -n | awk '{v[NR] = $1} END {printf "%.3f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
 }
@@ -54,8 +70,8 @@ percent() { awk -v new="$1" -v old="$2" 'BEGIN {printf "%+.1f %%", 100 * (new / 
 
 {
   echo "| workload | same as torch.profiler | kernels | linked | copies | bytes | kernel time | step, ms | tfprof |" \
-    "torch.profiler |"
-  echo "|---|---|---|---|---|---|---|---|---|---|"
+    "torch.profiler | nsys |"
+  echo "|---|---|---|---|---|---|---|---|---|---|---|"
 } >"$out/table.md"
 for mode in ${TFPROF_GPU_MODES:-eager small graph compile}; do
   echo "== $mode"
@@ -64,20 +80,21 @@ for mode in ${TFPROF_GPU_MODES:-eager small graph compile}; do
   same=yes
   "$python" "$root/tests/gpu/compare.py" "$out/$mode" "$out/$mode.json" $first $last | tee "$out/$mode.txt" || true
   [ "$(wc -l <"$out/$mode.txt")" = 1 ] || { same=no; status=1; }
-  if command -v nsys >/dev/null && nsys profile -t cuda,nvtx --force-overwrite true -o "$out/$mode" \
-      "$python" "$root/tests/gpu/workload.py" "$mode" $((last + 1)) time >/dev/null &&
+  if under_nsys "$out/$mode" "$mode" $((last + 1)) time >/dev/null &&
       nsys export --type sqlite --force-overwrite true -o "$out/$mode.sqlite" "$out/$mode.nsys-rep" >/dev/null; then
     "$python" "$root/tests/gpu/compare_nsys.py" "$out/$mode" "$out/$mode.sqlite" || status=1
   fi
-  : >"$out/off" && : >"$out/on" && : >"$out/profiler"
+  : >"$out/off" && : >"$out/on" && : >"$out/profiler" && : >"$out/nsys"
   for _ in $(seq "$rounds"); do
     workload "$mode" "$steps" time | tail -n 1 >>"$out/off"
     captured -o "$out/timed" -- "$mode" "$steps" time | tail -n 1 >>"$out/on"
     workload "$mode" "$steps" time profile | tail -n 1 >>"$out/profiler"
+    under_nsys "$out/timed" "$mode" "$steps" time | grep -E '^[0-9.]+$' | tail -n 1 >>"$out/nsys" || true
   done
-  off=$(median <"$out/off")
+  off=$(median <"$out/off") nsys=-
+  [ ! -s "$out/nsys" ] || nsys=$(percent "$(median <"$out/nsys")" "$off")
   echo "| $mode | $same | $(tail -n 1 "$out/$mode.txt") | $off | $(percent "$(median <"$out/on")" "$off") |" \
-    "$(percent "$(median <"$out/profiler")" "$off") |" >>"$out/table.md"
+    "$(percent "$(median <"$out/profiler")" "$off") | $nsys |" >>"$out/table.md"
 done
 
 program=$build/overlap_copies

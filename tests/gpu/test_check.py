@@ -90,8 +90,10 @@ def test_libraries():
 def test_versions():
     """A driver that is older than the toolkit."""
     with tempfile.TemporaryDirectory() as directory:
-        for number, driver, wanted in ((130000, 13000, "CUDA 13.0"), (120700, 13000, "CUDA 12.7"),
-                                       (24, 12040, "version 24"), (130100, 12080, "driver is for CUDA 12.8: update")):
+        for number, driver, wanted in ((130000, 13000, "CUDA 13.0"), (24, 12040, "CUDA 12.6"),
+                                       (22, 11080, "driver is for CUDA 11.8: update it, or use the CUPTI of CUDA 11"),
+                                       (18, 13000, "CUDA 11.8"), (14, 11020, "of before CUDA 11.4"),
+                                       (29, 13000, "version 29"), (130100, 12080, "driver is for CUDA 12.8: update")):
             path = os.path.join(directory, f"libcupti.so.{number}")
             code = f"int cuptiGetVersion(unsigned *v); int cuptiGetVersion(unsigned *v) {{ *v = {number}; return 0; }}"
             subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-", "-o", path],

@@ -96,16 +96,21 @@ def test_unlike():
                                    compare.Work(written(directory, "none.json", []))) == ["neither has kernels"]
 
 
+def exported(path, count):
+    """As nsys exports it: so many kernels, of two names in turn."""
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
+    connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, demangledName INTEGER)")
+    connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "gemm"), (2, "add<float>")])
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?)", [(i, 1 + i % 2) for i in range(count)])
+    connection.commit()
+    return connection
+
+
 def test_nsys():
     with capturing.Directory() as directory:
         trace, path = written(directory, "trace.json", events()), os.path.join(directory, "nsys.sqlite")
-        connection = sqlite3.connect(path)
-        connection.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
-        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, demangledName INTEGER)")
-        connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "gemm"), (2, "add<float>")])
-        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?)",
-                               [(i, 1 + i % 2) for i in range(8)])
-        connection.commit()
+        connection = exported(path, 8)
         kernels = compare.Work(trace).kernels
         assert compare.unlike("kernel", kernels, compare_nsys.kernels_of(path)) == []
         connection.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 0")
@@ -122,34 +127,71 @@ esac
 case $3 in
   record) cp "$WORK/here.json" "$TFPROF_RUN_DIRECTORY/rank0.pt.trace.json" ;;
   profile) cp "$WORK/there.json" "$5" ;;
-  time) [ "${4:-}" = profile ] && echo 13 || echo ${TFPROF_RUN_DIRECTORY:+10.2} ${TFPROF_RUN_DIRECTORY:-10} ;;
+  time)
+    if [ "${4:-}" = profile ]; then echo 13
+    elif [ -n "${UNDER_NSYS:-}" ]; then echo 14
+    else echo ${TFPROF_RUN_DIRECTORY:+10.2} ${TFPROF_RUN_DIRECTORY:-10}
+    fi ;;
 esac
+"""
+NSYS = """#!/bin/sh
+what=$1
+while [ "$1" != -o ]; do shift; done
+if [ "$what" = export ]; then cp "$WORK/nsys.sqlite" "$2"; exit; fi
+shift 2
+UNDER_NSYS=1 "$@" && echo "Generated: a report"
 """
 
 
+def program(directory, name, text):
+    path = os.path.join(directory, name)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, 0o700)
+    return path
+
+
+def run(*options, **settings):
+    return subprocess.run([os.path.join(HERE, "run.sh"), *options], capture_output=True, text=True,
+                          env=dict(os.environ, **settings))
+
+
 def test_run():
-    """All of run.sh, where traces stand for what a GPU would do: the table, and its status."""
-    for spoil, status, same in ((lambda made: None, 0, "yes"), (change("kernel", name="other"), 1, "no")):
+    """All of run.sh, where traces stand for what a GPU would do: the table, and its status; with nsys and without."""
+    for spoil, nsys_counts, status, same, nsys in ((lambda made: None, None, 0, "yes", "-"),
+                                                   (change("kernel", name="other"), None, 1, "no", "-"),
+                                                   (lambda made: None, 80, 0, "yes", "+40.0 %"),
+                                                   (lambda made: None, 79, 1, "yes", "+40.0 %")):
         with capturing.Directory() as directory:
-            here, there, python = events(40), events(40), os.path.join(directory, "python")
+            here, there, python = events(40), events(40), program(directory, "python", PYTHON)
             spoil(here)
             written(directory, "here.json", here)
             written(directory, "there.json", there)
-            with open(python, "w") as file:
-                file.write(PYTHON)
-            os.chmod(python, 0o700)
+            if nsys_counts:
+                program(directory, "nsys", NSYS)
+                exported(os.path.join(directory, "nsys.sqlite"), nsys_counts).close()
             out = os.path.join(directory, "out")
-            result = subprocess.run(
-                [os.path.join(HERE, "run.sh"), "--build", capturing.BUILD, "--out", out, "--python", python, "--rounds",
-                 "3"], capture_output=True, text=True, env=dict(
-                    os.environ, TFPROF_GPU_MODES="small graph", WORK=directory, REAL_PYTHON=sys.executable,
-                    PATH="/usr/bin:/bin"))
+            result = run("--build", capturing.BUILD, "--out", out, "--python", python, "--rounds", "3",
+                         TFPROF_GPU_MODES="small graph", WORK=directory, REAL_PYTHON=sys.executable,
+                         PATH=(directory + ":" if nsys_counts else "") + "/usr/bin:/bin")
             assert result.returncode == status, (result.stdout, result.stderr)
             with open(os.path.join(out, "table.md")) as file:
                 table = file.read().splitlines()
             assert len(table) == 4 and table[0].count("|") == table[1].count("|") == table[2].count("|"), table
             assert table[2] == (f"| small | {same} | 40 | 100.0 % | 40 | 163840 | +0.00 % | 10.000 | +2.0 % | +30.0 % |"
-                                ), table
+                                f" {nsys} |"), table
+
+
+def test_usage():
+    """What is wrong or missing is named."""
+    for options, status, told in ((["--help"], 0, "--build DIR"), (["--steps"], 2, "--steps needs a value"),
+                                  (["--what", "1"], 2, "--build DIR"), (["--build", "/none"], 2, "no directory"),
+                                  (["--build", "/"], 2, "has no tfprof-capture"),
+                                  (["--build", capturing.BUILD, "--python", "/none"], 2, "there is no /none"),
+                                  (["--build", capturing.BUILD, "--python", "/bin/false"], 77, "has no PyTorch")):
+        result = run(*options)
+        assert result.returncode == status and told in result.stdout + result.stderr, (options, result)
+        assert (result.stdout == "") == (status == 2), (options, result)
 
 
 capturing.main(globals())
