@@ -44,8 +44,8 @@ if [ "$program" = examples/train_gpu.py ]; then
   round(sum(dur_ns * coalesce(weight, 1)) / 1e6, 1) AS ms FROM kernels LEFT JOIN thinned_steps USING (step_id)
   GROUP BY 1 ORDER BY 3 DESC LIMIT 8"
   show "When it does nothing, and what it lacks then" \
-    "SELECT reason, CAST(round(sum(weight)) AS INTEGER) AS gaps, round(sum(gap_ns * weight) / 1e6, 1) AS ms FROM gap_causes GROUP BY 1
-  ORDER BY 3 DESC"
+    "SELECT reason, CAST(round(sum(weight)) AS INTEGER) AS gaps, round(sum(gap_ns * weight) / 1e6, 1) AS ms
+  FROM gap_causes GROUP BY 1 ORDER BY 3 DESC"
 fi
 show "Advice" "SELECT severity, check_name, message, suggestion FROM advise"
 

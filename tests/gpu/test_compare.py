@@ -102,7 +102,8 @@ def exported(path, count):
     connection.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
     connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, demangledName INTEGER)")
     connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "gemm"), (2, "add<float>")])
-    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?)", [(i, 1 + i % 2) for i in range(count)])
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?)",
+                           [(i, 1 + i % 2) for i in range(count)])
     connection.commit()
     return connection
 
