@@ -133,6 +133,10 @@ def test_bound():
         for view in ("kernel_summary", "kernel_stats", "api_summary"):
             count = program.value("SELECT sum(count) AS value FROM %s" % view)
             assert abs(count - LAUNCHES * measured_steps) <= LAUNCHES * most, (view, count, measured_steps, most)
+        known = program.value("""SELECT count(*) AS value FROM device_counters_by_step
+            WHERE step_id IN (SELECT step_id FROM thinned_steps WHERE weight = 0) AND utilization_ratio = 0.5
+            AND abs(power_watts - 100) < 1e-6 AND energy_joules > 0""")
+        assert known > 100, known
 
 
 def whole(phase, condition, what):
