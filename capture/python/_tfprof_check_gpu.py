@@ -198,7 +198,10 @@ def check(root=""):
     told += nvml() if has_gpu else []
     lines += told + permission(root) + holders(root)
     copies = libraries(root)
-    if copies:
+    named = os.environ.get("TFPROF_CUPTI")
+    if named and not any(os.path.exists(name) for name in copies):
+        lines.append(("CUPTI", "TFPROF_CUPTI is %s, where no libcupti is; no other is looked for" % named))
+    elif copies:
         lines.append(("CUPTI", cupti_text(copies[0], version) if has_gpu else copies[0]))
     else:
         lines.append(("CUPTI", "not found; it comes with the CUDA toolkit (CUDA_HOME) and with the CUDA builds of "

@@ -121,6 +121,8 @@ def test_here():
     assert "  CUPTI      " in result.stdout and "So a program of this Python can be recorded." in result.stdout, result
     if not looked.devices()[1]:
         assert "  device     none is seen" in result.stdout, result
+    os.environ["TFPROF_CUPTI"] = "/none"
+    assert "TFPROF_CUPTI is /none, where no libcupti is" in dict(looked.check())["CUPTI"], looked.check()
 
 
 capturing.main(globals())
