@@ -92,6 +92,25 @@ def plane(name, lines, stats=None, inherited=None, names_base=1, displays=None):
     return message(2, name) + body + metadata + of_plane
 
 
+def program(name, instructions, files=(), functions=(), locations=(), frames=()):
+    """An HloProto. instructions: [(name, op_type, op_name, source file, line, stack frame)]; locations: [(file,
+    function, line)]; frames: [(location, parent)]; numbers count from 1, 0 is none."""
+    body = b""
+    for own, op_type, op_name, source, line_number, frame in instructions:
+        metadata = message(1, op_type) + message(2, op_name) + message(3, source) + number(4, line_number)
+        body += message(2, message(1, own) + message(2, "fusion") + message(7, metadata + number(15, frame)))
+    stacks = b"".join(message(1, each) for each in files) + b"".join(message(2, each) for each in functions)
+    stacks += b"".join(message(3, number(1, a) + number(2, b) + number(3, c)) for a, b, c in locations)
+    stacks += b"".join(message(4, number(1, a) + number(2, b)) for a, b in frames)
+    return message(1, message(1, name) + message(3, message(1, "main") + body) + message(17, stacks))
+
+
+def programs(protos):
+    """The plane of {"module(program id)": HloProto}."""
+    return plane("/host:metadata", [line(1, "", [event(name, 0, 0) for name in protos])],
+                 inherited={name: {"Hlo Proto": proto} for name, proto in protos.items()})
+
+
 def space(*planes, errors=(), warnings=(), host="host-a"):
     out = b"".join(message(1, each) for each in planes)
     out += b"".join(message(2, text) for text in errors) + b"".join(message(3, text) for text in warnings)

@@ -331,6 +331,87 @@ def test_execution_modes(directory):
           "still among the attributes")
 
 
+def compiled():
+    """Two programs of one name; a stack of two frames, one that calls itself, and a file and line alone."""
+    first = files.program("jit_step", [("dot.1", "", "jit(step)/jvp()/dot_general[a=b/c]", "", 0, 2),
+                                       ("loop.1", "", "jit(step)/while", "", 0, 3),
+                                       ("add.1", "AddV2", "model/add", "old.py", 70, 0),
+                                       ("same.1", "", "jit(step)/mul", "", 0, 1)],
+                          ["train.py", "model.py"], ["<module>", "mlp"], [(1, 1, 49), (2, 2, 12)],
+                          [(1, 0), (2, 1), (2, 4), (2, 3), (99, 99)])
+    second = files.program("jit_step", [("dot.1", "", "jit(step)/tanh", "", 0, 77),
+                                        ("same.1", "", "jit(step)/mul", "", 0, 1)],
+                           ["train.py"], ["<module>"], [(1, 1, 49)], [(1, 0)])
+    ops = [("dot.1", 26), ("dot.1", 27), ("dot.1", None), ("same.1", None), ("loop.1", 26), ("a::add.1", 26),
+           ("none", 26)]
+    events = [event(op, 1_000_000 * i, 900_000, hlo_op=Ref(op), hlo_module="jit_step",
+                    **({} if number is None else {"program_id": number})) for i, (op, number) in enumerate(ops)]
+    kernel = event("sgemm", 0, 5000, hlo_op="dot.1", hlo_module=Ref("jit_step"), program_id=Unsigned(26))
+    return space(plane("/host:CPU", [line(1, "tf_XLAEigen/1", events)]),
+                 plane("/device:GPU:0", [line(3, "Stream #3", [kernel])]),
+                 files.programs({"jit_step(26)": first, "jit_step(27)": second}))
+
+
+def test_programs(directory):
+    """Ops that XLA compiled have the framework's name and the place in the program that they were made of."""
+    run = written(directory, compiled())
+    place = ("(SELECT group_concat(file || ':' || line || coalesce(' ' || function, '')) FROM code_frames WHERE id IN "
+             "(SELECT leaf_frame_id FROM code_traces AS leaf WHERE leaf.id = ops.code_trace_id))")
+    check([tuple(row.values()) for row in query(run, f"SELECT name, op_type, framework_name, {place} AS place FROM ops "
+                                                     "ORDER BY start_ns")],
+          [("dot.1", "dot_general", "jit(step)/jvp()/dot_general[a=b/c]", "model.py:12 mlp"),
+           ("dot.1", "tanh", "jit(step)/tanh", None),
+           ("dot.1", "dot.1", None, None), # either program's
+           ("same.1", "mul", "jit(step)/mul", "train.py:49 <module>"),
+           ("loop.1", "while", "jit(step)/while", "model.py:12 mlp"),
+           ("a::add.1", "AddV2", "model/add", "old.py:70"), ("none", "none", None, None)], "ops")
+    check([tuple(row.values()) for row in query(run, "SELECT depth, line FROM code_traces JOIN (SELECT id AS key, line "
+                                                     "FROM code_frames) ON key = leaf_frame_id ORDER BY 1, 2")],
+          [(1, 12), (1, 49), (1, 70), (2, 12), (2, 12)], "traces")
+    check([tuple(row.values()) for row in query(run, "SELECT op_name, op_type FROM kernels")],
+          [("jit(step)/jvp()/dot_general[a=b/c]", "dot_general")], "kernels")
+    check([tuple(row.values()) for row in query(run, "SELECT location, count, self_ns FROM code_summary "
+                                                     "WHERE count > 0 ORDER BY 1")],
+          [("model.py:12", 2, 1800), ("old.py:70", 1, 900), ("train.py:49", 1, 900)], "lines")
+    check(column(run, "SELECT count(*) FROM diagnostics"), [0], "diagnostics")
+
+
+def test_damaged_programs(directory):
+    """What is damaged in a program is told; its other instructions are there."""
+    data = compiled()
+    at = data.index(b"\x0a\x05dot.1")
+    run = written(directory, data[:at] + b"\x0b" + data[at + 1:])
+    check(column(run, "SELECT op_type FROM ops ORDER BY start_ns LIMIT 4"), ["dot.1", "tanh", "tanh", "mul"], "ops")
+    check(column(run, "SELECT reason FROM diagnostics"), ["damaged_program"], "told")
+
+
+def test_deep_stacks(directory):
+    """A stack of a hundred thousand frames, in the order that is worst, and all of them of another instruction."""
+    count = 100_000
+    deep = files.program("f", [(f"op.{i}", "", "f/op", "", 0, i + 1) for i in range(0, count, 100)], ["a.py"], ["f"],
+                         [(1, 1, i + 1) for i in range(1000)],
+                         [(i % 1000 + 1, i + 2 if i + 1 < count else 0) for i in range(count)])
+    run = written(directory, space(plane("/host:CPU", [line(1, "x", [event("op.0", 0, 9000, hlo_op="op.0",
+                                                                           hlo_module="f")])]),
+                                   files.programs({"f(1)": deep})))
+    check([tuple(row.values()) for row in query(run, "SELECT max(depth), count(*) FROM code_traces")], [(count, count)],
+          "depths")
+
+
+def test_recorded_programs(directory):
+    """A recording of JAX: all ops whose instruction has metadata have a place, of the lines that the program has."""
+    del directory
+    run = os.path.join(SHARED, "traces/xplane/jax_a.xplane.pb")
+    if not os.path.exists(run):
+        return
+    counts = query(run, "SELECT count(*), count(framework_name), count(code_trace_id) FROM ops "
+                        "WHERE hlo_module IS NOT NULL")
+    check([tuple(row.values()) for row in counts], [(240, 224, 224)], "ops")
+    check(column(run, "SELECT location || ' ' || function FROM code_summary"),
+          ["gen_jax.py:12 mlp", "gen_jax.py:14 mlp", "gen_jax.py:41 train_step", "gen_jax.py:35 loss",
+           "gen_jax.py:36 loss", "gen_jax.py:49 <module>", "gen_jax.py:40 train_step"], "lines")
+
+
 def test_host_that_is_lost(directory):
     """Of a run one host's file is empty, and another's is cut off: the others are there, and both are told."""
     data = files.example()

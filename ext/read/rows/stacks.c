@@ -1,12 +1,26 @@
 /* stacks.c: see stacks.h. */
 #include "read/rows/stacks.h"
 
+#include <string.h>
+
+#include "read/rows/hash.h"
+
 uint32_t stacks_push(struct row_map *stacks, uint32_t parent, uint32_t frame) {
   assert(parent <= stacks->count);
   uint32_t before = stacks->count, row = row_map_number(stacks, (struct row_key){{parent, frame, 0}});
   if (row == ROW_MAP_NONE) return 0;
   if (row == before) stacks->values[row] = parent ? stacks->values[parent - 1] + 1 : 1;
   return row + 1;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+  return hash_fnv1a_value(text ? hash_fnv1a(hash, text, strlen(text)) : hash, 0xff);
+}
+
+int64_t stacks_hash(const int64_t *below, const char *file, const char *function, int64_t line) {
+  uint64_t hash = below ? (uint64_t)*below : HASH_FNV1A_START;
+  hash = hash_fnv1a_value(hash_text(hash_text(hash, file), function), (uint64_t)line);
+  return (int64_t)hash == ROW_NULL ? 0 : (int64_t)hash;
 }
 
 bool stacks_set(struct eager_rows *rows, const struct row_map *stacks) {

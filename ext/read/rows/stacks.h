@@ -16,6 +16,8 @@ static inline uint32_t stacks_frame(const struct row_map *stacks, uint32_t row) 
   assert(row < stacks->count);
   return (uint32_t)stacks->keys[row].words[1];
 }
+/* code_traces.hash of a frame on top of another trace, NULL at the outermost: never ROW_NULL. The texts may be NULL. */
+int64_t stacks_hash(const int64_t *below, const char *file, const char *function, int64_t line);
 /* Sets parent, frame and depth of rows of code_traces, as many as there are stacks. Whether nothing has failed. */
 bool stacks_set(struct eager_rows *rows, const struct row_map *stacks);
 

@@ -439,19 +439,14 @@ static int64_t frame_text(struct tf_model *model, const struct tf_frame *frame, 
   return id == UINT32_MAX || id == 0 ? ROW_NULL : (int64_t)id;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text) {
-  return hash_fnv1a_value(text ? hash_fnv1a(hash, text, strlen(text)) : hash, 0xff);
-}
-
 static bool publish_hashes(struct tf_model *model, struct eager_rows *rows, const int64_t *files,
                            const int64_t *functions) {
   for (uint32_t i = 0; i < rows->count; i++) {
     uint32_t parent = stacks_parent(&model->traces, i), frame = stacks_frame(&model->traces, i);
-    uint64_t hash = parent ? (uint64_t)rows->values[parent - 1] : HASH_FNV1A_START;
-    hash = hash_text(hash, files[frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)files[frame]));
-    hash = hash_text(hash, functions[frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)functions[frame]));
-    hash = hash_fnv1a_value(hash, (uint64_t)model->frames.items[frame].line);
-    rows->values[i] = (int64_t)hash == ROW_NULL ? 0 : (int64_t)hash;
+    const char *file = files[frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)files[frame]);
+    const char *function = functions[frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)functions[frame]);
+    rows->values[i] =
+        stacks_hash(parent ? &rows->values[parent - 1] : NULL, file, function, model->frames.items[frame].line);
   }
   return eager_rows_set_known(rows, COLUMN_code_traces_hash);
 }

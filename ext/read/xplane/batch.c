@@ -151,6 +151,16 @@ const struct xplane_details *event_details(struct batch *b, enum xplane_key key)
   return &b->details;
 }
 
+const struct hlo_op *event_hlo_op(const struct batch *b) {
+  struct text_part instruction, module = {"", 0};
+  const struct event_field *program = &b->event.fields[KEY_PROGRAM];
+  bool is_number = event_has(b, KEY_PROGRAM) && (program->form == FIELD_INTEGER || program->form == FIELD_UNSIGNED);
+  if (!event_peek_text(b, KEY_HLO_OP, &instruction)) return NULL;
+  if (!is_number && !event_peek_text(b, KEY_HLO_MODULE, &module)) return NULL;
+  return hlo_find(b->listing->programs, is_number ? &program->number : NULL, module,
+                  xplane_innermost(instruction.bytes, instruction.length));
+}
+
 /* ---- events ---- */
 
 /* Nanoseconds, rounded down: so the order of any two moments stays, and what lies in another event still does. On

@@ -8,6 +8,7 @@
 #define TFPROF_XPLANE_BATCH_H
 
 #include "read/rows/eager_rows.h"
+#include "read/xplane/hlo.h"
 #include "read/xplane/names.h"
 
 /* Texts of columns that the reader itself writes. */
@@ -56,6 +57,7 @@ struct problem_tally {
 struct listing {
   const struct xplane_index *index;
   const struct plane_names *names; /* by plane */
+  const struct hlo_programs *programs;
   const struct pool *pool;
   string_id literals[LITERAL_COUNT];
   string_id data_types[32];
@@ -127,6 +129,8 @@ int64_t event_text(struct batch *b, enum xplane_key key);
 /* The text as it stands; false: it is none. */
 bool event_peek_text(const struct batch *b, enum xplane_key key, struct text_part *text);
 int64_t batch_text(struct batch *b, struct text_part text);
+/* What the instruction that the event ran was made of; NULL: it ran none, or the file does not tell. */
+const struct hlo_op *event_hlo_op(const struct batch *b);
 /* NULL: it has none. */
 const struct xplane_details *event_details(struct batch *b, enum xplane_key key);
 

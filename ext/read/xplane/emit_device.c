@@ -26,11 +26,12 @@ static int64_t real_bits(double real) {
 
 /* ---- kernels ---- */
 
-/* The op that the annotation around the launch names: the outermost. */
+/* The op that the annotation around the launch names, the outermost; else what XLA made its instruction of. */
 static void set_op(struct batch *b, uint32_t row) {
   struct text_part text, name, type;
   const struct event_field *field = &b->event.fields[KEY_TF_OP];
   bool is_op = event_peek_text(b, KEY_TF_OP, &text) && text.length;
+  const struct hlo_op *made_of = is_op ? NULL : event_hlo_op(b);
   if (is_op && field->form == FIELD_REFERENCE && b->names->stats.items[field->number].op_name) {
     const struct stat_name *stat = &b->names->stats.items[field->number];
     event_taken(b, KEY_TF_OP);
@@ -43,6 +44,10 @@ static void set_op(struct batch *b, uint32_t row) {
     enum op_kind kind = xplane_op_name(text.bytes, text.length, &name, &type);
     if (kind == OP_NONE || kind == OP_DATASET || kind == OP_COPY) type.length = 0;
     event_taken(b, KEY_TF_OP);
+  } else if (made_of && made_of->framework_name) {
+    SET(kernels_op_name, made_of->framework_name);
+    SET(kernels_op_type, made_of->op_type ? (int64_t)made_of->op_type : ROW_NULL);
+    return;
   } else if (event_peek_text(b, KEY_HLO_OP, &text) && text.length) {
     name = xplane_innermost(text.bytes, text.length);
     type.length = 0;

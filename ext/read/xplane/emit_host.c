@@ -168,11 +168,13 @@ static void emit_op(struct batch *b) {
   enum event_class kind = name ? name->kind : EVENT_PLAIN;
   enum xplane_literal category = LITERAL_runtime;
   bool is_compiled = event_has(b, KEY_HLO_OP) && event_has(b, KEY_HLO_MODULE);
+  const struct hlo_op *made_of = is_compiled ? event_hlo_op(b) : NULL;
   bool is_root = event_has(b, KEY_ROOT_LEVEL), is_numbered = event_has(b, KEY_STEP);
   if (is_compiled) {
     struct text_part op;
     category = LITERAL_op;
     if (event_peek_text(b, KEY_HLO_OP, &op)) op_name = event_text(b, KEY_HLO_OP);
+    if (made_of && made_of->op_type) op_type = made_of->op_type;
   } else if (kind == EVENT_OP) {
     category = LITERAL_op;
     op_name = name->op_name;
@@ -203,6 +205,8 @@ static void emit_op(struct batch *b) {
   SET(ops_call, event_integer(b, KEY_ID));
   SET(ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
   SET(ops_element, event_integer(b, KEY_ELEMENT));
+  if (made_of && made_of->framework_name) SET(ops_framework_name, made_of->framework_name);
+  if (made_of) SET(ops_recorded_code_trace, made_of->trace);
   SET(ops_called_mode, called_mode(b, is_compiled));
 }
 

@@ -42,6 +42,7 @@
   X(PARALLELISM, "parallelism")                                     \
   X(PARENT_ID, "parent_id")                                         \
   X(PEAK_BYTES, "peak_bytes_in_use")                                \
+  X(PROGRAM, "program_id")                                          \
   X(REGION, "region_type")                                          \
   X(REQUESTED_BYTES, "requested_bytes")                             \
   X(SHAPE, "shape")                                                 \

@@ -35,6 +35,7 @@ static const struct slot_spec {
 };
 
 enum plane_kind xplane_kind_of_table(unsigned table) {
+  if (table == TABLE_code_traces || table == TABLE_code_frames) return PLANE_HOST; /* of its ops */
   for (unsigned i = 0; i < ROWS_COUNT; i++) {
     if (tables[i] == table) return i < ROWS_kernels ? PLANE_HOST : PLANE_DEVICE;
   }
@@ -442,6 +443,24 @@ enum tfprof_status xplane_names(struct profile *profile, uint32_t plane, struct 
   return status;
 }
 
+/* What XLA compiled, read once. */
+static enum tfprof_status read_programs(struct profile *profile, struct tfprof_error *error) {
+  struct xplane_source *source = profile->source_data;
+  if (source->has_programs) return TFPROF_OK;
+  enum tfprof_status status = hlo_programs_read(&source->programs, &source->index, profile, error);
+  source->has_programs = !status;
+  return status;
+}
+
+static void tell_programs(struct profile *profile, const struct hlo_programs *programs) {
+  if (programs->wrong)
+    profile_diagnose(profile, "error", "damaged_program", (int64_t)programs->wrong, (int64_t)programs->wrong_offset, -1,
+                     "programs of XLA are damaged or compressed: some ops may have no framework_name and no place in "
+                     "the program");
+  if (programs->mended)
+    profile_diagnose(profile, "warning", "not_utf8", (int64_t)programs->mended, -1, -1, "%s", NOT_UTF8_MESSAGE);
+}
+
 enum tfprof_status listing_init(struct listing *listing, struct profile *profile, struct tfprof_error *error) {
   static const char *const texts[LITERAL_COUNT] = {
 #define X(name) #name,
@@ -453,6 +472,7 @@ enum tfprof_status listing_init(struct listing *listing, struct profile *profile
   enum tfprof_status status = TFPROF_OK;
   *listing = (struct listing){.index = &source->index,
                               .names = source->names,
+                              .programs = &source->programs,
                               .pool = pool,
                               .host_device = source->host_device,
                               .devices = source->devices,
@@ -475,7 +495,9 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   for (uint32_t i = 0; i < source->index.planes.count && !status; i++) {
     if (source->index.planes.items[i].kind == all.kind) status = xplane_names(profile, i, error);
   }
+  if (!status) status = read_programs(profile, error);
   if (!status) status = listing_init(&all.listing, profile, error);
+  if (!status && all.kind == PLANE_HOST) status = hlo_publish_traces(&source->programs, profile, error);
   if (status) return status;
   pthread_mutex_init(&all.read_lock, NULL);
   pthread_mutex_init(&all.turn_lock, NULL);
@@ -490,6 +512,7 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
     }
   }
   if (!status) tell_problems(&all);
+  if (!status && all.kind == PLANE_HOST) tell_programs(profile, &source->programs);
   for (size_t i = 0; i < all.done.count; i++) packed_free(all.done.items[i]);
   list_free(&all.done);
   source->is_listed[all.kind] = !status;

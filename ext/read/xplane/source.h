@@ -8,6 +8,8 @@ struct xplane_source {
   struct xplane_index index;
   struct plane_names *names; /* by plane */
   bool *has_names;           /* by plane: they are read */
+  struct hlo_programs programs;
+  bool has_programs;         /* they are read */
   int64_t host_device;       /* row in devices, ROW_NULL */
   int64_t *devices;          /* rows of GPU 0 ..., ROW_NULL where there is none */
   size_t device_count;

@@ -17,6 +17,7 @@ static void free_space_profile(struct profile *profile) {
   free(source->names);
   free(source->has_names);
   free(source->devices);
+  hlo_programs_free(&source->programs);
   xplane_index_free(&source->index);
   free(source);
 }
@@ -35,6 +36,8 @@ static void adopt(struct profile *profile, const string_id *map) {
     if (source->has_names[i]) plane_names_free(&source->names[i]);
     source->has_names[i] = false;
   }
+  hlo_programs_free(&source->programs);
+  source->has_programs = false;
 }
 
 static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
@@ -74,15 +77,18 @@ static struct text_part host_of(const struct xplane_index *index, const char *pa
 
 static void defer_tables(struct profile *profile) {
   const struct xplane_source *source = profile->source_data;
-  uint64_t bytes[PLANE_OTHER] = {0};
-  enum { USUAL_BYTES = 64, RARE = 32 /* one event in so many, for plans */ };
+  uint64_t bytes[PLANE_OTHER] = {0}, program_bytes = 0;
+  enum { USUAL_BYTES = 64, PROGRAM_BYTES = 4096 /* to a stack */, RARE = 32 /* one event in so many, for plans */ };
   for (size_t i = 0; i < source->index.planes.count; i++) {
     const struct xplane_plane *plane = &source->index.planes.items[i];
     if (plane->kind < PLANE_OTHER) bytes[plane->kind] += plane->event_bytes;
+    if (hlo_is_in_plane(plane)) program_bytes += plane->names_end - plane->names;
   }
   for (unsigned table = 0; table < TABLE_count; table++) {
     enum plane_kind kind = xplane_kind_of_table(table);
-    if (kind == PLANE_OTHER || !bytes[kind]) continue;
+    bool is_code = table == TABLE_code_traces || table == TABLE_code_frames;
+    if (is_code && program_bytes) profile_defer_table(profile, table, program_bytes / PROGRAM_BYTES + 1, true);
+    if (kind == PLANE_OTHER || is_code || !bytes[kind]) continue;
     bool is_usual = table == TABLE_ops || table == TABLE_kernels;
     profile_defer_table(profile, table, bytes[kind] / USUAL_BYTES / (is_usual ? 1 : RARE) + 1, true);
   }

@@ -1,0 +1,440 @@
+/* hlo.c: see hlo.h. */
+#include "read/xplane/hlo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "read/rows/eager_rows.h"
+#include "read/rows/hash.h"
+#include "read/rows/stacks.h"
+
+enum {
+  MAXIMUM_INSTRUCTION = 64 << 10, /* bytes that are looked at: what is wanted stands before the values of a constant */
+  MAXIMUM_STACKS = 64 << 20       /* bytes of the stack frames of a program */
+};
+
+struct program_frame {
+  uint32_t location, parent; /* from 1 on */
+  uint32_t stack;            /* row + 1 in stacks, where it is resolved */
+  bool is_resolved, is_open;
+};
+struct location {
+  uint32_t file, function; /* from 1 on */
+  int64_t line;
+};
+struct reading {
+  struct hlo_programs *programs;
+  struct profile *profile;
+  struct pool *pool;
+  struct window window;
+  struct tfprof_error *error;
+  enum tfprof_status status;
+  bool has_number;
+  uint64_t number, module; /* of the program that is being read; a hash of its name */
+  LIST(int64_t) files, functions;
+  LIST(struct location) locations;
+  LIST(struct program_frame) frames;
+  LIST(uint32_t) open; /* frames that wait for their parents */
+};
+
+bool hlo_is_in_plane(const struct xplane_plane *plane) { return strcmp(plane->name, "/host:metadata") == 0; }
+
+void hlo_programs_free(struct hlo_programs *programs) {
+  list_free(&programs->ops);
+  list_free(&programs->frames);
+  row_map_free(&programs->names);
+  row_map_free(&programs->frame_rows);
+  row_map_free(&programs->stacks);
+  *programs = (struct hlo_programs){0};
+}
+
+/* ---- finding ---- */
+
+static uint64_t hash_name(struct text_part text) { return hash_fnv1a(HASH_FNV1A_START, text.bytes, text.length); }
+
+/* Names are compared by hashes of 64 bits: of one file, two do not share one by chance. */
+static struct row_key instruction_key(const uint64_t *number, uint64_t module, uint64_t instruction) {
+  return (struct row_key){{number ? *number : module, instruction, number != NULL}};
+}
+
+const struct hlo_op *hlo_find(const struct hlo_programs *programs, const uint64_t *number, struct text_part module,
+                              struct text_part instruction) {
+  if (!programs->names.count) return NULL;
+  uint64_t module_hash = number ? 0 : hash_name(module);
+  uint32_t found = row_map_find(&programs->names, instruction_key(number, module_hash, hash_name(instruction)));
+  uint32_t op = found == ROW_MAP_NONE ? 0 : programs->names.values[found];
+  return op ? &programs->ops.items[op - 1] : NULL;
+}
+
+/* ---- reading ---- */
+
+static void no_memory(struct reading *r) {
+  if (!r->status) r->status = error_no_memory(r->error);
+}
+
+static void note_wrong(struct reading *r, uint64_t offset) {
+  if (!r->programs->wrong++) r->programs->wrong_offset = offset;
+}
+
+static int64_t enter(struct reading *r, const char *text, size_t length) {
+  string_id id = 0;
+  enum tfprof_status status = length ? pool_intern_mended(r->pool, text, length, &id, &r->programs->mended) : TFPROF_OK;
+  if (status && !r->status) r->status = error_set(r->error, status, "the names of XLA's programs cannot be kept");
+  return id ? (int64_t)id : ROW_NULL;
+}
+
+/* The next field of a message in the file; false at its end, and when reading failed. */
+static bool next_field(struct reading *r, uint64_t *offset, uint64_t end, struct far_field *field) {
+  const char *wrong = NULL;
+  uint64_t start = *offset;
+  if (r->status || start >= end) return false;
+  r->status = window_field(&r->window, offset, end, field, &wrong, r->error);
+  if (wrong && !r->status) note_wrong(r, start);
+  return !r->status;
+}
+
+/* The bytes of a field, of a long one the beginning. */
+static struct text_part field_bytes(struct reading *r, const struct far_field *field, size_t maximum) {
+  const uint8_t *bytes = NULL;
+  size_t got = 0, wanted = field->length < maximum ? (size_t)field->length : maximum;
+  if (r->status || field->type != WIRE_BYTES || !wanted) return (struct text_part){"", 0};
+  r->status = window_move(&r->window, field->offset, wanted, &bytes, &got, r->error);
+  return r->status ? (struct text_part){"", 0} : (struct text_part){(const char *)bytes, got};
+}
+
+/* ---- stack frames ---- */
+
+static void read_location(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
+  struct wire_reader reader = wire_enter(outer, whole);
+  struct wire_field field;
+  struct location *location = list_add(&r->locations);
+  if (!location) {
+    no_memory(r);
+    return;
+  }
+  location->line = ROW_NULL;
+  while (wire_next(&reader, &field)) {
+    if (field.number == 1) location->file = wire_uint32(&field);
+    else if (field.number == 2) location->function = wire_uint32(&field);
+    else if (field.number == 3 && wire_int32(&field) > 0) location->line = wire_int32(&field);
+  }
+}
+
+static void read_frame(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
+  struct wire_reader reader = wire_enter(outer, whole);
+  struct wire_field field;
+  struct program_frame *frame = list_add(&r->frames);
+  if (!frame) {
+    no_memory(r);
+    return;
+  }
+  while (wire_next(&reader, &field)) {
+    if (field.number == 1) frame->location = wire_uint32(&field);
+    else if (field.number == 2) frame->parent = wire_uint32(&field);
+  }
+}
+
+static void read_stacks(struct reading *r, const struct far_field *far) {
+  struct text_part bytes = field_bytes(r, far, MAXIMUM_STACKS);
+  struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
+  struct wire_field field;
+  while (!r->status && wire_next(&reader, &field)) {
+    size_t length;
+    const char *text = wire_text(&field, &length);
+    if (field.number == 1 || field.number == 2) {
+      int64_t id = enter(r, text, length), *added = field.number == 1 ? list_add(&r->files) : list_add(&r->functions);
+      if (added) *added = id;
+      else no_memory(r);
+    } else if (field.number == 3) {
+      read_location(r, &reader, &field);
+    } else if (field.number == 4) {
+      read_frame(r, &reader, &field);
+    }
+  }
+  if (reader.wrong || far->length > MAXIMUM_STACKS) note_wrong(r, far->offset + wire_offset(&reader));
+}
+
+/* The stack (row + 1) of a frame on top of another one. */
+static uint32_t push_frame(struct reading *r, uint32_t below, struct hlo_frame frame) {
+  struct hlo_programs *programs = r->programs;
+  struct row_key key = {{(uint64_t)frame.file, (uint64_t)frame.function, (uint64_t)frame.line}};
+  uint32_t number = row_map_number(&programs->frame_rows, key);
+  if (number == programs->frames.count) {
+    struct hlo_frame *added = list_add(&programs->frames);
+    if (added) *added = frame;
+    else number = ROW_MAP_NONE;
+  }
+  uint32_t stack = number == ROW_MAP_NONE ? 0 : stacks_push(&programs->stacks, below, number);
+  if (!stack) no_memory(r);
+  return stack;
+}
+
+static struct hlo_frame frame_at(const struct reading *r, uint32_t number) {
+  struct hlo_frame frame = {ROW_NULL, ROW_NULL, ROW_NULL};
+  if (!number || number > r->locations.count) return frame;
+  const struct location *location = &r->locations.items[number - 1];
+  if (location->file && location->file <= r->files.count) frame.file = r->files.items[location->file - 1];
+  if (location->function && location->function <= r->functions.count)
+    frame.function = r->functions.items[location->function - 1];
+  frame.line = location->line;
+  return frame;
+}
+
+/* The stack (row + 1) that ends in a frame; 0: none. Every frame is resolved once, whatever order they stand in; one
+** that is its own caller has none. */
+static uint32_t stack_of(struct reading *r, uint32_t number) {
+  uint32_t below = 0;
+  r->open.count = 0;
+  while (number && number <= r->frames.count && !r->status) {
+    struct program_frame *frame = &r->frames.items[number - 1];
+    if (frame->is_resolved || frame->is_open) {
+      below = frame->is_resolved ? frame->stack : 0;
+      break;
+    }
+    uint32_t *open = list_add(&r->open);
+    if (!open) no_memory(r);
+    else *open = number;
+    frame->is_open = true;
+    number = frame->parent;
+  }
+  for (size_t i = r->open.count; i-- > 0 && !r->status;) {
+    struct program_frame *frame = &r->frames.items[r->open.items[i] - 1];
+    below = frame->stack = push_frame(r, below, frame_at(r, frame->location));
+    frame->is_resolved = true;
+  }
+  return below;
+}
+
+/* ---- instructions ---- */
+
+/* "jit(f)/jvp()/dot_general[dims=...]": dot_general. */
+static struct text_part type_in_name(const char *name, size_t length) {
+  const char *bracket = length ? memchr(name, '[', length) : NULL;
+  size_t end = bracket ? (size_t)(bracket - name) : length;
+  const char *slash = end ? memrchr(name, '/', end) : NULL;
+  size_t start = slash ? (size_t)(slash + 1 - name) : 0;
+  return (struct text_part){name + start, end - start};
+}
+
+static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
+  struct wire_reader reader = wire_enter(outer, whole);
+  struct wire_field field;
+  struct text_part name = {"", 0}, type = {"", 0}, file = {"", 0};
+  uint32_t frame = 0;
+  int64_t line = ROW_NULL;
+  while (wire_next(&reader, &field)) {
+    switch (field.number) {
+      case 1: type.bytes = wire_text(&field, &type.length); break;
+      case 2: name.bytes = wire_text(&field, &name.length); break;
+      case 3: file.bytes = wire_text(&field, &file.length); break;
+      case 4: line = wire_int32(&field) > 0 ? wire_int32(&field) : ROW_NULL; break;
+      case 15: frame = wire_uint32(&field); break;
+      default: break;
+    }
+  }
+  if (!type.length) type = type_in_name(name.bytes, name.length);
+  int64_t name_id = enter(r, name.bytes, name.length), type_id = enter(r, type.bytes, type.length);
+  uint32_t stack = stack_of(r, frame);
+  if (!stack && file.length && !r->status)
+    stack = push_frame(r, 0, (struct hlo_frame){enter(r, file.bytes, file.length), ROW_NULL, line});
+  return (struct hlo_op){name_id == ROW_NULL ? 0 : (string_id)name_id, type_id == ROW_NULL ? 0 : (string_id)type_id,
+                         stack ? (int64_t)stack - 1 : ROW_NULL};
+}
+
+static bool is_same(const struct hlo_op *a, const struct hlo_op *b) {
+  return a->framework_name == b->framework_name && a->op_type == b->op_type && a->trace == b->trace;
+}
+
+static void name_op(struct reading *r, struct row_key key, uint32_t op) {
+  struct row_map *names = &r->programs->names;
+  uint32_t before = names->count, number = row_map_number(names, key);
+  if (number == ROW_MAP_NONE) no_memory(r);
+  else if (number == before) names->values[number] = op + 1;
+  else if (names->values[number] &&
+           !is_same(&r->programs->ops.items[names->values[number] - 1], &r->programs->ops.items[op]))
+    names->values[number] = 0;
+}
+
+static void read_instruction(struct reading *r, const struct far_field *far) {
+  struct text_part bytes = field_bytes(r, far, MAXIMUM_INSTRUCTION);
+  struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
+  struct wire_field field, metadata = {.type = WIRE_VARINT};
+  struct text_part name = {"", 0};
+  while (wire_next(&reader, &field)) {
+    if (field.number == 1) name.bytes = wire_text(&field, &name.length);
+    else if (field.number == 7) metadata = field;
+  }
+  if (reader.wrong && far->length <= MAXIMUM_INSTRUCTION) note_wrong(r, far->offset + wire_offset(&reader));
+  if (!name.length || metadata.type != WIRE_BYTES) return;
+  struct hlo_op read = read_metadata(r, &reader, &metadata);
+  struct hlo_op *op = r->status ? NULL : list_add(&r->programs->ops);
+  if (!op || r->programs->ops.count > UINT32_MAX / 2) {
+    no_memory(r);
+    return;
+  }
+  *op = read;
+  uint32_t number = (uint32_t)r->programs->ops.count - 1;
+  uint64_t instruction = hash_name(name);
+  if (r->has_number) name_op(r, instruction_key(&r->number, 0, instruction), number);
+  name_op(r, instruction_key(NULL, r->module, instruction), number);
+}
+
+/* ---- modules ---- */
+
+static void read_module(struct reading *r, const struct far_field *far) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  struct far_field field;
+  r->files.count = r->functions.count = r->locations.count = r->frames.count = 0;
+  r->module = HASH_FNV1A_START;
+  while (next_field(r, &at, end, &field)) { /* the stacks stand behind what refers to them */
+    if (field.number == 1) r->module = hash_name(field_bytes(r, &field, MAXIMUM_INSTRUCTION));
+    else if (field.number == 17 && field.type == WIRE_BYTES) read_stacks(r, &field);
+  }
+  for (at = far->offset; next_field(r, &at, end, &field);) {
+    if (field.number != 3 || field.type != WIRE_BYTES) continue;
+    uint64_t inner = field.offset;
+    struct far_field part;
+    while (next_field(r, &inner, field.offset + field.length, &part)) {
+      if (part.number == 2 && part.type == WIRE_BYTES) read_instruction(r, &part);
+    }
+    if (!r->status && store_interrupted(r->profile->store))
+      r->status = error_set(r->error, TFPROF_INTERRUPTED, "interrupted");
+  }
+}
+
+/* The number in "jit_train_step(26)". */
+static bool number_in_name(struct text_part name, uint64_t *number) {
+  char digits[32];
+  const char *open = name.length ? memrchr(name.bytes, '(', name.length) : NULL;
+  size_t length = open ? name.length - (size_t)(open + 1 - name.bytes) : 0;
+  if (length < 2 || length > sizeof digits || name.bytes[name.length - 1] != ')') return false;
+  memcpy(digits, open + 1, length - 1);
+  digits[length - 1] = '\0';
+  char *end;
+  *number = strtoull(digits, &end, 10); /* of a negative number the bits, as the events have them */
+  return end != digits && !*end;
+}
+
+static void read_stat(struct reading *r, const struct far_field *far, int64_t proto_stat) {
+  uint64_t at = far->offset, end = far->offset + far->length, id = 0;
+  struct far_field field, bytes = {0};
+  while (next_field(r, &at, end, &field)) {
+    if (field.number == 1) id = field.value;
+    else if (field.number == 6 || field.number == 8) bytes = field;
+  }
+  if (r->status || (int64_t)id != proto_stat) return;
+  if (bytes.number == 8) note_wrong(r, bytes.offset); /* compressed */
+  at = bytes.offset;
+  end = bytes.offset + (bytes.number == 6 ? bytes.length : 0);
+  while (next_field(r, &at, end, &field)) {
+    if (field.number == 1 && field.type == WIRE_BYTES) read_module(r, &field);
+  }
+}
+
+/* An XEventMetadata. */
+static void read_program(struct reading *r, const struct far_field *far, int64_t proto_stat) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  struct far_field field;
+  r->has_number = false;
+  while (next_field(r, &at, end, &field)) {
+    if (field.number == 2) r->has_number = number_in_name(field_bytes(r, &field, MAXIMUM_INSTRUCTION), &r->number);
+  }
+  for (at = far->offset; next_field(r, &at, end, &field);) {
+    if (field.number == 5 && field.type == WIRE_BYTES) read_stat(r, &field, proto_stat);
+  }
+}
+
+/* The number of the stat "Hlo Proto"; false: the plane has none. */
+static bool find_proto_stat(struct reading *r, const struct xplane_plane *plane, int64_t *id) {
+  static const char name[] = "Hlo Proto";
+  uint64_t at = plane->names;
+  struct far_field entry, part, field;
+  while (next_field(r, &at, plane->names_end, &entry)) {
+    uint64_t inner = entry.offset, key = 0;
+    bool is_it = false;
+    if (entry.number != 5 || entry.type != WIRE_BYTES) continue;
+    while (next_field(r, &inner, entry.offset + entry.length, &part)) {
+      uint64_t innermost = part.offset;
+      if (part.number == 1) key = part.value;
+      if (part.number != 2 || part.type != WIRE_BYTES) continue;
+      while (next_field(r, &innermost, part.offset + part.length, &field)) {
+        if (field.number != 2) continue;
+        struct text_part text = field_bytes(r, &field, sizeof name);
+        is_it = field.length == sizeof name - 1 && memcmp(text.bytes, name, text.length) == 0;
+      }
+    }
+    *id = (int64_t)key;
+    if (is_it) return true;
+  }
+  return false;
+}
+
+enum tfprof_status hlo_programs_read(struct hlo_programs *programs, const struct xplane_index *index,
+                                     struct profile *profile, struct tfprof_error *error) {
+  struct reading r = {.programs = programs,
+                      .profile = profile,
+                      .pool = store_pool(profile->store),
+                      .error = error,
+                      .window = {.file = index->file, .file_bytes = index->file_bytes}};
+  for (size_t i = 0; i < index->planes.count && !r.status; i++) {
+    const struct xplane_plane *plane = &index->planes.items[i];
+    int64_t proto_stat;
+    if (!hlo_is_in_plane(plane) || !find_proto_stat(&r, plane, &proto_stat)) continue;
+    struct far_field entry, part;
+    for (uint64_t at = plane->names; next_field(&r, &at, plane->names_end, &entry);) {
+      if (entry.number != 4 || entry.type != WIRE_BYTES) continue;
+      uint64_t inner = entry.offset, end = entry.offset + entry.length;
+      while (next_field(&r, &inner, end, &part)) {
+        if (part.number == 2 && part.type == WIRE_BYTES) read_program(&r, &part, proto_stat);
+      }
+    }
+  }
+  list_free(&r.files);
+  list_free(&r.functions);
+  list_free(&r.locations);
+  list_free(&r.frames);
+  list_free(&r.open);
+  window_free(&r.window);
+  if (r.status) hlo_programs_free(programs);
+  return r.status;
+}
+
+/* ---- rows ---- */
+
+static const char *text_of(const struct profile *profile, int64_t id) {
+  return id == ROW_NULL ? NULL : pool_text(store_pool(profile->store), (string_id)id);
+}
+
+enum tfprof_status hlo_publish_traces(const struct hlo_programs *programs, struct profile *profile,
+                                      struct tfprof_error *error) {
+  struct eager_rows rows;
+  enum tfprof_status status = TFPROF_OK;
+  string_id python;
+  status = pool_intern(store_pool(profile->store), "python", 6, &python);
+  if (status) return error_set(error, status, "the texts of the profile cannot be kept");
+  eager_rows_begin(&rows, profile, TABLE_code_frames, programs->frames.count, &status, error);
+#define COLUMN_OF(column, expression) \
+  for (uint32_t i = 0; i < rows.count; i++) { \
+    const struct hlo_frame *frame = &programs->frames.items[i]; \
+    (void)frame; \
+    rows.values[i] = (expression); \
+  } \
+  eager_rows_set_known(&rows, COLUMN_code_frames_##column);
+  COLUMN_OF(file, frame->file)
+  COLUMN_OF(function, frame->function)
+  COLUMN_OF(line, frame->line)
+  COLUMN_OF(language, python)
+#undef COLUMN_OF
+  eager_rows_end(&rows);
+  eager_rows_begin(&rows, profile, TABLE_code_traces, programs->stacks.count, &status, error);
+  stacks_set(&rows, &programs->stacks);
+  for (uint32_t i = 0; i < rows.count; i++) {
+    uint32_t parent = stacks_parent(&programs->stacks, i);
+    const struct hlo_frame *frame = &programs->frames.items[stacks_frame(&programs->stacks, i)];
+    rows.values[i] = stacks_hash(parent ? &rows.values[parent - 1] : NULL, text_of(profile, frame->file),
+                                 text_of(profile, frame->function), frame->line);
+  }
+  eager_rows_set_known(&rows, COLUMN_code_traces_hash);
+  eager_rows_end(&rows);
+  return status;
+}
