@@ -69,6 +69,7 @@ struct ops_graph {
   uint32_t edge_count, edge_capacity;
   struct ops_exec *execs;
   uint32_t exec_count, exec_capacity;
+  uint32_t *exec_slots, exec_mask; /* by node and step: which of execs + 1; 0: free */
   struct ops_slot *slots;
   uint32_t mask, slot_count;
   uint32_t *previous; /* by thread: the node of an outermost op that was seen last for the first time */
