@@ -22,7 +22,7 @@ WITH processes AS (
   SELECT sparkline(training_ns) AS text, min(training_ns) AS least_ns, max(training_ns) AS most_ns,
     count(*) AS step_count
   FROM (SELECT steps.training_ns FROM pace CROSS JOIN temp.steps AS steps ON steps.profile_id = pace.profile_id
-        WHERE pace.place = 1 AND steps.is_warmup = 0 ORDER BY steps.start_ns)
+        WHERE pace.place = 1 AND steps.is_warmup = 0 ORDER BY steps.start_ns, steps.id)
 ), breakdown AS MATERIALIZED (
   SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
     total(communication_ns) AS communication_ns, total(runtime_ns) AS runtime_ns, total(data_loader_ns) AS input_ns,
