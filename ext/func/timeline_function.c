@@ -240,9 +240,13 @@ struct timeline {
 
 /* µs with the ns behind the point. A time before the origin has a minus before it. */
 static void write_time(struct timeline *timeline, const char *key, sqlite3_int64 ns) {
-  uint64_t distance = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-  output_format(timeline->file, ",\"%s\":%s%llu.%03llu", key, ns < 0 ? "-" : "", (unsigned long long)(distance / 1000),
-                (unsigned long long)(distance % 1000));
+  output_text(timeline->file, key);
+  output_thousandths(timeline->file, ns);
+}
+
+static void write_integer(struct timeline *timeline, const char *key, sqlite3_int64 number) {
+  output_text(timeline->file, key);
+  output_integer(timeline->file, number);
 }
 
 static sqlite3_int64 since_origin(const struct timeline *timeline, sqlite3_int64 ns) {
@@ -254,7 +258,7 @@ static void write_value(struct timeline *timeline, sqlite3_stmt *statement, int 
   double real;
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
-      output_format(timeline->file, "%lld", (long long)sqlite3_column_int64(statement, column));
+      output_integer(timeline->file, sqlite3_column_int64(statement, column));
       break;
     case SQLITE_FLOAT:
       real = sqlite3_column_double(statement, column);
@@ -281,8 +285,8 @@ static void begin_event(struct timeline *timeline, sqlite3_stmt *statement, cons
     output_text(timeline->file, ",\"cat\":");
     write_value(timeline, statement, 1, false);
   }
-  output_format(timeline->file, ",\"pid\":%lld,\"tid\":%lld", (long long)sqlite3_column_int64(statement, pid_column),
-                (long long)sqlite3_column_int64(statement, pid_column + 1));
+  write_integer(timeline, ",\"pid\":", sqlite3_column_int64(statement, pid_column));
+  write_integer(timeline, ",\"tid\":", sqlite3_column_int64(statement, pid_column + 1));
 }
 
 static void write_args(struct timeline *timeline, sqlite3_stmt *statement, int first) {
@@ -305,18 +309,19 @@ static void write_row(struct timeline *timeline, enum shape shape, sqlite3_stmt 
   sqlite3_int64 time = shape == LABEL ? 0 : since_origin(timeline, sqlite3_column_int64(statement, 4));
   static const char *const phases[] = {"X", "b", "i", "C", "s", "M"};
   begin_event(timeline, statement, phases[shape], 2);
-  if (shape != LABEL) write_time(timeline, "ts", time);
+  if (shape != LABEL) write_time(timeline, ",\"ts\":", time);
   switch (shape) {
     case SPAN:
-      write_time(timeline, "dur", sqlite3_column_int64(statement, 5));
+      write_time(timeline, ",\"dur\":", sqlite3_column_int64(statement, 5));
       write_args(timeline, statement, 6);
       break;
     case ASYNC:
-      output_format(timeline->file, ",\"id\":%lld", (long long)++timeline->next_arrow);
+      write_integer(timeline, ",\"id\":", ++timeline->next_arrow);
       write_args(timeline, statement, 6);
       begin_event(timeline, statement, "e", 2);
-      write_time(timeline, "ts", time + sqlite3_column_int64(statement, 5));
-      output_format(timeline->file, ",\"id\":%lld}", (long long)timeline->next_arrow);
+      write_time(timeline, ",\"ts\":", time + sqlite3_column_int64(statement, 5));
+      write_integer(timeline, ",\"id\":", timeline->next_arrow);
+      output_text(timeline->file, "}");
       break;
     case INSTANT:
       output_text(timeline->file, ",\"s\":\"t\"");
@@ -324,10 +329,12 @@ static void write_row(struct timeline *timeline, enum shape shape, sqlite3_stmt 
       break;
     case COUNTER: write_args(timeline, statement, 5); break;
     case ARROW:
-      output_format(timeline->file, ",\"id\":%lld}", (long long)++timeline->next_arrow);
+      write_integer(timeline, ",\"id\":", ++timeline->next_arrow);
+      output_text(timeline->file, "}");
       begin_event(timeline, statement, "f", 5);
-      write_time(timeline, "ts", since_origin(timeline, sqlite3_column_int64(statement, 7)));
-      output_format(timeline->file, ",\"id\":%lld,\"bp\":\"e\"}", (long long)timeline->next_arrow);
+      write_time(timeline, ",\"ts\":", since_origin(timeline, sqlite3_column_int64(statement, 7)));
+      write_integer(timeline, ",\"id\":", timeline->next_arrow);
+      output_text(timeline->file, ",\"bp\":\"e\"}");
       break;
     case LABEL: write_args(timeline, statement, 4); break;
     case KERNEL: break; /* add_kernel() */
@@ -352,10 +359,10 @@ static void write_viewer_span(void *user, const struct viewer_span *span) {
   }
   output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
   output_json_text(timeline->file, span->name, strlen(span->name));
-  output_format(timeline->file, ",\"cat\":\"viewer\",\"pid\":%lld,\"tid\":%lld", (long long)span->pid,
-                (long long)span->tid);
-  write_time(timeline, "ts", since_origin(timeline, span->start_ns));
-  write_time(timeline, "dur", span->end_ns - span->start_ns);
+  write_integer(timeline, ",\"cat\":\"viewer\",\"pid\":", span->pid);
+  write_integer(timeline, ",\"tid\":", span->tid);
+  write_time(timeline, ",\"ts\":", since_origin(timeline, span->start_ns));
+  write_time(timeline, ",\"dur\":", span->end_ns - span->start_ns);
   if (*span->long_name) {
     output_text(timeline->file, ",\"args\":{\"long_name\":");
     output_json_text(timeline->file, span->long_name, strlen(span->long_name));

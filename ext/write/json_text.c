@@ -2,14 +2,25 @@
 #include "write/json_text.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "dump/utf8.h"
 
 /* ASCII that stands as it is: nearly all of nearly every text. */
-static bool is_plain(unsigned char byte) {
-  return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+static bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\'; }
+
+/* Whether eight of them follow: none below 0x20, none from 0x7f on, neither quote nor backslash. A borrow or carry from
+** one byte into the next only follows one that is not plain itself. */
+static bool are_plain(const char *text) {
+  const uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
+  uint64_t bytes;
+  memcpy(&bytes, text, sizeof bytes);
+  uint64_t quotes = bytes ^ ones * '"', backslashes = bytes ^ ones * '\\';
+  return !((bytes | (bytes + ones) | ((bytes - ones * 0x20) & ~bytes) | ((quotes - ones) & ~quotes) |
+            ((backslashes - ones) & ~backslashes)) &
+           high);
 }
 
 void json_text_write(const char *text, size_t length, void (*take)(void *user, const void *bytes, size_t length),
@@ -17,6 +28,7 @@ void json_text_write(const char *text, size_t length, void (*take)(void *user, c
   const char *at = text, *end = text + length, *plain = text;
   take(user, "\"", 1);
   while (at < end) {
+    while (end - at >= 8 && are_plain(at)) at += 8;
     while (at < end && is_plain((unsigned char)*at)) at++;
     if (at == end) break;
     size_t character = utf8_character(at, (size_t)(end - at));

@@ -1,4 +1,5 @@
-/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files, and buffers.
+/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files.  What is appended is collected
+** in a buffer of our own, since gzFile and the guard against SIGPIPE cost more than most pieces do.
 **
 ** Where the bytes go is found out once, on opening (see find_place): the last name of a chain of symbolic links, and
 ** whether it is one that can be replaced.  The new file is made by mkostemp in the same directory, so that nothing that
@@ -17,10 +18,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "write/decimal_text.h"
 #include "write/json_text.h"
 
 struct output_file {
   gzFile stream;
+  char *buffer; /* BUFFER_BYTES, of which `used` wait for the stream */
+  size_t used;
   bool has_failed;
   int reason;    /* errno of the first failure */
   char *path;    /* as it was given, for messages */
@@ -28,12 +32,14 @@ struct output_file {
   char *partial; /* what is written until then */
 };
 
-enum { BUFFER_BYTES = 1 << 18, LONGEST_PIECE = 1 << 30, MOST_LINKS = 40 };
+/* zlib's buffer is the smaller one: what is as large goes through it without being copied. */
+enum { BUFFER_BYTES = 1 << 18, ZLIB_BYTES = 1 << 16, LONGEST_PIECE = 1 << 30, MOST_LINKS = 40 };
 
 static const char partial_name[] = ".tfprof-XXXXXX"; /* short, so that it fits wherever a name does */
 
 static void output_free(struct output_file *file) {
   if (file) {
+    free(file->buffer);
     free(file->path);
     free(file->place);
     free(file->partial);
@@ -149,8 +155,11 @@ enum tfprof_status output_open(struct output_file **made, const char *path, bool
   struct output_file *file = calloc(1, sizeof *file);
   enum tfprof_status status = TFPROF_OK;
   *made = NULL;
-  if (file) file->path = strdup(path);
-  if (!file || !file->path) {
+  if (file) {
+    file->path = strdup(path);
+    file->buffer = malloc(BUFFER_BYTES);
+  }
+  if (!file || !file->path || !file->buffer) {
     output_free(file);
     return error_no_memory(error);
   }
@@ -167,7 +176,7 @@ enum tfprof_status output_open(struct output_file **made, const char *path, bool
     output_free(file);
     return error_no_memory(error);
   }
-  gzbuffer(file->stream, BUFFER_BYTES);
+  gzbuffer(file->stream, ZLIB_BYTES);
   *made = file;
   return TFPROF_OK;
 }
@@ -213,7 +222,7 @@ static void write_pieces(struct output_file *file, const void *bytes, size_t len
   }
 }
 
-void output_bytes(struct output_file *file, const void *bytes, size_t length) {
+static void write_through(struct output_file *file, const void *bytes, size_t length) {
   if (file->place) {
     write_pieces(file, bytes, length);
     return;
@@ -221,6 +230,27 @@ void output_bytes(struct output_file *file, const void *bytes, size_t length) {
   struct pipe_guard guard = guard_pipe();
   write_pieces(file, bytes, length);
   end_guard(&guard);
+}
+
+static void flush(struct output_file *file) {
+  write_through(file, file->buffer, file->used);
+  file->used = 0;
+}
+
+/* Where at most `most` bytes, fewer than BUFFER_BYTES, may be written; file->used is to be raised by as many. */
+static inline char *room_for(struct output_file *file, size_t most) {
+  if (BUFFER_BYTES - file->used < most) flush(file);
+  return file->buffer + file->used;
+}
+
+void output_bytes(struct output_file *file, const void *bytes, size_t length) {
+  if (length > BUFFER_BYTES - file->used) flush(file);
+  if (length >= BUFFER_BYTES) {
+    write_through(file, bytes, length);
+    return;
+  }
+  memcpy(file->buffer + file->used, bytes, length);
+  file->used += length;
 }
 
 void output_text(struct output_file *file, const char *text) { output_bytes(file, text, strlen(text)); }
@@ -232,6 +262,14 @@ void output_format(struct output_file *file, const char *format, ...) {
   int length = vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   if (length > 0) output_bytes(file, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+}
+
+void output_integer(struct output_file *file, int64_t number) {
+  file->used += decimal_text(number, room_for(file, DECIMAL_TEXT_BYTES));
+}
+
+void output_thousandths(struct output_file *file, int64_t number) {
+  file->used += decimal_text_thousandths(number, room_for(file, DECIMAL_TEXT_BYTES));
 }
 
 static void take_bytes(void *file, const void *bytes, size_t length) { output_bytes(file, bytes, length); }
@@ -253,6 +291,7 @@ FILE *output_stream(struct output_file *file) {
 
 /* zlib's result; frees the stream. */
 static int close_stream(struct output_file *file) {
+  flush(file);
   struct pipe_guard guard = guard_pipe();
   errno = 0;
   int result = gzclose(file->stream);

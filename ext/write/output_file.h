@@ -9,6 +9,7 @@
 #ifndef TFPROF_OUTPUT_FILE_H
 #define TFPROF_OUTPUT_FILE_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "dump/error.h"
@@ -21,6 +22,9 @@ enum tfprof_status output_open(struct output_file **made, const char *path, bool
 /* Appends. A failure is remembered and told by output_commit, so that callers need not look after each piece. */
 void output_bytes(struct output_file *file, const void *bytes, size_t length);
 void output_text(struct output_file *file, const char *text);
+void output_integer(struct output_file *file, int64_t number);
+/* A number of thousandths, as a decimal with three digits behind the point. */
+void output_thousandths(struct output_file *file, int64_t number);
 /* snprintf of at most 500 bytes. */
 void output_format(struct output_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A JSON string, with its quotes: see json_text.h. */

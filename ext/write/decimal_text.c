@@ -1,0 +1,37 @@
+/* decimal_text.c: see decimal_text.h. */
+#include "write/decimal_text.h"
+
+#include <string.h>
+
+/* From `end` backwards; where they begin. */
+static char *digits_before(char *end, uint64_t number) {
+  do {
+    *--end = (char)('0' + number % 10);
+    number /= 10;
+  } while (number);
+  return end;
+}
+
+static uint64_t distance_from_zero(int64_t number) { return number < 0 ? 0 - (uint64_t)number : (uint64_t)number; }
+
+static size_t copy_signed(char *text, int64_t number, const char *digits, const char *end) {
+  char *at = text;
+  if (number < 0) *at++ = '-';
+  return (size_t)((char *)mempcpy(at, digits, (size_t)(end - digits)) - text);
+}
+
+size_t decimal_text(int64_t number, char *text) {
+  char digits[DECIMAL_TEXT_BYTES], *end = digits + sizeof digits;
+  return copy_signed(text, number, digits_before(end, distance_from_zero(number)), end);
+}
+
+size_t decimal_text_thousandths(int64_t number, char *text) {
+  char digits[DECIMAL_TEXT_BYTES], *end = digits + sizeof digits;
+  uint64_t distance = distance_from_zero(number);
+  unsigned behind = (unsigned)(distance % 1000);
+  end[-1] = (char)('0' + behind % 10);
+  end[-2] = (char)('0' + behind / 10 % 10);
+  end[-3] = (char)('0' + behind / 100);
+  end[-4] = '.';
+  return copy_signed(text, number, digits_before(end - 4, distance / 1000), end);
+}
