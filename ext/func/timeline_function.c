@@ -20,7 +20,9 @@
 **
 ** Returns how many events were written.
 */
+#include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,12 +230,22 @@ static const struct {
 
 /* clang-format on */
 
+enum { MOST_COLUMNS = 24, LONGEST_KEY = 48 };
+
+/* A member of args: the name of a column. */
+struct member {
+  char key[LONGEST_KEY]; /* ,"name": */
+  bool is_json;
+};
+
 struct timeline {
   sqlite3 *db;
   sqlite3_value *profile; /* NULL: all */
   struct output_file *file;
   sqlite3_int64 origin_ns, event_count, next_arrow;
   struct viewer_lines *viewer_lines;
+  int column_count; /* of the part that is being written */
+  struct member members[MOST_COLUMNS];
 };
 
 /* ---- one event ---- */
@@ -289,17 +301,27 @@ static void begin_event(struct timeline *timeline, sqlite3_stmt *statement, cons
   write_integer(timeline, ",\"tid\":", sqlite3_column_int64(statement, pid_column + 1));
 }
 
-static void write_args(struct timeline *timeline, sqlite3_stmt *statement, int first) {
-  bool has_args = false;
-  for (int column = first; column < sqlite3_column_count(statement); column++) {
-    if (sqlite3_column_type(statement, column) == SQLITE_NULL) continue;
+/* Once for each part, since asking SQLite for a name costs as much as writing a member. */
+static void name_members(struct timeline *timeline, sqlite3_stmt *statement) {
+  timeline->column_count = sqlite3_column_count(statement);
+  assert(timeline->column_count <= MOST_COLUMNS);
+  for (int column = 0; column < timeline->column_count; column++) {
+    struct member *member = &timeline->members[column];
     const char *name = sqlite3_column_name(statement, column);
     size_t length = name ? strlen(name) : 0, mark = sizeof json_mark - 1;
-    bool is_json = length > mark && memcmp(name + length - mark, json_mark, mark) == 0;
-    output_text(timeline->file, has_args ? "," : ",\"args\":{");
-    output_json_text(timeline->file, name, is_json ? length - mark : length);
-    output_text(timeline->file, ":");
-    write_value(timeline, statement, column, is_json);
+    member->is_json = length > mark && memcmp(name + length - mark, json_mark, mark) == 0;
+    snprintf(member->key, sizeof member->key, ",\"%.*s\":", (int)(member->is_json ? length - mark : length), name);
+  }
+}
+
+static void write_args(struct timeline *timeline, sqlite3_stmt *statement, int first) {
+  bool has_args = false;
+  for (int column = first; column < timeline->column_count; column++) {
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL) continue;
+    const struct member *member = &timeline->members[column];
+    if (!has_args) output_text(timeline->file, ",\"args\":{");
+    output_text(timeline->file, member->key + (has_args ? 0 : 1));
+    write_value(timeline, statement, column, member->is_json);
     has_args = true;
   }
   output_text(timeline->file, has_args ? "}}" : "}");
@@ -411,6 +433,7 @@ static int prepare(struct timeline *timeline, const char *format, sqlite3_stmt *
 static int write_part(struct timeline *timeline, enum shape shape, const char *format) {
   sqlite3_stmt *statement = NULL;
   int result = prepare(timeline, format, &statement);
+  if (!result && shape != KERNEL) name_members(timeline, statement);
   while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
     result = SQLITE_OK;
     if (shape == KERNEL) result = add_kernel(timeline, statement);
