@@ -1,5 +1,5 @@
-/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files.  What is appended is collected
-** in a buffer of our own, since gzFile and the guard against SIGPIPE cost more than most pieces do.
+/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files.  What is appended is
+** collected in a buffer of our own, since gzFile and the guard against SIGPIPE cost more than most pieces do.
 **
 ** Where the bytes go is found out once, on opening (see find_place): the last name of a chain of symbolic links, and
 ** whether it is one that can be replaced.  The new file is made by mkostemp in the same directory, so that nothing that
