@@ -60,9 +60,10 @@ static void *interrupt_questions(void *unused) {
   struct timespec pause = {.tv_nsec = 500000};
   for (;;) {
     nanosleep(&pause, NULL);
-    if (!is_asking || interrupted_at > 0 || seconds_used() < interrupt_at) continue;
-    interrupted_at = seconds_used();
-    sqlite3_interrupt(db);
+    double now = seconds_used();
+    if (!is_asking || now < interrupt_at) continue;
+    if (interrupted_at <= 0) interrupted_at = now;
+    sqlite3_interrupt(db); /* again and again: one that comes while a statement is still prepared is forgotten */
   }
   return unused;
 }
