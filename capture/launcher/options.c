@@ -138,8 +138,8 @@ static const char help_end[] =
     "  127  there is no such program\n"
     "\n"
     "Each process that imports PyTorch, initialises CUDA or calls NVTX writes\n"
-    "DIR/HOST-PID.tfprof as it goes: however the program ends, all but the last second\n"
-    "is there.\n";
+    "DIR/HOST-PID.tfprof as it goes: however the program ends, all but the last\n"
+    "second is there.\n";
 
 /* What help says of the sizes. */
 enum { MINIMUM_BYTES = 1 << 20 };
