@@ -81,7 +81,9 @@ class Launching:
 
     def end(self):
         """How many kernels CUPTI recorded; each is a row."""
-        output, _ = self.process.communicate(timeout=capturing.SECONDS)
+        self.process.stdin.close()
+        output = self.process.stdout.read()  # communicate() would miss what phase() has read ahead
+        self.process.wait(timeout=capturing.SECONDS)
         assert self.process.returncode == 0, self.failure()
         (path,) = capturing.dumps(self.run)
         dump, taken = capturing.summary(path), playing.numbers(output)["kernels"]
