@@ -212,6 +212,7 @@ def test_damaged(folder):
     for length in (len(packed) // 2, len(packed) - 4):
         status, said = answer(written(folder, packed[:length]))
         assert status == 3 or "gzip" in said, said
+        assert status != 3 or ("copy it anew" in said and folder in said and f"at byte {length}" in said), said
     run = written(folder, data + b"\x12\xff\x01")
     check(rows(run, "SELECT complete, (SELECT count(*) FROM allocations), (SELECT reason FROM diagnostics) "
                "FROM profiles"), [(0, 5, "damaged")], "a torn end")

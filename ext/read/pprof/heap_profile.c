@@ -383,8 +383,7 @@ enum tfprof_status heap_profile_read(struct heap_profile *heap, struct store *st
     status = TFPROF_NO_MEMORY;
   } else if (!find_types(heap, &types)) {
     list_free(&types);
-    return error_set(error, TFPROF_WRONG_KIND,
-                     "a profile of pprof, but not of memory: its samples have no bytes in use");
+    return TFPROF_WRONG_KIND; /* the caller knows what else may be wrong, and tells */
   }
   list_free(&types);
   if (!status) status = read_samples(heap, wire_open(bytes, length));

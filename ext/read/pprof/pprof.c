@@ -78,6 +78,23 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
   return TFPROF_OK;
 }
 
+/* Why no type of the samples is bytes in use. Texts stand last in the file, and types are named by these: of one that
+** was cut nothing can be told. */
+static enum tfprof_status refuse(const char *path, const struct heap_profile *heap, const struct source *source,
+                                 struct tfprof_error *error) {
+  uint64_t offset;
+  enum source_problem problem = source_problem(source, &offset);
+  static const char last[] =
+      "; its texts, which stand last, are missing, so that nothing of it can be told: copy it anew";
+  if (problem && problem != SOURCE_TRAILING)
+    return error_at(error, TFPROF_CORRUPT, path, offset, "a profile of pprof: %s%s", source_problem_text(problem),
+                    last);
+  if (heap->wrong)
+    return error_at(error, TFPROF_CORRUPT, path, heap->wrong_offset, "a profile of pprof: %s%s", heap->wrong, last);
+  return error_at(error, TFPROF_WRONG_KIND, path, 0,
+                  "a profile of pprof, but not of memory: its samples have no bytes in use");
+}
+
 static enum tfprof_status open_pprof(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                                      struct tfprof_error *error) {
   const char *path = bundle->files[0].path;
@@ -90,6 +107,7 @@ static enum tfprof_status open_pprof(struct store *store, uint32_t run_number, c
   status = read_whole(source, path, &bytes, &length, error);
   if (!status) {
     status = heap_profile_read(&heap, store, (const uint8_t *)bytes, length, error);
+    if (status == TFPROF_WRONG_KIND) status = refuse(path, &heap, source, error);
     if (!status) status = add_profile(store, run_number, path, &heap, source, error);
     heap_profile_free(&heap);
   }
