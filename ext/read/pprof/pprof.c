@@ -80,8 +80,8 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
 
 /* Why no type of the samples is bytes in use. Texts stand last in the file, and types are named by these: of one that
 ** was cut nothing can be told. */
-static enum tfprof_status refuse(const char *path, const struct heap_profile *heap, const struct source *source,
-                                 struct tfprof_error *error) {
+static enum tfprof_status refuse_heap_profile(const char *path, const struct heap_profile *heap,
+                                              const struct source *source, struct tfprof_error *error) {
   uint64_t offset;
   enum source_problem problem = source_problem(source, &offset);
   static const char last[] =
@@ -107,7 +107,7 @@ static enum tfprof_status open_pprof(struct store *store, uint32_t run_number, c
   status = read_whole(source, path, &bytes, &length, error);
   if (!status) {
     status = heap_profile_read(&heap, store, (const uint8_t *)bytes, length, error);
-    if (status == TFPROF_WRONG_KIND) status = refuse(path, &heap, source, error);
+    if (status == TFPROF_WRONG_KIND) status = refuse_heap_profile(path, &heap, source, error);
     if (!status) status = add_profile(store, run_number, path, &heap, source, error);
     heap_profile_free(&heap);
   }
