@@ -59,9 +59,9 @@ static void *disturb(void *argument) {
   while (!atomic_load(&is_to_end)) {
     flush_all(0);
     cuda_source.set_detail(DETAIL_FULL);
-    cuda_listener_record(false);
+    cuda_listener_record(CUDA_NOTHING);
     session_flush();
-    cuda_listener_record(true);
+    cuda_listener_record(CUDA_ALL);
   }
   return argument;
 }
