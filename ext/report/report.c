@@ -12,15 +12,13 @@
 */
 #include "report/report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/lane_columns.h"
 #include "report/page.h"
-#include "vtab/stored_select.h"
-#include "write/json_text.h"
+#include "report/page_data.h"
 #include "write/output_file.h"
 
 enum { MOST_SECRETS = 4096, SHORTEST_SECRET = 3, FIRST_BUCKET_NS = 1024 };
@@ -31,74 +29,17 @@ struct report {
   const struct report_options *options;
   struct report_summary *summary;
   struct output_file *file;
-  int64_t origin_ns, from_ns, to_ns;
+  struct page_texts texts;
+  struct panel_parameters parameters;
+  int64_t from_ns, to_ns;
   char *secrets[MOST_SECRETS]; /* texts that are left out; the longest first */
   size_t secret_count;
 };
 
 /* ---- texts ---- */
 
-static const char redacted_text[] = "(redacted)";
-
-static bool is_secret_column(const char *name) {
-  static const char *const names[] = {"host", "path", "command", "pid", "parent_pid", "text", "file"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(name, names[i]) == 0) return true;
-  }
-  return false;
-}
-
-/* The text without secrets, to be freed with sqlite3_free(); NULL: there are none in it. */
-static char *without_secrets(const struct report *report, const char *text) {
-  char *current = NULL;
-  for (size_t i = 0; i < report->secret_count; i++) {
-    const char *from = current ? current : text;
-    if (!strstr(from, report->secrets[i])) continue;
-    sqlite3_str *made = sqlite3_str_new(NULL);
-    for (const char *found; (found = strstr(from, report->secrets[i])); from = found + strlen(report->secrets[i])) {
-      sqlite3_str_append(made, from, (int)(found - from));
-      sqlite3_str_appendall(made, redacted_text);
-    }
-    sqlite3_str_appendall(made, from);
-    sqlite3_free(current);
-    current = sqlite3_str_finish(made);
-    if (!current) return sqlite3_mprintf("%s", redacted_text);
-  }
-  return current;
-}
-
-/* JSON in an element of HTML. */
-static void take_json(void *user, const void *bytes, size_t length) {
-  struct output_file *file = user;
-  const char *at = bytes, *end = at + length;
-  while (at < end) {
-    const char *less = memchr(at, '<', (size_t)(end - at));
-    output_bytes(file, at, (size_t)((less ? less : end) - at));
-    if (less) output_text(file, "\\u003c");
-    at = less ? less + 1 : end;
-  }
-}
-
-static void write_json_string(struct report *report, const char *text, size_t length) {
-  char *clean = report->secret_count && !memchr(text, 0, length) ? without_secrets(report, text) : NULL;
-  if (clean) json_text_write(clean, strlen(clean), take_json, report->file);
-  else json_text_write(text, length, take_json, report->file);
-  sqlite3_free(clean);
-}
-
-static void write_json_text(struct report *report, const char *text) {
-  if (text) write_json_string(report, text, strlen(text));
-  else output_text(report->file, "null");
-}
-
-static void write_pool_text(struct report *report, string_id id) {
-  const struct pool *pool = store_pool(report->store);
-  if (id) write_json_string(report, pool_text(pool, id), pool_length(pool, id));
-  else output_text(report->file, "null");
-}
-
 static void write_html(struct report *report, const char *text) {
-  char *clean = text && report->secret_count ? without_secrets(report, text) : NULL;
+  char *clean = text && report->secret_count ? page_clean(&report->texts, text) : NULL;
   for (const char *at = clean ? clean : text ? text : ""; *at; at++) {
     switch (*at) {
       case '&': output_text(report->file, "&amp;"); break;
@@ -147,21 +88,6 @@ static bool ask_integer(const struct report *report, const char *sql, int64_t *a
   return has_answer;
 }
 
-static void bind_parameters(const struct report *report, sqlite3_stmt *statement) {
-  const struct report_options *options = report->options;
-  const struct {
-    const char *name;
-    bool is_given;
-    int64_t value;
-  } values[] = {{":first_step", options->has_steps, options->first_step},
-                {":last_step", options->has_steps, options->last_step},
-                {":origin_ns", true, report->origin_ns}};
-  for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-    int index = sqlite3_bind_parameter_index(statement, values[i].name);
-    if (index && values[i].is_given) sqlite3_bind_int64(statement, index, values[i].value);
-  }
-}
-
 static enum tfprof_status find_secrets(struct report *report, struct tfprof_error *error) {
   static const char sql[] =
       "SELECT DISTINCT secret FROM (SELECT host AS secret FROM temp.profiles UNION ALL SELECT path FROM temp.profiles"
@@ -192,69 +118,15 @@ static enum tfprof_status find_secrets(struct report *report, struct tfprof_erro
 
 /* ---- panels ---- */
 
-static void write_number(struct output_file *file, double number) {
-  char text[40];
-  if (!isfinite(number)) {
-    output_text(file, "null");
-    return;
-  }
-  snprintf(text, sizeof text, "%.15g", number);
-  if (strtod(text, NULL) != number) snprintf(text, sizeof text, "%.17g", number);
-  output_text(file, text);
-}
-
-static void write_cell(struct report *report, sqlite3_stmt *statement, int column, bool is_secret) {
-  int type = sqlite3_column_type(statement, column);
-  if (type == SQLITE_NULL) {
-    output_text(report->file, "null");
-  } else if (is_secret) {
-    write_json_text(report, redacted_text);
-  } else if (type == SQLITE_INTEGER) {
-    output_format(report->file, "%lld", (long long)sqlite3_column_int64(statement, column));
-  } else if (type == SQLITE_FLOAT) {
-    write_number(report->file, sqlite3_column_double(statement, column));
-  } else {
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    write_json_string(report, text ? text : "", (size_t)sqlite3_column_bytes(statement, column));
-  }
-}
-
 /* The rows of a panel. A failure of its SQL is told in its place, and the page goes on. */
 static enum tfprof_status write_panel(struct report *report, const struct stored_select *panel,
                                       struct tfprof_error *error) {
-  sqlite3_stmt *statement = NULL;
-  struct output_file *file = report->file;
-  int result = sqlite3_prepare_v2(report->db, panel->sql, -1, &statement, NULL), row_count = 0;
-  output_format(file, "<script type=\"application/json\" class=\"panel\" id=\"panel-%s\">{\"name\":\"%s\",\"sql\":",
-                panel->name, panel->name);
-  json_text_write(panel->sql, strlen(panel->sql), take_json, file);
-  output_text(file, ",\"columns\":[");
-  int columns = statement ? sqlite3_column_count(statement) : 0;
-  for (int i = 0; i < columns; i++) {
-    if (i) output_text(file, ",");
-    write_json_text(report, sqlite3_column_name(statement, i));
-  }
-  output_text(file, "],\"rows\":[");
-  if (!result) {
-    bind_parameters(report, statement);
-    while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
-      output_text(file, row_count++ ? ",\n[" : "\n[");
-      for (int i = 0; i < columns; i++) {
-        bool is_secret = report->options->is_redacted && is_secret_column(sqlite3_column_name(statement, i));
-        if (i) output_text(file, ",");
-        write_cell(report, statement, i, is_secret);
-      }
-      output_text(file, "]");
-    }
-  }
-  output_text(file, "],\"error\":");
-  write_json_text(report, result == SQLITE_DONE ? NULL : sqlite3_errmsg(report->db));
-  output_text(file, "}</script>\n");
+  output_format(report->file, "<script type=\"application/json\" class=\"panel\" id=\"panel-%s\">", panel->name);
+  int result = page_panel(&report->texts, report->db, panel, &report->parameters);
+  output_text(report->file, "</script>\n");
   report->summary->panels++;
   report->summary->failed_panels += result != SQLITE_DONE;
-  enum tfprof_status status = result == SQLITE_INTERRUPT ? query_error(report, panel->name, error) : TFPROF_OK;
-  sqlite3_finalize(statement);
-  return status;
+  return result == SQLITE_INTERRUPT ? query_error(report, panel->name, error) : TFPROF_OK;
 }
 
 /* The panel `header` as names and values, in HTML. */
@@ -264,14 +136,14 @@ static enum tfprof_status write_facts(struct report *report, struct tfprof_error
   while (panel->name && strcmp(panel->name, "header") != 0) panel++;
   if (!panel->name || sqlite3_prepare_v2(report->db, panel->sql, -1, &statement, NULL))
     return query_error(report, "header", error);
-  bind_parameters(report, statement);
+  page_bind(statement, &report->parameters);
   int result;
   while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
-    bool is_secret = report->options->is_redacted && is_secret_column((const char *)sqlite3_column_text(statement, 0));
+    bool is_secret = report->options->is_redacted && page_is_secret((const char *)sqlite3_column_text(statement, 0));
     output_text(report->file, "<div><dt>");
     write_html(report, (const char *)sqlite3_column_text(statement, 0));
     output_text(report->file, "</dt><dd>");
-    write_html(report, is_secret ? redacted_text : (const char *)sqlite3_column_text(statement, 1));
+    write_html(report, is_secret ? page_redacted : (const char *)sqlite3_column_text(statement, 1));
     output_text(report->file, "</dd></div>\n");
   }
   enum tfprof_status status = result == SQLITE_DONE ? TFPROF_OK : query_error(report, "header", error);
@@ -287,7 +159,8 @@ static enum tfprof_status make_events(struct report *report, struct lane_columns
   int64_t bucket_ns = 0;
   for (;;) {
     enum tfprof_status status =
-        lane_columns_make(columns, report->store, report->from_ns, report->to_ns, report->origin_ns, bucket_ns, error);
+        lane_columns_make(columns, report->store, report->from_ns, report->to_ns, report->parameters.origin_ns,
+                          bucket_ns, error);
     report->summary->bucket_ns = bucket_ns;
     if (status || options->events == REPORT_EVENTS_ALL || columns->bytes / 3 * 4 <= options->maximum_bytes ||
         bucket_ns > INT64_MAX / 8) {
@@ -298,42 +171,12 @@ static enum tfprof_status make_events(struct report *report, struct lane_columns
   }
 }
 
-static void write_lane(struct report *report, const struct lane_columns *columns, uint32_t index) {
-  const struct packed_lane *lane = &columns->lanes[index];
-  struct output_file *file = report->file;
-  output_format(file, "%s{\"profile_id\":%u,\"thread_id\":", index ? ",\n" : "\n", (unsigned)lane->profile_number);
-  if (lane->thread_id) output_format(file, "%lld", (long long)lane->thread_id);
-  else output_text(file, "null");
-  output_format(file, ",\"table\":\"%s\",\"tracks\":[", schema_tables[lane_tables[lane->kind].table].name);
-  for (uint32_t i = 0; i < lane->track_count; i++) {
-    const struct packed_track *track = &columns->tracks[lane->first_track + i];
-    output_format(file, "%s[%u,%llu]", i ? "," : "", (unsigned)track->depth, (unsigned long long)track->count);
-  }
-  output_text(file, "]}");
-}
-
-static void write_name(struct report *report, const struct packed_name *name) {
-  const struct lane_table *table = &lane_tables[name->kind];
-  const char *category = name->category ? pool_text(store_pool(report->store), name->category) : table->word;
-  if (table->table == TABLE_kernels && strcmp(category, "compute") == 0) category = table->word;
-  output_text(report->file, "[");
-  write_pool_text(report, name->name);
-  output_text(report->file, ",");
-  write_json_text(report, category);
-  output_text(report->file, "]");
-}
-
 static void write_events(struct report *report, const struct lane_columns *columns) {
   static const char *const names[LANE_COLUMNS] = {"starts", "lengths", "names", "rows", "counts", "busy"};
   struct output_file *file = report->file;
-  output_text(file, "<script type=\"application/json\" id=\"lanes\">{\"lanes\":[");
-  for (uint32_t i = 0; i < columns->lane_count; i++) write_lane(report, columns, i);
-  output_text(file, "],\"names\":[");
-  for (uint32_t i = 0; i < columns->name_count; i++) {
-    if (i) output_text(file, ",\n");
-    write_name(report, &columns->names[i]);
-  }
-  output_text(file, "]}</script>\n");
+  output_text(file, "<script type=\"application/json\" id=\"lanes\">{");
+  page_lanes(&report->texts, store_pool(report->store), columns);
+  output_text(file, "}</script>\n");
   for (uint32_t i = 0; i < columns->lane_count; i++) {
     for (unsigned c = 0; c < LANE_COLUMNS; c++) {
       const struct packed_bytes *column = &columns->lanes[i].columns[c];
@@ -352,11 +195,11 @@ static void write_run(struct report *report, const char *title) {
   const struct report_summary *summary = report->summary;
   struct output_file *file = report->file;
   output_text(file, "<script type=\"application/json\" id=\"run\">{\"title\":");
-  write_json_text(report, title);
+  page_text(&report->texts, title);
   output_text(file, ",\"runs\":");
-  write_json_text(report, options->is_redacted ? redacted_text : options->runs);
+  page_text(&report->texts, options->is_redacted ? page_redacted : options->runs);
   output_format(file, ",\"release\":\"%s\",\"origin_ns\":\"%lld\",\"redacted\":%s,\"steps\":", TFPROF_RELEASE,
-                (long long)report->origin_ns, options->is_redacted ? "true" : "false");
+                (long long)report->parameters.origin_ns, options->is_redacted ? "true" : "false");
   if (options->has_steps)
     output_format(file, "[%lld,%lld]", (long long)options->first_step, (long long)options->last_step);
   else output_text(file, "null");
@@ -411,8 +254,10 @@ enum tfprof_status report_write(sqlite3 *db, struct store *store, const struct r
   if (!report) return error_no_memory(error);
   *report = (struct report){
       .db = db, .store = store, .options = options, .summary = summary, .from_ns = INT64_MIN, .to_ns = INT64_MAX};
+  report->parameters = (struct panel_parameters){
+      .has_steps = options->has_steps, .first_step = options->first_step, .last_step = options->last_step};
   *summary = (struct report_summary){0};
-  ask_integer(report, "SELECT min(start_ns) FROM temp.profiles", &report->origin_ns);
+  ask_integer(report, "SELECT min(start_ns) FROM temp.profiles", &report->parameters.origin_ns);
   enum tfprof_status status = find_secrets(report, error);
   if (options->has_steps && !status) {
     char *sql = sqlite3_mprintf("SELECT %%s FROM temp.steps WHERE number BETWEEN %lld AND %lld",
@@ -432,6 +277,7 @@ enum tfprof_status report_write(sqlite3 *db, struct store *store, const struct r
   if (!status) status = output_open(&report->file, options->path, false, error);
   if (!status) {
     const char *title = options->title ? options->title : "tfprof report";
+    report->texts = (struct page_texts){report->file, report->secrets, report->secret_count, options->is_redacted};
     status = write_page(report, title, error);
     if (status) output_abandon(report->file);
     else status = output_commit(report->file, error);

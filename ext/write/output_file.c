@@ -30,6 +30,9 @@ struct output_file {
   char *path;    /* as it was given, for messages */
   char *place;   /* what is replaced: the path without symbolic links; NULL: a stream, nothing is */
   char *partial; /* what is written until then */
+  /* Of one in memory, which has no stream. */
+  unsigned char *memory;
+  size_t memory_length, memory_capacity, maximum_bytes;
 };
 
 /* zlib's buffer is the smaller one: what is as large goes through it without being copied. */
@@ -43,6 +46,7 @@ static void output_free(struct output_file *file) {
     free(file->path);
     free(file->place);
     free(file->partial);
+    free(file->memory);
   }
   free(file);
 }
@@ -181,6 +185,19 @@ enum tfprof_status output_open(struct output_file **made, const char *path, bool
   return TFPROF_OK;
 }
 
+enum tfprof_status output_open_memory(struct output_file **made, size_t maximum_bytes, struct tfprof_error *error) {
+  struct output_file *file = calloc(1, sizeof *file);
+  *made = file;
+  if (file) {
+    file->buffer = malloc(BUFFER_BYTES);
+    file->maximum_bytes = maximum_bytes;
+  }
+  if (file && file->buffer) return TFPROF_OK;
+  output_free(file);
+  *made = NULL;
+  return error_no_memory(error);
+}
+
 /* ---- what ---- */
 
 /* A reader that goes away is an error of this file (EPIPE), and must not end the program that we are loaded into: the
@@ -222,7 +239,34 @@ static void write_pieces(struct output_file *file, const void *bytes, size_t len
   }
 }
 
+static void write_memory(struct output_file *file, const void *bytes, size_t length) {
+  if (file->has_failed || !length) return;
+  if (length > file->maximum_bytes - file->memory_length) {
+    file->has_failed = true;
+    file->reason = EFBIG;
+    return;
+  }
+  size_t needed = file->memory_length + length;
+  if (needed > file->memory_capacity) {
+    size_t capacity = needed > file->maximum_bytes / 2 ? file->maximum_bytes : needed * 2;
+    unsigned char *memory = realloc(file->memory, capacity);
+    if (!memory) {
+      file->has_failed = true;
+      file->reason = ENOMEM;
+      return;
+    }
+    file->memory = memory;
+    file->memory_capacity = capacity;
+  }
+  memcpy(file->memory + file->memory_length, bytes, length);
+  file->memory_length = needed;
+}
+
 static void write_through(struct output_file *file, const void *bytes, size_t length) {
+  if (!file->stream) {
+    write_memory(file, bytes, length);
+    return;
+  }
   if (file->place) {
     write_pieces(file, bytes, length);
     return;
@@ -317,9 +361,29 @@ enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *
   return status;
 }
 
+bool output_has_failed(const struct output_file *file) { return file->has_failed; }
+
+enum tfprof_status output_take(struct output_file *file, unsigned char **bytes, size_t *length,
+                               struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  flush(file);
+  *bytes = NULL;
+  *length = 0;
+  if (file->has_failed) {
+    status = file->reason == ENOMEM ? error_no_memory(error)
+                                    : error_set(error, TFPROF_LIMIT, "more than %zu bytes", file->maximum_bytes);
+  } else {
+    *bytes = file->memory;
+    *length = file->memory_length;
+    file->memory = NULL;
+  }
+  output_free(file);
+  return status;
+}
+
 void output_abandon(struct output_file *file) {
   if (!file) return;
-  close_stream(file);
+  if (file->stream) close_stream(file);
   if (file->partial) unlink(file->partial);
   output_free(file);
 }

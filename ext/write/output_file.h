@@ -19,6 +19,8 @@ struct output_file;
 /* Begins a file; `compress` makes it gzip. TFPROF_IO when it cannot be made: the path is a directory, a socket, a FIFO
 ** that nobody reads, not writable, ...; with the path and the reason. */
 enum tfprof_status output_open(struct output_file **made, const char *path, bool compress, struct tfprof_error *error);
+/* Begins one that lies in memory, of at most so many bytes, which are then to be had by output_take(). */
+enum tfprof_status output_open_memory(struct output_file **made, size_t maximum_bytes, struct tfprof_error *error);
 /* Appends. A failure is remembered and told by output_commit, so that callers need not look after each piece. */
 void output_bytes(struct output_file *file, const void *bytes, size_t length);
 void output_text(struct output_file *file, const char *text);
@@ -34,6 +36,12 @@ void output_json_text(struct output_file *file, const char *text, size_t length)
 FILE *output_stream(struct output_file *file);
 /* Gives the file its name, and frees. On failure (TFPROF_IO) nothing is left behind. */
 enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *error);
+/* Whether something could not be written, or would not fit into memory: the rest is not worth its making. */
+bool output_has_failed(const struct output_file *file);
+/* The bytes of one in memory, to be freed by the caller, and frees the rest. On failure (TFPROF_LIMIT: it is larger
+** than its maximum; TFPROF_NO_MEMORY) there are none. */
+enum tfprof_status output_take(struct output_file *file, unsigned char **bytes, size_t *length,
+                               struct tfprof_error *error);
 /* Removes what was written, and frees. NULL is allowed. */
 void output_abandon(struct output_file *file);
 

@@ -1,0 +1,186 @@
+/* page_data.c: see page_data.h. */
+#include "report/page_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "write/json_text.h"
+
+/* ---- texts ---- */
+
+const char page_redacted[] = "(redacted)";
+
+bool page_is_secret(const char *column) {
+  static const char *const names[] = {"host", "path", "command", "pid", "parent_pid", "text", "file"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(column, names[i]) == 0) return true;
+  }
+  return false;
+}
+
+char *page_clean(const struct page_texts *texts, const char *text) {
+  char *current = NULL;
+  for (size_t i = 0; i < texts->secret_count; i++) {
+    const char *from = current ? current : text;
+    if (!strstr(from, texts->secrets[i])) continue;
+    sqlite3_str *made = sqlite3_str_new(NULL);
+    for (const char *found; (found = strstr(from, texts->secrets[i])); from = found + strlen(texts->secrets[i])) {
+      sqlite3_str_append(made, from, (int)(found - from));
+      sqlite3_str_appendall(made, page_redacted);
+    }
+    sqlite3_str_appendall(made, from);
+    sqlite3_free(current);
+    current = sqlite3_str_finish(made);
+    if (!current) return sqlite3_mprintf("%s", page_redacted);
+  }
+  return current;
+}
+
+/* JSON in an element of HTML. */
+static void take_json(void *user, const void *bytes, size_t length) {
+  struct output_file *file = user;
+  const char *at = bytes, *end = at + length;
+  while (at < end) {
+    const char *less = memchr(at, '<', (size_t)(end - at));
+    output_bytes(file, at, (size_t)((less ? less : end) - at));
+    if (less) output_text(file, "\\u003c");
+    at = less ? less + 1 : end;
+  }
+}
+
+void page_bytes(const struct page_texts *texts, const char *text, size_t length) {
+  char *clean = texts->secret_count && !memchr(text, 0, length) ? page_clean(texts, text) : NULL;
+  if (clean) json_text_write(clean, strlen(clean), take_json, texts->file);
+  else json_text_write(text, length, take_json, texts->file);
+  sqlite3_free(clean);
+}
+
+void page_text(const struct page_texts *texts, const char *text) {
+  if (text) page_bytes(texts, text, strlen(text));
+  else output_text(texts->file, "null");
+}
+
+/* ---- panels ---- */
+
+void page_bind(sqlite3_stmt *statement, const struct panel_parameters *parameters) {
+  const struct {
+    const char *name;
+    bool is_given;
+    int64_t value;
+  } values[] = {{":profile_id", parameters->has_profile, parameters->profile_id},
+                {":first_step", parameters->has_steps, parameters->first_step},
+                {":last_step", parameters->has_steps, parameters->last_step},
+                {":origin_ns", true, parameters->origin_ns}};
+  for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    int index = sqlite3_bind_parameter_index(statement, values[i].name);
+    if (index && values[i].is_given) sqlite3_bind_int64(statement, index, values[i].value);
+  }
+}
+
+static void write_number(struct output_file *file, double number) {
+  char text[40];
+  if (!isfinite(number)) {
+    output_text(file, "null");
+    return;
+  }
+  snprintf(text, sizeof text, "%.15g", number);
+  if (strtod(text, NULL) != number) snprintf(text, sizeof text, "%.17g", number);
+  output_text(file, text);
+}
+
+static void write_cell(const struct page_texts *texts, sqlite3_stmt *statement, int column, bool is_secret) {
+  int type = sqlite3_column_type(statement, column);
+  if (type == SQLITE_NULL) {
+    output_text(texts->file, "null");
+  } else if (is_secret) {
+    page_text(texts, page_redacted);
+  } else if (type == SQLITE_INTEGER) {
+    output_format(texts->file, "%lld", (long long)sqlite3_column_int64(statement, column));
+  } else if (type == SQLITE_FLOAT) {
+    write_number(texts->file, sqlite3_column_double(statement, column));
+  } else {
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    page_bytes(texts, text ? text : "", (size_t)sqlite3_column_bytes(statement, column));
+  }
+}
+
+int page_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count) {
+  struct output_file *file = texts->file;
+  int columns = statement ? sqlite3_column_count(statement) : 0, result = SQLITE_DONE;
+  output_text(file, "\"columns\":[");
+  for (int i = 0; i < columns; i++) {
+    if (i) output_text(file, ",");
+    page_text(texts, sqlite3_column_name(statement, i));
+  }
+  output_text(file, "],\"rows\":[");
+  *row_count = 0;
+  while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW && *row_count < most_rows) {
+    output_text(file, (*row_count)++ ? ",\n[" : "\n[");
+    for (int i = 0; i < columns; i++) {
+      if (i) output_text(file, ",");
+      write_cell(texts, statement, i, texts->is_redacted && page_is_secret(sqlite3_column_name(statement, i)));
+    }
+    output_text(file, "]");
+  }
+  output_text(file, "]");
+  return result;
+}
+
+int page_panel(const struct page_texts *texts, sqlite3 *db, const struct stored_select *panel,
+               const struct panel_parameters *parameters) {
+  sqlite3_stmt *statement = NULL;
+  uint64_t rows;
+  int result = sqlite3_prepare_v2(db, panel->sql, -1, &statement, NULL);
+  output_format(texts->file, "{\"name\":\"%s\",\"sql\":", panel->name);
+  json_text_write(panel->sql, strlen(panel->sql), take_json, texts->file);
+  output_text(texts->file, ",");
+  if (statement) page_bind(statement, parameters);
+  int stepped = page_rows(texts, statement, UINT64_MAX, &rows);
+  if (!result) result = stepped;
+  output_text(texts->file, ",\"error\":");
+  page_text(texts, result == SQLITE_DONE ? NULL : sqlite3_errmsg(db));
+  output_text(texts->file, "}");
+  sqlite3_finalize(statement);
+  return result;
+}
+
+/* ---- lanes ---- */
+
+static void write_lane(const struct page_texts *texts, const struct lane_columns *columns, uint32_t index) {
+  const struct packed_lane *lane = &columns->lanes[index];
+  struct output_file *file = texts->file;
+  output_format(file, "%s{\"profile_id\":%u,\"thread_id\":", index ? ",\n" : "\n", (unsigned)lane->profile_number);
+  if (lane->thread_id) output_format(file, "%lld", (long long)lane->thread_id);
+  else output_text(file, "null");
+  output_format(file, ",\"table\":\"%s\",\"tracks\":[", schema_tables[lane_tables[lane->kind].table].name);
+  for (uint32_t i = 0; i < lane->track_count; i++) {
+    const struct packed_track *track = &columns->tracks[lane->first_track + i];
+    output_format(file, "%s[%u,%llu]", i ? "," : "", (unsigned)track->depth, (unsigned long long)track->count);
+  }
+  output_text(file, "]}");
+}
+
+static void write_name(const struct page_texts *texts, const struct pool *pool, const struct packed_name *name) {
+  const struct lane_table *table = &lane_tables[name->kind];
+  const char *category = name->category ? pool_text(pool, name->category) : table->word;
+  if (table->table == TABLE_kernels && strcmp(category, "compute") == 0) category = table->word;
+  output_text(texts->file, "[");
+  if (name->name) page_bytes(texts, pool_text(pool, name->name), pool_length(pool, name->name));
+  else output_text(texts->file, "null");
+  output_text(texts->file, ",");
+  page_text(texts, category);
+  output_text(texts->file, "]");
+}
+
+void page_lanes(const struct page_texts *texts, const struct pool *pool, const struct lane_columns *columns) {
+  output_text(texts->file, "\"lanes\":[");
+  for (uint32_t i = 0; i < columns->lane_count; i++) write_lane(texts, columns, i);
+  output_text(texts->file, "],\"names\":[");
+  for (uint32_t i = 0; i < columns->name_count; i++) {
+    if (i) output_text(texts->file, ",\n");
+    write_name(texts, pool, &columns->names[i]);
+  }
+  output_text(texts->file, "]");
+}
