@@ -66,6 +66,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_activities,
     &derive_last_steps,
     &derive_queue_events,
+    &derive_idle_reasons,
     &derive_short_names_of_activities,
     &derive_outermost_ops_of_activities,
     &derive_kernels_of_ops,

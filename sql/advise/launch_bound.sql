@@ -3,8 +3,8 @@
 -- For each device the time of the measured steps (measured_steps) in gaps below 100 µs (gap_causes) whose next kernel,
 -- copy or fill had not been launched when the gap began: the host cannot keep up with small kernels.  Longer gaps are
 -- those of device_gaps, device_waits and input_loading.  Kernels that are part of a graph's launch are none of these.
--- Which of the kernels every step launches again is told by the names and sizes of grids and blocks: where it is nine
--- tenths, and three steps were measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
+-- Which of the kernels every step launches again is told by kernels.launch_group: where it is nine tenths, and three
+-- steps were measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
 -- Thresholds: 10 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps but for a microsecond of each, which kernels in a graph have between them as well.
 -- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, and one pass over kernels, which are
@@ -23,21 +23,22 @@ WITH time AS MATERIALIZED (
   FROM temp.gap_causes AS gaps JOIN time ON time.profile_id = gaps.profile_id
   WHERE gaps.reason = 'host' AND gaps.gap_ns < 100000 AND gaps.weight > 0
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.10 * time.step_ns
-), launched AS MATERIALIZED ( -- how often each step launches a kernel, told by name and size
+), measured AS MATERIALIZED (
+  SELECT profile_id, step_id FROM temp.measured_steps
+), launched AS MATERIALIZED ( -- how often each step launches a kernel
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.step_id AS step_id,
-    kernels.name AS name, format('%s %s %s %s %s %s', grid_x, grid_y, grid_z, block_x, block_y, block_z) AS size,
-    count(*) AS count, sum(1.0 * kernels.dur_ns) AS kernel_ns
+    kernels.launch_group AS launch_group, count(*) AS count, sum(1.0 * kernels.dur_ns) AS kernel_ns
   FROM temp.kernels AS kernels
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   WHERE kernels.graph_launch_id IS NULL AND EXISTS (SELECT 1 FROM sums)
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY 1, 2, 3, 4
 ), by_kernel AS (
-  SELECT sums.profile_id AS profile_id, sums.device_id AS device_id, launched.name, launched.size,
+  SELECT sums.profile_id AS profile_id, sums.device_id AS device_id, launched.launch_group,
     sum(launched.count) AS count, sum(launched.kernel_ns) AS kernel_ns,
     CASE WHEN count(*) = sums.step_count THEN min(launched.count) * sums.step_count ELSE 0 END AS again_count
   FROM sums JOIN launched ON launched.profile_id = sums.profile_id AND launched.device_id IS sums.device_id
-  GROUP BY 1, 2, 3, 4
+  GROUP BY 1, 2, 3
 ), kernel_sums AS (
   SELECT profile_id, device_id, sum(count) AS count, sum(kernel_ns) / sum(count) AS mean_ns,
     1.0 * sum(again_count) / sum(count) AS again_ratio

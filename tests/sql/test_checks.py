@@ -210,6 +210,17 @@ class Profile:
         self.connection.execute("UPDATE temp.devices SET peak_bytes ="
                                 " (SELECT max(coalesce(reserved_bytes, in_use_bytes)) FROM temp.memory_events"
                                 " WHERE device_id = devices.id)")
+        waits = ("SELECT start_ns, end_ns FROM temp.api_calls WHERE name GLOB '*Synchronize*' UNION ALL"
+                 " SELECT calls.start_ns, calls.end_ns FROM temp.transfers JOIN temp.api_calls AS calls"
+                 " ON calls.id = api_call_id WHERE direction = 'DtoH' AND calls.end_ns >= transfers.end_ns")
+        begin = "device_activities.start_ns - device_activities.device_idle_ns"
+        self.connection.execute(
+            f"WITH waits AS MATERIALIZED ({waits}) UPDATE temp.device_activities SET idle_reason = CASE"
+            f" WHEN device_idle_ns > 0 THEN CASE WHEN launch_end_ns <= {begin} THEN 'device'"
+            f" WHEN EXISTS (SELECT 1 FROM waits AS x WHERE {begin} BETWEEN x.start_ns AND x.end_ns) THEN 'wait'"
+            " WHEN EXISTS (SELECT 1 FROM temp.input_events AS x"
+            f" WHERE {begin} + device_activities.device_idle_ns / 2 BETWEEN x.start_ns AND x.end_ns)"
+            " THEN 'input' WHEN launch_end_ns IS NOT NULL THEN 'host' END END")
         self.connection.execute("UPDATE temp.host_steps SET outside_ns = max(0, (SELECT dur_ns FROM temp.steps"
                                 " WHERE steps.id = step_id) - op_ns - input_ns - wait_ns)")
 
