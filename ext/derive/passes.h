@@ -29,6 +29,7 @@ extern const struct derive_pass derive_idle_reasons;
 extern const struct derive_pass derive_input_events;
 extern const struct derive_pass derive_kernel_configurations;
 extern const struct derive_pass derive_kernel_names;
+extern const struct derive_pass derive_kernel_self_time;
 extern const struct derive_pass derive_kernel_totals;
 extern const struct derive_pass derive_kernels_of_ops;
 extern const struct derive_pass derive_lane_names;

@@ -123,17 +123,17 @@ static const struct {
   {LABEL,
    " SELECT 'thread_sort_index', NULL, pid, tid, place * " TEXT_OF(VIEWER_LINES) " AS sort_index"
    " FROM lanes WHERE is_xplane"},
-  /* Where the steps are drawn: on each device that XPlane has any on, else on the host. */
+  /* Where the steps are drawn: on each device that XPlane has any on, else on the host; TPUs have lines of their own. */
   {LABEL,
    " SELECT 'thread_name', NULL, number, 0, iif(is_xplane, 'Steps', 'steps') AS name FROM processes"
    " WHERE id IN (SELECT profile_id FROM temp.steps)"
    "   AND NOT (is_xplane AND id IN (SELECT profile_id FROM temp.device_steps))"},
   {LABEL,
    " SELECT 'thread_name', NULL, number, " TEXT_OF(VIEWER_STEPS) ", 'Steps' AS name FROM processors"
-   " WHERE is_xplane AND id IN (SELECT device_id FROM temp.device_steps)"},
+   " WHERE is_xplane AND kind <> 'tpu' AND id IN (SELECT device_id FROM temp.device_steps)"},
   {LABEL,
    " SELECT 'thread_sort_index', NULL, number, " TEXT_OF(VIEWER_STEPS) ", " TEXT_OF(VIEWER_STEPS) " AS sort_index"
-   " FROM processors WHERE is_xplane AND id IN (SELECT device_id FROM temp.device_steps)"},
+   " FROM processors WHERE is_xplane AND kind <> 'tpu' AND id IN (SELECT device_id FROM temp.device_steps)"},
   {SPAN,
    " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processes.number, 0, start_ns, dur_ns,"
    "   steps.number AS number, is_warmup AS \"warm-up\", ops_recorded AS \"ops recorded\""
@@ -143,7 +143,7 @@ static const struct {
    " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processors.number, " TEXT_OF(VIEWER_STEPS) ","
    "   device_steps.start_ns, device_steps.dur_ns, steps.number AS number, busy_ns AS \"busy ns\""
    " FROM temp.device_steps%s AS device_steps JOIN temp.steps AS steps ON steps.id = step_id"
-   " JOIN processors ON processors.id = device_id WHERE is_xplane"},
+   " JOIN processors ON processors.id = device_id WHERE is_xplane AND kind <> 'tpu'"},
   {KERNEL,
    " SELECT lanes.pid, stream, place, op_name, op_type, step_id, start_ns, end_ns,"
    "   CASE WHEN instr(kernels.attributes, '\"hlo_module\"') THEN kernels.attributes ->> '$.hlo_module'"
@@ -179,6 +179,11 @@ static const struct {
    "   100 * occupancy_ratio AS \"est. achieved occupancy %%\""
    " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
    " LEFT JOIN temp.devices AS devices ON devices.id = kernels.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+  {SPAN,
+   " SELECT graph_launches.name, 'program', lanes.pid, lanes.tid, graph_launches.start_ns, graph_launches.dur_ns,"
+   "   graph AS \"program id\", graph_launches.correlation AS \"run id\""
+   " FROM lanes CROSS JOIN temp.graph_launches%s AS graph_launches ON lanes.id = graph_launches.thread_id"
+   " WHERE graph_launches.name IS NOT NULL"},
   {SPAN,
    " SELECT transfers.name, CASE transfers.kind WHEN 'memset' THEN 'gpu_memset' ELSE 'gpu_memcpy' END,"
    "   lanes.pid, lanes.tid, transfers.start_ns, transfers.dur_ns,"

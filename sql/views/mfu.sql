@@ -34,6 +34,7 @@ WITH on_devices AS MATERIALIZED (
   SELECT profile_id, step_id, NULL, sum(1.0 * flops)
   FROM temp.kernels
   WHERE flops >= 0 AND profile_id IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
+    AND coalesce(self_ns >= dur_ns, 1) -- a loop of a TPU tells those of the ops in it once more
   GROUP BY profile_id, step_id
 ), ceilings AS MATERIALIZED (
   SELECT profile_id, dtype, max(flops_per_second) AS flops_per_second

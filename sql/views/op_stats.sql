@@ -12,7 +12,8 @@
 -- summed over threads or devices.  XProf differs: allocations and launches that name an op are calls of it there, and
 -- the time of such launches is in the op's total twice; ops that XLA compiled are left out; ops that only launches or
 -- allocations name have rows, and these stretch IDLE; an op that ends with the one around it is lost, and so is one of
--- two equal ones.  Its mode is always Function; what is not known of the roofline is NULL here.  Its shares with IDLE
+-- two equal ones.  Of a TPU an op has the category that XLA gave it as type, a loop's self time is without the ops in
+-- it, and IDLE counts from the first of its steps to the last; there XProf's types are Unknown.  Its mode is always Function; what is not known of the roofline is NULL here.  Its shares with IDLE
 -- are self_ns over the sum of all rows of the side.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      place by self_ns among the ops of its side, from 1
@@ -94,7 +95,8 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   LEFT JOIN errors ON errors.profile_id = counted.profile_id AND errors.name IS counted.name
     AND errors.op_type IS counted.op_type AND errors.execution_mode IS counted.execution_mode
 ), named_kernels AS ( -- of sources whose kernels name their ops
-  SELECT profile_id, op_type, op_name, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns, sum(flops) AS flops,
+  SELECT profile_id, op_type, op_name, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
+    sum(1.0 * self_ns) AS self_ns, sum(flops) AS flops,
     sum(bytes_accessed) AS bytes, total(1.0 * sum_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
   FROM temp.kernel_totals
   WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM xplanes)
@@ -108,7 +110,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     device_self_error_ns, flops, device_flops_ns, bytes, device_bytes_ns, NULL
   FROM rated WHERE device_self_ns > 0
   UNION ALL
-  SELECT profile_id, 'device', op_type, op_name, NULL, max(count), sum(sum_ns), sum(sum_ns), 0,
+  SELECT profile_id, 'device', op_type, op_name, NULL, max(count), sum(sum_ns), sum(self_ns), 0,
     sum(flops), sum(sum_ns) FILTER (WHERE flops >= 0), sum(bytes), sum(sum_ns) FILTER (WHERE bytes >= 0),
     sum(tensor_core_ns)
   FROM named_kernels GROUP BY profile_id, op_type, op_name
@@ -148,10 +150,15 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     SELECT profile_id, device_id, max(end_ns) - min(start_ns) AS span_ns, total(self_ns) AS self_ns
     FROM (
       SELECT profile_id, device_id, first_start_ns AS start_ns, last_end_ns AS end_ns,
-        CASE WHEN op_name IS NOT NULL THEN 1.0 * sum_ns END AS self_ns
+        CASE WHEN op_name IS NOT NULL THEN 1.0 * self_ns END AS self_ns
       FROM temp.kernel_totals
       UNION ALL
       SELECT profile_id, device_id, start_ns, end_ns, NULL FROM temp.transfers
+      UNION ALL
+      SELECT steps.profile_id, devices.id, min(start_ns), max(end_ns), NULL
+      FROM temp.steps AS steps JOIN temp.devices AS devices ON devices.profile_id = steps.profile_id
+      WHERE origin = 'device' AND kind = 'tpu'
+      GROUP BY steps.profile_id, devices.id
     )
     WHERE profile_id IN (SELECT id FROM xplanes)
     GROUP BY profile_id, device_id

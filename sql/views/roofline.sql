@@ -6,7 +6,8 @@
 -- from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight; its time is that of kernels launched
 -- inside it, without a device that on the host.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
---   position                      by time, from 1; 0 for the program
+--   position                      by time, from 1; 0 for the program; of a loop of a TPU, whose time has that of the
+--                                 ops in it, as its operations have theirs, the rest counts, for time_ratio, too
 --   op_type, op_name, kernel_name   NULL for the program; the last for ops, too
 --   dtype                         the number type whose peak counts: that of the op's inputs (tf32 where kernels use
 --                                 tensor cores for float); NULL where it is not told: then the highest counts, as in
@@ -36,10 +37,15 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT profile_id, sum(max(span_ns, sum_ns)) AS sum_ns FROM (
     SELECT profile_id, device_id, max(last_end_ns) - min(first_start_ns) AS span_ns, total(sum_ns) AS sum_ns
     FROM (
-      SELECT profile_id, device_id, first_start_ns, last_end_ns, 1.0 * sum_ns AS sum_ns FROM temp.kernel_totals
+      SELECT profile_id, device_id, first_start_ns, last_end_ns, 1.0 * self_ns AS sum_ns FROM temp.kernel_totals
       UNION ALL
       SELECT profile_id, device_id, start_ns, end_ns, NULL FROM temp.transfers
       WHERE profile_id IN (SELECT profile_id FROM on_devices)
+      UNION ALL
+      SELECT steps.profile_id, devices.id, min(start_ns), max(end_ns), NULL
+      FROM temp.steps AS steps JOIN temp.devices AS devices ON devices.profile_id = steps.profile_id
+      WHERE origin = 'device' AND kind = 'tpu'
+      GROUP BY steps.profile_id, devices.id
     ) GROUP BY profile_id, device_id
   ) GROUP BY profile_id
 ), stepped AS (
@@ -66,12 +72,14 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   GROUP BY ops.profile_id, op_type, name, dtype
 ), pieces AS MATERIALIZED (
   SELECT profile_id, NULL AS run_id, op_type, op_name, kernel_name, dtype, count, sum_ns, flops,
-    iif(flops IS NULL, NULL, sum_ns) AS flops_ns, bytes, iif(bytes IS NULL, NULL, sum_ns) AS bytes_ns
+    iif(flops IS NULL, NULL, sum_ns) AS flops_ns, bytes, iif(bytes IS NULL, NULL, sum_ns) AS bytes_ns,
+    sum_ns AS self_ns, flops AS own_flops, bytes AS own_bytes
   FROM counted
   UNION ALL
   SELECT profile_id, NULL, op_type, op_name, name, NULL, sum(count), sum(1.0 * sum_ns), sum(flops),
     sum(1.0 * sum_ns) FILTER (WHERE flops IS NOT NULL), sum(bytes_accessed),
-    sum(1.0 * sum_ns) FILTER (WHERE bytes_accessed IS NOT NULL)
+    sum(1.0 * sum_ns) FILTER (WHERE bytes_accessed IS NOT NULL), sum(1.0 * self_ns),
+    sum(flops) FILTER (WHERE self_ns >= sum_ns), sum(bytes_accessed) FILTER (WHERE self_ns >= sum_ns)
   FROM temp.kernel_totals
   WHERE profile_id IN (SELECT profile_id FROM on_devices WHERE is_xplane)
   GROUP BY profile_id, op_type, op_name, name
@@ -79,8 +87,8 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT profiles.id AS profile_id, NULL AS run_id,
     CASE WHEN is_xplane THEN worked.sum_ns
       ELSE coalesce(stepped.sum_ns, called.sum_ns) * coalesce(device_count, 1) END AS sum_ns,
-    (SELECT sum(flops) FROM pieces WHERE pieces.profile_id = profiles.id) AS flops,
-    (SELECT sum(bytes) FROM pieces WHERE pieces.profile_id = profiles.id) AS bytes
+    (SELECT sum(own_flops) FROM pieces WHERE pieces.profile_id = profiles.id) AS flops,
+    (SELECT sum(own_bytes) FROM pieces WHERE pieces.profile_id = profiles.id) AS bytes
   FROM temp.profiles AS profiles
   LEFT JOIN on_devices ON on_devices.profile_id = profiles.id
   LEFT JOIN worked ON worked.profile_id = profiles.id
@@ -88,10 +96,12 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   LEFT JOIN called ON called.profile_id = profiles.id
   WHERE profiles.id IN (SELECT profile_id FROM pieces)
 ), all_pieces AS (
-  SELECT * FROM pieces
+  SELECT profile_id, run_id, op_type, op_name, kernel_name, dtype, count, sum_ns, self_ns, flops, flops_ns, bytes,
+    bytes_ns
+  FROM pieces
   UNION ALL
-  SELECT NULL, hosts.run_id, op_type, op_name, kernel_name, dtype, sum(count), sum(sum_ns), sum(flops), sum(flops_ns),
-    sum(bytes), sum(bytes_ns)
+  SELECT NULL, hosts.run_id, op_type, op_name, kernel_name, dtype, sum(count), sum(sum_ns), sum(self_ns), sum(flops),
+    sum(flops_ns), sum(bytes), sum(bytes_ns)
   FROM pieces JOIN hosts ON hosts.profile_id = pieces.profile_id
   GROUP BY hosts.run_id, op_type, op_name, kernel_name, dtype
 ), all_programs AS MATERIALIZED (
@@ -120,12 +130,12 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   WHERE kind <> 'cpu' GROUP BY run_id
 ), listed AS (
   SELECT profile_id, run_id, 0 AS position, NULL AS op_type, NULL AS op_name, NULL AS kernel_name, NULL AS dtype,
-    NULL AS count, sum_ns, flops, sum_ns AS flops_ns, bytes, sum_ns AS bytes_ns
+    NULL AS count, sum_ns, sum_ns AS self_ns, flops, sum_ns AS flops_ns, bytes, sum_ns AS bytes_ns
   FROM all_programs
   UNION ALL
   SELECT profile_id, run_id, row_number() OVER (PARTITION BY profile_id, run_id
-      ORDER BY sum_ns DESC, op_name, op_type, kernel_name, dtype),
-    op_type, op_name, kernel_name, dtype, count, sum_ns, flops, flops_ns, bytes, bytes_ns
+      ORDER BY self_ns DESC, op_name, op_type, kernel_name, dtype),
+    op_type, op_name, kernel_name, dtype, count, sum_ns, self_ns, flops, flops_ns, bytes, bytes_ns
   FROM all_pieces
 ), rated AS (
   SELECT listed.*, 1e9 * listed.flops / nullif(flops_ns, 0) AS flops_per_second,
@@ -148,7 +158,7 @@ SELECT
   rated.dtype AS dtype,
   CAST(round(rated.count) AS INTEGER) AS count,
   CAST(rated.sum_ns AS INTEGER) AS sum_ns,
-  iif(rated.sum_ns <= rated.program_ns, rated.sum_ns / nullif(rated.program_ns, 0), NULL) AS time_ratio,
+  iif(rated.self_ns <= rated.program_ns, rated.self_ns / nullif(rated.program_ns, 0), NULL) AS time_ratio,
   CAST(rated.flops AS INTEGER) AS flops,
   CAST(rated.bytes AS INTEGER) AS bytes_accessed,
   rated.flops_per_second AS flops_per_second,

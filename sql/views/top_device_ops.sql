@@ -15,7 +15,7 @@
 -- Cost: linear in op_totals and kernel_totals, once these are made; a look at ops whose operations are known.
 -- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;
 WITH by_kernel AS (
-  SELECT profile_id, op_type, op_name, name, sum(count) AS count, sum(1.0 * sum_ns) AS self_ns,
+  SELECT profile_id, op_type, op_name, name, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
     sum(1.0 * flops) AS flops, sum(1.0 * sum_ns) FILTER (WHERE flops >= 0) AS flops_ns,
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible
   FROM temp.kernel_totals

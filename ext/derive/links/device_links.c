@@ -2,20 +2,22 @@
 **
 ** Call and work carry the same correlation.  Of a call that launched a graph there are many kernels (1:N); work without
 ** a call (launched before the recording began) keeps the op that its own op_correlation names.  What the source writes
-** as op of a kernel is otherwise not asked: it is that of the call.
+** as op of a kernel is otherwise not asked: it is that of the call.  Work of a device that tells its steps itself is of
+** the step that it begins in.
 */
-#include "derive/match.h"
+#include "derive/links/device_spans.h"
 #include "derive/passes.h"
 
 #include <stdlib.h>
 
 struct link_columns {
-  uint16_t table, correlation, op_correlation, start; /* read */
+  uint16_t table, correlation, op_correlation, start, device; /* read */
   uint16_t call, op, step;                            /* written */
   int delay;                                          /* written, -1: no such column */
 };
 #define TABLE(table, delay_column) \
   {TABLE_##table, COLUMN_##table##_correlation, COLUMN_##table##_op_correlation, COLUMN_##table##_start_ns, \
+   COLUMN_##table##_device_id, \
    COLUMN_##table##_api_call_id, COLUMN_##table##_op_id, COLUMN_##table##_step_id, delay_column}
 static const struct link_columns tables[] = {TABLE(kernels, COLUMN_kernels_launch_delay_ns), TABLE(transfers, -1),
                                              TABLE(syncs, -1)};
@@ -28,6 +30,7 @@ struct launchers {
   bool has_ops; /* that of ops is made: few profiles have work without a call */
   uint32_t *call_ops, *call_steps, *op_steps;
   int64_t *call_ends;
+  struct device_spans steps; /* that devices tell */
 };
 
 struct links {
@@ -61,9 +64,11 @@ static enum tfprof_status link_block(struct profile *profile, const struct link_
                                      struct launchers *from, const struct links *l, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   int64_t numbers[ROWS_BLOCK], op_numbers[ROWS_BLOCK], starts[ROWS_BLOCK];
+  uint32_t devices[ROWS_BLOCK];
   derive_integers(segment->columns[c->correlation], first, count, numbers);
   derive_integers(segment->columns[c->op_correlation], first, count, op_numbers);
   derive_integers(segment->columns[c->start], first, count, starts);
+  if (from->steps.count) derive_references(segment->columns[c->device], first, count, NO_ROW, devices);
   for (uint32_t i = 0; i < count && !status; i++) {
     uint32_t row = (uint32_t)segment->first_row + first + i;
     uint32_t call = numbers[i] == NO_VALUE || numbers[i] == 0 ? NO_ROW : match_find(&from->calls, numbers[i]);
@@ -81,6 +86,8 @@ static enum tfprof_status link_block(struct profile *profile, const struct link_
       status = find_op(profile, from, op_numbers[i], &op, error);
       l->ops[row] = op;
       if (op != NO_ROW) l->steps[row] = from->op_steps[op];
+    } else if (from->steps.count && devices[i] != NO_ROW && starts[i] != NO_VALUE) {
+      l->steps[row] = device_spans_find(&from->steps, devices[i], starts[i]);
     }
   }
   return status;
@@ -121,6 +128,7 @@ static enum tfprof_status run_device_links(struct profile *profile, struct tfpro
   if (!status)
     status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_step_id, &from.call_steps, error);
   if (!status) status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_end_ns, &from.call_ends, error);
+  if (!status) status = device_spans_of_steps(profile, &from.steps, error);
   for (unsigned i = 0; i < TABLES && !status; i++) status = link_rows(profile, &tables[i], &from, error);
   match_free(&from.calls);
   match_free(&from.ops);
@@ -128,12 +136,13 @@ static enum tfprof_status run_device_links(struct profile *profile, struct tfpro
   scratch_free(from.call_steps);
   scratch_free(from.call_ends);
   scratch_free(from.op_steps);
+  device_spans_free(&from.steps);
   return status;
 }
 
 #define READS(table) \
   {TABLE_##table, COLUMN_##table##_correlation}, {TABLE_##table, COLUMN_##table##_op_correlation}, \
-      {TABLE_##table, COLUMN_##table##_start_ns}
+      {TABLE_##table, COLUMN_##table##_start_ns}, {TABLE_##table, COLUMN_##table##_device_id}
 #define WRITES(table) \
   {TABLE_##table, COLUMN_##table##_api_call_id}, {TABLE_##table, COLUMN_##table##_op_id}, \
       {TABLE_##table, COLUMN_##table##_step_id}
@@ -148,6 +157,14 @@ const struct derive_pass derive_device_links = {
               {TABLE_api_calls, COLUMN_api_calls_end_ns},
               {TABLE_ops, COLUMN_ops_correlation},
               {TABLE_ops, COLUMN_ops_step_id},
+              {TABLE_ops, COLUMN_ops_name},
+              {TABLE_ops, COLUMN_ops_marked_step},
+              {TABLE_ops, COLUMN_ops_thread_id},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_threads, COLUMN_threads_device_id},
+              {TABLE_steps, COLUMN_steps_origin},
+              {TABLE_steps, COLUMN_steps_number},
               READS(kernels),
               READS(transfers),
               READS(syncs)},

@@ -4,7 +4,10 @@
 ** Every call whose name says GraphLaunch is a launch; the kernels with its correlation are its kernels.  It lasts from
 ** the start of the first to the end of the last of them, on the device and stream of the first; a launch of which no
 ** kernel was recorded has the times of its call.
+**
+** Where the source has launches of its own, as those of programs on a TPU, kernels are of the one that they begin in.
 */
+#include "derive/links/device_spans.h"
 #include "derive/links/graph_launches.h"
 #include "derive/passes.h"
 
@@ -159,9 +162,44 @@ static enum tfprof_status set_graph_launch_columns(struct profile *profile, cons
   return status;
 }
 
+/* kernels.graph_launch_id by time. */
+static enum tfprof_status find_launches_around(struct profile *profile, struct tfprof_error *error) {
+  struct device_spans launches;
+  uint32_t rows, *launch_of = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &rows, error);
+  if (status || !rows) return status;
+  status = device_spans_of_launches(profile, &launches, error);
+  if (!status && launches.count) {
+    launch_of = scratch_allocate((size_t)rows * sizeof *launch_of);
+    if (!launch_of) status = error_no_memory(error);
+    for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
+      int64_t starts[ROWS_BLOCK];
+      uint32_t devices[ROWS_BLOCK];
+      block_integers(&block, COLUMN_kernels_start_ns, starts);
+      block_references(&block, COLUMN_kernels_device_id, NO_ROW, devices);
+      for (uint32_t i = 0; i < block.count; i++) {
+        bool is_known = devices[i] != NO_ROW && starts[i] != NO_VALUE;
+        launch_of[block.row + i] = is_known ? device_spans_find(&launches, devices[i], starts[i]) : NO_ROW;
+      }
+    }
+    if (!status)
+      status = derive_set_references(profile, TABLE_kernels, COLUMN_kernels_graph_launch_id, launch_of, error);
+  }
+  scratch_free(launch_of);
+  device_spans_free(&launches);
+  return status;
+}
+
+static bool has_links(const struct profile *profile) {
+  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
+  return kernels->segment_count && column_set_has(&kernels->segments[0]->is_raw, COLUMN_kernels_graph_launch_id);
+}
+
 static enum tfprof_status run_graph_launches(struct profile *profile, struct tfprof_error *error) {
   struct launches l = {0};
   uint32_t kernel_count, *launch_of = NULL;
+  if (!profile->tables[TABLE_graph_launches].is_made)
+    return has_links(profile) ? TFPROF_OK : find_launches_around(profile, error);
   enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &kernel_count, error);
   if (!status) status = find_launches(profile, &l, error);
   if (!status && l.count) {

@@ -7,7 +7,7 @@
 **                           at::native::vectorized_elementwise_kernel
 **   kind                    communication for the kernels of NCCL, RCCL, HCCL, oneCCL and NVSHMEM, for the all-reduce
 **                           kernels that vLLM and TensorRT bring along, and for those that a row of collectives names;
-**                           else compute
+**                           else compute, where the source does not tell
 **   uses_tensor_core        a part of the name is one of those by which NVIDIA's libraries tell (the list of PyProf's
 **                           prof/tc.py, which the PyTorch TensorBoard plugin uses too), or of the families since then
 **   tensor_core_eligible    the op that launched it, by its name, is one that tensor cores can compute
@@ -128,6 +128,10 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
       if (!ids[i]) continue;
       if (!(names->facts[ids[i]] & IS_KNOWN)) status = look_at(profile, names, ids[i], error);
       r->shorts[row] = names->shorts[ids[i]];
+      if (column_set_has(&block.segment->is_raw, COLUMN_kernels_kind)) { /* of a TPU: names tell nothing of its units */
+        r->eligible[row] = NO_VALUE;
+        continue;
+      }
       r->kinds[row] = names->facts[ids[i]] & IS_COMMUNICATION ? communication : compute;
       r->uses[row] = (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
       if (r->uses[row] && ops[i]) r->eligible[row] = 1;

@@ -6,7 +6,8 @@
 ** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
 ** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
 ** are looked at.  Rows of category `user` with a number of their own (ops.marked_step), as the profilers of TensorFlow
-** and JAX have them, are steps likewise (origin user; keras where its callback marks each batch).
+** and JAX have them, are steps likewise (origin user; keras where its callback marks each batch); those that a TPU has
+** itself, named Steps, come first (origin device), as its work is told by these.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
 ** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
@@ -91,6 +92,7 @@ enum mark_kind {
   NUMBERED_STEP,
   KERAS_STEP,
   NVTX_STEP,
+  DEVICE_STEP,
   KIND_COUNT
 };
 
@@ -141,6 +143,7 @@ static enum mark_kind kind_of_name(const char *name) {
   if (step_number(name, USER_STEP) >= 0) return USER_STEP;
   if (step_number(name, PROFILER_STEP) >= 0) return PROFILER_STEP;
   if (strcmp(name, "Profiled batch") == 0) return KERAS_STEP;
+  if (strcmp(name, "Steps") == 0) return DEVICE_STEP;
   if (strncmp(name, "Optimizer.step#", 15) == 0) return OPTIMIZER_STEP;
   return step_word(name) ? NVTX_STEP : OTHER;
 }
@@ -175,7 +178,7 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       bool is_numbered = mark.number != NO_VALUE;
       enum mark_kind found = is_numbered && *kind == OTHER ? NUMBERED_STEP : (enum mark_kind)*kind;
       if (found == NVTX_STEP && !is_of_nvtx(segment, row)) continue;
-      if (found == OTHER || (found == KERAS_STEP && !is_numbered)) continue;
+      if (found == OTHER || ((found == KERAS_STEP || found == DEVICE_STEP) && !is_numbered)) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
       derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
@@ -489,7 +492,7 @@ static enum tfprof_status steps_of_series(struct profile *profile, const struct 
   return status;
 }
 
-static bool has_numbers(enum mark_kind kind) { return kind == NUMBERED_STEP || kind == KERAS_STEP; }
+static bool has_numbers(enum mark_kind kind) { return kind == NUMBERED_STEP || kind == KERAS_STEP || kind == DEVICE_STEP; }
 
 static enum tfprof_status steps_of_marks(struct profile *profile, const struct mark_list *list, enum mark_kind kind,
                                          struct step *steps, struct tfprof_error *error) {
@@ -511,6 +514,7 @@ static enum tfprof_status steps_of_marks(struct profile *profile, const struct m
 static enum mark_kind choose_marks(const struct mark_list *lists, uint32_t series_steps) {
   if (lists[USER_STEP].count) return USER_STEP;
   if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series_steps) return PROFILER_STEP;
+  if (lists[DEVICE_STEP].count) return DEVICE_STEP;
   if (lists[NUMBERED_STEP].count) return NUMBERED_STEP;
   if (lists[KERAS_STEP].count) return KERAS_STEP;
   return lists[NVTX_STEP].count && !series_steps ? NVTX_STEP : OPTIMIZER_STEP;
@@ -598,7 +602,7 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
 }
 
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
-  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer", "user", "keras", "nvtx"};
+  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer", "user", "keras", "nvtx", "device"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   struct series series;
   struct step *steps = NULL;

@@ -15,7 +15,8 @@
 ** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
 ** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. Marks of steps do not
 ** count, nor what says of all of a call that it runs; data_loader is waiting for the next element of the input pipeline
-** and comes before communication; runtime is what executors do too, where there is a device; no step is left out.
+** and comes before communication; a TPU's infeed and outfeed are copies from and to the host, and its loops count as
+** kernels only while nothing inside them goes on; runtime is what executors do too, where there is a device; no step is left out.
 **
 ** Steps follow each other, or overlap a little where work on devices reaches into the next.  Of more than MOST_STEPS
 ** that go on at one moment the others have no piece there, so that pieces are bounded by what they are cut from.
@@ -33,13 +34,13 @@
 #include <strings.h>
 
 enum category {
-  KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, DATA_LOADER, COMPILATION, CPU,
-  OTHER, CATEGORIES
+  KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, LOOP, RUNTIME, DATA_LOADER, COMPILATION,
+  CPU, OTHER, CATEGORIES
 };
 static const char overlapping[] =
     "more steps overlap than step_segments can tell apart: at each moment it has the first 16";
 static const char *const category_names[CATEGORIES + 4] = { /* and texts of a diagnostic */
-    "kernel", "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset", "communication", "runtime",
+    "kernel", "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset", "communication", "kernel", "runtime",
     "data_loader", "compilation", "cpu", "other", "info", "overlapping_steps", overlapping, NULL};
 
 enum source { KERNELS, COPIES, FILLS, CALLS, COMPILATIONS, OPS, STEPS, SOURCES };
@@ -214,6 +215,8 @@ static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *erro
 
 static enum category of_kernel(const char *kind, bool *is_wanted) {
   (void)is_wanted;
+  if (strcmp(kind, "infeed") == 0) return MEMCPY_HTOD;
+  if (strcmp(kind, "outfeed") == 0) return MEMCPY_DTOH;
   return strcmp(kind, "communication") == 0 ? COMMUNICATION : KERNEL;
 }
 static enum category of_copy(const char *direction, bool *is_wanted) {
@@ -308,6 +311,7 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
   uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by text: 1 not wanted, 2 + category */
   int failure = known ? atomic_load(&w->failure) : TFPROF_NO_MEMORY;
   bool is_cut = w->is_numbered && source == OPS;
+  bool has_selves = source == KERNELS && derive_has_value(w->profile, TABLE_kernels, COLUMN_kernels_self_ns);
   bool is_told_by_ops = w->is_numbered && source == COMPILATIONS; /* these are cut to their steps */
   string_id user = derive_known_text(w->profile, "user");
   enum category (*choose)(const char *text, bool *is_wanted) =
@@ -317,11 +321,12 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
-      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK];
       string_id texts[ROWS_BLOCK];
       derive_integers(segment->columns[c->start], first, count, starts);
       derive_integers(segment->columns[c->end], first, count, ends);
       derive_texts(segment->columns[c->text], first, count, texts);
+      if (has_selves) derive_integers(segment->columns[COLUMN_kernels_self_ns], first, count, selves);
       if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends);
       for (uint32_t i = 0; i < count && !failure; i++) {
         uint8_t *about = &known[texts[i]];
@@ -330,7 +335,9 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
           enum category category = choose(texts[i] ? pool_text(pool, texts[i]) : "", &is_wanted);
           *about = is_wanted ? (uint8_t)(2 + category) : 1;
         }
-        if (*about > 1 && !add_interval(&w->of[source][*about - 2], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
+        unsigned category = *about - 2u;
+        if (has_selves && selves[i] != NO_VALUE && selves[i] < derive_difference(ends[i], starts[i])) category = LOOP;
+        if (*about > 1 && !add_interval(&w->of[source][category], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
       }
       if (store_interrupted(w->profile->store)) failure = TFPROF_INTERRUPTED;
     }
@@ -400,8 +407,8 @@ static int by_step_and_start(const void *left, const void *right) {
 ** each of them, at[] which of its intervals it belongs to; of those that are `inside` one the lowest bit counts. */
 static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
   static const enum category numbered_order[CATEGORIES] = {
-      KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, DATA_LOADER, COMMUNICATION, RUNTIME, COMPILATION,
-      CPU, OTHER};
+      KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, DATA_LOADER, COMMUNICATION, LOOP, RUNTIME,
+      COMPILATION, CPU, OTHER};
   enum category present[CATEGORIES];
   int64_t next[CATEGORIES], since = 0;
   size_t at[CATEGORIES] = {0};
@@ -518,6 +525,7 @@ const struct derive_pass derive_step_segments = {
               {TABLE_kernels, COLUMN_kernels_start_ns},
               {TABLE_kernels, COLUMN_kernels_end_ns},
               {TABLE_kernels, COLUMN_kernels_kind},
+              {TABLE_kernels, COLUMN_kernels_self_ns},
               {TABLE_kernels, COLUMN_kernels_api_call_id},
               {TABLE_transfers, COLUMN_transfers_start_ns},
               {TABLE_transfers, COLUMN_transfers_end_ns},

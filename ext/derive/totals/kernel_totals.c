@@ -36,7 +36,7 @@ static const uint16_t key_columns[KEYS] = {
 struct kernel_total {
   uint32_t first, name;
   int64_t count, least, most, first_start, last_end;
-  double sum, flops, bytes; /* NAN: of nothing that is known */
+  double sum, self, flops, bytes; /* NAN: of nothing that is known */
 };
 
 struct kernel_totals {
@@ -106,13 +106,15 @@ static void add_known(double *sum, int64_t value) {
 
 static enum tfprof_status add_block(struct kernel_totals *totals, const struct row_block *block, struct key_block *keys,
                                     struct tfprof_error *error) {
-  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK], flops[ROWS_BLOCK], bytes[ROWS_BLOCK];
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK], flops[ROWS_BLOCK], bytes[ROWS_BLOCK],
+      selves[ROWS_BLOCK];
   string_id names[ROWS_BLOCK];
   read_keys(totals, block, keys);
   block_texts(block, COLUMN_kernels_name, names);
   block_integers(block, COLUMN_kernels_start_ns, starts);
   block_integers(block, COLUMN_kernels_end_ns, ends);
   block_integers(block, COLUMN_kernels_dur_ns, durations);
+  block_integers(block, COLUMN_kernels_self_ns, selves);
   block_integers(block, COLUMN_kernels_flops, flops);
   block_integers(block, COLUMN_kernels_bytes_accessed, bytes);
   for (uint32_t i = 0; i < block->count; i++) {
@@ -131,11 +133,13 @@ static enum tfprof_status add_block(struct kernel_totals *totals, const struct r
                                            NO_VALUE,
                                            (double)NAN,
                                            (double)NAN,
+                                           (double)NAN,
                                            (double)NAN};
     }
     struct kernel_total *total = &totals->items[number];
     total->count++;
     add_known(&total->sum, durations[i]);
+    add_known(&total->self, selves[i] == NO_VALUE ? durations[i] : selves[i]);
     add_known(&total->flops, flops[i]);
     add_known(&total->bytes, bytes[i]);
     if (durations[i] != NO_VALUE && durations[i] < total->least) total->least = durations[i];
@@ -190,6 +194,7 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, struct
                totals->items[i].first_start == INT64_MAX ? NO_VALUE : totals->items[i].first_start);
   SET_INTEGERS(COLUMN_kernel_totals_last_end_ns, totals->items[i].last_end);
   SET_INTEGERS(COLUMN_kernel_totals_sum_ns, whole_sum(totals->items[i].sum));
+  SET_INTEGERS(COLUMN_kernel_totals_self_ns, whole_sum(totals->items[i].self));
   SET_REALS(COLUMN_kernel_totals_flops, totals->items[i].flops);
   SET_REALS(COLUMN_kernel_totals_bytes_accessed, totals->items[i].bytes);
 #undef SET_INTEGERS
@@ -233,6 +238,7 @@ const struct derive_pass derive_kernel_totals = {
               {TABLE_kernels, COLUMN_kernels_start_ns},
               {TABLE_kernels, COLUMN_kernels_end_ns},
               {TABLE_kernels, COLUMN_kernels_dur_ns},
+              {TABLE_kernels, COLUMN_kernels_self_ns},
               {TABLE_kernels, COLUMN_kernels_flops},
               {TABLE_kernels, COLUMN_kernels_bytes_accessed},
               {TABLE_steps, COLUMN_steps_is_warmup},

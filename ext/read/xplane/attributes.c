@@ -141,6 +141,10 @@ static void put_rest(const struct batch *batch, const struct wire_reader *outer,
   if (name && name->display) {
     begin_member(json, "display_name", 12);
     put_text(json, pool_text(pool, name->display), pool_length(pool, name->display));
+    if (batch->line->role != LINE_PLAIN && name->name) { /* there the other one is the row's name */
+      begin_member(json, "long_name", 9);
+      put_text(json, pool_text(pool, name->name), pool_length(pool, name->name));
+    }
   }
   while (wire_next(&reader, &field)) {
     struct event_field value;

@@ -1,7 +1,10 @@
 /* emit_device.c: rows of an event on a line of a device: kernels, transfers, counters, overheads.
 **
-** Streams of GPUs have copies and fills by their names, and kernels else; the ops of a TPU are kernels.  Their
-** durations are the source's, in whole nanoseconds, so that sums are those of other tools.
+** Streams of GPUs have copies and fills by their names, and kernels else.  Their durations are the source's, in whole
+** nanoseconds, so that sums are those of other tools.
+**
+** The ops of a TPU are kernels of the op that the framework named, of its category as type; what goes on beside them
+** are kernels too where it is a collective, else copies.  Runs of programs are launches.
 */
 #include "read/xplane/batch.h"
 
@@ -89,6 +92,102 @@ static void emit_kernel(struct batch *b) {
   if (details->occupancy >= 0) SET(kernels_theoretical_occupancy_ratio, real_bits(details->occupancy / 100));
 }
 
+/* ---- of TPUs ---- */
+
+static bool has_part(struct text_part text, const char *part) {
+  return text.length && memmem(text.bytes, text.length, part, strlen(part));
+}
+
+static bool is_collective(struct text_part text) {
+  static const char *const parts[] = {"all-reduce", "all-gather", "all-to-all",         "reduce-scatter",
+                                      "collective", "send",       "ragged-all-to-all", "recv"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (has_part(text, parts[i])) return true;
+  }
+  return false;
+}
+
+/* By the category that XLA gives its instructions; "host send" and "host recv" exchange with the host. */
+static enum xplane_literal kind_of_category(struct text_part category) {
+  if (has_part(category, "infeed") || has_part(category, "host recv")) return LITERAL_infeed;
+  if (has_part(category, "outfeed") || has_part(category, "host send")) return LITERAL_outfeed;
+  return is_collective(category) ? LITERAL_communication : LITERAL_compute;
+}
+
+/* The short name, fusion.3; its expression in HLO, which is the name, is in attributes. */
+static int64_t name_of_instruction(const struct batch *b) {
+  const struct event_name *name = b->event.name;
+  return name && name->display ? (int64_t)name->display : name_of_activity(b);
+}
+
+/* The device's own measure counts, which is not stretched to the host's clock. */
+static int64_t duration_on_device(struct batch *b) {
+  int64_t ps = event_count(b, KEY_DEVICE_DURATION);
+  return ps == ROW_NULL ? b->event.dur_ns : ps / 1000;
+}
+
+static struct text_part text_at(const struct batch *b, enum xplane_key key) {
+  struct text_part text;
+  return event_peek_text(b, key, &text) ? text : (struct text_part){"", 0};
+}
+
+static void emit_instruction(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_kernels);
+  if (row == UINT32_MAX) return;
+  int64_t name = name_of_instruction(b), category = event_text(b, KEY_HLO_CATEGORY);
+  int64_t framework = event_text(b, KEY_TF_OP);
+  int64_t flops = event_count(b, KEY_FLOPS), of_model = event_count(b, KEY_MODEL_FLOPS);
+  SET(kernels_name, name);
+  SET(kernels_kind, literal(b, kind_of_category(text_at(b, KEY_HLO_CATEGORY))));
+  SET(kernels_device_id, b->line->device);
+  SET(kernels_thread_id, b->line->thread);
+  SET(kernels_start_ns, b->event.start_ns);
+  SET(kernels_dur_ns, duration_on_device(b));
+  SET(kernels_op_name, framework == ROW_NULL ? name : framework);
+  SET(kernels_op_type, category);
+  SET(kernels_flops, of_model == ROW_NULL ? flops : of_model);
+  SET(kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+}
+
+static void emit_program(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_graph_launches);
+  if (row == UINT32_MAX) return;
+  SET(graph_launches_name, name_of_activity(b));
+  SET(graph_launches_graph, event_integer(b, KEY_PROGRAM));
+  SET(graph_launches_device_id, b->line->device);
+  SET(graph_launches_thread_id, b->line->thread);
+  SET(graph_launches_start_ns, b->event.start_ns);
+  SET(graph_launches_dur_ns, b->event.dur_ns);
+  SET(graph_launches_correlation, event_integer(b, KEY_RUN));
+}
+
+/* What is copied beside the ops stays on the device, but for what is moved to the host's memory; which way is not told. */
+static void emit_asynchronous(struct batch *b) {
+  int64_t name = name_of_instruction(b);
+  uint32_t row;
+  struct text_part text = {"", 0}, category = text_at(b, KEY_HLO_CATEGORY);
+  if (name != ROW_NULL)
+    text = (struct text_part){pool_text(b->listing->pool, (string_id)name),
+                              pool_length(b->listing->pool, (string_id)name)};
+  if (is_collective(text) || is_collective(category)) {
+    emit_instruction(b);
+    if (!b->rows[ROWS_kernels].count || b->no_memory) return;
+    row = b->rows[ROWS_kernels].count - 1;
+    SET(kernels_kind, literal(b, LITERAL_communication));
+    SET(kernels_op_name, ROW_NULL); /* the ops that start and await it are those of the program */
+    return;
+  }
+  row = batch_row(b, ROWS_transfers);
+  if (row == UINT32_MAX) return;
+  SET(transfers_name, name);
+  SET(transfers_kind, literal(b, LITERAL_memcpy));
+  SET(transfers_device_id, b->line->device);
+  SET(transfers_thread_id, b->line->thread);
+  SET(transfers_start_ns, b->event.start_ns);
+  SET(transfers_dur_ns, duration_on_device(b));
+  SET(transfers_bytes, event_count(b, KEY_BYTES_ACCESSED));
+}
+
 /* ---- transfers ---- */
 
 static int64_t direction_of(const struct batch *b) {
@@ -173,7 +272,10 @@ void emit_device(struct batch *b) {
   const struct event_name *name = b->event.name;
   enum event_class kind = name ? name->kind : EVENT_PLAIN;
   bool has_details = event_has(b, KEY_KERNEL_DETAILS);
-  if (strcmp(b->line->name, "_counters_") == 0) emit_counter(b);
+  if (b->line->role == LINE_OPS) emit_instruction(b);
+  else if (b->line->role == LINE_PROGRAMS) emit_program(b);
+  else if (b->line->role == LINE_ASYNC) emit_asynchronous(b);
+  else if (strcmp(b->line->name, "_counters_") == 0) emit_counter(b);
   else if (strstr(b->line->name, "overhead")) emit_overhead(b);
   else if (kind == EVENT_COPY && !has_details) emit_transfer(b, true);
   else if (kind == EVENT_FILL && !has_details) emit_transfer(b, false);

@@ -210,7 +210,31 @@ static void emit_op(struct batch *b) {
   SET(ops_called_mode, called_mode(b, is_compiled));
 }
 
+/* A step of a TPU goes by its number, a mark within its ops by the name that the program gave it. */
+static void emit_device_mark(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_ops);
+  if (row == UINT32_MAX) return;
+  bool is_step = b->line->role == LINE_STEPS;
+  int64_t name = is_step ? literal(b, LITERAL_Steps) : name_of(b);
+  SET(ops_name, name);
+  SET(ops_op_type, name);
+  SET(ops_category, literal(b, LITERAL_user));
+  SET(ops_thread_id, b->line->thread);
+  SET(ops_start_ns, b->event.start_ns);
+  SET(ops_dur_ns, b->event.dur_ns);
+  SET(ops_occurrence_count, 1);
+  if (!is_step) return;
+  struct text_part text = text_of_name(b);
+  int64_t number = event_integer(b, KEY_STEP), told;
+  bool is_number = text.length && xplane_number_behind(text.bytes, "", &told) && told >= 0;
+  SET(ops_marked_step, is_number ? told : number);
+}
+
 void emit_host(struct batch *b) {
+  if (b->line->role != LINE_PLAIN) {
+    emit_device_mark(b);
+    return;
+  }
   const struct event_name *name = b->event.name;
   enum event_class kind = name ? name->kind : EVENT_PLAIN;
   if (kind == EVENT_ALLOCATION || kind == EVENT_RELEASE) {

@@ -4,6 +4,7 @@
 ** thread, whichever tracer wrote them; lines of one device likewise are one stream.
 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +134,12 @@ static int64_t fact_integer(const struct describing *d, const struct facts *fact
               !__builtin_mul_overflow((int64_t)fact->value.number, factor, &product);
   return fits ? product : ROW_NULL;
 }
+/* NAN: it is not told. */
+static double fact_real(const struct describing *d, const struct facts *facts, const char *name) {
+  const struct fact *fact = find_fact(d, facts, name);
+  if (is_whole(fact)) return (double)fact->value.number;
+  return fact && fact->value.form == FIELD_REAL ? wire_double_of_bits(fact->value.number) : (double)NAN;
+}
 static int64_t fact_text(const struct describing *d, const struct facts *facts, const char *name) {
   const struct fact *fact = find_fact(d, facts, name);
   return fact && fact->text ? (int64_t)fact->text : ROW_NULL;
@@ -168,6 +175,7 @@ enum device_column { DEVICE_name, DEVICE_kind, DEVICE_ordinal, DEVICE_model, DEV
 struct device {
   int64_t values[DEVICE_COLUMNS];
   bool is_gpu;
+  double peak; /* operations per second that the source tells; NAN: it does not */
 };
 LIST_NAMED(devices, struct device);
 
@@ -179,7 +187,8 @@ static int64_t ordinal_in_name(const char *name) {
 
 static void describe_device(struct describing *d, const char *name, const struct facts *facts, struct device *device) {
   static const char *const known[] = {"gpu_device_name", "compute_cap_major", "compute_cap_minor", "core_count",
-                                      "clock_rate", "memory_size", "memory_bandwidth", "device_type_string"};
+                                      "clock_rate", "memory_size", "memory_bandwidth", "device_type_string",
+                                      "peak_teraflops_per_second", "peak_hbm_bw_gigabytes_per_second"};
   int64_t *values = device->values;
   device->is_gpu = strstr(name, "GPU") != NULL;
   bool is_tpu = strstr(name, "TPU") || strncmp(name, "#Chip", 5) == 0;
@@ -198,6 +207,10 @@ static void describe_device(struct describing *d, const char *name, const struct
   values[DEVICE_clock_hz] = fact_integer(d, facts, "clock_rate", 1000);
   values[DEVICE_memory_bytes] = fact_integer(d, facts, "memory_size", 1);
   values[DEVICE_memory_bytes_per_second] = fact_integer(d, facts, "memory_bandwidth", 1);
+  double bandwidth = 1e9 * fact_real(d, facts, "peak_hbm_bw_gigabytes_per_second");
+  if (values[DEVICE_memory_bytes_per_second] == ROW_NULL && bandwidth > 0 && bandwidth < 1e18)
+    values[DEVICE_memory_bytes_per_second] = (int64_t)bandwidth;
+  device->peak = 1e12 * fact_real(d, facts, "peak_teraflops_per_second");
   struct text_buffer json = {0};
   for (size_t i = 0; i < facts->count; i++) {
     const char *text = facts->items[i].name ? pool_text(d->pool, facts->items[i].name) : "";
@@ -220,6 +233,28 @@ static bool publish_devices(struct describing *d, const struct devices *devices)
     for (uint32_t i = 0; i < rows.count; i++) rows.values[i] = devices->items[i].values[column];
     if (rows.count) ok = eager_rows_set_known(&rows, columns[column]);
   }
+  eager_rows_end(&rows);
+  return ok;
+}
+
+/* Of TPUs, whose peak is that of their matrix units. */
+static bool publish_peaks(struct describing *d, const struct devices *devices) {
+  int64_t dtype = enter_text(d, "bfloat16"), origin = enter_text(d, "the source file");
+  struct eager_rows rows;
+  size_t count = 0;
+  for (size_t i = 0; i < devices->count; i++) count += devices->items[i].peak > 0;
+  if (!count) return !d->status;
+  bool ok = eager_rows_begin(&rows, d->profile, TABLE_device_peaks, count, &d->status, d->error);
+  for (size_t i = 0, row = 0; i < devices->count && ok; i++) {
+    if (devices->items[i].peak > 0) rows.values[row++] = (int64_t)i;
+  }
+  ok = ok && eager_rows_set(&rows, COLUMN_device_peaks_device_id);
+  for (size_t i = 0, row = 0; i < devices->count && ok; i++) {
+    if (devices->items[i].peak > 0) memcpy(&rows.values[row++], &devices->items[i].peak, sizeof(double));
+  }
+  ok = ok && eager_rows_set(&rows, COLUMN_device_peaks_flops_per_second);
+  ok = ok && eager_rows_set_constant(&rows, COLUMN_device_peaks_dtype, dtype);
+  ok = ok && eager_rows_set_constant(&rows, COLUMN_device_peaks_origin, origin);
   eager_rows_end(&rows);
   return ok;
 }
@@ -278,10 +313,9 @@ static bool is_derived_line(const struct xplane_plane *plane, const struct xplan
                                         "TensorFlow Name Scope", "TensorFlow Ops", "XLA Modules", "XLA Ops",
                                         "Source code", "XLA TraceMe", "XLA Overlays"};
   if (plane->kind != PLANE_DEVICE) return false;
-  bool is_tpu = strstr(plane->name, "TPU") || strncmp(plane->name, "#Chip", 5) == 0;
+  if (line->role != LINE_PLAIN) return false;
   for (size_t i = 0; i < sizeof derived / sizeof *derived; i++) {
-    bool is_it = strncmp(line->name, derived[i], strlen(derived[i])) == 0;
-    if (is_it) return !(is_tpu && strcmp(derived[i], "XLA Ops") == 0); /* TPUs record their ops so */
+    if (strncmp(line->name, derived[i], strlen(derived[i])) == 0) return true;
   }
   return false;
 }
@@ -431,7 +465,7 @@ enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_e
   struct text_buffer json = {0};
   d.window = (struct window){.file = d.source->index.file, .file_bytes = d.source->index.file_bytes};
   describe_planes(&d, &devices, &json);
-  bool ok = !d.status && publish_devices(&d, &devices) && assign_lines(&d, &lanes) && publish_lanes(&d, &lanes);
+  bool ok = !d.status && publish_devices(&d, &devices) && publish_peaks(&d, &devices) && assign_lines(&d, &lanes) && publish_lanes(&d, &lanes);
   if (ok && !number_devices(&d, &devices)) d.status = error_no_memory(error);
   if (!d.status) {
     set_clock(&d);

@@ -95,6 +95,32 @@ static enum plane_kind kind_of_plane(const char *name) {
   return PLANE_HOST;
 }
 
+static bool is_of_tpu(const struct xplane_plane *plane) {
+  return begins(plane->name, "/device:TPU") || begins(plane->name, "#Chip");
+}
+
+/* Those of a sparse core, which is a plane of its own, have it in their names. */
+static enum line_role role_of(const struct xplane_plane *plane, const char *name) {
+  static const struct {
+    const char *name;
+    enum line_role role;
+  } roles[] = {{"XLA Ops", LINE_OPS},          {"Sparse Core Ops", LINE_OPS},
+               {"Async XLA Ops", LINE_ASYNC},  {"Host Offload Ops", LINE_ASYNC},
+               {"XLA Modules", LINE_PROGRAMS}, {"Sparse Core Modules", LINE_PROGRAMS},
+               {"Steps", LINE_STEPS},          {"Sparse Core Steps", LINE_STEPS},
+               {"XLA TraceMe", LINE_MARKS}};
+  if (plane->kind != PLANE_DEVICE || !is_of_tpu(plane)) return LINE_PLAIN;
+  for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+    if (strcmp(name, roles[i].name) == 0) return roles[i].role;
+  }
+  return LINE_PLAIN;
+}
+
+enum plane_kind xplane_kind_of_line(const struct xplane_index *index, const struct xplane_line *line) {
+  bool is_op = line->role == LINE_STEPS || line->role == LINE_MARKS;
+  return is_op ? PLANE_HOST : index->planes.items[line->plane].kind;
+}
+
 static void widen_stretch(uint64_t *start, uint64_t *end, uint64_t from, uint64_t to) {
   if (*start == *end) *start = from;
   *end = to;
@@ -102,6 +128,7 @@ static void widen_stretch(uint64_t *start, uint64_t *end, uint64_t from, uint64_
 
 static enum tfprof_status index_plane(struct indexing *i, const struct far_field *whole) {
   uint32_t number = (uint32_t)i->index->planes.count;
+  size_t first_line = i->index->lines.count;
   struct xplane_plane *plane = list_add(&i->index->planes);
   if (!plane) return error_no_memory(i->error);
   *plane = (struct xplane_plane){.offset = whole->offset, .end = whole->offset + whole->length};
@@ -123,7 +150,12 @@ static enum tfprof_status index_plane(struct indexing *i, const struct far_field
     }
   }
   if (!status && !plane->name && !(plane->name = calloc(1, 1))) return error_no_memory(i->error);
-  if (!status) plane->kind = kind_of_plane(plane->name);
+  if (status) return status;
+  plane->kind = kind_of_plane(plane->name);
+  for (size_t k = first_line; k < i->index->lines.count; k++) {
+    struct xplane_line *line = &i->index->lines.items[k];
+    line->role = role_of(plane, line->name);
+  }
   return status;
 }
 

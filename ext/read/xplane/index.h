@@ -19,6 +19,16 @@ enum plane_kind {
   PLANE_OTHER   /* facts only: /host:metadata, Task Environment */
 };
 
+/* What the lines of a TPU hold, which records its ops, steps and programs itself; other lines are plain. */
+enum line_role {
+  LINE_PLAIN,
+  LINE_OPS,      /* nested: a loop has the ops that it runs inside it */
+  LINE_ASYNC,    /* copies and collectives that go on beside the ops */
+  LINE_PROGRAMS, /* runs of modules of XLA */
+  LINE_STEPS,
+  LINE_MARKS     /* what the program marked within its ops */
+};
+
 struct xplane_line {
   uint64_t offset, end, events; /* in the file; `events`: where the first of them begins, `end` where there is none */
   int64_t id, timestamp_ns;
@@ -27,6 +37,7 @@ struct xplane_line {
   uint32_t thread;  /* row in threads */
   int64_t device;   /* row in devices, ROW_NULL */
   bool is_derived;  /* computed by the profiler of events of other lines */
+  enum line_role role;
 };
 
 struct xplane_plane {
@@ -58,5 +69,7 @@ struct xplane_index {
 /* TFPROF_WRONG_KIND: the file has no plane. */
 enum tfprof_status xplane_index_make(struct xplane_index *index, const char *path, struct tfprof_error *error);
 void xplane_index_free(struct xplane_index *index);
+/* With which planes the line is listed: steps and marks of a TPU are rows of ops, as those of the host are. */
+enum plane_kind xplane_kind_of_line(const struct xplane_index *index, const struct xplane_line *line);
 
 #endif

@@ -26,11 +26,13 @@
   X(GRAPH_ID, "cuda_graph_id")                                      \
   X(GRAPH_NODE, "cuda_graph_node_id")                               \
   X(DATA_TYPE, "data_type")                                         \
+  X(DEVICE_DURATION, "device_duration_ps")                          \
   X(DEVICE_ID, "device_id")                                         \
   X(ELEMENT, "element_id")                                          \
   X(EQUATION, "equation")                                           \
   X(FLOPS, "flops")                                                 \
   X(FRAGMENTATION, "fragmentation")                                 \
+  X(HLO_CATEGORY, "hlo_category")                                   \
   X(HLO_MODULE, "hlo_module")                                       \
   X(HLO_OP, "hlo_op")                                               \
   X(ID, "id")                                                       \
@@ -39,12 +41,14 @@
   X(KERNEL_DETAILS, "kernel_details")                               \
   X(COPY_DETAILS, "memcpy_details")                                 \
   X(FILL_DETAILS, "memset_details")                                 \
+  X(MODEL_FLOPS, "model_flops")                                     \
   X(PARALLELISM, "parallelism")                                     \
   X(PARENT_ID, "parent_id")                                         \
   X(PEAK_BYTES, "peak_bytes_in_use")                                \
   X(PROGRAM, "program_id")                                          \
   X(REGION, "region_type")                                          \
   X(REQUESTED_BYTES, "requested_bytes")                             \
+  X(RUN, "run_id")                                                  \
   X(SHAPE, "shape")                                                 \
   X(STEP, "step_num")                                               \
   X(FUNCTION_CALL, "tf_function_call")                              \

@@ -139,7 +139,7 @@ static size_t whole_fields(const uint8_t *bytes, size_t length, uint64_t *needed
 }
 
 static bool is_wanted(const struct pieces *all, const struct xplane_line *line) {
-  return all->source->index.planes.items[line->plane].kind == all->kind && !line->is_derived;
+  return xplane_kind_of_line(&all->source->index, line) == all->kind && !line->is_derived;
 }
 
 static void to_next_line(struct pieces *all) {
@@ -494,6 +494,10 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t i = 0; i < source->index.planes.count && !status; i++) {
     if (source->index.planes.items[i].kind == all.kind) status = xplane_names(profile, i, error);
+  }
+  for (size_t i = 0; i < source->index.lines.count && !status; i++) {
+    const struct xplane_line *line = &source->index.lines.items[i];
+    if (is_wanted(&all, line)) status = xplane_names(profile, line->plane, error);
   }
   if (!status) status = read_programs(profile, error);
   if (!status) status = listing_init(&all.listing, profile, error);

@@ -84,6 +84,10 @@ static void defer_tables(struct profile *profile) {
     if (plane->kind < PLANE_OTHER) bytes[plane->kind] += plane->event_bytes;
     if (hlo_is_in_plane(plane)) program_bytes += plane->names_end - plane->names;
   }
+  for (size_t i = 0; i < source->index.lines.count; i++) {
+    const struct xplane_line *line = &source->index.lines.items[i];
+    if (line->role == LINE_STEPS || line->role == LINE_MARKS) bytes[PLANE_HOST] += line->end - line->offset;
+  }
   for (unsigned table = 0; table < TABLE_count; table++) {
     enum plane_kind kind = xplane_kind_of_table(table);
     bool is_code = table == TABLE_code_traces || table == TABLE_code_frames;
