@@ -123,7 +123,7 @@ static const struct {
   {LABEL,
    " SELECT 'thread_sort_index', NULL, pid, tid, place * " TEXT_OF(VIEWER_LINES) " AS sort_index"
    " FROM lanes WHERE is_xplane"},
-  /* Where the steps are drawn: on each device that XPlane has any on, else on the host; TPUs have lines of their own. */
+  /* Where the steps are drawn: on each device that XPlane has any on, else on the host. TPUs have such lines. */
   {LABEL,
    " SELECT 'thread_name', NULL, number, 0, iif(is_xplane, 'Steps', 'steps') AS name FROM processes"
    " WHERE id IN (SELECT profile_id FROM temp.steps)"

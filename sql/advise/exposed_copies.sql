@@ -1,7 +1,8 @@
 -- Advice: devices that copy while they could compute.
 --
 -- For each profile the time of the measured steps (measured_steps) in which copies went on and no kernel did
--- (step_segments), by direction; not those of TPUs, whose infeeds are input (recommendations).  How they hold up the host is pageable_copies', blocking_copies' and device_waits'.
+-- (step_segments), by direction; not of TPUs, whose infeeds are input (recommendations).  How they hold up the host is
+-- pageable_copies', blocking_copies' and device_waits'.
 -- Thresholds: 2 % of the step time; a warning from 10 % on.
 -- What it would save: that time.
 -- Columns: those of every check, see sql/README.md.  Cost: that of step_segments.
@@ -9,7 +10,8 @@
 -- Example: SELECT message FROM advise WHERE check_name = 'exposed_copies';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns FROM temp.measured_steps
-  WHERE step_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM temp.transfers WHERE direction IS NOT NULL) GROUP BY 1
+  WHERE step_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM temp.transfers WHERE direction IS NOT NULL)
+  GROUP BY 1
 ), sums AS (
   SELECT time.profile_id AS profile_id, sum(segments.dur_ns * measured.weight) AS copy_ns,
     total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_HtoD') AS to_device_ns,

@@ -13,8 +13,9 @@
 -- the time of such launches is in the op's total twice; ops that XLA compiled are left out; ops that only launches or
 -- allocations name have rows, and these stretch IDLE; an op that ends with the one around it is lost, and so is one of
 -- two equal ones.  Of a TPU an op has the category that XLA gave it as type, a loop's self time is without the ops in
--- it, and IDLE counts from the first of its steps to the last; there XProf's types are Unknown.  Its mode is always Function; what is not known of the roofline is NULL here.  Its shares with IDLE
--- are self_ns over the sum of all rows of the side.
+-- it, and IDLE counts from the first of its steps to the last; there XProf's types are Unknown.  Its mode is always
+-- Function; what is not known of the roofline is NULL here.  Its shares with IDLE are self_ns over the sum of all rows
+-- of the side.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device

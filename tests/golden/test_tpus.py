@@ -86,8 +86,8 @@ def test_rows(folder):
         run = written(folder, *more)
         check(ask("SELECT number, origin, start_ns, dur_ns FROM steps"),
               [(i, "device", 1_000_000 * i, 900_000) for i in range(3)], "steps")
-        check(ask("SELECT kernels.name, kernels.kind, op_type, kernels.dur_ns, self_ns, number, launches.name, launches.graph, "
-                  "launches.correlation FROM kernels JOIN steps ON steps.id = step_id "
+        check(ask("SELECT kernels.name, kernels.kind, op_type, kernels.dur_ns, self_ns, number, "
+                  "launches.name, launches.graph, launches.correlation FROM kernels JOIN steps ON steps.id = step_id "
                   "JOIN (SELECT id AS key, name, graph, correlation FROM graph_launches) AS launches "
                   "ON key = graph_launch_id "
                   "JOIN (SELECT id AS lane, name AS lane_name FROM threads) ON lane = kernels.thread_id "
@@ -157,8 +157,8 @@ def test_steps(folder):
                                               "kernel_launch", "host_compute", "dur")],
               [500_000, 170_000, 90_000, 40_000, 100_000, 0, 0, 900_000], "parts")
     overview = query(run, "SELECT * FROM overview")[0]
-    check((overview["step_count"], overview["mean_step_ns"], overview["verdict"]), (3, 900_000, "moderately input-bound"),
-          "overview")
+    check((overview["step_count"], overview["mean_step_ns"], overview["verdict"]), (3, 900_000,
+          "moderately input-bound"), "overview")
     close(overview["input_ratio"], 0.1, "input")
     check([row["topic"] for row in query(run, "SELECT topic FROM recommendations WHERE level <> 'no' ORDER BY 1")],
           ["device_collectives", "input", "other"], "recommendations")

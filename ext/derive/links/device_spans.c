@@ -103,11 +103,24 @@ enum tfprof_status device_spans_of_steps(struct profile *profile, struct device_
 
 /* ---- programs ---- */
 
+/* Those of a reader that lists them; saved ones came with their links, and are not loaded for this. */
+static bool are_loaded(const struct profile_table *launches) {
+  static const uint16_t columns[] = {COLUMN_graph_launches_start_ns, COLUMN_graph_launches_end_ns,
+                                     COLUMN_graph_launches_device_id};
+  for (size_t s = 0; s < launches->segment_count; s++) {
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+      if (!launches->segments[s]->columns[columns[i]]) return false;
+    }
+  }
+  return true;
+}
+
 enum tfprof_status device_spans_of_launches(struct profile *profile, struct device_spans *spans,
                                             struct tfprof_error *error) {
   uint32_t rows, device_count;
   *spans = (struct device_spans){NULL, 0};
-  if (profile->tables[TABLE_graph_launches].is_made) return TFPROF_OK;
+  const struct profile_table *launches = &profile->tables[TABLE_graph_launches];
+  if (launches->is_made || !are_loaded(launches)) return TFPROF_OK;
   enum tfprof_status status = derive_row_count(profile, TABLE_graph_launches, &rows, error);
   if (!status) status = derive_row_count(profile, TABLE_devices, &device_count, error);
   if (status) return status;

@@ -492,7 +492,9 @@ static enum tfprof_status steps_of_series(struct profile *profile, const struct 
   return status;
 }
 
-static bool has_numbers(enum mark_kind kind) { return kind == NUMBERED_STEP || kind == KERAS_STEP || kind == DEVICE_STEP; }
+static bool has_numbers(enum mark_kind kind) {
+  return kind == NUMBERED_STEP || kind == KERAS_STEP || kind == DEVICE_STEP;
+}
 
 static enum tfprof_status steps_of_marks(struct profile *profile, const struct mark_list *list, enum mark_kind kind,
                                          struct step *steps, struct tfprof_error *error) {
@@ -602,7 +604,8 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
 }
 
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
-  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer", "user", "keras", "nvtx", "device"};
+  static const char *const origins[KIND_COUNT] = {"",     "",      "user", "profiler", "optimizer",
+                                                  "user", "keras", "nvtx", "device"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   struct series series;
   struct step *steps = NULL;

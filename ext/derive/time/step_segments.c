@@ -16,7 +16,8 @@
 ** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. Marks of steps do not
 ** count, nor what says of all of a call that it runs; data_loader is waiting for the next element of the input pipeline
 ** and comes before communication; a TPU's infeed and outfeed are copies from and to the host, and its loops count as
-** kernels only while nothing inside them goes on; runtime is what executors do too, where there is a device; no step is left out.
+** kernels only while nothing inside them goes on; runtime is what executors do too, where there is a device; no step
+** is left out.
 **
 ** Steps follow each other, or overlap a little where work on devices reaches into the next.  Of more than MOST_STEPS
 ** that go on at one moment the others have no piece there, so that pieces are bounded by what they are cut from.

@@ -161,7 +161,7 @@ static void emit_program(struct batch *b) {
   SET(graph_launches_correlation, event_integer(b, KEY_RUN));
 }
 
-/* What is copied beside the ops stays on the device, but for what is moved to the host's memory; which way is not told. */
+/* What is copied beside the ops stays on the device or moves to the host's memory; which way is not told. */
 static void emit_asynchronous(struct batch *b) {
   int64_t name = name_of_instruction(b);
   uint32_t row;

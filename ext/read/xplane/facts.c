@@ -465,7 +465,8 @@ enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_e
   struct text_buffer json = {0};
   d.window = (struct window){.file = d.source->index.file, .file_bytes = d.source->index.file_bytes};
   describe_planes(&d, &devices, &json);
-  bool ok = !d.status && publish_devices(&d, &devices) && publish_peaks(&d, &devices) && assign_lines(&d, &lanes) && publish_lanes(&d, &lanes);
+  bool ok = !d.status && publish_devices(&d, &devices) && publish_peaks(&d, &devices);
+  ok = ok && assign_lines(&d, &lanes) && publish_lanes(&d, &lanes);
   if (ok && !number_devices(&d, &devices)) d.status = error_no_memory(error);
   if (!d.status) {
     set_clock(&d);
