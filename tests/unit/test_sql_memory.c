@@ -2,7 +2,8 @@
 ** cannot be closed.
 **
 ** The Nth allocation of the process is refused, once or from then on, for N = 1, 2, ... until the whole script runs
-** through, with larger steps towards the end.  After each failure everything is asked again, with memory.
+** through, with larger steps towards the end, where most allocations are alike.  After each failure everything is asked
+** again, with memory.
 */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -133,7 +134,7 @@ int main(void) {
   learn();
   for (int for_ever = 0; for_ever < 2; for_ever++) {
     refuses_for_ever = for_ever;
-    for (long number = 0; !try(number) && failures < 10; number += 1 + number / 50) continue;
+    for (long number = 0; !try(number) && failures < 10; number += 1 + number / 16) continue;
   }
   return failures != 0;
 }
