@@ -46,6 +46,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_allocations,
     &derive_memory_of_ops,
     &derive_memory_regions,
+    &derive_memory_segments,
     &derive_memory_traces,
     &derive_model_changes,
     &derive_steps_of_memory_events,

@@ -1,7 +1,8 @@
 -- Advice: memory of a device that is free, but in pieces that nothing large fits into.
 --
 -- For each allocator of a GPU (memory_summary), at the moment when most was in use: what it held and had not given out,
--- but for the largest piece where the source tells that (fragmentation_ratio, as TensorFlow's allocator does).
+-- but for the largest piece where that is known (fragmentation_ratio: TensorFlow's allocator tells it, in captures of
+-- PyTorch on a GPU it follows from addresses).
 -- Thresholds: 10 % of the allocator's memory, where that is half of the device's or more (or that is not known), and
 -- half of it was in use: while there is plenty it does no harm.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL: it is what a larger batch needs.

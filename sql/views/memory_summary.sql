@@ -17,7 +17,8 @@
 --                         of an allocator that holds memory from the device, what it held and had not given out
 --   reserved_bytes        what the allocator held from the device then, in use or not
 --   reserved_peak_bytes   the most of that
---   fragmentation_ratio   share of the free memory outside its largest piece then; NULL where it is not told
+--   fragmentation_ratio   share of the free memory outside its largest piece then; NULL where it is neither told
+--                         nor follows from the addresses of segments and pieces, and where nothing was free
 --   unused_ratio          share of reserved_bytes that was not in use then
 -- XProf counts allocations of the 1,000 moments that it draws; here all count.
 -- Cost: two passes over memory_events.

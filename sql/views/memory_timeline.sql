@@ -12,6 +12,7 @@
 --   bytes                in use by this category after the change
 --   device_bytes         in use by all categories together
 --   fragmentation_ratio  share of the allocator's free memory outside its largest piece; NULL where it does not tell
+--                        that and the addresses of its segments and pieces are not known, or nothing was free
 --   event_id             the row of memory_events, which has its op, number type and shape, and what was free
 -- XProf draws a thousand moments at most, and takes each thread's times from the beginning of its line.
 -- Cost: a sort of memory_events and one look-up of an allocation for each.

@@ -62,6 +62,8 @@ def check_death(mode, status):
         assert summary["reserved_bytes"] == summary["reserved_peak_bytes"] == counted["reserved_peak"], summary
         assert summary["free_bytes"] == counted["reserved_peak"] - counted["peak"], summary
         assert abs(summary["unused_ratio"] - (1 - counted["peak"] / counted["reserved_peak"])) < 1e-9, summary
+        # CUPTI hands over what the driver gave once a second, so of a program that is killed some of it is missing.
+        assert mode == "killed" or 0 < summary["fragmentation_ratio"] < 1, summary
         # What was live at the peak, by op and line, and is still.
         rows = query(run, """SELECT op_name, location, bytes, count, peak_ratio FROM memory_breakdown
                              WHERE memory = 'cuda:0' ORDER BY bytes DESC""")
@@ -82,6 +84,48 @@ def check_death(mode, status):
                      "held by %s (25.0 MiB), %s (9.00 MiB), %s (4.00 MiB)" % tuple(
                          line_of("the line of the " + line) for line in ("history", "weights", "activations"))):
             assert text in advice["message"], (text, advice)
+
+
+def test_segments():
+    """Segments, and after each event what of them is free in one piece: what the allocators themselves counted."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        program = os.path.join(playing.HERE, "programs", "device_segments.py")
+        output, _ = capturing.launch(run, [capturing.PYTHON, program], ["--ops=all", "--max-rate=0"], 0,
+                                     playing.environment_of_programs())
+        counted = json.loads(output.splitlines()[-1])
+        events = query(run, """
+            SELECT ordinal, in_use_bytes, reserved_bytes, largest_free_bytes, fragmentation_ratio
+            FROM memory_events AS events JOIN devices ON devices.id = device_id
+            WHERE devices.kind = 'gpu' AND in_use_bytes IS NOT NULL ORDER BY time_ns, events.id""")
+        assert len(events) == len(counted["events"]) > 700, (len(events), len(counted["events"]))
+        for event, (ordinal, in_use, reserved, largest) in zip(events, counted["events"]):
+            ratio = 1 - largest / (reserved - in_use) if reserved > in_use else None
+            assert tuple(event.values()) == (ordinal, in_use, reserved, largest, ratio), (event, ordinal, largest)
+        assert len({event["fragmentation_ratio"] for event in events}) > 300, events
+        segments = query(run, """
+            SELECT ordinal, address, bytes, released_ns IS NULL AS is_held, allocator FROM memory_segments
+            JOIN devices ON devices.id = device_id ORDER BY ordinal, address""")
+        wanted = [(ordinal, *segment, "pytorch")
+                  for ordinal, its in enumerate(counted["segments"]) for segment in map(tuple, its)]
+        wanted.append((0, 1 << 40, 33 * MIB, 1, "cuda"))
+        assert sorted(tuple(segment.values()) for segment in segments) == sorted(wanted), (segments, wanted)
+        assert any(not held for _, _, _, held, _ in wanted) and any(held for _, _, _, held, _ in wanted), wanted
+        # The views say the same.
+        moments = query(run, """
+            SELECT device, fragmentation_ratio FROM memory_timeline JOIN devices ON devices.id = device_id
+            WHERE devices.kind = 'gpu' ORDER BY time_ns, event_id""")
+        failures = sum(event["fragmentation_ratio"] is None for event in events)
+        assert failures < 20, failures
+        assert [moment["fragmentation_ratio"] for moment in moments] == [
+            event["fragmentation_ratio"] for event in query(run, """
+                SELECT fragmentation_ratio FROM memory_events JOIN devices ON devices.id = device_id
+                WHERE devices.kind = 'gpu' AND memory_events.kind IN ('allocate', 'release')
+                ORDER BY time_ns, memory_events.id""")], moments
+        for summary in query(run, "SELECT * FROM memory_summary WHERE device LIKE 'cuda:%' AND allocator IS NULL"):
+            (at_peak,) = [event for event in events if event["in_use_bytes"] == summary["peak_bytes"]
+                          and event["ordinal"] == int(summary["device"][-1])][:1]
+            assert summary["fragmentation_ratio"] == at_peak["fragmentation_ratio"], (summary, at_peak)
 
 
 def test_fails():

@@ -170,11 +170,13 @@ if __name__ == "__main__":
 
 LAUNCHING = """
 import torch
-from cuda_device import launch
+from cuda_device import Memory, launch
+memory = Memory(0, 1 << 30)
 class Launching(torch.autograd.Function):
     @staticmethod
     def forward(context, value):
         launch(3)
+        memory.release(memory.allocate(1 << 20))
         return value * 2
 """
 
