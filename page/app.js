@@ -2,6 +2,7 @@
 import { allPanels, columnOf, panelOf, panelsOf, readPanels, run } from './data.js';
 import { element, getState, onState, setState, stateSteps } from './state.js';
 import { makePanel, makeSql } from './panels.js';
+import { showPalette } from './palette.js';
 import { showTimeline, shownTimeline } from './timeline.js';
 import { forgetPlots } from './charts.js';
 
@@ -109,7 +110,20 @@ function stepBy(by) {
   setState({ steps: `${number}-${number}` });
 }
 
+function showCommands() {
+  const timeline = shownTimeline();
+  showPalette([...(timeline ? timeline.commands() : []),
+    ...pages.map(([page, title]) => [`page ${title}`, null, () => setState({ page, t: null, panel: null })]),
+    ['light or dark', null, () => document.querySelector('.theme').click()]],
+  (typed) => [`search events for “${typed}”`, null, () => setState({ page: 'timeline', q: typed, panel: null })]);
+}
+
 function onKey(event) {
+  if ((event.ctrlKey || event.metaKey) && event.code === 'KeyK') {
+    event.preventDefault();
+    showCommands();
+    return;
+  }
   if (event.target.closest('input, select, textarea')) return;
   const timeline = shownTimeline();
   if (timeline) {

@@ -1,5 +1,7 @@
 // flame.js: a tree of costs as an icicle: the root on top, each below its caller and as wide as what it costs with all
-// that it calls.  Frames of one caller that are equal are one (left heavy).  A click looks closer, the root goes back.
+// that it calls; or as a flame graph, the other way round.  Frames of one caller that are equal are one; they stand left
+// heavy, the dearest first, or in the order in which they were called first.  A click looks closer, the root goes back;
+// a search says which share of all lies in frames that are called so.
 import { element, tell } from './state.js';
 import { colours, token } from './charts.js';
 import { formatRatio, formatUnit } from './units.js';
@@ -50,7 +52,32 @@ export function makeFlame(root, unit) {
   let focus = root, drawn = [];
   const canvas = element('canvas', { tabindex: '0', role: 'img',
     'aria-label': 'icicle of stacks; the table below has the same rows' });
-  const said = element('p', { class: 'note' }, '\u00a0');
+  const said = element('p', { class: 'note' }, '\u00a0'), found = element('span', { class: 'note', 'aria-live': 'polite' });
+  let wanted = '', isHeavy = true, isFlame = false, deepest = 0;
+  const isFound = (node) => node.label.toLowerCase().includes(wanted) || (node.location || '').toLowerCase().includes(wanted);
+  const childrenOf = (node) => {
+    const children = [...node.children.values()];
+    return isHeavy ? children.sort((a, b) => b.total - a.total || (a.label < b.label ? -1 : 1)) : children;
+  };
+  // What lies in frames that are found, those inside of such counted once.
+  const foundIn = (node) => (node !== root && isFound(node) ? node.total
+    : [...node.children.values()].reduce((sum, child) => sum + foundIn(child), 0));
+  const search = (text) => {
+    wanted = text.trim().toLowerCase();
+    found.textContent = wanted ? `${formatUnit(foundIn(root), unit)}, ${formatRatio(foundIn(root) / (root.total || 1))} of all` : '';
+    draw();
+  };
+  const toggle = (words, title, change) => {
+    const button = element('button', { type: 'button', title, onclick: () => {
+      button.textContent = words[Number(change())];
+      draw();
+    } }, words[0]);
+    return button;
+  };
+  const input = element('input', { type: 'search', placeholder: 'search', 'aria-label': 'search frames', oninput: () => search(input.value) });
+  const tools = element('div', { class: 'tools' }, input,
+    toggle(['dearest first', 'first called first'], 'order of what one frame calls', () => { isHeavy = !isHeavy; return !isHeavy; }),
+    toggle(['root on top', 'root below'], 'icicle or flame graph', () => (isFlame = !isFlame)), found);
   const palette = [colours.cpu, colours.communication, colours.memset, colours.runtime];
   const draw = () => {
     const width = canvas.clientWidth, scale = devicePixelRatio || 1;
@@ -58,13 +85,13 @@ export function makeFlame(root, unit) {
     drawn = [];
     const path = [];
     for (let up = focus.parent; up; up = up.parent) path.unshift(up);
-    let deepest = 0;
+    deepest = 0;
     const place = (node, x, w, row) => {
       if (w < 1 || row > MOST_FLAME_ROWS) return;
       drawn.push({ node, x, w, row });
       deepest = Math.max(deepest, row);
       let at = x;
-      for (const child of [...node.children.values()].sort((a, b) => b.total - a.total || (a.label < b.label ? -1 : 1))) {
+      for (const child of childrenOf(node)) {
         const part = w * child.total / node.total;
         place(child, at, part, row + 1);
         at += part;
@@ -80,9 +107,10 @@ export function makeFlame(root, unit) {
     pen.scale(scale, scale);
     pen.font = '12px system-ui';
     pen.textBaseline = 'middle';
-    for (const { node, x, w, row } of drawn) {
+    for (const { node, x, w, row: depth } of drawn) {
+      const row = isFlame ? deepest - depth : depth;
       pen.fillStyle = node === root ? token('--line') : palette[hashOf(node.location || node.label) % palette.length];
-      pen.globalAlpha = node === root || row >= path.length ? 0.75 : 0.35;
+      pen.globalAlpha = wanted && (node === root || !isFound(node)) ? 0.15 : node === root || depth >= path.length ? 0.75 : 0.35;
       pen.fillRect(x, row * FLAME_ROW, Math.max(w - 1, 0.5), FLAME_ROW - 1);
       pen.globalAlpha = 1;
       if (w > 40) {
@@ -99,7 +127,8 @@ export function makeFlame(root, unit) {
   const describe = (node) => `${node.label}${node.location ? ` (${node.location})` : ''}: ` +
     `${formatUnit(node.total, unit)}, ${formatRatio(node.total / (root.total || 1))} of all; ` +
     `${formatUnit(node.self, unit)} of its own`;
-  const find = (event) => drawn.find((box) => Math.floor(event.offsetY / FLAME_ROW) === box.row && event.offsetX >= box.x &&
+  const find = (event) => drawn.find((box) =>
+    Math.floor(event.offsetY / FLAME_ROW) === (isFlame ? deepest - box.row : box.row) && event.offsetX >= box.x &&
     event.offsetX < box.x + box.w);
   canvas.addEventListener('mousemove', (event) => {
     const box = find(event);
@@ -124,5 +153,5 @@ export function makeFlame(root, unit) {
     tell(describe(focus));
   });
   new ResizeObserver(draw).observe(canvas);
-  return element('div', { class: 'flame' }, canvas, said);
+  return element('div', { class: 'flame' }, tools, canvas, said);
 }

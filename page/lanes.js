@@ -1,6 +1,8 @@
 // lanes.js: the events of the timeline, from the columns of the file (ext/report/lane_columns.h) to typed arrays.  Each
 // track, a row of a lane, has its events by ascending start; times are nanoseconds since the origin.
 
+const columnNames = ['starts', 'lengths', 'names', 'rows', 'counts', 'busy', 'links', 'traces'];
+
 async function inflate(id) {
   const script = document.getElementById(id);
   if (!script) return null;
@@ -30,26 +32,46 @@ function sumUp(values, first) {
   for (let i = 0, sum = first; i < values.length; i++) values[i] = sum += values[i];
 }
 
+const unzigzag = (value) => (value % 2 ? -(value + 1) / 2 : value / 2);
+
+// A track's links are rows * 2, of ops + 1; -1: not known.
+function readLink(value, moveOn) {
+  if (!value) return -1;
+  const isOp = (value - 1) % 2;
+  return moveOn(unzigzag((value - 1 - isOp) / 2)) * 2 + isOp;
+}
+
 async function decodeLane(lane, index) {
-  const columns = await Promise.all(['starts', 'lengths', 'names', 'rows', 'counts', 'busy'].map((name) =>
-    inflate(`lane-${index}-${name}`)));
-  const at = [0, 0, 0, 0, 0, 0];
+  const columns = await Promise.all(columnNames.map((name) => inflate(`lane-${index}-${name}`)));
+  const at = columnNames.map(() => 0);
   return lane.tracks.map(([depth, count]) => {
     const starts = new Float64Array(count), lengths = new Float64Array(count), names = new Uint32Array(count);
     const rows = new Float64Array(count);
-    const track = { lane, depth, starts, lengths, names, rows, counts: null, busy: null };
+    const track = { lane, depth, starts, lengths, names, rows, counts: null, busy: null, links: null,
+      traces: null };
     at[0] = readVarints(columns[0], at[0], count, starts);
     at[1] = readVarints(columns[1], at[1], count, lengths);
     at[2] = readVarints(columns[2], at[2], count, names);
     at[3] = readVarints(columns[3], at[3], count, rows);
     sumUp(starts, 0);
     let row = 0;
-    for (let i = 0; i < count; i++) rows[i] = row += rows[i] % 2 ? -(rows[i] + 1) / 2 : rows[i] / 2;
+    for (let i = 0; i < count; i++) rows[i] = row += unzigzag(rows[i]);
     if (columns[4]) {
       track.counts = new Float64Array(count);
       track.busy = new Float64Array(count);
       at[4] = readVarints(columns[4], at[4], count, track.counts);
       at[5] = readVarints(columns[5], at[5], count, track.busy);
+    }
+    if (columns[6]) {
+      track.links = new Float64Array(count);
+      at[6] = readVarints(columns[6], at[6], count, track.links);
+      for (let i = 0, last = 0; i < count; i++) track.links[i] = readLink(track.links[i], (step) => (last += step));
+    }
+    if (columns[7]) {
+      track.traces = new Float64Array(count);
+      at[7] = readVarints(columns[7], at[7], count, track.traces);
+      for (let i = 0, last = 0; i < count; i++)
+        track.traces[i] = track.traces[i] ? (last += unzigzag(track.traces[i] - 1)) : -1;
     }
     return track;
   });

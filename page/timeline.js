@@ -1,93 +1,64 @@
 // timeline.js: the timeline: lanes that one zooms, pans, searches and measures.  Keys go by their place on the keyboard.
-import { countOf, busyOf, firstFrom, firstTouching, idOf, readEvents } from './lanes.js';
-import { GUTTER, ROW, densityOf, drawTracks, paintOf, ticksOf } from './timeline_view.js';
-import { columnOf, panelOf, rowsOf, run } from './data.js';
-import { element, getState, setState, stateSteps, tell } from './state.js';
-import { formatCount, formatNs, formatRatio } from './units.js';
+import { busyOf, countOf, firstFrom, firstTouching, idOf, readEvents } from './lanes.js';
+import { AREA_COLUMNS, areaStatistics, areaTree } from './timeline_area.js';
+import { BAND, markAt, valueAt } from './timeline_marks.js';
+import { LaneCanvas, RULER, STEPS, countAll, keyOfLane, layOut, pinsOf } from './timeline_canvas.js';
+import { causeOf, chainOf, eventOf, placeOf, traceOf } from './timeline_links.js';
+import { GUTTER, ROW } from './timeline_view.js';
+import { makeFlame } from './flame.js';
+import { download, run } from './data.js';
+import { element, getState, onState, setState, tell } from './state.js';
+import { formatCount, formatNs, formatRatio, formatUnit } from './units.js';
 import { makeTable } from './table.js';
-import { token } from './charts.js';
 
-const RULER = 22, STEPS = 18, STRIP = 36, TOP = RULER + STEPS, SHORTEST_WINDOW = 10;
+const MOST_HANDED_OVER = 1000000, AREA_WORDS = ['name', 'category', 'lane', 'line'];
 let events = null; // read once
 let timeline = null; // the one that is shown
 
-const titles = { ranges: 'ranges', ops: 'ops', api_calls: 'CUDA calls', kernels: 'kernels', transfers: 'copies',
-  collectives: 'collectives' };
-
-// The rows from top to bottom: a title for each thread, then its tracks.
-function layOut(profile) {
-  const lanes = panelOf('lanes'), rows = [];
-  const at = Object.fromEntries(lanes.columns.map((column, i) => [column, i]));
-  const threads = new Map(lanes.all.map((row) => [row[at.thread_id], row]));
-  const groups = new Map();
-  for (const track of events.tracks) {
-    const { lane } = track;
-    if (profile && String(lane.profile_id) !== profile) continue;
-    const key = `${lane.profile_id} ${lane.thread_id}`;
-    if (!groups.has(key)) groups.set(key, { lane, thread: threads.get(lane.thread_id), tracks: [] });
-    groups.get(key).tracks.push(track);
-  }
-  const list = [...groups.values()];
-  const several = new Set(list.map((group) => group.lane.profile_id)).size > 1;
-  const isStream = (group) => (group.thread && group.thread[at.kind] === 'stream' ? 1 : group.thread ? 0 : 2);
-  list.sort((a, b) => a.lane.profile_id - b.lane.profile_id || isStream(a) - isStream(b) ||
-    a.lane.thread_id - b.lane.thread_id);
-  for (const group of list) {
-    const thread = group.thread, stream = thread && thread[at.kind] === 'stream';
-    let name = 'without a thread';
-    if (thread) {
-      name = stream ? `${thread[at.device] || 'device'} ${thread[at.ordinal] ?? ''} · stream ${thread[at.stream] ?? ''}`
-                    : thread[at.name] || `thread ${thread[at.tid] ?? ''}`;
-    }
-    const rank = thread && thread[at.rank] !== null ? `rank ${thread[at.rank]} · ` : several ? `${group.lane.profile_id} · ` : '';
-    rows.push({ title: rank + name });
-    group.tracks.forEach((track, i) => rows.push({ track,
-      name: i === 0 || group.tracks[i - 1].lane !== track.lane ? titles[track.lane.table] : '' }));
-  }
-  return rows;
-}
-
-class Timeline {
+class Timeline extends LaneCanvas {
   constructor(root) {
-    this.root = root;
-    this.scroll = 0;
-    this.selected = null; // {track, i}
-    this.area = null;     // {from, to, top, bottom} in time and rows
-    this.matches = null;
-    this.held = new Set();
-    this.rows = layOut(getState('profile'));
-    this.paint = paintOf(events.names);
-    const steps = panelOf('step_marks');
-    this.steps = steps ? rowsOf(steps).map((row) => ({ number: row[columnOf(steps, 'number')],
-      from: row[columnOf(steps, 'at_ns')], to: row[columnOf(steps, 'at_ns')] + row[columnOf(steps, 'dur_ns')] })) : [];
-    this.takeWindow();
+    super(root, events);
+    this.held = new Set(); // keys that are down
+    this.takeSelection();
     this.build();
   }
 
-  takeWindow() {
-    const match = /^(-?[\d.e+]+)~(-?[\d.e+]+)$/.exec(getState('t') || '');
-    const chosen = stateSteps();
-    [this.from, this.to] = [events.start, events.end];
-    if (match && Number(match[2]) > Number(match[1])) {
-      [this.from, this.to] = [Number(match[1]), Number(match[2])];
-    } else if (chosen && this.steps.length) {
-      const inside = this.steps.filter((step) => step.number >= chosen[0] && step.number <= chosen[1]);
-      if (inside.length) [this.from, this.to] = [inside[0].from, inside[inside.length - 1].to];
-    }
+  // What the address says is selected: sel=ops:68719476736, area=from~to~first row~last row.
+  takeSelection() {
+    const [table, id] = (getState('sel') || '').split(':'), profile = Math.floor(Number(id) / 2 ** 36);
+    this.selected = id ? eventOf(events.tracks, profile, table, Number(id) % 2 ** 36) : null;
+    const numbers = (getState('area') || '').split('~').map(Number);
+    const isArea = numbers.length === 4 && numbers.every(Number.isFinite) && numbers[1] > numbers[0];
+    const inside = (row) => Math.max(0, Math.min(this.rows.length - 1, Math.round(row)));
+    this.area = isArea ? { from: numbers[0], to: numbers[1], top: inside(numbers[2]), bottom: inside(numbers[3]) } : null;
+    this.chain = null;
+  }
+
+  // What is looked at went into the address; or the address changed.
+  keepSelection() {
+    const { area, selected } = this;
+    setState({ sel: selected ? `${selected.track.lane.table}:${idOf(selected.track, selected.i)}` : null,
+      area: area ? [Math.round(area.from), Math.round(area.to), area.top, area.bottom].join('~') : null }, true);
+  }
+  follow(now, before) {
+    if (now.sel === before.sel && now.area === before.area) return;
+    const shown = this.selected ? `${this.selected.track.lane.table}:${idOf(this.selected.track, this.selected.i)}` : undefined;
+    if ((now.sel || undefined) === shown && Boolean(now.area) === Boolean(this.area)) return;
+    this.takeSelection();
+    this.describe();
+    this.draw();
   }
 
   build() {
-    this.canvas = element('canvas', { tabindex: '0', role: 'application', 'aria-label':
-      'timeline: W S zoom, A D pan, arrows go from event to event, slash searches, question mark lists the keys' });
-    this.strip = element('canvas', { class: 'strip', 'aria-hidden': 'true' });
     this.input = element('input', { type: 'search', placeholder: 'search all events ( / )', 'aria-label': 'search events',
       value: getState('q') || '', oninput: () => this.search(this.input.value) });
     this.found = element('span', { class: 'note', 'aria-live': 'polite' });
-    this.said = element('span', { class: 'note' });
     this.details = element('section', { class: 'details', 'aria-live': 'polite', 'aria-label': 'selection' });
     const button = (text, title, action) => element('button', { type: 'button', title, onclick: action }, text);
     const parts = [element('div', { class: 'tools' }, this.input, this.found, button('all', '0', () => this.show(events.start, events.end)),
         button('+', 'W', () => this.zoom(0.5)), button('−', 'S', () => this.zoom(2)),
+        this.bands.length ? button('marks', 'critical path, findings and idle devices above the lanes', () => this.toggleMarks()) : null,
+        button('for Perfetto', 'the events of this window as a file that ui.perfetto.dev opens', () => this.handOver()),
         button('keys', '?', () => this.explain()), this.said),
       this.note(), this.strip, element('div', { class: 'lanes' }, this.canvas), this.details];
     this.root.replaceChildren(...parts.filter(Boolean));
@@ -101,168 +72,6 @@ class Timeline {
     return element('p', { class: 'note' }, `${formatCount(run.events)} events are drawn as ${formatCount(run.cells)} ` +
       `stretches of ${formatNs(run.bucket_ns)}, each with the count and the time of what it stands for. Every one by itself: ` +
       `tfprof report ${run.runs} --events all`);
-  }
-
-  // ---- the window ----
-
-  get width() { return Math.max(50, this.canvas.clientWidth - GUTTER); }
-  timeAt(x) { return this.from + (x - GUTTER) / this.width * (this.to - this.from); }
-  xOf(time) { return GUTTER + (time - this.from) / (this.to - this.from) * this.width; }
-  rowHeight() { return this.rows.length * ROW; }
-  rowAt(y) { return Math.floor((y - TOP + this.scroll) / ROW); }
-
-  show(from, to, isSmall = false) {
-    const whole = events.end - events.start, length = Math.max(SHORTEST_WINDOW, Math.min(to - from, whole * 1.1));
-    const middle = (from + to) / 2;
-    this.from = Math.max(events.start - whole * 0.05, Math.min(middle - length / 2, events.end + whole * 0.05 - length));
-    this.to = this.from + length;
-    this.draw();
-    clearTimeout(this.later);
-    const place = () => setState({ t: `${Math.round(this.from)}~${Math.round(this.to)}` }, isSmall);
-    if (isSmall) this.later = setTimeout(place, 300);
-    else place();
-  }
-  zoom(factor, at = (this.from + this.to) / 2) {
-    const length = (this.to - this.from) * factor, part = (at - this.from) / (this.to - this.from);
-    this.show(at - length * part, at + length * (1 - part), true);
-  }
-  pan(part) {
-    const by = (this.to - this.from) * part;
-    this.show(this.from + by, this.to + by, true);
-  }
-
-  // ---- drawing ----
-
-  draw() {
-    if (this.isWaiting) return;
-    this.isWaiting = true;
-    requestAnimationFrame(() => {
-      this.isWaiting = false;
-      if (this.canvas.isConnected && this.canvas.clientWidth) this.paintAll();
-    });
-  }
-
-  paintAll() {
-    const before = performance.now(), scale = devicePixelRatio || 1;
-    const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
-    if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
-      this.canvas.width = Math.round(width * scale);
-      this.canvas.height = Math.round(height * scale);
-    }
-    const pen = this.canvas.getContext('2d', { alpha: false });
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.fillStyle = token('--ground');
-    pen.fillRect(0, 0, width, height);
-    this.scroll = Math.max(0, Math.min(this.scroll, this.rowHeight() - (height - TOP)));
-    this.rows.forEach((row, i) => { row.y = TOP + i * ROW - this.scroll; });
-    const view = { from: this.from, to: this.to, width: this.width, height };
-    pen.fillStyle = token('--line');
-    for (const tick of ticksOf(this.from, this.to, this.width)) pen.fillRect(Math.round(this.xOf(tick)), 0, 1, height);
-    const count = drawTracks(pen, this.rows, view, this.paint, events.names, this.matches);
-    this.paintNames(pen, height);
-    this.paintTop(pen, width);
-    this.paintMarks(pen);
-    this.paintStrip();
-    this.said.textContent = `${formatNs(this.to - this.from)} shown, ${formatCount(count)} events on screen`;
-    this.frame = { ms: performance.now() - before, count };
-    if (!performance.getEntriesByName('first-frame').length) performance.mark('first-frame');
-  }
-
-  paintNames(pen, height) {
-    pen.fillStyle = token('--ground');
-    pen.fillRect(0, TOP, GUTTER, height - TOP);
-    pen.font = '12px system-ui';
-    pen.textBaseline = 'middle';
-    for (const row of this.rows) {
-      if (row.y + ROW < TOP || row.y > height) continue;
-      if (row.title) {
-        pen.fillStyle = token('--panel');
-        pen.fillRect(0, row.y, this.canvas.clientWidth, ROW);
-        pen.fillStyle = token('--ink');
-        pen.fillText(row.title, 6, row.y + ROW / 2);
-      } else if (row.name) {
-        pen.fillStyle = token('--quiet');
-        pen.fillText(row.name, 18, row.y + ROW / 2);
-      }
-    }
-  }
-
-  paintTop(pen, width) {
-    pen.fillStyle = token('--panel');
-    pen.fillRect(0, 0, width, TOP);
-    pen.font = '11px system-ui';
-    pen.textBaseline = 'middle';
-    for (const tick of ticksOf(this.from, this.to, this.width)) {
-      const x = Math.round(this.xOf(tick));
-      pen.fillStyle = token('--quiet');
-      if (x >= GUTTER) pen.fillText(formatNs(tick), x + 4, RULER / 2);
-    }
-    pen.fillText('steps', 6, RULER + STEPS / 2);
-    for (const step of this.steps) {
-      const left = Math.max(GUTTER, this.xOf(step.from)), right = Math.min(width, this.xOf(step.to));
-      if (right <= left) continue;
-      pen.fillStyle = step.number % 2 ? token('--line') : token('--strong');
-      pen.fillRect(left, RULER, Math.max(1, right - left - 1), STEPS - 2);
-      if (right - left > 24) {
-        pen.fillStyle = token('--ink');
-        pen.fillText(String(step.number), left + 4, RULER + STEPS / 2);
-      }
-    }
-    pen.fillStyle = token('--panel');
-    pen.fillRect(0, 0, GUTTER, RULER);
-  }
-
-  paintMarks(pen) {
-    if (this.area) {
-      const { from, to, top, bottom } = this.area, left = this.xOf(from), right = this.xOf(to);
-      const y = TOP + top * ROW - this.scroll, height = (bottom - top + 1) * ROW;
-      pen.fillStyle = token('--area');
-      pen.fillRect(left, y, right - left, height);
-      pen.strokeStyle = token('--focus');
-      pen.strokeRect(left + 0.5, y + 0.5, right - left - 1, height - 1);
-      pen.fillStyle = token('--ink');
-      pen.fillText(formatNs(to - from), left + 4, Math.max(TOP + 8, y + 9));
-    }
-    if (this.selected) {
-      const { track, i } = this.selected, row = this.rows.find((each) => each.track === track);
-      if (!row) return;
-      const left = this.xOf(track.starts[i]);
-      pen.strokeStyle = token('--focus');
-      pen.lineWidth = 2;
-      pen.strokeRect(left, row.y, Math.max(3, this.xOf(track.starts[i] + track.lengths[i]) - left), ROW - 1);
-      pen.lineWidth = 1;
-    }
-  }
-
-  paintStrip() {
-    const scale = devicePixelRatio || 1, width = this.strip.clientWidth;
-    if (!width) return;
-    this.strip.width = width * scale;
-    this.strip.height = STRIP * scale;
-    const inner = Math.max(50, Math.floor(width - GUTTER));
-    if (!this.density || this.density.length !== inner) {
-      this.density = densityOf(this.rows.filter((row) => row.track).map((row) => row.track), events.start, events.end, inner);
-      this.hits = null;
-    }
-    const pen = this.strip.getContext('2d'), most = Math.max(...this.density, 1e-9);
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.fillStyle = token('--panel');
-    pen.fillRect(GUTTER, 0, inner, STRIP);
-    pen.fillStyle = token('--quiet');
-    for (let x = 0; x < inner; x++) {
-      const height = this.density[x] / most * (STRIP - 8);
-      if (height > 0) pen.fillRect(GUTTER + x, STRIP - height, 1, height);
-    }
-    if (this.marks) {
-      pen.fillStyle = token('--found');
-      for (const x of this.marks) pen.fillRect(GUTTER + x * inner, 0, 2, 6);
-    }
-    const whole = events.end - events.start, left = GUTTER + (this.from - events.start) / whole * inner;
-    pen.fillStyle = token('--area');
-    pen.strokeStyle = token('--focus');
-    const seen = Math.max(3, (this.to - this.from) / whole * inner);
-    pen.fillRect(left, 0, seen, STRIP);
-    pen.strokeRect(left + 0.5, 0.5, seen - 1, STRIP - 1);
   }
 
   // ---- search ----
@@ -288,7 +97,9 @@ class Timeline {
       }
       this.marks = [...places];
       const kinds = this.matches.reduce((sum, value) => sum + value, 0);
-      this.found.textContent = count ? `${formatCount(count)} events of ${formatCount(kinds)} names, ${formatNs(ns)} together`
+      const all = this.rows.reduce((sum, row) => sum + (row.track ? countAll(row.track) : 0), 0);
+      this.found.textContent = count ? `${formatCount(count)} events of ${formatCount(kinds)} names, ` +
+        `${formatRatio(count / (all || 1))} of all; ${formatNs(ns)} together`
                                      : 'nothing is called so';
     }
     this.draw();
@@ -319,11 +130,13 @@ class Timeline {
 
   select(chosen, isMoving = false) {
     this.selected = chosen;
+    this.chain = null;
     if (chosen) this.area = null;
+    this.keepSelection();
     if (chosen && isMoving) {
       const { track, i } = chosen, start = track.starts[i], end = start + track.lengths[i];
-      const index = this.rows.findIndex((row) => row.track === track), height = this.canvas.clientHeight - TOP;
-      if ((index + 1) * ROW > this.scroll + height || index * ROW < this.scroll) this.scroll = index * ROW - height / 2;
+      const row = this.rows.find((each) => each.track === track), height = this.canvas.clientHeight - this.top;
+      if (row && (row.top + ROW > this.scroll + height || row.top < this.scroll)) this.scroll = row.top - height / 2;
       if (end < this.from || start > this.to) {
         const half = (this.to - this.from) / 2;
         this.show((start + end) / 2 - half, (start + end) / 2 + half, true);
@@ -347,46 +160,111 @@ class Timeline {
     const step = this.steps.find((each) => track.starts[i] >= each.from && track.starts[i] < each.to);
     if (step) facts.push(['step', String(step.number)]);
     facts.push(['table', track.lane.table], ['depth', String(track.depth)], ['id', String(idOf(track, i))]);
-    this.details.replaceChildren(element('h3', {}, name || '–'),
-      element('dl', {}, ...facts.map(([word, value]) => element('div', {}, element('dt', {}, word), element('dd', {}, value)))),
-      element('pre', { class: 'sql' }, `SELECT * FROM ${track.lane.table} WHERE id = ${idOf(track, i)};`));
+    this.chain = this.chain || chainOf(events.tracks, this.selected);
+    const { causes, work } = this.chain;
+    if (work.length) {
+      const ns = work.reduce((sum, each) => sum + each.track.lengths[each.i], 0);
+      facts.push(['ran because of it', `${work.length.toLocaleString('en')} kernels and copies, ${formatNs(ns)}`]);
+    }
+    const place = placeOf(this.selected) || causes.map(placeOf).find(Boolean);
+    const goTo = (word, event) => element('div', {}, element('dt', {}, word), element('dd', {}, element('button', { type: 'button',
+      class: 'link', onclick: () => this.select(event, true) }, events.names[event.track.names[event.i]][0] || '–')));
+    this.details.replaceChildren(...[element('h3', {}, name || '–'),
+      place ? element('p', { class: 'place' }, element('code', {}, place.location || place.name || ''), place.text ? ' ' : null,
+        place.text ? element('code', {}, place.text) : null) : null,
+      element('dl', {}, ...facts.map(([word, value]) => element('div', {}, element('dt', {}, word), element('dd', {}, value))),
+        ...causes.map((event) => goTo(event.track.lane.table === 'ops' ? 'caused by the op' : 'launched by', event)),
+        work.length ? goTo('first of its work', work[0]) : null),
+      element('pre', { class: 'sql' }, `SELECT * FROM ${track.lane.table} WHERE id = ${idOf(track, i)};`)].filter(Boolean));
     return undefined;
   }
 
-  // Times are cut where the area ends.
   describeArea() {
-    const { from, to, top, bottom } = this.area, groups = new Map();
-    let events_ = 0;
-    for (const row of this.rows.slice(top, bottom + 1)) {
-      if (!row.track) continue;
-      const { starts, lengths, names } = row.track;
-      for (let i = firstTouching(row.track, from); i < starts.length && starts[i] < to; i++) {
-        const end = Math.min(to, starts[i] + lengths[i]), cut = Math.max(0, end - Math.max(from, starts[i]));
-        const share = lengths[i] > 0 ? cut / lengths[i] : 1, busy = busyOf(row.track, i) * share;
-        let group = groups.get(names[i]);
-        if (!group) groups.set(names[i], group = { count: 0, ns: 0, times: [] });
-        group.count += countOf(row.track, i);
-        group.ns += busy;
-        group.times.push(busy / countOf(row.track, i));
-        events_ += countOf(row.track, i);
-      }
+    const { from, to, top, bottom } = this.area, tracks = this.rows.slice(top, bottom + 1).map((row) => row.track).filter(Boolean);
+    const by = AREA_WORDS.includes(getState('by')) ? getState('by') : 'name', titleOf = new Map(this.rows.map((row) => [row.track, row.group]));
+    const found = areaStatistics(tracks, events.names, (track) => titleOf.get(track), from, to, by);
+    const choice = element('select', { 'aria-label': 'statistics by', onchange: () => {
+      setState({ by: choice.value === 'name' ? null : choice.value }, true);
+      this.describe();
+    } }, ...AREA_WORDS.map((word) => element('option', { value: word, selected: word === by }, word)));
+    const tree = areaTree(tracks, events.names, from, to);
+    this.details.replaceChildren(element('h3', {}, `${formatNs(to - from)}: ${formatCount(found.events)} events`),
+      element('label', {}, 'by ', choice), makeTable([by, ...AREA_COLUMNS], found.rows, 'statistics of the area'),
+      ...(tree ? [element('h4', {}, 'its ops, by what called them'), makeFlame(tree, 'ns')] : []));
+    tell(`${formatNs(to - from)}, ${formatCount(found.events)} events`);
+  }
+
+  // What a band or a curve says where the mouse is; NULL: it is on neither.
+  saidAt(event) {
+    if (event.offsetX < GUTTER) return null;
+    const band = this.bandAt(event.offsetY), time = this.timeAt(event.offsetX);
+    if (band && getState('marks') !== 'none') {
+      const mark = markAt(band, time, (this.to - this.from) / this.width * 2);
+      return mark ? mark.text : '';
     }
-    const rows = [...groups].map(([index, group]) => {
-      group.times.sort((a, b) => a - b);
-      const at = (part) => group.times[Math.min(group.times.length - 1, Math.floor(part * group.times.length))];
-      return [events.names[index][0], events.names[index][1], group.count, Math.round(group.ns), group.ns / (to - from),
-        Math.round(group.ns / group.count), Math.round(at(0)), Math.round(at(0.5)), Math.round(at(0.95)),
-        Math.round(at(0.9999999))];
-    }).sort((a, b) => b[3] - a[3]);
-    this.details.replaceChildren(element('h3', {}, `${formatNs(to - from)}: ${formatCount(events_)} events`),
-      makeTable(['name', 'category', 'count', 'sum_ns', 'of_area_ratio', 'mean_ns', 'min_ns', 'median_ns', 'p95_ns', 'max_ns'],
-                rows, 'statistics of the area'));
-    tell(`${formatNs(to - from)}, ${formatCount(events_)} events, ${formatRatio(1)} of the area`);
+    const row = this.rows[this.rowAt(event.offsetY)];
+    return row && row.curve ? `${row.curve.name}: ${formatUnit(valueAt(row.curve, time), row.curve.unit)}` : null;
+  }
+
+  // ---- what buttons and keys do ----
+
+  toggleMarks() {
+    setState({ marks: getState('marks') === 'none' ? null : 'none' }, true);
+    this.draw();
+  }
+  measure() {
+    if (!this.area) return tell('drag over an area first');
+    this.kept.push(this.area);
+    this.area = null;
+    this.select(null);
+    return tell(`kept: ${formatNs(this.kept[this.kept.length - 1].to - this.kept[this.kept.length - 1].from)}`);
+  }
+  pin() {
+    const lane = this.selected ? this.selected.track.lane : this.hovered && this.hovered.lane;
+    if (!lane) return;
+    const pins = pinsOf(), key = keyOfLane(lane);
+    if (!pins.delete(key)) pins.add(key);
+    setState({ pin: [...pins].join(',') || null, area: null }, true);
+    this.rows = layOut(events, getState('profile'), pins);
+    this.area = null;
+    this.kept = [];
+    this.scroll = 0;
+    this.draw();
+  }
+  drawer() {
+    this.root.classList.toggle('without-details');
+    this.draw();
+  }
+  toCause() {
+    const cause = this.selected && causeOf(events.tracks, this.selected);
+    if (cause) this.select(cause, true);
+    else tell('what caused it is not known');
+  }
+  handOver() {
+    const groups = new Map();
+    for (const row of this.rows) {
+      if (!row.track) continue;
+      if (!groups.has(row.group)) groups.set(row.group, { title: row.group, tracks: [] });
+      groups.get(row.group).tracks.push(row.track);
+    }
+    const text = traceOf(events.names, [...groups.values()], this.from, this.to, MOST_HANDED_OVER);
+    if (text) download('window.json', 'application/json', text);
+    this.said.textContent = text ? 'window.json: open it at ui.perfetto.dev, which reads it in the browser'
+      : `more than ${formatCount(MOST_HANDED_OVER)} events: zoom in first, or SELECT tfprof_timeline('run.json.gz')`;
+  }
+  // For the palette: [text, key, action].
+  commands() {
+    return [['show everything', '0', () => this.show(events.start, events.end)], ['fit the selection', 'F', () => this.fit()],
+      ['search all events', '/', () => this.input.focus()], ['next step', ']', () => this.step(1)], ['previous step', '[', () => this.step(-1)],
+      ['keep the measured area', 'M', () => this.measure()], ['pin the lane', 'P', () => this.pin()],
+      ['details away and back', 'Q', () => this.drawer()], ['go to what caused the event', 'C', () => this.toCause()],
+      ['critical path, findings and idle devices: show or hide', null, () => this.toggleMarks()],
+      ['hand the window over to Perfetto', null, () => this.handOver()], ['keys', '?', () => this.explain()]];
   }
 
   at(event) {
     const row = this.rows[this.rowAt(event.offsetY)];
-    if (!row || !row.track || event.offsetX < GUTTER || event.offsetY < TOP) return null;
+    if (!row || !row.track || event.offsetX < GUTTER || event.offsetY < this.top) return null;
     const slack = (this.to - this.from) / this.width * 3, time = this.timeAt(event.offsetX);
     let best = null, distance = slack;
     for (let i = Math.max(0, firstTouching(row.track, time - slack)); i < row.track.starts.length &&
@@ -409,6 +287,12 @@ class Timeline {
     this.canvas.addEventListener('mousemove', (event) => {
       if (!drag) {
         const found = this.at(event);
+        this.hovered = this.rows[this.rowAt(event.offsetY)];
+        const said = this.saidAt(event);
+        if (said !== null) {
+          this.canvas.title = said;
+          return;
+        }
         this.canvas.title = found ? `${events.names[found.track.names[found.i]][0]}: ${formatNs(found.track.lengths[found.i])}` +
           (countOf(found.track, found.i) > 1 ? `, ${countOf(found.track, found.i)} events` : '') : '';
         return;
@@ -425,13 +309,17 @@ class Timeline {
         Math.max(0, Math.min(row, this.rows.length - 1))).sort((a, b) => a - b);
       this.area = { from: times[0], to: times[1], top: lines[0], bottom: lines[1] };
       this.selected = null;
+      this.chain = null;
       this.draw();
     });
     const release = (event) => {
       if (!drag) return;
       const { has, isPan } = drag;
       drag = null;
-      if (has && !isPan) this.describe();
+      if (has && !isPan) {
+        this.keepSelection();
+        this.describe();
+      }
       else if (!has && event.target === this.canvas) {
         this.area = null;
         this.select(this.at(event));
@@ -493,7 +381,7 @@ class Timeline {
     if (i >= 0 && i < chosen.track.starts.length) this.select({ track: chosen.track, i }, true);
   }
   firstSeen() {
-    const row = this.rows.find((each) => each.track && each.y >= TOP && firstTouching(each.track, this.from) <
+    const row = this.rows.find((each) => each.track && each.y >= this.top && firstTouching(each.track, this.from) <
       each.track.starts.length);
     return row ? { track: row.track, i: firstTouching(row.track, this.from) } : null;
   }
@@ -510,7 +398,9 @@ class Timeline {
   explain() {
     const keys = [['W S, ctrl-wheel', 'zoom'], ['A D, shift-drag, shift-wheel', 'pan'], ['drag', 'an area and its statistics'],
       ['F, double click', 'fit the selection'], ['0', 'everything'], ['← →', 'event before, after'],
-      ['↑ ↓', 'around it, in it'], ['/ Enter shift-Enter Esc', 'search, next, before, away'], ['[ ]', 'step before, after']];
+      ['↑ ↓', 'around it, in it'], ['C', 'to what caused it'], ['/ Enter shift-Enter Esc', 'search, next, before, away'],
+      ['[ ]', 'step before, after'], ['M', 'keep the area with its length'], ['P', 'pin the lane on top, or no more'],
+      ['Q', 'details away and back'], ['ctrl-K', 'all commands'], ['alt-← →', 'where you were']];
     this.area = this.selected = null;
     this.details.replaceChildren(element('h3', {}, 'Keys'), element('dl', { class: 'keys' },
       ...keys.map(([key, text]) => element('div', {}, element('dt', {}, key), element('dd', {}, text)))));
@@ -537,11 +427,12 @@ class Timeline {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
-    const actions = { KeyF: () => this.fit(), Digit0: () => this.show(events.start, events.end), ArrowLeft: () => this.beside(-1),
+    const actions = { KeyM: () => this.measure(), KeyP: () => this.pin(), KeyQ: () => this.drawer(), KeyC: () => this.toCause(),
+       KeyF: () => this.fit(), Digit0: () => this.show(events.start, events.end), ArrowLeft: () => this.beside(-1),
       ArrowRight: () => this.beside(1), Comma: () => this.beside(-1), Period: () => this.beside(1),
       ArrowUp: () => this.upOrDown(-1), ArrowDown: () => this.upOrDown(1), BracketLeft: () => this.step(-1),
       BracketRight: () => this.step(1), Enter: () => this.next(event.shiftKey ? -1 : 1),
-      Escape: () => { this.area = null; this.select(null); } };
+      Escape: () => { this.area = null; this.kept = []; this.select(null); } };
     if (event.key === '/') this.input.focus();
     else if (event.key === '?') this.explain();
     else if (/^Key[WASD]$/.test(event.code)) this.hold(event.code);
@@ -579,5 +470,7 @@ export async function showTimeline(root) {
   timeline = new Timeline(root);
   return timeline;
 }
+
+onState((now, before) => { if (timeline && timeline.canvas.isConnected && now.page === before.page) timeline.follow(now, before); });
 
 export const shownTimeline = () => (timeline && timeline.canvas.isConnected ? timeline : null);

@@ -104,7 +104,7 @@ export function drawTracks(pen, rows, view, paint, names, matches) {
   let count = 0;
   view.faint = token('--line');
   for (const row of rows) {
-    if (row.y + ROW < 0 || row.y > view.height || !row.track) continue;
+    if (row.y + ROW < view.top || row.y > view.height || !row.track) continue;
     count += drawTrack(brush, texts, row.track, row.y, view, paint, matches);
   }
   brush.paint(pen);

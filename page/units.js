@@ -14,6 +14,13 @@ function scaled(number, step, units) {
 }
 
 export const formatNs = (ns) => scaled(ns, 1000, ['ns', 'µs', 'ms', 's']);
+// A moment so that it differs from one that is `step` away.
+export function formatMoment(ns, step) {
+  const power = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(ns), step, 1)) / 3)));
+  const digits = Math.max(0, Math.ceil(3 * power - Math.log10(step)));
+  return (ns / 1000 ** power).toFixed(Math.min(9, digits)) + '\u202f' + ['ns', 'µs', 'ms', 's'][power];
+}
+
 export const formatBytes = (bytes) => scaled(bytes, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
 export const formatCount = (count) => scaled(count, 1000, ['', 'k', 'M', 'G', 'T']);
 export const formatRatio = (ratio) =>

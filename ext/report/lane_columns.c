@@ -4,13 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/rows.h"
 #include "dump/compress.h"
+
+const char *const lane_column_names[LANE_COLUMNS] = {"starts", "lengths", "names", "rows",
+                                                     "counts", "busy",    "links", "traces"};
+
+enum { LINKS = 6, TRACES = 7, ALWAYS_THERE = 4 };
+
+/* Columns of a table of lane_tables that say who caused an event and where; -1: it has none. */
+struct link_columns {
+  int16_t call, op, trace;
+};
+static const struct link_columns link_columns[LANE_TABLES] = {
+    {-1, -1, -1},
+    {-1, -1, COLUMN_ops_code_trace_id},
+    {-1, COLUMN_api_calls_op_id, -1},
+    {COLUMN_kernels_api_call_id, COLUMN_kernels_op_id, -1},
+    {COLUMN_transfers_api_call_id, COLUMN_transfers_op_id, -1},
+    {-1, COLUMN_collectives_op_id, -1},
+};
 
 /* A track while its events come. */
 struct track_writer {
   struct packed_bytes columns[LANE_COLUMNS];
   uint64_t count;
-  int64_t last_start, last_row;
+  int64_t last_start, last_row, last_link, last_trace;
 };
 
 struct lane_writer {
@@ -93,7 +112,34 @@ static string_id text_at(const struct segment *segment, int column, uint32_t row
   return texts && !column_is_null(texts, row) ? (string_id)column_integer(texts, row) : 0;
 }
 
+/* The row that a column refers to; NO_VALUE: none. */
+static int64_t reference_at(const struct segment *segment, int column, uint32_t row) {
+  const struct column *rows = column < 0 ? NULL : segment->columns[column];
+  return rows && !column_is_null(rows, row) ? column_integer(rows, row) : NO_VALUE;
+}
+
 /* ---- events ---- */
+
+static inline uint64_t zigzag(int64_t value) { return (uint64_t)value << 1 ^ (uint64_t)(value >> 63); }
+
+/* Who caused the event of that row, and the stack it was called by. */
+static bool put_causes(struct track_writer *track, const struct segment *segment, unsigned kind, uint32_t row) {
+  const struct link_columns *links = &link_columns[kind];
+  uint64_t link = 0, trace_step = 0;
+  int64_t call = reference_at(segment, links->call, row);
+  int64_t cause = call == NO_VALUE ? reference_at(segment, links->op, row) : call;
+  if (cause != NO_VALUE) {
+    link = 1 + (zigzag(cause - track->last_link) << 1 | (call == NO_VALUE));
+    track->last_link = cause;
+  }
+  int64_t trace = reference_at(segment, links->trace, row);
+  if (trace != NO_VALUE) {
+    trace_step = 1 + zigzag(trace - track->last_trace);
+    track->last_trace = trace;
+  }
+  return ((links->call < 0 && links->op < 0) || put_varint(&track->columns[LINKS], link)) &&
+         (links->trace < 0 || put_varint(&track->columns[TRACES], trace_step));
+}
 
 static bool put_event(struct lane_writer *writer, uint32_t track_index, int64_t start, int64_t length, uint32_t name,
                       int64_t row) {
@@ -104,7 +150,7 @@ static bool put_event(struct lane_writer *writer, uint32_t track_index, int64_t 
   track->last_row = row;
   return put_varint(&track->columns[0], delta > 0 ? (uint64_t)delta : 0) &&
          put_varint(&track->columns[1], (uint64_t)length) && put_varint(&track->columns[2], name) &&
-         put_varint(&track->columns[3], (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
+         put_varint(&track->columns[3], zigzag(step));
 }
 
 static bool make_room_for_writers(struct lane_writer *writer) {
@@ -128,7 +174,8 @@ static enum tfprof_status write_block(void *user, const struct lane_block *block
     is_well = find_name(writer, block->kind, text_at(segment, table->name, row), text_at(segment, table->category, row),
                         &name) &&
               put_event(writer, block->tracks[i], block->starts[i], block->ends[i] - block->starts[i], name,
-                        (int64_t)(segment->first_row + row));
+                        (int64_t)(segment->first_row + row)) &&
+              put_causes(&writer->tracks[block->tracks[i]], segment, block->kind, row);
   }
   writer->columns->event_count += block->count;
   return is_well ? TFPROF_OK : error_no_memory(error);
@@ -147,8 +194,13 @@ static enum tfprof_status write_events(struct lane_writer *writer, struct sweep 
   sweep->take = write_block;
   sweep->forget = forget_written;
   sweep->user = writer;
-  for (unsigned kind = 0; kind < LANE_TABLES; kind++)
-    column_set_add(&sweep->reads[lane_tables[kind].table], (unsigned)lane_tables[kind].name);
+  for (unsigned kind = 0; kind < LANE_TABLES; kind++) {
+    const int16_t columns[] = {lane_tables[kind].name, link_columns[kind].call, link_columns[kind].op,
+                               link_columns[kind].trace};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+      if (columns[i] >= 0) column_set_add(&sweep->reads[lane_tables[kind].table], (unsigned)columns[i]);
+    }
+  }
   return sweep_run(sweep, error);
 }
 
@@ -180,6 +232,10 @@ static bool compress_bytes(struct dump_compressor *compressor, const struct pack
   return packed->length > 0;
 }
 
+static bool has_value(const struct packed_bytes *raw) {
+  return raw->bytes[0] || memcmp(raw->bytes, raw->bytes + 1, raw->length - 1) != 0;
+}
+
 /* Takes the events of the tracks of a lane. */
 static bool finish_lane(struct lane_writer *writer, struct packed_lane *lane, const uint32_t *order,
                         struct dump_compressor *compressor) {
@@ -191,7 +247,8 @@ static bool finish_lane(struct lane_writer *writer, struct packed_lane *lane, co
       is_well = append_packed(&raw, column);
       free_bytes(column);
     }
-    if (is_well && raw.length) is_well = compress_bytes(compressor, &raw, &lane->columns[c]);
+    bool is_empty = raw.length == 0 || (c >= ALWAYS_THERE && !has_value(&raw));
+    if (is_well && !is_empty) is_well = compress_bytes(compressor, &raw, &lane->columns[c]);
     writer->columns->bytes += lane->columns[c].length;
     free_bytes(&raw);
   }

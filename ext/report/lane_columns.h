@@ -1,6 +1,6 @@
 /* lane_columns.h: the events of a timeline as columns that a page decodes: small, and without a number in text.
 **
-** A lane has its tracks (lanes/sweep.h) one after the other, and of their events four columns, of cells six:
+** A lane has its tracks (lanes/sweep.h) one after the other, and of their events at most six columns, of cells six:
 **
 **   starts   from the start of the event before in the track, of the first from the origin
 **   lengths  end less start
@@ -8,6 +8,10 @@
 **   rows     from the row of the event before, which for the first is 0; zigzag: 0, -1, 1, -2 ... are 0, 1, 2, 3 ...;
 **            of cells the row of the longest event
 **   counts, busy   of cells: how many events, and their time
+**   links    of events: who caused it, as 0: not known, or 1 + 2 * zigzag(row less that of the link before in the
+**            track) + k, where k is 0 for a row of api_calls and 1 for one of ops
+**   traces   of ops: 0: no stack, or 1 + zigzag(row of code_traces less that of the trace before)
+** A column without any value other than 0 is not there, but for the first four.
 **
 ** Numbers are varints (7 bits a byte, the lowest first, the 8th bit: more follow); a column of a lane is one zlib
 ** stream.  Equal events give equal bytes.
@@ -17,7 +21,8 @@
 
 #include "lanes/cells.h"
 
-enum { LANE_COLUMNS = 6 };
+enum { LANE_COLUMNS = 8 };
+extern const char *const lane_column_names[LANE_COLUMNS];
 
 struct packed_bytes {
   unsigned char *bytes;

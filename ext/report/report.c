@@ -172,7 +172,6 @@ static enum tfprof_status make_events(struct report *report, struct lane_columns
 }
 
 static void write_events(struct report *report, const struct lane_columns *columns) {
-  static const char *const names[LANE_COLUMNS] = {"starts", "lengths", "names", "rows", "counts", "busy"};
   struct output_file *file = report->file;
   output_text(file, "<script type=\"application/json\" id=\"lanes\">{");
   page_lanes(&report->texts, store_pool(report->store), columns);
@@ -181,7 +180,7 @@ static void write_events(struct report *report, const struct lane_columns *colum
     for (unsigned c = 0; c < LANE_COLUMNS; c++) {
       const struct packed_bytes *column = &columns->lanes[i].columns[c];
       if (!column->length) continue;
-      output_format(file, "<script type=\"text/plain\" id=\"lane-%u-%s\">", (unsigned)i, names[c]);
+      output_format(file, "<script type=\"text/plain\" id=\"lane-%u-%s\">", (unsigned)i, lane_column_names[c]);
       write_base64(file, column->bytes, column->length);
       output_text(file, "</script>\n");
     }

@@ -18,7 +18,7 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build"))
 SHARED = os.environ.get("TFPROF_SHARED")
 CAPTURE = os.path.join(ROOT, "tests", "golden", "dump-1", "ops.tfprof")
-COLUMNS = ("starts", "lengths", "names", "rows", "counts", "busy")
+COLUMNS = ("starts", "lengths", "names", "rows", "counts", "busy", "links", "traces")
 PARAMETERS = ("profile_id", "first_step", "last_step", "origin_ns")
 
 
@@ -71,6 +71,25 @@ class Report:
         # What follows an element in the file is only white space.
         return list(varints(zlib.decompress(base64.b64decode(text)))) if text else None
 
+    def causes(self):
+        """(table, id, table of the cause or None, its id, id of the stack or None) of each event."""
+        for number, lane in enumerate(self.lanes["lanes"]):
+            rows, links, traces = (self.column(number, name) for name in ("rows", "links", "traces"))
+            at, base = 0, lane["profile_id"] << 36
+            for _, count in lane["tracks"]:
+                row = link = trace = 0
+                for i in range(at, at + count):
+                    row += unzigzag(rows[i])
+                    cause = stack = None
+                    if links and links[i]:
+                        link += unzigzag((links[i] - 1) >> 1)
+                        cause = ("ops" if (links[i] - 1) & 1 else "api_calls", base + link)
+                    if traces and traces[i]:
+                        trace += unzigzag(traces[i] - 1)
+                        stack = base + trace
+                    yield (lane["table"], base + row, *(cause or (None, None)), stack)
+                at += count
+
     def cells(self):
         """What the timeline draws: dictionaries with the columns of timeline()."""
         found, origin = [], int(self.run["origin_ns"])
@@ -81,8 +100,7 @@ class Report:
                 start, row = origin, 0
                 for i in range(at, at + count):
                     start += columns["starts"][i]
-                    step = columns["rows"][i]
-                    row += -(step + 1) // 2 if step % 2 else step // 2
+                    row += unzigzag(columns["rows"][i])
                     name, category = self.lanes["names"][columns["names"][i]]
                     length = columns["lengths"][i]
                     found.append({"profile_id": lane["profile_id"], "thread_id": lane["thread_id"],
@@ -93,6 +111,10 @@ class Report:
                                   "busy_ns": columns["busy"][i] if columns["busy"] else length})
                 at += count
         return found
+
+
+def unzigzag(value):
+    return -(value + 1) // 2 if value % 2 else value // 2
 
 
 def varints(data):

@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import reports  # noqa: E402
+import exchange_formats  # noqa: E402
 from reports import BUILD, CAPTURE, ROOT, SHARED, query, write_report  # noqa: E402
 
 PAGES = ("overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "input", "model", "counters",
@@ -166,6 +167,27 @@ def check_timeline(browser, path, run):
     counted = sum(int(cell.get_attribute("title") or cell.inner_text().replace(",", "")) for cell in
                   tab.locator(".details tbody tr td:nth-child(3)").all())
     assert counted > 0
+    rows = tab.locator(".details tbody tr").count()
+    tab.locator(".details select").select_option("category")
+    assert 0 < tab.locator(".details tbody tr").count() < rows
+    # The address has the area; it is drawn again from it.
+    assert "area=" in tab.evaluate("location.hash")
+    said = tab.locator(".details h3").first.inner_text()
+    tab.reload()
+    tab.wait_for_function("said => document.querySelector('.details h3')?.textContent === said", arg=said)
+    # All of the window as a file for other viewers.
+    with tab.expect_download() as found_file:
+        tab.locator(".tools button", has_text="for Perfetto").click()
+    with open(found_file.value.path(), "rb") as file:
+        trace = json.load(file)
+    exchange_formats.check_events(trace)
+    assert sum(event["ph"] == "X" for event in trace["traceEvents"]) == reports.Report(path).run["events"]
+    # Commands by a few letters of them.
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("pgecode")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('main.code[data-ready="code"]')
+    watched.show("timeline", t="")
     # W zooms while it is held.
     tab.keyboard.press("Escape")
     tab.locator(".lanes canvas").focus()
@@ -174,6 +196,29 @@ def check_timeline(browser, path, run):
     tab.wait_for_function("before => [...document.querySelectorAll('.tools .note')].pop().textContent !== before",
                           arg=before)
     tab.keyboard.up("w")
+    watched.close()
+
+
+def check_links(browser, path, run):
+    """The op of a kernel, by its launch, with its line; the work of that op; and back by the browser's history."""
+    (wanted,) = query(run, "SELECT kernels.id AS id, kernels.name AS name, ops.name AS op, code_trace_line.location AS "
+                           "location, ops.id AS op_id FROM kernels JOIN ops ON ops.id = kernels.op_id LEFT JOIN "
+                           "code_trace_line USING (code_trace_id) WHERE api_call_id IS NOT NULL ORDER BY 1 LIMIT 1")
+    watched = Watched(browser, path, viewport={"width": 1280, "height": 900})
+    watched.show("timeline", sel=f"kernels:{wanted['id']}")
+    tab = watched.tab
+    assert tab.locator(".details h3").inner_text() == wanted["name"]
+    if wanted["location"]:
+        assert tab.locator(".details .place").inner_text().startswith(wanted["location"])
+    tab.locator(".lanes canvas").focus()
+    tab.keyboard.press("c")
+    tab.keyboard.press("c")
+    assert tab.locator(".details h3").inner_text() == wanted["op"]
+    assert f"sel=ops%3A{wanted['op_id']}" in tab.evaluate("location.hash")
+    (work,) = query(run, f"""WITH RECURSIVE inside(id) AS (SELECT {wanted['op_id']} UNION SELECT ops.id FROM ops
+      JOIN inside ON parent_id = inside.id) SELECT (SELECT count(*) FROM kernels WHERE op_id IN inside)
+      + (SELECT count(*) FROM transfers WHERE op_id IN inside) AS count""")
+    assert f"{work['count']} kernels and copies" in tab.locator(".details").inner_text()
     watched.close()
 
 
@@ -237,6 +282,7 @@ def main():
         check_numbers(browser, capture, CAPTURE)
         check_steps(browser, capture, CAPTURE)
         check_timeline(browser, capture, CAPTURE)
+        check_links(browser, write_report("gpu.html", traces[1][1]), traces[1][1])
         check_contrast(browser, capture)
         check_pages(browser, None, write_report("none.html", CAPTURE, "--no-events"))
         check_pages(browser, None, write_report("small.html", CAPTURE, "--max-size", "20k"))

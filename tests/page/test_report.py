@@ -34,6 +34,16 @@ def check_events(report, run):
     key = lambda cell: [str(value) for value in cell.values()]  # noqa: E731
     assert sorted(report.cells(), key=key) == sorted(wanted, key=key), run
     assert report.run["events"] == report.run["cells"] == len(wanted) and report.run["bucket_ns"] == 0
+    # Who caused it, and the stack that it was called by.
+    of_call = "CASE WHEN api_call_id IS NOT NULL THEN 'api_calls' WHEN op_id IS NOT NULL THEN 'ops' END"
+    of_op = "CASE WHEN op_id IS NOT NULL THEN 'ops' END"
+    causes = {"kernels": (of_call, "coalesce(api_call_id, op_id)", "NULL"), "ops": ("NULL", "NULL", "code_trace_id"),
+              "transfers": (of_call, "coalesce(api_call_id, op_id)", "NULL"), "api_calls": (of_op, "op_id", "NULL"),
+              "collectives": (of_op, "op_id", "NULL"), "ranges": ("NULL", "NULL", "NULL")}
+    rows = {tuple(row.values()) for name, of in causes.items() for row in query(
+        run, f"SELECT '{name}' AS a, id, {of[0]} AS b, {of[1]} AS c, {of[2]} AS d FROM {name} "
+             "WHERE start_ns IS NOT NULL")}
+    assert set(report.causes()) == rows, run
 
 
 def check_whole(name, run):
