@@ -14,6 +14,7 @@
 --   module                  the innermost module of the model that it was in
 --   location                file:line of the innermost line of the program itself
 --   peak_ratio              share of peak_bytes
+-- Of a profile for pprof all pieces were in use; their rows stand for several (occurrence_count).
 -- XProf knows of a piece only when it was allocated in the step of the peak, and calls the rest unused.
 -- Cost: that of memory_summary, one pass over allocations, a look-up of an op for each piece in use then.
 -- Example: SELECT op_name, location, region, bytes FROM memory_breakdown LIMIT 10;
@@ -25,19 +26,20 @@ WITH peaks AS MATERIALIZED (
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
     allocations.bytes AS bytes, allocations.requested_bytes AS requested_bytes, allocations.op_id AS op_id,
     coalesce(allocations.region, 'unknown') AS region, allocations.dtype AS dtype, allocations.shape AS shape,
-    allocations.code_trace_id AS code_trace_id
+    allocations.code_trace_id AS code_trace_id, coalesce(allocations.occurrence_count, 1) AS count
   FROM temp.allocations AS allocations
   JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
     AND peaks.allocator IS allocations.allocator
-  WHERE allocations.allocated_ns <= peaks.peak_time_ns
-    AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.peak_time_ns)
+  WHERE (allocations.allocated_ns <= peaks.peak_time_ns
+      AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.peak_time_ns))
+    OR peaks.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'pprof')
 ), known AS (
   SELECT profile_id, device_id, allocator, total(bytes) AS bytes FROM held GROUP BY profile_id, device_id, allocator
 ), parts AS (
   SELECT held.profile_id AS profile_id, held.device_id AS device_id, held.allocator AS allocator, ops.name AS op_name,
     ops.module AS module, lines.location AS location, held.region AS region, held.dtype AS dtype, held.shape AS shape,
     CAST(total(held.bytes) AS INTEGER) AS bytes, CAST(sum(1.0 * held.requested_bytes) AS INTEGER) AS requested_bytes,
-    count(*) AS count
+    sum(held.count) AS count
   FROM held
   LEFT JOIN temp.ops AS ops ON ops.id = held.op_id
   LEFT JOIN lines ON lines.code_trace_id = held.code_trace_id

@@ -16,8 +16,9 @@
 -- Cost: one pass over allocations and memory_totals, one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;
 WITH by_op AS ( -- allocations come in the order that they are grouped in
-  SELECT profile_id, device_id, op_id, step_id, count(*) AS count, sum(1.0 * bytes) AS bytes,
-    max(bytes) AS max_bytes, count(*) - count(released_ns) AS live_count,
+  SELECT profile_id, device_id, op_id, step_id, sum(coalesce(occurrence_count, 1)) AS count,
+    sum(1.0 * bytes) AS bytes, max(bytes / coalesce(nullif(occurrence_count, 0), 1)) AS max_bytes,
+    CAST(total(coalesce(occurrence_count, 1)) FILTER (WHERE released_ns IS NULL) AS INTEGER) AS live_count,
     sum(1.0 * bytes) FILTER (WHERE released_ns IS NULL) AS live_bytes,
     total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count
   FROM temp.allocations

@@ -20,15 +20,26 @@
 --   fragmentation_ratio   share of the free memory outside its largest piece then; NULL where it is neither told
 --                         nor follows from the addresses of segments and pieces, and where nothing was free
 --   unused_ratio          share of reserved_bytes that was not in use then
+-- A profile for pprof tells of one moment: what was in use then is the peak, and all pieces count as often as their row
+-- stands for pieces (occurrence_count).
 -- XProf counts allocations of the 1,000 moments that it draws; here all count.
 -- Cost: two passes over memory_events.
 -- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
-WITH sums AS (
+WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment
+  SELECT profile_id, device_id, allocator, sum(coalesce(occurrence_count, 1)) AS count,
+    CAST(total(bytes) AS INTEGER) AS bytes
+  FROM temp.allocations
+  WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'pprof')
+  GROUP BY profile_id, device_id, allocator
+  HAVING total(bytes) > 0
+), sums AS (
   SELECT profile_id, device_id, allocator, count(*) FILTER (WHERE kind = 'allocate') AS allocations,
     count(*) FILTER (WHERE kind = 'release') AS deallocations, max(peak_bytes) AS lifetime_peak_bytes,
     max(reserved_bytes) AS reserved_peak_bytes
   FROM temp.memory_events
   GROUP BY profile_id, device_id, allocator
+  UNION ALL
+  SELECT profile_id, device_id, allocator, count, 0, NULL, NULL FROM told
 ), totals AS (
   SELECT profile_id, device_id, allocator, CAST(sum(1.0 * allocation_count) AS INTEGER) AS count
   FROM temp.memory_totals GROUP BY profile_id, device_id, allocator
@@ -37,6 +48,8 @@ WITH sums AS (
   FROM temp.memory_events
   WHERE in_use_bytes IS NOT NULL
   GROUP BY profile_id, device_id, allocator
+  UNION ALL
+  SELECT profile_id, device_id, allocator, bytes, NULL FROM told
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -54,7 +67,7 @@ SELECT
   events.time_ns AS peak_time_ns,
   events.step_id AS step_id,
   events.stack_bytes AS stack_bytes,
-  events.in_use_bytes AS heap_bytes,
+  coalesce(events.in_use_bytes, told.bytes) AS heap_bytes,
   coalesce(events.free_bytes, nullif(events.reserved_bytes, 0) - events.in_use_bytes) AS free_bytes,
   nullif(events.reserved_bytes, 0) AS reserved_bytes,
   nullif(sums.reserved_peak_bytes, 0) AS reserved_peak_bytes,
@@ -67,5 +80,7 @@ LEFT JOIN peaks ON peaks.profile_id = sums.profile_id AND peaks.device_id IS sum
 LEFT JOIN totals ON totals.profile_id = sums.profile_id AND totals.device_id IS sums.device_id
   AND totals.allocator IS sums.allocator
 LEFT JOIN temp.memory_events AS events ON events.id = peaks.event_id
+LEFT JOIN told ON told.profile_id = sums.profile_id AND told.device_id IS sums.device_id
+  AND told.allocator IS sums.allocator
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
 ORDER BY profile_id, peak_bytes DESC, memory, allocator, device_id

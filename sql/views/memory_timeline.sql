@@ -14,6 +14,7 @@
 --   fragmentation_ratio  share of the allocator's free memory outside its largest piece; NULL where it does not tell
 --                        that and the addresses of its segments and pieces are not known, or nothing was free
 --   event_id             the row of memory_events, which has its op, number type and shape, and what was free
+-- A profile for pprof tells of one moment without a time, and has no rows here.
 -- XProf draws a thousand moments at most, and takes each thread's times from the beginning of its line.
 -- Cost: a sort of memory_events and one look-up of an allocation for each.
 -- Example: SELECT time_ns / 1000000 AS ms, max(device_bytes) FROM memory_timeline GROUP BY 1;

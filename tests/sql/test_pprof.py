@@ -115,6 +115,17 @@ def test_example(folder):
                ("cpu:0", "train.py:12", "step", 1, 500, 1, 500, None),
                (None, "model.py:7", "inner", 2, 70, 2, 70, None), ("gpu:1", None, "0x1004", 2, 16, 2, 16, None)],
               "lines, and what has none")
+        check(rows(run, "SELECT device, count, bytes, max_bytes, live_count, live_bytes FROM memory_by_op "
+                   "ORDER BY bytes DESC"),
+              [("gpu:1", 5, 3016, 1000, 5, 3016), ("cpu:0", 1, 500, 500, 1, 500), (None, 2, 70, 35, 2, 70)], "by op")
+        check(rows(run, "SELECT device, allocations, deallocations, peak_bytes, heap_bytes, peak_time_ns "
+                   "FROM memory_summary ORDER BY peak_bytes DESC"),
+              [("gpu:1", 5, 0, 3016, 3016, None), ("cpu:0", 1, 0, 500, 500, None), (None, 2, 0, 70, 70, None)],
+              "summary")
+        check(rows(run, "SELECT location, region, count, bytes FROM memory_breakdown ORDER BY bytes DESC"),
+              [("train.py:12", "unknown", 3, 3000), ("train.py:12", "unknown", 1, 500),
+               ("model.py:7", "executable", 2, 70), (None, "unknown", 2, 16)], "breakdown")
+        check(rows(run, "SELECT count(*) FROM memory_timeline"), [(0,)], "no moments")
         check(rows(run, "SELECT reason FROM diagnostics"), [], "diagnostics")
 
 

@@ -336,6 +336,9 @@ def compiled():
     first = files.program("jit_step", [("dot.1", "", "jit(step)/jvp()/dot_general[a=b/c]", "", 0, 2),
                                        ("loop.1", "", "jit(step)/while", "", 0, 3),
                                        ("add.1", "AddV2", "model/add", "old.py", 70, 0),
+                                       ("grad.1", "", "jit(step)/transpose(jvp(Encoder/Layer_0))/vmap(Dense_1)/while/"
+                                        "body/jit(relu)/mul;jit(step)/jvp(Head)/sub", "", 0, 0),
+                                       ("head.1", "", "jit(step)/jvp(Head)/Dense_0/exp", "", 0, 0),
                                        ("same.1", "", "jit(step)/mul", "", 0, 1)],
                           ["train.py", "model.py"], ["<module>", "mlp"], [(1, 1, 49), (2, 2, 12)],
                           [(1, 0), (2, 1), (2, 4), (2, 3), (99, 99)])
@@ -343,7 +346,7 @@ def compiled():
                                         ("same.1", "", "jit(step)/mul", "", 0, 1)],
                            ["train.py"], ["<module>"], [(1, 1, 49)], [(1, 0)])
     ops = [("dot.1", 26), ("dot.1", 27), ("dot.1", None), ("same.1", None), ("loop.1", 26), ("a::add.1", 26),
-           ("none", 26)]
+           ("none", 26), ("grad.1", 26), ("head.1", 26)]
     events = [event(op, 1_000_000 * i, 900_000, hlo_op=Ref(op), hlo_module="jit_step",
                     **({} if number is None else {"program_id": number})) for i, (op, number) in enumerate(ops)]
     kernel = event("sgemm", 0, 5000, hlo_op="dot.1", hlo_module=Ref("jit_step"), program_id=Unsigned(26))
@@ -358,13 +361,17 @@ def test_programs(directory):
     place = ("(SELECT group_concat(file || ':' || line || coalesce(' ' || function, '')) FROM code_frames WHERE id IN "
              "(SELECT leaf_frame_id FROM code_traces AS leaf WHERE leaf.id = ops.code_trace_id))")
     check([tuple(row.values()) for row in query(run, f"SELECT name, op_type, framework_name, {place} AS place FROM ops "
-                                                     "ORDER BY start_ns")],
+                                                     "WHERE module IS NULL ORDER BY start_ns")],
           [("dot.1", "dot_general", "jit(step)/jvp()/dot_general[a=b/c]", "model.py:12 mlp"),
            ("dot.1", "tanh", "jit(step)/tanh", None),
            ("dot.1", "dot.1", None, None), # either program's
            ("same.1", "mul", "jit(step)/mul", "train.py:49 <module>"),
            ("loop.1", "while", "jit(step)/while", "model.py:12 mlp"),
            ("a::add.1", "AddV2", "model/add", "old.py:70"), ("none", "none", None, None)], "ops")
+    check([tuple(row.values()) for row in query(run, "SELECT name, module, is_backward FROM ops ORDER BY start_ns")],
+          [("dot.1", None, 0), ("dot.1", None, 0), ("dot.1", None, None), ("same.1", None, 0), ("loop.1", None, 0),
+           ("a::add.1", None, None), ("none", None, None), ("grad.1", "Encoder.Layer_0.Dense_1", 1),
+           ("head.1", "Head.Dense_0", 0)], "modules")
     check([tuple(row.values()) for row in query(run, "SELECT depth, line FROM code_traces JOIN (SELECT id AS key, line "
                                                      "FROM code_frames) ON key = leaf_frame_id ORDER BY 1, 2")],
           [(1, 12), (1, 49), (1, 70), (2, 12), (2, 12)], "traces")

@@ -206,7 +206,11 @@ static void emit_op(struct batch *b) {
   SET(ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
   SET(ops_element, event_integer(b, KEY_ELEMENT));
   if (made_of && made_of->framework_name) SET(ops_framework_name, made_of->framework_name);
-  if (made_of) SET(ops_recorded_code_trace, made_of->trace);
+  if (made_of && made_of->module) SET(ops_module, made_of->module);
+  if (made_of) {
+    SET(ops_is_backward, made_of->is_backward);
+    SET(ops_recorded_code_trace, made_of->trace);
+  }
   SET(ops_called_mode, called_mode(b, is_compiled));
 }
 

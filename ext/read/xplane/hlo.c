@@ -216,6 +216,23 @@ static struct text_part type_in_name(const char *name, size_t length) {
   return (struct text_part){name + start, end - start};
 }
 
+/* Where the op stands in the model, by the name that the framework gave it. */
+static void find_modules(struct reading *r, struct text_part name, struct hlo_op *op) {
+  char *modules = malloc(name.length + 1);
+  size_t length;
+  bool is_backward;
+  if (!modules) {
+    no_memory(r);
+    return;
+  }
+  if (xplane_modules(name.bytes, name.length, modules, &length, &is_backward)) {
+    int64_t id = enter(r, modules, length);
+    op->module = id == ROW_NULL ? 0 : (string_id)id;
+    op->is_backward = is_backward;
+  }
+  free(modules);
+}
+
 static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
   struct wire_reader reader = wire_enter(outer, whole);
   struct wire_field field;
@@ -237,8 +254,12 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
   uint32_t stack = stack_of(r, frame);
   if (!stack && file.length && !r->status)
     stack = push_frame(r, 0, (struct hlo_frame){enter(r, file.bytes, file.length), ROW_NULL, line});
-  return (struct hlo_op){name_id == ROW_NULL ? 0 : (string_id)name_id, type_id == ROW_NULL ? 0 : (string_id)type_id,
-                         stack ? (int64_t)stack - 1 : ROW_NULL};
+  struct hlo_op op = {.framework_name = name_id == ROW_NULL ? 0 : (string_id)name_id,
+                      .op_type = type_id == ROW_NULL ? 0 : (string_id)type_id,
+                      .is_backward = ROW_NULL,
+                      .trace = stack ? (int64_t)stack - 1 : ROW_NULL};
+  find_modules(r, name, &op);
+  return op;
 }
 
 static bool is_same(const struct hlo_op *a, const struct hlo_op *b) {

@@ -26,6 +26,8 @@
 struct hlo_op {
   string_id framework_name; /* jit(train_step)/jvp()/dot_general */
   string_id op_type;        /* dot_general */
+  string_id module;         /* Encoder.Dense_0 */
+  int64_t is_backward;      /* 1, 0; ROW_NULL: it is not told */
   int64_t trace;            /* row in code_traces */
 };
 struct hlo_frame {

@@ -222,3 +222,57 @@ const char *xplane_data_type(int64_t number) {
       [24] = "float8_e5m2", [25] = "float8_e4m3fn", [29] = "int4", [30] = "uint4"};
   return number > 0 && (uint64_t)number < sizeof types / sizeof *types ? types[number] : NULL;
 }
+
+/* ---- names of JAX ---- */
+
+static bool is_text(struct text_part part, const char *text) {
+  return part.length == strlen(text) && memcmp(part.bytes, text, part.length) == 0;
+}
+
+/* What JAX writes for functions and control flow, which no module is called by. */
+static bool is_of_control_flow(struct text_part part) {
+  static const char *const words[] = {"while",   "body",        "cond",       "scan",   "closed_call",
+                                      "pjit",    "core_call",   "checkpoint", "remat",  "rematted_computation",
+                                      "vmap",    "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
+                                      "shard_map"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (is_text(part, words[i])) return true;
+  }
+  return part.length > 7 && memcmp(part.bytes, "branch_", 7) == 0;
+}
+
+/* Takes transformations off: "transpose(jvp(Dense_0))" is Dense_0; of a function, "jit(relu)", nothing stays. */
+static struct text_part without_transformations(struct text_part part, bool *is_backward) {
+  for (;;) {
+    const char *open = part.length && part.bytes[part.length - 1] == ')' ? memchr(part.bytes, '(', part.length) : NULL;
+    if (!open) return part;
+    struct text_part name = {part.bytes, (size_t)(open - part.bytes)};
+    if (is_text(name, "transpose")) *is_backward = true;
+    bool is_function = is_text(name, "jit") || is_text(name, "pjit") || is_text(name, "pmap");
+    if (is_function) return (struct text_part){part.bytes, 0};
+    part = (struct text_part){open + 1, part.length - name.length - 2};
+  }
+}
+
+bool xplane_modules(const char *name, size_t length, char *modules, size_t *modules_length, bool *is_backward) {
+  static const char *const heads[] = {"jit(", "pjit(", "pmap("};
+  bool is_of_jax = false;
+  size_t written = 0, start = 0, depth = 0;
+  *is_backward = false;
+  *modules_length = 0;
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+    is_of_jax |= length > strlen(heads[i]) && memcmp(name, heads[i], strlen(heads[i])) == 0;
+  if (!is_of_jax) return false;
+  for (size_t i = 0; i < length && name[i] != '[' && name[i] != ';'; i++) { /* of several names the first */
+    if (name[i] == '(') depth++;
+    if (name[i] == ')' && depth) depth--;
+    if (name[i] != '/' || depth) continue; /* what stands behind the last one is the op's own */
+    struct text_part part = without_transformations((struct text_part){name + start, i - start}, is_backward);
+    start = i + 1;
+    if (!part.length || is_of_control_flow(part)) continue;
+    if (written) modules[written++] = '.';
+    for (size_t k = 0; k < part.length; k++) modules[written++] = part.bytes[k] == '/' ? '.' : part.bytes[k];
+  }
+  *modules_length = written;
+  return true;
+}

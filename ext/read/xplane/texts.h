@@ -43,4 +43,9 @@ int32_t xplane_gpu_of_allocator(const char *text, size_t length);
 /* The name of a DataType of TensorFlow, such as float32; NULL: unknown. */
 const char *xplane_data_type(int64_t number);
 
+/* The modules around an op of JAX by its name, outermost first, with dots between them, into `modules`, which has room
+** for as many bytes as the name; returns their length. jit(step)/transpose(jvp(Encoder))/Dense_0/dot_general lies in
+** Encoder.Dense_0. *is_backward: it is transposed, as all that a backward pass does is. False: it is no such name. */
+bool xplane_modules(const char *name, size_t length, char *modules, size_t *modules_length, bool *is_backward);
+
 #endif
