@@ -225,7 +225,7 @@ const char *xplane_data_type(int64_t number) {
 
 /* ---- names of JAX ---- */
 
-static bool is_text(struct text_part part, const char *text) {
+static bool is_word(struct text_part part, const char *text) {
   return part.length == strlen(text) && memcmp(part.bytes, text, part.length) == 0;
 }
 
@@ -236,7 +236,7 @@ static bool is_of_control_flow(struct text_part part) {
                                       "vmap",    "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
                                       "shard_map"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (is_text(part, words[i])) return true;
+    if (is_word(part, words[i])) return true;
   }
   return part.length > 7 && memcmp(part.bytes, "branch_", 7) == 0;
 }
@@ -247,8 +247,8 @@ static struct text_part without_transformations(struct text_part part, bool *is_
     const char *open = part.length && part.bytes[part.length - 1] == ')' ? memchr(part.bytes, '(', part.length) : NULL;
     if (!open) return part;
     struct text_part name = {part.bytes, (size_t)(open - part.bytes)};
-    if (is_text(name, "transpose")) *is_backward = true;
-    bool is_function = is_text(name, "jit") || is_text(name, "pjit") || is_text(name, "pmap");
+    if (is_word(name, "transpose")) *is_backward = true;
+    bool is_function = is_word(name, "jit") || is_word(name, "pjit") || is_word(name, "pmap");
     if (is_function) return (struct text_part){part.bytes, 0};
     part = (struct text_part){open + 1, part.length - name.length - 2};
   }
