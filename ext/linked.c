@@ -10,6 +10,7 @@
 #include <sqlite3ext.h>
 
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+int sqlite3_tfprof_noaccess_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 int tfprof_init_without_views(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 static const sqlite3_api_routines *linked_api;
@@ -30,15 +31,24 @@ static void linked_find_api(void) {
   sqlite3_cancel_auto_extension(entry);
 }
 
-int tfprof_attach(sqlite3 *db, char **message, bool with_views) {
+static bool linked_has_api(char **message) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&lock);
   if (!linked_api) linked_find_api(); /* which fails where memory is short: then the next call tries again */
+  bool is_there = linked_api != NULL;
   pthread_mutex_unlock(&lock);
-  if (!linked_api) {
+  if (!is_there) {
     *message = sqlite3_mprintf("tfprof: the SQLite library was built without loadable extensions, or memory is short");
-    return SQLITE_ERROR;
   }
+  return is_there;
+}
+
+int tfprof_attach(sqlite3 *db, char **message, bool with_views) {
+  if (!linked_has_api(message)) return SQLITE_ERROR;
   return with_views ? sqlite3_tfprof_init(db, message, linked_api)
                     : tfprof_init_without_views(db, message, linked_api);
+}
+
+int tfprof_attach_noaccess(sqlite3 *db, char **message) {
+  return linked_has_api(message) ? sqlite3_tfprof_noaccess_init(db, message, linked_api) : SQLITE_ERROR;
 }

@@ -5,6 +5,7 @@
 **   tfprof RUN... < questions.sql        runs what comes from standard input, all of it even where something fails
 **   tfprof RUN... -f questions.sql       the same of a file
 **   tfprof report RUN... -o report.html  a page to look at (report_command.c)
+**   tfprof serve RUN...                  the same page, served to a browser (serve_command.c)
 **
 ** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file
 ** is a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it,
@@ -20,7 +21,7 @@
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
 ** Files: session (the connection), classic (its commands), output, output_box, output_chart and cell (formats),
-** summary, finding_list and report_command (what the commands print and write), script (lines to statements), commands,
+** summary, finding_list, report_command and serve_command (what the commands print, write and serve), script (lines to statements), commands,
 ** prompt (readline), complete and vocabulary (names), ticker (the line while one waits), display_width (columns of a
 ** text).
 */
@@ -30,6 +31,7 @@
 #include "prompt.h"
 #include "report_command.h"
 #include "script.h"
+#include "serve_command.h"
 #include "session.h"
 #include "vocabulary.h"
 
@@ -59,6 +61,7 @@ static const char help_text[] =
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"
     "  tfprof report run -o report.html        a page to look at; report --help\n"
+    "  tfprof serve run                        the same in a browser, live; serve --help\n"
     "\n"
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
@@ -332,6 +335,11 @@ int main(int argc, char **argv) {
     classic_settings_free(session.classic);
     free(files.paths);
     return result;
+  }
+  if (serve_is_asked(argv)) {
+    classic_settings_free(session.classic);
+    free(files.paths);
+    return serve_command(argv);
   }
   int status = take_options(&argc, argv, &session, &files);
   bool has_files = session.classic->file_count > 0;

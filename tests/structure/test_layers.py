@@ -18,7 +18,7 @@ BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
 # What a part may include: itself and those before it.
 LAYERS = (("proto/dump", "proto/schema"), ("ext/store",), ("ext/derive", "ext/write"), ("ext/read",),
           ("ext/classic", "ext/lanes"), ("ext/vtab",), ("ext/func",),
-          ("ext/tfprof.c", "ext/linked.c", "ext/linked.h"), ("ext/report",), ("ext/shell",))
+          ("ext/tfprof.c", "ext/linked.c", "ext/linked.h"), ("ext/report",), ("ext/serve",), ("ext/shell",))
 # The two sides of the dump share nothing else.
 CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema"}
 # The folders of the recorder; what lies beside them in capture/library stands above all of them.

@@ -1,0 +1,27 @@
+/* job.h: a question of a page, from the request to its answer. */
+#ifndef TFPROF_SERVE_JOB_H
+#define TFPROF_SERVE_JOB_H
+
+#include "serve/request_values.h"
+
+enum job_kind { JOB_EVENTS, JOB_CHANGES, JOB_PANEL, JOB_SQL }; /* those that come first are answered first */
+
+struct job {
+  enum job_kind kind;
+  struct request_values values;
+  char *sql; /* of JOB_SQL; the job's own */
+  int socket; /* of who asks; -1: unknown */
+  /* The answer. */
+  unsigned status;  /* of HTTP */
+  const char *type; /* of its content */
+  unsigned char *bytes;
+  size_t length;
+  /* For the worker (worker.h). */
+  struct job *next;
+  bool is_unwanted; /* a newer one has taken its place, or nobody waits for it any more */
+  int64_t begun_ns;
+  void (*done)(struct job *job); /* on the worker's thread; what it does last with the job */
+  void *user;
+};
+
+#endif

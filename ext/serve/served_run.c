@@ -1,0 +1,120 @@
+/* served_run.c: see served_run.h. */
+#include "serve/served_run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "linked.h"
+#include "read/read.h"
+#include "serve/sql_rules.h"
+
+/* A recorder writes each second. Who writes a file may be on another host, or in a container with process numbers of its
+** own; on another host the file may be seen late. */
+enum { FRESH_SECONDS = 5, FRESH_SECONDS_ELSEWHERE = 60 };
+
+int64_t served_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void find_origin(struct served_run *run) {
+  sqlite3_stmt *statement = NULL;
+  if (sqlite3_prepare_v2(run->db, "SELECT min(start_ns) FROM temp.profiles", -1, &statement, NULL) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW)
+    run->origin_ns = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+}
+
+enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *error) {
+  char *message = NULL;
+  bool is_of_other_build;
+  int result = sqlite3_open_v2(":memory:", &run->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+  if (result == SQLITE_OK) result = tfprof_attach_noaccess(run->db, &message);
+  run->connection = result == SQLITE_OK || result == SQLITE_OK_LOAD_PERMANENTLY
+                        ? connection_find(run->db, &is_of_other_build) : NULL;
+  enum tfprof_status status = TFPROF_OK;
+  if (!run->connection) status = error_set(error, TFPROF_IO, "%s", message ? message : sqlite3_errstr(result));
+  sqlite3_free(message);
+  if (run->connection) connection_begin(run->connection);
+  for (size_t i = 0; i < run->path_count && !status; i++) {
+    uint32_t number;
+    status = read_open(run->connection->store, run->paths[i], &number, error);
+  }
+  if (run->connection) connection_end(run->connection);
+  if (status) {
+    served_run_close(run);
+    return status;
+  }
+  sql_rules_apply(run->db);
+  find_origin(run);
+  run->version = 1;
+  run->refreshed_ns = served_now();
+  return TFPROF_OK;
+}
+
+void served_run_close(struct served_run *run) {
+  sqlite3_close_v2(run->db);
+  run->db = NULL;
+  run->connection = NULL;
+}
+
+enum tfprof_status served_run_refresh(struct served_run *run, int64_t pause_ns, struct tfprof_error *error) {
+  uint64_t added = 0;
+  if (served_now() - run->refreshed_ns < pause_ns) return TFPROF_OK;
+  connection_begin(run->connection);
+  enum tfprof_status status = read_refresh(run->connection->store, &added, error);
+  connection_end(run->connection);
+  run->refreshed_ns = served_now();
+  if (status) return status;
+  if (added) {
+    run->version++;
+    find_origin(run);
+  }
+  return TFPROF_OK;
+}
+
+/* ---- what has become of it ---- */
+
+static bool may_still_write(const char *own_host, const char *host, int64_t pid, int64_t age_ns) {
+  bool is_here = host && strcmp(host, own_host) == 0 && pid > 0;
+  if (is_here && (kill((pid_t)pid, 0) == 0 || errno == EPERM)) return true;
+  return age_ns >= 0 && age_ns / 1000000000 < (is_here ? FRESH_SECONDS : FRESH_SECONDS_ELSEWHERE);
+}
+
+void served_run_look(struct served_run *run, struct served_state *state) {
+  static const char profiles[] = "SELECT path, host, pid, complete FROM temp.profiles";
+  static const char sampling[] = "SELECT sum(recorded_count), sum(step_count) FROM temp.sampling_summary";
+  char own_host[256] = "";
+  struct timespec now;
+  sqlite3_stmt *statement = NULL;
+  *state = (struct served_state){.age_ns = -1};
+  gethostname(own_host, sizeof own_host - 1);
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (sqlite3_prepare_v2(run->db, profiles, -1, &statement, NULL) == SQLITE_OK) {
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      struct stat info;
+      const char *path = (const char *)sqlite3_column_text(statement, 0);
+      int64_t age = -1;
+      if (path && stat(path, &info) == 0) {
+        age = ((int64_t)now.tv_sec - info.st_mtim.tv_sec) * 1000000000 + (now.tv_nsec - info.st_mtim.tv_nsec);
+        if (age < 0) age = 0;
+      }
+      if (age >= 0 && (state->age_ns < 0 || age < state->age_ns)) state->age_ns = age;
+      bool is_open = sqlite3_column_type(statement, 3) != SQLITE_NULL && !sqlite3_column_int(statement, 3);
+      state->is_growing |= is_open && may_still_write(own_host, (const char *)sqlite3_column_text(statement, 1),
+                                                      sqlite3_column_int64(statement, 2), age);
+    }
+  }
+  sqlite3_finalize(statement);
+  if (sqlite3_prepare_v2(run->db, sampling, -1, &statement, NULL) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW) {
+    state->sampled_count = sqlite3_column_int64(statement, 0);
+    state->step_count = sqlite3_column_int64(statement, 1);
+  }
+  sqlite3_finalize(statement);
+}
