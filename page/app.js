@@ -1,19 +1,22 @@
 // app.js: the pages, what is chosen above them, and the keys.
-import { allPanels, columnOf, panelOf, panelsOf, readPanels, run } from './data.js';
+import { allPanels, columnOf, panelOf, panelsOf, readPanels, run, takeRows } from './data.js';
 import { element, getState, onState, setState, stateSteps } from './state.js';
 import { makePanel, makeSql } from './panels.js';
 import { showPalette } from './palette.js';
-import { showTimeline, shownTimeline } from './timeline.js';
-import { forgetPlots } from './charts.js';
+import { askPanels, askRuns, chosenRun, follow, isServed, servedRuns } from './served.js';
+import { makeSqlBox } from './sql_box.js';
+import { forgetEvents, reloadTimeline, remarkTimeline, showTimeline, shownTimeline } from './timeline.js';
+import { forgetPlots, forgetPlotsIn } from './charts.js';
 
 const pages = [['overview', 'Overview'], ['timeline', 'Timeline'], ['code', 'Code'], ['ops', 'Ops'], ['memory', 'Memory'],
   ['devices', 'Devices'], ['ranks', 'Ranks'], ['steps', 'Steps'], ['input', 'Input'], ['model', 'Model'],
   ['counters', 'Counters'], ['sql', 'SQL']];
+const forMarks = new Set(['lanes', 'step_marks', 'critical_path', 'findings', 'gaps', 'memory_over_time', 'counters_over_time']);
 const forTimeline = new Set(['header', 'marks', 'lanes']);
 
 const shownPage = () => (pages.some(([name]) => name === getState('page')) ? getState('page') : 'overview');
 const hasRows = (page) => page === 'sql' || page === 'overview' || page === 'timeline' ||
-  panelsOf(page).some((panel) => panel.all.length || panel.error);
+  panelsOf(page).some((panel) => panel.all.length || panel.error || panel.isWaiting);
 
 // ---- what is chosen ----
 
@@ -68,13 +71,17 @@ function showNavigation() {
         event.preventDefault();
         setState({ page: name, t: null, panel: null });
       } }, title)),
-    element('span', { class: 'choices' }, profileChoice(), stepChoice(), themeChoice()));
+    element('span', { class: 'choices' }, runChoice(), profileChoice(), stepChoice(), themeChoice()));
 }
 
 function showPage() {
   const main = document.getElementById('main'), page = shownPage();
   forgetPlots();
   main.className = page;
+  if (page === 'timeline' && ['lanes', 'step_marks'].some((name) => panelOf(name).isWaiting)) {
+    main.replaceChildren(element('p', { class: 'empty' }, 'asking …'));
+    return;
+  }
   if (page === 'timeline') {
     const holder = element('div', { class: 'timeline' });
     main.replaceChildren(holder);
@@ -86,7 +93,7 @@ function showPage() {
     const note = element('section', { class: 'panel' }, element('h2', {}, 'The questions behind every panel'),
       element('p', { class: 'sentence' }, 'Each is one SELECT over views that are SELECTs themselves. To ask others, or these ' +
         `with other numbers: tfprof ${run.runs} "SELECT …"`));
-    main.replaceChildren(note, ...list.map(makeSql));
+    main.replaceChildren(...(isServed ? [makeSqlBox()] : []), note, ...list.map(makeSql));
     const chosen = getState('panel') && document.getElementById(`sql-${getState('panel')}`);
     if (chosen) chosen.scrollIntoView();
   } else {
@@ -136,6 +143,7 @@ function onKey(event) {
 }
 
 function changed(now, before) {
+  if (isServed && now.run !== before.run) askAgain();
   if (now.theme !== before.theme) showTheme();
   if (['page', 'profile', 'steps', 'panel', 'theme'].some((key) => now[key] !== before[key])) {
     document.getElementById('main').removeAttribute('data-ready');
@@ -147,6 +155,101 @@ function changed(now, before) {
     timeline.takeWindow();
     if (Math.round(from) !== Math.round(timeline.from) || Math.round(to) !== Math.round(timeline.to)) timeline.draw();
   }
+}
+
+// ---- of a server ----
+
+function runChoice() {
+  const runs = isServed ? servedRuns() : [];
+  if (runs.length < 2) return null;
+  const select = element('select', { id: 'run', onchange: () => setState({ run: select.value, profile: null, steps: null, t: null }) },
+    element('option', { value: 'all' }, `all ${runs.length}`),
+    ...runs.map((each, i) => element('option', { value: String(i), title: each.path }, each.error ? `${each.name}: ${each.error}` : each.name)));
+  select.value = chosenRun();
+  return element('label', {}, 'run ', select);
+}
+
+function showFacts(panel) {
+  const rows = panel.all.map((row) => [columnOf(panel, 'name'), columnOf(panel, 'value')].map((at) => String(row[at])));
+  document.querySelector('.header-facts').replaceChildren(...rows.map(([name, value]) =>
+    element('div', {}, element('dt', {}, name), element('dd', {}, value))));
+}
+
+// The rows of a panel are there, or it says why not. What a person is busy with stays as it is.
+function showRows(name, answer, error) {
+  takeRows(name, answer, error);
+  const panel = panelOf(name), section = document.getElementById(`p-${name}`);
+  if (panel.keys.chart === 'header') showFacts(panel);
+  if (section && !section.contains(document.activeElement) && !section.querySelector('details[open]')) {
+    forgetPlotsIn(section);
+    section.replaceWith(makePanel(panel));
+  }
+  const busy = document.activeElement && document.activeElement.closest('#pages');
+  if (!busy) showNavigation();
+  if (allPanels().every((each) => !each.isWaiting)) document.documentElement.setAttribute('data-complete', '');
+  if (panelsOf(shownPage()).every((each) => !each.isWaiting)) {
+    document.documentElement.setAttribute('data-page-complete', shownPage());
+    if (!performance.getEntriesByName('page-complete').length) performance.mark('page-complete');
+  }
+  if (['lanes', 'step_marks'].includes(name) && shownPage() === 'timeline' && panelOf('lanes').isWaiting === false &&
+      panelOf('step_marks').isWaiting === false && !shownTimeline()) showPage();
+  else if (forMarks.has(name)) remarkTimeline();
+}
+
+// The head, then the page that is shown, then what its choices and the timeline need, then the others.
+const orderOf = (name) => {
+  const panel = panelOf(name), page = shownPage();
+  if (panel.keys.chart === 'header') return 0;
+  if (panel.page === page) return 1 + panel.place / 1000;
+  return ['processes', 'step_marks', 'lanes'].includes(name) ? 2 : 3 + pages.findIndex(([each]) => each === panel.page);
+};
+
+function askAgain() {
+  for (const panel of allPanels()) Object.assign(panel, { isWaiting: true, all: [], columns: [], error: null });
+  document.documentElement.removeAttribute('data-complete');
+  document.documentElement.removeAttribute('data-page-complete');
+  forgetEvents();
+  askPanels(allPanels().map((panel) => panel.name), showRows, orderOf);
+}
+
+async function takeChanges() {
+  const needed = allPanels().filter((panel) => panel.page === shownPage() || panel.keys.chart === 'header' ||
+    ['processes', 'step_marks', 'lanes'].includes(panel.name));
+  askPanels(needed.map((panel) => panel.name), showRows, orderOf);
+  await reloadTimeline();
+}
+
+// How old what is shown is, and whether more will come.
+function showAge(changes, error) {
+  let badge = document.getElementById('age');
+  if (!badge) document.querySelector('header').append(badge = element('p', { id: 'age', class: 'note' }));
+  if (error) {
+    badge.textContent = `no answer from the server: ${error.message}`;
+    return;
+  }
+  const age = changes.age_ns < 0 ? '' : changes.age_ns < 120e9 ? `${Math.round(changes.age_ns / 1e9)} s old` :
+    changes.age_ns < 7200e9 ? `${Math.round(changes.age_ns / 60e9)} min old` : changes.age_ns < 172800e9
+      ? `${Math.round(changes.age_ns / 3600e9)} h old` : `${Math.round(changes.age_ns / 86400e9)} days old`;
+  const sampling = changes.sampled > 0 && changes.sampled < changes.steps
+    ? ` · ops of one step in ${Math.round(changes.steps / changes.sampled)}` : '';
+  badge.textContent = `${changes.growing ? '● live, ' : 'ended, '}${age}${sampling}`;
+  badge.className = changes.growing ? 'note live' : 'note';
+}
+
+async function startServed() {
+  try {
+    const runs = await askRuns(), names = runs.map((each) => each.name).join(' ');
+    document.title = names;
+    document.querySelector('h1').textContent = names;
+    run.runs = runs.map((each) => each.path).join(' ');
+  } catch (error) {
+    document.getElementById('main').replaceChildren(element('p', { class: 'empty' }, error.message));
+    return;
+  }
+  showNavigation();
+  askAgain();
+  if (shownPage() === 'sql') showPage();
+  follow(showAge, takeChanges);
 }
 
 function start() {
@@ -169,6 +272,7 @@ function start() {
   });
   addEventListener('afterprint', showPage);
   performance.mark('rows');
+  if (isServed) startServed();
 }
 
 if (document.readyState === 'loading') addEventListener('DOMContentLoaded', start);

@@ -181,6 +181,14 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle) {
   return element('div', { class: 'scroll' }, canvas);
 }
 
+// What is no longer in the page.
+export function forgetPlotsIn(section) {
+  for (const { plot } of section.querySelectorAll('.plot')) {
+    if (plot) plot.destroy();
+    plots.delete(plot);
+  }
+}
+
 // Another theme has other colours for axes.
 export function forgetPlots() {
   for (const plot of plots) plot.destroy();

@@ -1,6 +1,7 @@
 // data.js: the rows that the file holds, by panel; and the panel's own words, from the comment of its SQL
 // (sql/README.md says which there are).
 import { getState, stateSteps } from './state.js';
+import { isServed, servedPage } from './served.js';
 
 const panels = new Map();
 export let run = {};
@@ -22,7 +23,25 @@ function parsePanel(raw) {
   return panel;
 }
 
+// A served page has the words of its panels, and asks for the rows.
+function readServed() {
+  run = { title: 'tfprof', runs: 'RUN', release: servedPage.release, steps: null, has_events: true, bucket_ns: 0, events: 0, cells: 0 };
+  for (const { name, sql } of servedPage.panels)
+    panels.set(name, { ...parsePanel({ name, sql, error: null, columns: [], rows: [] }), isWaiting: true });
+}
+
+export function takeRows(name, answer, error) {
+  const panel = panels.get(name);
+  panel.isWaiting = false;
+  panel.error = answer ? answer.error : error.message;
+  if (answer) [panel.columns, panel.all] = [answer.columns, answer.rows];
+}
+
 export function readPanels() {
+  if (isServed) {
+    readServed();
+    return;
+  }
   run = JSON.parse(document.getElementById('run').textContent);
   for (const script of document.querySelectorAll('script.panel')) {
     const panel = parsePanel(JSON.parse(script.textContent));

@@ -3,13 +3,19 @@
 
 const columnNames = ['starts', 'lengths', 'names', 'rows', 'counts', 'busy', 'links', 'traces'];
 
-async function inflate(id) {
+// Of a file: the bytes of an element.
+function bytesOf(id) {
   const script = document.getElementById(id);
   if (!script) return null;
   const text = script.textContent;
   script.remove();
-  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text)
-                                      : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return Uint8Array.fromBase64 ? Uint8Array.fromBase64(text)
+                               : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+async function inflate(id, columnOf) {
+  const bytes = columnOf(id);
+  if (!bytes) return null;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -41,8 +47,8 @@ function readLink(value, moveOn) {
   return moveOn(unzigzag((value - 1 - isOp) / 2)) * 2 + isOp;
 }
 
-async function decodeLane(lane, index) {
-  const columns = await Promise.all(columnNames.map((name) => inflate(`lane-${index}-${name}`)));
+async function decodeLane(lane, index, columnOf) {
+  const columns = await Promise.all(columnNames.map((name) => inflate(`lane-${index}-${name}`, columnOf)));
   const at = columnNames.map(() => 0);
   return lane.tracks.map(([depth, count]) => {
     const starts = new Float64Array(count), lengths = new Float64Array(count), names = new Uint32Array(count);
@@ -77,13 +83,15 @@ async function decodeLane(lane, index) {
   });
 }
 
-// {names: [[name, category]], lanes, tracks, start, end}; progress(part) while it goes on.
-export async function readEvents(progress) {
-  const { lanes, names } = JSON.parse(document.getElementById('lanes').textContent);
+// {names: [[name, category]], lanes, tracks, start, end}; progress(part) while it goes on. `answer`: what a server says
+// (served.js); without one it stands in the file.
+export async function readEvents(progress, answer = null) {
+  const { lanes, names } = answer ? answer.head : JSON.parse(document.getElementById('lanes').textContent);
+  const columnOf = answer ? answer.columnOf : bytesOf;
   const tracks = [];
   let start = Infinity, end = -Infinity;
   for (let i = 0; i < lanes.length; i++) {
-    for (const track of await decodeLane(lanes[i], i)) {
+    for (const track of await decodeLane(lanes[i], i, columnOf)) {
       tracks.push(track);
       const count = track.starts.length;
       if (!count) continue;
@@ -96,6 +104,18 @@ export async function readEvents(progress) {
   }
   if (!(end > start)) [start, end] = [0, 1];
   return { names, lanes, tracks, start, end };
+}
+
+const trackKey = ({ lane, depth }) => `${lane.profile_id} ${lane.thread_id} ${lane.table} ${depth}`;
+
+// The lanes and the range of `whole` with the events of `part`, which is a window of it.
+export function insertEvents(whole, part) {
+  const nothing = { starts: [], lengths: [], names: [], rows: [], counts: null, busy: null, links: null, traces: null };
+  const tracks = new Map(part.tracks.map((track) => [trackKey(track), track]));
+  return { ...part, lanes: whole.lanes, start: whole.start, end: whole.end, tracks: whole.tracks.map((track) => {
+    const found = tracks.get(trackKey(track));
+    return found ? { ...found, lane: track.lane } : { ...nothing, lane: track.lane, depth: track.depth };
+  }) };
 }
 
 // The first event of the track that begins at `time` or later.

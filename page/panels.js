@@ -126,6 +126,10 @@ export function makePanel(panel) {
     element('button', { type: 'button', title: 'the SELECT behind it', onclick: () =>
       setState({ page: 'sql', panel: panel.name }) }, 'SQL'));
   section.append(element('div', { class: 'panel-head' }, element('h2', {}, panel.title), rows.length ? tools : null));
+  if (panel.isWaiting) {
+    section.append(element('p', { class: 'empty' }, 'asking …'));
+    return section;
+  }
   if (panel.error) {
     section.append(element('p', { class: 'empty' }, `This could not be answered: ${panel.error}`));
     return section;

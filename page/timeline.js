@@ -1,5 +1,5 @@
 // timeline.js: the timeline: lanes that one zooms, pans, searches and measures.  Keys go by their place on the keyboard.
-import { busyOf, countOf, firstFrom, firstTouching, idOf, readEvents } from './lanes.js';
+import { busyOf, countOf, firstFrom, firstTouching, idOf, insertEvents, readEvents } from './lanes.js';
 import { AREA_COLUMNS, areaStatistics, areaTree } from './timeline_area.js';
 import { BAND, markAt, valueAt } from './timeline_marks.js';
 import { LaneCanvas, RULER, STEPS, countAll, keyOfLane, layOut, pinsOf } from './timeline_canvas.js';
@@ -7,13 +7,15 @@ import { causeOf, chainOf, eventOf, placeOf, traceOf } from './timeline_links.js
 import { GUTTER, ROW } from './timeline_view.js';
 import { makeFlame } from './flame.js';
 import { download, run } from './data.js';
-import { element, getState, onState, setState, tell } from './state.js';
+import { askEvents, isServed } from './served.js';
+import { element, getState, onState, setState, stateSteps, tell } from './state.js';
 import { formatCount, formatNs, formatRatio, formatUnit } from './units.js';
 import { makeTable } from './table.js';
 
 const MOST_HANDED_OVER = 1000000, AREA_WORDS = ['name', 'category', 'lane', 'line'];
 let events = null; // read once
 let timeline = null; // the one that is shown
+let whole = null;    // of a server: what it said of everything, where `events` are of a window
 
 class Timeline extends LaneCanvas {
   constructor(root) {
@@ -49,6 +51,21 @@ class Timeline extends LaneCanvas {
     this.draw();
   }
 
+  lookCloser() {
+    if (!whole) return;
+    clearTimeout(this.closer);
+    this.closer = setTimeout(askDetail, 120);
+  }
+
+  // What was selected stays so, where it is still there.
+  takeOthers() {
+    this.takeEvents(events);
+    this.density = null;
+    this.takeSelection();
+    if (this.input.value) this.search(this.input.value);
+    this.draw();
+  }
+
   build() {
     this.input = element('input', { type: 'search', placeholder: 'search all events ( / )', 'aria-label': 'search events',
       value: getState('q') || '', oninput: () => this.search(this.input.value) });
@@ -69,6 +86,10 @@ class Timeline extends LaneCanvas {
 
   note() {
     if (!run.bucket_ns) return null;
+    if (isServed) {
+      return element('p', { class: 'note' }, `Of ${formatCount(run.events)} events those that lie together in a pixel are drawn ` +
+        'as one, with their count and time; zoom in for each by itself.');
+    }
     return element('p', { class: 'note' }, `${formatCount(run.events)} events are drawn as ${formatCount(run.cells)} ` +
       `stretches of ${formatNs(run.bucket_ns)}, each with the count and the time of what it stands for. Every one by itself: ` +
       `tfprof report ${run.runs} --events all`);
@@ -442,6 +463,67 @@ class Timeline extends LaneCanvas {
   }
 }
 
+// ---- of a server ----
+
+async function readServedEvents(progress) {
+  const answer = await askEvents(), { head } = answer, all = await readEvents(progress, answer);
+  Object.assign(run, { bucket_ns: head.bucket_ns, events: head.all, cells: head.cells });
+  whole = head.bucket_ns ? { all, bucket: head.bucket_ns, from: all.start, to: all.end } : null;
+  return all;
+}
+
+// The window three times over, by half a pixel, where what is there is coarser or ends in it.
+async function askDetail() {
+  const shown = shownTimeline(), mine = whole;
+  if (!shown || !mine) return;
+  const { from, to } = shown, length = to - from, pixel = length / shown.width;
+  if (from >= mine.from && to <= mine.to && mine.bucket <= pixel && mine.bucket * 16 > pixel) return;
+  const part = [Math.floor(from - length), Math.ceil(to + length)], bucket = 2 ** Math.floor(Math.log2(Math.max(1, pixel / 2)));
+  try {
+    const answer = await askEvents({ window: part.join('~'), bucket: bucket > 1 ? bucket : 0 });
+    const found = await readEvents(() => {}, answer);
+    if (mine !== whole) return;
+    Object.assign(whole, { bucket: Math.max(1, answer.head.bucket_ns), from: part[0], to: part[1] });
+    events = insertEvents(whole.all, found);
+    if (!shownTimeline()) return;
+    const { density } = timeline;
+    timeline.takeOthers();
+    timeline.density = density; // of the whole
+    performance.mark('detail');
+  } catch (error) {
+    if (error.status !== 409) tell(`the server did not answer: ${error.message}`);
+  }
+}
+
+// Rows have come: everything anew. A window that reached the end still does.
+export async function reloadTimeline() {
+  const shown = shownTimeline();
+  if (!shown) {
+    events = whole = null;
+    return;
+  }
+  const { end } = events, isAtEnd = Boolean(getState('t')) && shown.to >= end;
+  const fresh = await readServedEvents(() => {});
+  if (timeline !== shown) return;
+  events = fresh;
+  if (isAtEnd) [shown.from, shown.to] = [shown.from + events.end - end, shown.to + events.end - end];
+  else if (!getState('t') && !stateSteps()) [shown.from, shown.to] = [events.start, events.end];
+  shown.takeOthers();
+  shown.lookCloser();
+  if (isAtEnd) setState({ t: `${Math.round(shown.from)}~${Math.round(shown.to)}` }, true);
+}
+
+// Marks and curves have come.
+export function remarkTimeline() {
+  const shown = shownTimeline();
+  if (!shown) return;
+  const { density } = shown;
+  shown.takeOthers();
+  shown.density = density;
+}
+
+export function forgetEvents() { events = whole = null; }
+
 // Shows the timeline in the element.
 export async function showTimeline(root) {
   if (timeline) timeline.stop();
@@ -459,7 +541,12 @@ export async function showTimeline(root) {
         'needs: Chromium from 80, Firefox from 113 and Safari from 16.4 have it.'));
       return null;
     }
-    events = await readEvents((part) => { bar.value = part; });
+    try {
+      events = isServed ? await readServedEvents((part) => { bar.value = part; }) : await readEvents((part) => { bar.value = part; });
+    } catch (error) {
+      root.replaceChildren(element('p', { class: 'empty' }, `The server did not answer: ${error.message}`));
+      return null;
+    }
     performance.mark('events');
   }
   if (!root.isConnected) return null;

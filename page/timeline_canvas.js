@@ -72,24 +72,32 @@ function fitted(pen, text, width) {
 export class LaneCanvas {
   constructor(root, events) {
     this.root = root;
-    this.events = events;
     this.scroll = 0;
     this.selected = null; // {track, i}
     this.area = null;     // {from, to, top, bottom} in time and rows
     this.kept = [];       // areas that were measured
     this.matches = null;
     this.chain = null;    // of what is selected
-    this.rows = layOut(events, getState('profile'), pinsOf());
-    this.bands = bandsOf(getState('profile'));
-    this.paint = paintOf(this.events.names);
-    const steps = panelOf('step_marks');
-    this.steps = steps ? rowsOf(steps).map((row) => ({ number: row[columnOf(steps, 'number')],
-      from: row[columnOf(steps, 'at_ns')], to: row[columnOf(steps, 'at_ns')] + row[columnOf(steps, 'dur_ns')] })) : [];
+    this.takeEvents(events);
     this.canvas = element('canvas', { tabindex: '0', role: 'application', 'aria-label':
       'timeline: W S zoom, A D pan, arrows go from event to event, slash searches, question mark lists the keys' });
     this.strip = element('canvas', { class: 'strip', 'aria-hidden': 'true' });
     this.said = element('span', { class: 'note' });
     this.takeWindow();
+  }
+
+  // Of a server, which may have more of a window than of the whole.
+  lookCloser() {}
+
+  // Other events than before are in the window, or other marks above them.
+  takeEvents(events) {
+    this.events = events;
+    this.rows = layOut(events, getState('profile'), pinsOf());
+    this.bands = bandsOf(getState('profile'));
+    this.paint = paintOf(events.names);
+    const steps = panelOf('step_marks');
+    this.steps = steps ? rowsOf(steps).map((row) => ({ number: row[columnOf(steps, 'number')],
+      from: row[columnOf(steps, 'at_ns')], to: row[columnOf(steps, 'at_ns')] + row[columnOf(steps, 'dur_ns')] })) : [];
   }
 
   // Where lanes begin: below the ruler, the steps and the bands.
@@ -134,6 +142,7 @@ export class LaneCanvas {
     this.from = Math.max(this.events.start - whole * 0.05, Math.min(middle - length / 2, this.events.end + whole * 0.05 - length));
     this.to = this.from + length;
     this.draw();
+    this.lookCloser();
     clearTimeout(this.later);
     const place = () => setState({ t: `${Math.round(this.from)}~${Math.round(this.to)}` }, isSmall);
     if (isSmall) this.later = setTimeout(place, 300);

@@ -163,6 +163,9 @@ static void write_lengths(struct output_file *file, const struct lane_columns *c
       output_format(file, "%s%zu", c ? "," : i ? "],[" : "[", columns->lanes[i].columns[c].length);
   }
   output_text(file, columns->lane_count ? "]]" : "]");
+  output_text(file, ",\"columns\":[");
+  for (unsigned c = 0; c < LANE_COLUMNS; c++) output_format(file, "%s\"%s\"", c ? "," : "", lane_column_names[c]);
+  output_text(file, "]");
 }
 
 static void answer_events(struct served_run *run, struct job *job, struct output_file *file) {

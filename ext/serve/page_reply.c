@@ -46,7 +46,7 @@ enum tfprof_status page_reply_make(unsigned char **bytes, size_t *length, struct
     if (strcmp(part->place, "title") == 0) output_text(file, "tfprof");
     if (strcmp(part->place, "style") == 0) output_bytes(file, page_style, page_style_length);
     if (strcmp(part->place, "script") == 0) output_bytes(file, page_script, page_script_length);
-    if (strcmp(part->place, "data") == 0) write_panels(file);
+    if (strcmp(part->place, "facts") == 0) write_panels(file); /* before the script, which looks for them */
   }
   return output_take(file, bytes, length, error);
 }
