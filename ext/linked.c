@@ -10,7 +10,7 @@
 #include <sqlite3ext.h>
 
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-int sqlite3_tfprof_noaccess_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+int tfprof_init_without_access(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 int tfprof_init_without_views(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 static const sqlite3_api_routines *linked_api;
@@ -50,5 +50,5 @@ int tfprof_attach(sqlite3 *db, char **message, bool with_views) {
 }
 
 int tfprof_attach_noaccess(sqlite3 *db, char **message) {
-  return linked_has_api(message) ? sqlite3_tfprof_noaccess_init(db, message, linked_api) : SQLITE_ERROR;
+  return linked_has_api(message) ? tfprof_init_without_access(db, message, linked_api) : SQLITE_ERROR;
 }

@@ -10,7 +10,7 @@
 ** (stored_views_create makes them later). An SQLite result code; on failure *message is to be freed with
 ** sqlite3_free. */
 int tfprof_attach(sqlite3 *db, char **message, bool with_views);
-/* The same without the functions that have effects, and with the views. */
+/* The same without the functions that have effects, and without the views. */
 int tfprof_attach_noaccess(sqlite3 *db, char **message);
 
 #endif

@@ -151,6 +151,7 @@
 SQLITE_EXTENSION_INIT3
 
 int tfprof_init_without_views(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+int tfprof_init_without_access(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 enum { OLDEST_SQLITE = 3038000 }; /* sqlite3_vtab_in, sqlite3_vtab_distinct */
 
@@ -306,6 +307,12 @@ static int take_api(char **message, const sqlite3_api_routines *api) {
 int tfprof_init_without_views(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
   int result = take_api(message, api);
   return result ? result : attach(db, message, true, false);
+}
+
+/* For the server of the page, whose SQL comes from browsers. */
+int tfprof_init_without_access(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+  int result = take_api(message, api);
+  return result ? result : attach(db, message, false, false);
 }
 
 /* The entry points. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when one of

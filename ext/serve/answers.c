@@ -1,8 +1,8 @@
 /* answers.c: see answers.h.
 **
-**   panel     {"name":…, "sql":…, "columns":[…], "rows":[…], "error":null, "version":N}: as a report has it (page_data.h)
-**   sql       {"columns":[…], "rows":[…], "error":null, "place":null, "more":false, "ns":N, "version":N}; place: the offset
-**             of what is wrong
+**   panel     {"version":N, "panel":{…}}: the panel as a report has it (page_data.h)
+**   sql       {"columns":[…], "rows":[…], "error":null, "place":-1, "more":false, "interrupted":false, "ns":N,
+**             "version":N}; place: the offset of what is wrong
 **   changes   {"version":N, "growing":true, "age_ns":N, "steps":N, "sampled":N}
 **   events    a number of 32 bits, the lowest byte first: the length of the JSON that follows; that JSON, the lanes and
 **             names of page_data.h with, for each lane, the lengths of its columns; these columns (lane_columns.h)
@@ -58,9 +58,12 @@ static const struct stored_select *find_panel(const char *name) {
 static void answer_panel(struct served_run *run, struct job *job, struct output_file *file) {
   const struct request_values *values = &job->values;
   const struct page_texts texts = {.file = file};
-  const struct panel_parameters parameters = {.has_profile = values->has_profile, .profile_id = values->profile_id,
-      .has_steps = values->has_steps, .first_step = values->first_step, .last_step = values->last_step,
-      .origin_ns = run->origin_ns};
+  const struct panel_parameters parameters = {.has_profile = values->has_profile,
+                                              .profile_id = values->profile_id,
+                                              .has_steps = values->has_steps,
+                                              .first_step = values->first_step,
+                                              .last_step = values->last_step,
+                                              .origin_ns = run->origin_ns};
   output_format(file, "{\"version\":%llu,\"panel\":", (unsigned long long)run->version);
   page_panel(&texts, run->db, find_panel(values->name), &parameters);
   output_text(file, "}");
@@ -84,8 +87,11 @@ static bool has_more_sql(sqlite3 *db, const char *rest) {
 static void answer_sql(struct served_run *run, struct job *job, struct output_file *file) {
   const struct page_texts texts = {.file = file};
   const struct panel_parameters parameters = {.has_profile = job->values.has_profile,
-      .profile_id = job->values.profile_id, .has_steps = job->values.has_steps, .first_step = job->values.first_step,
-      .last_step = job->values.last_step, .origin_ns = run->origin_ns};
+                                              .profile_id = job->values.profile_id,
+                                              .has_steps = job->values.has_steps,
+                                              .first_step = job->values.first_step,
+                                              .last_step = job->values.last_step,
+                                              .origin_ns = run->origin_ns};
   sqlite3_stmt *statement = NULL;
   const char *rest = NULL, *trouble = NULL;
   uint64_t rows;

@@ -9,7 +9,7 @@ enum job_kind { JOB_EVENTS, JOB_CHANGES, JOB_PANEL, JOB_SQL }; /* those that com
 struct job {
   enum job_kind kind;
   struct request_values values;
-  char *sql; /* of JOB_SQL; the job's own */
+  char *sql;  /* of JOB_SQL; the job's own */
   int socket; /* of who asks; -1: unknown */
   /* The answer. */
   unsigned status;  /* of HTTP */

@@ -2,7 +2,8 @@
 **
 ** One thread of libmicrohttpd reads requests and writes answers.  A request that a worker is to answer waits suspended,
 ** which costs no thread; the worker resumes it.  What a stranger can make us hold is bounded: MOST_CONNECTIONS of
-** MOST_REQUEST_BYTES each, and a connection that has not brought a request with the token within SLOW_SECONDS is closed.
+** MOST_REQUEST_BYTES each, and a connection that has not brought a request with the token within SLOW_SECONDS is
+** closed.
 */
 #include "serve/listener.h"
 
@@ -16,8 +17,13 @@
 #include "serve/page_reply.h"
 #include "report/page_data.h"
 
-enum { MOST_CONNECTIONS = 128, MOST_REQUEST_BYTES = 64 << 10, MOST_BODY_BYTES = 1 << 20, IDLE_SECONDS = 60,
-       SLOW_SECONDS = 10 };
+enum {
+  MOST_CONNECTIONS = 128,
+  MOST_REQUEST_BYTES = 64 << 10,
+  MOST_BODY_BYTES = 1 << 20,
+  IDLE_SECONDS = 60,
+  SLOW_SECONDS = 10
+};
 
 /* A connection, and whether it has said anything of worth. */
 struct guest {
@@ -150,7 +156,7 @@ static enum MHD_Result take_value(void *pointer, enum MHD_ValueKind kind, const 
   struct exchange *exchange = pointer;
   (void)kind;
   return request_take_value(&exchange->job.values, key, value, exchange->message, sizeof exchange->message) ? MHD_YES
-                                                                                                           : MHD_NO;
+                                                                                                            : MHD_NO;
 }
 
 static void note_guest(struct listener *listener, int socket) {

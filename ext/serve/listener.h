@@ -1,11 +1,11 @@
 /* listener.h: the HTTP side, by libmicrohttpd: which addresses there are, who may ask, and how answers go back.
 **
-**   GET  /             the page                                        without the token, since it holds nothing of a run
+**   GET  /             the page, without the token, since it holds nothing of a run
 **   GET  /api/runs     which runs there are
-**   GET  /api/panel    ?run=0&name=ops                                 the rows of a panel
-**   GET  /api/events   ?run=0&window=FROM~TO&bucket=NS                 what a timeline draws
-**   GET  /api/changes  ?run=0                                          whether rows have come
-**   POST /api/sql      ?run=0&rows=1000, the SQL as the body           the rows of a SELECT
+**   GET  /api/panel    ?run=0&name=ops: the rows of a panel
+**   GET  /api/events   ?run=0&window=FROM~TO&bucket=NS: what a timeline draws
+**   GET  /api/changes  ?run=0: whether rows have come
+**   POST /api/sql      ?run=0&rows=1000, the SQL as the body: the rows of a SELECT
 **
 ** Everything else is refused: 421 another Host, 403 a page of another site, 404, 405, 401 without the token, 400 a
 ** parameter that is none, 413 a body of more than MOST_BODY_BYTES.  Parameters: request_values.h; answers: answers.c.

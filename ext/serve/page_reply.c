@@ -1,5 +1,5 @@
-/* page_reply.c: see page_reply.h.  Whoever can reach the server gets it, so that it says nothing of what is served: what
-** a run holds is fetched by the page, with the token. */
+/* page_reply.c: see page_reply.h.  Whoever can reach the server gets it, so that it says nothing of what is served:
+** what a run holds is fetched by the page, with the token. */
 #include "serve/page_reply.h"
 
 #include <stdio.h>
@@ -24,7 +24,8 @@ char *page_reply_policy(void) {
 /* The panels, as a page needs them before it has asked for any. */
 static void write_panels(struct output_file *file) {
   const struct page_texts texts = {.file = file};
-  output_format(file, "<script type=\"application/json\" id=\"served\">{\"release\":\"%s\",\"panels\":[", TFPROF_RELEASE);
+  output_format(file, "<script type=\"application/json\" id=\"served\">{\"release\":\"%s\",\"panels\":[",
+                TFPROF_RELEASE);
   for (const struct stored_select *panel = stored_panels; panel->name; panel++) {
     output_text(file, panel == stored_panels ? "{\"name\":" : ",\n{\"name\":");
     page_text(&texts, panel->name);

@@ -81,6 +81,7 @@ bool request_has_token(const struct request_rules *rules, const char *authorizat
   size_t given = strlen(token);
   volatile unsigned char difference = given != TOKEN_LENGTH;
   for (size_t i = 0; i < TOKEN_LENGTH; i++)
-    difference = (unsigned char)(difference | ((unsigned char)rules->token[i] ^ (unsigned char)(i < given ? token[i] : 0)));
+    difference =
+        (unsigned char)(difference | ((unsigned char)rules->token[i] ^ (unsigned char)(i < given ? token[i] : 0)));
   return difference == 0;
 }

@@ -4,7 +4,7 @@
 **
 **   Host     must name this computer as a browser on it does (localhost, 127.0.0.1, ::1, any port, since ssh -L changes
 **            it), or else a page of another site could reach the server under a name of its own that it points here.
-**            A server that listens to others takes addresses, which cannot be pointed anywhere, and the names it was told.
+**            A server that listens to others takes addresses, which cannot be pointed anywhere, and names it was told.
 **   Origin   and Sec-Fetch-Site, where a browser sends them, must say that a page of this server asks.
 **   token    128 random bits, as `Authorization: Bearer`.  There are no cookies, which other servers on the same host
 **            would get, and none of the headers that let other sites in.

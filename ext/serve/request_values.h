@@ -13,9 +13,10 @@
 enum { REQUEST_NAME_BYTES = 64, REQUEST_ALL_RUNS = -1, REQUEST_MOST_ROWS = 10000 };
 
 struct request_values {
-  int run; /* which of those that are served, by number; REQUEST_ALL_RUNS */
-  char name[REQUEST_NAME_BYTES];    /* of a panel */
-  char view[REQUEST_NAME_BYTES];    /* the place in a page that asks: a newer question of it takes the place of the older */
+  int run;                       /* which of those that are served, by number; REQUEST_ALL_RUNS */
+  char name[REQUEST_NAME_BYTES]; /* of a panel */
+  char
+      view[REQUEST_NAME_BYTES]; /* the place in a page that asks: a newer question of it takes the place of the older */
   bool has_profile, has_steps, has_window;
   int64_t profile_id, first_step, last_step;
   int64_t from_ns, to_ns, bucket_ns; /* since the origin of the run */

@@ -27,7 +27,7 @@ static const int64_t opening_ns = 60000000, unused_ns = 1800000000000;
 struct serving {
   const struct serve_options *options;
   struct request_rules rules;
-  struct worker *workers, *sql_workers;       /* run_count, and one more of all together */
+  struct worker *workers, *sql_workers; /* run_count, and one more of all together */
   struct worker **worker_list, **sql_worker_list;
   size_t worker_count;
   struct listener *listener;
@@ -213,7 +213,8 @@ static bool take_rules(struct serving *serving) {
   struct request_rules *rules = &serving->rules;
   gethostname(serving->own_name, sizeof serving->own_name - 1);
   rules->takes_addresses = options->address != NULL;
-  for (size_t i = 0; i < options->host_name_count; i++) rules->host_names[rules->host_name_count++] = options->host_names[i];
+  for (size_t i = 0; i < options->host_name_count; i++)
+    rules->host_names[rules->host_name_count++] = options->host_names[i];
   if (options->address && rules->host_name_count < MOST_HOST_NAMES)
     rules->host_names[rules->host_name_count++] = serving->own_name;
   if (!options->token) return request_make_token(rules);
@@ -241,9 +242,13 @@ enum serve_result serve_run(const struct serve_options *options) {
                                                       &serving.port);
   enum serve_result result = listening < 0 ? SERVE_FAILED : open_runs(&serving);
   if (result == SERVE_ENDED) {
-    struct listener_options listening_options = {.rules = &serving.rules, .workers = serving.worker_list,
-        .sql_workers = serving.sql_worker_list, .run_count = options->path_count,
-        .worker_count = serving.worker_count, .paths = options->paths, .socket = listening};
+    struct listener_options listening_options = {.rules = &serving.rules,
+                                                 .workers = serving.worker_list,
+                                                 .sql_workers = serving.sql_worker_list,
+                                                 .run_count = options->path_count,
+                                                 .worker_count = serving.worker_count,
+                                                 .paths = options->paths,
+                                                 .socket = listening};
     if (listener_start(&serving.listener, &listening_options, &error)) {
       fprintf(stderr, "tfprof serve: %s\n", error.message);
       result = SERVE_FAILED;

@@ -11,9 +11,10 @@
 #include "linked.h"
 #include "read/read.h"
 #include "serve/sql_rules.h"
+#include "vtab/stored_views.h"
 
-/* A recorder writes each second. Who writes a file may be on another host, or in a container with process numbers of its
-** own; on another host the file may be seen late. */
+/* A recorder writes each second. Who writes a file may be on another host, or in a container with process numbers
+** of its own; on another host the file may be seen late. */
 enum { FRESH_SECONDS = 5, FRESH_SECONDS_ELSEWHERE = 60 };
 
 int64_t served_now(void) {
@@ -35,11 +36,12 @@ enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *
   bool is_of_other_build;
   int result = sqlite3_open_v2(":memory:", &run->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
   if (result == SQLITE_OK) result = tfprof_attach_noaccess(run->db, &message);
-  run->connection = result == SQLITE_OK || result == SQLITE_OK_LOAD_PERMANENTLY
-                        ? connection_find(run->db, &is_of_other_build) : NULL;
+  run->connection =
+      result == SQLITE_OK || result == SQLITE_OK_LOAD_PERMANENTLY ? connection_find(run->db, &is_of_other_build) : NULL;
   enum tfprof_status status = TFPROF_OK;
   if (!run->connection) status = error_set(error, TFPROF_IO, "%s", message ? message : sqlite3_errstr(result));
   sqlite3_free(message);
+  message = NULL;
   if (run->connection) connection_begin(run->connection);
   for (size_t i = 0; i < run->path_count && !status; i++) {
     uint32_t number;
@@ -50,6 +52,9 @@ enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *
     served_run_close(run);
     return status;
   }
+  unsigned created;
+  stored_views_create(run->connection, &created, &message); /* trouble is told by tfprof_views */
+  sqlite3_free(message);
   sql_rules_apply(run->db);
   find_origin(run);
   run->version = 1;

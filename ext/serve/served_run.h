@@ -1,4 +1,4 @@
-/* served_run.h: one run, or several together, as the server has it open: a connection of its own, which one thread uses.
+/* served_run.h: one run, or several together, as the server has it open: a connection of its own that one thread uses.
 **
 ** What is recorded while it is open is taken in by served_run_refresh(): `version` rises when rows came.
 */

@@ -15,10 +15,22 @@
 enum { LONGEST_VALUE = 16 << 20, LONGEST_SQL = 1 << 20, DEEPEST_EXPRESSION = 1000, MOST_COLUMNS = 2000 };
 
 /* Those of SQLite and of its shell's extensions that reach files, memory, or other code. */
-static const char *const refused_functions[] = {
-    "load_extension", "readfile",   "writefile",     "edit",        "lsmode",      "fts3_tokenizer",
-    "sqlite_compileoption_get",     "sqlite_log",    "tfprof_open", "tfprof_close", "tfprof_refresh", "tfprof_save",
-    "tfprof_timeline", "tfprof_pprof", "tfprof_set", "tfprof_views_create"};
+static const char *const refused_functions[] = {"load_extension",
+                                                "readfile",
+                                                "writefile",
+                                                "edit",
+                                                "lsmode",
+                                                "fts3_tokenizer",
+                                                "sqlite_compileoption_get",
+                                                "sqlite_log",
+                                                "tfprof_open",
+                                                "tfprof_close",
+                                                "tfprof_refresh",
+                                                "tfprof_save",
+                                                "tfprof_timeline",
+                                                "tfprof_pprof",
+                                                "tfprof_set",
+                                                "tfprof_views_create"};
 
 /* What tfprof's own tables ask of SQLite; without a value it changes nothing. */
 static bool is_harmless_pragma(const char *name, const char *value) {
@@ -39,8 +51,8 @@ static int authorize(void *user, int action, const char *first, const char *seco
         if (second && strcasecmp(second, refused_functions[i]) == 0) return SQLITE_DENY;
       }
       return SQLITE_OK;
-    /* What SQLite asks when a table-valued function, such as json_each, is first named; who says UPDATE sqlite_master is
-    ** refused for other reasons, since the connection is a defensive one. */
+    /* What SQLite asks when a table-valued function, such as json_each, is first named; who says UPDATE sqlite_master
+    ** is refused for other reasons, since the connection is a defensive one. */
     case SQLITE_UPDATE: return first && strcmp(first, "sqlite_master") == 0 ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_PRAGMA: return is_harmless_pragma(first, second) ? SQLITE_OK : SQLITE_DENY;
     default: return SQLITE_DENY;

@@ -21,9 +21,9 @@
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
 ** Files: session (the connection), classic (its commands), output, output_box, output_chart and cell (formats),
-** summary, finding_list, report_command and serve_command (what the commands print, write and serve), script (lines to statements), commands,
-** prompt (readline), complete and vocabulary (names), ticker (the line while one waits), display_width (columns of a
-** text).
+** summary, finding_list, report_command and serve_command (what the commands print, write and serve), script (lines to
+** statements), commands, prompt (readline), complete and vocabulary (names), ticker (the line while one waits),
+** display_width (columns of a text).
 */
 #include "advise_options.h"
 #include "classic.h"

@@ -100,7 +100,8 @@ static int take_serve_value(char **argv, int *i, struct serve_words *words) {
     options->host_names[options->host_name_count++] = value;
   } else if ((value = serve_value(argv, i, "--token-file"))) {
     if (!read_token(value, words->token))
-      return serve_usage("'%s' has no token: 32 digits of hexadecimal, such as `openssl rand -hex 16` prints", value) + 1;
+      return serve_usage("'%s' has no token: 32 digits of hexadecimal, such as `openssl rand -hex 16` prints", value) +
+             1;
     options->token = words->token;
   } else {
     return serve_usage("unknown option '%s'", word) + 1;
