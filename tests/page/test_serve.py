@@ -99,7 +99,7 @@ def check_noise(served, seed):
     base = (f"POST /api/sql?run=0&rows=5&view=a HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\n"
             "Content-Length: 8\r\n\r\nSELECT 1").encode()
     keys = ("run", "name", "view", "steps", "window", "bucket", "rows", "profile", "x", "")
-    for i in range(300):
+    for i in range(120):
         if i % 2:
             data = bytearray(base)
             for _ in range(draw.randrange(1, 6)):
