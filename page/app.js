@@ -11,7 +11,8 @@ import { forgetPlots, forgetPlotsIn } from './charts.js';
 const pages = [['overview', 'Overview'], ['timeline', 'Timeline'], ['code', 'Code'], ['ops', 'Ops'], ['memory', 'Memory'],
   ['devices', 'Devices'], ['ranks', 'Ranks'], ['steps', 'Steps'], ['input', 'Input'], ['model', 'Model'],
   ['counters', 'Counters'], ['sql', 'SQL']];
-const forMarks = new Set(['lanes', 'step_marks', 'critical_path', 'findings', 'gaps', 'memory_over_time', 'counters_over_time']);
+const forMarks = new Set(['lanes', 'step_marks', 'mark_path', 'mark_gaps', 'findings', 'op_places', 'memory_over_time',
+  'counters_over_time']);
 const forTimeline = new Set(['header', 'marks', 'lanes']);
 
 const shownPage = () => (pages.some(([name]) => name === getState('page')) ? getState('page') : 'overview');

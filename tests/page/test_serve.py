@@ -129,7 +129,8 @@ def check_sql(served):
     assert served.sql("SELECT name FROM op_summary WHERE name = '\"<b>\\'")["rows"] == []
     path = os.path.join(scratch.DIRECTORY, "written")
     for sql in (f"ATTACH '{path}' AS other", f"VACUUM INTO '{path}'", f"SELECT tfprof_save('{path}')",
-                f"SELECT tfprof_timeline('{path}')", f"SELECT tfprof_pprof('{path}')", f"SELECT writefile('{path}', 'x')",
+                f"SELECT tfprof_timeline('{path}')", f"SELECT tfprof_pprof('{path}')",
+                f"SELECT writefile('{path}', 'x')",
                 "SELECT readfile('/etc/passwd')", "SELECT load_extension('x')", "SELECT tfprof_open('/')",
                 "SELECT tfprof_close(1)", "SELECT tfprof_refresh()", "SELECT tfprof_set('a', 1)",
                 "PRAGMA temp_store = 1",
