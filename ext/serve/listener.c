@@ -96,8 +96,8 @@ static enum MHD_Result reply(struct listener *listener, struct MHD_Connection *c
   return result;
 }
 
-static enum MHD_Result refuse(struct listener *listener, struct MHD_Connection *connection, unsigned status,
-                              const char *allowed, const char *text) {
+static enum MHD_Result refuse_request(struct listener *listener, struct MHD_Connection *connection, unsigned status,
+                                      const char *allowed, const char *text) {
   return reply(listener, connection, status, "text/plain; charset=utf-8", (void *)(uintptr_t)text, strlen(text),
                MHD_RESPMEM_MUST_COPY, allowed);
 }
@@ -152,7 +152,7 @@ static enum MHD_Result count_host(void *count, enum MHD_ValueKind kind, const ch
   return MHD_YES;
 }
 
-static enum MHD_Result take_value(void *pointer, enum MHD_ValueKind kind, const char *key, const char *value) {
+static enum MHD_Result take_parameter(void *pointer, enum MHD_ValueKind kind, const char *key, const char *value) {
   struct exchange *exchange = pointer;
   (void)kind;
   return request_take_value(&exchange->job.values, key, value, exchange->message, sizeof exchange->message) ? MHD_YES
@@ -180,21 +180,23 @@ static const struct route *allow_request(struct listener *listener, struct MHD_C
     if (strcmp(routes[i].path, path) == 0) route = &routes[i];
   }
   if (hosts != 1 || !request_has_host(rules, host)) {
-    *result = refuse(listener, connection, 421, NULL,
-                     "This Host is not one that tfprof serves. Use the address that it printed, or through ssh -L "
-                     "localhost; --host-name NAME allows another name.\n");
+    *result =
+        refuse_request(listener, connection, 421, NULL,
+                       "This Host is not one that tfprof serves. Use the address that it printed, or through ssh -L "
+                       "localhost; --host-name NAME allows another name.\n");
   } else if (!request_is_of_page(header_of(connection, "Sec-Fetch-Site"), header_of(connection, "Origin"), host)) {
-    *result = refuse(listener, connection, 403, NULL, "Pages of other sites may not ask.\n");
+    *result = refuse_request(listener, connection, 403, NULL, "Pages of other sites may not ask.\n");
   } else if (!route) {
-    *result = refuse(listener, connection, 404, NULL, "There is nothing here.\n");
+    *result = refuse_request(listener, connection, 404, NULL, "There is nothing here.\n");
   } else if (strcmp(route->method, method) != 0) {
-    *result = refuse(listener, connection, 405, route->method, "This is not how to ask for it.\n");
+    *result = refuse_request(listener, connection, 405, route->method, "This is not how to ask for it.\n");
   } else if (route->kind != ROUTE_PAGE && !request_has_token(rules, header_of(connection, "Authorization"))) {
-    *result = refuse(listener, connection, 401, NULL,
-                     "The token is missing or wrong: open the address, with all that stands behind its #, that `tfprof "
-                     "serve` printed when it began.\n");
+    *result = refuse_request(
+        listener, connection, 401, NULL,
+        "The token is missing or wrong: open the address, with all that stands behind its #, that `tfprof "
+        "serve` printed when it began.\n");
   } else if (length && strtoull(length, NULL, 10) > MOST_BODY_BYTES) {
-    *result = refuse(listener, connection, 413, NULL, "The SQL is longer than 1 MiB.\n");
+    *result = refuse_request(listener, connection, 413, NULL, "The SQL is longer than 1 MiB.\n");
   } else {
     return route;
   }
@@ -234,10 +236,11 @@ static enum MHD_Result ask_worker(struct exchange *exchange) {
       MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   size_t run = job->values.run == REQUEST_ALL_RUNS ? options->worker_count - 1 : (size_t)job->values.run;
   if (job->values.run != REQUEST_ALL_RUNS && run >= options->run_count)
-    return refuse(listener, exchange->connection, 404, NULL, "There is no run of that number.\n");
+    return refuse_request(listener, exchange->connection, 404, NULL, "There is no run of that number.\n");
   if (exchange->is_too_large || (job->sql && strlen(job->sql) != exchange->body_length)) {
-    return refuse(listener, exchange->connection, exchange->is_too_large ? 413 : 400, NULL,
-                  exchange->is_too_large ? "The SQL is longer than 1 MiB.\n" : "The SQL holds a NUL character.\n");
+    return refuse_request(
+        listener, exchange->connection, exchange->is_too_large ? 413 : 400, NULL,
+        exchange->is_too_large ? "The SQL is longer than 1 MiB.\n" : "The SQL holds a NUL character.\n");
   }
   if (job->kind == JOB_SQL && !job->sql && !take_body(exchange, "", 0)) return MHD_NO;
   struct worker *worker = job->kind == JOB_SQL ? options->sql_workers[run] : options->workers[run];
@@ -245,7 +248,7 @@ static enum MHD_Result ask_worker(struct exchange *exchange) {
   if (!worker->has_thread &&
       !worker_start(worker, options->paths + path, job->values.run == REQUEST_ALL_RUNS ? options->run_count : 1,
                     options->paths[path]))
-    return refuse(listener, exchange->connection, 503, NULL, "No thread can be started.\n");
+    return refuse_request(listener, exchange->connection, 503, NULL, "No thread can be started.\n");
   job->socket = info ? info->connect_fd : -1;
   job->done = resume_exchange;
   job->user = exchange;
@@ -271,8 +274,8 @@ static enum MHD_Result begin_exchange(struct listener *listener, struct MHD_Conn
   exchange->job.values = request_defaults;
   *place = exchange;
   if (route->kind != ROUTE_PAGE && info) note_guest(listener, info->connect_fd);
-  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_value, exchange);
-  if (*exchange->message) return refuse(listener, connection, 400, NULL, exchange->message);
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_parameter, exchange);
+  if (*exchange->message) return refuse_request(listener, connection, 400, NULL, exchange->message);
   return MHD_YES;
 }
 

@@ -42,7 +42,7 @@ static void run_job(struct worker *worker, struct job *job) {
   job->done(job);
 }
 
-static void *work(void *pointer) {
+static void *worker_run(void *pointer) {
   struct worker *worker = pointer;
   struct tfprof_error error;
   struct job *job;
@@ -71,7 +71,7 @@ bool worker_start(struct worker *worker, const char *const *paths, size_t path_c
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  worker->has_thread = pthread_create(&worker->thread, NULL, work, worker) == 0;
+  worker->has_thread = pthread_create(&worker->thread, NULL, worker_run, worker) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return worker->has_thread;
 }
