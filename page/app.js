@@ -218,6 +218,7 @@ async function takeChanges() {
     ['processes', 'step_marks', 'lanes'].includes(panel.name));
   askPanels(needed.map((panel) => panel.name), showRows, orderOf);
   await reloadTimeline();
+  if (shownPage() === 'timeline' && !shownTimeline()) showPage(); // until now there was nothing to show
 }
 
 // How old what is shown is, and whether more will come.

@@ -18,13 +18,28 @@ if (isServed) {
 
 // ---- questions ----
 
-// `view` is the place that asks: a newer question of it takes the place of an older one.
+const asking = new Map(); // what a place waits for
+
+// `view` is the place that asks: a newer question of it takes the place of an older one, which fails with the status 409.
 export async function askServer(path, parameters = {}, { view = null, body = null, signal = null } = {}) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(parameters)) if (value !== null && value !== undefined) words.set(key, value);
   if (view) words.set('view', `${visitor}-${view}`);
-  const reply = await fetch(`/api/${path}?${words}`, { method: body === null ? 'GET' : 'POST', body, signal, cache: 'no-store',
-    credentials: 'omit', headers: { Authorization: `Bearer ${bearer}` } });
+  const stopping = new AbortController();
+  if (signal) signal.addEventListener('abort', () => stopping.abort());
+  if (view) {
+    if (asking.has(view)) asking.get(view).abort();
+    asking.set(view, stopping);
+  }
+  let reply;
+  try {
+    reply = await fetch(`/api/${path}?${words}`, { method: body === null ? 'GET' : 'POST', body, signal: stopping.signal,
+      cache: 'no-store', credentials: 'omit', headers: { Authorization: `Bearer ${bearer}` } });
+  } catch (error) {
+    throw stopping.signal.aborted && !(signal && signal.aborted) ? Object.assign(new Error('asked anew'), { status: 409 }) : error;
+  } finally {
+    if (view && asking.get(view) === stopping) asking.delete(view);
+  }
   if (!reply.ok) {
     const error = new Error((await reply.text()).trim() || reply.statusText);
     error.status = reply.status;
