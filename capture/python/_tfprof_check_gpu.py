@@ -145,7 +145,7 @@ def cupti_text(path, driver_version=None):
     if not toolkit:
         too_old = ", of before CUDA 11.4: use a later one" if number.value < min(CUPTI_TOOLKITS) else ""
         return "%s, version %d%s" % (path, number.value, too_old)
-    text, major = "%s, CUDA %s" % (path, toolkit), int(toolkit.split(".")[0])
+    text, major = "%s, CUDA %s (version %d)" % (path, toolkit, number.value), int(toolkit.split(".")[0])
     if driver_version and driver_version // 1000 < major:
         text += "; the driver is for CUDA %s: update it, or use the CUPTI of CUDA %d" % (
             cuda_version(driver_version), driver_version // 1000)
@@ -157,7 +157,8 @@ def driver():
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        return [("libcuda", "cannot be loaded (%s); it comes with the driver" % error)], None
+        return [("libcuda", "cannot be loaded (%s); it comes with NVIDIA's driver, and into a container with "
+                            "--gpus all" % error)], None
     version, count, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(128)
     result = library.cuInit(0)
     library.cuDriverGetVersion(ctypes.byref(version))
@@ -193,16 +194,15 @@ def nvml(name="libnvidia-ml.so.1"):
 
 def check(root=""):
     """All lines."""
-    lines, has_gpu = devices(root)
-    told, version = driver() if has_gpu else ([], None)
-    told += nvml() if has_gpu else []
-    lines += told + permission(root) + holders(root)
+    lines, _ = devices(root)
+    told, version = driver()
+    lines += told + nvml() + permission(root) + holders(root)
     copies = libraries(root)
     named = os.environ.get("TFPROF_CUPTI")
     if named and not any(os.path.exists(name) for name in copies):
         lines.append(("CUPTI", "TFPROF_CUPTI is %s, where no libcupti is; no other is looked for" % named))
     elif copies:
-        lines.append(("CUPTI", cupti_text(copies[0], version) if has_gpu else copies[0]))
+        lines.append(("CUPTI", cupti_text(copies[0], version)))
     else:
         lines.append(("CUPTI", "not found; it comes with the CUDA toolkit (CUDA_HOME) and with the CUDA builds of "
                                "PyTorch (nvidia-cuda-cupti)"))

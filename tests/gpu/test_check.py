@@ -119,8 +119,12 @@ def test_here():
                             capture_output=True, text=True)
     assert result.returncode == 0 and "\nGPU\n  device     " in result.stdout, result
     assert "  CUPTI      " in result.stdout and "So a program of this Python can be recorded." in result.stdout, result
-    if not looked.devices()[1]:
+    if not looked.devices()[1]:  # all is gone through, and each obstacle told with its fix
         assert "  device     none is seen" in result.stdout, result
+    for name in ("libcuda", "NVML"):
+        assert "  %-11s" % name in result.stdout, result
+        assert ("%s  cannot be loaded" % name).replace(" ", "") not in result.stdout.replace(" ", "") or \
+            "it comes with" in result.stdout, result
     os.environ["TFPROF_CUPTI"] = "/none"
     assert "TFPROF_CUPTI is /none, where no libcupti is" in dict(looked.check())["CUPTI"], looked.check()
 

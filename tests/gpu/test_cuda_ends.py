@@ -112,12 +112,15 @@ def told(directory, words, version="13.0", **settings):
 
 def test_obstacles():
     """Another listener, a driver that refuses, a kind that cannot be had: told, with who and how to get it."""
-    words = ["kernels=100", "return"]
+    words = ["kernels=100", "sleep=300", "return"]
     for settings, text, kernels in (
             ({"DOUBLE_HOLDER": "Nsight"}, "another profiler listens to CUDA in this process (Nsight)", 0),
             ({"DOUBLE_SUBSCRIBE": 35}, "NVreg_RestrictProfilingToAdminUsers=0", 0),
-            ({"DOUBLE_SUBSCRIBE": 999}, "driver and CUPTI", 0),
+            ({"DOUBLE_SUBSCRIBE": 999}, "fit together: CUPTI of CUDA 13.0 (version 130000), ", 0),
             ({"DOUBLE_REFUSED": 38}, "without waits (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
+            ({"DOUBLE_REFUSED": 46}, "how devices are attached (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
+            ({"DOUBLE_REFUSED": 25, "TFPROF_TRACE": "kernels,unified"},
+             "unified memory (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
             ({"DOUBLE_REFUSED_LATENCY": 1, "TFPROF_TRACE": "kernels,latency"},
              "without times at which kernels were queued and submitted", 100),
             ({"DOUBLE_REFUSED_COUNTERS": 1, "TFPROF_TRACE": "kernels,unified"},

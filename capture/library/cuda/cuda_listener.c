@@ -238,6 +238,7 @@ static void ignore_callback(void *own, int domain, uint32_t function, const void
 }
 
 static void describe_refusal(int result, const char *holder, char *reason, size_t size) {
+  char version[CUPTI_VERSION_TEXT];
   if (result == CUPTI_SUBSCRIBED_BY_ANOTHER)
     snprintf(reason, size,
              "another profiler listens to CUDA in this process (%.100s), and only one can: run without it; every other "
@@ -248,8 +249,10 @@ static void describe_refusal(int result, const char *holder, char *reason, size_
              "the driver lets only administrators profile: set its option NVreg_RestrictProfilingToAdminUsers=0, or "
              "give the container the capability CAP_SYS_ADMIN");
   else
-    snprintf(reason, size, "CUPTI does not begin: %.60s (%d); driver and CUPTI (%.120s) may not fit together",
-             cupti_result_text(&api, result), result, api.path);
+    snprintf(reason, size,
+             "CUPTI does not begin: %.50s (%d); driver and CUPTI may not fit together: %s, %.80s, needs a driver for "
+             "that CUDA or a later one",
+             cupti_result_text(&api, result), result, cupti_version_text(api.version, version), api.path);
 }
 
 enum beginning {
@@ -316,8 +319,9 @@ static void ask_of_devices(void) {
   char name[64];
   if (!subscriber || !device_facts_count()) return;
   if (!has_topology) {
-    api.ActivityEnable(CUPTI_PCIE);
-    api.ActivityEnable(CUPTI_NVLINK);
+    int pcie = api.ActivityEnable(CUPTI_PCIE), nvlink = api.ActivityEnable(CUPTI_NVLINK);
+    if (pcie) note_refused("how devices are attached", cupti_result_text(&api, pcie));
+    if (nvlink && device_facts_count() > 1) note_refused("NVLink between devices", cupti_result_text(&api, nvlink));
     has_topology = true;
   }
   if (!(traces & TRACE_UNIFIED)) return;
@@ -326,20 +330,21 @@ static void ask_of_devices(void) {
     snprintf(name, sizeof name, "unified memory of device %d", device);
     note_refused(name, NULL);
   }
-  if (recorded == CUDA_ALL) api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
+  int result = recorded == CUDA_ALL ? api.ActivityEnable(CUPTI_UNIFIED_MEMORY) : 0;
+  if (result) note_refused("unified memory", cupti_result_text(&api, result));
 }
 
 /* With `switching`. */
 static void tell_listening(void) {
-  char reason[256];
+  char reason[256], version[CUPTI_VERSION_TEXT];
   if (without[0]) snprintf(reason, sizeof reason, "without %s", without);
-  else snprintf(reason, sizeof reason, "CUPTI %u, %.200s", api.version, api.path);
+  else snprintf(reason, sizeof reason, "%s, %.180s", cupti_version_text(api.version, version), api.path);
   set_part(without[0] ? PART_DEGRADED : PART_OK, reason);
 }
 
 /* With `switching`. false: it was refused, which is said. */
 static bool listen_to_cuda(enum beginning beginning) {
-  char reason[256] = "";
+  char reason[PART_TEXT_MAXIMUM] = "";
   if (!subscribe(beginning, reason, sizeof reason)) {
     if (is_refused && beginning == AGAIN) return false;
     set_part(PART_DEGRADED, reason);

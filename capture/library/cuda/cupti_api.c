@@ -159,6 +159,7 @@ static bool find_functions(struct cupti_api *api, void *handle, char *reason, si
 
 bool cupti_find(struct cupti_api *api, char *reason, size_t size) {
   struct found_library found = {0};
+  char version[CUPTI_VERSION_TEXT];
   if (api->layout) return true;
   memset(api, 0, sizeof *api);
   if (!find_library(&found)) {
@@ -173,11 +174,34 @@ bool cupti_find(struct cupti_api *api, char *reason, size_t size) {
   int result = api->GetVersion(&api->version);
   if (!result) api->layout = cupti_layout_of(api->version);
   if (!api->layout)
-    snprintf(reason, size, "%s is version %u of CUPTI; CUDA 11.4 or newer is needed", api->path, api->version);
+    snprintf(reason, size, "%.160s is %s; that of CUDA 11.4 or newer is needed", api->path,
+             cupti_version_text(api->version, version));
   return api->layout != NULL;
+}
+
+/* Up to 12.9 CUPTI counts its versions by one (<cupti_version.h>), since then as 10000 * major + 100 * minor. */
+const char *cupti_version_text(uint32_t version, char text[CUPTI_VERSION_TEXT]) {
+  static const struct {
+    uint32_t version;
+    const char *toolkit;
+  } counted[] = {{15, "11.4"}, {16, "11.5"}, {17, "11.6"}, {18, "11.8"}, {19, "12.0"}, {20, "12.2"}, {21, "12.3"},
+                 {22, "12.4"}, {23, "12.5"}, {24, "12.6"}, {26, "12.8"}, {27, "12.9"}, {28, "12.9"}};
+  size_t at = sizeof counted / sizeof *counted;
+  while (at && counted[at - 1].version > version) at--;
+  if (version >= 10000) {
+    snprintf(text, CUPTI_VERSION_TEXT, "CUPTI of CUDA %u.%u (version %u)", version / 10000, version / 100 % 100,
+             version);
+  } else if (version < counted[0].version) {
+    snprintf(text, CUPTI_VERSION_TEXT, "CUPTI of before CUDA 11.4 (version %u)", version);
+  } else if (at && counted[at - 1].version == version) {
+    snprintf(text, CUPTI_VERSION_TEXT, "CUPTI of CUDA %s (version %u)", counted[at - 1].toolkit, version);
+  } else {
+    snprintf(text, CUPTI_VERSION_TEXT, "CUPTI version %u", version);
+  }
+  return text;
 }
 
 const char *cupti_result_text(const struct cupti_api *api, int result) {
   const char *text = NULL;
-  return !api->GetResultString(result, &text) && text ? text : "unknown";
+  return !api->GetResultString(result, &text) && text ? text : "an error that this CUPTI has no name for";
 }

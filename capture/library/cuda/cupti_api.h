@@ -62,6 +62,10 @@ struct cupti_api {
 /* Finds it, and loads it where the program has not; does not begin anything in it. false: `reason` says why and how to
 ** get it. Once it was found it stays. */
 bool cupti_find(struct cupti_api *api, char *reason, size_t size);
+/* Which CUPTI that is, as people know it: by the CUDA toolkit that it comes with; written to `text`, which is
+** returned. */
+enum { CUPTI_VERSION_TEXT = 64 };
+const char *cupti_version_text(uint32_t version, char text[CUPTI_VERSION_TEXT]);
 /* What a result means. */
 const char *cupti_result_text(const struct cupti_api *api, int result);
 
