@@ -405,6 +405,35 @@ def test_deep_stacks(directory):
           "depths")
 
 
+
+def test_stages(directory):
+    """Stages that other pipelines than tf.data mark: XProf 2.24.2 has 0.25 ms of input and 0.1 of host compute for each
+    of these steps, 240 us of reading and 150 of enqueueing. The worker's stage, which no step caused, is in no step."""
+    us, main, worker = 1_000_000, [], []
+    for i in range(3):
+        at = lambda begin, length, name, past=1000 * i, **stats: event(name, (past + begin) * us, length * us, **stats)
+        stage = lambda name, category: {"_ipl_stage_id": len(name), "_ipl_stage_name": Ref(name),
+                                        "_ipl_stage_cat": Ref(category)}
+        main += [at(0, 900, "train", _r=1, step_num=i), at(10, 200, "loader.next", **stage("Next", "preprocessing")),
+                 at(20, 80, "loader.read", **stage("Records", "READ")), at(300, 100, "mul:MatMul"),
+                 at(500, 50, "put", **stage("Put", "Enqueue"))]
+        worker += [at(30, 60, "work", **stage("Decode", "unknown"))]
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", main, 0), line(2, "worker", worker, 0)])))
+    ask = lambda sql: [tuple(row.values()) for row in query(run, sql)]
+    check(ask("SELECT name, long_name, stage, count(*), sum(dur_ns) FROM input_events GROUP BY 1, 2, 3 ORDER BY 5"),
+          [("Put", "put", "enqueue", 3, 150_000), ("Decode", "work", "other", 3, 180_000),
+           ("Records", "loader.read", "read_on_demand", 3, 240_000),
+           ("Next", "loader.next", "preprocess", 3, 600_000)], "events")
+    check(ask("SELECT name, count, self_ns, category FROM input_op_stats ORDER BY self_ns"),
+          [("put", 3, 150_000, "enqueue"), ("work", 3, 180_000, "other"), ("loader.read", 3, 240_000, "read_on_demand"),
+           ("loader.next", 3, 360_000, "preprocess")], "stages")
+    check(ask("SELECT input_ns, host_compute_ns, other_ns FROM step_breakdown"), [(250_000, 100_000, 550_000)] * 3,
+          "steps")
+    check(ask("SELECT name, op_type FROM op_stats WHERE name LIKE 'loader%' ORDER BY 1"),
+          [("loader.next", "preprocessing"), ("loader.read", "READ")], "ops")
+    check(ask("SELECT attributes ->> '_ipl_stage_id' FROM input_events LIMIT 1"), [(4,)], "the rest")
+
+
 def test_recorded_programs(directory):
     """A recording of JAX: all ops whose instruction has metadata have a place, of the lines that the program has."""
     del directory

@@ -272,16 +272,20 @@ static const struct source_columns {
 #undef SOURCE
 };
 
-/* Cuts a block of ops to the steps that they are of; the end of one that does not count becomes NO_VALUE. */
+/* Cuts a block of ops to the steps that they are of; the end of one that does not count becomes NO_VALUE. A stage of
+** the input on the step's own thread `waits`: those of tf.data lie in what asks for an element, or on other threads. */
 static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
-                         string_id user, int64_t *starts, int64_t *ends) {
+                         string_id user, int64_t *starts, int64_t *ends, bool *waits) {
   uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
-  string_id categories[ROWS_BLOCK];
+  string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
+  string_id dataset = derive_known_text(w->profile, "Dataset");
+  derive_texts(segment->columns[COLUMN_ops_op_type], first, count, types);
   derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
   derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
   derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t at = steps[i] == NO_ROW ? NO_ROW : w->step_of_row[steps[i]];
+    waits[i] = categories[i] == input && types[i] != dataset;
     if (categories[i] == user || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
       ends[i] = NO_VALUE;
       continue;
@@ -298,6 +302,7 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
       ends[i] = NO_VALUE;
       continue;
     }
+    waits[i] &= w->steps[at].thread == threads[i];
     if (starts[i] < w->steps[at].start) starts[i] = w->steps[at].start;
     if (ends[i] > w->steps[at].end) ends[i] = w->steps[at].end;
   }
@@ -323,12 +328,13 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
     for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
       int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK];
+      bool waits[ROWS_BLOCK];
       string_id texts[ROWS_BLOCK];
       derive_integers(segment->columns[c->start], first, count, starts);
       derive_integers(segment->columns[c->end], first, count, ends);
       derive_texts(segment->columns[c->text], first, count, texts);
       if (has_selves) derive_integers(segment->columns[COLUMN_kernels_self_ns], first, count, selves);
-      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends);
+      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends, waits);
       for (uint32_t i = 0; i < count && !failure; i++) {
         uint8_t *about = &known[texts[i]];
         if (!*about) {
@@ -336,7 +342,7 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
           enum category category = choose(texts[i] ? pool_text(pool, texts[i]) : "", &is_wanted);
           *about = is_wanted ? (uint8_t)(2 + category) : 1;
         }
-        unsigned category = *about - 2u;
+        unsigned category = is_cut && waits[i] ? (unsigned)DATA_LOADER : *about - 2u;
         if (has_selves && selves[i] != NO_VALUE && selves[i] < derive_difference(ends[i], starts[i])) category = LOOP;
         if (*about > 1 && !add_interval(&w->of[source][category], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
       }
@@ -541,6 +547,7 @@ const struct derive_pass derive_step_segments = {
               {TABLE_ops, COLUMN_ops_connected_step},
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_op_type},
               {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns}},

@@ -16,7 +16,7 @@
   X(op) X(input) X(python) X(user) X(runtime) X(driver) X(allocate) X(release) X(memcpy) X(memset)             \
   X(HtoD) X(DtoH) X(DtoD) X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(temporary)     \
   X(persistent) X(dynamic) X(output) X(read_on_demand) X(read_in_advance) X(preprocess) X(batch) X(Dataset)           \
-  X(eager) X(function) X(graph) X(Steps) X(compute) X(communication) X(infeed) X(outfeed)
+  X(eager) X(function) X(graph) X(Steps) X(compute) X(communication) X(infeed) X(outfeed) X(enqueue) X(other)
 enum xplane_literal {
 #define X(name) LITERAL_##name,
   XPLANE_LITERALS(X)

@@ -2,12 +2,14 @@
 **
 ** What has a number that work on a device shares is a call of its driver, allocations are memory events; all others are
 ** ops: of category op by their names or because XLA compiled them, input where tf.data has them, python of its tracer,
-** user where they mark a step, else runtime. What tf.data has is an input event besides.
+** user where they mark a step, else runtime. What tf.data has is an input event besides, and so is a stage of any other
+** pipeline that says that it is one (_ipl_stage_name).
 */
 #include "read/rows/hash.h"
 #include "read/xplane/batch.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define SET(column, x) b->values[ROW_##column][row] = (x)
 
@@ -129,6 +131,34 @@ static void emit_iterator(struct batch *b) {
   SET(input_events_buffer_size, event_integer(b, KEY_BUFFER_LIMIT));
 }
 
+/* ---- stages that any program's pipeline marks ---- */
+
+static bool is_said(struct text_part text, const char *word) {
+  return text.length == strlen(word) && strncasecmp(text.bytes, word, text.length) == 0;
+}
+
+/* What reads does so when it is asked to, as XProf has it. */
+static enum xplane_literal stage_of_category(const struct batch *b) {
+  struct text_part category;
+  if (!event_peek_text(b, KEY_STAGE_CATEGORY, &category)) return LITERAL_other;
+  if (is_said(category, "enqueue")) return LITERAL_enqueue;
+  if (is_said(category, "read")) return LITERAL_read_on_demand;
+  return is_said(category, "preprocessing") ? LITERAL_preprocess : LITERAL_other;
+}
+
+static void emit_stage(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_input_events);
+  if (row == UINT32_MAX) return;
+  int64_t name = event_text(b, KEY_STAGE_NAME);
+  SET(input_events_name, name == ROW_NULL ? name_of(b) : name);
+  SET(input_events_stage, literal(b, stage_of_category(b)));
+  event_taken(b, KEY_STAGE_CATEGORY);
+  SET(input_events_thread_id, b->line->thread);
+  SET(input_events_start_ns, b->event.start_ns);
+  SET(input_events_dur_ns, b->event.dur_ns);
+  SET(input_events_long_name, name_of(b));
+}
+
 /* ---- ops ---- */
 
 /* A context is a type and a number in it, and of another process its number as well: equal for both sides. */
@@ -182,6 +212,9 @@ static void emit_op(struct batch *b) {
   } else if (kind == EVENT_ITERATOR) {
     category = LITERAL_input;
     op_type = literal(b, LITERAL_Dataset);
+  } else if (event_has(b, KEY_STAGE_NAME)) {
+    category = LITERAL_input;
+    op_type = event_text(b, KEY_STAGE_CATEGORY);
   } else if (kind == EVENT_PYTHON) {
     category = LITERAL_python;
   } else if ((kind == EVENT_STEP || is_root) && is_numbered) {
@@ -246,7 +279,10 @@ void emit_host(struct batch *b) {
   } else if (event_has(b, KEY_CORRELATION)) {
     emit_call(b);
   } else {
+    bool is_stage = event_has(b, KEY_STAGE_NAME) && kind != EVENT_ITERATOR && kind != EVENT_OP;
+    is_stage &= !event_has(b, KEY_HLO_OP);
     if (kind == EVENT_ITERATOR && (!b->is_dry || b->dry_table == ROWS_input_events)) emit_iterator(b);
+    if (is_stage && (!b->is_dry || b->dry_table == ROWS_input_events)) emit_stage(b);
     if (!b->is_dry || b->dry_table == ROWS_ops) emit_op(b);
   }
 }

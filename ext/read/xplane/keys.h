@@ -9,6 +9,8 @@
 #define XPLANE_KEYS(X)                                              \
   X(CONSUMED, "_c")                                                 \
   X(CONSUMED_TYPE, "_ct")                                           \
+  X(STAGE_CATEGORY, "_ipl_stage_cat")                               \
+  X(STAGE_NAME, "_ipl_stage_name")                                  \
   X(PRODUCED, "_p")                                                 \
   X(PROCESS, "_pid")                                                \
   X(PRODUCED_TYPE, "_pt")                                           \
