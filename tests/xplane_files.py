@@ -4,11 +4,16 @@
     decode(data)    {"planes": [...]} as the file has it: names and references resolved, nothing interpreted
 """
 
+import gzip
 import struct
 
 
 class Ref(str):
     """A text that the file holds as the name of a stat."""
+
+
+class Compressed(bytes):
+    """Bytes that the file holds made smaller by gzip."""
 
 
 class Unsigned(int):
@@ -50,6 +55,8 @@ def stat(stats, name, value):
         return out + varint(7 << 3) + varint(stats.id(str(value)))
     if isinstance(value, str):
         return out + message(5, value)
+    if isinstance(value, Compressed):
+        return out + message(8, gzip.compress(value))
     if isinstance(value, bytes):
         return out + message(6, value)
     if isinstance(value, float):

@@ -331,7 +331,7 @@ def test_execution_modes(directory):
           "still among the attributes")
 
 
-def compiled():
+def compiled(kept=bytes):
     """Two programs of one name; a stack of two frames, one that calls itself, and a file and line alone."""
     first = files.program("jit_step", [("dot.1", "", "jit(step)/jvp()/dot_general[a=b/c]", "", 0, 2),
                                        ("loop.1", "", "jit(step)/while", "", 0, 3),
@@ -352,7 +352,7 @@ def compiled():
     kernel = event("sgemm", 0, 5000, hlo_op="dot.1", hlo_module=Ref("jit_step"), program_id=Unsigned(26))
     return space(plane("/host:CPU", [line(1, "tf_XLAEigen/1", events)]),
                  plane("/device:GPU:0", [line(3, "Stream #3", [kernel])]),
-                 files.programs({"jit_step(26)": first, "jit_step(27)": second}))
+                 files.programs({"jit_step(26)": kept(first), "jit_step(27)": kept(second)}))
 
 
 def test_programs(directory):
@@ -377,6 +377,17 @@ def test_programs(directory):
           [(1, 12), (1, 49), (1, 70), (2, 12), (2, 12)], "traces")
     check([tuple(row.values()) for row in query(run, "SELECT op_name, op_type FROM kernels")],
           [("jit(step)/jvp()/dot_general[a=b/c]", "dot_general")], "kernels")
+    ask = lambda run: [tuple(row.values()) for row in query(
+        run, f"SELECT name, op_type, framework_name, module, {place} AS place FROM ops ORDER BY start_ns")]
+    smaller = written(directory, compiled(files.Compressed), "smaller.xplane.pb")
+    check(ask(smaller), ask(run), "programs that were compressed")
+    check(column(smaller, "SELECT reason FROM diagnostics WHERE severity <> 'info'"), [], "nothing is wrong")
+    data = compiled(files.Compressed)
+    at = data.index(b"\x1f\x8b")
+    for bad in (data[:at + 40] + b"\xff" + data[at + 41:], data[:at + 2] + b"\x09" + data[at + 3:]):
+        broken = written(directory, bad, "broken.xplane.pb")
+        check(column(broken, "SELECT reason FROM diagnostics WHERE severity <> 'info'"), ["damaged_program"], "damage")
+        check(column(broken, "SELECT count(*) FROM ops"), [9], "the rest is there")
     check([tuple(row.values()) for row in query(run, "SELECT location, count, self_ns FROM code_summary "
                                                      "WHERE count > 0 ORDER BY 1")],
           [("model.py:12", 2, 1800), ("old.py:70", 1, 900), ("train.py:49", 1, 900)], "lines")

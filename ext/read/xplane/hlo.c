@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "read/json/inflate.h"
 #include "read/rows/eager_rows.h"
 #include "read/rows/hash.h"
 #include "read/rows/stacks.h"
 
 enum {
   MAXIMUM_INSTRUCTION = 64 << 10, /* bytes that are looked at: what is wanted stands before the values of a constant */
-  MAXIMUM_STACKS = 64 << 20       /* bytes of the stack frames of a program */
+  MAXIMUM_STACKS = 64 << 20,      /* bytes of the stack frames of a program */
+  MAXIMUM_PROGRAM = 256 << 20     /* bytes of a program that was compressed */
 };
 
 struct program_frame {
@@ -336,6 +338,58 @@ static bool number_in_name(struct text_part name, uint64_t *number) {
   return end != digits && !*end;
 }
 
+static void read_proto(struct reading *r, uint64_t at, uint64_t end) {
+  struct far_field field;
+  while (next_field(r, &at, end, &field)) {
+    if (field.number == 1 && field.type == WIRE_BYTES) read_module(r, &field);
+  }
+}
+
+/* The whole of what gzip made smaller, to be freed; NULL: it is damaged, larger than any program, or no memory. */
+static char *expand(struct reading *r, struct text_part packed, size_t *length) {
+  struct inflater *inflater = inflater_create();
+  const uint8_t *in = (const uint8_t *)packed.bytes;
+  size_t left = packed.length, capacity = 0;
+  char *bytes = NULL;
+  enum inflater_status status = INFLATER_MORE;
+  *length = 0;
+  while (inflater && status == INFLATER_MORE && *length < MAXIMUM_PROGRAM) {
+    if (!array_reserve(bytes, capacity, *length + (1 << 20))) {
+      no_memory(r);
+      break;
+    }
+    uint8_t *out = (uint8_t *)bytes + *length;
+    size_t room = capacity - *length, before = left;
+    status = inflater_step(inflater, &in, &left, &out, &room);
+    size_t written = capacity - *length - room;
+    *length += written;
+    if (status == INFLATER_MORE && !written && left == before) break; /* it was cut off */
+  }
+  if (!inflater) no_memory(r);
+  inflater_free(inflater);
+  if (status == INFLATER_END && *length) return bytes;
+  free(bytes);
+  return NULL;
+}
+
+/* A program that the writer compressed is read from memory. */
+static void read_compressed(struct reading *r, const struct far_field *far) {
+  size_t length;
+  char *bytes = expand(r, field_bytes(r, far, MAXIMUM_PROGRAM), &length);
+  if (r->status) return;
+  if (!bytes) {
+    note_wrong(r, far->offset);
+    return;
+  }
+  uint64_t wrong = r->programs->wrong;
+  struct window of_file = r->window;
+  r->window = (struct window){.file_bytes = length, .bytes = bytes, .length = length, .capacity = length};
+  read_proto(r, 0, length);
+  window_free(&r->window);
+  r->window = of_file;
+  if (!wrong && r->programs->wrong) r->programs->wrong_offset = far->offset;
+}
+
 static void read_stat(struct reading *r, const struct far_field *far, int64_t proto_stat) {
   uint64_t at = far->offset, end = far->offset + far->length, id = 0;
   struct far_field field, bytes = {0};
@@ -344,12 +398,8 @@ static void read_stat(struct reading *r, const struct far_field *far, int64_t pr
     else if (field.number == 6 || field.number == 8) bytes = field;
   }
   if (r->status || (int64_t)id != proto_stat) return;
-  if (bytes.number == 8) note_wrong(r, bytes.offset); /* compressed */
-  at = bytes.offset;
-  end = bytes.offset + (bytes.number == 6 ? bytes.length : 0);
-  while (next_field(r, &at, end, &field)) {
-    if (field.number == 1 && field.type == WIRE_BYTES) read_module(r, &field);
-  }
+  if (bytes.number == 8) read_compressed(r, &bytes);
+  else if (bytes.number == 6) read_proto(r, bytes.offset, bytes.offset + bytes.length);
 }
 
 /* An XEventMetadata. */

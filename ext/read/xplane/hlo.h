@@ -4,7 +4,7 @@
 ** Events name an instruction (hlo_op) of a program (program_id, or hlo_module alone).  Read once, before the
 ** first events are; of a module only names, metadata and stack frames: constants, shapes and buffers are passed over.
 **
-**   XEventMetadata    name=2, "module(program id)"; stats=5, of which "Hlo Proto" is an HloProto
+**   XEventMetadata    name=2, "module(program id)"; stats=5, of which "Hlo Proto" is an HloProto, as it is or by gzip
 **   HloProto          hlo_module=1
 **   HloModuleProto    name=1 computations=3 stack_frame_index=17
 **   HloComputation    instructions=2

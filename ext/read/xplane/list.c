@@ -455,8 +455,7 @@ static enum tfprof_status read_programs(struct profile *profile, struct tfprof_e
 static void tell_programs(struct profile *profile, const struct hlo_programs *programs) {
   if (programs->wrong)
     profile_diagnose(profile, "error", "damaged_program", (int64_t)programs->wrong, (int64_t)programs->wrong_offset, -1,
-                     "programs of XLA are damaged or compressed: some ops may have no framework_name and no place in "
-                     "the program");
+                     "programs of XLA are damaged: some ops may have no framework_name and no place in the program");
   if (programs->mended)
     profile_diagnose(profile, "warning", "not_utf8", (int64_t)programs->mended, -1, -1, "%s", NOT_UTF8_MESSAGE);
 }
