@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "func/functions.h"
+#include "func/timeline_rows.h"
 #include "func/viewer_lines.h"
 #include "vtab/connection.h"
 #include "write/output_file.h"
@@ -43,6 +44,7 @@ enum shape {
   ARROW,   /* name, category, pid, tid, time, and the three again of where it points */
   LABEL,   /* name ("process_name" ...), NULL, pid, tid */
   KERNEL,  /* of an XPlane source, for what stands below its stream: the columns of struct viewer_kernel */
+  KERNELS, CALLS, LAUNCHES, /* no SELECT: timeline_rows.h */
 };
 
 static const char json_mark[] = ":json";
@@ -169,16 +171,7 @@ static const struct {
    " FROM lanes CROSS JOIN temp.ops%s AS ops ON lanes.id = thread_id AND start_ns IS NOT NULL"
    " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
    " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
-  {SPAN,
-   " SELECT kernels.name, 'kernel', lanes.pid, lanes.tid, kernels.start_ns, kernels.dur_ns,"
-   "   " DEVICE " AS device, lanes.stream AS stream, kernels.correlation AS correlation,"
-   "   ops.correlation AS \"External id\","
-   "   json_array(grid_x, grid_y, grid_z) AS \"grid:json\", json_array(block_x, block_y, block_z) AS \"block:json\","
-   "   registers_per_thread AS \"registers per thread\","
-   "   coalesce(static_shared_bytes, 0) + dynamic_shared_bytes AS \"shared memory\","
-   "   100 * occupancy_ratio AS \"est. achieved occupancy %%\""
-   " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
-   " LEFT JOIN temp.devices AS devices ON devices.id = kernels.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+  {KERNELS, NULL},
   {SPAN,
    " SELECT graph_launches.name, 'program', lanes.pid, lanes.tid, graph_launches.start_ns, graph_launches.dur_ns,"
    "   graph AS \"program id\", graph_launches.correlation AS \"run id\""
@@ -192,11 +185,7 @@ static const struct {
    " FROM lanes CROSS JOIN temp.transfers%s AS transfers ON lanes.id = transfers.thread_id"
    " LEFT JOIN temp.devices AS devices ON devices.id = transfers.device_id"
    " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
-  {SPAN,
-   " SELECT api_calls.name, 'cuda_' || domain, lanes.pid, lanes.tid, api_calls.start_ns, api_calls.dur_ns,"
-   "   api_calls.correlation AS correlation, ops.correlation AS \"External id\""
-   " FROM lanes CROSS JOIN temp.api_calls%s AS api_calls ON lanes.id = api_calls.thread_id"
-   " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+  {CALLS, NULL},
   /* Ranges that torch marked, and all of XPlane, are ops already. */
   {SPAN,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
@@ -220,11 +209,7 @@ static const struct {
    "   in_use_bytes AS bytes, reserved_bytes AS reserved"
    " FROM temp.memory_events%s AS memory_events JOIN processes ON processes.id = memory_events.profile_id"
    " LEFT JOIN temp.devices AS devices ON devices.id = device_id WHERE in_use_bytes IS NOT NULL"},
-  {ARROW,
-   " SELECT 'launch', 'ac2g', caller.pid, caller.tid, api_calls.start_ns, lanes.pid, lanes.tid, kernels.start_ns"
-   " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
-   " CROSS JOIN temp.api_calls AS api_calls ON api_calls.id = api_call_id"
-   " CROSS JOIN lanes AS caller ON caller.id = api_calls.thread_id"},
+  {LAUNCHES, NULL},
   {ARROW,
    " SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
    " FROM temp.ops%s AS ops CROSS JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
@@ -249,6 +234,7 @@ struct timeline {
   struct output_file *file;
   sqlite3_int64 origin_ns, event_count, next_arrow;
   struct viewer_lines *viewer_lines;
+  struct timeline_rows rows; /* its lanes and devices; the numbers are those above */
   int column_count; /* of the part that is being written */
   struct member members[MOST_COLUMNS];
 };
@@ -365,6 +351,7 @@ static void write_row(struct timeline *timeline, enum shape shape, sqlite3_stmt 
       break;
     case LABEL: write_args(timeline, statement, 4); break;
     case KERNEL: break; /* add_kernel() */
+    case KERNELS: case CALLS: case LAUNCHES: break; /* write_rows() */
   }
 }
 
@@ -435,6 +422,65 @@ static int prepare(struct timeline *timeline, const char *format, sqlite3_stmt *
   return result;
 }
 
+/* The rows of a SELECT of ids and numbers: `columns` of them in each, NULL as INT64_MIN. */
+static int read_numbers(struct timeline *timeline, const char *format, int columns, sqlite3_int64 **numbers,
+                        size_t *count) {
+  sqlite3_stmt *statement = NULL;
+  size_t capacity = 0;
+  int result = prepare(timeline, format, &statement);
+  while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+    result = SQLITE_OK;
+    if (*count == capacity) {
+      capacity = capacity ? 2 * capacity : 64;
+      sqlite3_int64 *larger = sqlite3_realloc64(*numbers, capacity * (size_t)columns * sizeof **numbers);
+      if (!larger) {
+        result = SQLITE_NOMEM;
+        break;
+      }
+      *numbers = larger;
+    }
+    for (int column = 0; column < columns; column++) {
+      bool is_null = sqlite3_column_type(statement, column) == SQLITE_NULL;
+      sqlite3_int64 *number = *numbers + *count * (size_t)columns + (size_t)column;
+      *number = is_null ? INT64_MIN : sqlite3_column_int64(statement, column);
+    }
+    ++*count;
+  }
+  sqlite3_finalize(statement);
+  return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+static int read_lanes(struct timeline *timeline, struct connection *connection) {
+  enum { LANE_NUMBERS = 4, DEVICE_NUMBERS = 2 };
+  struct timeline_rows *rows = &timeline->rows;
+  sqlite3_int64 *lanes = NULL, *devices = NULL;
+  _Static_assert(sizeof *rows->lanes == LANE_NUMBERS * sizeof *lanes, "a lane is its numbers");
+  _Static_assert(sizeof *rows->devices == DEVICE_NUMBERS * sizeof *devices, "a device is its numbers");
+  *rows = (struct timeline_rows){.store = connection->store, .file = timeline->file,
+                                 .origin_ns = timeline->origin_ns};
+  int result = read_numbers(timeline, " SELECT id, coalesce(pid, 0), coalesce(tid, 0), stream FROM lanes", LANE_NUMBERS,
+                            &lanes, &rows->lane_count);
+  rows->lanes = (const struct timeline_lane *)lanes;
+  if (!result)
+    result = read_numbers(timeline, " SELECT id, ordinal FROM temp.devices WHERE kind <> 'cpu' AND ordinal IS NOT NULL",
+                          DEVICE_NUMBERS, &devices, &rows->device_count);
+  rows->devices = (const struct timeline_device *)devices;
+  return result;
+}
+
+static int write_rows(struct timeline *timeline, struct connection *connection, enum timeline_part part,
+                      struct tfprof_error *error) {
+  struct timeline_rows *rows = &timeline->rows;
+  rows->event_count = timeline->event_count;
+  rows->next_arrow = timeline->next_arrow;
+  connection_begin(connection);
+  enum tfprof_status status = timeline_rows_write(rows, part, error);
+  connection_end(connection);
+  timeline->event_count = rows->event_count;
+  timeline->next_arrow = rows->next_arrow;
+  return status ? SQLITE_ABORT : SQLITE_OK;
+}
+
 static int write_part(struct timeline *timeline, enum shape shape, const char *format) {
   sqlite3_stmt *statement = NULL;
   int result = prepare(timeline, format, &statement);
@@ -487,12 +533,25 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
     return;
   }
   int result = find_origin(&timeline);
+  bool has_failed = false; /* and `error` says how */
+  if (!result) result = read_lanes(&timeline, connection);
   output_format(timeline.file,
                 "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n\"traceEvents\":[\n",
                 (long long)timeline.origin_ns);
-  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++)
-    result = write_part(&timeline, parts[i].shape, parts[i].sql);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++) {
+    enum shape shape = parts[i].shape;
+    if (shape < KERNELS) result = write_part(&timeline, shape, parts[i].sql);
+    else result = write_rows(&timeline, connection, TIMELINE_KERNELS + (enum timeline_part)(shape - KERNELS), &error);
+    has_failed = result && shape >= KERNELS;
+  }
   viewer_lines_free(timeline.viewer_lines);
+  sqlite3_free((void *)timeline.rows.lanes);
+  sqlite3_free((void *)timeline.rows.devices);
+  if (has_failed) {
+    connection_result_error(context, &error);
+    output_abandon(timeline.file);
+    return;
+  }
   if (result == SQLITE_NOMEM) {
     sqlite3_result_error_nomem(context);
     output_abandon(timeline.file);

@@ -5,8 +5,8 @@
 -- of these such that follow another one on their stream: a compiler makes one kernel of them.
 -- Thresholds: those that follow another one take 5 % of the step time; a warning from 15 % on.
 -- What it would save: half of their time, what reading and writing what lies between takes.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over kernels, and another, by stream,
--- where they count.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over kernel_totals, and one over kernels by
+-- stream where they count.
 -- Needs: kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'unfused_elementwise';
 WITH time AS MATERIALIZED (
@@ -15,13 +15,15 @@ WITH time AS MATERIALIZED (
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
   FROM temp.measured_steps GROUP BY 1
 ), names AS MATERIALIZED (
-  SELECT profile_id, name, op_type, sum(1.0 * dur_ns) AS sum_ns,
-    name GLOB '*elementwise*' OR name GLOB '*TensorCwise*' OR name GLOB '*BiasNCHWKernel*' OR op_type IN ('Add',
-      'AddV2', 'AddN', 'Sub', 'Mul', 'RealDiv', 'BiasAdd', 'Relu', 'ReluGrad', 'LeakyRelu', 'Elu', 'Gelu', 'Sigmoid',
-      'SigmoidGrad', 'Tanh', 'TanhGrad', 'Exp', 'Log', 'Sqrt', 'Rsqrt', 'RsqrtGrad', 'Square', 'SquaredDifference',
-      'Maximum', 'Minimum', 'Neg', 'Pow', 'Cast', 'Select', 'SelectV2', 'Greater', 'GreaterEqual', 'Less', 'LessEqual',
-      'Equal', 'LogicalAnd') AS is_elementwise
-  FROM temp.kernels WHERE +kind = 'compute' GROUP BY profile_id, name, op_type
+  SELECT totals.profile_id AS profile_id, totals.name AS name, totals.op_type AS op_type,
+    sum(1.0 * totals.sum_ns) AS sum_ns,
+    totals.name GLOB '*elementwise*' OR totals.name GLOB '*TensorCwise*' OR totals.name GLOB '*BiasNCHWKernel*'
+      OR totals.op_type IN ('Add', 'AddV2', 'AddN', 'Sub', 'Mul', 'RealDiv', 'BiasAdd', 'Relu', 'ReluGrad',
+        'LeakyRelu', 'Elu', 'Gelu', 'Sigmoid', 'SigmoidGrad', 'Tanh', 'TanhGrad', 'Exp', 'Log', 'Sqrt', 'Rsqrt',
+        'RsqrtGrad', 'Square', 'SquaredDifference', 'Maximum', 'Minimum', 'Neg', 'Pow', 'Cast', 'Select',
+        'SelectV2', 'Greater', 'GreaterEqual', 'Less', 'LessEqual', 'Equal', 'LogicalAnd') AS is_elementwise
+  FROM temp.kernel_totals AS totals CROSS JOIN temp.kernels AS kernels ON kernels.id = totals.kernel_id
+  WHERE kernels.kind = 'compute' GROUP BY totals.profile_id, totals.name, totals.op_type
 ), many AS MATERIALIZED ( -- where all of them take as much as those that follow others have to
   SELECT names.profile_id AS profile_id FROM names JOIN time ON time.profile_id = names.profile_id
   WHERE is_elementwise GROUP BY 1 HAVING sum(sum_ns) >= 0.05 * time.step_ns
