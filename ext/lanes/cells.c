@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/rows.h"
+
 enum { NO_CELL = -1 };
 
 struct part {
@@ -135,12 +137,15 @@ static enum tfprof_status take_block(void *user, const struct lane_block *block,
   int64_t first_id = id_make(segment->profile->number, segment->first_row);
   enum tfprof_status status = make_room_for_tracks(maker, error);
   if (categories && categories->form == COLUMN_ABSENT) categories = NULL;
+  string_id texts[LANES_BLOCK];
+  uint32_t first_row = block->count ? block->rows[0] : 0; /* rows of a block follow each other */
+  if (categories && block->count)
+    derive_texts(categories, first_row, block->rows[block->count - 1] - first_row + 1, texts);
   for (uint32_t i = 0; i < block->count && !status; i++) {
     uint32_t row = block->rows[i];
     struct open_cell *open = &maker->open[block->tracks[i]];
     int64_t start = block->starts[i], end = block->ends[i], length = end - start;
-    string_id category =
-        categories && !column_is_null(categories, row) ? (string_id)column_integer(categories, row) : 0;
+    string_id category = categories ? texts[row - first_row] : 0;
     if (start >= open->bucket_end) {
       status = open_cell(maker, block->tracks[i], start, first_id + row, category, error);
       if (status) break;

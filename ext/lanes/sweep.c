@@ -34,6 +34,8 @@ struct pass {
   uint32_t *lane_of_thread;
   uint64_t thread_rows;
   uint32_t profile_number; /* 0: none yet */
+  uint64_t last_thread;    /* as a row of lane_of_thread; its lane is last_lane, unless that is UINT32_MAX */
+  uint32_t last_lane;
   int64_t clock_offset;
   struct lane_block block;
 };
@@ -88,6 +90,7 @@ static enum tfprof_status enter_profile(struct pass *pass, struct profile *profi
   memset(pass->lane_of_thread, 0xff, (rows + 1) * sizeof *pass->lane_of_thread);
   pass->thread_rows = rows;
   pass->profile_number = profile->number;
+  pass->last_lane = UINT32_MAX;
   return TFPROF_OK;
 }
 
@@ -153,11 +156,16 @@ static inline enum tfprof_status sweep_row(struct pass *pass, struct place place
   if (!is_in_window && is_deep) return TFPROF_OK; /* where the others lie must not depend on the window */
   bool has_lane = (uint64_t)place.thread < pass->thread_rows && (is_deep || pass->table->depth < 0);
   uint64_t thread = has_lane ? (uint64_t)place.thread : pass->thread_rows;
-  if (pass->lane_of_thread[thread] == UINT32_MAX) {
-    enum tfprof_status status = add_lane(pass, thread, error);
-    if (status) return status;
+  if (thread != pass->last_thread ||
+      pass->last_lane == UINT32_MAX) { /* most rows are of the thread of the one before */
+    if (pass->lane_of_thread[thread] == UINT32_MAX) {
+      enum tfprof_status status = add_lane(pass, thread, error);
+      if (status) return status;
+    }
+    pass->last_thread = thread;
+    pass->last_lane = pass->lane_of_thread[thread];
   }
-  struct lane *lane = &sweep->lanes[pass->lane_of_thread[thread]];
+  struct lane *lane = &sweep->lanes[pass->last_lane];
   if (!lane->is_wanted) return TFPROF_OK;
   uint32_t depth = place.depth < LANES_DEEPEST ? (uint32_t)place.depth : LANES_DEEPEST;
   if (!is_deep) {
@@ -195,6 +203,19 @@ static const struct column *column_of(const struct segment *segment, int column)
   return column < 0 ? NULL : segment->columns[column];
 }
 
+/* Whether none of the events touches the window. */
+static bool is_beside_window(const struct pass *pass, const int64_t *starts, const int64_t *durations, uint32_t count) {
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  for (uint32_t k = 0; k < count; k++) {
+    /* NO_VALUE, the least of all, has no place; sums of others do not wrap (STORE_TIME_LIMIT). */
+    int64_t end = (int64_t)((uint64_t)starts[k] + (uint64_t)(durations[k] > 0 ? durations[k] : 0));
+    first = starts[k] < first ? starts[k] : first;
+    last = end > last ? end : last;
+  }
+  if (first == NO_VALUE) return false;
+  return first + pass->clock_offset >= pass->sweep->to_ns || last + pass->clock_offset < pass->sweep->from_ns;
+}
+
 /* Rows from `first` on, at most LANES_BLOCK. */
 static enum tfprof_status sweep_rows(struct pass *pass, const struct segment *segment, uint32_t first, uint32_t count,
                                      struct tfprof_error *error) {
@@ -203,6 +224,13 @@ static enum tfprof_status sweep_rows(struct pass *pass, const struct segment *se
   enum tfprof_status status = TFPROF_OK;
   read_places(column_of(segment, table->start), first, count, starts);
   read_places(column_of(segment, table->duration), first, count, durations);
+  if (table->depth >= 0 && is_beside_window(pass, starts, durations, count)) {
+    /* What has a depth is left out without a trace; of other events later ones depend, which free_depth() knows. */
+    read_places(column_of(segment, table->depth), first, count, depths);
+    int64_t shallowest = INT64_MAX;
+    for (uint32_t k = 0; k < count; k++) shallowest = depths[k] < shallowest ? depths[k] : shallowest;
+    if (shallowest >= 0) return TFPROF_OK;
+  }
   read_places(column_of(segment, table->thread), first, count, threads);
   read_places(column_of(segment, table->depth), first, count, depths);
   for (uint32_t k = 0; k < count && !status; k++)
@@ -256,6 +284,7 @@ static void forget_table(struct pass *pass, uint32_t lane_count, uint32_t track_
   while (sweep->lane_count > lane_count) free(sweep->lanes[--sweep->lane_count].tracks);
   sweep->track_count = track_count;
   pass->profile_number = 0;
+  pass->last_lane = UINT32_MAX;
   pass->is_disordered = false;
 }
 
@@ -289,7 +318,8 @@ enum tfprof_status sweep_run(struct sweep *sweep, struct tfprof_error *error) {
   struct pass *pass = malloc(sizeof *pass);
   if (!pass) return error_no_memory(error);
   for (unsigned kind = 0; kind < LANE_TABLES && !status; kind++) {
-    *pass = (struct pass){.sweep = sweep, .table = &lane_tables[kind], .kind = kind, .block = {.kind = kind}};
+    *pass = (struct pass){
+        .sweep = sweep, .table = &lane_tables[kind], .kind = kind, .last_lane = UINT32_MAX, .block = {.kind = kind}};
     status = sweep_table(pass, error);
     if (pass->snapshot) sweep->snapshots[kind] = pass->snapshot;
     free(pass->lane_of_thread);

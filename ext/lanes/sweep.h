@@ -42,7 +42,7 @@ struct track {
   int64_t last_start, last_end; /* of the event that came last; INT64_MIN before the first */
 };
 
-/* Events of one segment. */
+/* Events of one segment: rows ascend and lie within LANES_BLOCK. */
 struct lane_block {
   const struct segment *segment;
   unsigned kind;
