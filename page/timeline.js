@@ -85,7 +85,10 @@ class Timeline extends LaneCanvas {
   }
 
   note() {
-    if (!run.bucket_ns) return null;
+    if (!run.bucket_ns) {
+      return run.has_causes === false ? element('p', { class: 'note' }, 'Which op launched what, and at which line, did not ' +
+        `fit into this file: tfprof report ${run.runs} --events all`) : null;
+    }
     if (isServed) {
       return element('p', { class: 'note' }, `Of ${formatCount(run.events)} events those that lie together in a pixel are drawn ` +
         'as one, with their count and time; zoom in for each by itself.');

@@ -22,8 +22,8 @@ function recordsOf(name) {
 export function bandsOf(profile) {
   const path = recordsOf('mark_path').map((row) => ({ from: row.at_ns, to: row.at_ns + row.dur_ns,
     fill: colourOf(pathColours[row.kind] || row.kind),
-    text: `critical path: ${row.count > 1 ? `${row.count.toLocaleString('en')} pieces, most of them ` : ''}` +
-      `${pathWords[row.kind] || row.kind}, ${formatNs(row.dur_ns)}${profile ? '' : ` (process ${row.profile_id})`}` }));
+    text: `critical path: ${pathWords[row.kind] || row.kind}, ${formatNs(row.dur_ns)}` +
+      `${profile ? '' : ` (process ${row.profile_id})`}` }));
   const said = new Set(recordsOf('findings').map((row) => row.check_name));
   const gaps = [], found = [];
   for (const row of recordsOf('mark_gaps')) {

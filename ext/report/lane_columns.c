@@ -307,6 +307,15 @@ enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store 
   return status;
 }
 
+void lane_columns_drop_causes(struct lane_columns *columns) {
+  for (uint32_t i = 0; i < columns->lane_count; i++) {
+    for (unsigned c = LINKS; c <= TRACES; c++) {
+      columns->bytes -= columns->lanes[i].columns[c].length;
+      free_bytes(&columns->lanes[i].columns[c]);
+    }
+  }
+}
+
 void lane_columns_clear(struct lane_columns *columns) {
   for (uint32_t i = 0; i < columns->lane_count; i++) {
     for (unsigned c = 0; c < LANE_COLUMNS; c++) free_bytes(&columns->lanes[i].columns[c]);

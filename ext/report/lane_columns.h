@@ -63,5 +63,7 @@ struct lane_columns {
 enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store *store, int64_t from_ns, int64_t to_ns,
                                      int64_t origin_ns, int64_t bucket_ns, struct tfprof_error *error);
 void lane_columns_clear(struct lane_columns *columns);
+/* Leaves out links and traces, for where they do not fit. */
+void lane_columns_drop_causes(struct lane_columns *columns);
 
 #endif

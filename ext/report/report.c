@@ -153,19 +153,24 @@ static enum tfprof_status write_facts(struct report *report, struct tfprof_error
 
 /* ---- events ---- */
 
-/* The columns of the events, or where those do not fit of cells, ever coarser. */
-static enum tfprof_status make_events(struct report *report, struct lane_columns *columns, struct tfprof_error *error) {
+static bool fits(const struct report *report, const struct lane_columns *columns) {
   const struct report_options *options = report->options;
+  return options->events == REPORT_EVENTS_ALL || columns->bytes / 3 * 4 <= options->maximum_bytes;
+}
+
+/* The columns of the events; where those do not fit without who caused them, or of cells, ever coarser. */
+static enum tfprof_status make_events(struct report *report, struct lane_columns *columns, struct tfprof_error *error) {
   int64_t bucket_ns = 0;
+  report->summary->has_causes = true;
   for (;;) {
     enum tfprof_status status =
         lane_columns_make(columns, report->store, report->from_ns, report->to_ns, report->parameters.origin_ns,
                           bucket_ns, error);
     report->summary->bucket_ns = bucket_ns;
-    if (status || options->events == REPORT_EVENTS_ALL || columns->bytes / 3 * 4 <= options->maximum_bytes ||
-        bucket_ns > INT64_MAX / 8) {
-      return status;
-    }
+    if (status || fits(report, columns) || bucket_ns > INT64_MAX / 8) return status;
+    lane_columns_drop_causes(columns);
+    report->summary->has_causes = false;
+    if (fits(report, columns)) return status;
     lane_columns_clear(columns);
     bucket_ns = bucket_ns ? bucket_ns * 4 : FIRST_BUCKET_NS;
   }
@@ -202,9 +207,10 @@ static void write_run(struct report *report, const char *title) {
   if (options->has_steps)
     output_format(file, "[%lld,%lld]", (long long)options->first_step, (long long)options->last_step);
   else output_text(file, "null");
-  output_format(file, ",\"events\":%llu,\"cells\":%llu,\"bucket_ns\":%lld,\"has_events\":%s}</script>\n",
+  output_format(file, ",\"events\":%llu,\"cells\":%llu,\"bucket_ns\":%lld,\"has_events\":%s,",
                 (unsigned long long)summary->events, (unsigned long long)summary->cells, (long long)summary->bucket_ns,
                 summary->has_events ? "true" : "false");
+  output_format(file, "\"has_causes\":%s}</script>\n", summary->has_causes ? "true" : "false");
 }
 
 static void write_policy(struct report *report) {

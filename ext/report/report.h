@@ -22,6 +22,7 @@ struct report_summary {
   uint64_t panels, failed_panels, events, cells;
   int64_t bucket_ns; /* 0: each event is there by itself */
   bool has_events;
+  bool has_causes; /* and who caused them is, as far as it was recorded */
 };
 
 /* Writes what is open on the connection, of which `store` is the store and which has the stored views. A panel that

@@ -80,6 +80,11 @@ def check_smaller():
     wanted = query(CAPTURE, f"SELECT {CELL_COLUMNS} FROM timeline(NULL, NULL, {report.run['bucket_ns']})")
     assert report.cells() == wanted
     every = Report(write_report("every.html", CAPTURE, "--max-size=20k", "--events=all"))
+    # What tells who caused what goes first.
+    size = sum(len(text) for name, text in every.scripts.items() if name.startswith("lane-"))
+    without = Report(write_report("without.html", CAPTURE, "--max-size", str(size - 2000)))
+    assert without.run["cells"] == 10003 and every.run["has_causes"] and not without.run["has_causes"]
+    assert all(cause == [None] * 3 for _, _, *cause in without.causes())
     assert every.run["cells"] == 10003
     for words in (["--no-events"], ["--events", "none"]):
         none = Report(write_report("none.html", CAPTURE, *words))
