@@ -43,6 +43,7 @@ struct listener {
   struct guest *guests; /* under `lock`, as what follows */
   size_t asked_count;
   int64_t last_ns;
+  bool is_ending;
 };
 
 enum route_kind { ROUTE_PAGE, ROUTE_RUNS, ROUTE_JOB };
@@ -244,21 +245,21 @@ static enum MHD_Result ask_worker(struct exchange *exchange) {
   }
   if (job->kind == JOB_SQL && !job->sql && !take_body(exchange, "", 0)) return MHD_NO;
   struct worker *worker = job->kind == JOB_SQL ? options->sql_workers[run] : options->workers[run];
-  const size_t path = job->values.run == REQUEST_ALL_RUNS ? 0 : run;
-  if (!worker->has_thread &&
-      !worker_start(worker, options->paths + path, job->values.run == REQUEST_ALL_RUNS ? options->run_count : 1,
-                    options->paths[path]))
-    return refuse_request(listener, exchange->connection, 503, NULL, "No thread can be started.\n");
   job->socket = info ? info->connect_fd : -1;
   job->done = resume_exchange;
   job->user = exchange;
-  exchange->is_asked = true;
   pthread_mutex_lock(&listener->lock);
-  listener->asked_count++;
+  exchange->is_asked = !listener->is_ending && worker_start(worker);
+  if (exchange->is_asked) {
+    listener->asked_count++;
+    MHD_suspend_connection(exchange->connection);
+    worker_submit(worker, job);
+  }
+  bool is_asked = exchange->is_asked;
   pthread_mutex_unlock(&listener->lock);
-  MHD_suspend_connection(exchange->connection);
-  worker_submit(worker, job);
-  return MHD_YES;
+  return is_asked ? MHD_YES
+                  : refuse_request(listener, exchange->connection, 503, NULL,
+                                   "The server ends, or the system has no thread for it.\n");
 }
 
 static enum MHD_Result begin_exchange(struct listener *listener, struct MHD_Connection *connection, const char *path,
@@ -381,6 +382,12 @@ enum tfprof_status listener_start(struct listener **made, const struct listener_
   if (status) listener_free(listener);
   else *made = listener;
   return status;
+}
+
+void listener_end(struct listener *listener) {
+  pthread_mutex_lock(&listener->lock);
+  listener->is_ending = true;
+  pthread_mutex_unlock(&listener->lock);
 }
 
 void listener_stop(struct listener *listener) {

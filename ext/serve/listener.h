@@ -33,7 +33,8 @@ enum tfprof_status listener_start(struct listener **made, const struct listener_
 /* Closes connections of which no request comes. Whether something is asked at the moment; *last_ns: when something was
 ** asked last, as served_now() has it. */
 bool listener_watch(struct listener *listener, int64_t *last_ns);
-/* After the workers have stopped. */
+/* From now on nothing is given to workers, which then can stop; after that the listener can. */
+void listener_end(struct listener *listener);
 void listener_stop(struct listener *listener);
 
 #endif

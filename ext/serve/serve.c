@@ -30,6 +30,7 @@ struct serving {
   struct worker *workers, *sql_workers; /* run_count, and one more of all together */
   struct worker **worker_list, **sql_worker_list;
   size_t worker_count;
+  bool has_workers;
   struct listener *listener;
   char own_name[256];
   unsigned port;
@@ -127,9 +128,14 @@ static bool make_workers(struct serving *serving) {
   serving->sql_worker_list = calloc(serving->worker_count, sizeof *serving->sql_worker_list);
   if (!serving->workers || !serving->sql_workers || !serving->worker_list || !serving->sql_worker_list) return false;
   for (size_t i = 0; i < serving->worker_count; i++) {
+    bool is_all = i == count;
+    const char *const *paths = serving->options->paths + (is_all ? 0 : i);
+    worker_prepare(&serving->workers[i], paths, is_all ? count : 1);
+    worker_prepare(&serving->sql_workers[i], paths, is_all ? count : 1);
     serving->worker_list[i] = &serving->workers[i];
     serving->sql_worker_list[i] = &serving->sql_workers[i];
   }
+  serving->has_workers = true;
   return true;
 }
 
@@ -138,7 +144,7 @@ static enum serve_result open_runs(struct serving *serving) {
   const struct serve_options *options = serving->options;
   int64_t until = served_now() + opening_ns;
   for (size_t i = 0; i < options->path_count; i++) {
-    if (!worker_start(&serving->workers[i], options->paths + i, 1, options->paths[i])) {
+    if (!worker_start(&serving->workers[i])) {
       fputs("tfprof serve: no thread can be started\n", stderr);
       return SERVE_FAILED;
     }
@@ -177,8 +183,8 @@ static enum serve_result wait_for_end(struct serving *serving, const sigset_t *s
     if (sigtimedwait(signals, NULL, &pause) > 0) break;
     bool is_busy = listener_watch(serving->listener, &last_ns);
     for (size_t i = 0; i < serving->worker_count; i++) {
-      if (serving->workers[i].has_thread) is_busy |= worker_watch(&serving->workers[i]);
-      if (serving->sql_workers[i].has_thread) is_busy |= worker_watch(&serving->sql_workers[i]);
+      is_busy |= worker_watch(&serving->workers[i]);
+      is_busy |= worker_watch(&serving->sql_workers[i]);
     }
     for (size_t i = 0; i < runs; i++) can += can_open(serving, i, &are_told[i]);
     if (!can) {
@@ -196,7 +202,8 @@ static enum serve_result wait_for_end(struct serving *serving, const sigset_t *s
 }
 
 static void serving_free(struct serving *serving) {
-  for (size_t i = 0; serving->workers && serving->sql_workers && i < serving->worker_count; i++) {
+  if (serving->listener) listener_end(serving->listener);
+  for (size_t i = 0; serving->has_workers && i < serving->worker_count; i++) {
     worker_stop(&serving->workers[i]);
     worker_stop(&serving->sql_workers[i]);
   }

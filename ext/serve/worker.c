@@ -57,23 +57,29 @@ static void *worker_run(void *pointer) {
   return NULL;
 }
 
-bool worker_start(struct worker *worker, const char *const *paths, size_t path_count, const char *word) {
+void worker_prepare(struct worker *worker, const char *const *paths, size_t path_count) {
   pthread_condattr_t attributes;
-  worker->run = (struct served_run){.paths = paths, .path_count = path_count};
-  worker->word = word;
-  worker->state = WORKER_OPENING;
+  *worker = (struct worker){.run = {.paths = paths, .path_count = path_count}, .state = WORKER_OPENING};
   pthread_mutex_init(&worker->lock, NULL);
   pthread_cond_init(&worker->wake, NULL);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&worker->changed, &attributes);
   pthread_condattr_destroy(&attributes);
+}
+
+bool worker_start(struct worker *worker) {
   sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  worker->has_thread = pthread_create(&worker->thread, NULL, worker_run, worker) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return worker->has_thread;
+  pthread_mutex_lock(&worker->lock);
+  if (!worker->has_thread) {
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    worker->has_thread = pthread_create(&worker->thread, NULL, worker_run, worker) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+  bool is_started = worker->has_thread;
+  pthread_mutex_unlock(&worker->lock);
+  return is_started;
 }
 
 /* ---- from other threads ---- */
@@ -144,21 +150,20 @@ enum worker_state worker_wait(struct worker *worker, int64_t ns) {
 }
 
 void worker_stop(struct worker *worker) {
-  if (!worker->has_thread) return;
+  struct timespec until;
   pthread_mutex_lock(&worker->lock);
+  bool is_running = worker->has_thread;
   worker->is_ending = true;
   pthread_cond_signal(&worker->wake);
   pthread_mutex_unlock(&worker->lock);
-  struct timespec until;
-  for (;;) {
+  while (is_running) {
     worker_watch(worker);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 20000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_timedjoin_np(worker->thread, NULL, &until) == 0) break;
+    is_running = pthread_timedjoin_np(worker->thread, NULL, &until) != 0;
   }
-  worker->has_thread = false;
   pthread_mutex_destroy(&worker->lock);
   pthread_cond_destroy(&worker->wake);
   pthread_cond_destroy(&worker->changed);

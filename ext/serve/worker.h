@@ -16,7 +16,6 @@ enum worker_state { WORKER_OPENING, WORKER_OPEN, WORKER_FAILED };
 
 struct worker {
   struct served_run run; /* its thread's alone, but for run.db, which may be interrupted under `lock` */
-  const char *word;      /* what is opened, for messages */
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t wake, changed; /* a job has come; the state has changed */
@@ -27,8 +26,10 @@ struct worker {
   bool is_ending, has_thread;
 };
 
-/* Begins to open the run. false: no thread. paths live as long as the worker. */
-bool worker_start(struct worker *worker, const char *const *paths, size_t path_count, const char *word);
+/* Before anything else. paths live as long as the worker. */
+void worker_prepare(struct worker *worker, const char *const *paths, size_t path_count);
+/* Begins to open the run, if that has not begun. false: no thread. */
+bool worker_start(struct worker *worker);
 /* Takes the job; job->done is called in any case. */
 void worker_submit(struct worker *worker, struct job *job);
 /* Whether something runs or waits. */
@@ -36,7 +37,7 @@ bool worker_watch(struct worker *worker);
 enum worker_state worker_state(struct worker *worker, char *message, size_t message_size);
 /* Waits until the run is open or cannot be opened, for at most so long. */
 enum worker_state worker_wait(struct worker *worker, int64_t ns);
-/* Gives up what runs, answers what waits, and ends the thread. */
+/* Gives up what runs, answers what waits, and ends the thread; nothing may be submitted any more. */
 void worker_stop(struct worker *worker);
 
 #endif
