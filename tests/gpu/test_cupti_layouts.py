@@ -15,7 +15,8 @@ import playing
 from playing import capturing
 
 # cuda.h is not in the wheels: what CUPTI's headers want of it is below.
-WHEELS = (("nvidia-cuda-cupti-cu11", "11.8.87"), ("nvidia-cuda-cupti-cu12", "12.8.90"),
+WHEELS = (("nvidia-cuda-cupti-cu11", "11.8.87"), ("nvidia-cuda-cupti-cu12", "12.4.127"),
+          ("nvidia-cuda-cupti-cu12", "12.8.90"),
           ("nvidia-cuda-cupti", "13.5.25"))
 ENVIRONMENT = os.path.dirname(os.path.dirname(os.path.abspath(capturing.PYTHON)))
 CACHE = os.path.join(ENVIRONMENT if "venv" in ENVIRONMENT else tempfile.gettempdir(), "cupti-headers")

@@ -23,6 +23,7 @@ struct written { /* by a thread */
 static struct written streams[STREAMS];
 static _Atomic unsigned stream_count;
 static _Thread_local struct written *mine;
+/* Called by way of atomic_load(): gcc reads an atomic pointer that is called like any other. */
 static _Atomic(cupti_request) request;
 static _Atomic(cupti_complete) complete;
 static _Atomic uint8_t kinds_on[CUPTI_KINDS], functions_on[3][FUNCTIONS];
@@ -196,7 +197,7 @@ ENTRY int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size
 static void give_back(struct written *stream) {
   if (!stream->buffer) return;
   returned_count++;
-  complete(NULL, 0, stream->buffer, stream->size, stream->used);
+  atomic_load(&complete)(NULL, 0, stream->buffer, stream->size, stream->used);
   stream->buffer = NULL;
 }
 
@@ -234,7 +235,7 @@ static bool put(const void *record, size_t bytes) {
   pthread_mutex_lock(&mine->lock);
   if (mine->buffer && mine->used + size > mine->size) give_back(mine);
   if (!mine->buffer) {
-    request(&mine->buffer, &mine->size, &records);
+    atomic_load(&request)(&mine->buffer, &mine->size, &records);
     mine->used = 0;
     lent_count += mine->buffer != NULL;
   }
@@ -283,18 +284,18 @@ static void give_odd_back(void) {
   uint8_t *lent_one = NULL;
   size_t size = 0, records = 0;
   if (!request) return;
-  complete(NULL, 0, NULL, 0, 0);
-  complete(NULL, 0, NULL, 0, 64);
-  complete(NULL, 0, stray, sizeof stray, sizeof stray);
-  request(&lent_one, &size, &records);
+  atomic_load(&complete)(NULL, 0, NULL, 0, 0);
+  atomic_load(&complete)(NULL, 0, NULL, 0, 64);
+  atomic_load(&complete)(NULL, 0, stray, sizeof stray, sizeof stray);
+  atomic_load(&request)(&lent_one, &size, &records);
   if (!lent_one) return;
   memset(lent_one, 0, size);
-  complete(NULL, 0, lent_one, size, 0);
-  complete(NULL, 0, lent_one, size, 0);
-  request(&lent_one, &size, &records);
+  atomic_load(&complete)(NULL, 0, lent_one, size, 0);
+  atomic_load(&complete)(NULL, 0, lent_one, size, 0);
+  atomic_load(&request)(&lent_one, &size, &records);
   if (!lent_one) return;
   memset(lent_one, 0, size);
-  complete(NULL, 0, lent_one, size, SIZE_MAX);
+  atomic_load(&complete)(NULL, 0, lent_one, size, SIZE_MAX);
 }
 
 static void begin_callback(void) {
