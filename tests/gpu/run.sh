@@ -111,6 +111,8 @@ if [ -x "$program" ]; then
     (SELECT count(*) FROM transfers WHERE direction = 'HtoD'), (SELECT count(*) FROM transfers WHERE kind = 'memset'),
     (SELECT count(*) FROM transfers WHERE direction = 'DtoH'), (SELECT count(*) FROM kernels)" | tail -n 1)
   [ "$found" = "$wanted" ] || { echo "overlap_copies: $found instead of $wanted"; status=1; }
+else
+  echo "== overlap_copies: not run, since there is neither an nvcc that compiles it nor $build/overlap_copies"
 fi
 echo
 cat "$out/table.md"
