@@ -1,18 +1,22 @@
 // app.js: the pages, what is chosen above them, and the keys.
 import { allPanels, columnOf, panelOf, panelsOf, readPanels, run, takeRows } from './data.js';
 import { element, getState, onState, setState, stateSteps } from './state.js';
-import { makePanel, makeSql } from './panels.js';
+import { chosenStep, makeSides } from './compare.js';
 import { showPalette } from './palette.js';
 import { askPanels, askRuns, chosenRun, follow, isServed, servedRuns } from './served.js';
 import { makeSqlBox } from './sql_box.js';
 import { forgetEvents, reloadTimeline, remarkTimeline, showTimeline, shownTimeline } from './timeline.js';
 import { forgetPlots, forgetPlotsIn } from './charts.js';
+import { makePanel } from './panels.js';
+import { makeSqlPage } from './sql_page.js';
 
 const pages = [['overview', 'Overview'], ['timeline', 'Timeline'], ['code', 'Code'], ['ops', 'Ops'], ['memory', 'Memory'],
-  ['devices', 'Devices'], ['ranks', 'Ranks'], ['steps', 'Steps'], ['input', 'Input'], ['model', 'Model'],
+  ['devices', 'Devices'], ['ranks', 'Ranks'], ['steps', 'Steps'], ['compare', 'Compare'], ['input', 'Input'], ['model', 'Model'],
   ['counters', 'Counters'], ['sql', 'SQL']];
 const forMarks = new Set(['lanes', 'step_marks', 'mark_path', 'mark_gaps', 'findings', 'op_places', 'memory_over_time',
   'counters_over_time']);
+// What else is chosen on pages, beside them.
+const choices = ['before', 'after', 'per', 'op', 'size', 'colour', 'f'];
 const forTimeline = new Set(['header', 'marks', 'lanes']);
 
 const shownPage = () => (pages.some(([name]) => name === getState('page')) ? getState('page') : 'overview');
@@ -60,6 +64,21 @@ function themeChoice() {
     onclick: () => setState({ theme: order[(order.indexOf(chosen) + 1) % 3] || null }, true) }, '◐');
 }
 
+// One step after the other, on the page that looks at one.
+function stepSlider() {
+  const numbers = stepNumbers();
+  if (numbers.length < 2) return null;
+  const profile = getState('profile'), at = Math.max(0, numbers.indexOf(chosenStep(profile ? Number(profile) : null)));
+  const said = element('output', {}, `step ${numbers[at]}`);
+  const slider = element('input', { type: 'range', min: '0', max: String(numbers.length - 1), value: String(at), 'aria-label': 'step',
+    oninput: () => { said.textContent = `step ${numbers[Number(slider.value)]}`; },
+    onchange: () => { const number = numbers[Number(slider.value)]; setState({ steps: `${number}-${number}`, t: null }); } });
+  return element('section', { class: 'panel steps', 'aria-label': 'the step that is looked at' },
+    element('button', { type: 'button', title: '[', 'aria-label': 'the step before', onclick: () => stepBy(-1) }, '◀'), slider,
+    element('button', { type: 'button', title: ']', 'aria-label': 'the next step', onclick: () => stepBy(1) }, '▶'), said,
+    stateSteps() ? element('button', { type: 'button', onclick: () => setState({ steps: null, t: null }) }, 'the slowest') : null);
+}
+
 // ---- pages ----
 
 function showNavigation() {
@@ -70,7 +89,7 @@ function showNavigation() {
       onclick: (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
-        setState({ page: name, t: null, panel: null });
+        setState({ page: name, t: null, panel: null, f: null });
       } }, title)),
     element('span', { class: 'choices' }, runChoice(), profileChoice(), stepChoice(), themeChoice()));
 }
@@ -90,15 +109,17 @@ function showPage() {
     return;
   }
   if (page === 'sql') {
-    const list = allPanels().sort((a, b) => (a.page < b.page ? -1 : a.page > b.page ? 1 : a.place - b.place));
-    const note = element('section', { class: 'panel' }, element('h2', {}, 'The questions behind every panel'),
-      element('p', { class: 'sentence' }, 'Each is one SELECT over views that are SELECTs themselves. To ask others, or these ' +
-        `with other numbers: tfprof ${run.runs} "SELECT …"`));
-    main.replaceChildren(...(isServed ? [makeSqlBox()] : []), note, ...list.map(makeSql));
+    main.replaceChildren(...makeSqlPage(panelsOf(page).map(makePanel), isServed ? makeSqlBox() : null));
     const chosen = getState('panel') && document.getElementById(`sql-${getState('panel')}`);
-    if (chosen) chosen.scrollIntoView();
+    if (chosen && !getState('sql')) chosen.scrollIntoView();
   } else {
-    main.replaceChildren(...panelsOf(page).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel));
+    main.replaceChildren(...[page === 'steps' ? stepSlider() : page === 'compare' && panelOf('processes') ? makeSides() : null].filter(Boolean),
+      ...panelsOf(page).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel));
+    const wanted = getState('panel') && document.getElementById(`p-${getState('panel')}`);
+    if (wanted) {
+      wanted.classList.add('wanted');
+      wanted.scrollIntoView();
+    }
   }
   main.setAttribute('data-ready', page);
 }
@@ -146,7 +167,7 @@ function onKey(event) {
 function changed(now, before) {
   if (isServed && now.run !== before.run) askAgain();
   if (now.theme !== before.theme) showTheme();
-  if (['page', 'profile', 'steps', 'panel', 'theme'].some((key) => now[key] !== before[key])) {
+  if (['page', 'profile', 'steps', 'panel', 'theme', ...choices].some((key) => now[key] !== before[key])) {
     document.getElementById('main').removeAttribute('data-ready');
     showNavigation();
     showPage();
@@ -185,6 +206,7 @@ function showRows(name, answer, error) {
     forgetPlotsIn(section);
     section.replaceWith(makePanel(panel));
   }
+  if (['processes', 'compare_steps'].includes(name) && ['compare', 'steps'].includes(shownPage())) showPage();
   const busy = document.activeElement && document.activeElement.closest('#pages');
   if (!busy) showNavigation();
   if (allPanels().every((each) => !each.isWaiting)) document.documentElement.setAttribute('data-complete', '');

@@ -80,11 +80,17 @@ function mount(holder, height, options, data, isBrush) {
   requestAnimationFrame(() => {
     if (!holder.isConnected) return;
     const plot = new uPlot({ width: Math.max(holder.clientWidth, 100), height, legend: { show: true, live: true },
-      cursor: { drag: { x: true, y: false, setScale: !isBrush }, focus: { prox: 16 } },
+      cursor: { drag: { x: true, y: false, setScale: !isBrush }, focus: { prox: 16 },
+        ...(options.isTime ? { sync: { key: 'time', setSeries: false } } : {}) },
       axes: [axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.xUnit)), options.xUnit),
-             { ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.unit)), options.unit), size: 72 }],
+             { ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.unit)), options.unit), size: 72 },
+             ...(options.hasRight ? [{ ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, 'ratio'))), scale: 'right', side: 1,
+               size: 56, grid: { show: false } }] : [])],
       scales: { x: { time: false, ...(options.xUnit === 'id' ? { range: (u, low, high) => [low - 0.6, high + 0.6] } : {}) },
-                y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] } },
+                y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] }, right: { range: [0, 1] } },
+      hooks: options.isTime ? { ready: [(u) => u.over.addEventListener('click', () => {
+        if (u.cursor.idx !== null) setState({ at: String(Math.round(u.posToVal(u.cursor.left, 'x'))) }, true);
+      })] } : {},
       ...options.plot }, data, holder);
     holder.plot = plot;
     plots.add(plot);
@@ -102,43 +108,60 @@ function mount(holder, height, options, data, isBrush) {
   return holder;
 }
 
+// What a screen reader says of a picture; the rows stand beside it as a table.
+const plotHolder = (title) => element('div', { class: 'plot', role: 'img',
+  'aria-label': `${title ? `${title}: ` : ''}a chart; its rows are in the table below` });
+
 function series(name, unit, colour, fill, raw) {
   return { label: titleOf(name), stroke: colour, fill, width: fill ? 0.5 : 1.5, points: { show: false },
     value: (u, value, s, i) => (i === null || i === undefined ? '–' : formatUnit(raw[i], unit)) };
 }
 
 // Areas on each other: the last of the names lies at the bottom of the list and on top of the others.
-export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isStepped = true, height = 240 } = {}) {
+export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isStepped = true, height = 240, title = '' } = {}) {
   const sums = new Array(x.length).fill(0);
   const stacked = columns.map((values) => values.map((value, i) => (sums[i] += value || 0)));
   const shown = names.map((name, i) => i).filter((i) => columns[i].some((value) => value));
   const path = isStepped && x.length < 2000 ? uPlot.paths.bars({ size: [0.9, 60], gap: 0 }) : undefined;
   const list = shown.reverse();
-  return mount(element('div', { class: 'plot' }), height, { xUnit, unit, plot: { series: [
+  return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', plot: { series: [
     { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '–' : formatUnit(value, xUnit)) },
     ...list.map((i) => ({ ...series(names[i], unit, colourOf(names[i], i), colourOf(names[i], i), columns[i]),
       ...(path ? { paths: path } : { paths: uPlot.paths.stepped({ align: 1 }) }) }))] } },
     [x, ...list.map((i) => stacked[i])], isBrush);
 }
 
-export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200 } = {}) {
-  return mount(element('div', { class: 'plot' }), height, { xUnit, unit, plot: { series: [
+// `right`: values from 0 to 1 with an axis of their own, to the right.
+export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200, title = '', right = null } = {}) {
+  return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', hasRight: right !== null, plot: { series: [
     { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '–' : formatUnit(value, xUnit)) },
-    ...names.map((name, i) => series(name, unit, colourOf(name, i), undefined, columns[i]))] } }, [x, ...columns], isBrush);
+    ...names.map((name, i) => series(name, unit, colourOf(name, i), undefined, columns[i])),
+    ...(right ? [{ ...series(right.name, 'ratio', token('--quiet'), undefined, right.values), scale: 'right', dash: [4, 3] }] : [])] } },
+    [x, ...columns, ...(right ? [right.values] : [])], isBrush);
 }
 
 // How many rows lie in each of at most forty equal stretches.
-export function makeHistogram(values, unit, title) {
-  const low = Math.min(...values), high = Math.max(...values);
+export function makeHistogram(values, unit, title, { low = Math.min(...values), high = Math.max(...values) } = {}) {
   const bins = Math.max(1, Math.min(40, Math.ceil(2 * Math.sqrt(values.length))));
   const width = (high - low) / bins || Math.max(1, Math.abs(low) * 0.01);
   const counts = new Array(bins).fill(0);
   for (const value of values) counts[Math.min(bins - 1, Math.floor((value - low) / width))]++;
   const middles = counts.map((count, i) => low + width * (i + 0.5));
-  return mount(element('div', { class: 'plot' }), 200, { xUnit: unit, unit: 'plain', plot: { series: [
+  return mount(plotHolder(title), 200, { xUnit: unit, unit: 'plain', plot: { series: [
     { label: title, value: (u, value) => (value === null ? '–' : formatUnit(value, unit)) },
     { ...series('count', 'plain', colours.kernel, colours.kernel, counts),
       paths: uPlot.paths.bars({ size: [0.95, 80] }) }] } }, [middles, counts], false);
+}
+
+// Counts by bins that are there already, a bar each: label, number and how many.
+export function makeHistogramOf(froms, tos, counts, unit, title) {
+  const most = Math.max(...counts, 1);
+  return element('ol', { class: 'bins', 'aria-label': title }, ...froms.map((from, i) => {
+    const bar = element('span', { class: 'bar' });
+    bar.style.width = `${100 * counts[i] / most}%`;
+    return element('li', {}, element('span', { class: 'number' }, `${formatUnit(from, unit)} – ${formatUnit(tos[i], unit)}`),
+      element('span', { class: 'ground' }, bar), element('span', { class: 'number' }, counts[i].toLocaleString('en')));
+  }));
 }
 
 // ---- heat ----
@@ -146,17 +169,20 @@ export function makeHistogram(values, unit, title) {
 // cividis, which those who cannot tell red from green read as others do (Nuñez, Anderton and Renslow, 2018).
 const cividis = [[0, 32, 76], [0, 42, 102], [35, 62, 108], [72, 81, 107], [102, 101, 111], [128, 122, 117], [156, 144, 116],
   [186, 167, 107], [217, 191, 90], [255, 233, 69]];
-function heatColour(share) {
+export function heatColour(share) {
   const at = Math.max(0, Math.min(1, share)) * (cividis.length - 1), low = Math.floor(at), part = at - low;
   const next = cividis[Math.min(low + 1, cividis.length - 1)];
   return `rgb(${cividis[low].map((value, i) => Math.round(value + (next[i] - value) * part)).join(' ')})`;
 }
 
-export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle) {
+export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
   const xs = [...new Set(rows.map((row) => row[xAt]))].sort((a, b) => a - b);
   const ys = [...new Set(rows.map((row) => row[yAt]))].sort((a, b) => a - b);
   const most = Math.max(...rows.map((row) => row[valueAt] || 0), 1);
-  const canvas = element('canvas', { role: 'img', 'aria-label': `${yTitle} by ${xTitle}` });
+  const canvas = element('canvas', { role: 'application', tabindex: '0', 'aria-label': `${yTitle} by ${xTitle}: arrows go from ` +
+    'cell to cell, Enter opens one in the timeline' });
+  const said = element('p', { class: 'note', 'aria-live': 'polite' }, '\u00a0');
+  let atX = 0, atY = 0;
   const size = Math.max(4, Math.min(28, Math.floor(1000 / xs.length))), scale = devicePixelRatio || 1;
   const width = xs.length * size + 48, height = ys.length * 20 + 24;
   canvas.width = width * scale;
@@ -174,11 +200,26 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle) {
     draw.fillRect(48 + xs.indexOf(row[xAt]) * size, ys.indexOf(row[yAt]) * 20, size - 1, 19);
   }
   const places = new Map(rows.map((row) => [`${row[xAt]} ${row[yAt]}`, row]));
+  const rowAt = () => places.get(`${xs[atX]} ${ys[atY]}`);
+  const tellRow = () => {
+    const row = rowAt();
+    said.textContent = row ? `${yTitle} ${row[yAt]}, ${xTitle} ${row[xAt]}: ${formatUnit(row[valueAt], unit)}` : '\u00a0';
+  };
   canvas.addEventListener('mousemove', (event) => {
-    const row = places.get(`${xs[Math.floor((event.offsetX - 48) / size)]} ${ys[Math.floor(event.offsetY / 20)]}`);
-    canvas.title = row ? `${yTitle} ${row[yAt]}, ${xTitle} ${row[xAt]}: ${formatUnit(row[valueAt], unit)}` : '';
+    [atX, atY] = [Math.floor((event.offsetX - 48) / size), Math.floor(event.offsetY / 20)];
+    tellRow();
   });
-  return element('div', { class: 'scroll' }, canvas);
+  canvas.addEventListener('click', () => { if (rowAt()) open(rowAt()); });
+  canvas.addEventListener('keydown', (event) => {
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.code];
+    if (event.code === 'Enter' && rowAt()) open(rowAt());
+    if (!by) return;
+    event.preventDefault();
+    atX = Math.max(0, Math.min(xs.length - 1, atX + by[0]));
+    atY = Math.max(0, Math.min(ys.length - 1, atY + by[1]));
+    tellRow();
+  });
+  return element('div', {}, element('div', { class: 'scroll' }, canvas), said);
 }
 
 // What is no longer in the page.

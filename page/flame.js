@@ -48,7 +48,8 @@ function hashOf(text) {
   return Math.abs(hash);
 }
 
-export function makeFlame(root, unit) {
+// fillOf(node): its colour; by default one by the place in the program.
+export function makeFlame(root, unit, fillOf = null) {
   let focus = root, drawn = [];
   const canvas = element('canvas', { tabindex: '0', role: 'img',
     'aria-label': 'icicle of stacks; the table below has the same rows' });
@@ -109,7 +110,8 @@ export function makeFlame(root, unit) {
     pen.textBaseline = 'middle';
     for (const { node, x, w, row: depth } of drawn) {
       const row = isFlame ? deepest - depth : depth;
-      pen.fillStyle = node === root ? token('--line') : palette[hashOf(node.location || node.label) % palette.length];
+      pen.fillStyle = node === root ? token('--line') : fillOf ? fillOf(node)
+        : palette[hashOf(node.location || node.label) % palette.length];
       pen.globalAlpha = wanted && (node === root || !isFound(node)) ? 0.15 : node === root || depth >= path.length ? 0.75 : 0.35;
       pen.fillRect(x, row * FLAME_ROW, Math.max(w - 1, 0.5), FLAME_ROW - 1);
       pen.globalAlpha = 1;

@@ -1,13 +1,18 @@
 // panels.js: a panel as a section: its title, a sentence, what its chart is, the rows as a table, its SQL, CSV and JSON.
+import { makeAgainst, makeCompare } from './compare.js';
 import { makeBars, makeHeat, makeHistogram, makeLines, makeStack, makeStackedBars } from './charts.js';
-import { columnOf, csvOf, download, jsonOf, rowsOf } from './data.js';
+import { columnOf, csvOf, download, jsonOf, panelOf, rowsOf } from './data.js';
 import { buildTree, makeFlame } from './flame.js';
+import { makeAddresses, makeBlocks } from './memory.js';
 import { makeFacts, makeTable } from './table.js';
-import { element, setState, stateSteps } from './state.js';
+import { makeViews } from './sql_page.js';
+import { makeDistribution, makeIcicle, makeTree } from './trees.js';
+import { element, formatState, getState, setState, stateSteps } from './state.js';
 import { formatNs, titleOf, unitOf } from './units.js';
 
 const severities = { critical: '■', warning: '▲', info: '○' };
 const MOST_MULTIPLES = 40;
+const bySteps = new Set(['against', 'compare', 'findings']); // what sees to the steps itself
 
 const names = (text) => (text || '').split(' ').filter(Boolean);
 
@@ -37,27 +42,54 @@ function byProfile(panel, rows, make) {
     left > 0 ? element('p', { class: 'note' }, `${left} more: choose one above, or see the rows`) : null);
 }
 
+// A finding leads to the panel with its rows, of its process, and to the moment that shows it best.
+function findingLinks(panel, row) {
+  const at = (name) => row[columnOf(panel, name)], profile = at('profile_id') === null ? getState('profile') : String(at('profile_id'));
+  const link = (text, state) => element('a', { href: formatState(state), onclick: (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    setState(state);
+  } }, text);
+  const target = at('panel') && panelOf(at('panel')), moment = at('at_ns'), length = at('dur_ns') || 1e5;
+  const filter = at('check_name') === 'slowest_source_line' || at('check_name') === 'memory_kept' ? String(at('subject')) : null;
+  return element('p', { class: 'places' },
+    at('page') ? link(target ? `→ ${titleOf(at('page'))}: ${target.title}` : `→ ${at('page')}`,
+      { page: at('page'), panel: at('panel'), profile, f: filter, at: moment === null ? null : String(moment), t: null }) : null,
+    moment === null ? null : link(`→ timeline at ${formatNs(moment)}`, { page: 'timeline', panel: null, profile, q: null,
+      t: `${Math.round(moment - length)}~${Math.round(moment + 2 * length)}` }));
+}
+
 function findings(panel, rows) {
   const at = (name) => columnOf(panel, name);
   return element('ul', { class: 'findings' }, ...rows.map((row) => element('li', { class: row[at('severity')] },
-    element('h3', {}, element('span', { class: 'severity', title: row[at('severity')] }, severities[row[at('severity')]] || '○'),
+    element('h3', {}, element('span', { class: 'severity', role: 'img', 'aria-label': row[at('severity')], title: row[at('severity')] },
+      severities[row[at('severity')]] || '○'),
       ` ${titleOf(row[at('check_name')])} `, element('small', {}, row[at('subject')] === null ? '' : String(row[at('subject')])),
       row[at('saves_ns')] > 0 ? element('small', { class: 'saves' }, `· could save ${formatNs(row[at('saves_ns')])}`) : null),
     element('p', {}, String(row[at('message')] ?? '')),
     row[at('suggestion')] ? element('p', { class: 'suggestion' }, String(row[at('suggestion')])) : null,
+    findingLinks(panel, row),
     row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
-      element('pre', { class: 'sql' }, `${row[at('evidence')]};`)) : null)));
+      element('pre', { class: 'sql', tabindex: '0' }, `${row[at('evidence')]};`)) : null)));
 }
 
 function over(panel, rows, kind) {
-  const x = columnOf(panel, panel.keys.x), columns = names(panel.keys.y);
-  return byProfile(panel, rows, (group) => {
-    const xs = group.map((row) => row[x]);
-    const values = columns.map((column) => group.map((row) => row[columnOf(panel, column)] ?? 0));
+  const x = columnOf(panel, panel.keys.x), columns = names(panel.keys.y), group = columnOf(panel, panel.keys.group);
+  const rightAt = columnOf(panel, panel.keys.right);
+  const draw = (list, caption) => {
+    const xs = list.map((row) => row[x]);
+    const shown = columns.filter((column) => list.some((row) => row[columnOf(panel, column)] !== null));
+    const values = shown.map((column) => list.map((row) => row[columnOf(panel, column)] ?? (kind === 'stack' ? 0 : null)));
     const isBrush = Boolean(panel.keys.step), unit = unitOf(columns[0]), xUnit = unitOf(panel.keys.x);
-    return kind === 'stack' ? makeStack(xs, columns, values, xUnit, unit, { isBrush })
-                            : makeLines(xs, columns, values, xUnit, unit, { isBrush });
-  });
+    const right = rightAt >= 0 && list.some((row) => row[rightAt] !== null)
+      ? { name: panel.keys.right, values: list.map((row) => row[rightAt]) } : null;
+    const options = { isBrush, title: `${panel.title}${caption ? `, ${caption}` : ''}`, right };
+    return kind === 'stack' ? makeStack(xs, shown, values, xUnit, unit, options) : makeLines(xs, shown, values, xUnit, unit, options);
+  };
+  if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''));
+  const groups = [...groupBy(rows, group)];
+  return element('div', { class: 'multiples wide' }, ...groups.slice(0, 8).map(([name, list]) =>
+    element('figure', {}, element('figcaption', {}, String(name)), draw(list, String(name)))));
 }
 
 // Rows of (time, category, value) as columns by category, each holding its last value.
@@ -74,7 +106,7 @@ function area(panel, rows) {
       kinds.forEach((kind, i) => columns[i].push(Math.max(0, last[i])));
     }
     return element('figure', {}, element('figcaption', {}, String(name)),
-      makeStack(xs, kinds.map(String), columns, 'ns', unitOf(panel.keys.y), { isStepped: false }));
+      makeStack(xs, kinds.map(String), columns, 'ns', unitOf(panel.keys.y), { isStepped: false, title: `${panel.title}, ${name}` }));
   }));
 }
 
@@ -86,7 +118,7 @@ function multiples(panel, rows) {
     const first = group.filter((row) => row[profile] === group[0][profile]);
     return element('figure', {}, element('figcaption', {}, `${name}${group[0][at('unit')] ? ` (${group[0][at('unit')]})` : ''}`),
       makeLines(first.map((row) => row[at('x')]), [String(name)], [first.map((row) => row[at('y')])], 'ns', unit,
-                { height: 140 }));
+                { height: 140, title: String(name) }));
   });
   const left = groups.length - charts.length;
   return element('div', { class: 'multiples' }, ...charts,
@@ -107,7 +139,16 @@ function chartOf(panel, rows) {
     case 'area': return area(panel, rows);
     case 'histogram': return makeHistogram(rows.map((row) => row[at('value')]).filter((value) => value !== null),
                                            unitOf(panel.keys.value), titleOf(panel.keys.value));
-    case 'heat': return makeHeat(rows, at('x'), at('y'), at('value'), unitOf(panel.keys.value), 'step', 'rank');
+    case 'heat': return makeHeat(rows, at('x'), at('y'), at('value'), unitOf(panel.keys.value), 'step', 'rank', (row) =>
+      setState({ page: 'timeline', panel: null, profile: null, t: null, steps: `${row[at('x')]}-${row[at('x')]}` }));
+    case 'against': return makeAgainst(panel);
+    case 'compare': return makeCompare(panel);
+    case 'blocks': return makeBlocks(panel, rows);
+    case 'addresses': return makeAddresses(panel, rows);
+    case 'icicle': return makeIcicle(panel, rows);
+    case 'tree': return makeTree(panel, rows);
+    case 'views': return makeViews(panel, rows);
+    case 'distribution': return makeDistribution(panel, rows);
     case 'flame': return makeFlame(buildTree(rows, { id: columnOf(panel, 'id'), parent: columnOf(panel, 'parent_id'),
       label: at('label'), location: columnOf(panel, 'location'), value: at('value') }), unitOf(panel.keys.value));
     case 'multiples': return multiples(panel, rows);
@@ -124,7 +165,7 @@ export function makePanel(panel) {
     element('button', { type: 'button', title: 'the rows as JSON', onclick: () =>
       download(`${panel.name}.json`, 'application/json', jsonOf(panel.columns, rows)) }, 'JSON'),
     element('button', { type: 'button', title: 'the SELECT behind it', onclick: () =>
-      setState({ page: 'sql', panel: panel.name }) }, 'SQL'));
+      setState({ page: 'sql', panel: panel.name, sql: null }) }, 'SQL'));
   section.append(element('div', { class: 'panel-head' }, element('h2', {}, panel.title), rows.length ? tools : null));
   if (panel.isWaiting) {
     section.append(element('p', { class: 'empty' }, 'asking …'));
@@ -140,32 +181,19 @@ export function makePanel(panel) {
     return section;
   }
   section.append(element('p', { class: 'sentence' }, panel.sentence));
-  if (steps && !panel.keys.step && columnOf(panel, 'profile_id') >= 0 && panel.keys.chart !== 'facts')
+  if (steps && !panel.keys.step && columnOf(panel, 'profile_id') >= 0 && !bySteps.has(panel.keys.chart))
     section.append(element('p', { class: 'note' }, 'Of all steps: this is not by step.'));
   if (panel.all.length >= panel.limit && panel.keys.chart !== 'bars')
     section.append(element('p', { class: 'note' }, `The first ${panel.limit.toLocaleString('en')} rows.`));
   const chart = chartOf(panel, rows);
   if (chart) section.append(chart);
-  const table = () => makeTable(panel.columns, rows, panel.title);
+  const table = () => makeTable(panel.columns, rows, panel.title, { filter: getState('panel') === panel.name ? getState('f') : null });
   if (!chart) section.append(table());
-  else if (panel.keys.chart !== 'findings') {
+  else if (!['findings', 'views'].includes(panel.keys.chart)) {
     const details = element('details', { class: 'rows' }, element('summary', {}, `as a table (${rows.length.toLocaleString('en')})`));
     details.addEventListener('toggle', () => { if (details.open && !details.lastChild.rows) details.append(table()); },
                              { once: true });
     section.append(details);
   }
   return section;
-}
-
-// The SELECT of a panel, to be run by hand.
-export function makeSql(panel) {
-  const rows = rowsOf(panel);
-  return element('section', { class: 'panel', id: `sql-${panel.name}` },
-    element('div', { class: 'panel-head' }, element('h2', {}, panel.title), element('div', { class: 'tools' },
-      element('button', { type: 'button', onclick: () => download(`${panel.name}.csv`, 'text/csv',
-        csvOf(panel.columns, rows)) }, 'CSV'),
-      element('button', { type: 'button', onclick: () => download(`${panel.name}.json`, 'application/json',
-        jsonOf(panel.columns, rows)) }, 'JSON'))),
-    element('p', { class: 'sentence' }, `${panel.page} · sql/panels/${panel.name}.sql · ${rows.length.toLocaleString('en')} rows`),
-    element('pre', { class: 'sql', tabindex: '0' }, panel.sql));
 }

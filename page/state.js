@@ -36,6 +36,8 @@ export function setState(changes, isSmall = false) {
   for (const listener of listeners) listener(current, before);
 }
 
+// The address with some of it changed.
+export const formatState = (changes) => format({ ...current, ...changes });
 export const onState = (listener) => listeners.push(listener);
 
 addEventListener('popstate', () => {

@@ -33,9 +33,10 @@ function shownColumns(columns, rows) {
   return shown.length ? shown : columns.map((column, i) => i);
 }
 
-export function makeTable(columns, rows, caption) {
+// `filter`: the text to filter by at first.
+export function makeTable(columns, rows, caption, { filter: wanted = null } = {}) {
   const shown = shownColumns(columns, rows);
-  let sortBy = -1, isDescending = true, most = FIRST_ROWS, pattern = '';
+  let sortBy = -1, isDescending = true, most = FIRST_ROWS, pattern = (wanted || '').toLowerCase();
   const body = element('tbody'), heads = [];
   const more = element('button', { type: 'button', class: 'more', onclick: () => { most = MOST_ROWS; fill(); } });
   const fill = () => {
@@ -69,7 +70,7 @@ export function makeTable(columns, rows, caption) {
         tell(`sorted by ${titleOf(columns[i])}`);
       } }, titleOf(columns[i]))));
   }
-  const filter = rows.length > 12 ? element('input', { type: 'search', placeholder: 'filter', 'aria-label':
+  const filter = rows.length > 12 || wanted ? element('input', { type: 'search', placeholder: 'filter', value: wanted, 'aria-label':
     `filter ${caption}`, oninput: (event) => { pattern = event.target.value.toLowerCase(); fill(); } }) : null;
   fill();
   return element('div', { class: 'table' }, filter, element('div', { class: 'scroll', tabindex: '0', role: 'region',

@@ -4,7 +4,8 @@
 **
 ** Styles and scripts become one text each, in the order given.  Files whose lines begin with `import` or `export` are
 ** modules: those lines lose that, and all modules together are one function, so that what they name is nobody else's;
-** a script without either, such as a library, stands before them as it is.  Blank lines and lines of comments go.
+** a script without either, such as a library, stands before them as it is.  Blank lines, lines of comments and
+** spaces that tell nothing apart go: what lies behind the first backtick or regular expression of a line stays as it is.
 */
 #include <ctype.h>
 #include <stdbool.h>
@@ -110,6 +111,30 @@ static bool is_module(const struct text *text) {
   return begins(text->bytes, "import ") || strstr(text->bytes, "\nimport ") || strstr(text->bytes, "\nexport ");
 }
 
+static bool stands_alone(char byte) { return byte && strchr(",=:?&|{}();<>*", byte); }
+
+/* A line without indentation and without spaces beside what needs none. */
+static void append_squeezed(struct text *script, const char *line, size_t length) {
+  char quote = 0;
+  while (length && *line == ' ') line++, length--;
+  size_t start = script->length;
+  for (size_t i = 0; i < length; i++) {
+    char last = script->length > start ? script->bytes[script->length - 1] : ';';
+    if (quote) {
+      if (line[i] == '\\' && i + 1 < length) append_text(script, line + i++, 1);
+      else if (line[i] == quote) quote = 0;
+    } else if (line[i] == '`' || (line[i] == '/' && strchr("(,=:[!&|?{};", last))) {
+      append_text(script, line + i, length - i);
+      return;
+    } else if (line[i] == '"' || line[i] == '\'') {
+      quote = line[i];
+    } else if (line[i] == ' ' && (stands_alone(last) || (i + 1 < length && stands_alone(line[i + 1])))) {
+      continue;
+    }
+    append_text(script, line + i, 1);
+  }
+}
+
 /* Without what only the reader of the file needs: comments are lines of their own that begin with two slashes. */
 static void append_module(struct text *script, const struct text *module, const char *path) {
   for (const char *line = module->bytes; *line;) {
@@ -119,7 +144,7 @@ static void append_module(struct text *script, const struct text *module, const 
     if (is_import && !memchr(line, ';', length)) fail_page(path, "an import that is longer than its line");
     if (!is_import && *first != '\n' && *first && !begins(first, "//")) {
       size_t skipped = begins(line, "export ") ? strlen("export ") : 0;
-      append_text(script, line + skipped, length - skipped);
+      append_squeezed(script, line + skipped, length - skipped);
       append_text(script, "\n", 1);
     }
     line += length + (line[length] == '\n');

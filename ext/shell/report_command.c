@@ -20,6 +20,8 @@ static const char report_help[] =
     "\n"
     "  -o, --output FILE   where to (report.html)\n"
     "      --title TEXT    what it is called (the runs)\n"
+    "      --compare RUN   another run, which the page Compare sets against the first:\n"
+    "                      before is the first, after is this one\n"
     "      --steps A-B     of these steps, where a panel or the timeline is by step\n"
     "      --events WHICH  auto: every event while they fit into --max-size, else by\n"
     "                      stretches of time; all; none. --no-events: none\n"
@@ -81,7 +83,8 @@ static const char *report_value(char **argv, int *i, const char *name, const cha
 }
 
 /* 0, or the exit status plus 1. */
-static int take_report_options(char **argv, struct report_options *options, const char **runs, int *run_count) {
+static int take_report_options(char **argv, struct report_options *options, const char **runs, int *run_count,
+                               const char **compared) {
   bool has_ended = false;
   for (int i = 2; argv[i]; i++) {
     const char *word = argv[i], *value;
@@ -102,6 +105,10 @@ static int take_report_options(char **argv, struct report_options *options, cons
       options->path = value;
     } else if ((value = report_value(argv, &i, "--title", NULL))) {
       options->title = value;
+    } else if ((value = report_value(argv, &i, "--compare", NULL))) {
+      if (!*value) return report_usage("%s needs a run", word) + 1;
+      if (*compared) return report_usage("--compare is given twice, the second time with '%s'", value) + 1;
+      *compared = value;
     } else if ((value = report_value(argv, &i, "--steps", NULL))) {
       if (!take_steps(value, options)) return report_usage("'%s' are no steps; 10-20 would be", value) + 1;
     } else if ((value = report_value(argv, &i, "--events", NULL))) {
@@ -112,6 +119,9 @@ static int take_report_options(char **argv, struct report_options *options, cons
       return report_usage("unknown option '%s'", word) + 1;
     }
   }
+  if (*compared && !*run_count) return report_usage("--compare %s: with which run?", *compared) + 1;
+  if (*compared && *run_count == MOST_REPORT_RUNS) return report_usage("more runs than %s can show", "a report") + 1;
+  if (*compared) runs[(*run_count)++] = *compared;
   return *run_count || getenv("TFPROF_OPEN") ? 0 : report_usage("no run is given%s", "") + 1;
 }
 
@@ -160,10 +170,10 @@ static int write_report(struct session *session, const struct report_options *op
 
 int report_command(struct session *session, char **argv) {
   struct report_options options = {.path = "report.html", .maximum_bytes = 24000000};
-  const char **runs = calloc(MOST_REPORT_RUNS, sizeof *runs);
+  const char *compared = NULL, **runs = calloc(MOST_REPORT_RUNS, sizeof *runs);
   int run_count = 0;
   if (!runs) return report_usage("not enough memory%s", "");
-  int status = take_report_options(argv, &options, runs, &run_count);
+  int status = take_report_options(argv, &options, runs, &run_count, &compared);
   if (status || !session_begin(session)) {
     free(runs);
     return status ? status - 1 : REPORT_NOT_OPENED;

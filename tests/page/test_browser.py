@@ -16,8 +16,8 @@ import reports  # noqa: E402
 import exchange_formats  # noqa: E402
 from reports import BUILD, CAPTURE, ROOT, SHARED, query, write_report  # noqa: E402
 
-PAGES = ("overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "input", "model", "counters",
-         "sql")
+PAGES = ("overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "compare", "input", "model",
+         "counters", "sql")
 ARGUMENTS = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-gpu",
              "--disable-background-networking", "--force-color-profile=srgb"]
 PICTURES = os.path.join(BUILD, "test-logs", "page")
@@ -111,6 +111,7 @@ def check_numbers(browser, path, run):
     # The SELECT of a panel, by its button; and back again.
     watched.tab.locator("#p-ops .panel-head button", has_text="SQL").click()
     assert "FROM temp.operator_summary" in watched.tab.locator("#sql-ops pre").inner_text()
+    assert "FROM temp.operator_summary" in watched.tab.locator("textarea").input_value()
     watched.tab.go_back()
     watched.tab.wait_for_selector('main.ops[data-ready="ops"]')
     watched.close()
@@ -124,6 +125,31 @@ def check_steps(browser, path, run):
     assert watched.tab.locator("#p-step_list tbody tr").count() == len(wanted)
     watched.tab.keyboard.press("]")
     watched.tab.wait_for_function("() => /steps=(\\d+)-\\1(&|$)/.test(location.hash)")
+    watched.close()
+
+
+def check_compare(browser):
+    """Both sides in all are op_diff, and swapping them turns every difference round."""
+    sides = [CAPTURE, os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")]
+    watched = Watched(browser, write_report("compare.html", sides[0], "--compare", sides[1]))
+    tab = watched.tab
+    watched.show("compare", per="all")
+    wanted = reports.query_all(sides[0], {"diff": f"SELECT tfprof_open('{sides[1]}'); "
+                                          f"SELECT * FROM op_diff('{sides[0]}', '{sides[1]}')"})["diff"]
+    exact = {row["name"]: (row["a_ns"], row["b_ns"]) for row in wanted}
+
+    def shown():
+        more = tab.locator("#p-compare_ops .differences button.more")
+        if more.count() and more.is_visible():
+            more.click()
+        return {name: (int(a), int(b)) for name, a, b in tab.locator("#p-compare_ops tbody tr").evaluate_all(
+            "rows => rows.map(row => [row.cells[0].textContent, row.cells[1].title, row.cells[2].title])")}
+
+    before = shown()
+    assert len(before) > 20 and all(exact[name] == sums for name, sums in before.items() if name != "(all others)")
+    tab.locator(".sides button", has_text="swap").click()
+    tab.wait_for_function("() => location.hash.includes('before=')")
+    assert shown() == {name: (b, a) for name, (a, b) in before.items()}
     watched.close()
 
 
@@ -283,6 +309,7 @@ def main():
         check_steps(browser, capture, CAPTURE)
         check_timeline(browser, capture, CAPTURE)
         check_links(browser, write_report("gpu.html", traces[1][1]), traces[1][1])
+        check_compare(browser)
         check_contrast(browser, capture)
         check_pages(browser, None, write_report("none.html", CAPTURE, "--no-events"))
         check_pages(browser, None, write_report("small.html", CAPTURE, "--max-size", "20k"))

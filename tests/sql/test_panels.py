@@ -22,16 +22,20 @@ FIXTURES = [os.path.join(ROOT, "tests", "fixtures", "kineto", "*.json"),
 if SHARED:
     FIXTURES += [os.path.join(SHARED, "traces", "pytorch", "nccl_a100.json.gz"),
                  os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz")]
-PAGES = {"overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "input", "model", "counters"}
+PAGES = {"overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "compare", "input", "model",
+         "counters", "sql"}
 # What each kind of chart must and may say.
 CHARTS = {"table": ((), ()), "facts": ((), ()), "findings": ((), ()), "marks": ((), ()), "lanes": ((), ()),
           "header": ((), ()),
-          "bars": (("label", "value"), ("note",)), "stack": (("x", "y"), ()), "line": (("x", "y"), ()),
+          "bars": (("label", "value"), ("note",)), "stack": (("x", "y"), ()), "line": (("x", "y"), ("group", "right")),
           "hstack": (("label", "y"), ()), "area": (("x", "y", "series", "group"), ()), "histogram": (("value",), ()),
           "heat": (("x", "y", "value"), ()), "flame": (("label", "value"), ()),
-          "multiples": (("x", "y", "series", "unit"), ())}
+          "multiples": (("x", "y", "series", "unit"), ()),
+          "against": (("x", "label", "value"), ()), "compare": (("x", "value"), ("label",)), "blocks": ((), ()),
+          "addresses": ((), ()), "icicle": (("label", "y"), ()), "tree": (("label", "value", "mark"), ()),
+          "distribution": (("label", "value", "series"), ()), "views": ((), ())}
 EVERYWHERE = {"page", "chart", "empty", "step", "width"}
-COLUMNS = {"x", "y", "series", "group", "label", "value", "note", "unit", "step"}
+COLUMNS = {"x", "y", "series", "group", "label", "value", "note", "unit", "step", "mark", "right"}
 PARAMETERS = {"profile_id", "first_step", "last_step", "origin_ns"}
 
 

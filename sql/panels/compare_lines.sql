@@ -1,0 +1,29 @@
+-- Lines, before and after
+-- Own time of the ops that each line of the program calls.
+-- page: compare 40
+-- chart: compare
+-- x: number
+-- label: location
+-- value: self_ns
+-- empty: No stacks were recorded.
+WITH sums AS MATERIALIZED (
+  SELECT profile_id, step_id, coalesce(origin_code_trace_id, code_trace_id) AS trace_id, sum(sample_weight) AS count,
+    sum(self_ns * sample_weight) AS self_ns, sum(self_ns) AS own_ns
+  FROM temp.ops
+  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND +category <> 'user'
+    AND coalesce(origin_code_trace_id, code_trace_id) IS NOT NULL
+  GROUP BY profile_id, step_id, trace_id
+), lines AS MATERIALIZED (
+  SELECT sums.profile_id AS profile_id, step_id, location, sum(count) AS count, sum(self_ns) AS self_ns,
+    sum(own_ns) AS own_ns
+  FROM sums JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
+  WHERE location IS NOT NULL
+  GROUP BY sums.profile_id, step_id, location
+), dear AS (
+  SELECT location FROM lines GROUP BY location ORDER BY sum(self_ns) DESC, location LIMIT 60
+)
+SELECT lines.profile_id, run_id, number, is_warmup, location, CAST(round(count) AS INTEGER) AS count,
+  CAST(self_ns AS INTEGER) AS self_ns, CAST(own_ns AS INTEGER) AS recorded_ns
+FROM lines JOIN temp.profiles ON profiles.id = lines.profile_id LEFT JOIN temp.steps ON steps.id = step_id
+WHERE location IN (SELECT location FROM dear)
+ORDER BY run_id, lines.profile_id, number, self_ns DESC, location LIMIT 50000

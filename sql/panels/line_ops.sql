@@ -1,0 +1,26 @@
+-- Ops of lines
+-- Of each line the longest ops that it called, each with its place in the timeline.
+-- page: code 15
+-- chart: table
+-- empty: No stacks were recorded.
+WITH placed AS MATERIALIZED (
+  SELECT id, profile_id, name, start_ns, dur_ns, self_ns, step_id, is_backward,
+    coalesce(origin_code_trace_id, code_trace_id) AS trace_id,
+    row_number() OVER (PARTITION BY profile_id, coalesce(origin_code_trace_id, code_trace_id)
+      ORDER BY self_ns DESC, id) AS place
+  FROM temp.ops
+  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND coalesce(origin_code_trace_id, code_trace_id) IS NOT NULL
+    AND +category <> 'user' AND start_ns IS NOT NULL
+), of_lines AS (
+  SELECT location, text, placed.*,
+    row_number() OVER (PARTITION BY placed.profile_id, location ORDER BY self_ns DESC, id) AS line_place,
+    sum(self_ns) OVER (PARTITION BY placed.profile_id, location) AS line_ns
+  FROM placed JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
+  WHERE place <= 5 AND location IS NOT NULL
+)
+SELECT of_lines.profile_id, location, of_lines.name, of_lines.id AS id,
+  of_lines.start_ns - coalesce(:origin_ns, 0) AS at_ns,
+  of_lines.dur_ns, self_ns, number, is_backward
+FROM of_lines LEFT JOIN temp.steps ON steps.id = step_id
+WHERE line_place <= 5
+ORDER BY line_ns DESC, of_lines.profile_id, location, self_ns DESC, of_lines.id LIMIT 1000

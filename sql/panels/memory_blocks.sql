@@ -1,0 +1,22 @@
+-- Who holds memory
+-- A shape for each of the largest allocations, from when it was made to when it was given back; what is grey is all
+-- others together.
+-- page: memory 12
+-- chart: blocks
+-- empty: No allocations were recorded one by one.
+WITH pieces AS MATERIALIZED (
+  SELECT id, profile_id, device_id, bytes,
+    row_number() OVER (PARTITION BY profile_id ORDER BY bytes DESC, id) AS place
+  FROM temp.allocations
+  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND allocated_ns IS NOT NULL AND bytes > 0
+)
+SELECT allocations.profile_id, coalesce(devices.name, allocator, '?') AS device, allocations.id AS id,
+  allocated_ns - coalesce(:origin_ns, 0) AS at_ns, released_ns - coalesce(:origin_ns, 0) AS released_at_ns,
+  allocations.bytes AS bytes, address, region AS category, ops.name AS op_name, location
+FROM pieces JOIN temp.allocations ON allocations.id = pieces.id
+LEFT JOIN temp.devices ON devices.id = allocations.device_id
+LEFT JOIN temp.ops ON ops.id = allocations.op_id
+LEFT JOIN temp.code_trace_line
+  ON code_trace_line.code_trace_id = coalesce(allocations.code_trace_id, ops.code_trace_id)
+WHERE place <= 1000
+ORDER BY allocations.profile_id, at_ns, allocations.id

@@ -1,0 +1,23 @@
+-- Where the time of one step went
+-- Each moment counts once, as in the overview; beside the median step.
+-- page: steps 7
+-- chart: against
+-- x: number
+-- label: part
+-- value: sum_ns
+-- empty: There are no steps whose work was recorded.
+WITH parts AS MATERIALIZED (
+  SELECT * FROM temp.step_breakdown WHERE :profile_id IS NULL OR profile_id = :profile_id
+)
+SELECT profile_id, number, part, sum_ns FROM (
+  SELECT profile_id, number, 1 AS place, 'kernel' AS part, kernel_ns AS sum_ns FROM parts
+  UNION ALL SELECT profile_id, number, 2, 'memcpy', memcpy_ns FROM parts
+  UNION ALL SELECT profile_id, number, 3, 'memset', memset_ns FROM parts
+  UNION ALL SELECT profile_id, number, 4, 'communication', communication_ns FROM parts
+  UNION ALL SELECT profile_id, number, 5, 'runtime', runtime_ns FROM parts
+  UNION ALL SELECT profile_id, number, 6, 'data loader', data_loader_ns FROM parts
+  UNION ALL SELECT profile_id, number, 7, 'cpu', cpu_ns FROM parts
+  UNION ALL SELECT profile_id, number, 8, 'rest', rest_ns FROM parts
+)
+WHERE sum_ns IS NOT NULL
+ORDER BY profile_id, number, place LIMIT 20000
