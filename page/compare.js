@@ -104,8 +104,7 @@ export function makeAgainst(panel) {
   const unit = unitOf(panel.keys.value);
   return element('div', {}, ...[differenceTable(list, unit, [titleOf(panel.keys.label), `median of ${numbers.length}`, `step ${number}`,
     'difference', '%', ''], `${panel.title}: step ${number} against the median step`),
-    panel.name !== 'step_ops' ? null : element('p', { class: 'note' }, `By SQL, against all: SELECT * FROM op_diff_steps(${profile}, ` +
-      `${Math.min(...numbers)}, ${Math.max(...numbers)}, ${profile}, ${number}, ${number})`)].filter(Boolean));
+].filter(Boolean));
 }
 
 // ---- before and after ----

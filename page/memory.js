@@ -110,7 +110,7 @@ class Blocks {
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = token('--panel');
     pen.fillRect(0, 0, width, BLOCKS_HEIGHT);
-    this.shape(pen, this.totals.map(([time, bytes]) => [time, bytes]), this.end, 0);
+    this.shape(pen, this.totals, this.end, 0);
     pen.fillStyle = token('--strong');
     pen.fill();
     for (const block of this.blocks) {
@@ -212,8 +212,7 @@ class Blocks {
     this.holders.replaceChildren(element('h3', {}, `At ${formatNs(moment)}: ${live.length.toLocaleString('en')} large allocations ` +
       `hold ${formatBytes(sum)}${before && before[1] > sum ? ` of ${formatBytes(before[1])} in use` : ''}`),
     table(live, `who holds memory at ${formatNs(moment)}`),
-    ...(isZoomed ? [element('h3', {}, `Made between ${formatNs(this.from)} and ${formatNs(this.to)}: ${inside.length.toLocaleString('en')}`),
-      table(inside, 'what was allocated in the window')] : []));
+    ...(isZoomed ? [element('h3', {}, `Made in the window: ${inside.length}`), table(inside, 'made in the window')] : []));
   }
 }
 

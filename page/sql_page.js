@@ -7,8 +7,6 @@ import { element, getState, setState, tell } from './state.js';
 const examples = [['The ops that cost most', 'SELECT name, count, self_ns, self_ratio FROM op_summary LIMIT 10'],
   ['The lines that cost most', 'SELECT location, text, self_ns, backward_ns FROM code_summary LIMIT 10'],
   ['How long each step takes', 'SELECT number, dur_ns FROM steps WHERE is_warmup = 0 ORDER BY number'],
-  ['What devices wait for', 'SELECT idle_category, sum(idle_ns) AS idle_ns FROM idle_breakdown GROUP BY 1 ORDER BY 2 DESC'],
-  ['What holds memory at the peak', 'SELECT location, peak_bytes FROM memory_by_line ORDER BY peak_bytes DESC LIMIT 10'],
   ['What to do', 'SELECT severity, message, suggestion FROM advise']];
 
 const quote = (text) => `'${text.replace(/'/g, "'\\''")}'`;
@@ -56,13 +54,9 @@ function makeConsole() {
     }
   });
   update();
-  const copy = element('button', { type: 'button', onclick: () => {
-    const done = (word) => { copy.textContent = word; tell(word); };
-    if (navigator.clipboard) navigator.clipboard.writeText(commandOf(box.value)).then(() => done('copied'), () => done('not allowed: select it above'));
-    else done('not possible here: select it above');
-  } }, 'copy the command');
+  const copy = element('button', { type: 'button', onclick: () => navigator.clipboard && navigator.clipboard.writeText(commandOf(box.value)).then(() => tell('copied')) }, 'copy');
   const section = element('section', { class: 'panel console', 'aria-label': 'SQL' }, element('h2', {}, 'Ask'),
-    element('p', { class: 'sentence' }, 'This file holds the rows of its panels, not the tables behind them. The command below asks the run itself; `tfprof serve` answers here.'),
+    element('p', { class: 'sentence' }, 'A file holds the rows of its panels; the command below asks the run. `tfprof serve` answers here.'),
     box, list, element('div', { class: 'tools' }, copy,
       ...examples.map(([title, sql]) => element('button', { type: 'button', title: sql, onclick: () => { box.value = sql; setState({ sql, panel: null }, true); update(); } }, title))),
     command);

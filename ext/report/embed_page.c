@@ -5,7 +5,8 @@
 ** Styles and scripts become one text each, in the order given.  Files whose lines begin with `import` or `export` are
 ** modules: those lines lose that, and all modules together are one function, so that what they name is nobody else's;
 ** a script without either, such as a library, stands before them as it is.  Blank lines, lines of comments and
-** spaces that tell nothing apart go: what lies behind the first backtick or regular expression of a line stays as it is.
+** spaces that tell nothing apart go: what lies behind a regular expression or a template
+** with others in it stays.
 */
 #include <ctype.h>
 #include <stdbool.h>
@@ -113,6 +114,21 @@ static bool is_module(const struct text *text) {
 
 static bool stands_alone(char byte) { return byte && strchr(",=:?&|{}();<>*", byte); }
 
+/* A plus or minus that does not become another operator with what stands on its other side. */
+static bool is_sign(char byte, char other) { return strchr("+-", byte) && byte && !strchr("+-", other); }
+
+/* How long the template is that begins here; 0: it does not end on the line, or has others in it. */
+static size_t template_length(const char *line, size_t length) {
+  size_t opened = 0, closed = 0;
+  for (size_t i = 1; i < length; i++) {
+    if (line[i] == '\\') i++;
+    else if (line[i] == '{' && line[i - 1] == '$') opened++;
+    else if (line[i] == '}') closed++;
+    else if (line[i] == '`') return opened == closed ? i + 1 : 0;
+  }
+  return 0;
+}
+
 /* A line without indentation and without spaces beside what needs none. */
 static void append_squeezed(struct text *script, const char *line, size_t length) {
   char quote = 0;
@@ -123,12 +139,19 @@ static void append_squeezed(struct text *script, const char *line, size_t length
     if (quote) {
       if (line[i] == '\\' && i + 1 < length) append_text(script, line + i++, 1);
       else if (line[i] == quote) quote = 0;
+    } else if (line[i] == '`' && template_length(line + i, length - i)) {
+      size_t skipped = template_length(line + i, length - i);
+      append_text(script, line + i, skipped);
+      i += skipped - 1;
+      continue;
     } else if (line[i] == '`' || (line[i] == '/' && strchr("(,=:[!&|?{};", last))) {
       append_text(script, line + i, length - i);
       return;
     } else if (line[i] == '"' || line[i] == '\'') {
       quote = line[i];
-    } else if (line[i] == ' ' && (stands_alone(last) || (i + 1 < length && stands_alone(line[i + 1])))) {
+    } else if (line[i] == ' ' && (stands_alone(last) || (i + 1 < length && stands_alone(line[i + 1])) ||
+               is_sign(last, i + 1 < length ? line[i + 1] : ' ') ||
+               (i + 2 < length && line[i + 2] == ' ' && is_sign(line[i + 1], last)))) {
       continue;
     }
     append_text(script, line + i, 1);
@@ -145,7 +168,7 @@ static void append_module(struct text *script, const struct text *module, const 
     if (!is_import && *first != '\n' && *first && !begins(first, "//")) {
       size_t skipped = begins(line, "export ") ? strlen("export ") : 0;
       append_squeezed(script, line + skipped, length - skipped);
-      append_text(script, "\n", 1);
+      if (!strchr(",;{(&|?:=", script->bytes[script->length - 1])) append_text(script, "\n", 1);
     }
     line += length + (line[length] == '\n');
   }
@@ -196,7 +219,11 @@ int main(int count, char **arguments) {
     struct text text = read_text(arguments[i]);
     size_t length = strlen(arguments[i]);
     if (length > 4 && strcmp(arguments[i] + length - 4, ".css") == 0) {
-      append_text(&style, text.bytes, text.length);
+      for (const char *at = text.bytes; *at; at++) {
+        char last = style.length ? style.bytes[style.length - 1] : '\n';
+        bool is_space = *at == ' ' || *at == '\n';
+        if (!is_space || !(strchr("\n{;:,}", last) || at[1] == '{')) append_text(&style, at, 1);
+      }
     } else if (is_module(&text)) {
       static const char opening[] = "(() => {\n'use strict';\n";
       if (!has_modules) append_text(&script, opening, sizeof opening - 1);
