@@ -89,8 +89,7 @@ export function makeAgainst(panel) {
   const rows = panel.all.filter((row) => row[profileAt] === profile), number = chosenStep(profile);
   const numbers = [...new Set(rows.map((row) => row[at('x')]))].filter((value) => value !== null);
   if (!numbers.includes(number)) {
-    return element('p', { class: 'note' }, `Nothing of step ${number} was recorded; there is something of the steps ` +
-      `${numbers.slice(0, 12).join(', ')}${numbers.length > 12 ? ' …' : ''}`);
+    return element('p', { class: 'note' }, `Nothing of step ${number} was recorded`);
   }
   const labels = new Map();
   for (const row of rows) {

@@ -70,7 +70,7 @@ class Blocks {
     for (const [time, bytes] of this.totals) if (bytes > this.most) [this.most, this.mostAt] = [bytes, time];
     [this.from, this.to] = [this.start, this.end];
     this.canvas = element('canvas', { class: 'blocks', tabindex: '0', role: 'application', 'aria-label':
-      `allocations of ${device} over time: arrows move the moment, P goes to the peak, Escape shows all; who holds memory then is in the table` });
+      `allocations of ${device}: arrows move the moment, P: peak, Escape: all` });
     this.canvas.style.height = `${BLOCKS_HEIGHT}px`;
     this.said = element('p', { class: 'note' }, '\u00a0');
     this.holders = element('div');

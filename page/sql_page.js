@@ -86,5 +86,5 @@ function makeSql(panel) {
 export function makeSqlPage(panels, served) {
   const list = allPanels().sort((a, b) => (a.page < b.page ? -1 : a.page > b.page ? 1 : a.place - b.place));
   return [served || makeConsole(), element('section', { class: 'panel' }, element('h2', {}, 'The questions behind every panel'),
-    element('p', { class: 'sentence' }, 'Each is one SELECT over views that are SELECTs themselves.'), ...list.map(makeSql)), ...panels];
+    ...list.map(makeSql)), ...panels];
 }

@@ -37,7 +37,7 @@ function buildModules(rows, label, value) {
 
 export function makeIcicle(panel, rows) {
   const columns = panel.keys.y.split(' ').filter((column) => rows.some((row) => row[columnOf(panel, column)] > 0));
-  if (!columns.length) return element('p', { class: 'empty' }, 'Neither time, operations nor parameters of modules are known.');
+  if (!columns.length) return element('p', { class: 'empty' }, 'Nothing of modules is known.');
   const size = columns.includes(getState('size')) ? getState('size') : columns[0];
   const colour = columns.includes(getState('colour')) ? getState('colour') : null;
   const choice = (word, chosen, key, extra) => {
