@@ -213,7 +213,8 @@ static void answer_events(struct served_run *run, struct job *job, struct output
     output_bytes(file, json, length);
     for (uint32_t i = 0; i < columns.lane_count; i++) {
       for (unsigned c = 0; c < LANE_COLUMNS; c++)
-        output_bytes(file, columns.lanes[i].columns[c].bytes, columns.lanes[i].columns[c].length);
+        if (columns.lanes[i].columns[c].length)
+          output_bytes(file, columns.lanes[i].columns[c].bytes, columns.lanes[i].columns[c].length);
     }
     free(json);
     finish_answer(job, file, "application/octet-stream");
