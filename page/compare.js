@@ -89,7 +89,7 @@ export function makeAgainst(panel) {
   const rows = panel.all.filter((row) => row[profileAt] === profile), number = chosenStep(profile);
   const numbers = [...new Set(rows.map((row) => row[at('x')]))].filter((value) => value !== null);
   if (!numbers.includes(number)) {
-    return element('p', { class: 'note' }, `Nothing of step ${number} was recorded`);
+    return element('p', { class: 'note' }, `Nothing of step ${number} was recorded.`);
   }
   const labels = new Map();
   for (const row of rows) {
