@@ -133,7 +133,6 @@ static size_t template_length(const char *line, size_t length) {
 static void append_squeezed(struct text *script, const char *line, size_t length) {
   char quote = 0;
   while (length && *line == ' ') line++, length--;
-  if (length && *line == '}' && script->length && script->bytes[script->length - 1] == '\n') script->length--;
   size_t start = script->length;
   for (size_t i = 0; i < length; i++) {
     char last = script->length > start ? script->bytes[script->length - 1] : ';';
