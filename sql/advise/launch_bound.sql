@@ -25,14 +25,13 @@ WITH time AS MATERIALIZED (
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.10 * time.step_ns
 ), measured AS MATERIALIZED (
   SELECT profile_id, step_id FROM temp.measured_steps
-), launched AS MATERIALIZED ( -- how often each step launches a kernel
-  SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.step_id AS step_id,
-    kernels.launch_group AS launch_group, count(*) AS count, sum(1.0 * kernels.dur_ns) AS kernel_ns
-  FROM temp.kernels AS kernels
-  CROSS JOIN measured -- an index is made of it, which each row is looked up in
-    ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
-  WHERE kernels.graph_launch_id IS NULL AND EXISTS (SELECT 1 FROM sums)
-  GROUP BY 1, 2, 3, 4
+), in_step AS MATERIALIZED ( -- how often each step launches a kernel
+  SELECT profile_id, device_id, step_id, launch_group, count(*) AS count, sum(1.0 * dur_ns) AS kernel_ns
+  FROM temp.kernels WHERE graph_launch_id IS NULL AND EXISTS (SELECT 1 FROM sums)
+  GROUP BY profile_id, device_id, step_id, launch_group
+), launched AS MATERIALIZED (
+  SELECT in_step.* FROM in_step
+  CROSS JOIN measured ON measured.profile_id = in_step.profile_id AND measured.step_id IS in_step.step_id
 ), by_kernel AS (
   SELECT sums.profile_id AS profile_id, sums.device_id AS device_id, launched.launch_group,
     sum(launched.count) AS count, sum(launched.kernel_ns) AS kernel_ns,

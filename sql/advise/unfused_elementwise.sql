@@ -2,11 +2,12 @@
 --
 -- For each device the compute kernels of the measured steps (measured_steps) that add, multiply, activate or convert
 -- number by number (by their names: …elementwise…, Eigen's TensorCwise…, or the TensorFlow op that launched them), and
--- of these such that follow another one on their stream: a compiler makes one kernel of them.
+-- of these such that come right behind another one, the last thing that their stream had done: a compiler makes one
+-- kernel of them.
 -- Thresholds: those that follow another one take 5 % of the step time; a warning from 15 % on.
 -- What it would save: half of their time, what reading and writing what lies between takes.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over kernel_totals, and one over kernels by
--- stream where they count.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over kernel_totals, and where they count one
+-- over these kernels.
 -- Needs: kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'unfused_elementwise';
 WITH time AS MATERIALIZED (
@@ -30,25 +31,27 @@ WITH time AS MATERIALIZED (
 ), elementwise AS MATERIALIZED (
   SELECT DISTINCT profile_id, name, coalesce(op_type, '') AS op_type FROM names
   WHERE is_elementwise AND profile_id IN (SELECT profile_id FROM many)
-), row_by_row AS (
+), kernels AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.thread_id AS thread_id,
-    kernels.step_id AS step_id, kernels.start_ns AS start_ns, kernels.id AS id, kernels.dur_ns AS dur_ns,
-    elementwise.name IS NOT NULL AS is_elementwise
-  FROM temp.kernels AS kernels
-  LEFT JOIN elementwise ON elementwise.profile_id = kernels.profile_id AND elementwise.name = kernels.name
-    AND elementwise.op_type = coalesce(kernels.op_type, '')
-  WHERE EXISTS (SELECT 1 FROM many)
-), following AS (
-  SELECT profile_id, device_id, step_id, dur_ns, is_elementwise AND lag(is_elementwise, 1, 0)
-    OVER (PARTITION BY thread_id ORDER BY start_ns, id) AS follows
-  FROM row_by_row
+    kernels.step_id AS step_id, kernels.end_ns AS end_ns, kernels.dur_ns AS dur_ns,
+    activities.previous_end_ns AS previous_end_ns
+  FROM elementwise
+  CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = elementwise.profile_id
+    AND kernels.name = elementwise.name AND coalesce(kernels.op_type, '') = elementwise.op_type
+  CROSS JOIN temp.device_activities AS activities ON activities.kernel_id = kernels.id
+), in_step AS MATERIALIZED ( -- before weights are looked up: steps are few
+  SELECT profile_id, device_id, step_id, count(*) AS count, sum(1.0 * dur_ns) AS follow_ns FROM kernels
+  WHERE EXISTS (SELECT 1 FROM kernels AS previous
+    WHERE previous.end_ns = kernels.previous_end_ns AND previous.thread_id = kernels.thread_id)
+  GROUP BY 1, 2, 3
+), measured AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.measured_steps
 ), sums AS (
-  SELECT following.profile_id AS profile_id, following.device_id AS device_id, sum(measured.weight) AS count,
-    sum(1.0 * following.dur_ns * measured.weight) AS follow_ns
-  FROM following
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
-    ON measured.profile_id = following.profile_id AND measured.step_id IS following.step_id
-  WHERE follows GROUP BY 1, 2
+  SELECT in_step.profile_id AS profile_id, in_step.device_id AS device_id,
+    sum(in_step.count * measured.weight) AS count, sum(in_step.follow_ns * measured.weight) AS follow_ns
+  FROM in_step
+  CROSS JOIN measured ON measured.profile_id = in_step.profile_id AND measured.step_id IS in_step.step_id
+  GROUP BY 1, 2
 )
 SELECT
   'unfused_elementwise' AS check_name,
