@@ -9,12 +9,13 @@
 #
 #   * records the same steps by tfprof-capture and by torch.profiler, and compares (compare.py): kernels by name and
 #     number exactly, copies and bytes, the op of each kernel, the time of kernels within 1 %; where there is nsys, its
-#     numbers of kernels, too;
+#     kernels, copies and bytes, too;
 #   * times steps without a profiler, recorded with default settings, under torch.profiler and, where there is nsys,
 #     under that, one after the other again and again.
 #
-# Prints a table, which README.md's Figures take over, and writes it to OUT/table.md; ends with status 1 where something
-# was not the same, 77 without a GPU. How it works without one is tested by tests/gpu/test_compare.py.
+# Prints a table, which README.md's Figures take over, and writes it to OUT/table.md, and below it what became of
+# examples/overlap_copies.cu, also where it was not run; ends with status 1 where something was not the same, 77 without
+# a GPU. How it works without one is tested by tests/gpu/test_compare.py.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$root/build out= steps=200 rounds=5 python=${TFPROF_PYTHON:-python3}
@@ -102,18 +103,20 @@ if command -v nvcc >/dev/null; then
   program=$out/overlap_copies
   nvcc -O2 -o "$program" "$root/examples/overlap_copies.cu" || program=
 fi
+echo "== overlap_copies"
 if [ -x "$program" ]; then
-  echo "== overlap_copies"
   "$build/tfprof-capture" -q --force -o "$out/overlap_copies.run" -- "$program" 50
   # 4 ways of 50 batches: 3 copies and fills each; scale and add_up once, scale 20 times more, last of all in graphs.
   wanted="200,200,200,4400"
   found=$("$build/tfprof" --format csv "$out/overlap_copies.run" "SELECT
     (SELECT count(*) FROM transfers WHERE direction = 'HtoD'), (SELECT count(*) FROM transfers WHERE kind = 'memset'),
     (SELECT count(*) FROM transfers WHERE direction = 'DtoH'), (SELECT count(*) FROM kernels)" | tail -n 1)
-  [ "$found" = "$wanted" ] || { echo "overlap_copies: $found instead of $wanted"; status=1; }
+  told="as many copies, fills and kernels as it makes ($wanted)"
+  [ "$found" = "$wanted" ] || { told="$found copies in, fills, copies out and kernels instead of $wanted"; status=1; }
 else
-  echo "== overlap_copies: not run, since there is neither an nvcc that compiles it nor $build/overlap_copies"
+  told="not run, since there is neither an nvcc that compiles it nor $build/overlap_copies"
 fi
+printf '\n%s\n' "overlap_copies: $told." >>"$out/table.md"
 echo
 cat "$out/table.md"
 exit $status

@@ -96,27 +96,42 @@ def test_unlike():
                                    compare.Work(written(directory, "none.json", []))) == ["neither has kernels"]
 
 
-def exported(path, count):
-    """As nsys exports it: so many kernels, of two names in turn."""
+def exported(path, count, copies=0):
+    """As nsys exports it: so many kernels, of two names in turn, and so many copies and fills of 4096 bytes each."""
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
     connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, demangledName INTEGER)")
     connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "gemm"), (2, "add<float>")])
     connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?)",
                            [(i, 1 + i % 2) for i in range(count)])
+    if copies:
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, bytes INTEGER, copyKind INTEGER)")
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start INTEGER, bytes INTEGER)")
+        places = [(i,) for i in range(copies)]
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?, 4096, 1)", places)
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (?, 4096)", places)
     connection.commit()
     return connection
 
 
 def test_nsys():
+    """Each thing that is spoilt in the export is told; a table that nsys left out counts nothing."""
     with capturing.Directory() as directory:
         trace, path = written(directory, "trace.json", events()), os.path.join(directory, "nsys.sqlite")
-        connection = exported(path, 8)
-        kernels = compare.Work(trace).kernels
-        assert compare.unlike("kernel", kernels, compare_nsys.kernels_of(path)) == []
-        connection.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 0")
-        connection.commit()
-        assert compare.unlike("kernel", kernels, compare_nsys.kernels_of(path)) == ["kernel 'gemm': 4 against 3"]
+        connection, here = exported(path, 8, 4), compare.Work(trace)
+        told = compare_nsys.differences(here, path)
+        assert told == [], told
+        for spoil, wanted in (
+                ("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 0", "kernel (nsys) 'gemm': 4 against 3"),
+                ("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 8192 WHERE start = 0",
+                 "copy or fill (nsys) ('memcpy', 'HtoD', 4096): 4 against 3"),
+                ("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 2 WHERE start = 1",
+                 "copy or fill (nsys) ('memcpy', 'DtoH', 4096): 0 against 1"),
+                ("DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET", "copy or fill (nsys) ('memset', None, 4096): 4 against 0")):
+            connection.execute(spoil)
+            connection.commit()
+            told = compare_nsys.differences(here, path)
+            assert wanted in told, (wanted, told)
 
 
 PYTHON = """#!/bin/sh
@@ -170,7 +185,7 @@ def test_run():
             written(directory, "there.json", there)
             if nsys_counts:
                 program(directory, "nsys", NSYS)
-                exported(os.path.join(directory, "nsys.sqlite"), nsys_counts).close()
+                exported(os.path.join(directory, "nsys.sqlite"), nsys_counts, 40).close()
             out = os.path.join(directory, "out")
             result = run("--build", capturing.BUILD, "--out", out, "--python", python, "--rounds", "3",
                          TFPROF_GPU_MODES="small graph", WORK=directory, REAL_PYTHON=sys.executable,
@@ -178,7 +193,8 @@ def test_run():
             assert result.returncode == status, (result.stdout, result.stderr)
             with open(os.path.join(out, "table.md")) as file:
                 table = file.read().splitlines()
-            assert len(table) == 4 and table[0].count("|") == table[1].count("|") == table[2].count("|"), table
+            assert len(table) == 6 and table[0].count("|") == table[1].count("|") == table[2].count("|"), table
+            assert table[5].startswith("overlap_copies: not run, since there is neither an nvcc"), table
             assert table[2] == (f"| small | {same} | 40 | 100.0 % | 40 | 163840 | +0.00 % | 10.000 | +2.0 % | +30.0 % |"
                                 f" {nsys} |"), table
 

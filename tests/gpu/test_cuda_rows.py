@@ -177,6 +177,20 @@ def test_unified():
             assert rows == [{"ordinal": 0, "count": 2}, {"ordinal": 1, "count": 2}], (version, rows)
 
 
+def test_unified_too_short():
+    """A program may end before its devices are known: the next one that does so tells that nothing was counted."""
+    tries = 50
+    for number in range(tries):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            playing.play(run, ["return"], TFPROF_TRACE="kernels,unified")
+            told = [row["message"] for row in playing.messages(run) if "unified memory" in row["message"]]
+            assert all("the program ended before its devices were known" in message for message in told), told
+            if told:
+                return
+    raise AssertionError(f"{tries} programs lived long enough")
+
+
 def test_bad_records():
     """What cannot be is counted and told; what is good stays."""
     with Directory() as directory:

@@ -446,6 +446,8 @@ static void look_for_devices(struct presence *presence, bool is_end) {
   if (presence->answer == DEVICES_KNOWN) {
     pthread_mutex_lock(&switching);
     ask_of_devices();
+    if (is_end && subscriber && traces & TRACE_UNIFIED)
+      note_refused("unified memory", "the program ended before its devices were known");
     if (subscriber && (presence->is_told || without[0])) tell_listening();
     end_switching();
     return;
