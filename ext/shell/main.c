@@ -61,7 +61,7 @@ static const char help_text[] =
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"
     "  tfprof report run -o report.html        a page to look at; report --help\n"
-    "  tfprof serve run                        the same in a browser, live; serve --help\n"
+    "  tfprof serve run                        that in a browser, live; serve --help\n"
     "\n"
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
