@@ -16,44 +16,45 @@
 --   event_id             the row of memory_events, which has its op, number type and shape, and what was free
 -- A profile for pprof tells of one moment without a time, and has no rows here.
 -- XProf draws a thousand moments at most, and takes each thread's times from the beginning of its line.
--- Cost: a sort of memory_events and one look-up of an allocation for each.
+-- Cost: a sort of memory_events, and one look-up of an allocation for each that does not tell a category.
 -- Example: SELECT time_ns / 1000000 AS ms, max(device_bytes) FROM memory_timeline GROUP BY 1;
 WITH changes AS (
-  SELECT memory_events.profile_id AS profile_id, memory_events.device_id AS device_id,
-    memory_events.allocator AS allocator, memory_events.id AS id, memory_events.time_ns AS time_ns,
-    memory_events.bytes AS bytes, memory_events.fragmentation_ratio AS fragmentation_ratio,
-    coalesce(memory_events.region, allocations.region, 'unknown') AS category
-  FROM temp.memory_events AS memory_events
-  LEFT JOIN temp.allocations AS allocations ON allocations.id = memory_events.allocation_id
-  WHERE +memory_events.kind IN ('allocate', 'release', 'recategorize') AND +memory_events.time_ns IS NOT NULL
-), firsts AS ( -- of each memory the first event that tells a total
-  SELECT profile_id, device_id, allocator, min(time_ns) AS time_ns, in_use_bytes - bytes AS before_bytes
+  SELECT profile_id, device_id, allocator, id, time_ns, bytes, fragmentation_ratio,
+    coalesce(region, (SELECT region FROM temp.allocations AS allocations WHERE allocations.id = allocation_id),
+      'unknown') AS category
   FROM temp.memory_events
-  WHERE +kind IN ('allocate', 'release', 'recategorize') AND in_use_bytes IS NOT NULL
+  WHERE +kind IN ('allocate', 'release', 'recategorize') AND +time_ns IS NOT NULL
+), firsts AS ( -- of each memory the first event that tells a total, before all that tell none
+  SELECT profile_id, device_id, allocator,
+    min(iif(in_use_bytes IS NULL, 9223372036854775807, time_ns)) AS time_ns, in_use_bytes - bytes AS before_bytes
+  FROM temp.memory_events
+  WHERE +kind IN ('allocate', 'release', 'recategorize')
   GROUP BY profile_id, device_id, allocator
-), of_category AS (
-  SELECT changes.*,
-    CAST(sum(1.0 * bytes) OVER (PARTITION BY profile_id, device_id, allocator, category
-      ORDER BY time_ns, id) AS INTEGER) AS category_bytes
-  FROM changes
+), memories AS MATERIALIZED (
+  SELECT firsts.profile_id AS profile_id, firsts.device_id AS device_id, firsts.allocator AS allocator,
+    profiles.host AS host, profiles.rank AS rank, devices.name AS device, coalesce(before_bytes, 0) AS before_bytes
+  FROM firsts
+  LEFT JOIN temp.profiles AS profiles ON profiles.id = firsts.profile_id
+  LEFT JOIN temp.devices AS devices ON devices.id = firsts.device_id
 )
-SELECT
-  changed.profile_id AS profile_id,
-  profiles.host AS host,
-  profiles.rank AS rank,
-  changed.device_id AS device_id,
-  devices.name AS device,
-  changed.allocator AS allocator,
-  changed.time_ns AS time_ns,
-  changed.category AS category,
-  changed.category_bytes + iif(changed.category = 'unknown', coalesce(firsts.before_bytes, 0), 0) AS bytes,
-  CAST(sum(1.0 * changed.bytes) OVER (PARTITION BY changed.profile_id, changed.device_id, changed.allocator
-    ORDER BY changed.time_ns, changed.id) AS INTEGER) + coalesce(firsts.before_bytes, 0) AS device_bytes,
-  changed.fragmentation_ratio AS fragmentation_ratio,
-  changed.id AS event_id
-FROM of_category AS changed
-LEFT JOIN firsts ON firsts.profile_id = changed.profile_id AND firsts.device_id IS changed.device_id
-  AND firsts.allocator IS changed.allocator
-LEFT JOIN temp.profiles AS profiles ON profiles.id = changed.profile_id
-LEFT JOIN temp.devices AS devices ON devices.id = changed.device_id
-ORDER BY changed.profile_id, changed.device_id, changed.allocator, changed.time_ns, changed.id
+SELECT -- one window for both sums, in the order of the rows: each sort costs as much as all the rest
+  changes.profile_id AS profile_id,
+  memories.host AS host,
+  memories.rank AS rank,
+  changes.device_id AS device_id,
+  memories.device AS device,
+  changes.allocator AS allocator,
+  changes.time_ns AS time_ns,
+  changes.category AS category,
+  sum_of_key(changes.bytes, changes.category) OVER in_time
+    + iif(changes.category = 'unknown', memories.before_bytes, 0) AS bytes,
+  CAST(sum(1.0 * changes.bytes) OVER in_time AS INTEGER) + memories.before_bytes AS device_bytes,
+  changes.fragmentation_ratio AS fragmentation_ratio,
+  changes.id AS event_id
+FROM changes
+CROSS JOIN memories -- the few rows are looked up in
+  ON memories.profile_id = changes.profile_id AND memories.device_id IS changes.device_id
+  AND memories.allocator IS changes.allocator
+WINDOW in_time AS (PARTITION BY changes.profile_id, changes.device_id, changes.allocator
+  ORDER BY changes.time_ns, changes.id ROWS UNBOUNDED PRECEDING)
+ORDER BY changes.profile_id, changes.device_id, changes.allocator, changes.time_ns, changes.id
