@@ -1,11 +1,12 @@
 // charts.js: bars, stacks, lines, areas, histograms and heat maps.  Lines over steps or time are uPlot's; the rest is
-// made of elements.  Colours are those of categories everywhere (Okabe and Ito, 2008), in the order of the stack.
+// made of elements.  Colours are those of categories everywhere (Okabe and Ito, 2008, with a
+// grey that is not their pink for those who do not see green), in the order of the stack.
 import { element, setState } from './state.js';
 import { formatTick, formatUnit, titleOf, unitOf } from './units.js';
 
 export const colours = {
   kernel: '#0072B2', memcpy: '#56B4E9', memset: '#CC79A7', communication: '#E69F00', runtime: '#009E73',
-  data_loader: '#F0E442', cpu: '#D55E00', other: '#999999',
+  data_loader: '#F0E442', cpu: '#D55E00', other: '#BBBBBB',
 };
 const order = ['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_loader', 'cpu', 'other'];
 const sameAs = { op: 'cpu', autograd: 'memset', user: 'runtime', range: 'runtime', module: 'runtime', input: 'data_loader',
@@ -16,6 +17,13 @@ const sameAs = { op: 'cpu', autograd: 'memset', user: 'runtime', range: 'runtime
 export function colourOf(word, place = 0) {
   const key = word.replace(/_ns$/, '');
   return colours[key] || colours[sameAs[key]] || colours[order[place % order.length]];
+}
+
+// Black or white, whichever is read better on #rrggbb or rgb(r g b): one of them always has a contrast of 4.5.
+export function inkOn(fill) {
+  const values = fill[0] === '#' ? [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16)) : fill.match(/\d+/g).map(Number);
+  const [r, g, b] = values.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000' : '#fff';
 }
 
 // A colour of page.css.

@@ -3,7 +3,7 @@
 // heavy, the dearest first, or in the order in which they were called first.  A click looks closer, the root goes back;
 // a search says which share of all lies in frames that are called so.
 import { element, tell } from './state.js';
-import { colours, token } from './charts.js';
+import { colours, inkOn, token } from './charts.js';
 import { formatRatio, formatUnit } from './units.js';
 
 const FLAME_ROW = 18, MOST_FLAME_ROWS = 60;
@@ -110,13 +110,15 @@ export function makeFlame(root, unit, fillOf = null) {
     pen.textBaseline = 'middle';
     for (const { node, x, w, row: depth } of drawn) {
       const row = isFlame ? deepest - depth : depth;
-      pen.fillStyle = node === root ? token('--line') : fillOf ? fillOf(node)
+      const fill = node === root ? token('--line') : fillOf ? fillOf(node)
         : palette[hashOf(node.location || node.label) % palette.length];
-      pen.globalAlpha = wanted && (node === root || !isFound(node)) ? 0.15 : node === root || depth >= path.length ? 0.75 : 0.35;
+      pen.fillStyle = fill;
+      pen.globalAlpha = wanted && (node === root || !isFound(node)) ? 0.15 : node === root || depth >= path.length ? 1 : 0.35;
+      const isWhole = pen.globalAlpha === 1;
       pen.fillRect(x, row * FLAME_ROW, Math.max(w - 1, 0.5), FLAME_ROW - 1);
       pen.globalAlpha = 1;
       if (w > 40) {
-        pen.fillStyle = token('--ink');
+        pen.fillStyle = isWhole ? inkOn(fill) : token('--ink');
         pen.save();
         pen.beginPath();
         pen.rect(x, row * FLAME_ROW, w - 3, FLAME_ROW);

@@ -3,7 +3,7 @@
 // An event of two pixels or more is a rectangle.  What is narrower is put together by the pixel: as high as the share of
 // the pixel that it fills, in the colour of what fills most, so that a lane that is half idle looks half idle.
 import { busyOf, countOf, firstTouching } from './lanes.js';
-import { colourOf, token } from './charts.js';
+import { colourOf, inkOn, token } from './charts.js';
 
 export const ROW = 17, GUTTER = 210;
 
@@ -18,8 +18,8 @@ function shadeOf(category, name) {
     const hex = colourOf(category), part = [0, 0.16, 0.32][hash % 3];
     const mixed = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).map((value) =>
       Math.round(value + (255 - value) * part));
-    shades.set(key, { fill: `rgb(${mixed.join(' ')})`,
-      ink: 0.299 * mixed[0] + 0.587 * mixed[1] + 0.114 * mixed[2] > 140 ? '#000' : '#fff' });
+    const fill = `rgb(${mixed.join(' ')})`;
+    shades.set(key, { fill, ink: inkOn(fill) });
   }
   return shades.get(key);
 }

@@ -284,6 +284,57 @@ def check_contrast(browser, path):
         watched.close()
 
 
+def check_access(browser, path):
+    """Tab comes to all that can be clicked, and what has the focus is marked; pictures have texts; nothing moves."""
+    watched = Watched(browser, path)
+    tab = watched.tab
+    for page in PAGES:
+        watched.show(page)
+        tab.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        wanted = tab.evaluate("""() => {
+          window.wanted = new Set([...document.querySelectorAll('a[href], button, input, select, textarea, summary, ' +
+            'canvas:not([aria-hidden])')].filter((each) => !each.disabled && each.checkVisibility()));
+          const silent = [...document.querySelectorAll('canvas:not([aria-hidden]), svg:not([aria-hidden])')].filter(
+            (each) => !each.closest('[aria-label]'));
+          return [window.wanted.size, silent.map((each) => each.outerHTML.slice(0, 100)),
+                  document.getAnimations().length];
+        }""")
+        assert wanted[1:] == [[], 0], (page, wanted)
+        tabs = tab.evaluate("""() => { [...window.wanted].filter((each) => each.closest('.plot')).forEach(
+                                 (each) => window.wanted.delete(each));
+                               return window.wanted.size + document.querySelectorAll('[tabindex="0"]').length; }""")
+        for _ in range(tabs + 20):
+            tab.keyboard.press("Tab")
+            unmarked = tab.evaluate("""() => {
+              const now = document.activeElement;
+              window.wanted.delete(now);
+              const style = getComputedStyle(now);
+              return now === document.body || style.outlineStyle !== 'none' ? '' : now.outerHTML.slice(0, 100);
+            }""")
+            assert not unmarked, (page, unmarked)
+            if not tab.evaluate("window.wanted.size"):
+                break
+        left = tab.evaluate("[...window.wanted].map((each) => each.outerHTML.slice(0, 100))")
+        assert not left, (page, left)
+    watched.close()
+
+
+def check_print(browser, path):
+    """On paper, pages are light and stand below each other, and no table is wider than the paper."""
+    watched = Watched(browser, path, viewport={"width": 794, "height": 1123}, color_scheme="dark")
+    tab = watched.tab
+    watched.show("ops")
+    tab.emulate_media(media="print", color_scheme="dark")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("h1.page-title").count() > 5
+    wide = tab.evaluate("""[...document.querySelectorAll('main table')].filter((each) =>
+      each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+      .map((each) => each.closest('section').id)""")
+    assert not wide, wide
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    watched.close()
+
+
 def main():
     try:
         from playwright.sync_api import sync_playwright
@@ -311,6 +362,8 @@ def main():
         check_links(browser, write_report("gpu.html", traces[1][1]), traces[1][1])
         check_compare(browser)
         check_contrast(browser, capture)
+        check_access(browser, capture)
+        check_print(browser, capture)
         check_pages(browser, None, write_report("none.html", CAPTURE, "--no-events"))
         check_pages(browser, None, write_report("small.html", CAPTURE, "--max-size", "20k"))
         check_pages(browser, None, write_report("several.html", os.path.join(ROOT, "tests/fixtures/kineto/*.json")))
