@@ -4,16 +4,16 @@
 **
 ** Styles and scripts become one text each, in the order given.  Files whose lines begin with `import` or `export` are
 ** modules: those lines lose that, and all modules together are one function, so that what they name is nobody else's;
-** a script without either, such as a library, stands before them as it is.  Blank lines, lines of comments and
-** spaces that tell nothing apart go: what lies behind a regular expression or a template
-** with others in it stays.
+** a script without either, such as a library, stands before them as it is.  What only readers of
+** modules need goes: squeeze.c.
 */
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/squeeze.h"
 
 enum { MAXIMUM_TEXT = 1 << 22 };
 
@@ -109,69 +109,23 @@ static void write_hash(FILE *out, const char *name, const struct text *text) {
 static bool begins(const char *line, const char *word) { return strncmp(line, word, strlen(word)) == 0; }
 
 static bool is_module(const struct text *text) {
-  return begins(text->bytes, "import ") || strstr(text->bytes, "\nimport ") || strstr(text->bytes, "\nexport ");
+  return begins(text->bytes, "import ") || begins(text->bytes, "export ") ||
+          strstr(text->bytes, "\nimport ") || strstr(text->bytes, "\nexport ");
 }
 
-static bool stands_alone(char byte) { return byte && strchr(",=:?&|{}();<>*", byte); }
-
-/* A plus or minus that does not become another operator with what stands on its other side. */
-static bool is_sign(char byte, char other) { return strchr("+-", byte) && byte && !strchr("+-", other); }
-
-/* How long the template is that begins here; 0: it does not end on the line, or has others in it. */
-static size_t template_length(const char *line, size_t length) {
-  size_t opened = 0, closed = 0;
-  for (size_t i = 1; i < length; i++) {
-    if (line[i] == '\\') i++;
-    else if (line[i] == '{' && line[i - 1] == '$') opened++;
-    else if (line[i] == '}') closed++;
-    else if (line[i] == '`') return opened == closed ? i + 1 : 0;
-  }
-  return 0;
-}
-
-/* A line without indentation and without spaces beside what needs none. */
-static void append_squeezed(struct text *script, const char *line, size_t length) {
-  char quote = 0;
-  while (length && *line == ' ') line++, length--;
-  size_t start = script->length;
-  for (size_t i = 0; i < length; i++) {
-    char last = script->length > start ? script->bytes[script->length - 1] : ';';
-    if (quote) {
-      if (line[i] == '\\' && i + 1 < length) append_text(script, line + i++, 1);
-      else if (line[i] == quote) quote = 0;
-    } else if (line[i] == '`' && template_length(line + i, length - i)) {
-      size_t skipped = template_length(line + i, length - i);
-      append_text(script, line + i, skipped);
-      i += skipped - 1;
-      continue;
-    } else if (line[i] == '`' || (line[i] == '/' && strchr("(,=:[!&|?{};", last))) {
-      append_text(script, line + i, length - i);
-      return;
-    } else if (line[i] == '"' || line[i] == '\'') {
-      quote = line[i];
-    } else if (line[i] == ' ' && (stands_alone(last) || (i + 1 < length && stands_alone(line[i + 1])) ||
-               is_sign(last, i + 1 < length ? line[i + 1] : ' ') ||
-               (i + 2 < length && line[i + 2] == ' ' && is_sign(line[i + 1], last)))) {
-      continue;
-    }
-    append_text(script, line + i, 1);
-  }
-}
-
-/* Without what only the reader of the file needs: comments are lines of their own that begin with two slashes. */
+/* Its names, without what only the reader of the file needs. */
 static void append_module(struct text *script, const struct text *module, const char *path) {
-  for (const char *line = module->bytes; *line;) {
-    size_t length = strcspn(line, "\n");
-    const char *first = line + strspn(line, " ");
-    bool is_import = begins(line, "import ");
-    if (is_import && !memchr(line, ';', length)) fail_page(path, "an import that is longer than its line");
-    if (!is_import && *first != '\n' && *first && !begins(first, "//")) {
-      size_t skipped = begins(line, "export ") ? strlen("export ") : 0;
-      append_squeezed(script, line + skipped, length - skipped);
-      if (!strchr(",;{(&|?:=", script->bytes[script->length - 1])) append_text(script, "\n", 1);
-    }
-    line += length + (line[length] == '\n');
+  const char *error;
+  size_t place;
+  if (script->length + module->length + 2 >= MAXIMUM_TEXT) fail_page(path, "too large");
+  script->length += squeeze_module(script->bytes + script->length, module->bytes, module->length, &error, &place);
+  if (error) {
+    int line = 1;
+    for (size_t i = 0; i < place && i < module->length; i++) line += module->bytes[i] == '\n';
+    fprintf(stderr, "embed_page: %s:%d: %s\n", path, line, error);
+    exit(1);
   }
+  append_text(script, "\n", 1);
 }
 
 static void write_literal(FILE *out, const char *text, size_t length) {
@@ -248,5 +202,8 @@ int main(int count, char **arguments) {
   write_hash(out, "page_style_hash", &style);
   write_hash(out, "page_script_hash", &script);
   if (ferror(out) || fclose(out)) fail_page(arguments[1], "cannot be written");
+  free(style.bytes);
+  free(script.bytes);
+  free(page.bytes);
   return 0;
 }

@@ -13,7 +13,7 @@ import reports  # noqa: E402
 from reports import CAPTURE, ROOT, SHARED, Report, bound, query, query_all, tfprof, write_report  # noqa: E402
 
 LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
-PAGE_BYTES = 201000
+PAGE_BYTES = 200000
 CELL_COLUMNS = ("profile_id, thread_id, table_name, depth, longest_id, name, category, start_ns, end_ns, count, "
                 "busy_ns")
 
@@ -138,6 +138,9 @@ def check_usage():
             ([CAPTURE, "--steps", "x"], 2, "no steps"), ([CAPTURE, "--events", "some"], 2, "auto, none"),
             ([CAPTURE, "--max-size", "big"], 2, "no size"), ([CAPTURE, "-o"], 2, "needs a file"),
             (["/nowhere/at/all"], 3, "/nowhere"), ([CAPTURE, "--steps", "900000-900001"], 1, "no steps"),
+            ([CAPTURE, "--compare"], 2, "--compare needs a run"), (["--compare", CAPTURE], 2, "with which run?"),
+            ([CAPTURE, "--compare", "/nowhere/at/all"], 3, "/nowhere"),
+            ([CAPTURE, "--compare", CAPTURE, "--compare", "b"], 2, "given twice"),
             ([CAPTURE, "-o", "/nowhere/report.html"], 1, "/nowhere")):
         got, told = tfprof(*words)
         assert got == status and said in told, (words, got, told)
