@@ -3,9 +3,10 @@
 #
 #   tests/gpu/run.sh [--build DIR] [--out DIR] [--steps N] [--rounds N] [--python PYTHON]
 #
-# Needs PyTorch with CUDA and nothing else: DIR is a build for machines that have but libc (cmake --preset
-# relocatable), build/ otherwise; nvcc, or a program DIR/overlap_copies, is used where it is there, and so is nsys. For
-# each workload (a transformer, a small one that is bound by launches, the same as a CUDA graph, torch.compile) it
+# Needs PyTorch with CUDA and nothing else: DIR is a build for machines that have but libc (cmake --preset relocatable),
+# build/ otherwise; the example in CUDA is DIR/overlap_copies (a relocatable build made beside nvcc has it) or is
+# compiled by nvcc; nsys is used where it is there. For each workload (a transformer, a small one that is bound by
+# launches, the same as a CUDA graph, torch.compile) it
 #
 #   * records the same steps by tfprof-capture and by torch.profiler, and compares (compare.py): kernels by name and
 #     number exactly, copies and bytes, the op of each kernel, the time of kernels within 1 %; where there is nsys, its
@@ -99,7 +100,7 @@ for mode in ${TFPROF_GPU_MODES:-eager small graph compile}; do
 done
 
 program=$build/overlap_copies
-if command -v nvcc >/dev/null; then
+if [ ! -x "$program" ] && command -v nvcc >/dev/null; then
   program=$out/overlap_copies
   nvcc -O2 -o "$program" "$root/examples/overlap_copies.cu" || program=
 fi

@@ -12,7 +12,13 @@ cmake -S "$root" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DTFPROF_STATIC_DEP
   >"$work/log" 2>&1 || { cat "$work/log"; fail "it cannot be configured"; }
 cmake --build "$work/build" -j2 --target tfprof-capture tfprof_capture_library tfprof_preload tfprof_capture_hooks \
   >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail "it cannot be built"; }
-for name in tfprof-capture libtfprof_capture.so libtfprof_preload.so; do
+example=
+if command -v nvcc >/dev/null; then
+  example=overlap_copies
+  cmake --build "$work/build" --target example_in_cuda >"$work/log" 2>&1 ||
+    { cat "$work/log"; fail "$example cannot be built"; }
+fi
+for name in tfprof-capture libtfprof_capture.so libtfprof_preload.so $example; do
   needed=$(objdump -p "$work/build/$name" | awk '$1 == "NEEDED" {print $2}')
   for library in $needed; do
     case $library in
