@@ -81,6 +81,26 @@ class Nothing:
         return None
 
 
+class SumOfKey:
+    """sum_of_key(x, key) over a window that only grows, as the one in memory_timeline."""
+
+    def __init__(self):
+        self.sums, self.key = {}, None
+
+    def step(self, value, key):
+        self.key = key
+        if value is not None:
+            self.sums[key] = self.sums.get(key, 0) + value
+
+    def value(self):
+        return self.sums.get(self.key)
+
+    finalize = value
+
+    def inverse(self, *_values):
+        raise ValueError("rows leave no window of the views")
+
+
 class PathSums:
     def __init__(self):
         self.rows = {}
@@ -118,6 +138,7 @@ class Profile:
         self.connection.create_aggregate("union_ns", 2, Union)
         self.connection.create_aggregate("capped_ns", 4, Nothing)
         self.connection.create_aggregate("path_sums", 4, PathSums)
+        self.connection.create_window_function("sum_of_key", 2, SumOfKey)
         self.connection.create_aggregate("ordered_concat", 3, Concat)
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)

@@ -220,13 +220,13 @@ static enum tfprof_status find_segments(struct work *w, uint32_t first, uint32_t
 struct replay {
   struct free_space space;
   uint32_t *pieces, *segments; /* live, by the bound that they begin at: the bound of the end, 0: none */
-  int64_t in_use, reserved;
+  uint64_t in_use, reserved; /* modulo 2^64: bytes of one address that many segments claim pass any total */
 };
 
 static bool has_place(const struct event *event) { return event->kind != FAILURE; }
 
-static int64_t bytes_between(const struct free_space *space, uint32_t from, uint32_t to) {
-  return (int64_t)(space->bounds[to] - space->bounds[from]);
+static uint64_t bytes_between(const struct free_space *space, uint32_t from, uint32_t to) {
+  return space->bounds[to] - space->bounds[from];
 }
 
 static void take_back_segment(struct replay *r, uint32_t from) {
@@ -249,7 +249,7 @@ static void replay_segment(struct replay *r, const struct event *event) {
   take_back_segment(r, from);
   if (event->kind == SEGMENT_RELEASE) return;
   r->segments[from] = free_space_bound(&r->space, end_of(event));
-  r->reserved += event->bytes;
+  r->reserved += (uint64_t)event->bytes;
   free_space_cut(&r->space, from, true);
   free_space_set(&r->space, from, r->segments[from], true);
 }
@@ -260,7 +260,7 @@ static void replay_piece(struct replay *r, const struct event *event) {
   take_back_piece(r, from);
   if (event->kind == RELEASE || event->segment == NO_ROW) return;
   r->pieces[from] = free_space_bound(&r->space, end_of(event));
-  r->in_use += event->bytes;
+  r->in_use += (uint64_t)event->bytes;
   free_space_set(&r->space, from, r->pieces[from], false);
 }
 
@@ -279,14 +279,16 @@ static enum tfprof_status replay_device(struct profile *profile, struct work *w,
     if (i % EVENTS_UNTIL_POLL == 0) status = derive_poll(profile, error);
     if (is_of_segment(event)) continue;
     for (; next < count; next++) {
-      bool is_needed = event->reserved != NO_VALUE && r.reserved != event->reserved;
+      bool is_needed = event->reserved != NO_VALUE && r.reserved != (uint64_t)event->reserved;
       if (next > i && (!is_needed || events[next].time - event->time > LATE_NS)) break;
       if (is_of_segment(&events[next]) && w->made[events[next].segment].has_pieces) replay_segment(&r, &events[next]);
     }
     replay_piece(&r, event);
-    if (r.in_use != event->in_use || r.reserved != event->reserved || r.in_use > r.reserved) continue;
-    int64_t largest = (int64_t)free_space_largest(&r.space), all = r.reserved - r.in_use;
-    w->largest[event->row] = largest;
+    if (event->in_use < 0 || event->reserved < event->in_use) continue; /* not told, or nonsense */
+    if (r.in_use != (uint64_t)event->in_use || r.reserved != (uint64_t)event->reserved) continue;
+    uint64_t largest = free_space_largest(&r.space), all = r.reserved - r.in_use;
+    if (largest > all) continue;
+    w->largest[event->row] = (int64_t)largest;
     if (all) w->ratios[event->row] = 1 - (double)largest / (double)all;
   }
   if (has_memory) free_space_end(&r.space);
