@@ -100,10 +100,15 @@ def plane(name, lines, stats=None, inherited=None, names_base=1, displays=None):
 
 
 def program(name, instructions, files=(), functions=(), locations=(), frames=()):
-    """An HloProto. instructions: [(name, op_type, op_name, source file, line, stack frame)]; locations: [(file,
-    function, line)]; frames: [(location, parent)]; numbers count from 1, 0 is none."""
+    """An HloProto. instructions: [(name, op_type, op_name, source file, line, stack frame)], fusions, or [(name,
+    opcode)] without metadata; locations: [(file, function, line)]; frames: [(location, parent)]; numbers count from 1,
+    0 is none."""
     body = b""
-    for own, op_type, op_name, source, line_number, frame in instructions:
+    for own, *metadata in instructions:
+        if len(metadata) == 1:
+            body += message(2, message(1, own) + message(2, metadata[0]))
+            continue
+        op_type, op_name, source, line_number, frame = metadata
         metadata = message(1, op_type) + message(2, op_name) + message(3, source) + number(4, line_number)
         body += message(2, message(1, own) + message(2, "fusion") + message(7, metadata + number(15, frame)))
     stacks = b"".join(message(1, each) for each in files) + b"".join(message(2, each) for each in functions)

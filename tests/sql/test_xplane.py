@@ -445,6 +445,30 @@ def test_stages(directory):
     check(ask("SELECT attributes ->> '_ipl_stage_id' FROM input_events LIMIT 1"), [(4,)], "the rest")
 
 
+def test_types_of_instructions(directory):
+    """An op that XLA made of many or by itself is of XLA's kind; the names of many that it joins are no type."""
+    joined = "jit(f)/(transpose(jvp(layer))/dot_general:transpose(jvp())/reduce_sum:jvp()/reduce_sum)"
+    proto = files.program("jit_f", [("all-reduce.9", "", joined, "", 0, 0), ("copy.5", "copy"),
+                                    ("some.1", "", "jit(f)/mul", "", 0, 0)])
+    events = [event(name, 1_000_000 * i, 900_000, hlo_op=Ref(name), hlo_module="jit_f", program_id=3)
+              for i, name in enumerate(("all-reduce.9", "copy.5", "some.1", "unknown.1"))]
+    run = written(directory, space(plane("/host:CPU", [line(1, "tf_XLAEigen/1", events)]),
+                                   files.programs({"jit_f(3)": proto})))
+    asked = query(run, "SELECT name, op_type, framework_name FROM ops ORDER BY start_ns")
+    check([tuple(row.values()) for row in asked],
+          [("all-reduce.9", "fusion", joined), ("copy.5", "copy", None), ("some.1", "mul", "jit(f)/mul"),
+           ("unknown.1", "unknown.1", None)], "ops")
+
+
+def test_names_of_steps(directory):
+    """Whatever a step that has a number is called, also as ranges of NVTX are that are steps without one."""
+    for name in ("train", "train_step", "step", "Iteration", "batch of mine"):
+        marks = [event(name, 100_000 * i, 90_000, _r=1, step_num=100 + i) for i in range(3)]
+        run = written(directory, space(plane("/host:CPU", [line(7, "python", marks)])))
+        check([tuple(row.values()) for row in query(run, "SELECT number, name, origin FROM steps ORDER BY number")],
+              [(100 + i, f"{name} {100 + i}", "user") for i in range(3)], name)
+
+
 def test_recorded_programs(directory):
     """A recording of JAX: all ops whose instruction has metadata have a place, of the lines that the program has."""
     del directory

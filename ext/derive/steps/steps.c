@@ -176,8 +176,9 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       if (*kind == UNKNOWN) *kind = (uint8_t)kind_of_name(pool_text(pool, mark.name));
       derive_integers(segment->columns[COLUMN_ops_marked_step], row, 1, &mark.number);
       bool is_numbered = mark.number != NO_VALUE;
-      enum mark_kind found = is_numbered && *kind == OTHER ? NUMBERED_STEP : (enum mark_kind)*kind;
-      if (found == NVTX_STEP && !is_of_nvtx(segment, row)) continue;
+      enum mark_kind found = (enum mark_kind)*kind;
+      if (found == NVTX_STEP && !is_of_nvtx(segment, row)) found = OTHER;
+      if (found == OTHER && is_numbered) found = NUMBERED_STEP;
       if (found == OTHER || ((found == KERAS_STEP || found == DEVICE_STEP) && !is_numbered)) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);

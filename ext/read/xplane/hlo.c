@@ -209,13 +209,15 @@ static uint32_t stack_of(struct reading *r, uint32_t number) {
 
 /* ---- instructions ---- */
 
-/* "jit(f)/jvp()/dot_general[dims=...]": dot_general. */
+/* "jit(f)/jvp()/dot_general[dims=...]": dot_general. Empty of ops that XLA made of several, whose names it joins:
+** "jit(f)/(jvp()/mul:jvp()/reduce_sum)". */
 static struct text_part type_in_name(const char *name, size_t length) {
   const char *bracket = length ? memchr(name, '[', length) : NULL;
   size_t end = bracket ? (size_t)(bracket - name) : length;
   const char *slash = end ? memrchr(name, '/', end) : NULL;
   size_t start = slash ? (size_t)(slash + 1 - name) : 0;
-  return (struct text_part){name + start, end - start};
+  bool is_of_several = end > start && memchr(name + start, ')', end - start);
+  return (struct text_part){name + start, is_of_several ? 0 : end - start};
 }
 
 /* Where the op stands in the model, by the name that the framework gave it. */
@@ -235,8 +237,10 @@ static void find_modules(struct reading *r, struct text_part name, struct hlo_op
   free(modules);
 }
 
-static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
-  struct wire_reader reader = wire_enter(outer, whole);
+/* `opcode`: what it is to XLA, where the framework did not say its type or made it not. */
+static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole,
+                                   struct text_part opcode) {
+  struct wire_reader reader = whole->type == WIRE_BYTES ? wire_enter(outer, whole) : wire_open("", 0);
   struct wire_field field;
   struct text_part name = {"", 0}, type = {"", 0}, file = {"", 0};
   uint32_t frame = 0;
@@ -252,6 +256,7 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
     }
   }
   if (!type.length) type = type_in_name(name.bytes, name.length);
+  if (!type.length) type = opcode;
   int64_t name_id = enter(r, name.bytes, name.length), type_id = enter(r, type.bytes, type.length);
   uint32_t stack = stack_of(r, frame);
   if (!stack && file.length && !r->status)
@@ -282,14 +287,15 @@ static void read_instruction(struct reading *r, const struct far_field *far) {
   struct text_part bytes = field_bytes(r, far, MAXIMUM_INSTRUCTION);
   struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
   struct wire_field field, metadata = {.type = WIRE_VARINT};
-  struct text_part name = {"", 0};
+  struct text_part name = {"", 0}, opcode = {"", 0};
   while (wire_next(&reader, &field)) {
     if (field.number == 1) name.bytes = wire_text(&field, &name.length);
+    else if (field.number == 2) opcode.bytes = wire_text(&field, &opcode.length);
     else if (field.number == 7) metadata = field;
   }
   if (reader.wrong && far->length <= MAXIMUM_INSTRUCTION) note_wrong(r, far->offset + wire_offset(&reader));
-  if (!name.length || metadata.type != WIRE_BYTES) return;
-  struct hlo_op read = read_metadata(r, &reader, &metadata);
+  if (!name.length) return;
+  struct hlo_op read = read_metadata(r, &reader, &metadata, opcode);
   struct hlo_op *op = r->status ? NULL : list_add(&r->programs->ops);
   if (!op || r->programs->ops.count > UINT32_MAX / 2) {
     no_memory(r);
