@@ -5,7 +5,7 @@
 -- pageable_copies', blocking_copies' and device_waits'.
 -- Thresholds: 2 % of the step time; a warning from 10 % on.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: that of step_segments.
+-- Columns: those of every check, see sql/README.md.  Cost: that of step_segment_totals.
 -- Needs: transfers, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'exposed_copies';
 WITH time AS MATERIALIZED (
@@ -13,11 +13,11 @@ WITH time AS MATERIALIZED (
   WHERE step_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM temp.transfers WHERE direction IS NOT NULL)
   GROUP BY 1
 ), sums AS (
-  SELECT time.profile_id AS profile_id, sum(segments.dur_ns * measured.weight) AS copy_ns,
-    total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_HtoD') AS to_device_ns,
-    total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_DtoH') AS from_device_ns
+  SELECT time.profile_id AS profile_id, sum(segments.sum_ns * measured.weight) AS copy_ns,
+    total(segments.sum_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_HtoD') AS to_device_ns,
+    total(segments.sum_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_DtoH') AS from_device_ns
   FROM time CROSS JOIN temp.measured_steps AS measured ON measured.profile_id = time.profile_id
-  CROSS JOIN temp.step_segments AS segments ON segments.step_id = measured.step_id
+  CROSS JOIN temp.step_segment_totals AS segments ON segments.step_id = measured.step_id
   WHERE segments.category GLOB 'memcpy*' GROUP BY 1
 )
 SELECT

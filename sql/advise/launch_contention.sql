@@ -6,7 +6,7 @@
 -- gpu_shared).
 -- Thresholds: 3 % of the step time; a warning from 15 % on, as there.
 -- What it would save: what is beyond these 3 %.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits and step_segments.
+-- Columns: those of every check, see sql/README.md.  Cost: that of input_waits and step_segment_totals.
 -- Needs: input_events, steps, device_activities.
 -- Example: SELECT message FROM advise WHERE check_name = 'launch_contention';
 WITH fed AS MATERIALIZED (
@@ -15,9 +15,9 @@ WITH fed AS MATERIALIZED (
     AND profile_id NOT IN (SELECT profile_id FROM temp.threads WHERE name GLOB '*gpu_private*'
       OR name GLOB '*gpu_shared*')
 ), launching AS (
-  SELECT fed.profile_id AS profile_id, sum(1.0 * segments.dur_ns) AS launch_ns
+  SELECT fed.profile_id AS profile_id, sum(1.0 * segments.sum_ns) AS launch_ns
   FROM fed CROSS JOIN temp.steps AS steps ON steps.profile_id = fed.profile_id
-  CROSS JOIN temp.step_segments AS segments ON segments.step_id = steps.id
+  CROSS JOIN temp.step_segment_totals AS segments ON segments.step_id = steps.id
   WHERE steps.is_warmup = 0 AND segments.category = 'runtime' GROUP BY 1
 )
 SELECT

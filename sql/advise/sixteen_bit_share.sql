@@ -7,7 +7,8 @@
 -- and that 5 % of the step time (measured_steps).
 -- What it would save: half of the time in 32 bits: numbers of half the size take half the memory traffic, and half the
 -- time on tensor cores.
--- Columns: those of every check, see sql/README.md.  Cost: that of precision_breakdown, and one pass over kernels.
+-- Columns: those of every check, see sql/README.md.  Cost: that of precision_breakdown, and one over
+-- step_kernel_totals where it may speak.
 -- Needs: kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'sixteen_bit_share';
 WITH shares AS MATERIALIZED (
@@ -24,11 +25,10 @@ WITH shares AS MATERIALIZED (
     AND coalesce(CAST(devices.compute_capability AS REAL), 7.0) >= 7.0
 ), without AS (
   SELECT speaking.profile_id AS profile_id, speaking.device_id AS device_id,
-    sum(1.0 * kernels.dur_ns * measured.weight) AS kernel_ns,
-    total(kernels.dur_ns * measured.weight)
-      FILTER (WHERE kernels.tensor_core_eligible = 1 AND kernels.uses_tensor_core = 0) AS without_ns
+    sum(kernels.sum_ns * measured.weight) AS kernel_ns,
+    total(kernels.without_tensor_core_ns * measured.weight) AS without_ns
   FROM speaking
-  CROSS JOIN temp.kernels AS kernels
+  CROSS JOIN temp.step_kernel_totals AS kernels
     ON kernels.profile_id = speaking.profile_id AND kernels.device_id IS speaking.device_id
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id

@@ -6,7 +6,8 @@
 -- four fifths of the device's memory are taken: there a larger batch does not fit.
 -- Thresholds: half of the kernel time; a warning where half of the device has nothing to do in it.
 -- What it would save: the share of the device that had nothing to do, of that time, for the same number of samples.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over kernels; memory_summary where it speaks.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over step_kernel_totals; memory_summary
+-- where it speaks.
 -- Needs: kernels, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'small_batches';
 WITH time AS MATERIALIZED (
@@ -14,14 +15,13 @@ WITH time AS MATERIALIZED (
   FROM temp.measured_steps WHERE step_id IS NOT NULL GROUP BY 1
 ), sums AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,
-    sum(1.0 * kernels.dur_ns * measured.weight) AS kernel_ns,
-    total(kernels.dur_ns * measured.weight) FILTER (WHERE kernels.blocks_per_multiprocessor < 1) AS small_ns,
-    total(kernels.dur_ns * measured.weight * (1 - kernels.blocks_per_multiprocessor))
-      FILTER (WHERE kernels.blocks_per_multiprocessor < 1) AS empty_ns
-  FROM temp.kernels AS kernels
+    sum(kernels.compute_ns * measured.weight) AS kernel_ns,
+    total(kernels.small_ns * measured.weight) AS small_ns,
+    total(kernels.small_ns * kernels.empty_ratio * measured.weight) AS empty_ns
+  FROM temp.step_kernel_totals AS kernels
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
-  WHERE +kernels.kind = 'compute' GROUP BY kernels.profile_id, kernels.device_id
+  WHERE kernels.compute_ns > 0 GROUP BY kernels.profile_id, kernels.device_id
 ), speaking AS MATERIALIZED (
   SELECT sums.*, time.weight AS weight, time.step_ns AS step_ns, devices.multiprocessor_count AS multiprocessor_count,
     coalesce(devices.name, devices.model, 'a device') AS device, devices.memory_bytes AS memory_bytes

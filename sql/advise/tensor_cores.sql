@@ -7,16 +7,15 @@
 -- Thresholds: 10 % of the time of all kernels; a warning from 30 % on.
 -- What it would save: half of that time, where the device is what the step waits for: numbers of half the size take
 -- half the memory traffic, which bounds small products, and tensor cores compute large ones several times as fast.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over kernels.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over step_kernel_totals; over kernels
+-- where it speaks.
 -- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'tensor_cores';
 WITH sums AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,
-    sum(1.0 * kernels.dur_ns * measured.weight) AS kernel_ns,
-    total(kernels.dur_ns * measured.weight) FILTER (WHERE kernels.tensor_core_eligible = 1) AS eligible_ns,
-    total(kernels.dur_ns * measured.weight)
-      FILTER (WHERE kernels.tensor_core_eligible = 1 AND kernels.uses_tensor_core = 0) AS without_ns
-  FROM temp.kernels AS kernels
+    sum(kernels.sum_ns * measured.weight) AS kernel_ns, total(kernels.eligible_ns * measured.weight) AS eligible_ns,
+    total(kernels.without_tensor_core_ns * measured.weight) AS without_ns
+  FROM temp.step_kernel_totals AS kernels
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   GROUP BY kernels.profile_id, kernels.device_id

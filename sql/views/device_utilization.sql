@@ -13,7 +13,8 @@
 --   occupancy_ratio                    mean achieved occupancy of the kernels, by their time
 --   tensor_core_ratio, tensor_core_eligible_ratio   share of the kernel time that uses tensor cores; of ops that could
 --   kernel_count, kernel_ns            kernels in that time; their durations
--- Cost: one pass over kernels, and one look at those that reach beyond that time, which is taken off.
+-- Cost: one pass over device_kernel_totals, once they are made, and one look at those that reach beyond that time,
+-- which is taken off; step_kernel_totals of thinned recordings.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;
 WITH thinned AS MATERIALIZED (
   SELECT DISTINCT profile_id FROM temp.thinned_steps
@@ -26,17 +27,12 @@ WITH thinned AS MATERIALIZED (
     coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles
-), all_kernels AS ( -- which come in the order that they are grouped in
-  SELECT profile_id, device_id, union_ns(start_ns, end_ns) AS busy_ns,
-    capped_ns(start_ns, end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
-    count(blocks_per_multiprocessor) AS has_blocks,
-    total(dur_ns * occupancy_ratio) AS occupied_ns,
-    total(dur_ns) FILTER (WHERE occupancy_ratio IS NOT NULL) AS known_ns,
-    total(dur_ns) FILTER (WHERE uses_tensor_core) AS tensor_core_ns,
-    total(dur_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
-    count(dur_ns) AS kernel_count, total(dur_ns) AS kernel_ns
-  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY profile_id, device_id
+), all_kernels AS (
+  SELECT profile_id, device_id, busy_ns, coalesce(busy_ns * filled_ratio, 0.0) AS filled_ns,
+    blocks_known_count AS has_blocks, coalesce(occupancy_known_ns * occupancy_ratio, 0.0) AS occupied_ns,
+    1.0 * occupancy_known_ns AS known_ns, 1.0 * tensor_core_ns AS tensor_core_ns, 1.0 * eligible_ns AS eligible_ns,
+    count AS kernel_count, 1.0 * sum_ns AS kernel_ns
+  FROM temp.device_kernel_totals WHERE profile_id IN (SELECT profile_id FROM whole)
 ), beyond AS ( -- what lies before and after the time looked at, of the few kernels that reach beyond it
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.start_ns AS start_ns,
     min(kernels.end_ns, windows.start_ns) AS end_ns, kernels.end_ns <= windows.start_ns AS is_outside,
@@ -60,18 +56,14 @@ WITH thinned AS MATERIALIZED (
     count(*) FILTER (WHERE is_outside) AS kernel_count, total(end_ns - start_ns) AS kernel_ns
   FROM beyond GROUP BY profile_id, device_id
 ), in_step AS MATERIALIZED (
-  SELECT kernels.profile_id AS profile_id, device_id, step_id,
-    coalesce(max(steps.sample_weight), 1.0) AS weight, union_ns(kernels.start_ns, kernels.end_ns) AS busy_ns,
-    capped_ns(kernels.start_ns, kernels.end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
-    count(blocks_per_multiprocessor) AS has_blocks,
-    total(kernels.dur_ns * occupancy_ratio) AS occupied_ns,
-    total(kernels.dur_ns) FILTER (WHERE occupancy_ratio IS NOT NULL) AS known_ns,
-    total(kernels.dur_ns) FILTER (WHERE uses_tensor_core) AS tensor_core_ns,
-    total(kernels.dur_ns) FILTER (WHERE tensor_core_eligible) AS eligible_ns,
-    count(kernels.dur_ns) AS kernel_count, total(kernels.dur_ns) AS kernel_ns
-  FROM temp.kernels AS kernels JOIN temp.steps AS steps ON steps.id = kernels.step_id
-  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned)
-  GROUP BY kernels.profile_id, device_id, step_id
+  SELECT totals.profile_id AS profile_id, totals.device_id AS device_id, totals.step_id AS step_id,
+    coalesce(steps.sample_weight, 1.0) AS weight, totals.busy_ns AS busy_ns,
+    coalesce(totals.busy_ns * totals.filled_ratio, 0.0) AS filled_ns, totals.blocks_known_count AS has_blocks,
+    coalesce(totals.occupancy_known_ns * totals.occupancy_ratio, 0.0) AS occupied_ns,
+    1.0 * totals.occupancy_known_ns AS known_ns, 1.0 * totals.tensor_core_ns AS tensor_core_ns,
+    1.0 * totals.eligible_ns AS eligible_ns, totals.count AS kernel_count, 1.0 * totals.sum_ns AS kernel_ns
+  FROM temp.step_kernel_totals AS totals JOIN temp.steps AS steps ON steps.id = totals.step_id
+  WHERE totals.profile_id IN (SELECT profile_id FROM thinned)
 ), spans AS ( -- the time of all steps, of which those that were recorded tell
   SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
   FROM temp.steps

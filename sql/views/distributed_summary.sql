@@ -19,8 +19,8 @@
 --                                exchanged, and the rest, in which this rank waited for others (collective_waits); NULL
 --                                where no other rank is open
 --   collective_count, bytes      collectives in all; the data of all of them
--- Cost: one pass over kernels, step_segments and collectives, and collective_waits; where the host exchanges the data
--- over ops too.
+-- Cost: one pass over kernels, step_segment_totals and collectives, and collective_waits; where the host exchanges
+-- the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;
 WITH marked AS (
   SELECT collectives.profile_id AS profile_id, collectives.start_ns AS start_ns, collectives.end_ns AS end_ns,
@@ -41,15 +41,15 @@ WITH marked AS (
     OR +profile_id IN (SELECT profile_id FROM temp.diagnostics
       WHERE reason = 'capture_thinned' AND table_name = 'kernels'))
 ), cut_steps AS (
-  SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
-    max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns,
+  SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.first_start_ns) AS start_ns,
+    max(segments.last_end_ns) AS end_ns, sum(1.0 * segments.sum_ns) AS dur_ns,
     CASE WHEN communicating.on_host OR steps.sample_weight <> 1
         AND steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
           WHERE reason = 'capture_thinned' AND table_name = 'kernels')
       THEN steps.sample_weight ELSE 1.0 END AS weight,
     max(steps.is_warmup) AS is_warmup
   FROM communicating
-  CROSS JOIN temp.step_segments AS segments ON segments.profile_id = communicating.profile_id
+  CROSS JOIN temp.step_segment_totals AS segments ON segments.profile_id = communicating.profile_id
   CROSS JOIN temp.steps AS steps ON steps.id = segments.step_id
   WHERE steps.ops_recorded = 1 OR NOT communicating.on_host
   GROUP BY steps.profile_id, steps.id

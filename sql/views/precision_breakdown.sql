@@ -12,19 +12,20 @@
 --   ratio               share of the time of all compute kernels of the device
 --   tensor_core_ns      time of those on tensor cores
 -- XProf knows "half" and "fp16" in names only, counts bfloat16 as 32 bit, and everything that it does not know, too.
--- Cost: one pass over kernels, a look-up of an op for each kernel name and op name.
+-- Cost: one pass over kernel_totals, a look-up of an op for each kernel name and op name.
 -- Example: SELECT device, precision, ratio FROM precision_breakdown;
 WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
+), weighed AS (
+  SELECT totals.*,
+    CASE WHEN profile_id IN (SELECT profile_id FROM thinned) THEN coalesce(step_weight, 1.0) ELSE 1.0 END AS weight
+  FROM temp.kernel_totals AS totals
+  WHERE kind = 'compute' AND is_warmup IS NOT 1
 ), sums AS (
-  SELECT kernels.profile_id AS profile_id, device_id, name, op_name, max(op_id) AS op_id,
-    sum(coalesce(weight, 1.0)) AS count,
-    sum(dur_ns * coalesce(weight, 1.0)) AS sum_ns,
-    total(dur_ns * coalesce(weight, 1.0)) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE +kind = 'compute' AND weight IS NOT 0
-    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY kernels.profile_id, device_id, name, op_name
+  SELECT profile_id, device_id, name, op_name, max(last_op_id) AS op_id, sum(count * weight) AS count,
+    sum(sum_ns * weight) AS sum_ns, total(sum_ns * weight) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+  FROM weighed WHERE weight <> 0
+  GROUP BY profile_id, device_id, name, op_name
 ), judged AS (
   SELECT sums.*,
     CASE

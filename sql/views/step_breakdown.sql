@@ -23,10 +23,10 @@
 --   compile_ns                  compiling (compilations) while none of the others went on; the plugin, and so cpu_ns,
 --                               has it as cpu
 --   other_ns                    rest_ns under the name of TensorFlow
--- Cost: one pass over step_segments, and over counters.
+-- Cost: one pass over step_segment_totals, and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (
-  SELECT step_id, category, sum(1.0 * dur_ns) AS dur_ns FROM temp.step_segments GROUP BY step_id, category
+  SELECT step_id, category, sum_ns AS dur_ns FROM temp.step_segment_totals
 ), without_ops AS (
   SELECT id FROM temp.steps
   WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded')

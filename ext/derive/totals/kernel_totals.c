@@ -10,6 +10,7 @@
 
 enum kernel_key {
   KEY_GROUP,
+  KEY_KIND,
   KEY_OP_NAME,
   KEY_OP_TYPE,
   KEY_DEVICE,
@@ -23,6 +24,7 @@ enum kernel_key {
 enum { WHOLE_KEYS = KEY_STEP_WEIGHT }; /* those that are no reals */
 static const uint16_t key_columns[KEYS] = {
     [KEY_GROUP] = COLUMN_kernel_totals_launch_group,
+    [KEY_KIND] = COLUMN_kernel_totals_kind,
     [KEY_OP_NAME] = COLUMN_kernel_totals_op_name,
     [KEY_OP_TYPE] = COLUMN_kernel_totals_op_type,
     [KEY_DEVICE] = COLUMN_kernel_totals_device_id,
@@ -34,7 +36,7 @@ static const uint16_t key_columns[KEYS] = {
 };
 
 struct kernel_total {
-  uint32_t first, name;
+  uint32_t first, name, last_op;
   int64_t count, least, most, first_start, last_end;
   double sum, self, flops, bytes; /* NAN: of nothing that is known */
 };
@@ -43,7 +45,7 @@ struct kernel_totals {
   struct profile *profile;
   struct groups groups;
   struct kernel_total *items;
-  uint32_t capacity, device_count, step_count;
+  uint32_t capacity, device_count, step_count, op_count;
   int64_t *warmups;     /* by step */
   double *step_weights; /* by step */
 };
@@ -66,7 +68,7 @@ static double real_of(int64_t bits) {
 
 struct key_block {
   int64_t groups[ROWS_BLOCK], tensor_core[ROWS_BLOCK], eligible[ROWS_BLOCK];
-  string_id op_names[ROWS_BLOCK], op_types[ROWS_BLOCK];
+  string_id kinds[ROWS_BLOCK], op_names[ROWS_BLOCK], op_types[ROWS_BLOCK];
   uint32_t devices[ROWS_BLOCK], steps[ROWS_BLOCK];
   double occupancies[ROWS_BLOCK];
 };
@@ -75,6 +77,7 @@ static void read_keys(const struct kernel_totals *totals, const struct row_block
   block_integers(block, COLUMN_kernels_launch_group, keys->groups);
   block_integers(block, COLUMN_kernels_uses_tensor_core, keys->tensor_core);
   block_integers(block, COLUMN_kernels_tensor_core_eligible, keys->eligible);
+  block_texts(block, COLUMN_kernels_kind, keys->kinds);
   block_texts(block, COLUMN_kernels_op_name, keys->op_names);
   block_texts(block, COLUMN_kernels_op_type, keys->op_types);
   block_references(block, COLUMN_kernels_device_id, totals->device_count, keys->devices);
@@ -86,6 +89,7 @@ static uint32_t number_row(struct kernel_totals *totals, const struct key_block 
   uint32_t step = keys->steps[i];
   int64_t key[KEYS] = {
       [KEY_GROUP] = keys->groups[i],
+      [KEY_KIND] = keys->kinds[i] ? (int64_t)keys->kinds[i] : NO_VALUE,
       [KEY_OP_NAME] = keys->op_names[i] ? (int64_t)keys->op_names[i] : NO_VALUE,
       [KEY_OP_TYPE] = keys->op_types[i] ? (int64_t)keys->op_types[i] : NO_VALUE,
       [KEY_DEVICE] = keys->devices[i] == NO_ROW ? NO_VALUE : (int64_t)keys->devices[i],
@@ -109,8 +113,10 @@ static enum tfprof_status add_block(struct kernel_totals *totals, const struct r
   int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK], flops[ROWS_BLOCK], bytes[ROWS_BLOCK],
       selves[ROWS_BLOCK];
   string_id names[ROWS_BLOCK];
+  uint32_t ops[ROWS_BLOCK];
   read_keys(totals, block, keys);
   block_texts(block, COLUMN_kernels_name, names);
+  block_references(block, COLUMN_kernels_op_id, totals->op_count, ops);
   block_integers(block, COLUMN_kernels_start_ns, starts);
   block_integers(block, COLUMN_kernels_end_ns, ends);
   block_integers(block, COLUMN_kernels_dur_ns, durations);
@@ -126,6 +132,7 @@ static enum tfprof_status add_block(struct kernel_totals *totals, const struct r
       totals->items = items;
       items[known] = (struct kernel_total){(uint32_t)block->row + i,
                                            names[i],
+                                           NO_ROW,
                                            0,
                                            INT64_MAX,
                                            NO_VALUE,
@@ -138,6 +145,7 @@ static enum tfprof_status add_block(struct kernel_totals *totals, const struct r
     }
     struct kernel_total *total = &totals->items[number];
     total->count++;
+    if (ops[i] != NO_ROW && (total->last_op == NO_ROW || ops[i] > total->last_op)) total->last_op = ops[i];
     add_known(&total->sum, durations[i]);
     add_known(&total->self, selves[i] == NO_VALUE ? durations[i] : selves[i]);
     add_known(&total->flops, flops[i]);
@@ -154,6 +162,7 @@ static enum tfprof_status load_steps(struct kernel_totals *totals, struct tfprof
   const struct profile *profile = totals->profile;
   enum tfprof_status status = derive_row_count(profile, TABLE_devices, &totals->device_count, error);
   if (!status) status = derive_row_count(profile, TABLE_steps, &totals->step_count, error);
+  if (!status) status = derive_row_count(profile, TABLE_ops, &totals->op_count, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, &totals->warmups, error);
   if (status) return status;
   totals->step_weights = scratch_allocate(((size_t)totals->step_count + 1) * sizeof *totals->step_weights);
@@ -187,6 +196,8 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, struct
   }
   SET_INTEGERS(COLUMN_kernel_totals_kernel_id, totals->items[i].first);
   SET_INTEGERS(COLUMN_kernel_totals_name, totals->items[i].name ? (int64_t)totals->items[i].name : NO_VALUE);
+  SET_INTEGERS(COLUMN_kernel_totals_last_op_id,
+               totals->items[i].last_op == NO_ROW ? NO_VALUE : (int64_t)totals->items[i].last_op);
   SET_INTEGERS(COLUMN_kernel_totals_count, totals->items[i].count);
   SET_INTEGERS(COLUMN_kernel_totals_min_ns, totals->items[i].least == INT64_MAX ? NO_VALUE : totals->items[i].least);
   SET_INTEGERS(COLUMN_kernel_totals_max_ns, totals->items[i].most);
@@ -228,6 +239,8 @@ const struct derive_pass derive_kernel_totals = {
     .makes_table = TABLE_kernel_totals,
     .reads = {{TABLE_kernels, COLUMN_kernels_name},
               {TABLE_kernels, COLUMN_kernels_launch_group},
+              {TABLE_kernels, COLUMN_kernels_kind},
+              {TABLE_kernels, COLUMN_kernels_op_id},
               {TABLE_kernels, COLUMN_kernels_op_name},
               {TABLE_kernels, COLUMN_kernels_op_type},
               {TABLE_kernels, COLUMN_kernels_device_id},
