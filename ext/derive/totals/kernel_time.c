@@ -126,7 +126,7 @@ static double filled(const struct kernel_time *t, const struct lane_span *spans,
 }
 
 /* Makes totals of what lies in order. */
-static enum tfprof_status add_up(struct kernel_time *t, struct tfprof_error *error) {
+static enum tfprof_status total_lanes(struct kernel_time *t, struct tfprof_error *error) {
   size_t end = 0;
   uint32_t capacity = 0;
   for (size_t first = 0, next; first < t->rows; first = next) {
@@ -156,7 +156,7 @@ static enum tfprof_status find_totals(struct kernel_time *t, struct tfprof_error
   }
   if (!status) status = lane_span_sort(t->spans, t->rows, error);
   if (!status) status = lane_span_sort(t->ends, t->end_count, error);
-  if (!status) status = add_up(t, error);
+  if (!status) status = total_lanes(t, error);
   return status;
 }
 
