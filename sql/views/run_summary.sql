@@ -6,7 +6,7 @@
 --   title, text     what is told; and that, with units
 -- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
 -- longest steps, least to most.  time: the parts of step_breakdown, over steps whose ops were recorded.  ops, lines:
--- those with most self time.  devices, memory, input, ranks: the worst of each.  recorded: how much this rests on,
+-- those with most self time, of ops that of the framework's own and of the input.  devices, memory, input, ranks: the worst of each.  recorded: how much this rests on,
 -- where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
@@ -40,10 +40,14 @@ WITH processes AS (
   SELECT group_concat(printf('%s %.0f %%', name, 100 * dur_ns / whole_ns), ', ') AS text
   FROM (SELECT name, dur_ns, (SELECT sum(dur_ns) FROM parts) AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
   WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
-), ops AS (
-  SELECT group_concat(printf('%s %.0f %%', name, 100 * self_ratio), ', ') AS text
-  FROM (SELECT name, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
-        WHERE self_ratio > 0 GROUP BY name ORDER BY 3 DESC, 1 LIMIT 3)
+), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
+  SELECT group_concat(printf('%s %.0f %%', name, 100 * self_ns / whole_ns), ', ') AS text
+  FROM (SELECT name, self_ns, sum(self_ns) OVER () AS whole_ns
+        FROM (SELECT name, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
+              WHERE self_ns > 0 AND (category NOT IN ('runtime', 'python') OR NOT EXISTS (
+                SELECT 1 FROM temp.op_summary WHERE category NOT IN ('runtime', 'python') AND self_ns > 0))
+              GROUP BY name)
+        ORDER BY self_ns DESC, name LIMIT 3)
 ), lines AS (
   SELECT group_concat(printf('%s %.0f %%', location, 100 * self_ratio), ', ') AS text
   FROM (SELECT location, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.code_summary
