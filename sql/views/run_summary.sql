@@ -6,8 +6,8 @@
 --   title, text     what is told; and that, with units
 -- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
 -- longest steps, least to most.  time: the parts of step_breakdown, over steps whose ops were recorded.  ops, lines:
--- those with most self time, of ops that of the framework's own and of the input.  devices, memory, input, ranks: the worst of each.  recorded: how much this rests on,
--- where that is not all.
+-- those with most self time, of ops the framework's own and those of the input.  devices, memory, input, ranks: the
+-- worst of each.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
@@ -79,7 +79,9 @@ WITH processes AS (
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
     FROM processes WHERE profile_count > 0)
-  UNION ALL SELECT 2, 'steps', format('%d', step_count) || iif(warmup_count, format(' (%d warm-up)', warmup_count), '')
+  UNION ALL SELECT 2, 'steps', format('%d', step_count)
+      || iif(EXISTS (SELECT 1 FROM temp.steps WHERE steps.profile_id = pace.profile_id AND origin = 'repetition'),
+        ' by repetition', '') || iif(warmup_count, format(' (%d warm-up)', warmup_count), '')
       || ', median ' || format_ns(median_ns) || ', 95 % within ' || format_ns(p95_ns)
       || iif(profile_count > 1, coalesce(', rank ' || rank, '') || '; the fastest process ' || format_ns(least_ns),
         ', ' || format_count(steps_per_second) || ' a second')

@@ -313,6 +313,31 @@ def test_without_steps(directory):
     check(column(run, "SELECT count(*) FROM step_breakdown"), [0], "step_breakdown")
 
 
+def test_steps_by_repetition(directory):
+    """Without marks the calls of the function in which most time passes are steps, and this is said."""
+    call = "EagerLocalExecute: __inference_one_step_on_iterator_"
+    train = [event(call + "7", 1_000_000 + 100_000 * i, 60_000) for i in range(10)]
+    more = [event(call + "8", 3_000_000 + 100_000 * i, 60_000) for i in range(4)] # validates, having compiled that
+    more.append(event(call + "8", 4_000_000, 9_000_000))
+    more += [event("PjitFunction(add)", 1_000_000 + 100_000 * i + 70_000 + 5_000 * k, 4_000) # smaller, more often
+             for i in range(10) for k in range(3)]
+    more += [event("EagerExecute", 990_000 + 100_000 * i, 1_000) for i in range(10)]
+    inner = [event(call + "7", 1_010_000 + 100_000 * i, 40_000) for i in range(10)]
+    for name, main in (("plain", train + more), ("nested", train + inner + more)):
+        run = written(directory, space(plane("/host:CPU", [line(1, "main", main)])), name + ".xplane.pb")
+        found = query(run, "SELECT number, name, origin, start_ns - (SELECT min(start_ns) FROM ops) AS at, dur_ns "
+                           "FROM steps ORDER BY number")
+        check([tuple(row.values()) for row in found][1:],
+              [(i, f"step {i}", "repetition", 70 + 100 * (i - 1), 100) for i in range(1, 10)], name)
+        check(column(run, "SELECT reason FROM diagnostics"), ["steps_by_repetition"], "it is said")
+    marks = [event("train", 1_000_000 + 100_000 * i, 90_000, _r=1, step_num=i) for i in range(10)]
+    for name, main, steps in (("marked", train + marks, 10), ("twice", train[:2], 0)):
+        run = written(directory, space(plane("/host:CPU", [line(1, "main", main)])), name + ".xplane.pb")
+        check(column(run, "SELECT count(*) FROM steps WHERE origin <> 'repetition'"), [steps], name)
+        check(column(run, "SELECT count(*) FROM steps"), [steps], name)
+        check(column(run, "SELECT count(*) FROM diagnostics"), [0], name)
+
+
 def test_execution_modes(directory):
     """By the nearest call around an op that tells it; stages of the input pipeline have none."""
     run = written(directory, space(plane("/host:CPU", [line(1, "main", [

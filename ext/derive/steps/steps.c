@@ -32,12 +32,16 @@
 ** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
 ** where the optimizers saw more than twice as many steps: then they cover a window only.
 **
+** Repetition.  Where there is none of these, and no optimizer, the calls of one compiled function are taken for them
+** (repeated_calls.h; origin repetition): periods as of optimizers, which a diagnostic tells.
+**
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
 ** left out. Where there is no such op it begins with the first op on the thread.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/steps/repeated_calls.h"
 #include "derive/steps/sampling.h"
 
 #include <ctype.h>
@@ -46,17 +50,6 @@
 #include <string.h>
 
 enum { MAXIMUM_PER_STEP = 8, ROUNDS = 8 /* that show a pattern */ };
-
-struct mark {
-  int64_t start, end, number; /* `number`: of a row that has one */
-  uint32_t row, thread;
-  string_id name;
-};
-
-struct mark_list {
-  struct mark *items;
-  uint32_t count, capacity;
-};
 
 /* A name on a thread: marks[first ... first + count - 1], of which every m-th, from `phase` on, ends a step. */
 struct series {
@@ -73,14 +66,6 @@ struct step {
 /* Times of a damaged file may be further apart than 64 bits can say. */
 static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
 
-static bool add_mark(struct mark_list *list, struct mark mark) {
-  struct mark *items = scratch_grow(list->items, list->count, &list->capacity, 256, sizeof *items);
-  if (!items) return false;
-  list->items = items;
-  list->items[list->count++] = mark;
-  return true;
-}
-
 /* ---- finding marks ---- */
 
 enum mark_kind {
@@ -93,6 +78,7 @@ enum mark_kind {
   KERAS_STEP,
   NVTX_STEP,
   DEVICE_STEP,
+  REPEATED_CALL,
   KIND_COUNT
 };
 
@@ -184,7 +170,7 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
       derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
       if (mark.thread == NO_ROW || mark.start == NO_VALUE || mark.end < mark.start) continue;
-      if (!add_mark(&lists[found], mark)) status = error_no_memory(error);
+      if (!mark_list_add(&lists[found], mark)) status = error_no_memory(error);
     }
     if (!status) status = derive_poll(profile, error);
   }
@@ -520,7 +506,8 @@ static enum mark_kind choose_marks(const struct mark_list *lists, uint32_t serie
   if (lists[DEVICE_STEP].count) return DEVICE_STEP;
   if (lists[NUMBERED_STEP].count) return NUMBERED_STEP;
   if (lists[KERAS_STEP].count) return KERAS_STEP;
-  return lists[NVTX_STEP].count && !series_steps ? NVTX_STEP : OPTIMIZER_STEP;
+  if (series_steps) return OPTIMIZER_STEP;
+  return lists[NVTX_STEP].count ? NVTX_STEP : REPEATED_CALL;
 }
 
 /* Keeps those of one word on one thread, in their order. */
@@ -604,9 +591,15 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
   return status;
 }
 
+static const char *const repetition[] = {
+    "info", "steps_by_repetition",
+    "no step is marked: the calls of one compiled function stand for steps; mark them with "
+    "jax.profiler.StepTraceAnnotation or tf.profiler.experimental.Trace(..., step_num=i, _r=1)",
+    NULL};
+
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
   static const char *const origins[KIND_COUNT] = {"",     "",      "user", "profiler", "optimizer",
-                                                  "user", "keras", "nvtx", "device"};
+                                                  "user", "keras", "nvtx", "device", "repetition"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   struct series series;
   struct step *steps = NULL;
@@ -616,22 +609,27 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
   if (!status) {
     for (int kind = USER_STEP; kind < KIND_COUNT; kind++) {
       if (kind == NVTX_STEP) keep_one_word(profile, &lists[kind]);
-      else if (kind != OPTIMIZER_STEP) keep_one_thread(&lists[kind]);
+      else if (kind != OPTIMIZER_STEP && kind != REPEATED_CALL) keep_one_thread(&lists[kind]);
     }
     enum mark_kind kind = choose_marks(lists, series.steps);
     if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
-    uint32_t count = kind == OPTIMIZER_STEP ? series.steps : lists[kind].count;
+    if (kind == REPEATED_CALL) status = find_repeated_calls(profile, &lists[kind], error);
+    if (kind == REPEATED_CALL && !status) status = choose_series(&lists[kind], &series, error);
+    bool is_series = kind == OPTIMIZER_STEP || kind == REPEATED_CALL;
+    uint32_t count = is_series ? series.steps : lists[kind].count;
     steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
     if (status || !steps) {
       if (!status) status = error_no_memory(error);
     } else if (kind == NVTX_STEP) {
       steps_of_nvtx(profile, &lists[kind], steps);
-    } else if (kind != OPTIMIZER_STEP) {
+    } else if (!is_series) {
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     } else if (count) {
       status = steps_of_series(profile, lists[kind].items, &series, steps, error);
     }
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
+    if (!status && count && kind == REPEATED_CALL)
+      profile_diagnose_once(profile, repetition[0], repetition[1], "%s", repetition[2]);
   }
   scratch_free(steps);
   for (int kind = 0; kind < KIND_COUNT; kind++) scratch_free(lists[kind].items);
@@ -662,5 +660,7 @@ const struct derive_pass derive_steps = {
                {TABLE_steps, COLUMN_steps_end_ns},
                {TABLE_steps, COLUMN_steps_dur_ns}},
     .run = run_steps,
+    .has_diagnostics = true,
+    .texts = repetition,
     .is_alone = true,
 };

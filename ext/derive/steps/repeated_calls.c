@@ -1,0 +1,94 @@
+/* repeated_calls.c: see repeated_calls.h. */
+#include "derive/steps/repeated_calls.h"
+#include "derive/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEWEST_CALLS = 3 };
+enum { NOT_ASKED, NO_CALL, CALL }; /* by name */
+
+static bool is_call(const char *name) {
+  static const char *const calls[] = {"PjitFunction(", "EagerLocalExecute: __inference_", "SessionRun"};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    if (strncmp(name, calls[i], strlen(calls[i])) == 0) return true;
+  return false;
+}
+
+static enum tfprof_status find_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+  const struct pool *pool = store_pool(profile->store);
+  enum tfprof_status status = TFPROF_OK;
+  uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1);
+  if (!kinds) return error_no_memory(error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id names[ROWS_BLOCK];
+    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+    uint32_t threads[ROWS_BLOCK];
+    bool has_calls = false;
+    block_texts(&block, COLUMN_ops_name, names);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint8_t *kind = &kinds[names[i]];
+      if (*kind == NOT_ASKED) *kind = names[i] && is_call(pool_text(pool, names[i])) ? CALL : NO_CALL;
+      has_calls |= *kind == CALL;
+    }
+    if (!has_calls) continue;
+    block_integers(&block, COLUMN_ops_start_ns, starts);
+    block_integers(&block, COLUMN_ops_end_ns, ends);
+    block_references(&block, COLUMN_ops_thread_id, NO_ROW, threads);
+    for (uint32_t i = 0; i < block.count && !status; i++) {
+      if (kinds[names[i]] != CALL || starts[i] == NO_VALUE || ends[i] < starts[i] || threads[i] == NO_ROW) continue;
+      struct mark mark = {starts[i], ends[i], NO_VALUE, (uint32_t)block.row + i, threads[i], names[i]};
+      if (!mark_list_add(list, mark)) status = error_no_memory(error);
+    }
+  }
+  scratch_free(kinds);
+  return status;
+}
+
+static int by_thread_name_and_start(const void *left, const void *right) {
+  const struct mark *a = left, *b = right;
+  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  if (a->name != b->name) return a->name < b->name ? -1 : 1;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static int by_number(const void *left, const void *right) {
+  const int64_t *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
+/* `room` takes as many numbers as there are calls. */
+static double typical_time(const struct mark *calls, uint32_t count, int64_t *room) {
+  for (uint32_t i = 0; i < count; i++) room[i] = (int64_t)((uint64_t)calls[i].end - (uint64_t)calls[i].start);
+  qsort(room, count, sizeof *room, by_number);
+  return (double)count * (double)room[count / 2];
+}
+
+enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+  enum tfprof_status status = find_calls(profile, list, error);
+  uint32_t best = 0, best_count = 0, end;
+  double most = 0;
+  if (status || !list->count) return status;
+  int64_t *room = scratch_allocate(list->count * sizeof *room);
+  if (!room) return error_no_memory(error);
+  struct mark *marks = list->items;
+  qsort(marks, list->count, sizeof *marks, by_thread_name_and_start);
+  for (uint32_t first = 0; first < list->count; first = end) {
+    uint32_t kept = first;
+    for (end = first; end < list->count; end++) {
+      if (marks[end].thread != marks[first].thread || marks[end].name != marks[first].name) break;
+      if (kept > first && marks[end].start < marks[kept - 1].end) continue; /* within another of its name */
+      marks[kept++] = marks[end];
+    }
+    double covered = kept - first < FEWEST_CALLS ? 0 : typical_time(marks + first, kept - first, room);
+    if (covered <= most) continue;
+    most = covered;
+    best = first;
+    best_count = kept - first;
+  }
+  scratch_free(room);
+  memmove(marks, marks + best, best_count * sizeof *marks);
+  list->count = best_count;
+  return TFPROF_OK;
+}

@@ -1,0 +1,38 @@
+/* repeated_calls.h: marks of steps, and where nothing marks them, the calls that stand for them.
+**
+** What TensorFlow's and JAX's profilers write of a program that marks no steps tells of each call of a compiled
+** function (tf.function, jax.jit, Session.run) by its name.  A program that trains calls one of them over and over, and
+** most time passes in it: of the functions that are called at least three times on a thread the one for which the
+** median call times the number of calls is largest (the first call, which compiles it, may take a hundred times as
+** long).  Each trace of a tf.function has a number of its own and counts as a function: Keras trains and validates in
+** two of one name.
+*/
+#ifndef TFPROF_DERIVE_STEPS_REPEATED_CALLS_H
+#define TFPROF_DERIVE_STEPS_REPEATED_CALLS_H
+
+#include "derive/rows.h"
+
+struct mark {
+  int64_t start, end, number; /* `number`: of a row that has one */
+  uint32_t row, thread;
+  string_id name;
+};
+
+struct mark_list {
+  struct mark *items; /* scratch_free() */
+  uint32_t count, capacity;
+};
+
+/* False: no memory. */
+static inline bool mark_list_add(struct mark_list *list, struct mark mark) {
+  struct mark *items = scratch_grow(list->items, list->count, &list->capacity, 256, sizeof *items);
+  if (!items) return false;
+  list->items = items;
+  list->items[list->count++] = mark;
+  return true;
+}
+
+/* Adds the calls to an empty list, all by the name of the first; none where no function was called so often. */
+enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error);
+
+#endif
