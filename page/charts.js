@@ -6,11 +6,12 @@ import { formatTick, formatUnit, titleOf, unitOf } from './units.js';
 
 export const colours = {
   kernel: '#0072B2', memcpy: '#56B4E9', memset: '#CC79A7', communication: '#E69F00', runtime: '#009E73',
-  data_loader: '#F0E442', cpu: '#D55E00', other: '#BBBBBB',
+  data_loader: '#F0E442', cpu: '#D55E00', compile: '#880044', other: '#BBBBBB',
 };
-const order = ['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_loader', 'cpu', 'other'];
+const order = ['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_loader', 'cpu', 'compile', 'other'];
 const sameAs = { op: 'cpu', autograd: 'memset', user: 'runtime', range: 'runtime', module: 'runtime', input: 'data_loader',
   python: 'other', rest: 'other', outside: 'other', wait: 'communication', compute: 'kernel', computation: 'kernel',
+  device_to_device: 'memcpy', collectives: 'communication', host_compute: 'cpu', launch: 'runtime', output: 'memset',
   non_compute: 'memcpy', idle: 'other', overlap: 'runtime', receive: 'memcpy', dur: 'cpu' };
 
 // The category's own, or one by its place.

@@ -222,9 +222,10 @@ static void write_policy(struct report *report) {
 static enum tfprof_status write_data(struct report *report, const char *title, struct tfprof_error *error) {
   struct lane_columns columns = {0};
   enum tfprof_status status = TFPROF_OK;
+  bool has_events = report->options->events != REPORT_EVENTS_NONE;
   for (const struct stored_select *panel = stored_panels; panel->name && !status; panel++)
-    status = write_panel(report, panel, error);
-  if (!status && report->options->events != REPORT_EVENTS_NONE) {
+    if (has_events || !strstr(panel->sql, "\n-- needs: events\n")) status = write_panel(report, panel, error);
+  if (!status && has_events) {
     status = make_events(report, &columns, error);
     report->summary->has_events = !status;
     report->summary->events = columns.event_count;

@@ -6,7 +6,7 @@
 -- y: dur_ns input_ns
 -- step: number
 -- empty: No input pipeline was recorded.
-SELECT profile_id, rank, number, dur_ns, input_ns, input_ratio FROM temp.input_steps
+SELECT profile_id, rank, number, dur_ns, input_ns, input_ratio, wait_ns, copy_ns FROM temp.input_steps
 WHERE (:profile_id IS NULL OR profile_id = :profile_id)
   AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)
 ORDER BY profile_id, number LIMIT 20000

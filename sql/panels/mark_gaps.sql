@@ -2,6 +2,7 @@
 -- When a device had nothing to do, the two thousand longest, and the check that speaks of such gaps.
 -- page: timeline 40
 -- chart: marks
+-- needs: events
 -- empty: There are no gaps.
 SELECT profile_id, device_id, busy_until_ns - coalesce(:origin_ns, 0) AS at_ns, gap_ns AS dur_ns, reason,
   CASE WHEN reason = 'wait' THEN 'device_waits' WHEN reason = 'input' THEN 'input_loading'

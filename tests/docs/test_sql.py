@@ -110,33 +110,6 @@ def test_documented(engine):
         connection.close()
 
 
-def test_columns_of_the_plugin(engine):
-    """What sql/README.md names beside the pages of the TensorBoard plugin is there.
-
-    It is named `table`: `column`, ... or `table.column`.
-    """
-    connection = engine()
-    columns = {}
-    for table, column in connection.values("SELECT table_name, column_name FROM tfprof_columns"):
-        columns.setdefault(table, set()).add(column)
-    for view, in connection.values("SELECT name FROM tfprof_views"):
-        columns[view] = {row[0] for row in connection.values(f"SELECT name FROM pragma_table_info('{view}')")}
-    rows = re.findall(r"^\| (?:overview|operator|kernel|memory|module|distributed|trace|diff)\b[^|]*\| (.*) \|$",
-                      read("sql", "README.md"), re.M)
-    named = 0
-    for part in (part for row in rows for part in row.split("; ")):
-        table, *others = re.findall(r"`([^`]*)`", part)
-        table, _, column = table.partition(".")
-        if not re.match(r"[^`]*`[^`]*`:", part):  # tables beside each other
-            others = [other for other in others if other not in columns]
-        for name in others + ([column] if column else []):
-            assert name in columns[table], (table, name)
-            named += 1
-        assert table in columns, table
-    assert len(rows) > 15 and named > 60, (len(rows), named)
-    connection.close()
-
-
 def test_read_as_they_are_once(engine):
     """`.read sql/views/NAME.sql`, as the README has it."""
     connection = engine()

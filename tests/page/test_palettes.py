@@ -112,7 +112,7 @@ def main():
     tokens = themes(css)
     colours = dict(re.findall(r"(\w+): '(#[0-9A-F]{6})'", re.search(r"colours = \{(.*?)\}", script, re.S)[1]))
     order = re.findall(r"'(\w+)'", re.search(r"const order = \[(.*?)\]", script)[1])
-    assert set(order) == set(colours) and len(colours) == 8
+    assert set(order) == set(colours) and len(colours) == 9
     ordered = ["#" + "".join(f"{int(value):02x}" for value in colour.split(", ")) for colour in
                re.findall(r"\[(\d+, \d+, \d+)\]", re.search(r"cividis = \[(.*?)\];", script, re.S)[1])]
     differences = [re.search(rf"\.difference\.{side} \{{ background: (#[0-9a-f]+)", css)[1]

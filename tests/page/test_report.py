@@ -89,6 +89,7 @@ def check_smaller():
     for words in (["--no-events"], ["--events", "none"]):
         none = Report(write_report("none.html", CAPTURE, *words))
         assert not none.run["has_events"] and none.cells() == [] and len(none.text) < 1000000
+        assert set(every.panels) - set(none.panels) == {"mark_gaps", "mark_path", "op_places"}
 
 
 def check_steps():

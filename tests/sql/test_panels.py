@@ -34,7 +34,7 @@ CHARTS = {"table": ((), ()), "facts": ((), ()), "findings": ((), ()), "marks": (
           "against": (("x", "label", "value"), ()), "compare": (("x", "value"), ("label",)), "blocks": ((), ()),
           "addresses": ((), ()), "icicle": (("label", "y"), ()), "tree": (("label", "value", "mark"), ()),
           "distribution": (("label", "value", "series"), ()), "views": ((), ())}
-EVERYWHERE = {"page", "chart", "empty", "step", "width"}
+EVERYWHERE = {"page", "chart", "empty", "step", "width", "needs"}
 COLUMNS = {"x", "y", "series", "group", "label", "value", "note", "unit", "step", "mark", "right"}
 PARAMETERS = {"profile_id", "first_step", "last_step", "origin_ns"}
 
@@ -75,6 +75,7 @@ def test_grammar_once(engine):
         page, position = keys["page"].split()
         assert page in PAGES and (page, int(position)) not in places, (name, keys["page"])
         places.add((page, int(position)))
+        assert keys.get("needs") in (None, "events"), name
         needed, allowed = CHARTS[keys["chart"]]
         assert set(needed) <= set(keys) <= set(needed) | set(allowed) | EVERYWHERE, (name, keys)
         assert set(re.findall(r":([a-z_]+)", sql)) <= PARAMETERS, name

@@ -1,0 +1,13 @@
+-- The steps that all took together
+-- What took most of each rank's step, and how far behind the fastest it was.
+-- page: ranks 25
+-- chart: table
+-- step: number
+-- empty: There are no steps.
+SELECT profile_id, rank, host, pod_step, number, dur_ns, bottleneck, behind_ns, device_compute_ns,
+  device_to_device_ns, device_collectives_ns, host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns,
+  other_ns
+FROM temp.pod_steps
+WHERE (:profile_id IS NULL OR profile_id = :profile_id)
+  AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)
+ORDER BY pod_step, rank, profile_id, number LIMIT 10000
