@@ -59,7 +59,7 @@ struct ops_graph {
   uint8_t *kinds; /* enum ops_kind */
   uint32_t *nearest_kept, *nearest_module; /* itself or the nearest around it that is not left out; that is a module */
   uint32_t *parents, *modules, *traces, *forwards, *threads, *steps, *nodes;
-  string_id *names, *shapes, *types;
+  string_id *names, *op_types, *shapes, *types; /* `types`: of the inputs */
   /* by row of nodes: the modules and parameters that the source knows; NO_ROW: none */
   uint32_t *node_of_module;
   uint32_t *kernel_nodes, *transfer_nodes; /* by row of kernels and transfers; NO_ROW: none */

@@ -221,11 +221,11 @@ static enum tfprof_status fill_steps(struct finishing *f) {
 static void graph_free(struct ops_graph *graph) {
   void *const scratch[] = {graph->parents,  graph->modules, graph->traces,
                            graph->forwards, graph->threads, graph->steps};
-  void *const parts[] = {graph->nearest_kept, graph->nearest_module, graph->kinds,    graph->nodes,
-                         graph->names,        graph->shapes,         graph->types,    graph->node_of_module,
-                         graph->kernel_nodes, graph->transfer_nodes, graph->list,     graph->edges,
-                         graph->execs,        graph->slots,          graph->previous, graph->text,
-                         graph->exec_slots};
+  void *const parts[] = {graph->nearest_kept,   graph->nearest_module, graph->kinds,          graph->nodes,
+                         graph->names,          graph->op_types,       graph->shapes,         graph->types,
+                         graph->node_of_module, graph->kernel_nodes,   graph->transfer_nodes, graph->list,
+                         graph->edges,          graph->execs,          graph->slots,          graph->previous,
+                         graph->text,           graph->exec_slots};
   for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) scratch_free(scratch[i]);
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }

@@ -8,12 +8,13 @@
 static enum tfprof_status load_ops(struct ops_graph *graph) {
   struct profile *profile = graph->profile;
   enum tfprof_status status =
-      OPS_REQUIRE(graph, TABLE_ops, COLUMN_ops_name, COLUMN_ops_category, COLUMN_ops_node_id, COLUMN_ops_thread_id,
-                  COLUMN_ops_step_id, COLUMN_ops_parent_id, COLUMN_ops_code_trace_id, COLUMN_ops_input_shapes,
-                  COLUMN_ops_input_types, COLUMN_ops_forward_op_id);
+      OPS_REQUIRE(graph, TABLE_ops, COLUMN_ops_name, COLUMN_ops_op_type, COLUMN_ops_category, COLUMN_ops_node_id,
+                  COLUMN_ops_thread_id, COLUMN_ops_step_id, COLUMN_ops_parent_id, COLUMN_ops_code_trace_id,
+                  COLUMN_ops_input_shapes, COLUMN_ops_input_types, COLUMN_ops_forward_op_id);
   if (!status) status = derive_row_count(profile, TABLE_ops, &graph->op_count, graph->error);
   if (!status) status = derive_row_count(profile, TABLE_threads, &graph->thread_count, graph->error);
   if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_name, &graph->names);
+  if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_op_type, &graph->op_types);
   if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_input_shapes, &graph->shapes);
   if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_input_types, &graph->types);
   if (!status) status = derive_all_op_parents(profile, &graph->parents, graph->error);
@@ -409,6 +410,7 @@ static enum tfprof_status add_op(struct ops_graph *graph, uint32_t op) {
   bool is_new = graph->count > former;
   if (is_new) {
     graph->list[node].types = graph->types[op];
+    graph->list[node].op = graph->op_types[op];
     uint32_t forward = graph->forwards[op];
     if (is_called)
       status = add_edge(graph, parent, node, false);

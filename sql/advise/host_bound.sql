@@ -58,13 +58,16 @@ SELECT
   CAST((outside_ns / step_ns - 0.10) * all_ns AS INTEGER) AS saves_ns,
   coalesce(
     'Between the ops Python is at ' || lines.text || ' (python_summary has all lines): move that out of the loop',
-    'Find the Python code between the ops, move it out of the loop') || ' or into a DataLoader worker, and let '
-    || 'torch.compile take over loops over small ops.' AS suggestion,
+    'Find the Python code between the ops, move it out of the loop') || CASE
+    WHEN profiles.framework = 'tensorflow' THEN ' or into tf.data, and put the whole step into one tf.function.'
+    WHEN profiles.framework = 'jax' THEN ' or into the input pipeline, and put the whole step into one jax.jit.'
+    ELSE ' or into a DataLoader worker, and let torch.compile take over loops over small ops.' END AS suggestion,
   'SELECT number, dur_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = ' || parts.profile_id
     || ' ORDER BY outside_ns DESC' AS evidence
 FROM parts
 JOIN step_time ON step_time.profile_id = parts.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
 LEFT JOIN device_busy ON device_busy.profile_id = parts.profile_id
 LEFT JOIN lines ON lines.profile_id = parts.profile_id
 WHERE op_ns > 0 AND outside_ns >= 0.20 * step_ns AND coalesce(busy_ns / step_ns, 0) < 0.80

@@ -13,7 +13,7 @@
 -- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
 WITH measured AS MATERIALIZED (
-  SELECT profile_id, id, number, training_ns, ops_recorded FROM temp.steps WHERE is_warmup = 0
+  SELECT profile_id, id, number, training_ns, ops_recorded, start_ns, end_ns FROM temp.steps WHERE is_warmup = 0
 ), typical AS (
   SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * training_ns) AS INTEGER) AS step_ns,
     median(training_ns) AS median_ns
@@ -30,7 +30,7 @@ WITH measured AS MATERIALIZED (
   WHERE step_count >= 10 AND lost_ns >= 0.02 * step_ns
 ), compared AS MATERIALIZED ( -- their steps, the long ones and the others
   SELECT measured.profile_id AS profile_id, measured.id AS id, measured.ops_recorded AS ops_recorded,
-    measured.training_ns > 1.5 * found.median_ns AS is_long
+    measured.start_ns AS start_ns, measured.end_ns AS end_ns, measured.training_ns > 1.5 * found.median_ns AS is_long
   FROM found JOIN measured ON measured.profile_id = found.profile_id
 ), counts AS (
   SELECT profile_id, sum(is_long) AS long_count, sum(NOT is_long) AS other_count,
@@ -46,6 +46,7 @@ WITH measured AS MATERIALIZED (
   FROM compared JOIN temp.ranges AS ranges ON ranges.step_id = compared.id
   LEFT JOIN evaluated ON evaluated.step_id = compared.id
   WHERE ranges.name NOT GLOB 'ProfilerStep#*' AND ranges.name NOT GLOB 'tfprof.step#*'
+    AND NOT (ranges.start_ns = compared.start_ns AND ranges.end_ns = compared.end_ns) -- the mark of the step itself
     AND NOT coalesce(ranges.start_ns >= evaluated.start_ns AND ranges.end_ns <= evaluated.end_ns, 0)
   GROUP BY ranges.profile_id, ranges.name
 ), by_op AS (
