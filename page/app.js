@@ -4,7 +4,6 @@ import { element, getState, onState, setState, stateSteps } from './state.js';
 import { chosenStep, makeSides } from './compare.js';
 import { showPalette } from './palette.js';
 import { askPanels, askRuns, chosenRun, follow, isServed, servedRuns } from './served.js';
-import { makeSqlBox } from './sql_box.js';
 import { forgetEvents, reloadTimeline, remarkTimeline, showTimeline, shownTimeline } from './timeline.js';
 import { forgetPlots, forgetPlotsIn } from './charts.js';
 import { makePanel } from './panels.js';
@@ -54,13 +53,13 @@ function stepChoice() {
     } });
   const boxes = [box(chosen ? chosen[0] : numbers[0], 'first'), box(chosen ? chosen[1] : numbers[numbers.length - 1], 'last')];
   return element('label', {}, 'steps ', boxes[0], ' to ', boxes[1],
-    chosen ? element('button', { type: 'button', title: 'all steps', onclick: () => setState({ steps: null, t: null }) }, '✕') : null);
+    chosen ? element('button', { title: 'all steps', onclick: () => setState({ steps: null, t: null }) }, '✕') : null);
 }
 
 function themeChoice() {
   const order = ['', 'light', 'dark'], words = { '': 'as the system', light: 'light', dark: 'dark' };
   const chosen = getState('theme') || '';
-  return element('button', { type: 'button', class: 'theme', title: `theme: ${words[chosen]}`, 'aria-label': `theme: ${words[chosen]}`,
+  return element('button.theme', { title: `theme: ${words[chosen]}`, 'aria-label': `theme: ${words[chosen]}`,
     onclick: () => setState({ theme: order[(order.indexOf(chosen) + 1) % 3] || null }, true) }, '◐');
 }
 
@@ -73,10 +72,10 @@ function stepSlider() {
   const slider = element('input', { type: 'range', min: '0', max: String(numbers.length - 1), value: String(at), 'aria-label': 'step',
     oninput: () => { said.textContent = `step ${numbers[Number(slider.value)]}`; },
     onchange: () => { const number = numbers[Number(slider.value)]; setState({ steps: `${number}-${number}`, t: null }); } });
-  return element('section', { class: 'panel steps', 'aria-label': 'the step that is looked at' },
-    element('button', { type: 'button', title: '[', 'aria-label': 'the step before', onclick: () => stepBy(-1) }, '◀'), slider,
-    element('button', { type: 'button', title: ']', 'aria-label': 'the next step', onclick: () => stepBy(1) }, '▶'), said,
-    stateSteps() ? element('button', { type: 'button', onclick: () => setState({ steps: null, t: null }) }, 'the slowest') : null);
+  return element('section.panel.steps', { 'aria-label': 'the step that is looked at' },
+    element('button', { title: '[', 'aria-label': 'the step before', onclick: () => stepBy(-1) }, '◀'), slider,
+    element('button', { title: ']', 'aria-label': 'the next step', onclick: () => stepBy(1) }, '▶'), said,
+    stateSteps() ? element('button', { onclick: () => setState({ steps: null, t: null }) }, 'the slowest') : null);
 }
 
 // ---- pages ----
@@ -91,7 +90,7 @@ function showNavigation() {
         event.preventDefault();
         setState({ page: name, t: null, panel: null, f: null });
       } }, title)),
-    element('span', { class: 'choices' }, runChoice(), profileChoice(), stepChoice(), themeChoice()));
+    element('span.choices', {}, runChoice(), profileChoice(), stepChoice(), themeChoice()));
 }
 
 function showPage() {
@@ -99,17 +98,17 @@ function showPage() {
   forgetPlots();
   main.className = page;
   if (page === 'timeline' && ['lanes', 'step_marks'].some((name) => panelOf(name).isWaiting)) {
-    main.replaceChildren(element('p', { class: 'empty' }, 'asking …'));
+    main.replaceChildren(element('p.empty', {}, 'asking …'));
     return;
   }
   if (page === 'timeline') {
-    const holder = element('div', { class: 'timeline' });
+    const holder = element('div.timeline', {});
     main.replaceChildren(holder);
     showTimeline(holder).then(() => main.setAttribute('data-ready', page));
     return;
   }
   if (page === 'sql') {
-    main.replaceChildren(...makeSqlPage(panelsOf(page).map(makePanel), isServed ? makeSqlBox() : null));
+    main.replaceChildren(...makeSqlPage(panelsOf(page).map(makePanel)));
     const chosen = getState('panel') && document.getElementById(`sql-${getState('panel')}`);
     if (chosen && !getState('sql')) chosen.scrollIntoView();
   } else {
@@ -267,7 +266,7 @@ async function startServed() {
     document.querySelector('h1').textContent = names;
     run.runs = runs.map((each) => each.path).join(' ');
   } catch (error) {
-    document.getElementById('main').replaceChildren(element('p', { class: 'empty' }, error.message));
+    document.getElementById('main').replaceChildren(element('p.empty', {}, error.message));
     return;
   }
   showNavigation();
@@ -291,7 +290,7 @@ function start() {
     const main = document.getElementById('main');
     if (shownPage() === 'timeline') return;
     main.replaceChildren(...pages.filter(([name]) => name !== 'timeline' && name !== 'sql' && hasRows(name)).flatMap(
-      ([name, title]) => [element('h1', { class: 'page-title' }, title),
+      ([name, title]) => [element('h1.page-title', {}, title),
         ...panelsOf(name).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel)]));
   });
   addEventListener('afterprint', showPage);

@@ -31,8 +31,8 @@ export function inkOn(fill) {
 export const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function legend(names, place = (name, i) => colourOf(name, i)) {
-  return element('ul', { class: 'legend' }, ...names.map((name, i) => {
-    const mark = element('span', { class: 'mark' });
+  return element('ul.legend', {}, ...names.map((name, i) => {
+    const mark = element('span.mark', {});
     mark.style.background = place(name, i);
     return element('li', {}, mark, titleOf(name));
   }));
@@ -42,30 +42,30 @@ function legend(names, place = (name, i) => colourOf(name, i)) {
 
 export function makeBars(rows, labelAt, valueAt, unit, noteAt = -1) {
   const most = Math.max(...rows.map((row) => row[valueAt] || 0), 0);
-  return element('ol', { class: 'bars' }, ...rows.map((row) => {
-    const bar = element('span', { class: 'bar' });
+  return element('ol.bars', {}, ...rows.map((row) => {
+    const bar = element('span.bar', {});
     bar.style.width = `${most > 0 ? 100 * Math.max(0, row[valueAt]) / most : 0}%`;
     const label = row[labelAt] === null ? '–' : String(row[labelAt]);
-    return element('li', {}, element('span', { class: 'label', title: label }, label),
-      element('span', { class: 'number', title: String(row[valueAt]) }, formatUnit(row[valueAt], unit)),
+    return element('li', {}, element('span.label', { title: label }, label),
+      element('span.number', { title: String(row[valueAt]) }, formatUnit(row[valueAt], unit)),
       noteAt >= 0 && row[noteAt] !== null ? element('code', { title: String(row[noteAt]) }, String(row[noteAt])) : null,
-      element('span', { class: 'ground' }, bar));
+      element('span.ground', {}, bar));
   }));
 }
 
 export function makeStackedBars(rows, labelOf, columns, places) {
   const totals = rows.map((row) => places.reduce((sum, at) => sum + (row[at] || 0), 0));
   const most = Math.max(...totals, 0);
-  return element('div', {}, legend(columns), element('ol', { class: 'bars' }, ...rows.map((row, i) => {
-    const ground = element('span', { class: 'ground parts' });
+  return element('div', {}, legend(columns), element('ol.bars', {}, ...rows.map((row, i) => {
+    const ground = element('span.ground.parts', {});
     columns.forEach((column, k) => {
-      const part = element('span', { class: 'bar', title: `${titleOf(column)}: ${formatUnit(row[places[k]], 'ns')}` });
+      const part = element('span.bar', { title: `${titleOf(column)}: ${formatUnit(row[places[k]], 'ns')}` });
       part.style.width = `${most > 0 ? 100 * (row[places[k]] || 0) / most : 0}%`;
       part.style.background = colourOf(column, k);
       ground.append(part);
     });
-    return element('li', {}, element('span', { class: 'label' }, labelOf(row)),
-      element('span', { class: 'number' }, formatUnit(totals[i], 'ns')), ground);
+    return element('li', {}, element('span.label', {}, labelOf(row)),
+      element('span.number', {}, formatUnit(totals[i], 'ns')), ground);
   })));
 }
 
@@ -118,7 +118,7 @@ function mount(holder, height, options, data, isBrush) {
 }
 
 // What a screen reader says of a picture; the rows stand beside it as a table.
-const plotHolder = (title) => element('div', { class: 'plot', role: 'img',
+const plotHolder = (title) => element('div.plot', { role: 'img',
   'aria-label': `${title ? `${title}: ` : ''}a chart; its rows are in the table below` });
 
 function series(name, unit, colour, fill, raw) {
@@ -165,11 +165,11 @@ export function makeHistogram(values, unit, title, { low = Math.min(...values), 
 // Counts by bins that are there already, a bar each: label, number and how many.
 export function makeHistogramOf(froms, tos, counts, unit, title) {
   const most = Math.max(...counts, 1);
-  return element('ol', { class: 'bins', 'aria-label': title }, ...froms.map((from, i) => {
-    const bar = element('span', { class: 'bar' });
+  return element('ol.bins', { 'aria-label': title }, ...froms.map((from, i) => {
+    const bar = element('span.bar', {});
     bar.style.width = `${100 * counts[i] / most}%`;
-    return element('li', {}, element('span', { class: 'number' }, `${formatUnit(from, unit)} – ${formatUnit(tos[i], unit)}`),
-      element('span', { class: 'ground' }, bar), element('span', { class: 'number' }, counts[i].toLocaleString('en')));
+    return element('li', {}, element('span.number', {}, `${formatUnit(from, unit)} – ${formatUnit(tos[i], unit)}`),
+      element('span.ground', {}, bar), element('span.number', {}, counts[i].toLocaleString('en')));
   }));
 }
 
@@ -190,7 +190,7 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
   const most = Math.max(...rows.map((row) => row[valueAt] || 0), 1);
   const canvas = element('canvas', { role: 'application', tabindex: '0', 'aria-label': `${yTitle} by ${xTitle}: arrows go from ` +
     'cell to cell, Enter opens one in the timeline' });
-  const said = element('p', { class: 'note', 'aria-live': 'polite' }, '\u00a0');
+  const said = element('p.note', { 'aria-live': 'polite' }, '\u00a0');
   let atX = 0, atY = 0;
   const size = Math.max(4, Math.min(28, Math.floor(1000 / xs.length))), scale = devicePixelRatio || 1;
   const width = xs.length * size + 48, height = ys.length * 20 + 24;
@@ -228,7 +228,7 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
     atY = Math.max(0, Math.min(ys.length - 1, atY + by[1]));
     tellRow();
   });
-  return element('div', {}, element('div', { class: 'scroll' }, canvas), said);
+  return element('div', {}, element('div.scroll', {}, canvas), said);
 }
 
 // What is no longer in the page.

@@ -38,32 +38,32 @@ function differenceBar(part, isSure) {
   const bar = element('span', { class: `difference ${part < 0 ? 'less' : 'more'}${isSure ? '' : ' unsure'}` });
   bar.style.width = `${Math.min(50, Math.abs(part) * 50)}%`;
   bar.style[part < 0 ? 'right' : 'left'] = '50%';
-  return element('span', { class: 'difference-ground', 'aria-hidden': 'true' }, bar);
+  return element('span.difference-ground', { 'aria-hidden': 'true' }, bar);
 }
 
 // rows: {label, a, b, error}; as many as are asked for, those that differ most first.
 function differenceTable(rows, unit, heads, caption) {
   const most = Math.max(...rows.map((row) => Math.abs(row.b - row.a)), 1e-9);
-  const cell = (value, kind) => element('td', { class: 'number', title: value === null ? 'not recorded' : String(value) },
+  const cell = (value, kind) => element('td.number', { title: value === null ? 'not recorded' : String(value) },
     formatUnit(value, kind));
   let count = 25;
   const body = element('tbody');
-  const more = element('button', { type: 'button', class: 'more', onclick: () => { count = rows.length; fill(); } });
+  const more = element('button.more', { onclick: () => { count = rows.length; fill(); } });
   const fill = () => {
     body.replaceChildren(...rows.slice(0, count).map((row) => {
       const by = row.b - row.a, isSure = row.error === undefined || (row.error !== null && Math.abs(by) > row.error);
       return element('tr', {}, element('th', { scope: 'row', class: 'text', title: row.label }, row.label),
-        cell(row.a, unit), cell(row.b, unit), element('td', { class: 'number', title: String(by) },
+        cell(row.a, unit), cell(row.b, unit), element('td.number', { title: String(by) },
           `${by > 0 ? '+' : ''}${formatUnit(by, unit)}${row.error ? ` ± ${formatUnit(row.error, unit)}` : ''}`),
-        element('td', { class: 'number' }, row.a ? `${by > 0 ? '+' : ''}${formatRatio(by / row.a)}` : row.b ? 'new' : '–'),
-        element('td', { class: 'wide' }, differenceBar(by / most, isSure)));
+        element('td.number', {}, row.a ? `${by > 0 ? '+' : ''}${formatRatio(by / row.a)}` : row.b ? 'new' : '–'),
+        element('td.wide', {}, differenceBar(by / most, isSure)));
     }));
     more.hidden = rows.length <= count;
     more.textContent = `${rows.length - count} more rows`;
   };
   fill();
-  return element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption }, element('table', { class: 'differences' },
-    element('caption', { class: 'unseen' }, caption),
+  return element('div.scroll', { tabindex: '0', role: 'region', 'aria-label': caption }, element('table.differences', {},
+    element('caption.unseen', {}, caption),
     element('thead', {}, element('tr', {}, ...heads.map((head, i) => element('th', { scope: 'col',
       class: i ? 'number' : 'text' }, head)))), body), more);
 }
@@ -89,7 +89,7 @@ export function makeAgainst(panel) {
   const rows = panel.all.filter((row) => row[profileAt] === profile), number = chosenStep(profile);
   const numbers = [...new Set(rows.map((row) => row[at('x')]))].filter((value) => value !== null);
   if (!numbers.includes(number)) {
-    return element('p', { class: 'note' }, `Nothing of step ${number} was recorded.`);
+    return element('p.note', {}, `Nothing of step ${number} was recorded.`);
   }
   const labels = new Map();
   for (const row of rows) {
@@ -161,17 +161,17 @@ export function makeSides() {
     return element('span', {}, element('label', {}, `${word} `, select), element('label', {}, ' steps ', steps));
   };
   const isAll = getState('per') === 'all';
-  return element('section', { class: 'panel sides', 'aria-label': 'what is compared' }, choice('before', 0),
-    element('button', { type: 'button', title: 'before becomes after', onclick: () =>
+  return element('section.panel.sides', { 'aria-label': 'what is compared' }, choice('before', 0),
+    element('button', { title: 'before becomes after', onclick: () =>
       setState({ before: writeSide(sides[1]), after: writeSide(sides[0]) }) }, '⇄ swap'), choice('after', 1),
-    element('button', { type: 'button', 'aria-pressed': String(isAll), onclick: () =>
+    element('button', { 'aria-pressed': String(isAll), onclick: () =>
       setState({ per: isAll ? null : 'all' }) }, isAll ? 'in all' : 'per step'));
 }
 
 function compareSteps(panel, sides) {
   const value = columnOf(panel, panel.keys.value), warmup = columnOf(panel, 'is_warmup'), unit = unitOf(panel.keys.value);
   const values = sides.map((side) => panel.all.filter((row) => isOn(panel, row, side) && (side.steps || !row[warmup])).map((row) => row[value]));
-  if (!values[0].length || !values[1].length) return element('p', { class: 'empty' }, 'A side has no steps.');
+  if (!values[0].length || !values[1].length) return element('p.empty', {}, 'A side has no steps.');
   const [a, b] = values.map(mean), error = meansError(...values), by = b - a;
   const isSure = error !== null && Math.abs(by) > error;
   const p95 = (list) => [...list].sort((x, y) => x - y)[Math.min(list.length - 1, Math.floor(list.length * 0.95))];
@@ -179,12 +179,12 @@ function compareSteps(panel, sides) {
   const facts = [['mean', a, b, error], ['median', median(values[0]), median(values[1])], ['p95', p95(values[0]), p95(values[1])],
     ['longest', Math.max(...values[0]), Math.max(...values[1])]].map(([label, x, y, e]) =>
     ({ label, a: x, b: y, ...(e === undefined ? {} : { error: e }) }));
-  return element('div', {}, element('p', { class: 'finding' }, !by ? 'Steps take the same time.'
+  return element('div', {}, element('p.finding', {}, !by ? 'Steps take the same time.'
     : `Steps take ${formatRatio(Math.abs(by) / a)} ${by > 0 ? 'longer' : 'less'}: ${formatUnit(a, unit)} before, ` +
       `${formatUnit(b, unit)} after` + (error === null ? '; one step alone says nothing about chance.'
         : isSure ? ` (± ${formatUnit(error, unit)} with 95 % confidence).`
           : `, but chance alone makes ± ${formatUnit(error, unit)}: no difference is shown.`)),
-    element('div', { class: 'multiples' }, ...sides.map((side, i) => element('figure', {}, element('figcaption', {},
+    element('div.multiples', {}, ...sides.map((side, i) => element('figure', {}, element('figcaption', {},
       `${i ? 'after' : 'before'}: ${sideTitle(side)} (${values[i].length} steps)`),
     makeHistogram(values[i], unit, titleOf(panel.keys.value), { low, high })))),
     differenceTable(facts, unit, ['', 'before', 'after', 'difference', '%', ''], 'steps before and after'));
@@ -213,9 +213,9 @@ function compareLabels(panel, sides) {
       : (list) => (list.length ? mean(list) : 0);
     return { label: String(name ?? '–'), a: sum(a), b: sum(b), ...(isAll ? {} : { error: meansError(a, b) }) };
   }).filter((row) => row.a || row.b).sort(byDifference);
-  if (!rows.length) return element('p', { class: 'empty' }, 'Neither side has any.');
+  if (!rows.length) return element('p.empty', {}, 'Neither side has any.');
   const how = isPeak ? 'the most' : isAll ? 'in all' : `a step, of ${counts[0]} and ${counts[1]}`;
-  return element('div', {}, element('p', { class: 'note' }, `${titleOf(panel.keys.value)}, ${how}` +
+  return element('div', {}, element('p.note', {}, `${titleOf(panel.keys.value)}, ${how}` +
     (isAll ? '' : '; ± is what chance makes with 95 % confidence, and pale what does not exceed it')),
     differenceTable(rows, unit, [titleOf(panel.keys.label), 'before', 'after', 'difference', '%', ''], panel.title));
 }

@@ -53,7 +53,7 @@ export function makeFlame(root, unit, fillOf = null) {
   let focus = root, drawn = [];
   const canvas = element('canvas', { tabindex: '0', role: 'img',
     'aria-label': 'icicle of stacks; the table below has the same rows' });
-  const said = element('p', { class: 'note' }, '\u00a0'), found = element('span', { class: 'note', 'aria-live': 'polite' });
+  const said = element('p.note', {}, '\u00a0'), found = element('span.note', { 'aria-live': 'polite' });
   let wanted = '', isHeavy = true, isFlame = false, deepest = 0;
   const isFound = (node) => node.label.toLowerCase().includes(wanted) || (node.location || '').toLowerCase().includes(wanted);
   const childrenOf = (node) => {
@@ -69,14 +69,14 @@ export function makeFlame(root, unit, fillOf = null) {
     draw();
   };
   const toggle = (words, title, change) => {
-    const button = element('button', { type: 'button', title, onclick: () => {
+    const button = element('button', { title, onclick: () => {
       button.textContent = words[Number(change())];
       draw();
     } }, words[0]);
     return button;
   };
   const input = element('input', { type: 'search', placeholder: 'search', 'aria-label': 'search frames', oninput: () => search(input.value) });
-  const tools = element('div', { class: 'tools' }, input,
+  const tools = element('div.tools', {}, input,
     toggle(['dearest first', 'first called first'], 'order of what one frame calls', () => { isHeavy = !isHeavy; return !isHeavy; }),
     toggle(['root on top', 'root below'], 'icicle or flame graph', () => (isFlame = !isFlame)), found);
   const palette = [colours.cpu, colours.communication, colours.memset, colours.runtime];
@@ -157,5 +157,5 @@ export function makeFlame(root, unit, fillOf = null) {
     tell(describe(focus));
   });
   new ResizeObserver(draw).observe(canvas);
-  return element('div', { class: 'flame' }, tools, canvas, said);
+  return element('div.flame', {}, tools, canvas, said);
 }

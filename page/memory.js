@@ -69,16 +69,16 @@ class Blocks {
     Object.assign(this, stackUp(blocks, this.end));
     for (const [time, bytes] of this.totals) if (bytes > this.most) [this.most, this.mostAt] = [bytes, time];
     [this.from, this.to] = [this.start, this.end];
-    this.canvas = element('canvas', { class: 'blocks', tabindex: '0', role: 'application', 'aria-label':
+    this.canvas = element('canvas.blocks', { tabindex: '0', role: 'application', 'aria-label':
       `allocations of ${device}: arrows move the moment, P: peak, Escape: all` });
     this.canvas.style.height = `${BLOCKS_HEIGHT}px`;
-    this.said = element('p', { class: 'note' }, '\u00a0');
+    this.said = element('p.note', {}, '\u00a0');
     this.holders = element('div');
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
-    this.root = element('figure', {}, element('figcaption', {}, device), element('div', { class: 'tools' },
-      element('button', { type: 'button', title: 'P', onclick: () => this.choose(this.mostAt) }, `peak: ${formatBytes(this.most)} at ${formatNs(this.mostAt)}`),
-      element('button', { type: 'button', title: 'Escape', onclick: () => this.zoom(this.start, this.end) }, 'all')),
+    this.root = element('figure', {}, element('figcaption', {}, device), element('div.tools', {},
+      element('button', { title: 'P', onclick: () => this.choose(this.mostAt) }, `peak: ${formatBytes(this.most)} at ${formatNs(this.mostAt)}`),
+      element('button', { title: 'Escape', onclick: () => this.zoom(this.start, this.end) }, 'all')),
     this.canvas, this.said, this.holders);
     this.showHolders();
   }
@@ -230,7 +230,7 @@ export function makeBlocks(panel, rows) {
     view.moved = () => { view.draw(); view.showHolders(); tell(view.holders.firstChild.textContent); };
     shown.push(view);
   }
-  return element('div', { class: 'multiples wide' }, ...views.map((view) => view.root));
+  return element('div.multiples.wide', {}, ...views.map((view) => view.root));
 }
 
 // ---- the address map ----
@@ -246,24 +246,24 @@ export function makeAddresses(panel, rows) {
     const time = getState('at') ? Number(getState('at')) : null;
     const live = rows.filter((row) => isHeld(row[at('at_ns')], row[at('released_at_ns')], time));
     const most = Math.max(...live.map((row) => row[at('bytes')]), 1);
-    root.replaceChildren(element('p', { class: 'note' }, (time === null ? 'At the end' : `At ${formatNs(time)}`) +
+    root.replaceChildren(element('p.note', {}, (time === null ? 'At the end' : `At ${formatNs(time)}`) +
       `: ${live.length} segments, ${formatBytes(live.reduce((sum, row) => sum + row[at('bytes')], 0))}; what is not coloured is ` +
-      'free or held by small allocations.'), element('ol', { class: 'addresses' }, ...live.slice(0, 200).map((row) => {
-      const start = Number(row[at('address')]), bytes = row[at('bytes')], bar = element('span', { class: 'segment' });
+      'free or held by small allocations.'), element('ol.addresses', {}, ...live.slice(0, 200).map((row) => {
+      const start = Number(row[at('address')]), bytes = row[at('bytes')], bar = element('span.segment', {});
       const inside = blocks.filter((block) => block.address >= start && block.address < start + bytes &&
         (time === null ? block.to === null : isLive(block, time)));
       bar.style.width = `${Math.max(0.5, 100 * bytes / most)}%`;
       bar.append(...inside.map((block) => {
-        const piece = element('span', { class: 'piece', title: `${formatBytes(block.bytes)} ${block.op || ''} ${block.location || ''}` });
+        const piece = element('span.piece', { title: `${formatBytes(block.bytes)} ${block.op || ''} ${block.location || ''}` });
         piece.style.left = `${100 * (block.address - start) / bytes}%`;
         piece.style.width = `${100 * block.bytes / bytes}%`;
         piece.style.background = colourOf(String(block.category || block.op || '?'), String(block.op || '').length);
         return piece;
       }));
       const held = inside.reduce((sum, block) => sum + block.bytes, 0);
-      return element('li', {}, element('span', { class: 'label' }, `0x${start.toString(16)}`), element('span', { class: 'number' },
+      return element('li', {}, element('span.label', {}, `0x${start.toString(16)}`), element('span.number', {},
         `${formatBytes(bytes)}, ${formatBytes(held)} in large ones`), bar);
-    })), live.length > 200 ? element('p', { class: 'note' }, `${live.length - 200} more are in the table`) : '');
+    })), live.length > 200 ? element('p.note', {}, `${live.length - 200} more are in the table`) : '');
   } };
   view.moved();
   shown.push(view);

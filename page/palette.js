@@ -22,7 +22,7 @@ export function showPalette(commands, other) {
   const list = element('ul', { role: 'listbox', id: 'palette-list' });
   const input = element('input', { type: 'search', 'aria-label': 'command', placeholder: 'what to do', role: 'combobox',
     'aria-expanded': 'true', 'aria-controls': 'palette-list', oninput: () => { chosen = 0; fill(); } });
-  const dialog = element('dialog', { class: 'palette', 'aria-label': 'commands' }, input, list);
+  const dialog = element('dialog.palette', { 'aria-label': 'commands' }, input, list);
   const run = (command) => {
     dialog.close();
     command[2]();

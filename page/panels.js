@@ -38,8 +38,8 @@ function byProfile(panel, rows, make) {
   const shown = groups.slice(0, 4).map((group) => (groups.length === 1 ? make(group)
     : element('figure', {}, element('figcaption', {}, profileLabel(panel, group[0])), make(group))));
   const left = groups.length - shown.length;
-  return element('div', { class: 'multiples wide' }, ...shown,
-    left > 0 ? element('p', { class: 'note' }, `${left} more: choose one above, or see the rows`) : null);
+  return element('div.multiples.wide', {}, ...shown,
+    left > 0 ? element('p.note', {}, `${left} more: choose one above, or see the rows`) : null);
 }
 
 // A finding leads to the panel with its rows, of its process, and to the moment that shows it best.
@@ -52,7 +52,7 @@ function findingLinks(panel, row) {
   } }, text);
   const target = at('panel') && panelOf(at('panel')), moment = at('at_ns'), length = at('dur_ns') || 1e5;
   const filter = at('check_name') === 'slowest_source_line' || at('check_name') === 'memory_kept' ? String(at('subject')) : null;
-  return element('p', { class: 'places' },
+  return element('p.places', {},
     at('page') ? link(target ? `→ ${titleOf(at('page'))}: ${target.title}` : `→ ${at('page')}`,
       { page: at('page'), panel: at('panel'), profile, f: filter, at: moment === null ? null : String(moment), t: null }) : null,
     moment === null ? null : link(`→ timeline at ${formatNs(moment)}`, { page: 'timeline', panel: null, profile, q: null,
@@ -61,16 +61,16 @@ function findingLinks(panel, row) {
 
 function findings(panel, rows) {
   const at = (name) => columnOf(panel, name);
-  return element('ul', { class: 'findings' }, ...rows.map((row) => element('li', { class: row[at('severity')] },
-    element('h3', {}, element('span', { class: 'severity', role: 'img', 'aria-label': row[at('severity')], title: row[at('severity')] },
+  return element('ul.findings', {}, ...rows.map((row) => element('li', { class: row[at('severity')] },
+    element('h3', {}, element('span.severity', { role: 'img', 'aria-label': row[at('severity')], title: row[at('severity')] },
       severities[row[at('severity')]] || '○'),
       ` ${titleOf(row[at('check_name')])} `, element('small', {}, row[at('subject')] === null ? '' : String(row[at('subject')])),
-      row[at('saves_ns')] > 0 ? element('small', { class: 'saves' }, `· could save ${formatNs(row[at('saves_ns')])}`) : null),
+      row[at('saves_ns')] > 0 ? element('small.saves', {}, `· could save ${formatNs(row[at('saves_ns')])}`) : null),
     element('p', {}, String(row[at('message')] ?? '')),
-    row[at('suggestion')] ? element('p', { class: 'suggestion' }, String(row[at('suggestion')])) : null,
+    row[at('suggestion')] ? element('p.suggestion', {}, String(row[at('suggestion')])) : null,
     findingLinks(panel, row),
     row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
-      element('pre', { class: 'sql', tabindex: '0' }, `${row[at('evidence')]};`)) : null)));
+      element('pre.sql', { tabindex: '0' }, `${row[at('evidence')]};`)) : null)));
 }
 
 function over(panel, rows, kind) {
@@ -88,7 +88,7 @@ function over(panel, rows, kind) {
   };
   if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''));
   const groups = [...groupBy(rows, group)];
-  return element('div', { class: 'multiples wide' }, ...groups.slice(0, 8).map(([name, list]) =>
+  return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, list]) =>
     element('figure', {}, element('figcaption', {}, String(name)), draw(list, String(name)))));
 }
 
@@ -97,7 +97,7 @@ function area(panel, rows) {
   const x = columnOf(panel, panel.keys.x), y = columnOf(panel, panel.keys.y), by = columnOf(panel, panel.keys.series);
   const device = columnOf(panel, panel.keys.group);
   const groups = [...groupBy(rows, device).entries()];
-  return element('div', { class: 'multiples wide' }, ...groups.slice(0, 8).map(([name, group]) => {
+  return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, group]) => {
     const sorted = [...group].sort((a, b) => a[x] - b[x]), kinds = [...new Set(sorted.map((row) => row[by]))];
     const xs = [...new Set(sorted.map((row) => row[x]))], columns = kinds.map(() => []), last = kinds.map(() => 0);
     let at = 0;
@@ -121,8 +121,8 @@ function multiples(panel, rows) {
                 { height: 140, title: String(name) }));
   });
   const left = groups.length - charts.length;
-  return element('div', { class: 'multiples' }, ...charts,
-    left > 0 ? element('p', { class: 'note' }, `${left} more counters are in the table`) : null);
+  return element('div.multiples', {}, ...charts,
+    left > 0 ? element('p.note', {}, `${left} more counters are in the table`) : null);
 }
 
 function chartOf(panel, rows) {
@@ -159,38 +159,38 @@ function chartOf(panel, rows) {
 export function makePanel(panel) {
   const rows = rowsOf(panel), steps = stateSteps();
   const section = element('section', { class: `panel ${panel.keys.width || ''}`, id: `p-${panel.name}`, 'aria-label': panel.title });
-  const tools = element('div', { class: 'tools' },
-    element('button', { type: 'button', title: 'the rows as CSV', onclick: () =>
+  const tools = element('div.tools', {},
+    element('button', { title: 'the rows as CSV', onclick: () =>
       download(`${panel.name}.csv`, 'text/csv', csvOf(panel.columns, rows)) }, 'CSV'),
-    element('button', { type: 'button', title: 'the rows as JSON', onclick: () =>
+    element('button', { title: 'the rows as JSON', onclick: () =>
       download(`${panel.name}.json`, 'application/json', jsonOf(panel.columns, rows)) }, 'JSON'),
-    element('button', { type: 'button', title: 'the SELECT behind it', onclick: () =>
+    element('button', { title: 'the SELECT behind it', onclick: () =>
       setState({ page: 'sql', panel: panel.name, sql: null }) }, 'SQL'));
-  section.append(element('div', { class: 'panel-head' }, element('h2', {}, panel.title), rows.length ? tools : null));
+  section.append(element('div.panel-head', {}, element('h2', {}, panel.title), rows.length ? tools : null));
   if (panel.isWaiting) {
-    section.append(element('p', { class: 'empty' }, 'asking …'));
+    section.append(element('p.empty', {}, 'asking …'));
     return section;
   }
   if (panel.error) {
-    section.append(element('p', { class: 'empty' }, `This could not be answered: ${panel.error}`));
+    section.append(element('p.empty', {}, `This could not be answered: ${panel.error}`));
     return section;
   }
   if (!rows.length) {
-    section.append(element('p', { class: 'empty' }, panel.all.length ? 'Nothing of it in what is chosen above.'
+    section.append(element('p.empty', {}, panel.all.length ? 'Nothing of it in what is chosen above.'
                                                                     : panel.keys.empty || 'There is nothing.'));
     return section;
   }
-  section.append(element('p', { class: 'sentence' }, panel.sentence));
+  section.append(element('p.sentence', {}, panel.sentence));
   if (steps && !panel.keys.step && columnOf(panel, 'profile_id') >= 0 && !bySteps.has(panel.keys.chart))
-    section.append(element('p', { class: 'note' }, 'Of all steps: this is not by step.'));
+    section.append(element('p.note', {}, 'Of all steps: this is not by step.'));
   if (panel.all.length >= panel.limit && panel.keys.chart !== 'bars')
-    section.append(element('p', { class: 'note' }, `The first ${panel.limit.toLocaleString('en')} rows.`));
+    section.append(element('p.note', {}, `The first ${panel.limit.toLocaleString('en')} rows.`));
   const chart = chartOf(panel, rows);
   if (chart) section.append(chart);
   const table = () => makeTable(panel.columns, rows, panel.title, { filter: getState('panel') === panel.name ? getState('f') : null });
   if (!chart) section.append(table());
   else if (!['findings', 'views'].includes(panel.keys.chart)) {
-    const details = element('details', { class: 'rows' }, element('summary', {}, `as a table (${rows.length.toLocaleString('en')})`));
+    const details = element('details.rows', {}, element('summary', {}, `as a table (${rows.length.toLocaleString('en')})`));
     details.addEventListener('toggle', () => { if (details.open && !details.lastChild.rows) details.append(table()); },
                              { once: true });
     section.append(details);

@@ -53,9 +53,11 @@ export function stateSteps() {
 
 // ---- elements ----
 
-// element('p', {class: 'x', onclick: f}, 'text', child): texts are texts, never markup.
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+// element('p.x', {onclick: f}, 'text', child) is of the class x: texts are texts, never markup.
+export function element(words, attributes = {}, ...children) {
+  const [name, ...classes] = words.split('.'), made = document.createElement(name);
+  if (classes.length) made.className = classes.join(' ');
+  if (name === 'button') made.type = 'button';
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith('on')) made.addEventListener(key.slice(2), value);

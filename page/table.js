@@ -18,7 +18,7 @@ function cellOf(value, column) {
   else if (isNumber && text !== String(value)) cell.title = String(value);
   else if (!isNumber && text.length > 40) cell.title = text;
   if (isNumber && unitOf(column) === 'ratio') {
-    const bar = element('span', { class: 'share' });
+    const bar = element('span.share', {});
     bar.style.width = `${Math.max(0, Math.min(1, value)) * 100}%`;
     cell.append(bar);
   }
@@ -38,7 +38,7 @@ export function makeTable(columns, rows, caption, { filter: wanted = null } = {}
   const shown = shownColumns(columns, rows);
   let sortBy = -1, isDescending = true, most = FIRST_ROWS, pattern = (wanted || '').toLowerCase();
   const body = element('tbody'), heads = [];
-  const more = element('button', { type: 'button', class: 'more', onclick: () => { most = MOST_ROWS; fill(); } });
+  const more = element('button.more', { onclick: () => { most = MOST_ROWS; fill(); } });
   const fill = () => {
     let list = rows;
     if (pattern) {
@@ -63,7 +63,7 @@ export function makeTable(columns, rows, caption, { filter: wanted = null } = {}
   for (const i of shown) {
     const isNumber = rows.some((row) => typeof row[i] === 'number');
     heads.push(element('th', { scope: 'col', class: isNumber ? 'number' : 'text' },
-      element('button', { type: 'button', title: columns[i], onclick: () => {
+      element('button', { title: columns[i], onclick: () => {
         isDescending = sortBy === i ? !isDescending : isNumber;
         sortBy = i;
         fill();
@@ -73,8 +73,8 @@ export function makeTable(columns, rows, caption, { filter: wanted = null } = {}
   const filter = rows.length > 12 || wanted ? element('input', { type: 'search', placeholder: 'filter', value: wanted, 'aria-label':
     `filter ${caption}`, oninput: (event) => { pattern = event.target.value.toLowerCase(); fill(); } }) : null;
   fill();
-  return element('div', { class: 'table' }, filter, element('div', { class: 'scroll', tabindex: '0', role: 'region',
-    'aria-label': caption }, element('table', {}, element('caption', { class: 'unseen' }, caption),
+  return element('div.table', {}, filter, element('div.scroll', { tabindex: '0', role: 'region',
+    'aria-label': caption }, element('table', {}, element('caption.unseen', {}, caption),
     element('thead', {}, element('tr', {}, ...heads)), body)), more);
 }
 
@@ -83,7 +83,7 @@ export function makeFacts(columns, rows, labelOf) {
   const shown = shownColumns(columns, rows);
   const many = rows.slice(0, 8);
   if (rows.length === 1) {
-    return element('dl', { class: 'grid' }, ...shown.filter((i) => rows[0][i] !== null).map((i) => {
+    return element('dl.grid', {}, ...shown.filter((i) => rows[0][i] !== null).map((i) => {
       const cell = cellOf(rows[0][i], columns[i]);
       return element('div', {}, element('dt', { title: columns[i] }, titleOf(columns[i])),
         element('dd', { class: cell.className, title: cell.title || null }, ...cell.childNodes));
@@ -94,8 +94,8 @@ export function makeFacts(columns, rows, labelOf) {
   const lines = shown.filter((i) => columns[i] !== 'rank' || many.length === 1).map((i) => element('tr', {},
     element('th', { scope: 'row', class: 'text', title: columns[i] }, titleOf(columns[i])),
     ...many.map((row) => cellOf(row[i], columns[i]))));
-  const table = element('table', { class: 'facts' }, head, element('tbody', {}, ...lines));
+  const table = element('table.facts', {}, head, element('tbody', {}, ...lines));
   const left = rows.length - many.length;
-  return element('div', { class: 'scroll', tabindex: '0' }, table,
-    left > 0 ? element('p', { class: 'note' }, `and ${left} more, in the table below`) : null);
+  return element('div.scroll', { tabindex: '0' }, table,
+    left > 0 ? element('p.note', {}, `and ${left} more, in the table below`) : null);
 }

@@ -69,15 +69,15 @@ class Timeline extends LaneCanvas {
   build() {
     this.input = element('input', { type: 'search', placeholder: 'search all events ( / )', 'aria-label': 'search events',
       value: getState('q') || '', oninput: () => this.search(this.input.value) });
-    this.found = element('span', { class: 'note', 'aria-live': 'polite' });
-    this.details = element('section', { class: 'details', 'aria-live': 'polite', 'aria-label': 'selection' });
-    const button = (text, title, action) => element('button', { type: 'button', title, onclick: action }, text);
-    const parts = [element('div', { class: 'tools' }, this.input, this.found, button('all', '0', () => this.show(events.start, events.end)),
+    this.found = element('span.note', { 'aria-live': 'polite' });
+    this.details = element('section.details', { 'aria-live': 'polite', 'aria-label': 'selection' });
+    const button = (text, title, action) => element('button', { title, onclick: action }, text);
+    const parts = [element('div.tools', {}, this.input, this.found, button('all', '0', () => this.show(events.start, events.end)),
         button('+', 'W', () => this.zoom(0.5)), button('−', 'S', () => this.zoom(2)),
         this.bands.length ? button('marks', 'critical path, findings and idle devices above the lanes', () => this.toggleMarks()) : null,
         button('for Perfetto', 'the events of this window as a file that ui.perfetto.dev opens', () => this.handOver()),
         button('keys', '?', () => this.explain()), this.said),
-      this.note(), this.strip, element('div', { class: 'lanes' }, this.canvas), this.details];
+      this.note(), this.strip, element('div.lanes', {}, this.canvas), this.details];
     this.root.replaceChildren(...parts.filter(Boolean));
     this.listen();
     if (this.input.value) this.search(this.input.value);
@@ -86,14 +86,14 @@ class Timeline extends LaneCanvas {
 
   note() {
     if (!run.bucket_ns) {
-      return run.has_causes === false ? element('p', { class: 'note' }, 'Which op launched what, and at which line, did not ' +
+      return run.has_causes === false ? element('p.note', {}, 'Which op launched what, and at which line, did not ' +
         `fit into this file: tfprof report ${run.runs} --events all`) : null;
     }
     if (isServed) {
-      return element('p', { class: 'note' }, `Of ${formatCount(run.events)} events those that lie together in a pixel are drawn ` +
+      return element('p.note', {}, `Of ${formatCount(run.events)} events those that lie together in a pixel are drawn ` +
         'as one, with their count and time; zoom in for each by itself.');
     }
-    return element('p', { class: 'note' }, `${formatCount(run.events)} events are drawn as ${formatCount(run.cells)} ` +
+    return element('p.note', {}, `${formatCount(run.events)} events are drawn as ${formatCount(run.cells)} ` +
       `stretches of ${formatNs(run.bucket_ns)}, each with the count and the time of what it stands for. Every one by itself: ` +
       `tfprof report ${run.runs} --events all`);
   }
@@ -173,7 +173,7 @@ class Timeline extends LaneCanvas {
   describe() {
     if (this.area) return this.describeArea();
     if (!this.selected) {
-      this.details.replaceChildren(element('p', { class: 'note' },
+      this.details.replaceChildren(element('p.note', {},
         'Click an event for its details, drag over an area for statistics.'));
       return undefined;
     }
@@ -191,15 +191,15 @@ class Timeline extends LaneCanvas {
       facts.push(['ran because of it', `${work.length.toLocaleString('en')} kernels and copies, ${formatNs(ns)}`]);
     }
     const place = placeOf(this.selected) || causes.map(placeOf).find(Boolean);
-    const goTo = (word, event) => element('div', {}, element('dt', {}, word), element('dd', {}, element('button', { type: 'button',
-      class: 'link', onclick: () => this.select(event, true) }, events.names[event.track.names[event.i]][0] || '–')));
+    const goTo = (word, event) => element('div', {}, element('dt', {}, word), element('dd', {}, element('button.link', {
+      onclick: () => this.select(event, true) }, events.names[event.track.names[event.i]][0] || '–')));
     this.details.replaceChildren(...[element('h3', {}, name || '–'),
-      place ? element('p', { class: 'place' }, element('code', {}, place.location || place.name || ''), place.text ? ' ' : null,
+      place ? element('p.place', {}, element('code', {}, place.location || place.name || ''), place.text ? ' ' : null,
         place.text ? element('code', {}, place.text) : null) : null,
       element('dl', {}, ...facts.map(([word, value]) => element('div', {}, element('dt', {}, word), element('dd', {}, value))),
         ...causes.map((event) => goTo(event.track.lane.table === 'ops' ? 'caused by the op' : 'launched by', event)),
         work.length ? goTo('first of its work', work[0]) : null),
-      element('pre', { class: 'sql' }, `SELECT * FROM ${track.lane.table} WHERE id = ${idOf(track, i)};`)].filter(Boolean));
+      element('pre.sql', {}, `SELECT * FROM ${track.lane.table} WHERE id = ${idOf(track, i)};`)].filter(Boolean));
     return undefined;
   }
 
@@ -426,7 +426,7 @@ class Timeline extends LaneCanvas {
       ['[ ]', 'step before, after'], ['M', 'keep the area with its length'], ['P', 'pin the lane on top, or no more'],
       ['Q', 'details away and back'], ['ctrl-K', 'all commands'], ['alt-← →', 'where you were']];
     this.area = this.selected = null;
-    this.details.replaceChildren(element('h3', {}, 'Keys'), element('dl', { class: 'keys' },
+    this.details.replaceChildren(element('h3', {}, 'Keys'), element('dl.keys', {},
       ...keys.map(([key, text]) => element('div', {}, element('dt', {}, key), element('dd', {}, text)))));
   }
 
@@ -532,29 +532,29 @@ export async function showTimeline(root) {
   if (timeline) timeline.stop();
   timeline = null;
   if (!run.has_events) {
-    root.replaceChildren(element('p', { class: 'empty' },
+    root.replaceChildren(element('p.empty', {},
       'This file was written without events: tfprof report without --no-events has them.'));
     return null;
   }
   if (!events) {
     const bar = element('progress', { max: '1', value: '0', 'aria-label': 'reading events' });
-    root.replaceChildren(element('p', { class: 'note' }, `reading ${formatCount(run.events)} events `, bar));
+    root.replaceChildren(element('p.note', {}, `reading ${formatCount(run.events)} events `, bar));
     if (!window.DecompressionStream) {
-      root.replaceChildren(element('p', { class: 'empty' }, 'This browser has no DecompressionStream, which the timeline ' +
+      root.replaceChildren(element('p.empty', {}, 'This browser has no DecompressionStream, which the timeline ' +
         'needs: Chromium from 80, Firefox from 113 and Safari from 16.4 have it.'));
       return null;
     }
     try {
       events = isServed ? await readServedEvents((part) => { bar.value = part; }) : await readEvents((part) => { bar.value = part; });
     } catch (error) {
-      root.replaceChildren(element('p', { class: 'empty' }, `The server did not answer: ${error.message}`));
+      root.replaceChildren(element('p.empty', {}, `The server did not answer: ${error.message}`));
       return null;
     }
     performance.mark('events');
   }
   if (!root.isConnected) return null;
   if (!events.tracks.length) {
-    root.replaceChildren(element('p', { class: 'empty' }, 'Nothing with a place in time was recorded.'));
+    root.replaceChildren(element('p.empty', {}, 'Nothing with a place in time was recorded.'));
     return null;
   }
   timeline = new Timeline(root);

@@ -81,8 +81,8 @@ export class LaneCanvas {
     this.takeEvents(events);
     this.canvas = element('canvas', { tabindex: '0', role: 'application', 'aria-label':
       'timeline: W S zoom, A D pan, arrows go from event to event, slash searches, question mark lists the keys' });
-    this.strip = element('canvas', { class: 'strip', 'aria-hidden': 'true' });
-    this.said = element('span', { class: 'note' });
+    this.strip = element('canvas.strip', { 'aria-hidden': 'true' });
+    this.said = element('span.note', {});
     this.takeWindow();
   }
 

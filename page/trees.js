@@ -37,7 +37,7 @@ function buildModules(rows, label, value) {
 
 export function makeIcicle(panel, rows) {
   const columns = panel.keys.y.split(' ').filter((column) => rows.some((row) => row[columnOf(panel, column)] > 0));
-  if (!columns.length) return element('p', { class: 'empty' }, 'Nothing of modules is known.');
+  if (!columns.length) return element('p.empty', {}, 'Nothing of modules is known.');
   const size = columns.includes(getState('size')) ? getState('size') : columns[0];
   const colour = columns.includes(getState('colour')) ? getState('colour') : null;
   const choice = (word, chosen, key, extra) => {
@@ -52,7 +52,7 @@ export function makeIcicle(panel, rows) {
     const at = columnOf(panel, colour), most = Math.max(...rows.map((row) => row[at] || 0), 1);
     fillOf = (node) => heatColour(node.row ? (node.row[at] || 0) / most : 0);
   }
-  return element('div', {}, element('div', { class: 'tools' }, choice('size by', size, 'size', []),
+  return element('div', {}, element('div.tools', {}, choice('size by', size, 'size', []),
     choice('colour by', colour, 'colour', [element('option', { value: '' }, 'name')])), makeFlame(root, unitOf(size), fillOf));
 }
 
@@ -68,17 +68,17 @@ export function makeTree(panel, rows) {
     groups.get(key).push(row);
   }
   const branch = (list, row, seen) => {
-    const bar = element('span', { class: 'bar' }), id = row[at('id')];
+    const bar = element('span.bar', {}), id = row[at('id')];
     bar.style.width = `${100 * (row[value] || 0) / most}%`;
     const below = seen.has(id) ? [] : list.filter((each) => each[at('parent_id')] === id && each !== row);
     const slow = row[mark] > 0;
-    return element('li', { class: slow ? 'bottleneck' : '' }, element('span', { class: 'label' }, String(row[label])),
-      element('span', { class: 'number' }, `${formatUnit(row[value], unit)} by itself, ${formatUnit(row[at('sum_ns')], unit)} in all`),
+    return element('li', { class: slow ? 'bottleneck' : '' }, element('span.label', {}, String(row[label])),
+      element('span.number', {}, `${formatUnit(row[value], unit)} by itself, ${formatUnit(row[at('sum_ns')], unit)} in all`),
       slow ? element('strong', {}, `◀ bottleneck of ${row[mark]} of ${row[at('call_count')]} calls`) : null,
-      row[at('is_async')] ? element('small', {}, 'works ahead') : null, element('span', { class: 'ground' }, bar),
+      row[at('is_async')] ? element('small', {}, 'works ahead') : null, element('span.ground', {}, bar),
       below.length ? element('ul', {}, ...below.map((each) => branch(list, each, new Set([...seen, id])))) : null);
   };
-  return element('div', { class: 'tree' }, ...[...groups.values()].map((list) => {
+  return element('div.tree', {}, ...[...groups.values()].map((list) => {
     const ids = new Set(list.map((row) => row[at('id')]));
     const roots = list.filter((row) => row[at('parent_id')] === null || !ids.has(row[at('parent_id')]));
     return element('figure', {}, element('figcaption', {}, String(list[0][at('pipeline')] ?? 'pipeline')),
@@ -103,7 +103,7 @@ export function makeDistribution(panel, rows) {
     if (!places.has(place)) places.set(place, []);
     places.get(place).push(row);
   }
-  return element('div', {}, element('label', {}, 'op ', select), element('div', { class: 'multiples' }, ...[...places].map(([place, list]) => {
+  return element('div', {}, element('label', {}, 'op ', select), element('div.multiples', {}, ...[...places].map(([place, list]) => {
     const count = list.reduce((sum, row) => sum + row[at('count')], 0), ns = list.reduce((sum, row) => sum + row[at('sum_ns')], 0);
     const tail = list[list.length - 1];
     return element('figure', {}, element('figcaption', {}, `${place}: ${count.toLocaleString('en')} calls, ` +

@@ -8,6 +8,7 @@ of a profile that are markup stay texts. Pictures of the pages are in build/test
 
 import json
 import os
+import shlex
 import shutil
 import sys
 
@@ -111,9 +112,20 @@ def check_numbers(browser, path, run):
     # The SELECT of a panel, by its button; and back again.
     watched.tab.locator("#p-ops .panel-head button", has_text="SQL").click()
     assert "FROM temp.operator_summary" in watched.tab.locator("#sql-ops pre").inner_text()
-    assert "FROM temp.operator_summary" in watched.tab.locator("textarea").input_value()
+    box = watched.tab.locator("#sql-box textarea")
+    assert "FROM temp.operator_summary" in box.input_value()
     watched.tab.go_back()
     watched.tab.wait_for_selector('main.ops[data-ready="ops"]')
+    # The box completes names of views and of their columns, and has the command, as the shell takes it.
+    watched.show("sql")
+    box.fill("SELECT 'it''s', nam FROM op_summ")
+    box.press("Tab")
+    assert box.input_value() == "SELECT 'it''s', nam FROM op_summary"
+    box.evaluate("box => box.setSelectionRange(19, 19)")
+    box.press("Tab")
+    assert box.input_value() == "SELECT 'it''s', name FROM op_summary"
+    (word, *others) = shlex.split(watched.tab.locator("#sql-box pre").inner_text())
+    assert word == "tfprof" and others[-1] == box.input_value(), others
     watched.close()
 
 

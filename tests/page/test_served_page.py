@@ -68,6 +68,15 @@ def check_pages(browser):
             box.press("Control+Enter")
             result.get_by_text(said).first.wait_for()
         assert tab.tab.locator("img").count() == 0
+        box.fill("SELECT count(*) AS n FROM op_summ")
+        box.press("Tab")
+        assert box.input_value() == "SELECT count(*) AS n FROM op_summary"
+        # The SELECT of a panel is in the box, and its rows are those of the panel.
+        tab.show("sql", panel="phases")
+        assert "FROM temp.phase_summary" in box.input_value()
+        box.press("Control+Enter")
+        wanted = len(query(CAPTURE, "SELECT * FROM phase_summary"))
+        result.get_by_text(f"{wanted} rows").first.wait_for()
         box.fill("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
         box.press("Control+Enter")
         tab.tab.locator("#sql-box button", has_text="Stop").click()
