@@ -1,4 +1,5 @@
-/* groups.c: see groups.h. A hash table of numbers, at most half full. */
+/* groups.c: see groups.h. A hash table of numbers, at most half full. Programs do the same again and again, so that what
+** came behind a key before is compared first, which spares most hashes. */
 #include "derive/totals/groups.h"
 
 #include <string.h>
@@ -36,20 +37,40 @@ static bool grow_groups(struct groups *groups) {
   return groups->slots;
 }
 
-uint32_t groups_number(struct groups *groups, const int64_t *key) {
+/* The number of a key that is new or was not foreseen; NO_ROW: no memory. */
+static uint32_t look_up(struct groups *groups, const int64_t *key) {
   if ((groups->count + 1) * UINT64_C(2) > groups->mask && !grow_groups(groups)) return NO_ROW;
   uint32_t *slot = slot_of_key(groups, key);
   if (*slot) return *slot - 1;
+  uint32_t capacity = groups->capacity;
   int64_t *keys = scratch_grow(groups->keys, groups->count, &groups->capacity, 256, groups->width * sizeof *keys);
   if (!keys) return NO_ROW;
   groups->keys = keys;
+  if (groups->capacity != capacity) {
+    uint32_t *followers = scratch_resize(groups->followers, (size_t)groups->capacity * sizeof *followers);
+    if (!followers) return NO_ROW;
+    groups->followers = followers;
+  }
   memcpy(keys + (size_t)groups->count * groups->width, key, groups->width * sizeof *keys);
+  groups->followers[groups->count] = groups->count;
   *slot = ++groups->count;
   return groups->count - 1;
+}
+
+uint32_t groups_number(struct groups *groups, const int64_t *key) {
+  if (groups->count) {
+    uint32_t next = groups->followers[groups->last];
+    if (is_same_key(groups->keys + (size_t)next * groups->width, key, groups->width)) return groups->last = next;
+  }
+  uint32_t number = look_up(groups, key);
+  if (number == NO_ROW) return NO_ROW;
+  groups->followers[groups->last] = number;
+  return groups->last = number;
 }
 
 void groups_free(struct groups *groups) {
   scratch_free(groups->keys);
   scratch_free(groups->slots);
+  scratch_free(groups->followers);
   *groups = (struct groups){.width = groups->width};
 }

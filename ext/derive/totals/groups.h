@@ -16,6 +16,8 @@ struct groups {
   uint32_t count, capacity;
   uint32_t *slots; /* 1 + a number; 0: free */
   uint32_t mask;
+  uint32_t *followers; /* by number: which one came behind it last, and is looked at first */
+  uint32_t last;
 };
 
 /* The number of a key, a new one if need be; NO_ROW: no memory. */

@@ -12,6 +12,7 @@ const uint16_t batch_first_slots[ROWS_COUNT + 1] = {
 
 void batch_clear(struct batch *batch) {
   for (unsigned table = 0; table < ROWS_COUNT; table++) batch->rows[table].count = 0;
+  memset(batch->filled, 0, sizeof batch->filled);
   batch->own_texts.count = 0;
   memset(batch->problems, 0, sizeof batch->problems);
 }
@@ -47,9 +48,12 @@ uint32_t batch_row(struct batch *batch, enum row_table table) {
   uint32_t row = rows->count++;
   rows->places[row] = batch->place;
   batch->row_table = (int)table;
-  for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1]; slot++)
-    batch->values[slot][row] = ROW_NULL;
   return row;
+}
+
+void batch_fill(struct batch *batch, unsigned slot, uint32_t row) {
+  for (uint32_t at = batch->filled[slot]; at < row; at++) batch->values[slot][at] = ROW_NULL;
+  if (row > batch->filled[slot]) batch->filled[slot] = row;
 }
 
 void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t offset) {
@@ -59,9 +63,9 @@ void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t of
 
 /* ---- stats ---- */
 
-int64_t event_integer(struct batch *b, enum xplane_key key) {
+int64_t event_integer_there(struct batch *b, enum xplane_key key) {
   const struct event_field *field = &b->event.fields[key];
-  if (!event_has(b, key) || (field->form != FIELD_INTEGER && field->form != FIELD_UNSIGNED)) return ROW_NULL;
+  if (field->form != FIELD_INTEGER && field->form != FIELD_UNSIGNED) return ROW_NULL;
   if ((int64_t)field->number == ROW_NULL) { /* the one number that no column can tell from NULL */
     batch_problem(b, PROBLEM_VALUE, b->event.offset);
     return ROW_NULL;
@@ -70,9 +74,9 @@ int64_t event_integer(struct batch *b, enum xplane_key key) {
   return (int64_t)field->number;
 }
 
-int64_t event_count(struct batch *b, enum xplane_key key) {
+int64_t event_count_there(struct batch *b, enum xplane_key key) {
   uint64_t consumed = b->event.consumed;
-  int64_t number = event_integer(b, key);
+  int64_t number = event_integer_there(b, key);
   if (number >= 0 || number == ROW_NULL) return number;
   b->event.consumed = consumed;
   batch_problem(b, PROBLEM_VALUE, b->event.offset);
@@ -85,10 +89,9 @@ static int64_t bits_of_real(double real) {
   return bits == ROW_NULL ? 0 : bits; /* -0.0 */
 }
 
-int64_t event_real(struct batch *b, enum xplane_key key, double factor) {
+int64_t event_real_there(struct batch *b, enum xplane_key key, double factor) {
   const struct event_field *field = &b->event.fields[key];
   double real;
-  if (!event_has(b, key)) return ROW_NULL;
   switch (field->form) {
     case FIELD_INTEGER: real = (double)(int64_t)field->number; break;
     case FIELD_UNSIGNED: real = (double)field->number; break;
@@ -100,9 +103,8 @@ int64_t event_real(struct batch *b, enum xplane_key key, double factor) {
   return bits_of_real(real * factor);
 }
 
-bool event_peek_text(const struct batch *b, enum xplane_key key, struct text_part *text) {
+bool event_peek_text_there(const struct batch *b, enum xplane_key key, struct text_part *text) {
   const struct event_field *field = &b->event.fields[key];
-  if (!event_has(b, key)) return false;
   if (field->form == FIELD_TEXT) {
     *text = (struct text_part){field->length ? field->bytes : "", field->length};
     return true;
@@ -126,7 +128,7 @@ int64_t batch_text(struct batch *b, struct text_part text) {
   return TEXT_OWN - (int64_t)(b->own_texts.count - 1);
 }
 
-int64_t event_text(struct batch *b, enum xplane_key key) {
+int64_t event_text_there(struct batch *b, enum xplane_key key) {
   const struct event_field *field = &b->event.fields[key];
   struct text_part text;
   if (!event_peek_text(b, key, &text)) return ROW_NULL;

@@ -85,6 +85,7 @@ struct batch {
   const struct listing *listing;
   const struct xplane_line *line; /* that the event lies on */
   const struct plane_names *names;
+  bool is_counters, is_overhead; /* the line, by its name */
   struct event event;
   struct xplane_details details; /* of a text that stands in the event */
   uint32_t place; /* of the event in the piece */
@@ -97,6 +98,7 @@ struct batch {
     uint32_t *places; /* of their events in the piece */
   } rows[ROWS_COUNT];
   int64_t *values[ROW_SLOTS];
+  uint32_t filled[ROW_SLOTS]; /* so many rows have a value there or NULL; those behind are NULL and not written yet */
   LIST(struct own_text) own_texts;
   struct problem_tally problems[PROBLEM_COUNT];
 };
@@ -105,6 +107,16 @@ void batch_clear(struct batch *batch);
 void batch_free(struct batch *batch);
 /* A new row, all NULL, of the current event; UINT32_MAX: no memory. A dry batch has one row in each table. */
 uint32_t batch_row(struct batch *batch, enum row_table table);
+/* Writes NULL up to a row. */
+void batch_fill(struct batch *batch, unsigned slot, uint32_t row);
+static inline void batch_set(struct batch *batch, unsigned slot, uint32_t row, int64_t value) {
+  if (batch->filled[slot] <= row) {
+    if (value == ROW_NULL) return; /* as most columns are in most rows */
+    if (batch->filled[slot] < row) batch_fill(batch, slot, row);
+    batch->filled[slot] = row + 1;
+  }
+  batch->values[slot][row] = value;
+}
 void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t offset);
 
 /* Reads an XEvent of the line into batch->event; false: it is damaged, and told. */
@@ -119,15 +131,30 @@ static inline bool event_has(const struct batch *b, enum xplane_key key) { retur
 static inline void event_taken(struct batch *b, enum xplane_key key) { b->event.consumed |= (uint64_t)1 << key; }
 /* ROW_NULL where there is none, or it is of another type. An unsigned number from 2^63 on is the negative one of the
 ** same bits: ids are that as often as not. */
-int64_t event_integer(struct batch *b, enum xplane_key key);
+int64_t event_integer_there(struct batch *b, enum xplane_key key);
+static inline int64_t event_integer(struct batch *b, enum xplane_key key) {
+  return event_has(b, key) ? event_integer_there(b, key) : ROW_NULL;
+}
 /* The same, but numbers only that are none below 0. */
-int64_t event_count(struct batch *b, enum xplane_key key);
+int64_t event_count_there(struct batch *b, enum xplane_key key);
+static inline int64_t event_count(struct batch *b, enum xplane_key key) {
+  return event_has(b, key) ? event_count_there(b, key) : ROW_NULL;
+}
 /* The bits of a real number times `factor`. */
-int64_t event_real(struct batch *b, enum xplane_key key, double factor);
+int64_t event_real_there(struct batch *b, enum xplane_key key, double factor);
+static inline int64_t event_real(struct batch *b, enum xplane_key key, double factor) {
+  return event_has(b, key) ? event_real_there(b, key, factor) : ROW_NULL;
+}
 /* As a column has it. */
-int64_t event_text(struct batch *b, enum xplane_key key);
+int64_t event_text_there(struct batch *b, enum xplane_key key);
+static inline int64_t event_text(struct batch *b, enum xplane_key key) {
+  return event_has(b, key) ? event_text_there(b, key) : ROW_NULL;
+}
 /* The text as it stands; false: it is none. */
-bool event_peek_text(const struct batch *b, enum xplane_key key, struct text_part *text);
+bool event_peek_text_there(const struct batch *b, enum xplane_key key, struct text_part *text);
+static inline bool event_peek_text(const struct batch *b, enum xplane_key key, struct text_part *text) {
+  return event_has(b, key) && event_peek_text_there(b, key, text);
+}
 int64_t batch_text(struct batch *b, struct text_part text);
 /* What the instruction that the event ran was made of; NULL: it ran none, or the file does not tell. */
 const struct hlo_op *event_hlo_op(const struct batch *b);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define SET(column, x) b->values[ROW_##column][row] = (x)
+#define SET(column, x) batch_set(b, ROW_##column, row, x)
 
 static int64_t literal(const struct batch *b, enum xplane_literal which) { return b->listing->literals[which]; }
 
@@ -275,8 +275,8 @@ void emit_device(struct batch *b) {
   if (b->line->role == LINE_OPS) emit_instruction(b);
   else if (b->line->role == LINE_PROGRAMS) emit_program(b);
   else if (b->line->role == LINE_ASYNC) emit_asynchronous(b);
-  else if (strcmp(b->line->name, "_counters_") == 0) emit_counter(b);
-  else if (strstr(b->line->name, "overhead")) emit_overhead(b);
+  else if (b->is_counters) emit_counter(b);
+  else if (b->is_overhead) emit_overhead(b);
   else if (kind == EVENT_COPY && !has_details) emit_transfer(b, true);
   else if (kind == EVENT_FILL && !has_details) emit_transfer(b, false);
   else emit_kernel(b);

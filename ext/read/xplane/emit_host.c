@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define SET(column, x) b->values[ROW_##column][row] = (x)
+#define SET(column, x) batch_set(b, ROW_##column, row, x)
 
 static int64_t literal(const struct batch *b, enum xplane_literal which) { return b->listing->literals[which]; }
 

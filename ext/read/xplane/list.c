@@ -215,6 +215,8 @@ static bool next_piece(struct pieces *all, struct piece *piece) {
 void batch_take_line(struct batch *batch, const struct xplane_source *source, uint32_t line) {
   batch->line = &source->index.lines.items[line];
   batch->names = &source->names[batch->line->plane];
+  batch->is_counters = strcmp(batch->line->name, "_counters_") == 0;
+  batch->is_overhead = strstr(batch->line->name, "overhead");
 }
 
 static void read_piece(struct pieces *all, const struct piece *piece, struct batch *batch) {
@@ -254,7 +256,7 @@ static bool translate_texts(struct pieces *all, struct batch *batch) {
     for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1]; slot++) {
       int64_t *values = batch->values[slot];
       if (!slot_specs[slot].is_text) continue;
-      for (uint32_t row = 0; row < batch->rows[table].count; row++) {
+      for (uint32_t row = 0; row < batch->filled[slot]; row++) {
         if (values[row] <= TEXT_OWN && values[row] != ROW_NULL) values[row] = ids[TEXT_OWN - values[row]];
       }
     }
@@ -276,7 +278,7 @@ static void packed_free(struct packed *packed) {
   free(packed);
 }
 
-static bool pack_table(const struct batch *batch, unsigned table, struct packed_table *t) {
+static bool pack_table(struct batch *batch, unsigned table, struct packed_table *t) {
   unsigned first = batch_first_slots[table], count = batch_first_slots[table + 1] - first;
   t->rows = batch->rows[table].count;
   if (!t->rows) return true;
@@ -286,7 +288,9 @@ static bool pack_table(const struct batch *batch, unsigned table, struct packed_
   memcpy(t->places, batch->rows[table].places, t->rows * sizeof *t->places);
   for (unsigned i = 0; i < count; i++) {
     bool is_real = schema_tables[tables[table]].columns[slot_specs[first + i].column].type == TYPE_REAL;
-    t->columns[i] = pack_values(batch->values[first + i], t->rows, is_real);
+    if (batch->filled[first + i]) batch_fill(batch, first + i, t->rows);
+    t->columns[i] =
+        batch->filled[first + i] ? pack_values(batch->values[first + i], t->rows, is_real) : column_absent(t->rows);
     if (!t->columns[i]) return false;
   }
   return true;
