@@ -8,7 +8,7 @@
 -- profiler, where the ratio falls to 0 when these are several steps; and a GPU of a graph counts only with such nodes.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.
 -- Columns: those of every check, see sql/README.md; value is the idle share.  Cost: one pass over the
--- node_steps of one step, or over kernels, and one look at the step_segments.
+-- node_steps of one step, or over kernels, and one look at step_segment_totals.
 -- Example: SELECT message FROM advise WHERE check_name = 'accelerator_utilization';
 WITH settings AS MATERIALIZED (
   SELECT tfprof_setting('compat', 0) AS is_compat
@@ -36,9 +36,9 @@ WITH settings AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), windows AS MATERIALIZED ( -- the same as in device_utilization, which works out more than is asked for here
   SELECT id AS profile_id,
-    coalesce((SELECT min(start_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+    coalesce((SELECT min(first_start_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
       (SELECT min(start_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS start_ns,
-    coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+    coalesce((SELECT max(last_end_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles WHERE id IN (SELECT profile_id FROM other_devices)
 ), in_last_step AS MATERIALIZED ( -- of each device by itself, [busy_ns, span_ns]: to group all rows takes longer

@@ -22,9 +22,9 @@ WITH thinned AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), windows AS MATERIALIZED (
   SELECT id AS profile_id,
-    coalesce((SELECT min(start_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+    coalesce((SELECT min(first_start_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
       (SELECT min(start_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS start_ns,
-    coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+    coalesce((SELECT max(last_end_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles
 ), all_kernels AS (

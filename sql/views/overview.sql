@@ -79,9 +79,12 @@ WITH parts AS (
     total(calls.on_device) AS on_device
   FROM members JOIN calls ON calls.profile_id = members.member_id
   GROUP BY members.run_id, members.profile_id
+), may_be_eager AS MATERIALIZED ( -- attributes are read from the file once more
+  SELECT DISTINCT profile_id FROM temp.ops WHERE name = 'EagerExecute' AND execution_mode = 'eager'
 ), eager AS MATERIALIZED (
   SELECT profile_id, thread_id, start_ns, end_ns FROM temp.ops
-  WHERE name = 'EagerExecute' AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
+  WHERE profile_id IN (SELECT profile_id FROM may_be_eager)
+    AND name = 'EagerExecute' AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
 ), eager_time AS (
   SELECT profile_id, sum(eager_ns) AS eager_ns, sum(ns) AS ns FROM (
     SELECT profile_id, thread_id, union_ns(start_ns, end_ns) AS ns,

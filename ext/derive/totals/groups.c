@@ -1,5 +1,5 @@
-/* groups.c: see groups.h. A hash table of numbers, at most half full. Programs do the same again and again, so that what
-** came behind a key before is compared first, which spares most hashes. */
+/* groups.c: see groups.h. A hash table of numbers, at most half full. Programs do the same again and again, so that
+** what came behind a key before is compared first, which spares most hashes. */
 #include "derive/totals/groups.h"
 
 #include <string.h>
