@@ -1,5 +1,5 @@
 // app.js: the pages, what is chosen above them, and the keys.
-import { allPanels, columnOf, panelOf, panelsOf, readPanels, run, takeRows } from './data.js';
+import { allPanels, panelOf, panelsOf, readPanels, run, takeRows } from './data.js';
 import { element, getState, onState, setState, stateSteps } from './state.js';
 import { chosenStep, makeSides } from './compare.js';
 import { showPalette } from './palette.js';
@@ -27,7 +27,7 @@ const hasRows = (page) => page === 'sql' || page === 'overview' || page === 'tim
 function profileChoice() {
   const lanes = panelOf('processes');
   if (!lanes || lanes.all.length < 2) return null;
-  const at = (row, name) => row[columnOf(lanes, name)];
+  const at = (row, name) => row[lanes.at(name)];
   const select = element('select', { id: 'profile', onchange: () => setState({ profile: select.value || null }) },
     element('option', { value: '' }, `all ${lanes.all.length}`),
     ...lanes.all.map((row) => element('option', { value: String(at(row, 'profile_id')) },
@@ -39,7 +39,7 @@ function profileChoice() {
 
 function stepNumbers() {
   const marks = panelOf('step_marks');
-  return marks ? [...new Set(marks.all.map((row) => row[columnOf(marks, 'number')]))].sort((a, b) => a - b) : [];
+  return marks ? [...new Set(marks.all.map((row) => row[marks.at('number')]))].sort((a, b) => a - b) : [];
 }
 
 function stepChoice() {
@@ -191,7 +191,7 @@ function runChoice() {
 }
 
 function showFacts(panel) {
-  const rows = panel.all.map((row) => [columnOf(panel, 'name'), columnOf(panel, 'value')].map((at) => String(row[at])));
+  const rows = panel.all.map((row) => [panel.at('name'), panel.at('value')].map((at) => String(row[at])));
   document.querySelector('.header-facts').replaceChildren(...rows.map(([name, value]) =>
     element('div', {}, element('dt', {}, name), element('dd', {}, value))));
 }

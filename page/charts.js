@@ -1,7 +1,7 @@
 // charts.js: bars, stacks, lines, areas, histograms and heat maps.  Lines over steps or time are uPlot's; the rest is
 // made of elements.  Colours are those of categories everywhere (Okabe and Ito, 2008, with a
 // grey that is not their pink for those who do not see green), in the order of the stack.
-import { element, setState } from './state.js';
+import { element, setState, tell } from './state.js';
 import { formatTick, formatUnit, titleOf, unitOf } from './units.js';
 
 export const colours = {
@@ -78,6 +78,33 @@ const observer = new ResizeObserver((entries) => {
   }
 });
 
+// Arrows go from value to value, with shift they choose a range; Enter takes it, as a drag does; Escape: all of it.
+function listenToKeys(holder, plot, xUnit, isBrush) {
+  const [xs] = plot.data, last = xs.length - 1, pos = (i) => plot.valToPos(xs[i], 'x');
+  let at = -1, start = -1;
+  holder.addEventListener('keydown', (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.code];
+    if (by) {
+      start = event.shiftKey ? (start < 0 ? Math.max(at, 0) : start) : -1;
+      at = Math.max(0, Math.min(last, at + by));
+      const height = plot.over.clientHeight, ends = [at, start < 0 ? at : start].map(pos).sort((a, b) => a - b);
+      plot.setCursor({ left: pos(at), top: height / 2 });
+      plot.setSelect({ left: ends[0], width: ends[1] - ends[0], top: 0, height }, false);
+      tell(`${formatUnit(xs[at], xUnit)}: ${plot.series.slice(1).map((each, k) => `${each.label} ${each.value(plot, 0, k + 1, at)}`).join(', ')}`);
+    } else if (event.code === 'Enter' && at >= 0) {
+      const [from, to] = [at, start < 0 ? at : start].map((i) => xs[i]).sort((a, b) => a - b);
+      if (isBrush) setState({ steps: `${from}-${to}` });
+      else if (from < to) plot.setScale('x', { min: from, max: to });
+      else if (xUnit === 'ns') setState({ at: String(from) }, true);
+    } else if (event.code === 'Escape') {
+      if (isBrush) setState({ steps: null });
+      else plot.setScale('x', { min: xs[0], max: xs[last] });
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
 // Draws when it is in the page and has a width.
 function mount(holder, height, options, data, isBrush) {
   holder.height = height;
@@ -104,6 +131,7 @@ function mount(holder, height, options, data, isBrush) {
     holder.plot = plot;
     plots.add(plot);
     observer.observe(holder);
+    listenToKeys(holder, plot, options.xUnit, isBrush);
     if (isBrush) {
       plot.over.addEventListener('mouseup', () => {
         const { left, width } = plot.select;
@@ -118,8 +146,8 @@ function mount(holder, height, options, data, isBrush) {
 }
 
 // What a screen reader says of a picture; the rows stand beside it as a table.
-const plotHolder = (title) => element('div.plot', { role: 'img',
-  'aria-label': `${title ? `${title}: ` : ''}a chart; its rows are in the table below` });
+const plotHolder = (title) => element('div.plot', { role: 'application', tabindex: '0', 'aria-label':
+  `${title ? `${title}: ` : ''}a chart: arrows, shift and Enter choose a range, Escape all; its rows are in the table below` });
 
 function series(name, unit, colour, fill, raw) {
   return { label: titleOf(name), stroke: colour, fill, width: fill ? 0.5 : 1.5, points: { show: false },

@@ -1,7 +1,7 @@
 // compare.js: two sides against each other: one step against the median step, and two runs, processes or ranges of
 // steps as before and after, with what chance alone could make of the difference.
 import { makeHistogram } from './charts.js';
-import { columnOf, panelOf } from './data.js';
+import { panelOf } from './data.js';
 import { element, getState, setState, stateSteps } from './state.js';
 import { formatRatio, formatUnit, titleOf, unitOf } from './units.js';
 
@@ -77,13 +77,13 @@ export function chosenStep(profile) {
   const chosen = stateSteps(), list = panelOf('compare_steps');
   if (chosen) return chosen[0];
   if (!list || !list.all.length) return null;
-  const at = (name) => columnOf(list, name);
+  const at = (name) => list.at(name);
   const measured = list.all.filter((row) => !row[at('is_warmup')] && (profile === null || row[at('profile_id')] === profile));
   return measured.length ? measured.reduce((a, b) => (b[at('dur_ns')] > a[at('dur_ns')] ? b : a))[at('number')] : null;
 }
 
 export function makeAgainst(panel) {
-  const at = (key) => columnOf(panel, panel.keys[key]), profileAt = columnOf(panel, 'profile_id');
+  const at = (key) => panel.at(panel.keys[key]), profileAt = panel.at('profile_id');
   const wanted = getState('profile');
   const profile = wanted ? Number(wanted) : panel.all.length ? panel.all[0][profileAt] : null;
   const rows = panel.all.filter((row) => row[profileAt] === profile), number = chosenStep(profile);
@@ -116,8 +116,8 @@ function readSide(text) {
 const writeSide = (side) => `${side.kind}${side.id}${side.steps ? `:${side.steps[0]}-${side.steps[1]}` : ''}`;
 
 function sidesOf() {
-  const steps = panelOf('compare_steps'), runAt = columnOf(steps, 'run_id'), at = columnOf(steps, 'number');
-  const processes = panelOf('processes'), runs = [...new Set(processes.all.map((row) => row[columnOf(processes, 'run_id')]))];
+  const steps = panelOf('compare_steps'), runAt = steps.at('run_id'), at = steps.at('number');
+  const processes = panelOf('processes'), runs = [...new Set(processes.all.map((row) => row[processes.at('run_id')]))];
   const numbers = [...new Set(steps.all.filter((row) => row[runAt] === runs[0]).map((row) => row[at]))].sort((a, b) => a - b);
   const half = numbers.length >> 1;
   const first = { kind: 'r', id: runs[0], steps: runs.length > 1 || !half ? null : [numbers[0], numbers[half - 1]] };
@@ -127,13 +127,13 @@ function sidesOf() {
 }
 
 function isOn(panel, row, side) {
-  const number = row[columnOf(panel, panel.keys.x)];
-  return row[columnOf(panel, side.kind === 'r' ? 'run_id' : 'profile_id')] === side.id &&
+  const number = row[panel.at(panel.keys.x)];
+  return row[panel.at(side.kind === 'r' ? 'run_id' : 'profile_id')] === side.id &&
     (!side.steps || (number !== null && number >= side.steps[0] && number <= side.steps[1]));
 }
 
 function sideTitle(side) {
-  const processes = panelOf('processes'), at = (name) => columnOf(processes, name);
+  const processes = panelOf('processes'), at = (name) => processes.at(name);
   const row = processes.all.find((each) => each[at(side.kind === 'r' ? 'run_id' : 'profile_id')] === side.id);
   const run = row ? String(row[at('run')] ?? `run ${side.id}`) : 'nothing';
   const one = side.kind === 'p' && row ? ` · ${row[at('rank')] !== null ? `rank ${row[at('rank')]}` : `process ${row[at('pid')]}`}` : '';
@@ -142,7 +142,7 @@ function sideTitle(side) {
 
 // The choice of both sides, at the head of the page.
 export function makeSides() {
-  const sides = sidesOf(), processes = panelOf('processes'), at = (name) => columnOf(processes, name);
+  const sides = sidesOf(), processes = panelOf('processes'), at = (name) => processes.at(name);
   const runs = new Map(processes.all.map((row) => [row[at('run_id')], row]));
   const choice = (word, i) => {
     const side = sides[i], put = (next) => setState({ [word]: writeSide({ ...side, ...next }) });
@@ -169,7 +169,7 @@ export function makeSides() {
 }
 
 function compareSteps(panel, sides) {
-  const value = columnOf(panel, panel.keys.value), warmup = columnOf(panel, 'is_warmup'), unit = unitOf(panel.keys.value);
+  const value = panel.at(panel.keys.value), warmup = panel.at('is_warmup'), unit = unitOf(panel.keys.value);
   const values = sides.map((side) => panel.all.filter((row) => isOn(panel, row, side) && (side.steps || !row[warmup])).map((row) => row[value]));
   if (!values[0].length || !values[1].length) return element('p.empty', {}, 'A side has no steps.');
   const [a, b] = values.map(mean), error = meansError(...values), by = b - a;
@@ -192,7 +192,7 @@ function compareSteps(panel, sides) {
 
 // A row for each label: its sum, or its mean by step with what chance makes of it; of memory the most.
 function compareLabels(panel, sides) {
-  const at = (name) => columnOf(panel, name), label = at(panel.keys.label), value = at(panel.keys.value), number = at(panel.keys.x);
+  const at = (name) => panel.at(name), label = at(panel.keys.label), value = at(panel.keys.value), number = at(panel.keys.x);
   const unit = unitOf(panel.keys.value), isPeak = /peak/.test(panel.keys.value), recorded = at('recorded_ns');
   const isAll = getState('per') === 'all' || isPeak, warmup = at('is_warmup');
   const labels = new Map(), counts = [];

@@ -9,7 +9,7 @@ export let run = {};
 function parsePanel(raw) {
   const comment = raw.sql.split('\n').filter((line) => line.startsWith('-- ')).map((line) => line.slice(3));
   const panel = { name: raw.name, sql: raw.sql, error: raw.error, columns: raw.columns, all: raw.rows, title: comment[0],
-                  sentence: '', keys: {} };
+                  sentence: '', keys: {}, at(column) { return this.columns.indexOf(column); } };
   for (const line of comment.slice(1)) {
     const match = /^([a-z]+): (.+)$/.exec(line);
     if (match) panel.keys[match[1]] = match[2];
@@ -55,12 +55,10 @@ export const panelsOf = (page) =>
   [...panels.values()].filter((panel) => panel.page === page).sort((a, b) => a.place - b.place);
 export const allPanels = () => [...panels.values()];
 
-export const columnOf = (panel, name) => panel.columns.indexOf(name);
-
 // The rows of the profile and of the steps that are looked at.
 export function rowsOf(panel) {
   const profile = getState('profile'), steps = stateSteps();
-  const profileAt = columnOf(panel, 'profile_id'), stepAt = panel.keys.step ? columnOf(panel, panel.keys.step) : -1;
+  const profileAt = panel.at('profile_id'), stepAt = panel.keys.step ? panel.at(panel.keys.step) : -1;
   return panel.all.filter((row) =>
     (!profile || profileAt < 0 || String(row[profileAt]) === profile) &&
     (!steps || stepAt < 0 || (row[stepAt] >= steps[0] && row[stepAt] <= steps[1])));

@@ -1,8 +1,8 @@
 // memory.js: who holds memory: a shape for each large allocation over time, who holds it at the moment that is chosen,
 // and where the allocations lie in the segments of the allocator.
 import { colourOf, token } from './charts.js';
-import { columnOf, panelOf, rowsOf } from './data.js';
-import { element, getState, onState, setState, tell } from './state.js';
+import { panelOf, rowsOf } from './data.js';
+import { element, getState, makeFigure, onState, setState, tell } from './state.js';
 import { makeTable } from './table.js';
 import { formatBytes, formatNs } from './units.js';
 
@@ -52,7 +52,7 @@ function stackUp(blocks, end) {
 function totalsOf(device) {
   const panel = panelOf('memory_over_time');
   if (!panel || !panel.all.length) return [];
-  const at = (name) => columnOf(panel, name), last = new Map(), totals = [];
+  const at = (name) => panel.at(name), last = new Map(), totals = [];
   for (const row of rowsOf(panel).filter((each) => String(each[at('device')]) === device)
     .sort((a, b) => a[at('at_ns')] - b[at('at_ns')])) {
     last.set(row[at('category')], row[at('bytes')]);
@@ -76,7 +76,7 @@ class Blocks {
     this.holders = element('div');
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
-    this.root = element('figure', {}, element('figcaption', {}, device), element('div.tools', {},
+    this.root = makeFigure(device, element('div.tools', {},
       element('button', { title: 'P', onclick: () => this.choose(this.mostAt) }, `peak: ${formatBytes(this.most)} at ${formatNs(this.mostAt)}`),
       element('button', { title: 'Escape', onclick: () => this.zoom(this.start, this.end) }, 'all')),
     this.canvas, this.said, this.holders);
@@ -239,7 +239,7 @@ const isHeld = (from, to, time) => from === null || time === null ||
   (from <= time && (to === null || to > time));
 
 export function makeAddresses(panel, rows) {
-  const at = (name) => columnOf(panel, name), source = panelOf('memory_blocks');
+  const at = (name) => panel.at(name), source = panelOf('memory_blocks');
   const blocks = source ? readBlocks(rowsOf(source), source.columns).filter((block) => block.address !== null) : [];
   const root = element('div');
   const view = { root, moved() {

@@ -1,13 +1,13 @@
 // panels.js: a panel as a section: its title, a sentence, what its chart is, the rows as a table, its SQL, CSV and JSON.
 import { makeAgainst, makeCompare } from './compare.js';
 import { makeBars, makeHeat, makeHistogram, makeLines, makeStack, makeStackedBars } from './charts.js';
-import { columnOf, csvOf, download, jsonOf, panelOf, rowsOf } from './data.js';
+import { csvOf, download, jsonOf, panelOf, rowsOf } from './data.js';
 import { buildTree, makeFlame } from './flame.js';
 import { makeAddresses, makeBlocks } from './memory.js';
 import { makeFacts, makeTable } from './table.js';
 import { makeViews } from './sql_page.js';
 import { makeDistribution, makeIcicle, makeTree } from './trees.js';
-import { element, formatState, getState, setState, stateSteps } from './state.js';
+import { element, getState, linkTo, makeFigure, setState, stateSteps } from './state.js';
 import { formatNs, titleOf, unitOf } from './units.js';
 
 const severities = { critical: '■', warning: '▲', info: '○' };
@@ -28,15 +28,15 @@ function groupBy(rows, at) {
 }
 
 function profileLabel(panel, row) {
-  const rank = columnOf(panel, 'rank'), profile = columnOf(panel, 'profile_id');
+  const rank = panel.at('rank'), profile = panel.at('profile_id');
   return rank >= 0 && row[rank] !== null ? `rank ${row[rank]}` : profile >= 0 ? `process ${row[profile]}` : '';
 }
 
 // One chart for each profile, the first four of them.
 function byProfile(panel, rows, make) {
-  const groups = [...groupBy(rows, columnOf(panel, 'profile_id')).values()];
+  const groups = [...groupBy(rows, panel.at('profile_id')).values()];
   const shown = groups.slice(0, 4).map((group) => (groups.length === 1 ? make(group)
-    : element('figure', {}, element('figcaption', {}, profileLabel(panel, group[0])), make(group))));
+    : makeFigure(profileLabel(panel, group[0]), make(group))));
   const left = groups.length - shown.length;
   return element('div.multiples.wide', {}, ...shown,
     left > 0 ? element('p.note', {}, `${left} more: choose one above, or see the rows`) : null);
@@ -44,23 +44,18 @@ function byProfile(panel, rows, make) {
 
 // A finding leads to the panel with its rows, of its process, and to the moment that shows it best.
 function findingLinks(panel, row) {
-  const at = (name) => row[columnOf(panel, name)], profile = at('profile_id') === null ? getState('profile') : String(at('profile_id'));
-  const link = (text, state) => element('a', { href: formatState(state), onclick: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    setState(state);
-  } }, text);
+  const at = (name) => row[panel.at(name)], profile = at('profile_id') === null ? getState('profile') : String(at('profile_id'));
   const target = at('panel') && panelOf(at('panel')), moment = at('at_ns'), length = at('dur_ns') || 1e5;
   const filter = at('check_name') === 'slowest_source_line' || at('check_name') === 'memory_kept' ? String(at('subject')) : null;
   return element('p.places', {},
-    at('page') ? link(target ? `→ ${titleOf(at('page'))}: ${target.title}` : `→ ${at('page')}`,
+    at('page') ? linkTo(target ? `→ ${titleOf(at('page'))}: ${target.title}` : `→ ${at('page')}`,
       { page: at('page'), panel: at('panel'), profile, f: filter, at: moment === null ? null : String(moment), t: null }) : null,
-    moment === null ? null : link(`→ timeline at ${formatNs(moment)}`, { page: 'timeline', panel: null, profile, q: null,
+    moment === null ? null : linkTo(`→ timeline at ${formatNs(moment)}`, { page: 'timeline', panel: null, profile, q: null,
       t: `${Math.round(moment - length)}~${Math.round(moment + 2 * length)}` }));
 }
 
 function findings(panel, rows) {
-  const at = (name) => columnOf(panel, name);
+  const at = (name) => panel.at(name);
   return element('ul.findings', {}, ...rows.map((row) => element('li', { class: row[at('severity')] },
     element('h3', {}, element('span.severity', { role: 'img', 'aria-label': row[at('severity')], title: row[at('severity')] },
       severities[row[at('severity')]] || '○'),
@@ -74,12 +69,12 @@ function findings(panel, rows) {
 }
 
 function over(panel, rows, kind) {
-  const x = columnOf(panel, panel.keys.x), columns = names(panel.keys.y), group = columnOf(panel, panel.keys.group);
-  const rightAt = columnOf(panel, panel.keys.right);
+  const x = panel.at(panel.keys.x), columns = names(panel.keys.y), group = panel.at(panel.keys.group);
+  const rightAt = panel.at(panel.keys.right);
   const draw = (list, caption) => {
     const xs = list.map((row) => row[x]);
-    const shown = columns.filter((column) => list.some((row) => row[columnOf(panel, column)] !== null));
-    const values = shown.map((column) => list.map((row) => row[columnOf(panel, column)] ?? (kind === 'stack' ? 0 : null)));
+    const shown = columns.filter((column) => list.some((row) => row[panel.at(column)] !== null));
+    const values = shown.map((column) => list.map((row) => row[panel.at(column)] ?? (kind === 'stack' ? 0 : null)));
     const isBrush = Boolean(panel.keys.step), unit = unitOf(columns[0]), xUnit = unitOf(panel.keys.x);
     const right = rightAt >= 0 && list.some((row) => row[rightAt] !== null)
       ? { name: panel.keys.right, values: list.map((row) => row[rightAt]) } : null;
@@ -89,13 +84,13 @@ function over(panel, rows, kind) {
   if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''));
   const groups = [...groupBy(rows, group)];
   return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, list]) =>
-    element('figure', {}, element('figcaption', {}, String(name)), draw(list, String(name)))));
+    makeFigure(String(name), draw(list, String(name)))));
 }
 
 // Rows of (time, category, value) as columns by category, each holding its last value.
 function area(panel, rows) {
-  const x = columnOf(panel, panel.keys.x), y = columnOf(panel, panel.keys.y), by = columnOf(panel, panel.keys.series);
-  const device = columnOf(panel, panel.keys.group);
+  const x = panel.at(panel.keys.x), y = panel.at(panel.keys.y), by = panel.at(panel.keys.series);
+  const device = panel.at(panel.keys.group);
   const groups = [...groupBy(rows, device).entries()];
   return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, group]) => {
     const sorted = [...group].sort((a, b) => a[x] - b[x]), kinds = [...new Set(sorted.map((row) => row[by]))];
@@ -105,18 +100,18 @@ function area(panel, rows) {
       for (; at < sorted.length && sorted[at][x] === time; at++) last[kinds.indexOf(sorted[at][by])] = sorted[at][y];
       kinds.forEach((kind, i) => columns[i].push(Math.max(0, last[i])));
     }
-    return element('figure', {}, element('figcaption', {}, String(name)),
+    return makeFigure(String(name),
       makeStack(xs, kinds.map(String), columns, 'ns', unitOf(panel.keys.y), { isStepped: false, title: `${panel.title}, ${name}` }));
   }));
 }
 
 function multiples(panel, rows) {
-  const at = (key) => columnOf(panel, panel.keys[key]), profile = columnOf(panel, 'profile_id');
+  const at = (key) => panel.at(panel.keys[key]), profile = panel.at('profile_id');
   const groups = [...groupBy(rows, at('series')).entries()];
   const charts = groups.slice(0, MOST_MULTIPLES).map(([name, group]) => {
     const unit = group[0][at('unit')] === 'bytes' ? 'bytes' : group[0][at('unit')] === 'ratio' ? 'ratio' : 'plain';
     const first = group.filter((row) => row[profile] === group[0][profile]);
-    return element('figure', {}, element('figcaption', {}, `${name}${group[0][at('unit')] ? ` (${group[0][at('unit')]})` : ''}`),
+    return makeFigure(`${name}${group[0][at('unit')] ? ` (${group[0][at('unit')]})` : ''}`,
       makeLines(first.map((row) => row[at('x')]), [String(name)], [first.map((row) => row[at('y')])], 'ns', unit,
                 { height: 140, title: String(name) }));
   });
@@ -126,7 +121,7 @@ function multiples(panel, rows) {
 }
 
 function chartOf(panel, rows) {
-  const at = (key) => columnOf(panel, panel.keys[key]);
+  const at = (key) => panel.at(panel.keys[key]);
   switch (panel.keys.chart) {
     case 'findings': return findings(panel, rows);
     case 'facts': return makeFacts(panel.columns, rows, (row) => profileLabel(panel, row));
@@ -134,7 +129,7 @@ function chartOf(panel, rows) {
                                  panel.keys.note ? at('note') : -1);
     case 'hstack': return makeStackedBars(rows, (row) => [panel.keys.label === 'rank' ? '' : row[at('label')],
       profileLabel(panel, row)].filter(Boolean).join(' · '), names(panel.keys.y),
-      names(panel.keys.y).map((column) => columnOf(panel, column)));
+      names(panel.keys.y).map((column) => panel.at(column)));
     case 'stack': case 'line': return over(panel, rows, panel.keys.chart);
     case 'area': return area(panel, rows);
     case 'histogram': return makeHistogram(rows.map((row) => row[at('value')]).filter((value) => value !== null),
@@ -149,8 +144,8 @@ function chartOf(panel, rows) {
     case 'tree': return makeTree(panel, rows);
     case 'views': return makeViews(panel, rows);
     case 'distribution': return makeDistribution(panel, rows);
-    case 'flame': return makeFlame(buildTree(rows, { id: columnOf(panel, 'id'), parent: columnOf(panel, 'parent_id'),
-      label: at('label'), location: columnOf(panel, 'location'), value: at('value') }), unitOf(panel.keys.value));
+    case 'flame': return makeFlame(buildTree(rows, { id: panel.at('id'), parent: panel.at('parent_id'),
+      label: at('label'), location: panel.at('location'), value: at('value') }), unitOf(panel.keys.value));
     case 'multiples': return multiples(panel, rows);
     default: return null;
   }
@@ -181,7 +176,7 @@ export function makePanel(panel) {
     return section;
   }
   section.append(element('p.sentence', {}, panel.sentence));
-  if (steps && !panel.keys.step && columnOf(panel, 'profile_id') >= 0 && !bySteps.has(panel.keys.chart))
+  if (steps && !panel.keys.step && panel.at('profile_id') >= 0 && !bySteps.has(panel.keys.chart))
     section.append(element('p.note', {}, 'Of all steps: this is not by step.'));
   if (panel.all.length >= panel.limit && panel.keys.chart !== 'bars')
     section.append(element('p.note', {}, `The first ${panel.limit.toLocaleString('en')} rows.`));

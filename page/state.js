@@ -37,7 +37,7 @@ export function setState(changes, isSmall = false) {
 }
 
 // The address with some of it changed.
-export const formatState = (changes) => format({ ...current, ...changes });
+const formatState = (changes) => format({ ...current, ...changes });
 export const onState = (listener) => listeners.push(listener);
 
 addEventListener('popstate', () => {
@@ -67,4 +67,12 @@ export function element(words, attributes = {}, ...children) {
   return made;
 }
 
+// A link to what the address says with some of it changed, which goes there without a load.
+export const linkTo = (text, changes) => element('a', { href: formatState(changes), onclick: (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  setState(changes);
+} }, text);
+
+export const makeFigure = (caption, ...children) => element('figure', {}, element('figcaption', {}, caption), ...children);
 export const tell = (text) => { document.getElementById('told').textContent = text; };

@@ -1,9 +1,10 @@
 // table.js: rows as a table that sorts by a click on a head and filters by a text; the first fifty, then all.
-import { element, tell } from './state.js';
+import { run } from './data.js';
+import { element, linkTo, tell } from './state.js';
 import { formatCell, titleOf, unitOf } from './units.js';
 
 const FIRST_ROWS = 50, MOST_ROWS = 2000;
-const hidden = /^(profile_id|device_id|thread_id|node_id|step_id|collective_id)$/;
+const hidden = /^(profile_id|device_id|thread_id|node_id|step_id|collective_id|op_id)$/;
 
 function compareValues(a, b) {
   if (a === null || b === null) return (a === null) - (b === null);
@@ -11,7 +12,18 @@ function compareValues(a, b) {
   return String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0;
 }
 
-function cellOf(value, column) {
+// A line leads to its ops in the timeline, a moment to what happened then.
+function placeInTimeline(row, i, columns) {
+  const value = row[i], at = (name) => row[columns.indexOf(name)], place = { page: 'timeline', panel: null, f: null };
+  if (value === null || !run.has_events) return null;
+  if (columns[i] === 'location') return { ...place, q: value.toLowerCase(), t: null };
+  if (columns[i] !== 'at_ns') return null;
+  const ns = at('dur_ns') || 1e5, id = at('op_id');
+  return { ...place, t: `${Math.round(value - ns)}~${Math.round(value + 2 * ns)}`, sel: id ? `ops:${id}` : null };
+}
+
+function cellOf(row, i, columns) {
+  const value = row[i], column = columns[i], place = placeInTimeline(row, i, columns);
   const isNumber = typeof value === 'number', text = formatCell(value, column);
   const cell = element('td', { class: isNumber ? 'number' : value === null ? 'number nothing' : 'text' });
   if (value === null) cell.title = 'not recorded';
@@ -22,7 +34,7 @@ function cellOf(value, column) {
     bar.style.width = `${Math.max(0, Math.min(1, value)) * 100}%`;
     cell.append(bar);
   }
-  cell.append(element('span', {}, text));
+  cell.append(place ? linkTo(text, place) : element('span', {}, text));
   return cell;
 }
 
@@ -51,7 +63,7 @@ export function makeTable(columns, rows, caption, { filter: wanted = null } = {}
       });
     }
     body.replaceChildren(...list.slice(0, most).map((row) =>
-      element('tr', {}, ...shown.map((i) => cellOf(row[i], columns[i])))));
+      element('tr', {}, ...shown.map((i) => cellOf(row, i, columns)))));
     const left = list.length - Math.min(list.length, most);
     more.hidden = left === 0;
     more.textContent = most === FIRST_ROWS ? `${left.toLocaleString('en')} more rows`
@@ -84,7 +96,7 @@ export function makeFacts(columns, rows, labelOf) {
   const many = rows.slice(0, 8);
   if (rows.length === 1) {
     return element('dl.grid', {}, ...shown.filter((i) => rows[0][i] !== null).map((i) => {
-      const cell = cellOf(rows[0][i], columns[i]);
+      const cell = cellOf(rows[0], i, columns);
       return element('div', {}, element('dt', { title: columns[i] }, titleOf(columns[i])),
         element('dd', { class: cell.className, title: cell.title || null }, ...cell.childNodes));
     }));
@@ -93,7 +105,7 @@ export function makeFacts(columns, rows, labelOf) {
     ...many.map((row) => element('th', { scope: 'col', class: 'number' }, labelOf(row))))) : null;
   const lines = shown.filter((i) => columns[i] !== 'rank' || many.length === 1).map((i) => element('tr', {},
     element('th', { scope: 'row', class: 'text', title: columns[i] }, titleOf(columns[i])),
-    ...many.map((row) => cellOf(row[i], columns[i]))));
+    ...many.map((row) => cellOf(row, i, columns))));
   const table = element('table.facts', {}, head, element('tbody', {}, ...lines));
   const left = rows.length - many.length;
   return element('div.scroll', { tabindex: '0' }, table,

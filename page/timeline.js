@@ -3,12 +3,12 @@ import { busyOf, countOf, firstFrom, firstTouching, idOf, insertEvents, readEven
 import { AREA_COLUMNS, areaStatistics, areaTree } from './timeline_area.js';
 import { BAND, markAt, valueAt } from './timeline_marks.js';
 import { LaneCanvas, RULER, STEPS, countAll, keyOfLane, layOut, pinsOf } from './timeline_canvas.js';
-import { causeOf, chainOf, eventOf, placeOf, traceOf } from './timeline_links.js';
+import { causeOf, chainOf, eventOf, placeOf, traceOf, tracesOf } from './timeline_links.js';
 import { GUTTER, ROW } from './timeline_view.js';
 import { makeFlame } from './flame.js';
 import { download, run } from './data.js';
 import { askEvents, isServed } from './served.js';
-import { element, getState, onState, setState, stateSteps, tell } from './state.js';
+import { element, getState, linkTo, onState, setState, stateSteps, tell } from './state.js';
 import { formatCount, formatNs, formatRatio, formatUnit } from './units.js';
 import { makeTable } from './table.js';
 
@@ -107,27 +107,33 @@ class Timeline extends LaneCanvas {
     this.found.textContent = '';
     if (wanted) {
       this.matches = Uint8Array.from(events.names, ([name]) => (name && name.toLowerCase().includes(wanted) ? 1 : 0));
+      // A line, as train.py:43, or all of its file: the events that it calls.
+      const lines = tracesOf(wanted);
       let count = 0, ns = 0;
       const places = new Set(), whole = events.end - events.start;
       for (const row of this.rows) {
         if (!row.track) continue;
-        const { starts, names } = row.track;
+        const { starts, names, traces, lane } = row.track;
+        row.track.hits = lines.size && Uint8Array.from(names, (name, i) => (this.matches[name] ||
+          (traces && traces[i] >= 0 && lines.has(lane.profile_id * 2 ** 36 + traces[i])) ? 1 : 0));
         for (let i = 0; i < names.length; i++) {
-          if (!this.matches[names[i]]) continue;
+          if (!this.isHit(row.track, i)) continue;
           count += countOf(row.track, i);
           ns += busyOf(row.track, i);
           if (places.size < 2000) places.add(Math.round((starts[i] - events.start) / whole * 1000) / 1000);
         }
       }
       this.marks = [...places];
-      const kinds = this.matches.reduce((sum, value) => sum + value, 0);
+      const kinds = lines.size || this.matches.reduce((sum, value) => sum + value, 0);
       const all = this.rows.reduce((sum, row) => sum + (row.track ? countAll(row.track) : 0), 0);
-      this.found.textContent = count ? `${formatCount(count)} events of ${formatCount(kinds)} names, ` +
+      this.found.textContent = count ? `${formatCount(count)} events of ${formatCount(kinds)} ${lines.size ? 'stacks' : 'names'}, ` +
         `${formatRatio(count / (all || 1))} of all; ${formatNs(ns)} together`
                                      : 'nothing is called so';
     }
     this.draw();
   }
+
+  isHit(track, i) { return track.hits ? track.hits[i] : this.matches[track.names[i]]; }
 
   // The next event that the search finds, or the one before.
   next(step) {
@@ -136,12 +142,12 @@ class Timeline extends LaneCanvas {
     let best = null;
     for (const row of this.rows) {
       if (!row.track) continue;
-      const { starts, names } = row.track;
+      const { starts } = row.track;
       let i = firstFrom(row.track, at);
       if (step < 0) i--;
       for (; i >= 0 && i < starts.length; i += step) {
         const isSame = this.selected && this.selected.track === row.track && this.selected.i === i;
-        if (this.matches[names[i]] && !isSame && (step < 0 ? starts[i] < at : starts[i] > at || !this.selected)) break;
+        if (this.isHit(row.track, i) && !isSame && (step < 0 ? starts[i] < at : starts[i] > at || !this.selected)) break;
       }
       if (i < 0 || i >= starts.length) continue;
       if (!best || (starts[i] - best.track.starts[best.i]) * step < 0) best = { track: row.track, i };
@@ -194,7 +200,8 @@ class Timeline extends LaneCanvas {
     const goTo = (word, event) => element('div', {}, element('dt', {}, word), element('dd', {}, element('button.link', {
       onclick: () => this.select(event, true) }, events.names[event.track.names[event.i]][0] || '–')));
     this.details.replaceChildren(...[element('h3', {}, name || '–'),
-      place ? element('p.place', {}, element('code', {}, place.location || place.name || ''), place.text ? ' ' : null,
+      place ? element('p.place', {}, element('code', {}, place.location ? linkTo(place.location,
+        { page: 'code', panel: 'code_lines', f: place.location, t: null }) : place.name || ''), place.text ? ' ' : null,
         place.text ? element('code', {}, place.text) : null) : null,
       element('dl', {}, ...facts.map(([word, value]) => element('div', {}, element('dt', {}, word), element('dd', {}, value))),
         ...causes.map((event) => goTo(event.track.lane.table === 'ops' ? 'caused by the op' : 'launched by', event)),

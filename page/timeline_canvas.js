@@ -2,7 +2,7 @@
 import { densityOf, drawTracks, GUTTER, paintOf, ROW, ticksOf } from './timeline_view.js';
 import { BAND, CURVE, bandsOf, curvesOf, drawBand, drawCurve } from './timeline_marks.js';
 import { chainOf } from './timeline_links.js';
-import { columnOf, panelOf, rowsOf } from './data.js';
+import { panelOf, rowsOf } from './data.js';
 import { element, getState, setState, stateSteps } from './state.js';
 import { formatCount, formatMoment, formatNs, formatUnit } from './units.js';
 import { token } from './charts.js';
@@ -96,8 +96,8 @@ export class LaneCanvas {
     this.bands = bandsOf(getState('profile'));
     this.paint = paintOf(events.names);
     const steps = panelOf('step_marks');
-    this.steps = steps ? rowsOf(steps).map((row) => ({ number: row[columnOf(steps, 'number')],
-      from: row[columnOf(steps, 'at_ns')], to: row[columnOf(steps, 'at_ns')] + row[columnOf(steps, 'dur_ns')] })) : [];
+    this.steps = steps ? rowsOf(steps).map((row) => ({ number: row[steps.at('number')],
+      from: row[steps.at('at_ns')], to: row[steps.at('at_ns')] + row[steps.at('dur_ns')] })) : [];
   }
 
   // Where lanes begin: below the ruler, the steps and the bands.

@@ -1,7 +1,7 @@
 // timeline_links.js: what belongs to an event: the launch and the op that caused it, what it caused, its line of source;
 // and a window as a trace that other viewers read.
 import { firstTouching, idOf } from './lanes.js';
-import { columnOf, panelOf } from './data.js';
+import { panelOf } from './data.js';
 
 const MOST_ARROWS = 200;
 
@@ -69,17 +69,27 @@ export function chainOf(tracks, event) {
 
 const places = new Map(); // by id of code_traces
 
-// {location, function, text} of the line that called an op; NULL: not known.
-export function placeOf(event) {
+function readPlaces() {
   const panel = panelOf('op_places');
-  if (!event || !event.track.traces || event.track.traces[event.i] < 0 || !panel || panel.error) return null;
-  if (!places.size) {
-    const at = (name) => columnOf(panel, name);
+  if (!places.size && panel && !panel.error) {
+    const at = (name) => panel.at(name);
     for (const row of panel.all) {
       places.set(row[at('code_trace_id')], { location: row[at('location')], name: row[at('function')], text: row[at('text')] });
     }
   }
-  return places.get(event.track.lane.profile_id * 2 ** 36 + event.track.traces[event.i]) || null;
+  return places;
+}
+
+// {location, function, text} of the line that called an op; NULL: not known.
+export function placeOf(event) {
+  if (!event || !event.track.traces || event.track.traces[event.i] < 0) return null;
+  return readPlaces().get(event.track.lane.profile_id * 2 ** 36 + event.track.traces[event.i]) || null;
+}
+
+// The stacks of which a line is the program's, or any line of a file.
+export function tracesOf(line) {
+  return new Set([...readPlaces()].filter(([, { location }]) => location &&
+    [location, location.replace(/:\d+$/, '')].some((each) => each.toLowerCase() === line)).map(([id]) => id));
 }
 
 // The events of a window as trace events in JSON, with their titles and flows; NULL: they are more than `most`.

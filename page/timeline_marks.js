@@ -1,6 +1,6 @@
 // timeline_marks.js: what the timeline shows beside events: bands above the lanes (the critical path, gaps of devices and
 // the findings that speak of them) and curves below (memory, counters).  All of it comes from panels.
-import { columnOf, panelOf, rowsOf } from './data.js';
+import { panelOf, rowsOf } from './data.js';
 import { colourOf, token } from './charts.js';
 import { formatNs } from './units.js';
 import { GUTTER } from './timeline_view.js';
@@ -14,7 +14,7 @@ const pathWords = { cpu: 'ops', gpu_compute: 'kernels', kernel_launch: 'launches
 function recordsOf(name) {
   const panel = panelOf(name);
   if (!panel || panel.error) return [];
-  const at = panel.columns.map((column) => [column, columnOf(panel, column)]);
+  const at = panel.columns.map((column) => [column, panel.at(column)]);
   return rowsOf(panel).map((row) => Object.fromEntries(at.map(([column, i]) => [column, row[i]])));
 }
 

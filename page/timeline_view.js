@@ -56,14 +56,15 @@ class Brush {
   }
 }
 
-// matches: by name, 1 where the search finds it; NULL: no search. Returns how many events there are in the window.
+// matches: by name, 1 where the search finds it, unless the track has `hits`, by event; NULL: no search. Returns how many events there are in the window.
 export function drawTrack(brush, texts, track, y, view, paint, matches) {
   const { starts, lengths, names } = track, perPixel = (view.to - view.from) / view.width;
-  let pixel = -1, busy = 0, most = 0, name = 0, count = 0;
+  const isHit = (i) => !matches || (track.hits ? track.hits[i] : matches[names[i]]);
+  let pixel = -1, busy = 0, most = 0, longest = 0, count = 0;
   const flush = () => {
     if (pixel < 0) return;
     const share = Math.min(1, busy / perPixel), height = Math.max(2, Math.round((ROW - 2) * share));
-    const fill = matches && !matches[name] ? view.faint : paint[name].fill;
+    const fill = isHit(longest) ? paint[names[longest]].fill : view.faint;
     brush.add(fill, GUTTER + pixel, y + ROW - 1 - height, 1, height);
     pixel = -1;
   };
@@ -75,7 +76,7 @@ export function drawTrack(brush, texts, track, y, view, paint, matches) {
       const left = Math.max(0, x), right = Math.min(view.width, x + width);
       const share = track.busy ? Math.min(1, track.busy[i] / (lengths[i] || 1)) : 1;
       const height = Math.max(2, Math.round((ROW - 2) * share));
-      const isFound = !matches || matches[names[i]];
+      const isFound = isHit(i);
       brush.add(isFound ? paint[names[i]].fill : view.faint, GUTTER + Math.round(left), y + ROW - 1 - height,
                 Math.max(1, Math.round(right) - Math.round(left) - (right - left > 4 ? 1 : 0)), height);
       if (right - left > 36 && share > 0.6) texts.push(names[i], left, right - left, y, isFound, cells);
@@ -88,11 +89,11 @@ export function drawTrack(brush, texts, track, y, view, paint, matches) {
       busy = most = 0;
     }
     // A match is seen whatever lies beside it in its pixel.
-    const length = busyOf(track, i), weight = matches && matches[names[i]] ? length + 1e15 : length;
+    const length = busyOf(track, i), weight = matches && isHit(i) ? length + 1e15 : length;
     busy += length;
     if (weight >= most) {
       most = weight;
-      name = names[i];
+      longest = i;
     }
   }
   flush();

@@ -1,8 +1,7 @@
 // trees.js: the modules of a model as an icicle, the pipeline of the input as a tree, and the durations of one op.
 import { heatColour, makeHistogramOf } from './charts.js';
-import { columnOf } from './data.js';
 import { makeFlame } from './flame.js';
-import { element, getState, setState } from './state.js';
+import { element, getState, makeFigure, setState } from './state.js';
 import { formatRatio, formatUnit, titleOf, unitOf } from './units.js';
 
 // ---- the model ----
@@ -36,7 +35,7 @@ function buildModules(rows, label, value) {
 }
 
 export function makeIcicle(panel, rows) {
-  const columns = panel.keys.y.split(' ').filter((column) => rows.some((row) => row[columnOf(panel, column)] > 0));
+  const columns = panel.keys.y.split(' ').filter((column) => rows.some((row) => row[panel.at(column)] > 0));
   if (!columns.length) return element('p.empty', {}, 'Nothing of modules is known.');
   const size = columns.includes(getState('size')) ? getState('size') : columns[0];
   const colour = columns.includes(getState('colour')) ? getState('colour') : null;
@@ -46,10 +45,10 @@ export function makeIcicle(panel, rows) {
     select.value = chosen || '';
     return element('label', {}, `${word} `, select);
   };
-  const root = buildModules(rows, columnOf(panel, panel.keys.label), columnOf(panel, size));
+  const root = buildModules(rows, panel.at(panel.keys.label), panel.at(size));
   let fillOf = null;
   if (colour) {
-    const at = columnOf(panel, colour), most = Math.max(...rows.map((row) => row[at] || 0), 1);
+    const at = panel.at(colour), most = Math.max(...rows.map((row) => row[at] || 0), 1);
     fillOf = (node) => heatColour(node.row ? (node.row[at] || 0) / most : 0);
   }
   return element('div', {}, element('div.tools', {}, choice('size by', size, 'size', []),
@@ -59,7 +58,7 @@ export function makeIcicle(panel, rows) {
 // ---- the input ----
 
 export function makeTree(panel, rows) {
-  const at = (name) => columnOf(panel, name), unit = unitOf(panel.keys.value);
+  const at = (name) => panel.at(name), unit = unitOf(panel.keys.value);
   const label = at(panel.keys.label), value = at(panel.keys.value), mark = at(panel.keys.mark);
   const most = Math.max(...rows.map((row) => row[value] || 0), 1), groups = new Map();
   for (const row of rows) {
@@ -81,7 +80,7 @@ export function makeTree(panel, rows) {
   return element('div.tree', {}, ...[...groups.values()].map((list) => {
     const ids = new Set(list.map((row) => row[at('id')]));
     const roots = list.filter((row) => row[at('parent_id')] === null || !ids.has(row[at('parent_id')]));
-    return element('figure', {}, element('figcaption', {}, String(list[0][at('pipeline')] ?? 'pipeline')),
+    return makeFigure(String(list[0][at('pipeline')] ?? 'pipeline'),
       element('ul', {}, ...(roots.length ? roots : list).map((row) => branch(list, row, new Set()))));
   }));
 }
@@ -89,7 +88,7 @@ export function makeTree(panel, rows) {
 // ---- durations of one op ----
 
 export function makeDistribution(panel, rows) {
-  const at = (name) => columnOf(panel, name), label = at(panel.keys.label), sums = new Map();
+  const at = (name) => panel.at(name), label = at(panel.keys.label), sums = new Map();
   for (const row of rows) sums.set(row[label], (sums.get(row[label]) || 0) + row[at('sum_ns')]);
   const names = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a));
   const chosen = sums.has(getState('op')) ? getState('op') : names[0];
@@ -106,8 +105,8 @@ export function makeDistribution(panel, rows) {
   return element('div', {}, element('label', {}, 'op ', select), element('div.multiples', {}, ...[...places].map(([place, list]) => {
     const count = list.reduce((sum, row) => sum + row[at('count')], 0), ns = list.reduce((sum, row) => sum + row[at('sum_ns')], 0);
     const tail = list[list.length - 1];
-    return element('figure', {}, element('figcaption', {}, `${place}: ${count.toLocaleString('en')} calls, ` +
-      `${formatUnit(ns / count, 'ns')} on average; ${formatRatio(tail[at('count')] / count)} take ${formatUnit(tail[at('from_ns')], 'ns')} and longer`),
+    return makeFigure(`${place}: ${count.toLocaleString('en')} calls, ` +
+      `${formatUnit(ns / count, 'ns')} on average; ${formatRatio(tail[at('count')] / count)} take ${formatUnit(tail[at('from_ns')], 'ns')} and longer`,
     makeHistogramOf(list.map((row) => row[at('from_ns')]), list.map((row) => row[at('to_ns')]), list.map((row) => row[at('count')]), 'ns', place));
   })));
 }

@@ -5,7 +5,8 @@
 ** stands before it; after `)` that depends on the word before its `(`.  After `}` nobody knows without a parser: an
 ** error, which parentheses around the expression mend.  A space stays where its neighbours would become one token; a
 ** newline, also of a comment, stays unless the statement cannot end there (after a separator or an operator), needs
-** none to end (before `}`) or cannot begin there (before `)`, `]`, `,`).
+** none to end (before `}`) or cannot begin there (before `)`, `]`, `,`).  A semicolon before `}` goes where a value
+** ends before it, as that of an empty statement does not; so do parentheses around the one name before `=>`.
 */
 #include "report/squeeze.h"
 
@@ -24,6 +25,7 @@ struct squeezer {
   bool has_space, has_newline; /* since the last token */
   bool after_value;            /* a slash divides */
   bool after_number, after_brace;
+  bool is_ended; /* the last token is the semicolon of a statement that ends in a value */
   const char *word; /* the last token, where it was a word; its length */
   size_t word_length;
   bool is_member; /* that word came after a dot */
@@ -94,7 +96,7 @@ static void write_until(struct squeezer *s, size_t end) {
 
 static void end_token(struct squeezer *s, bool after_value) {
   s->after_value = after_value;
-  s->after_number = s->after_brace = s->is_member = false;
+  s->after_number = s->after_brace = s->is_member = s->is_ended = false;
   s->word = NULL;
 }
 
@@ -185,6 +187,7 @@ static void take_closer(struct squeezer *s) {
     return;
   }
   s->depth--;
+  if (byte == '}' && kind == '{' && s->is_ended) s->written--;
   write_until(s, s->at + 1);
   if (kind == '$') {
     take_template(s);
@@ -194,12 +197,24 @@ static void take_closer(struct squeezer *s) {
   }
 }
 
+/* `(name)` that is written, as `name`. */
+static void bare_parameter(struct squeezer *s) {
+  size_t end = s->written - 1, start = end;
+  while (start && is_word_byte(s->out[start - 1])) start--;
+  if (start == end || !start || s->out[start - 1] != '(' || (start > 1 && is_word_byte(s->out[start - 2]))) return;
+  memmove(s->out + start - 1, s->out + start, end - start);
+  s->written -= 2;
+}
+
 static void take_operator(struct squeezer *s) {
   char byte = s->source[s->at];
+  bool is_ended = byte == ';' && s->after_value;
+  if (byte == '=' && byte_at(s, s->at + 1) == '>' && s->written && s->out[s->written - 1] == ')') bare_parameter(s);
   bool is_step = (byte == '+' || byte == '-') && byte_at(s, s->at + 1) == byte;
   bool after_value = is_step && s->after_value; /* of `i++ / 2` */
   write_until(s, s->at + (is_step ? 2 : 1));
   end_token(s, after_value);
+  s->is_ended = is_ended;
 }
 
 /* An import, or the word `export`: whether there was one. */

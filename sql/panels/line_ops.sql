@@ -18,7 +18,7 @@ WITH placed AS MATERIALIZED (
   FROM placed JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
   WHERE place <= 5 AND location IS NOT NULL
 )
-SELECT of_lines.profile_id, location, of_lines.name, of_lines.id AS id,
+SELECT of_lines.profile_id, location, of_lines.name, of_lines.id AS op_id,
   of_lines.start_ns - coalesce(:origin_ns, 0) AS at_ns,
   of_lines.dur_ns, self_ns, number, is_backward
 FROM of_lines LEFT JOIN temp.steps ON steps.id = step_id

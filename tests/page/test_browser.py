@@ -237,6 +237,49 @@ def check_timeline(browser, path, run):
     watched.close()
 
 
+def check_lines(browser, path, run):
+    """A line leads to its ops in the timeline, an op there to its line, and one of its moments to the timeline."""
+    (wanted,) = query(run, "SELECT location, count(*) AS n FROM code_trace_line JOIN ops USING (code_trace_id) "
+                           "WHERE start_ns IS NOT NULL AND location IN (SELECT location FROM code_summary) "
+                           "GROUP BY 1 HAVING count(*) < 1000 ORDER BY 2 DESC, 1 LIMIT 1")
+    watched = Watched(browser, path)
+    tab = watched.tab
+    watched.show("code")
+    tab.locator("#p-code_lines td a", has_text=wanted["location"]).first.click()
+    tab.wait_for_selector('main.timeline[data-ready="timeline"]')
+    assert tab.locator(".tools .note").first.inner_text().startswith(f"{wanted['n']} event"), wanted
+    tab.keyboard.press("/")
+    tab.keyboard.press("Enter")
+    tab.locator(".details .place a", has_text=wanted["location"]).click()
+    tab.wait_for_selector('main.code[data-ready="code"]')
+    assert tab.locator("#p-code_lines input").input_value() == wanted["location"]
+    link = tab.locator("#p-line_ops tbody tr").first.locator("td a").nth(1)
+    link.click()
+    tab.wait_for_selector('main.timeline[data-ready="timeline"]')
+    row = tab.locator(".details pre").inner_text()
+    assert query(run, row.rstrip(";"))[0]["name"] == tab.locator(".details h3").inner_text()
+    watched.close()
+
+
+def check_keys(browser, path, run):
+    """A range of steps by keys alone, as by a drag."""
+    numbers = [row["number"] for row in query(run, "SELECT DISTINCT number FROM step_breakdown ORDER BY 1")]
+    watched = Watched(browser, path)
+    watched.show("overview")
+    plot = watched.tab.locator("#p-step_time .plot")
+    watched.tab.wait_for_selector("#p-step_time .u-over")
+    plot.focus()
+    for key in ("ArrowRight", "ArrowRight", "Shift+ArrowRight", "Enter"):
+        plot.press(key)
+    watched.tab.wait_for_function(f"() => location.hash.includes('steps={numbers[1]}-{numbers[2]}')")
+    shown = watched.tab.locator("#p-step_time summary", has_text="as a table (2)")
+    shown.wait_for()
+    watched.tab.locator("#p-step_time .u-over").wait_for()
+    plot.press("Escape")
+    watched.tab.wait_for_function("() => !location.hash.includes('steps=')")
+    watched.close()
+
+
 def check_links(browser, path, run):
     """The op of a kernel, by its launch, with its line; the work of that op; and back by the browser's history."""
     (wanted,) = query(run, "SELECT kernels.id AS id, kernels.name AS name, ops.name AS op, code_trace_line.location AS "
@@ -372,6 +415,8 @@ def main():
         check_steps(browser, capture, CAPTURE)
         check_timeline(browser, capture, CAPTURE)
         check_links(browser, write_report("gpu.html", traces[1][1]), traces[1][1])
+        check_lines(browser, capture, CAPTURE)
+        check_keys(browser, capture, CAPTURE)
         check_compare(browser)
         check_contrast(browser, capture)
         check_access(browser, capture)

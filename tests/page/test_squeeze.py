@@ -38,6 +38,11 @@ CASES = [  # a module, and what is left of it
     ("a = b +\n  c", "a=b+c"),
     ("a.return / 2 / b", "a.return/2/b"),
     ("const f = async (a) => a in b && typeof a === 'c'", "const f=async(a)=>a in b&&typeof a==='c'"),
+    ("const f = (a) => b((c) => c, (d, e) => d);", "const f=a=>b(c=>c,(d,e)=>d);"),
+    ("return (a) => () => ({ a })", "return(a)=>()=>({a})"),
+    ("if (a) { b(); c = 'd;'; } else { return; }", "if(a){b();c='d;'}else{return;}"),
+    ("{ for (;;); } { while (a); } { if (b) c; else; }", "{for(;;);}{while(a);}{if(b)c;else;}"),
+    ("{ do a++; while (b); } { c = /d;/; } { e = `;`; }", "{do a++;while(b);}{c=/d;/}{e=`;`}"),
     ("import { x, y } from './z.js';\nexport const w = x;\nexport function v() { return w }",
      "const w=x;function v(){return w}"),
 ]
