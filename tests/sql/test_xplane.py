@@ -508,6 +508,35 @@ def test_recorded_programs(directory):
            "gen_jax.py:36 loss", "gen_jax.py:49 <module>", "gen_jax.py:40 train_step"], "lines")
 
 
+def test_pool_regions(directory):
+    """What a pool's thread does between the marks of a task is of the step that handed it on, also after the step."""
+    mark, ns = "ThreadpoolListener::", 1000
+    pool = [event("early", 12_000 * ns, 1_000 * ns),                            # before the task: of no step
+            event(mark + "StopRegion", 14_000 * ns, 0),                         # which has no beginning
+            event(mark + "StartRegion", 20_000 * ns, 0, _ct=15, _c=97),
+            event("Execute", 22_000 * ns, 20_000 * ns), event("dot", 23_000 * ns, 5_000 * ns),
+            event(mark + "Record", 24_000 * ns, 0, _pt=15, _p=98),
+            event(mark + "StopRegion", 45_000 * ns, 0),
+            event("between", 46_000 * ns, 2_000 * ns),                          # of no task
+            event(mark + "StartRegion", 110_000 * ns, 0, _ct=15, _c=99)]        # never ends
+    other = [event(mark + "StartRegion", 40_000 * ns, 0, _ct=15, _c=98), event(mark + "StopRegion", 50_000 * ns, 0),
+             event("beside", 60_000 * ns, 5_000 * ns),
+             event(mark + "StartRegion", 130_000 * ns, 0, _ct=15, _c=99),
+             event("late", 205_000 * ns, 5_000 * ns), event(mark + "StopRegion", 220_000 * ns, 0)]
+    main = [event("train", 10_000 * ns, 90_000 * ns, _r=1, step_num=0),
+            event(mark + "Record", 11_000 * ns, 0, _pt=15, _p=97),
+            event("train", 100_000 * ns, 100_000 * ns, _r=1, step_num=1),
+            event(mark + "Record", 105_000 * ns, 0, _pt=15, _p=99)]
+    run = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAPjRt/1", pool),
+                                                       line(3, "tf_XLAEigen/2", other)])), "pool.xplane.pb")
+    # Step 0: 20 to 45 µs on one thread, 40 to 50 on the other; step 1: from 130 µs to its end.
+    found = [tuple(row.values()) for row in query(run, "SELECT number, host_compute_ns, other_ns FROM step_breakdown")]
+    check(found, [(0, 30_000, 60_000), (1, 70_000, 30_000)], "steps")
+    found = query(run, "SELECT name, number FROM ops LEFT JOIN (SELECT id AS step, number FROM steps) "
+                       "ON step = step_id WHERE name IN ('dot', 'Execute', 'late')")
+    check(sorted(tuple(row.values()) for row in found), [("Execute", 0), ("dot", 0), ("late", 1)], "steps of ops")
+
+
 def test_host_that_is_lost(directory):
     """Of a run one host's file is empty, and another's is cut off: the others are there, and both are told."""
     data = files.example()

@@ -13,9 +13,10 @@
 **
 ** Where the source numbers its steps, as XPlane does, the rules are those of TensorFlow 2's profiler
 ** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
-** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. Marks of steps do not
-** count, nor what says of all of a call that it runs; data_loader is waiting for the next element of the input pipeline
-** and comes before communication; a TPU's infeed and outfeed are copies from and to the host, and its loops count as
+** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. A task of a thread pool
+** counts from the mark that begins it to the one that ends it (pool_regions.h). Marks of steps do not count, nor what
+** says of all of a call that it runs; data_loader is waiting for the next element of the input pipeline and comes
+** before communication; a TPU's infeed and outfeed are copies from and to the host, and its loops count as
 ** kernels only while nothing inside them goes on; runtime is what executors do too, where there is a device; no step
 ** is left out.
 **
@@ -28,6 +29,7 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 #include "derive/ranges/compilers.h"
+#include "derive/steps/pool_regions.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -69,6 +71,7 @@ struct work {
   bool has_device;     /* which worked */
   bool has_more_steps; /* than can have pieces at one moment */
   string_id names[CATEGORIES];
+  struct pool_regions regions;
 };
 
 static bool grow_intervals(void **items, size_t *capacity, size_t count, size_t size) {
@@ -279,6 +282,7 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
   uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
   string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
   string_id dataset = derive_known_text(w->profile, "Dataset");
+  string_id region_start = w->regions.count ? derive_known_text(w->profile, POOL_REGION_START) : 0;
   derive_texts(segment->columns[COLUMN_ops_op_type], first, count, types);
   derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
   derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
@@ -289,6 +293,10 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
     if (categories[i] == user || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
       ends[i] = NO_VALUE;
       continue;
+    }
+    if (region_start && types[i] == region_start) {
+      const struct pool_region *region = pool_region_around(&w->regions, threads[i], starts[i], starts[i]);
+      if (region && region->start == starts[i]) ends[i] = region->end;
     }
     if (!w->is_connected) continue;
     if (at == NO_ROW) {
@@ -505,6 +513,7 @@ static enum tfprof_status run_step_segments(struct profile *profile, struct tfpr
                    .is_connected = derive_has_value(profile, TABLE_ops, COLUMN_ops_connected_step),
                    .has_device = profile->tables[TABLE_kernels].rows || profile->tables[TABLE_transfers].rows};
   enum tfprof_status status = find_steps(&w, error);
+  if (!status && w.step_count && w.is_numbered) status = pool_regions_find(&w.regions, profile, error);
   if (!status && w.step_count) {
     status = extend_steps(&w, error);
     if (!status) status = cut(&w, error);
@@ -517,6 +526,7 @@ static enum tfprof_status run_step_segments(struct profile *profile, struct tfpr
   scratch_free(w.steps);
   scratch_free(w.step_of_row);
   scratch_free(w.pieces);
+  pool_regions_free(&w.regions);
   return status;
 }
 
