@@ -537,6 +537,32 @@ def test_pool_regions(directory):
     check(sorted(tuple(row.values()) for row in found), [("Execute", 0), ("dot", 0), ("late", 1)], "steps of ops")
 
 
+def test_step_that_crosses(directory):
+    """A step that begins before the call that began the recording ends has what it encloses; another has it once."""
+    mark, ns = "ThreadpoolListener::", 1000
+    main = [event("$script.py:1 <module>", 5_000 * ns, 300_000 * ns),
+            event("$profiler.py:385 __init__", 6_000 * ns, 5_000 * ns),
+            event("train", 10_000 * ns, 90_000 * ns, _r=1, step_num=0),
+            event("$script.py:9 call", 20_000 * ns, 50_000 * ns),
+            event(mark + "Record", 30_000 * ns, 0, _pt=15, _p=97),
+            event("my range", 60_000 * ns, 20_000 * ns),                       # begins in the call, outlives it
+            event(mark + "Record", 75_000 * ns, 0, _pt=15, _p=98),
+            event("$script.py:11 late", 95_000 * ns, 15_000 * ns),             # begins in the step, outlives it
+            event(mark + "Record", 96_000 * ns, 0, _pt=15, _p=99),             # in what outlives it: of no step
+            event("train", 120_000 * ns, 80_000 * ns, _r=1, step_num=1),
+            event(mark + "Record", 121_000 * ns, 0, _pt=15, _p=96)]
+    pool = [row for place, context in enumerate((97, 98, 99, 96)) for row in
+            (event(mark + "StartRegion", (210_000 + 25_000 * place) * ns, 0, _ct=15, _c=context),
+             event(f"work {context}", (211_000 + 25_000 * place) * ns, 2_000 * ns),
+             event(mark + "StopRegion", (220_000 + 25_000 * place) * ns, 0))]
+    run = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAPjRt/1", pool)])),
+                  "crosses.xplane.pb")
+    found = query(run, "SELECT name, number FROM ops LEFT JOIN (SELECT id AS step, number FROM steps) "
+                       "ON step = step_id WHERE name LIKE 'work %' ORDER BY name")
+    check([tuple(row.values()) for row in found],
+          [("work 96", 1), ("work 97", 0), ("work 98", 0), ("work 99", None)], "steps of ops")
+
+
 def test_host_that_is_lost(directory):
     """Of a run one host's file is empty, and another's is cut off: the others are there, and both are told."""
     data = files.example()

@@ -8,15 +8,16 @@
 ** Roots are rows with a level, the highest first, then the earliest.  One that is reached already, or lies inside
 ** another of its level, is none; nor are functions that the input pipeline calls, by the number of the call.  A context
 ** that 64 ops or more produce and as many consume connects nothing.  What a thread of a pool does between the marks
-** around a task (pool_regions.h) lies in the first of them, which consumes the task's context.  An executor and the
-** iterators that its iteration asks (the same call and iteration) are connected as well.
+** around a task lies in the first of them, which consumes the task's context, and a step's mark that crosses a call has
+** in it what it encloses (line_parents.h).  An executor and the iterators that its iteration asks (the same call and
+** iteration) are connected as well.
 **
 ** The step is that which the root marks or lies in.  What no root reaches has none here, and goes by time
 ** (steps_of.c).
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
-#include "derive/steps/pool_regions.h"
+#include "derive/steps/line_parents.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,28 +198,6 @@ static uint32_t find_context(const struct context_list *list, int64_t key, uint3
   uint32_t first = bound_of_context(list, key, false);
   *count = bound_of_context(list, key, true) - first;
   return first;
-}
-
-/* Marks have no length, so that nothing lies in them by time: what lies beside the first one lies in it here. */
-static enum tfprof_status put_into_regions(struct connecting *c, struct tfprof_error *error) {
-  struct pool_regions regions;
-  enum tfprof_status status = pool_regions_find(&regions, c->profile, error);
-  for (struct row_block block = {0};
-       regions.count && derive_next_block(c->profile, TABLE_ops, &block, &status, error);) {
-    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-    uint32_t threads[ROWS_BLOCK];
-    block_integers(&block, COLUMN_ops_start_ns, starts);
-    block_integers(&block, COLUMN_ops_end_ns, ends);
-    block_references(&block, COLUMN_ops_thread_id, NO_ROW, threads);
-    for (uint32_t i = 0; i < block.count; i++) {
-      uint32_t row = (uint32_t)block.row + i;
-      if (starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
-      const struct pool_region *around = pool_region_around(&regions, threads[i], starts[i], ends[i]);
-      if (around && around->row != row && c->parents[row] == c->parents[around->row]) c->parents[row] = around->row;
-    }
-  }
-  pool_regions_free(&regions);
-  return status;
 }
 
 static void link_children(struct connecting *c) {
@@ -432,7 +411,7 @@ static enum tfprof_status run_connected_steps(struct profile *profile, struct tf
   if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &c.parents, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_root_level, &c.levels, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_call, &c.calls, error);
-  if (!status) status = put_into_regions(&c, error);
+  if (!status) status = line_parents_find(profile, c.parents, error);
   if (!status) status = list_contexts(&c, COLUMN_ops_produced_context, &c.produced, error);
   if (!status) status = list_contexts(&c, COLUMN_ops_consumed_context, &c.consumed, error);
   if (!status) {
@@ -457,6 +436,7 @@ const struct derive_pass derive_connected_steps = {
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_parent_id},
+              {TABLE_ops, COLUMN_ops_depth},
               {TABLE_ops, COLUMN_ops_root_level},
               {TABLE_ops, COLUMN_ops_produced_context},
               {TABLE_ops, COLUMN_ops_consumed_context},
