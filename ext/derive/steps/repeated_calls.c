@@ -62,7 +62,8 @@ static int by_number(const void *left, const void *right) {
 static double typical_time(const struct mark *calls, uint32_t count, int64_t *room) {
   for (uint32_t i = 0; i < count; i++) room[i] = (int64_t)((uint64_t)calls[i].end - (uint64_t)calls[i].start);
   qsort(room, count, sizeof *room, by_number);
-  return (double)count * (double)room[count / 2];
+  uint32_t middle = count / 2;
+  return (double)count * (double)room[middle];
 }
 
 enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
