@@ -18,8 +18,8 @@ function parsePanel(raw) {
   const [page, place] = (panel.keys.page || 'overview 999').split(' ');
   panel.page = page;
   panel.place = Number(place);
-  const limits = [...raw.sql.matchAll(/\bLIMIT (\d+)/g)];
-  panel.limit = limits.length ? Number(limits[limits.length - 1][1]) : Infinity;
+  const last = /\bLIMIT (\d+)[\s;]*$/.exec(raw.sql); // of the whole, not of a SELECT within it
+  panel.limit = last ? Number(last[1]) : Infinity;
   return panel;
 }
 

@@ -171,6 +171,7 @@ export function makePanel(panel) {
     return section;
   }
   if (!rows.length) {
+    section.classList.add('bare');
     section.append(element('p.empty', {}, panel.all.length ? 'Nothing of it in what is chosen above.'
                                                                     : panel.keys.empty || 'There is nothing.'));
     return section;

@@ -8,6 +8,7 @@ of a profile that are markup stay texts. Pictures of the pages are in build/test
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -75,6 +76,8 @@ def check_pages(browser, name, path, **settings):
             text = section.inner_text()
             assert text.startswith(panel["sql"].splitlines()[0][3:]), (name, panel["name"], text[:80])
             assert panel["rows"] or words.get("empty", "There is nothing.") in text, (name, panel["name"], text[:200])
+            cut = re.search(r"^The first ([\d,]+) rows\.$", text, re.MULTILINE)
+            assert not cut or int(cut[1].replace(",", "")) == len(panel["rows"]), (name, panel["name"], cut[0])
         if name:
             watched.tab.screenshot(path=os.path.join(PICTURES, f"{name}-{page}.png"), full_page=page != "timeline")
     watched.close()
