@@ -128,6 +128,17 @@ size_t cell_fitting(const char *text, size_t length, int width, int *used) {
   return taken;
 }
 
+/* Whether the space there stands between a number and its unit. */
+static bool is_before_unit(const char *text, size_t length, size_t space) {
+  static const char *const units[] = {"%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "k", "M", NULL};
+  if (!space || text[space - 1] < '0' || text[space - 1] > '9') return false;
+  size_t size = 0;
+  while (space + 1 + size < length && !strchr(" ,;:.)", text[space + 1 + size])) size++;
+  for (const char *const *unit = units; *unit; unit++)
+    if (strlen(*unit) == size && memcmp(*unit, text + space + 1, size) == 0) return true;
+  return false;
+}
+
 size_t cell_next_line(const char *text, size_t length, int width, size_t *rest) {
   const char *feed = memchr(text, '\n', length);
   size_t line = feed ? (size_t)(feed - text) : length;
@@ -138,7 +149,7 @@ size_t cell_next_line(const char *text, size_t length, int width, size_t *rest) 
     return taken;
   }
   size_t space = taken;
-  while (space > 0 && text[space] != ' ') space--;
+  while (space > 0 && (text[space] != ' ' || is_before_unit(text, line, space))) space--;
   if (space == 0) { /* one long word: after a separator in its second half, a plain one rather than an underscore */
     static const char *const separators[] = {",/:;)", "_"};
     for (int kind = 0; kind < 2; kind++) {

@@ -24,6 +24,12 @@ static const char lines_sql[] =
     "SELECT title, text FROM (SELECT position, title, text FROM temp.run_summary UNION ALL "
     "SELECT 1000 + row_number() OVER (), severity, check_name || coalesce(' saves ' || format_ns(saves_ns), '') || ': '"
     " || message FROM (SELECT * FROM temp.advise WHERE severity <> 'info' LIMIT 3)) ORDER BY position";
+/* Of what was recorded. */
+static const char more_sql[] =
+    "SELECT 'advise' || iif(EXISTS (SELECT 1 FROM temp.ops), '; SELECT * FROM op_summary LIMIT 10', '')"
+    " || iif(EXISTS (SELECT 1 FROM temp.code_summary), '; SELECT * FROM code_summary LIMIT 10', '')"
+    " || iif(NOT EXISTS (SELECT 1 FROM temp.ops) AND EXISTS (SELECT 1 FROM temp.allocations),"
+    " '; SELECT * FROM memory_by_line LIMIT 10', '')";
 
 static void print_line(const struct session *session, const struct cell *title, const struct cell *text) {
   struct output_style style = session_style(session);
@@ -36,6 +42,24 @@ static void print_line(const struct session *session, const struct cell *title, 
     printf("%*s%.*s\n", done ? TITLE_WIDTH : 0, "", (int)taken, text->text + done);
     done += rest;
   } while (done < text->length);
+}
+
+static int print_more(const struct session *session) {
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2(session->db, more_sql, -1, &statement, NULL);
+  if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    struct output_style style = session_style(session);
+    const char *text = (const char *)sqlite3_column_text(statement, 0);
+    size_t length = text ? strlen(text) : 0;
+    printf("\nmore:");
+    for (size_t done = 0, rest; done < length; done += rest) {
+      size_t taken = cell_next_line(text + done, length - done, style.width > 26 ? style.width - 6 : INT32_MAX, &rest);
+      printf("%s %.*s\n", done ? "     " : "", (int)taken, text + done);
+    }
+    code = SQLITE_DONE;
+  }
+  sqlite3_finalize(statement);
+  return code;
 }
 
 enum session_result summary_print(struct session *session) {
@@ -53,9 +77,8 @@ enum session_result summary_print(struct session *session) {
     free(title.text);
     free(text.text);
   }
-  if (code == SQLITE_DONE)
-    puts(has_any ? "\nmore: advise; SELECT * FROM op_summary LIMIT 10; SELECT * FROM code_summary LIMIT 10"
-                 : "Nothing is open: SELECT tfprof_open('run');");
+  if (code == SQLITE_DONE && !has_any) puts("Nothing is open: SELECT tfprof_open('run');");
+  else if (code == SQLITE_DONE) code = print_more(session);
   fflush(stdout);
   if (!has_memory) fputs("error: not enough memory\n", stderr);
   else if (code != SQLITE_DONE && code != SQLITE_INTERRUPT)

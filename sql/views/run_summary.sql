@@ -7,7 +7,8 @@
 -- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
 -- longest steps, least to most.  time: the parts of step_breakdown, over steps whose ops were recorded.  ops, lines:
 -- those with most self time, of ops the framework's own and those of the input.  devices, memory, input, ranks: the
--- worst of each.  recorded: how much this rests on, where that is not all.
+-- worst of each.  held by: of allocations alone, as a snapshot has them, the lines that hold most at the peak.
+-- recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
@@ -56,9 +57,16 @@ WITH processes AS (
   SELECT *, row_number() OVER (ORDER BY utilization_ratio, device_id) AS place, count(*) OVER () AS device_count
   FROM temp.device_utilization WHERE utilization_ratio IS NOT NULL
 ), memory AS (
-  SELECT device, rank, lifetime_peak_bytes AS peak_bytes, capacity_bytes,
-    row_number() OVER (ORDER BY lifetime_peak_bytes DESC, profile_id, device_id) AS place
-  FROM temp.memory_summary WHERE lifetime_peak_bytes > 0
+  SELECT device, rank, coalesce(lifetime_peak_bytes, peak_bytes) AS peak_bytes, capacity_bytes,
+    iif(lifetime_peak_bytes IS NULL AND peak_time_ns IS NULL, 'in use ', 'peak ') AS word,
+    row_number() OVER (ORDER BY coalesce(lifetime_peak_bytes, peak_bytes) DESC, profile_id, device_id) AS place,
+    count(*) OVER () AS device_count
+  FROM temp.memory_summary WHERE coalesce(lifetime_peak_bytes, peak_bytes) > 0
+), holders AS ( -- only of what holds allocations and no ops: elsewhere the report shows them
+  SELECT group_concat(format('%s %s', location, format_bytes(bytes)), ', ') AS text
+  FROM (SELECT location, sum(coalesce(peak_bytes, live_bytes)) AS bytes FROM temp.memory_by_line
+        WHERE location IS NOT NULL AND NOT EXISTS (SELECT 1 FROM temp.ops)
+        GROUP BY location HAVING bytes > 0 ORDER BY 2 DESC, 1 LIMIT 3)
 ), input AS (
   SELECT *, row_number() OVER (ORDER BY input_ratio DESC, profile_id) AS place FROM temp.input_summary
   WHERE input_ratio >= 0.001
@@ -75,7 +83,7 @@ WITH processes AS (
       || coalesce(nullif(framework, '') || ', ', '')
       || iif(profile_count > 1, format('%d processes', profile_count)
         || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host, '1 process'))
-      || coalesce(', ' || format_ns(dur_ns), '')
+      || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
     FROM processes WHERE profile_count > 0)
@@ -99,10 +107,12 @@ WITH processes AS (
       || coalesce(printf(', tensor cores %.0f %%', 100 * tensor_core_ratio), '')
     FROM devices WHERE place = 1
   UNION ALL SELECT 8, 'memory', coalesce(
-      (SELECT coalesce(device || ' ', '') || 'peak ' || format_bytes(peak_bytes)
-        || coalesce(' of ' || format_bytes(capacity_bytes), '') FROM memory WHERE place = 1)
+      (SELECT coalesce(device || ' ', '') || word || format_bytes(peak_bytes)
+        || coalesce(' of ' || format_bytes(capacity_bytes), '')
+        || iif(device_count > 1, format(', most of %d memories', device_count), '') FROM memory WHERE place = 1)
       || coalesce(', resident ' || format_bytes(resident_bytes), ''), 'resident ' || format_bytes(resident_bytes))
     FROM processes WHERE resident_bytes > 0 OR EXISTS (SELECT 1 FROM memory)
+  UNION ALL SELECT 8.5, 'held by', text FROM holders WHERE text IS NOT NULL
   UNION ALL SELECT 9, 'input', printf('%.1f %% of the step time is spent waiting for it', 100 * input_ratio)
       || coalesce(' (rank ' || rank || ')', '') FROM input WHERE place = 1
   UNION ALL SELECT 10, 'ranks', printf('communication %.0f %% of the step time, %.0f %% of it beside computation',

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -322,8 +323,17 @@ def test_commands_as_arguments():
     trace = os.path.join(trace, sorted(os.listdir(trace))[0])
     status, out, error = tfprof("--width", "60", trace, "summary")
     lines = out.splitlines()
-    assert status == 0 and lines[0].startswith("run  ") and lines[-1].startswith("more: advise"), (out, error)
-    assert all(len(line) <= 60 for line in lines[:-1]), out
+    assert status == 0 and lines[0].startswith("run  "), (out, error)
+    assert "more: advise" in [line[:12] for line in lines], out
+    assert all(len(line) <= 60 for line in lines), out
+    assert not re.search(r"\d\n +(%|ns|µs|ms|s|B|[KMG]iB)\b", out), out
+    # Of allocations alone: who holds them, and what to ask about them.
+    pprof = os.path.join(FILES, "..", "pprof", "example.pprof")
+    status, out, error = tfprof(pprof, "summary")
+    said = dict(line.split(None, 1) for line in out.splitlines() if line)
+    assert status == 0 and said["memory"] == "gpu:1 in use 2.95 KiB, most of 3 memories", (out, error)
+    assert said["held"] == "by     train.py:12 3.42 KiB, model.py:7 70 B", out
+    assert said["more:"] == "advise; SELECT * FROM memory_by_line LIMIT 10", out
     status, out, error = tfprof("--format", "csv", trace, "summary")
     assert status == 0 and out.startswith("title,text\nrun,"), (out, error)
 
