@@ -25,7 +25,7 @@ struct squeezer {
   bool has_space, has_newline; /* since the last token */
   bool after_value;            /* a slash divides */
   bool after_number, after_brace;
-  bool is_ended; /* the last token is the semicolon of a statement that ends in a value */
+  bool is_ended;    /* the last token is the semicolon of a statement that ends in a value */
   const char *word; /* the last token, where it was a word; its length */
   size_t word_length;
   bool is_member; /* that word came after a dot */
@@ -149,14 +149,14 @@ static void take_regex(struct squeezer *s) {
 }
 
 static void take_word(struct squeezer *s) {
-  static const char *const operators[] = {"return", "typeof", "case", "in",  "of",         "do",    "else", "void",
+  static const char *const operators[] = {"return", "typeof", "case", "in",         "of",    "do",    "else", "void",
                                           "delete", "throw",  "new",  "instanceof", "yield", "await", NULL};
   size_t start = s->at, end = start;
   bool is_number = isdigit((unsigned char)s->source[start]);
   bool is_member = s->written && s->out[s->written - 1] == '.' && !(s->written > 1 && s->out[s->written - 2] == '.');
   while (end < s->length && (is_word_byte(s->source[end]) || (is_number && s->source[end] == '.') ||
-         (is_number && strchr("+-", s->source[end]) && strchr("eE", s->source[end - 1]) &&
-          s->source[start + 1] != 'x')))
+                             (is_number && strchr("+-", s->source[end]) && strchr("eE", s->source[end - 1]) &&
+                              s->source[start + 1] != 'x')))
     end++;
   write_until(s, end);
   end_token(s, is_number || is_member || !is_in_text(s->source + start, end - start, operators));
