@@ -9,12 +9,12 @@
 -- work of devices was not recorded either (thinned_steps) all but dur_ns and data_loader_ns is.
 --
 -- Sources that number their steps, as XPlane does, are cut as TensorFlow 2's profiler cuts them, and no step is left
--- out.  cpu_ns is what a step caused on the host, on any thread, tasks of thread pools from the mark that begins one
--- to the mark that ends it; data_loader_ns is waiting for the next element of the input pipeline, before
+-- out.  cpu_ns is what a step caused on the host, on any thread, marks without length of what is handed to thread pools
+-- until the next op of the step has ended; data_loader_ns is waiting for the next element of the input pipeline, before
 -- communication; runtime_ns is launching, executors included where there is a device.  The profiler takes copies by
--- GPUs, fills too, for device compute (here input_ns, output_ns, device_to_device_ns) and leaves out the tasks of
--- pools, newer ones all of the host where there is a device, and of several hosts it shows only the steps that
--- overlap. Its category Compilation, which nothing ever fills there, is what XLA and JAX mark as such.
+-- GPUs, fills too, for device compute (here input_ns, output_ns, device_to_device_ns), newer ones leave out all of the
+-- host where there is a device, and of several hosts it shows only the steps that overlap.  Its category Compilation,
+-- which nothing ever fills there, is what XLA and JAX mark as such.
 --   profile_id, host, rank, step_id, number, name, dur_ns
 --   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
 --   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between

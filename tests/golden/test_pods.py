@@ -11,7 +11,6 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from asking import query, run_tests
-from pool_tasks import has_pool_tasks, with_tasks
 from test_xprof import GOLDEN, check, recordings
 from xplane_files import event, line, plane, space
 
@@ -60,8 +59,6 @@ def test_steps_of_pods(_folder):
                 here["input"] -= copies[0]["memcpy_ns"] - here["output"] - here["device_to_device"]
                 here["device_compute"] += copies[0]["memcpy_ns"]
                 here["output"] = here["device_to_device"] = 0
-                if has_pool_tasks(name):
-                    parts = with_tasks(path, row["number"], parts, "host_compute", "other")
                 for part, value in here.items():
                     assert abs(value - parts[part]) <= slack, (name, tool, part, row, parts)
                 compared += 1

@@ -13,7 +13,6 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from asking import query, run_tests
-from pool_tasks import has_pool_tasks, with_tasks
 from xplane_files import Ref, event, line, plane, space
 from xprof_goldens import GOLDEN, check, golden_json, golden_tables, is_close, recordings
 
@@ -247,8 +246,6 @@ def test_step_breakdown(_directory):
                 found = [row for row in here if abs(row["dur_ns"] - total) <= slack]
                 assert len(found) == 1, (name, total, [row["dur_ns"] for row in here])
                 row = here.pop(here.index(found[0]))
-                if has_pool_tasks(name):
-                    parts = with_tasks(path, row["number"], parts, "Host compute", "All others")
                 compute = row["kernel_ns"] + row["memset_ns"] + row["memcpy_ns"]  # copies of a GPU are compute there
                 pairs = [(compute, "Device compute"), (row["communication_ns"], "Device collective communication"),
                          (row["data_loader_ns"], "Input"), (row["kernel_launch_ns"], "Kernel launch"),

@@ -13,7 +13,6 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from asking import query, run_tests
-from pool_tasks import has_pool_tasks, summary_with_tasks
 from xplane_files import Ref, event, line, plane, space
 from xprof_goldens import GOLDEN, check, golden_json, golden_tables, is_close, recordings
 
@@ -43,10 +42,6 @@ def test_step_statistics(_directory):
                 ("data_loader", "host_wait_input"), ("device_collectives", "device_collectives"),
                 ("compile", "host_compile"))}}
         for part, summary in summaries.items():
-            if has_pool_tasks(name) and part in ("host_compute", "other"):
-                steps = query(path, "SELECT number, dur_ns FROM step_breakdown")
-                durations = {step["number"]: step["dur_ns"] for step in steps}
-                summary = summary_with_tasks(path, durations, part, summary)
             row = parts[1, part]
             check(row["step_count"], len(analysis["step_details"]), (name, part))
             for column, key in (("mean_ns", "average"), ("stddev_ns", "standard_deviation"), ("min_ns", "minimum"),

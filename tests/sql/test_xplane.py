@@ -508,33 +508,24 @@ def test_recorded_programs(directory):
            "gen_jax.py:36 loss", "gen_jax.py:49 <module>", "gen_jax.py:40 train_step"], "lines")
 
 
-def test_pool_regions(directory):
-    """What a pool's thread does between the marks of a task is of the step that handed it on, also after the step."""
+def test_marks_without_length(directory):
+    """What has no length lasts until the next op of its step has ended, or the step; within an op it adds nothing."""
     mark, ns = "ThreadpoolListener::", 1000
-    pool = [event("early", 12_000 * ns, 1_000 * ns),                            # before the task: of no step
-            event(mark + "StopRegion", 14_000 * ns, 0),                         # which has no beginning
-            event(mark + "StartRegion", 20_000 * ns, 0, _ct=15, _c=97),
-            event("Execute", 22_000 * ns, 20_000 * ns), event("dot", 23_000 * ns, 5_000 * ns),
-            event(mark + "Record", 24_000 * ns, 0, _pt=15, _p=98),
-            event(mark + "StopRegion", 45_000 * ns, 0),
-            event("between", 46_000 * ns, 2_000 * ns),                          # of no task
-            event(mark + "StartRegion", 110_000 * ns, 0, _ct=15, _c=99)]        # never ends
-    other = [event(mark + "StartRegion", 40_000 * ns, 0, _ct=15, _c=98), event(mark + "StopRegion", 50_000 * ns, 0),
-             event("beside", 60_000 * ns, 5_000 * ns),
-             event(mark + "StartRegion", 130_000 * ns, 0, _ct=15, _c=99),
-             event("late", 205_000 * ns, 5_000 * ns), event(mark + "StopRegion", 220_000 * ns, 0)]
     main = [event("train", 10_000 * ns, 90_000 * ns, _r=1, step_num=0),
-            event(mark + "Record", 11_000 * ns, 0, _pt=15, _p=97),
+            event(mark + "Record", 11_000 * ns, 0, _pt=15, _p=97),     # until dispatch has ended
+            event("dispatch", 30_000 * ns, 10_000 * ns),
             event("train", 100_000 * ns, 100_000 * ns, _r=1, step_num=1),
-            event(mark + "Record", 105_000 * ns, 0, _pt=15, _p=99)]
-    run = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAPjRt/1", pool),
-                                                       line(3, "tf_XLAEigen/2", other)])), "pool.xplane.pb")
-    # Step 0: 20 to 45 µs on one thread, 40 to 50 on the other; step 1: from 130 µs to its end.
+            event("busy", 103_000 * ns, 7_000 * ns),
+            event(mark + "Record", 105_000 * ns, 0, _pt=15, _p=99),    # in busy
+            event("later", 150_000 * ns, 10_000 * ns), event("instant", 155_000 * ns, 0)]
+    pool = [event(mark + "StartRegion", 50_000 * ns, 0, _ct=15, _c=97), # until the step ends: nothing comes after it
+            event("of no step", 52_000 * ns, 3_000 * ns), event(mark + "StopRegion", 60_000 * ns, 0),
+            event(mark + "StartRegion", 110_000 * ns, 0, _ct=15, _c=99), # when busy is over: until later has ended
+            event(mark + "StartRegion", 205_000 * ns, 0, _ct=15, _c=97)] # after its step
+    run = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAPjRt/1", pool)])),
+                  "marks.xplane.pb")
     found = [tuple(row.values()) for row in query(run, "SELECT number, host_compute_ns, other_ns FROM step_breakdown")]
-    check(found, [(0, 30_000, 60_000), (1, 70_000, 30_000)], "steps")
-    found = query(run, "SELECT name, number FROM ops LEFT JOIN (SELECT id AS step, number FROM steps) "
-                       "ON step = step_id WHERE name IN ('dot', 'Execute', 'late')")
-    check(sorted(tuple(row.values()) for row in found), [("Execute", 0), ("dot", 0), ("late", 1)], "steps of ops")
+    check(found, [(0, 79_000, 11_000), (1, 57_000, 43_000)], "steps")
 
 
 def test_step_that_crosses(directory):
@@ -551,10 +542,8 @@ def test_step_that_crosses(directory):
             event(mark + "Record", 96_000 * ns, 0, _pt=15, _p=99),             # in what outlives it: of no step
             event("train", 120_000 * ns, 80_000 * ns, _r=1, step_num=1),
             event(mark + "Record", 121_000 * ns, 0, _pt=15, _p=96)]
-    pool = [row for place, context in enumerate((97, 98, 99, 96)) for row in
-            (event(mark + "StartRegion", (210_000 + 25_000 * place) * ns, 0, _ct=15, _c=context),
-             event(f"work {context}", (211_000 + 25_000 * place) * ns, 2_000 * ns),
-             event(mark + "StopRegion", (220_000 + 25_000 * place) * ns, 0))]
+    pool = [event(f"work {context}", (211_000 + 25_000 * place) * ns, 2_000 * ns, _ct=15, _c=context)
+            for place, context in enumerate((97, 98, 99, 96))]
     run = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAPjRt/1", pool)])),
                   "crosses.xplane.pb")
     found = query(run, "SELECT name, number FROM ops LEFT JOIN (SELECT id AS step, number FROM steps) "

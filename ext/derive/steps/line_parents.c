@@ -1,6 +1,5 @@
 /* line_parents.c: see line_parents.h. */
 #include "derive/steps/line_parents.h"
-#include "derive/steps/pool_regions.h"
 
 #include <stdlib.h>
 
@@ -30,13 +29,10 @@ static bool has_span(const struct span_columns *columns, uint32_t i) {
   return columns->threads[i] != NO_ROW && columns->starts[i] != NO_VALUE && columns->ends[i] >= columns->starts[i];
 }
 
-/* Those on which nesting left out a row, or a task ran. */
-static enum tfprof_status choose_threads(const struct profile *profile, const struct pool_regions *regions,
-                                         uint32_t thread_count, bool *is_chosen, struct tfprof_error *error) {
+/* Those on which nesting left out a row. */
+static enum tfprof_status choose_threads(const struct profile *profile, uint32_t thread_count, bool *is_chosen,
+                                         struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
-  for (uint32_t i = 0; i < regions->count; i++) {
-    if (regions->items[i].thread < thread_count) is_chosen[regions->items[i].thread] = true;
-  }
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     struct span_columns columns;
     int64_t depths[ROWS_BLOCK];
@@ -49,9 +45,8 @@ static enum tfprof_status choose_threads(const struct profile *profile, const st
   return status;
 }
 
-static enum tfprof_status collect_spans(const struct profile *profile, const struct pool_regions *regions,
-                                        uint32_t thread_count, const bool *is_chosen, struct line_spans *spans,
-                                        struct tfprof_error *error) {
+static enum tfprof_status collect_spans(const struct profile *profile, uint32_t thread_count, const bool *is_chosen,
+                                        struct line_spans *spans, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     struct span_columns columns;
@@ -61,10 +56,8 @@ static enum tfprof_status collect_spans(const struct profile *profile, const str
       if (!has_span(&columns, i) || !is_chosen[thread]) continue;
       struct line_span *room = scratch_grow(spans->items, spans->count, &spans->capacity, ROWS_BLOCK, sizeof *room);
       if (!room) return error_no_memory(error);
-      const struct pool_region *region = pool_region_around(regions, thread, columns.starts[i], columns.starts[i]);
-      int64_t end = region && region->row == row ? region->end : columns.ends[i];
       spans->items = room;
-      spans->items[spans->count++] = (struct line_span){columns.starts[i], end, thread, row};
+      spans->items[spans->count++] = (struct line_span){columns.starts[i], columns.ends[i], thread, row};
     }
   }
   return status;
@@ -91,16 +84,14 @@ static void find_parents(const struct line_span *spans, uint32_t count, const st
 }
 
 enum tfprof_status line_parents_find(const struct profile *profile, uint32_t *parents, struct tfprof_error *error) {
-  struct pool_regions regions;
   struct line_spans spans = {.items = NULL};
   uint32_t thread_count;
   enum tfprof_status status = derive_row_count(profile, TABLE_threads, &thread_count, error);
   if (status) return status;
-  status = pool_regions_find(&regions, profile, error);
   bool *is_chosen = scratch_allocate_zeroed((size_t)thread_count + 1, sizeof *is_chosen);
-  if (!status && !is_chosen) status = error_no_memory(error);
-  if (!status) status = choose_threads(profile, &regions, thread_count, is_chosen, error);
-  if (!status) status = collect_spans(profile, &regions, thread_count, is_chosen, &spans, error);
+  if (!is_chosen) status = error_no_memory(error);
+  if (!status) status = choose_threads(profile, thread_count, is_chosen, error);
+  if (!status) status = collect_spans(profile, thread_count, is_chosen, &spans, error);
   if (!status && spans.count) {
     const struct line_span **open = scratch_allocate((size_t)spans.count * sizeof *open);
     if (open) {
@@ -113,6 +104,5 @@ enum tfprof_status line_parents_find(const struct profile *profile, uint32_t *pa
   }
   scratch_free(spans.items);
   scratch_free(is_chosen);
-  pool_regions_free(&regions);
   return status;
 }

@@ -13,11 +13,12 @@
 **
 ** Where the source numbers its steps, as XPlane does, the rules are those of TensorFlow 2's profiler
 ** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
-** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. A task of a thread pool
-** counts from the mark that begins it to the one that ends it (pool_regions.h). Marks of steps do not count, nor what
-** says of all of a call that it runs; data_loader is waiting for the next element of the input pipeline and comes
-** before communication; a TPU's infeed and outfeed are copies from and to the host, and its loops count as
-** kernels only while nothing inside them goes on; runtime is what executors do too, where there is a device; no step
+** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. An op without length, such
+** as the marks of what is handed to a thread pool and done there, lasts until the next op of its step has ended
+** (open_moments). Marks of steps do not count, nor what says of all of a call that it runs; data_loader is waiting for
+** the next element of the input pipeline and comes before communication; a TPU's infeed and outfeed are copies from and
+** to the host, and its loops count as kernels only while nothing inside them goes on; runtime is what executors do too,
+** where there is a device; no step
 ** is left out.
 **
 ** Steps follow each other, or overlap a little where work on devices reaches into the next.  Of more than MOST_STEPS
@@ -29,7 +30,6 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 #include "derive/ranges/compilers.h"
-#include "derive/steps/pool_regions.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -60,6 +60,7 @@ struct work {
   struct profile *profile;
   struct intervals of[SOURCES][CATEGORIES];
   struct intervals sets[CATEGORIES]; /* disjoint, ascending, none touching the next */
+  struct intervals moments; /* ops without length, each until the end of its step, of a source that numbers steps */
   atomic_int failure;                /* an enum tfprof_status */
   struct step *steps;
   uint32_t step_count, step_rows;
@@ -71,7 +72,6 @@ struct work {
   bool has_device;     /* which worked */
   bool has_more_steps; /* than can have pieces at one moment */
   string_id names[CATEGORIES];
-  struct pool_regions regions;
 };
 
 static bool grow_intervals(void **items, size_t *capacity, size_t count, size_t size) {
@@ -81,6 +81,12 @@ static bool grow_intervals(void **items, size_t *capacity, size_t count, size_t 
   if (!grown) return false;
   *items = grown;
   *capacity = larger;
+  return true;
+}
+
+static bool append_interval(struct intervals *list, int64_t start, int64_t end) {
+  if (!grow_intervals((void **)&list->items, &list->capacity, list->count, sizeof *list->items)) return false;
+  list->items[list->count++] = (struct lane_span){start, end, 0, 0};
   return true;
 }
 
@@ -97,9 +103,7 @@ static bool add_interval(struct intervals *list, int64_t start, int64_t end) {
     }
     if (end < last->end) end = last->end;
   }
-  if (!grow_intervals((void **)&list->items, &list->capacity, list->count, sizeof *list->items)) return false;
-  list->items[list->count++] = (struct lane_span){start, end, 0, 0};
-  return true;
+  return append_interval(list, start, end);
 }
 
 /* ---- steps ---- */
@@ -275,14 +279,14 @@ static const struct source_columns {
 #undef SOURCE
 };
 
-/* Cuts a block of ops to the steps that they are of; the end of one that does not count becomes NO_VALUE. A stage of
-** the input on the step's own thread `waits`: those of tf.data lie in what asks for an element, or on other threads. */
+/* Cuts a block of ops to the steps that they are of, which end at `limits`; the end of one that does not count becomes
+** NO_VALUE. A stage of the input on the step's own thread `waits`: those of tf.data lie in what asks for an element, or
+** on other threads. */
 static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
-                         string_id user, int64_t *starts, int64_t *ends, bool *waits) {
+                         string_id user, int64_t *starts, int64_t *ends, int64_t *limits, bool *waits) {
   uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
   string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
   string_id dataset = derive_known_text(w->profile, "Dataset");
-  string_id region_start = w->regions.count ? derive_known_text(w->profile, POOL_REGION_START) : 0;
   derive_texts(segment->columns[COLUMN_ops_op_type], first, count, types);
   derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
   derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
@@ -290,13 +294,10 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
   for (uint32_t i = 0; i < count; i++) {
     uint32_t at = steps[i] == NO_ROW ? NO_ROW : w->step_of_row[steps[i]];
     waits[i] = categories[i] == input && types[i] != dataset;
+    limits[i] = NO_VALUE;
     if (categories[i] == user || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
       ends[i] = NO_VALUE;
       continue;
-    }
-    if (region_start && types[i] == region_start) {
-      const struct pool_region *region = pool_region_around(&w->regions, threads[i], starts[i], starts[i]);
-      if (region && region->start == starts[i]) ends[i] = region->end;
     }
     if (!w->is_connected) continue;
     if (at == NO_ROW) {
@@ -311,6 +312,7 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
       continue;
     }
     waits[i] &= w->steps[at].thread == threads[i];
+    limits[i] = w->steps[at].end;
     if (starts[i] < w->steps[at].start) starts[i] = w->steps[at].start;
     if (ends[i] > w->steps[at].end) ends[i] = w->steps[at].end;
   }
@@ -335,14 +337,14 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
-      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK];
+      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK], limits[ROWS_BLOCK];
       bool waits[ROWS_BLOCK];
       string_id texts[ROWS_BLOCK];
       derive_integers(segment->columns[c->start], first, count, starts);
       derive_integers(segment->columns[c->end], first, count, ends);
       derive_texts(segment->columns[c->text], first, count, texts);
       if (has_selves) derive_integers(segment->columns[COLUMN_kernels_self_ns], first, count, selves);
-      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends, waits);
+      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends, limits, waits);
       for (uint32_t i = 0; i < count && !failure; i++) {
         uint8_t *about = &known[texts[i]];
         if (!*about) {
@@ -352,6 +354,8 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
         }
         unsigned category = is_cut && waits[i] ? (unsigned)DATA_LOADER : *about - 2u;
         if (has_selves && selves[i] != NO_VALUE && selves[i] < derive_difference(ends[i], starts[i])) category = LOOP;
+        bool is_moment = is_cut && *about > 1 && category == CPU && ends[i] == starts[i] && starts[i] < limits[i];
+        if (is_moment && !append_interval(&w->moments, starts[i], limits[i])) failure = TFPROF_NO_MEMORY;
         if (*about > 1 && !add_interval(&w->of[source][category], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
       }
       if (store_interrupted(w->profile->store)) failure = TFPROF_INTERRUPTED;
@@ -389,6 +393,33 @@ static void unite(void *context, size_t category, unsigned worker) {
     else set->items[count++] = next;
   }
   set->count = count;
+}
+
+/* Ops of the host without length, outside of all others, count until the end of what comes next in their step. This
+** follows from how the profiler cuts steps (ToNonOverlappedEvents in tsl/profiler/utils/timespan.h and event_span.cc,
+** where an end comes before a beginning at the same time), and is what it shows: programs of XLA on the host hand their
+** work to a pool, and only such marks are of the step while it goes on. */
+static enum tfprof_status open_moments(struct work *w, struct tfprof_error *error) {
+  struct intervals *moments = &w->moments, *from = &w->sets[CPU], made = {.items = NULL};
+  enum tfprof_status status = TFPROF_OK;
+  if (!moments->count) return TFPROF_OK;
+  status = lane_span_sort(moments->items, moments->count, error);
+  size_t at = 0;
+  for (size_t i = 0; i < moments->count && !status; i++) {
+    int64_t start = moments->items[i].start, limit = moments->items[i].end;
+    while (at < from->count && from->items[at].end <= start) { /* where one ends it is over */
+      if (!add_interval(&made, from->items[at].start, from->items[at].end)) status = error_no_memory(error);
+      at++;
+    }
+    if (at < from->count && from->items[at].start <= start) continue;
+    int64_t end = at < from->count && from->items[at].start < limit ? from->items[at].end : limit;
+    if (!add_interval(&made, start, end < limit ? end : limit)) status = error_no_memory(error);
+  }
+  for (; at < from->count && !status; at++)
+    if (!add_interval(&made, from->items[at].start, from->items[at].end)) status = error_no_memory(error);
+  scratch_free(from->items);
+  *from = made;
+  return status;
 }
 
 /* At one moment, and how many are looked at that may have ended before it. */
@@ -465,6 +496,7 @@ static enum tfprof_status cut(struct work *w, struct tfprof_error *error) {
   }
   if (!atomic_load(&w->failure)) derive_parallel(rows, CATEGORIES, unite, w);
   enum tfprof_status status = derive_failure(atomic_load(&w->failure), error);
+  if (!status) status = open_moments(w, error);
   if (!status) status = sweep(w, error);
   bool is_sorted = true; /* unless steps overlap */
   for (size_t i = 1; i < w->piece_count && is_sorted; i++)
@@ -513,7 +545,6 @@ static enum tfprof_status run_step_segments(struct profile *profile, struct tfpr
                    .is_connected = derive_has_value(profile, TABLE_ops, COLUMN_ops_connected_step),
                    .has_device = profile->tables[TABLE_kernels].rows || profile->tables[TABLE_transfers].rows};
   enum tfprof_status status = find_steps(&w, error);
-  if (!status && w.step_count && w.is_numbered) status = pool_regions_find(&w.regions, profile, error);
   if (!status && w.step_count) {
     status = extend_steps(&w, error);
     if (!status) status = cut(&w, error);
@@ -526,7 +557,7 @@ static enum tfprof_status run_step_segments(struct profile *profile, struct tfpr
   scratch_free(w.steps);
   scratch_free(w.step_of_row);
   scratch_free(w.pieces);
-  pool_regions_free(&w.regions);
+  scratch_free(w.moments.items);
   return status;
 }
 
