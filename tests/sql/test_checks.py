@@ -607,6 +607,8 @@ def check_classic():
             begin = number * 100 * MS
             profile.add("step_segments", profile_id=1, step_id=step, category="cpu", start_ns=begin,
                         end_ns=begin + 100 * MS, dur_ns=100 * MS)
+            profile.add("step_segment_totals", profile_id=1, step_id=step, category="cpu", count=1, sum_ns=100 * MS,
+                        first_start_ns=begin, last_end_ns=begin + 100 * MS)
         begin, end = 100 * MS, 100 * MS + 4 * busy_ms * MS
         profile.add("kernels", profile_id=1, name="gemm", kind="compute", device_id=5, start_ns=begin, end_ns=end,
                     dur_ns=end - begin)
