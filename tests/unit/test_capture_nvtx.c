@@ -83,7 +83,8 @@ static void test_threads(void) {
   size_t started = 0;
   for (size_t i = 0; i < dump.op_count; i++) {
     const struct read_op *op = &dump.ops[i];
-    check(op->name && op->duration >= 0, "a range without a name or an end");
+    check(op->name && op->duration >= 0, "range %zu (%s) has no name or no end: it lasts %lld ns", i,
+          op->name ? op->name : "without a name", (long long)op->duration);
     started += !strcmp(op->name, "started");
   }
   check(started == (size_t)THREADS * ROUNDS, "%zu ranges that were started", started);
