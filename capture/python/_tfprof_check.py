@@ -117,7 +117,10 @@ check_python()
 is_recorded = check_torch()
 check_gpu()
 check_system()
-print("\nSo a program of this Python can be recorded." if is_recorded else "\nSo this Python cannot be recorded.")
+if is_recorded:
+    print("\nSo a program of this Python can be recorded.")
+else:
+    print("\nSo no ops of PyTorch can be recorded with this Python; calls of CUDA and NVTX are, in any program.")
 if is_recorded:
     open(os.path.join(os.environ["TFPROF_RUN_DIRECTORY"], "recordable"), "w").close()
 sys.exit(0 if is_recorded else 125)

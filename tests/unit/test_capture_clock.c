@@ -1,5 +1,5 @@
 /* test_capture_clock.c: the map from ticks to nanoseconds goes up, has no jumps, keeps what it said, and follows the
-** clock. */
+** clock; an end is never before its start. */
 #include "recorder/clock.h"
 
 #include <stdio.h>
@@ -96,6 +96,11 @@ static void test_early_reading(void) {
   }
 }
 
+static void test_ends(void) {
+  CHECK(clock_end_ticks(1000, 1100) == 1100 && clock_end_ticks(1000, 1000) == 1000, "an end is moved");
+  CHECK(clock_end_ticks(1000, 965) == 1000, "an end read early on another processor lies before the start");
+}
+
 static void test_this_machine(void) {
   struct clock_map map;
   CHECK(clock_map_begin(&map), "no memory");
@@ -114,6 +119,7 @@ int main(void) {
   clock_begin();
   test_wandering_counter();
   test_jumps();
+  test_ends();
   test_early_reading();
   test_this_machine();
   return failures != 0;

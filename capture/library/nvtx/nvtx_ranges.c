@@ -338,10 +338,7 @@ void nvtx_end(uint64_t id, const struct nvtx_event *late) {
     put_late(&place->range, late, thread, stack);
     if (late->json_length) place->life = atomic_load_explicit(&thread->life, memory_order_relaxed);
   }
-  /* The counter is read without a fence, and here perhaps on another processor than at the start, before it is known
-  ** that the range has begun: what is a few nanoseconds early ends where it began. */
-  uint64_t start_ticks = atomic_load_explicit(&place->range.start_ticks, memory_order_relaxed);
-  if (end_ticks < start_ticks) end_ticks = start_ticks;
+  end_ticks = clock_end_ticks(atomic_load_explicit(&place->range.start_ticks, memory_order_relaxed), end_ticks);
   struct started_item *item = thread ? thread_reserve(thread, sizeof *item) : NULL;
   if (item) {
     fill_item(&item->range, &place->range, end_ticks, sizeof *item);

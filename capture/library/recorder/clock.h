@@ -46,6 +46,12 @@ static inline uint64_t clock_counter(void) {
 
 static inline uint64_t clock_ticks(void) { return clock_is_counter ? clock_counter() : clock_monotonic_ns(); }
 
+/* The end of what another thread may have begun. Neither reading had a fence, the two may be of two processors, and the
+** end is read before it is known what it ends: one that is some nanoseconds early is where it began. */
+static inline uint64_t clock_end_ticks(uint64_t start_ticks, uint64_t end_ticks) {
+  return end_ticks < start_ticks ? start_ticks : end_ticks;
+}
+
 /* The clock is not read before what comes before it is done, nor what comes after it before. */
 static inline void clock_fence(void) {
 #if defined(__x86_64__)

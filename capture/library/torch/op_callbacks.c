@@ -352,6 +352,7 @@ static void end_range(const void *object, void *context) {
     return; /* begun before a fork */
   if (!thread && !(thread = thread_enter())) return;
   if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
+  end_ticks = clock_end_ticks(range->start_ticks, end_ticks);
   write_op(thread, range, object, end_ticks, owner->number, false);
   enum step_mark mark = range->mark;
   uint32_t name = range->mark_name;
