@@ -102,4 +102,10 @@ static inline const uint8_t *varint_read_ahead(const uint8_t *at, uint64_t *valu
   return at + (__builtin_ctzll(ends) >> 3) + 1;
 }
 
+/* Any varint, where at least VARINT_MAXIMUM_BYTES can be read; NULL where it does not fit in 64 bits. */
+static inline const uint8_t *varint_read_far(const uint8_t *at, uint64_t *value) {
+  const uint8_t *next = varint_read_ahead(at, value);
+  return next ? next : varint_read(at, at + VARINT_MAXIMUM_BYTES, value);
+}
+
 #endif

@@ -179,7 +179,8 @@ static enum tfprof_status read_row(struct reading *r, const struct piece_part *p
   struct wire_field field;
   string_id id = 0;
   reader.at += place;
-  if (!wire_next(&reader, &field) || !event_read(r->batch, &reader, &field, part->offset + place)) return TFPROF_OK;
+  if (!wire_next(&reader, &field) || field.type != WIRE_BYTES) return TFPROF_OK;
+  if (!event_read(r->batch, field.bytes, field.length, reader.limit, part->offset + place)) return TFPROF_OK;
   if (r->places->table < ROWS_kernels) emit_host(r->batch);
   else emit_device(r->batch);
   put_rest(r->batch, &reader, &field, &r->json);

@@ -23,37 +23,35 @@ void batch_free(struct batch *batch) {
   list_free(&batch->own_texts);
 }
 
-static bool grow_rows(struct batch *batch, enum row_table table) {
+bool batch_grow(struct batch *batch, enum row_table table) {
   struct rows *rows = &batch->rows[table];
   uint32_t larger = rows->capacity ? rows->capacity * 2 : 256;
   uint32_t *places = realloc(rows->places, larger * sizeof *places);
-  if (!places) return false;
-  rows->places = places;
-  for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1]; slot++) {
+  bool ok = places != NULL;
+  if (ok) rows->places = places;
+  for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1] && ok; slot++) {
     int64_t *values = realloc(batch->values[slot], larger * sizeof *values);
-    if (!values) return false;
-    batch->values[slot] = values;
+    ok = values != NULL;
+    if (ok) batch->values[slot] = values;
   }
-  rows->capacity = larger;
-  return true;
-}
-
-uint32_t batch_row(struct batch *batch, enum row_table table) {
-  struct rows *rows = &batch->rows[table];
-  if (batch->is_dry) rows->count = 0;
-  if (rows->count == rows->capacity && !grow_rows(batch, table)) {
-    batch->no_memory = true;
-    return UINT32_MAX;
-  }
-  uint32_t row = rows->count++;
-  rows->places[row] = batch->place;
-  batch->row_table = (int)table;
-  return row;
+  if (ok) rows->capacity = larger;
+  else batch->no_memory = true;
+  return ok;
 }
 
 void batch_fill(struct batch *batch, unsigned slot, uint32_t row) {
   for (uint32_t at = batch->filled[slot]; at < row; at++) batch->values[slot][at] = ROW_NULL;
   if (row > batch->filled[slot]) batch->filled[slot] = row;
+}
+
+void batch_complete(struct batch *batch) {
+  for (unsigned table = 0; table < ROWS_COUNT; table++) {
+    uint32_t rows = batch->rows[table].count;
+    for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1]; slot++) {
+      if (batch_is_each[slot]) batch->filled[slot] = rows;
+      else if (batch->filled[slot]) batch_fill(batch, slot, rows); /* else it has no value at all */
+    }
+  }
 }
 
 void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t offset) {
@@ -161,126 +159,4 @@ const struct hlo_op *event_hlo_op(const struct batch *b) {
   if (!is_number && !event_peek_text(b, KEY_HLO_MODULE, &module)) return NULL;
   return hlo_find(b->listing->programs, is_number ? &program->number : NULL, module,
                   xplane_innermost(instruction.bytes, instruction.length));
-}
-
-/* ---- events ---- */
-
-/* Nanoseconds, rounded down: so the order of any two moments stays, and what lies in another event still does. On
-** devices, where nothing nests, a duration is rounded by itself, as other tools do. False: beyond all times. */
-static bool add_picoseconds(int64_t ns, int64_t ps, int64_t *sum) {
-  int64_t whole = ps / 1000 - (ps % 1000 < 0);
-  return !__builtin_add_overflow(ns, whole, sum) && *sum <= STORE_TIME_LIMIT && *sum >= -STORE_TIME_LIMIT;
-}
-
-static void find_times(struct batch *batch, int64_t offset_ps, int64_t dur_ps) {
-  struct event *event = &batch->event;
-  int64_t end_ps = 0, end_ns = 0;
-  event->start_ns = event->dur_ns = ROW_NULL;
-  if (dur_ps < 0) {
-    batch_problem(batch, PROBLEM_NEGATIVE, event->offset);
-  } else if (event->occurrences != ROW_NULL) {
-    event->dur_ns = dur_ps / 1000;
-    return;
-  }
-  if (event->occurrences != ROW_NULL) return;
-  if (!add_picoseconds(batch->line->timestamp_ns, offset_ps, &event->start_ns)) {
-    batch_problem(batch, PROBLEM_TIME, event->offset);
-    event->start_ns = ROW_NULL;
-  } else if (dur_ps >= 0) {
-    bool fits = !__builtin_add_overflow(offset_ps, dur_ps, &end_ps) &&
-                add_picoseconds(batch->line->timestamp_ns, end_ps, &end_ns);
-    if (fits) event->dur_ns = batch->line->device != ROW_NULL ? dur_ps / 1000 : end_ns - event->start_ns;
-    else batch_problem(batch, PROBLEM_TIME, event->offset);
-  }
-}
-
-static void take_field(struct batch *batch, const struct event_field *field) {
-  if (field->form == FIELD_NONE || field->stat == ROW_MAP_NONE) return;
-  unsigned key = batch->names->stats.items[field->stat].key;
-  if (key == KEY_UNKNOWN) return;
-  batch->event.fields[key] = *field;
-  batch->event.present |= (uint64_t)1 << key;
-}
-
-/* The next field, if it is a stat as nearly all are: its number, then a number or reference, and nothing else. False:
-** it is read as any other field is. */
-static inline bool take_plain_stat(struct batch *batch, struct wire_reader *reader) {
-  enum { READ_AHEAD = 32, STAT = 4 << 3 | WIRE_BYTES, ID = 1 << 3 | WIRE_VARINT };
-  const struct plane_names *names = batch->names;
-  const uint8_t *at = reader->at, *end;
-  if (reader->limit - at < READ_AHEAD || at[0] != STAT || at[1] >= 0x80 || at[2] != ID) return false;
-  end = at + 2 + at[1];
-  uint64_t id = at[3], value;
-  at = id < 0x80 ? at + 4 : varint_read_ahead(at + 3, &id);
-  if (!at || at >= end || end > reader->end) return false;
-  unsigned tag = *at++, form;
-  switch (tag) {
-    case 2 << 3 | WIRE_FIXED64: form = FIELD_REAL; break;
-    case 3 << 3 | WIRE_VARINT: form = FIELD_UNSIGNED; break;
-    case 4 << 3 | WIRE_VARINT: form = FIELD_INTEGER; break;
-    case 7 << 3 | WIRE_VARINT: form = FIELD_REFERENCE; break;
-    default: return false;
-  }
-  if (form == FIELD_REAL) {
-    value = load_u64(at);
-    at += sizeof value;
-  } else if (*at < 0x80) {
-    value = *at++;
-  } else {
-    at = varint_read_ahead(at, &value);
-  }
-  if (at != end) return false;
-  reader->at = at;
-  uint32_t stat = id_map_find(&names->stat_map, (int64_t)id);
-  unsigned key = stat == ROW_MAP_NONE ? KEY_UNKNOWN : names->stats.items[stat].key;
-  if (key == KEY_UNKNOWN) return true;
-  struct event_field *taken = &batch->event.fields[key];
-  taken->form = form;
-  taken->stat = stat;
-  taken->number = form == FIELD_REFERENCE ? id_map_find(&names->stat_map, (int64_t)value) : value;
-  batch->event.present |= (uint64_t)1 << key;
-  return true;
-}
-
-bool event_read(struct batch *batch, const struct wire_reader *outer, const struct wire_field *whole, uint64_t offset) {
-  struct event *event = &batch->event;
-  const struct plane_names *names = batch->names;
-  struct wire_reader reader = wire_enter(outer, whole);
-  struct wire_field field;
-  int64_t id = 0, offset_ps = 0, dur_ps = 0;
-  event->present = event->consumed = 0;
-  event->offset = offset;
-  event->occurrences = ROW_NULL;
-  bool is_read = true;
-  for (;;) {
-    while (take_plain_stat(batch, &reader)) continue;
-    if (!wire_next(&reader, &field)) break;
-    switch (field.number) {
-      case 1: id = wire_int64(&field); break;
-      case 2: offset_ps = wire_int64(&field); break;
-      case 3: dur_ps = wire_int64(&field); break;
-      case 4: {
-        struct event_field value;
-        is_read &= plane_read_stat(names, &reader, &field, &value);
-        take_field(batch, &value);
-        break;
-      }
-      case 5: event->occurrences = wire_int64(&field); break;
-    }
-  }
-  if (reader.wrong || !is_read) {
-    batch_problem(batch, PROBLEM_DAMAGED, offset);
-    if (reader.wrong) return false;
-  }
-  uint32_t number = id_map_find(&names->event_map, id);
-  event->name = number == ROW_MAP_NONE ? NULL : &names->events.items[number];
-  if (!event->name) batch_problem(batch, PROBLEM_UNNAMED, offset);
-  uint64_t own = event->present;
-  for (uint32_t i = 0; event->name && i < event->name->stat_count; i++) {
-    const struct event_field *inherited = &names->inherited.items[event->name->first_stat + i];
-    unsigned key = inherited->stat == ROW_MAP_NONE ? KEY_UNKNOWN : names->stats.items[inherited->stat].key;
-    if (key != KEY_UNKNOWN && !(own >> key & 1)) take_field(batch, inherited);
-  }
-  find_times(batch, offset_ps, dur_ps);
-  return true;
 }

@@ -30,6 +30,13 @@ enum row_table {
 #include "read/xplane/rows.def"
   ROWS_COUNT
 };
+/* Tables whose rows are made together: a query of one needs no more than the events of its group. */
+enum row_group {
+  GROUP_THREADS, /* ops, calls and input events: what threads of the host did */
+  GROUP_MEMORY,  /* memory_events, from the same lines */
+  GROUP_DEVICES, /* all that devices did */
+  GROUP_COUNT
+};
 enum row_slot {
 #define ROWS(table) ROW_FIRST_##table, ROW_BEFORE_##table = ROW_FIRST_##table - 1,
 #define VALUE(table, column, kind) ROW_##table##_##column,
@@ -38,6 +45,13 @@ enum row_slot {
 };
 /* The first slot of each table, and behind the last. */
 extern const uint16_t batch_first_slots[ROWS_COUNT + 1];
+/* Slots that every row sets. */
+static const bool batch_is_each[ROW_SLOTS] = {
+#define ROWS(table)
+#define VALUE(table, column, kind)
+#define EACH(table, column, kind) [ROW_##table##_##column] = true,
+#include "read/xplane/rows.def"
+};
 
 enum xplane_problem {
   PROBLEM_DAMAGED,  /* an event that is no message */
@@ -78,20 +92,20 @@ struct event {
   int64_t occurrences;           /* of one that stands for several; ROW_NULL: it does not */
   uint64_t present, consumed;    /* bits by key */
   uint64_t offset;               /* of its message in the file */
-  struct event_field fields[KEY_COUNT];
+  struct event_field fields[KEY_COUNT + 1]; /* those that are present; at KEY_UNKNOWN any */
 };
 
 struct batch {
   const struct listing *listing;
   const struct xplane_line *line; /* that the event lies on */
   const struct plane_names *names;
+  enum row_group group; /* rows of which are made */
   bool is_counters, is_overhead; /* the line, by its name */
   struct event event;
   struct xplane_details details; /* of a text that stands in the event */
   uint32_t place; /* of the event in the piece */
   bool is_dry;    /* nothing is kept: it is only looked which stats the columns of dry_table take */
   enum row_table dry_table;
-  int row_table;  /* enum row_table of the row that was made; -1: none */
   bool no_memory;
   struct rows {
     uint32_t count, capacity;
@@ -105,11 +119,26 @@ struct batch {
 
 void batch_clear(struct batch *batch);
 void batch_free(struct batch *batch);
-/* A new row, all NULL, of the current event; UINT32_MAX: no memory. A dry batch has one row in each table. */
-uint32_t batch_row(struct batch *batch, enum row_table table);
+/* Makes room for a row; false: no memory. */
+bool batch_grow(struct batch *batch, enum row_table table);
+/* A new row of the current event, all NULL but for what EACH sets; UINT32_MAX: no memory. A dry batch has one row in
+** each table. */
+static inline uint32_t batch_row(struct batch *batch, enum row_table table) {
+  struct rows *rows = &batch->rows[table];
+  if (batch->is_dry) rows->count = 0;
+  if (rows->count == rows->capacity && !batch_grow(batch, table)) return UINT32_MAX;
+  rows->places[rows->count] = batch->place;
+  return rows->count++;
+}
 /* Writes NULL up to a row. */
 void batch_fill(struct batch *batch, unsigned slot, uint32_t row);
+/* Writes NULL where rows have no value. */
+void batch_complete(struct batch *batch);
 static inline void batch_set(struct batch *batch, unsigned slot, uint32_t row, int64_t value) {
+  if (batch_is_each[slot]) {
+    batch->values[slot][row] = value;
+    return;
+  }
   if (batch->filled[slot] <= row) {
     if (value == ROW_NULL) return; /* as most columns are in most rows */
     if (batch->filled[slot] < row) batch_fill(batch, slot, row);
@@ -119,8 +148,12 @@ static inline void batch_set(struct batch *batch, unsigned slot, uint32_t row, i
 }
 void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t offset);
 
-/* Reads an XEvent of the line into batch->event; false: it is damaged, and told. */
-bool event_read(struct batch *batch, const struct wire_reader *outer, const struct wire_field *field, uint64_t offset);
+/* event.c: whether the group has rows of such an event; false also where it is damaged beyond that, which is told with
+** the first group. */
+bool event_is_of_group(const struct batch *batch, const uint8_t *bytes, size_t length, const uint8_t *limit);
+/* event.c: reads the XEvent of `length` bytes into batch->event; false: it is damaged, and told. What stands before
+** `limit` may be read, though it does not count; `offset`: where the event lies in the file. */
+bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const uint8_t *limit, uint64_t offset);
 /* Rows of the event. */
 void emit_host(struct batch *batch);
 void emit_device(struct batch *batch);
@@ -128,6 +161,9 @@ void emit_device(struct batch *batch);
 /* ---- what a stat says; whatever is taken is not in `attributes` ---- */
 
 static inline bool event_has(const struct batch *b, enum xplane_key key) { return b->event.present >> key & 1; }
+/* Whether it has one of several, which spares most events to be asked for each: KEY_BIT(FLOPS) | KEY_BIT(SHAPE). */
+#define KEY_BIT(key) ((uint64_t)1 << KEY_##key)
+static inline bool event_has_any(const struct batch *b, uint64_t keys) { return b->event.present & keys; }
 static inline void event_taken(struct batch *b, enum xplane_key key) { b->event.consumed |= (uint64_t)1 << key; }
 /* ROW_NULL where there is none, or it is of another type. An unsigned number from 2^63 on is the negative one of the
 ** same bits: ids are that as often as not. */

@@ -97,8 +97,7 @@ static void emit_memory(struct batch *b, bool is_release) {
 static void emit_call(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_api_calls);
   if (row == UINT32_MAX) return;
-  struct text_part name = text_of_name(b);
-  bool is_driver = name.length > 2 && memcmp(name.bytes, "cu", 2) == 0 && name.bytes[2] >= 'A' && name.bytes[2] <= 'Z';
+  bool is_driver = b->event.name && b->event.name->is_driver;
   SET(api_calls_name, name_of(b));
   SET(api_calls_domain, literal(b, is_driver ? LITERAL_driver : LITERAL_runtime));
   SET(api_calls_thread_id, b->line->thread);
@@ -190,46 +189,57 @@ static int64_t called_mode(struct batch *b, bool is_compiled) {
   return mode == CALLED_AS_GRAPH ? literal(b, LITERAL_graph) : ROW_NULL;
 }
 
-static void emit_op(struct batch *b) {
-  uint32_t row = batch_row(b, ROWS_ops);
-  if (row == UINT32_MAX) return;
+/* What it is called and what kind of op it is, where its stats say no more than its name does. */
+static void emit_op_of_name(struct batch *b, uint32_t row) {
+  static const uint8_t categories[] = {[EVENT_PLAIN] = LITERAL_runtime,      [EVENT_OP] = LITERAL_op,
+                                       [EVENT_ITERATOR] = LITERAL_input,     [EVENT_ALLOCATION] = LITERAL_runtime,
+                                       [EVENT_RELEASE] = LITERAL_runtime,    [EVENT_PYTHON] = LITERAL_python,
+                                       [EVENT_STEP] = LITERAL_runtime,       [EVENT_COPY] = LITERAL_runtime,
+                                       [EVENT_FILL] = LITERAL_runtime};
   const struct event_name *name = b->event.name;
-  int64_t op_name = name_of(b), op_type = ROW_NULL;
   enum event_class kind = name ? name->kind : EVENT_PLAIN;
-  enum xplane_literal category = LITERAL_runtime;
-  bool is_compiled = event_has(b, KEY_HLO_OP) && event_has(b, KEY_HLO_MODULE);
-  const struct hlo_op *made_of = is_compiled ? event_hlo_op(b) : NULL;
-  bool is_root = event_has(b, KEY_ROOT_LEVEL), is_numbered = event_has(b, KEY_STEP);
-  if (is_compiled) {
-    struct text_part op;
-    category = LITERAL_op;
-    if (event_peek_text(b, KEY_HLO_OP, &op)) op_name = event_text(b, KEY_HLO_OP);
-    if (made_of && made_of->op_type) op_type = made_of->op_type;
-  } else if (kind == EVENT_OP) {
-    category = LITERAL_op;
-    op_name = name->op_name;
-    op_type = name->op_type;
-  } else if (kind == EVENT_ITERATOR) {
-    category = LITERAL_input;
-    op_type = literal(b, LITERAL_Dataset);
-  } else if (event_has(b, KEY_STAGE_NAME)) {
-    category = LITERAL_input;
-    op_type = event_text(b, KEY_STAGE_CATEGORY);
-  } else if (kind == EVENT_PYTHON) {
-    category = LITERAL_python;
-  } else if ((kind == EVENT_STEP || is_root) && is_numbered) {
-    category = LITERAL_user;
-  }
+  int64_t op_name = kind == EVENT_OP ? (int64_t)name->op_name : name_of(b);
+  int64_t op_type = kind == EVENT_OP         ? (int64_t)name->op_type
+                    : kind == EVENT_ITERATOR ? literal(b, LITERAL_Dataset)
+                                             : op_name;
   SET(ops_name, op_name);
-  SET(ops_op_type, op_type == ROW_NULL ? op_name : op_type);
-  SET(ops_category, literal(b, category));
-  SET(ops_thread_id, b->line->thread);
-  SET(ops_start_ns, b->event.start_ns);
-  SET(ops_dur_ns, b->event.dur_ns);
-  SET(ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
-  SET(ops_hlo_module, event_text(b, KEY_HLO_MODULE));
-  SET(ops_flops, event_count(b, KEY_FLOPS));
-  SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+  SET(ops_op_type, op_type);
+  SET(ops_category, literal(b, categories[kind]));
+}
+
+/* The same of one that XLA compiled. */
+static void emit_op_of_program(struct batch *b, uint32_t row) {
+  const struct hlo_op *made_of = event_hlo_op(b);
+  struct text_part text;
+  int64_t op_name = event_peek_text(b, KEY_HLO_OP, &text) ? event_text(b, KEY_HLO_OP) : name_of(b);
+  SET(ops_name, op_name);
+  SET(ops_op_type, made_of && made_of->op_type ? (int64_t)made_of->op_type : op_name);
+  SET(ops_category, literal(b, LITERAL_op));
+  if (!made_of) return;
+  if (made_of->framework_name) SET(ops_framework_name, made_of->framework_name);
+  if (made_of->module) SET(ops_module, made_of->module);
+  SET(ops_is_backward, made_of->is_backward);
+  SET(ops_recorded_code_trace, made_of->trace);
+}
+
+/* The same of one that is neither by its name: the stage of a pipeline, or the mark of a step. */
+static void emit_op_of_stats(struct batch *b, uint32_t row) {
+  enum event_class kind = b->event.name ? b->event.name->kind : EVENT_PLAIN;
+  bool is_stage = event_has(b, KEY_STAGE_NAME);
+  bool is_mark = (kind == EVENT_STEP || event_has(b, KEY_ROOT_LEVEL)) && event_has(b, KEY_STEP);
+  emit_op_of_name(b, row);
+  if (kind == EVENT_OP || kind == EVENT_ITERATOR) return;
+  if (is_stage) {
+    int64_t type = event_text(b, KEY_STAGE_CATEGORY);
+    if (type != ROW_NULL) SET(ops_op_type, type);
+    SET(ops_category, literal(b, LITERAL_input));
+  } else if (is_mark && kind != EVENT_PYTHON) {
+    SET(ops_category, literal(b, LITERAL_user));
+  }
+}
+
+/* Who caused it, and what it causes. */
+static void emit_connections(struct batch *b, uint32_t row) {
   SET(ops_root_level, event_integer(b, KEY_ROOT_LEVEL));
   SET(ops_produced_context, context_of(b, KEY_PRODUCED_TYPE, KEY_PRODUCED));
   SET(ops_consumed_context, context_of(b, KEY_CONSUMED_TYPE, KEY_CONSUMED));
@@ -238,13 +248,30 @@ static void emit_op(struct batch *b) {
   SET(ops_call, event_integer(b, KEY_ID));
   SET(ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
   SET(ops_element, event_integer(b, KEY_ELEMENT));
-  if (made_of && made_of->framework_name) SET(ops_framework_name, made_of->framework_name);
-  if (made_of && made_of->module) SET(ops_module, made_of->module);
-  if (made_of) {
-    SET(ops_is_backward, made_of->is_backward);
-    SET(ops_recorded_code_trace, made_of->trace);
+}
+
+static void emit_op(struct batch *b) {
+  const uint64_t connections = KEY_BIT(ROOT_LEVEL) | KEY_BIT(PRODUCED) | KEY_BIT(CONSUMED) | KEY_BIT(STEP) |
+                               KEY_BIT(ITERATION) | KEY_BIT(ID) | KEY_BIT(PARENT_ID) | KEY_BIT(ELEMENT);
+  const uint64_t costs = KEY_BIT(HLO_MODULE) | KEY_BIT(FLOPS) | KEY_BIT(BYTES_ACCESSED);
+  uint32_t row = batch_row(b, ROWS_ops);
+  if (row == UINT32_MAX) return;
+  bool is_compiled = event_has(b, KEY_HLO_OP) && event_has(b, KEY_HLO_MODULE);
+  if (is_compiled) emit_op_of_program(b, row);
+  else if (event_has_any(b, KEY_BIT(STAGE_NAME) | KEY_BIT(STEP))) emit_op_of_stats(b, row);
+  else emit_op_of_name(b, row);
+  SET(ops_thread_id, b->line->thread);
+  SET(ops_start_ns, b->event.start_ns);
+  SET(ops_dur_ns, b->event.dur_ns);
+  SET(ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
+  if (event_has_any(b, costs)) {
+    SET(ops_hlo_module, event_text(b, KEY_HLO_MODULE));
+    SET(ops_flops, event_count(b, KEY_FLOPS));
+    SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
   }
-  SET(ops_called_mode, called_mode(b, is_compiled));
+  if (event_has_any(b, connections)) emit_connections(b, row);
+  if (is_compiled || event_has(b, KEY_FUNCTION_CALL) || (b->event.name && b->event.name->mode))
+    SET(ops_called_mode, called_mode(b, is_compiled));
 }
 
 /* A step of a TPU goes by its number, a mark within its ops by the name that the program gave it. */

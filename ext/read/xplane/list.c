@@ -1,6 +1,6 @@
 /* list.c: the rows of the tables, from the events of all host threads or of all devices.
 **
-** Those of one kind of planes are read together when the first of their tables is asked for.  Several workers each take
+** Those of one group (batch.h) are read together when the first of their tables is asked for.  Several workers each take
 ** the next piece - stretches of whole events, a megabyte or so, of one line or more - and make rows of it; the pieces
 ** become segments in the order of the file.  So memory holds a piece for each worker, and what is kept.
 */
@@ -34,12 +34,13 @@ static const struct slot_spec {
 #include "read/xplane/rows.def"
 };
 
-enum plane_kind xplane_kind_of_table(unsigned table) {
-  if (table == TABLE_code_traces || table == TABLE_code_frames) return PLANE_HOST; /* of its ops */
+enum row_group xplane_group_of_table(unsigned table) {
+  if (table == TABLE_code_traces || table == TABLE_code_frames) return GROUP_THREADS; /* of its ops */
+  if (table == TABLE_memory_events) return GROUP_MEMORY;
   for (unsigned i = 0; i < ROWS_COUNT; i++) {
-    if (tables[i] == table) return i < ROWS_kernels ? PLANE_HOST : PLANE_DEVICE;
+    if (tables[i] == table) return i < ROWS_kernels ? GROUP_THREADS : GROUP_DEVICES;
   }
-  return PLANE_OTHER;
+  return GROUP_COUNT;
 }
 
 void segment_places_free(void *source_data) {
@@ -66,7 +67,8 @@ struct pieces { /* all that is being listed */
   struct profile *profile;
   const struct xplane_source *source;
   struct listing listing;
-  enum plane_kind kind;
+  enum row_group group;
+  enum plane_kind kind; /* of the planes that its events lie on */
   pthread_t main_thread;
   pthread_mutex_t read_lock, turn_lock; /* of what follows each */
   uint32_t line;   /* the next one to read, at: */
@@ -229,12 +231,13 @@ static void read_piece(struct pieces *all, const struct piece *piece, struct bat
       uint32_t at = (uint32_t)(reader.at - reader.origin);
       if (!wire_next(&reader, &field)) break;
       if (field.number != 4 || field.type != WIRE_BYTES) continue;
+      if (!event_is_of_group(batch, field.bytes, field.length, reader.limit)) continue;
       batch->place = part->place + at;
-      if (!event_read(batch, &reader, &field, part->offset + at)) continue;
+      if (!event_read(batch, field.bytes, field.length, reader.limit, part->offset + at)) continue;
       if (all->kind == PLANE_HOST) emit_host(batch);
       else emit_device(batch);
     }
-    if (reader.wrong) batch_problem(batch, PROBLEM_DAMAGED, part->offset + wire_offset(&reader));
+    if (reader.wrong && !all->source->are_lines_told[all->kind]) batch_problem(batch, PROBLEM_DAMAGED, part->offset + wire_offset(&reader));
   }
 }
 
@@ -288,7 +291,6 @@ static bool pack_table(struct batch *batch, unsigned table, struct packed_table 
   memcpy(t->places, batch->rows[table].places, t->rows * sizeof *t->places);
   for (unsigned i = 0; i < count; i++) {
     bool is_real = schema_tables[tables[table]].columns[slot_specs[first + i].column].type == TYPE_REAL;
-    if (batch->filled[first + i]) batch_fill(batch, first + i, t->rows);
     t->columns[i] =
         batch->filled[first + i] ? pack_values(batch->values[first + i], t->rows, is_real) : column_absent(t->rows);
     if (!t->columns[i]) return false;
@@ -299,6 +301,7 @@ static bool pack_table(struct batch *batch, unsigned table, struct packed_table 
 static struct packed *pack(struct pieces *all, struct batch *batch, const struct piece *piece) {
   struct packed *packed = batch->no_memory ? NULL : calloc(1, sizeof *packed);
   if (!packed) return NULL;
+  batch_complete(batch);
   bool ok = translate_texts(all, batch);
   memcpy(packed->problems, batch->problems, sizeof packed->problems);
   packed->part_count = piece->parts.count;
@@ -318,7 +321,10 @@ static void work(void *context, size_t i, unsigned number) {
   (void)i;
   (void)number;
   if (!batch) fail(all, TFPROF_NO_MEMORY, NULL);
-  else batch->listing = &all->listing;
+  if (batch) {
+    batch->listing = &all->listing;
+    batch->group = all->group;
+  }
   while (batch && !is_stopped(all) && next_piece(all, &piece)) {
     batch_clear(batch);
     read_piece(all, &piece, batch);
@@ -419,8 +425,9 @@ static void tell_problems(struct pieces *all) {
       sums[problem].count += tally->count;
     }
   }
-  sums[PROBLEM_OVERSIZED] = all->oversized;
+  if (!all->source->are_lines_told[all->kind]) sums[PROBLEM_OVERSIZED] = all->oversized;
   for (unsigned problem = 0; problem < PROBLEM_COUNT; problem++) tell(all->profile, problem, &sums[problem]);
+  if (all->source->are_lines_told[all->kind]) return;
   if (all->cut.count)
     profile_diagnose(all->profile, "error", "truncated", (int64_t)all->cut.count, (int64_t)all->cut.offset, -1,
                      "lines end within an event; what stands before is served");
@@ -491,9 +498,10 @@ enum tfprof_status listing_init(struct listing *listing, struct profile *profile
 
 enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct tfprof_error *error) {
   struct xplane_source *source = profile->source_data;
-  struct pieces all = {.profile = profile, .source = source, .kind = xplane_kind_of_table(table),
+  struct pieces all = {.profile = profile, .source = source, .group = xplane_group_of_table(table),
                        .main_thread = pthread_self()};
-  if (all.kind == PLANE_OTHER || source->is_listed[all.kind]) return TFPROF_OK;
+  if (all.group == GROUP_COUNT || source->is_listed[all.group]) return TFPROF_OK;
+  all.kind = xplane_kind_of_group(all.group);
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t i = 0; i < source->index.planes.count && !status; i++) {
     if (source->index.planes.items[i].kind == all.kind) status = xplane_names(profile, i, error);
@@ -502,9 +510,9 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
     const struct xplane_line *line = &source->index.lines.items[i];
     if (is_wanted(&all, line)) status = xplane_names(profile, line->plane, error);
   }
-  if (!status) status = read_programs(profile, error);
+  if (!status && all.group != GROUP_MEMORY) status = read_programs(profile, error);
   if (!status) status = listing_init(&all.listing, profile, error);
-  if (!status && all.kind == PLANE_HOST) status = hlo_publish_traces(&source->programs, profile, error);
+  if (!status && all.group == GROUP_THREADS) status = hlo_publish_traces(&source->programs, profile, error);
   if (status) return status;
   pthread_mutex_init(&all.read_lock, NULL);
   pthread_mutex_init(&all.turn_lock, NULL);
@@ -519,9 +527,10 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
     }
   }
   if (!status) tell_problems(&all);
-  if (!status && all.kind == PLANE_HOST) tell_programs(profile, &source->programs);
+  if (!status && all.group == GROUP_THREADS) tell_programs(profile, &source->programs);
   for (size_t i = 0; i < all.done.count; i++) packed_free(all.done.items[i]);
   list_free(&all.done);
-  source->is_listed[all.kind] = !status;
+  source->is_listed[all.group] = !status;
+  source->are_lines_told[all.kind] |= !status;
   return status;
 }

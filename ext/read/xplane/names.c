@@ -22,6 +22,7 @@ void plane_names_free(struct plane_names *names) {
   list_free(&names->details);
   free(names->event_map.dense);
   free(names->stat_map.dense);
+  free(names->dense_keys);
   row_map_free(&names->event_map.sparse);
   row_map_free(&names->stat_map.sparse);
   *names = (struct plane_names){0};
@@ -50,6 +51,16 @@ static bool make_map(struct id_map *map, const int64_t *ids, size_t count) {
     uint32_t number = row_map_number(&map->sparse, (struct row_key){{(uint64_t)ids[i], 0, 0}});
     if (number == ROW_MAP_NONE) return false;
     map->sparse.values[number] = (uint32_t)i;
+  }
+  return true;
+}
+
+static bool make_keys(struct plane_names *names) {
+  names->dense_keys = malloc(names->stat_map.dense_count + 1);
+  if (!names->dense_keys) return false;
+  for (uint64_t i = 0; i < names->stat_map.dense_count; i++) {
+    uint32_t stat = names->stat_map.dense[i];
+    names->dense_keys[i] = stat ? names->stats.items[stat - 1].key : KEY_UNKNOWN;
   }
   return true;
 }
@@ -250,6 +261,7 @@ static enum tfprof_status add_event_name(struct naming *n, int64_t id, const str
     status = intern_name(n, display, display_length, &name.display);
   if (!status) status = find_class(n, text, length, &name);
   name.mode = (uint8_t)mode_of(text, length);
+  name.is_driver = length > 2 && memcmp(text, "cu", 2) == 0 && text[2] >= 'A' && text[2] <= 'Z';
   if (status) return status;
   int64_t *key = list_add(&n->names->event_ids);
   struct event_name *added = list_add(&n->names->events);
@@ -299,8 +311,8 @@ enum tfprof_status plane_names_read(struct plane_names *names, const struct xpla
   struct naming n = {names, index, {.file = index->file, .file_bytes = index->file_bytes}, pool, error};
   *names = (struct plane_names){0};
   enum tfprof_status status = add_entries(&n, plane, 5);
-  if (!status && !make_map(&names->stat_map, names->stat_ids.items, names->stat_ids.count))
-    status = error_no_memory(error);
+  bool ok = make_map(&names->stat_map, names->stat_ids.items, names->stat_ids.count) && make_keys(names);
+  if (!status && !ok) status = error_no_memory(error);
   if (!status) status = add_entries(&n, plane, 4);
   if (!status && !make_map(&names->event_map, names->event_ids.items, names->event_ids.count))
     status = error_no_memory(error);

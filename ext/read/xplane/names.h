@@ -52,6 +52,7 @@ struct event_name {
   uint8_t kind;               /* enum event_class */
   uint8_t stage;              /* enum iterator_stage, of an iterator */
   uint8_t mode;               /* enum called_mode */
+  bool is_driver;             /* by its name a function of CUDA's driver, not of its runtime */
   uint32_t first_stat, stat_count; /* of `inherited` */
 };
 struct stat_name {
@@ -75,6 +76,7 @@ struct plane_names {
   LIST(struct stat_name) stats;
   LIST(int64_t) event_ids, stat_ids;
   struct id_map event_map, stat_map;
+  uint8_t *dense_keys; /* enum xplane_key of the stats by id, where stat_map is dense */
   LIST(struct event_field) inherited; /* of events; the bytes are in the pool */
   LIST(struct xplane_details) details;
   uint64_t mended;             /* texts with bytes that are not UTF-8 */
@@ -88,6 +90,14 @@ static inline uint32_t id_map_find(const struct id_map *map, int64_t id) {
   if (!map->sparse.count) return ROW_MAP_NONE;
   uint32_t number = row_map_find(&map->sparse, (struct row_key){{(uint64_t)id, 0, 0}});
   return number == ROW_MAP_NONE ? number : map->sparse.values[number];
+}
+
+/* The key of the stat with that id. */
+static inline unsigned plane_key_of_stat(const struct plane_names *names, int64_t id) {
+  uint64_t at = (uint64_t)id - (uint64_t)names->stat_map.base;
+  if (at < names->stat_map.dense_count) return names->dense_keys[at];
+  uint32_t stat = id_map_find(&names->stat_map, id);
+  return stat == ROW_MAP_NONE ? KEY_UNKNOWN : names->stats.items[stat].key;
 }
 
 /* Texts go into the pool. */

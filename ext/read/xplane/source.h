@@ -13,7 +13,8 @@ struct xplane_source {
   int64_t host_device;       /* row in devices, ROW_NULL */
   int64_t *devices;          /* rows of GPU 0 ..., ROW_NULL where there is none */
   size_t device_count;
-  bool is_listed[PLANE_OTHER]; /* the lines of a kind of planes */
+  bool is_listed[GROUP_COUNT];       /* the rows of a group */
+  bool are_lines_told[PLANE_OTHER];  /* what is wrong with lines and names of that kind of planes */
 };
 
 /* A stretch of a line in a piece. */
@@ -41,8 +42,12 @@ enum tfprof_status listing_init(struct listing *listing, struct profile *profile
 enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_error *error);
 /* list.c, as profile_source.list */
 enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct tfprof_error *error);
-/* Tables that are listed with the planes of a kind; PLANE_OTHER: it is none of the reader's. */
-enum plane_kind xplane_kind_of_table(unsigned table);
+/* The group that a table is listed with; GROUP_COUNT: it is none of the reader's. */
+enum row_group xplane_group_of_table(unsigned table);
+/* Where its events lie. */
+static inline enum plane_kind xplane_kind_of_group(enum row_group group) {
+  return group == GROUP_DEVICES ? PLANE_DEVICE : group == GROUP_COUNT ? PLANE_OTHER : PLANE_HOST;
+}
 /* attributes.c, as profile_source.load */
 enum tfprof_status xplane_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
                                unsigned count, struct column **out, struct tfprof_error *error);

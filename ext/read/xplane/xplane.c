@@ -89,7 +89,7 @@ static void defer_tables(struct profile *profile) {
     if (line->role == LINE_STEPS || line->role == LINE_MARKS) bytes[PLANE_HOST] += line->end - line->offset;
   }
   for (unsigned table = 0; table < TABLE_count; table++) {
-    enum plane_kind kind = xplane_kind_of_table(table);
+    enum plane_kind kind = xplane_kind_of_group(xplane_group_of_table(table));
     bool is_code = table == TABLE_code_traces || table == TABLE_code_frames;
     if (is_code && program_bytes) profile_defer_table(profile, table, program_bytes / PROGRAM_BYTES + 1, true);
     if (kind == PLANE_OTHER || is_code || !bytes[kind]) continue;
