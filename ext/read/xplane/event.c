@@ -112,7 +112,7 @@ static void take_inherited(struct batch *batch) {
 /* ---- events ---- */
 
 /* A number that has the tag, which is one byte; where there is none, or one of more than eight bytes, nothing. */
-static inline const uint8_t *take_number(const uint8_t *at, unsigned tag, int64_t *number) {
+static inline const uint8_t *take_varint(const uint8_t *at, unsigned tag, int64_t *number) {
   uint64_t value;
   if (*at != tag) return at;
   if (at[1] < 0x80) {
@@ -139,7 +139,7 @@ bool event_is_of_group(const struct batch *batch, const uint8_t *bytes, size_t l
   int64_t id = 0;
   const uint8_t *next = bytes;
   if (batch->group == GROUP_DEVICES) return true;
-  if (limit - bytes >= READ_AHEAD) next = take_number(bytes, 1 << 3 | WIRE_VARINT, &id);
+  if (limit - bytes >= READ_AHEAD) next = take_varint(bytes, 1 << 3 | WIRE_VARINT, &id);
   if (next == bytes || next > bytes + length) id = number_of_name(bytes, length, limit);
   uint32_t number = id_map_find(&batch->names->event_map, id);
   enum event_class kind = number == ROW_MAP_NONE ? EVENT_PLAIN : batch->names->events.items[number].kind;
@@ -157,10 +157,10 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
   event->offset = offset;
   event->occurrences = ROW_NULL;
   if (limit - at >= READ_AHEAD) {
-    at = take_number(at, 1 << 3 | WIRE_VARINT, &id);
+    at = take_varint(at, 1 << 3 | WIRE_VARINT, &id);
     has_id = at != bytes;
-    at = take_number(at, 2 << 3 | WIRE_VARINT, &offset_ps);
-    at = take_number(at, 3 << 3 | WIRE_VARINT, &dur_ps);
+    at = take_varint(at, 2 << 3 | WIRE_VARINT, &offset_ps);
+    at = take_varint(at, 3 << 3 | WIRE_VARINT, &dur_ps);
     if (at > end) { /* of what follows the event */
       at = bytes;
       has_id = false;

@@ -1,8 +1,8 @@
 /* list.c: the rows of the tables, from the events of all host threads or of all devices.
 **
-** Those of one group (batch.h) are read together when the first of their tables is asked for.  Several workers each take
-** the next piece - stretches of whole events, a megabyte or so, of one line or more - and make rows of it; the pieces
-** become segments in the order of the file.  So memory holds a piece for each worker, and what is kept.
+** Those of one group (batch.h) are read together when the first of their tables is asked for.  Several workers each
+** take the next piece - stretches of whole events, a megabyte or so, of one line or more - and make rows of it; the
+** pieces become segments in the order of the file.  So memory holds a piece for each worker, and what is kept.
 */
 #include <pthread.h>
 #include <stdio.h>
@@ -237,7 +237,8 @@ static void read_piece(struct pieces *all, const struct piece *piece, struct bat
       if (all->kind == PLANE_HOST) emit_host(batch);
       else emit_device(batch);
     }
-    if (reader.wrong && !all->source->are_lines_told[all->kind]) batch_problem(batch, PROBLEM_DAMAGED, part->offset + wire_offset(&reader));
+    if (reader.wrong && !all->source->are_lines_told[all->kind])
+      batch_problem(batch, PROBLEM_DAMAGED, part->offset + wire_offset(&reader));
   }
 }
 
