@@ -33,15 +33,37 @@ bool session_begin(struct session *session) {
   return true;
 }
 
-void session_make_views(struct session *session) {
-  if (session->has_views) return;
+/* Trouble is told by tfprof_views. */
+static void make_views(struct session *session, const char *sql) {
   bool is_of_other_build;
   unsigned created;
   char *message = NULL;
   struct connection *connection = connection_find(session->db, &is_of_other_build);
-  session->has_views = true;
-  if (connection) stored_views_create(connection, &created, &message); /* trouble is told by tfprof_views */
+  if (connection && sql) stored_views_create_for(connection, sql, &created, &message);
+  else if (connection) stored_views_create(connection, &created, &message);
   sqlite3_free(message);
+}
+
+void session_make_views(struct session *session) {
+  if (session->has_views) return;
+  session->has_views = true;
+  make_views(session, NULL);
+}
+
+/* What looks at the schema sees all views; one that is dropped does not come back; a transaction that is rolled back
+** would take those with it that were made within; and where nothing may be written any more, none can be made. */
+static bool asks_for_all(const char *sql) {
+  static const char *const words[] = {"sqlite_", "pragma", "drop", "begin", "savepoint", "tfprof_views"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (strcasestr(sql, words[i])) return true;
+  }
+  return false;
+}
+
+void session_make_views_for(struct session *session, const char *sql) {
+  if (session->has_views) return;
+  if (asks_for_all(sql)) session_make_views(session);
+  else make_views(session, sql);
 }
 
 void session_end(struct session *session) {
@@ -220,6 +242,10 @@ static const char *behind_statement(const char *sql) {
 static enum session_result run_first(struct session *session, const char *sql, const char *origin, const char **rest) {
   sqlite3_stmt *statement;
   int rc = sqlite3_prepare_v2(session->db, sql, -1, &statement, rest);
+  if (rc != SQLITE_OK && !session->has_views) { /* it may name a view as its words do not tell */
+    session_make_views(session);
+    rc = sqlite3_prepare_v2(session->db, sql, -1, &statement, rest);
+  }
   if (rc != SQLITE_OK) {
     show_error(session, sql, origin);
     *rest = behind_statement(sql);
@@ -253,7 +279,7 @@ static enum session_result run_all(struct session *session, const char *sql, con
 static bool is_flushed(void) { return fflush(stdout) == 0 && !ferror(stdout); }
 
 enum session_result session_run(struct session *session, const char *sql, const char *origin) {
-  session_make_views(session);
+  session_make_views_for(session, sql);
   enum session_result result = run_all(session, sql, origin);
   bool is_written = is_flushed(); /* to a file, or the terminal when the destination ends */
   destination_end(&session->destination);

@@ -34,8 +34,10 @@ struct session {
 bool session_begin(struct session *session);
 void session_end(struct session *session);
 /* The stored views, which take longer to make than everything else at the start: to be called before SQL that may read
-** them is prepared. session_run() does. */
+** any of them is prepared. */
 void session_make_views(struct session *session);
+/* No more of them than this SQL can read, as session_run() does; all, where that cannot be told by its words. */
+void session_make_views_for(struct session *session, const char *sql);
 
 /* How results look where they go: in a file as behind > in a shell. */
 struct output_style session_style(const struct session *session);

@@ -66,7 +66,7 @@ enum session_result summary_print(struct session *session) {
   sqlite3_stmt *statement = NULL;
   bool has_memory = true, has_any = false;
   if (session->style.format != OUTPUT_BOX) return session_run(session, lines_sql, NULL);
-  session_make_views(session);
+  session_make_views_for(session, lines_sql);
   int code = sqlite3_prepare_v2(session->db, lines_sql, -1, &statement, NULL);
   while (code == SQLITE_OK && has_memory && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     has_any = true;

@@ -248,5 +248,5 @@ static const sqlite3_module findings_module = {
 };
 
 int findings_register(sqlite3 *db) {
-  return sqlite3_create_module_v2(db, "tfprof_findings", &findings_module, NULL, NULL);
+  return sqlite3_create_module_v2(db, FINDINGS_TABLE, &findings_module, NULL, NULL);
 }

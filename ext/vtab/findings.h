@@ -7,6 +7,8 @@
 /* What every check has. */
 #define CHECK_COLUMNS "check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
 
+#define FINDINGS_TABLE "tfprof_findings"
+
 int findings_register(sqlite3 *db);
 
 #endif

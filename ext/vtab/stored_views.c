@@ -3,6 +3,9 @@
 ** A TEMP view needs no trust in the database and leaves no trace in it.  Its SQL names our tables as temp.ops: SQLite
 ** finds the virtual table under that name, and never a table `ops` of the user's database.
 **
+** To make all of them takes some 60 ms, which is SQLite's parser: whoever knows what SQL will run, as the shell does,
+** makes those that it can ask for.
+**
 ** Where TEMP views cannot be made (PRAGMA query_only, no room for temporary files) the extension loads all the same.
 */
 #include "vtab/stored_views.h"
@@ -54,10 +57,11 @@ static int create_view(sqlite3 *db, const char *name, const char *sql, unsigned 
   return result;
 }
 
-static int create_all(sqlite3 *db, const bool *present, unsigned *created, char **message) {
+/* Makes what is wanted and not there. */
+static int create_wanted(sqlite3 *db, const bool *wanted, const bool *present, unsigned *created, char **message) {
   int result = run_view_sql(db, classic_types_sql, message);
   for (size_t i = 0; stored_selects[i].name && !result; i++) {
-    if (stored_selects[i].parameters || present[i]) continue;
+    if (stored_selects[i].parameters || present[i] || !wanted[i]) continue;
     result = create_view(db, stored_selects[i].name, stored_selects[i].sql, created, message);
     /* A file with an error concerns nobody but who reads tfprof_views; any other failure would be repeated by all
     ** others. */
@@ -70,7 +74,7 @@ static int create_all(sqlite3 *db, const bool *present, unsigned *created, char 
   return result;
 }
 
-int stored_views_create(struct connection *connection, unsigned *created, char **message) {
+static int create_views(struct connection *connection, const bool *wanted, unsigned *created, char **message) {
   sqlite3 *db = connection->db;
   bool *present;
   char *first = NULL;
@@ -80,11 +84,104 @@ int stored_views_create(struct connection *connection, unsigned *created, char *
   if (!result) {
     /* One transaction instead of dozens. Where it cannot be had each view is made by itself. */
     bool has_savepoint = run_view_sql(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
-    result = create_all(db, present, created, message);
+    result = create_wanted(db, wanted, present, created, message);
     if (has_savepoint) run_view_sql(db, "RELEASE tfprof_views", &first);
   }
   sqlite3_free(first);
   free(present);
+  return result;
+}
+
+static size_t count_selects(void) {
+  size_t count = 0;
+  while (stored_selects[count].name) count++;
+  return count;
+}
+
+int stored_views_create(struct connection *connection, unsigned *created, char **message) {
+  size_t count = count_selects();
+  bool *wanted = malloc((count + 1) * sizeof *wanted);
+  if (!wanted) return SQLITE_NOMEM;
+  memset(wanted, true, (count + 1) * sizeof *wanted);
+  int result = create_views(connection, wanted, created, message);
+  free(wanted);
+  return result;
+}
+
+/* ---- what SQL asks for ---- */
+
+struct wanting {
+  size_t count;
+  const struct stored_select **by_name;
+  bool *wanted;    /* as stored_selects */
+  size_t *waiting; /* those whose own SQL was not looked at yet */
+  size_t waiting_count;
+};
+
+static int by_name(const void *left, const void *right) {
+  const struct stored_select *const *a = left, *const *b = right;
+  return sqlite3_stricmp((*a)->name, (*b)->name);
+}
+
+static void want(struct wanting *w, size_t number) {
+  if (w->wanted[number]) return;
+  w->wanted[number] = true;
+  w->waiting[w->waiting_count++] = number;
+}
+
+/* A word of SQL: the name of a stored SELECT, or of the table that runs all checks. */
+static void want_word(struct wanting *w, const char *word, size_t length) {
+  size_t low = 0, high = w->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const struct stored_select *select = w->by_name[middle];
+    int order = sqlite3_strnicmp(word, select->name, (int)length);
+    if (order == 0 && select->name[length]) order = -1;
+    if (order == 0) {
+      want(w, (size_t)(select - stored_selects));
+      return;
+    }
+    if (order > 0) low = middle + 1;
+    else high = middle;
+  }
+  if (length != strlen(FINDINGS_TABLE) || sqlite3_strnicmp(word, FINDINGS_TABLE, (int)length) != 0) return;
+  for (size_t i = 0; i < w->count; i++) {
+    if (strcmp(stored_selects[i].kind, "check") == 0) want(w, i);
+  }
+}
+
+static bool is_of_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80);
+}
+
+/* Every word that stands neither in a comment nor in a text. A view too many is no harm. */
+static void want_words(struct wanting *w, const char *sql) {
+  while (*sql) {
+    const char *start = sql;
+    while (is_of_word(*sql)) sql++;
+    if (sql > start) want_word(w, start, (size_t)(sql - start));
+    else if (*sql == '-' && sql[1] == '-') sql += strcspn(sql, "\n");
+    else if (*sql == '\'') sql += 1 + strcspn(sql + 1, "'") + (strchr(sql + 1, '\'') != NULL);
+    else sql++;
+  }
+}
+
+int stored_views_create_for(struct connection *connection, const char *sql, unsigned *created, char **message) {
+  struct wanting w = {.count = count_selects()};
+  w.by_name = malloc((w.count + 1) * sizeof *w.by_name);
+  w.wanted = calloc(w.count + 1, sizeof *w.wanted);
+  w.waiting = malloc((w.count + 1) * sizeof *w.waiting);
+  int result = w.by_name && w.wanted && w.waiting ? SQLITE_OK : SQLITE_NOMEM;
+  if (!result) {
+    for (size_t i = 0; i < w.count; i++) w.by_name[i] = &stored_selects[i];
+    qsort(w.by_name, w.count, sizeof *w.by_name, by_name);
+    want_words(&w, sql);
+    while (w.waiting_count > 0) want_words(&w, stored_selects[w.waiting[--w.waiting_count]].sql);
+    result = create_views(connection, w.wanted, created, message);
+  }
+  free(w.by_name);
+  free(w.wanted);
+  free(w.waiting);
   return result;
 }
 

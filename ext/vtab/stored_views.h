@@ -9,6 +9,8 @@
 ** is there already stays. On failure *message may say why (to be freed with sqlite3_free), and what could not be made
 ** can be made later. */
 int stored_views_create(struct connection *connection, unsigned *created, char **message);
+/* The same for no more than a text of SQL can ask for: the views whose names are in it, and those that they read. */
+int stored_views_create_for(struct connection *connection, const char *sql, unsigned *created, char **message);
 
 /* NULL: the stored SELECT can be used, else why not (to be freed with sqlite3_free). *is_missing: only because its view
 ** is not there. */
