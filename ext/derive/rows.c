@@ -393,7 +393,8 @@ struct packing {
   const int64_t *integers; /* as in struct packed, by row number */
   const uint32_t *references;
   uint32_t no_reference;
-  const struct row_value *few; /* where both are NULL */
+  const double *reals;
+  const struct row_value *few; /* where all are NULL */
   uint32_t few_count;
   atomic_bool has_failed;
 };
@@ -462,24 +463,35 @@ enum tfprof_status derive_set_few_references(struct profile *profile, unsigned t
   return set_column(&packing, error);
 }
 
+enum tfprof_status derive_set_segment_reals(struct segment *segment, unsigned column, const double *values) {
+  uint64_t *nulls = scratch_allocate_zeroed(segment->rows / 64 + 1, sizeof *nulls);
+  struct column *made = NULL;
+  uint32_t null_count = 0;
+  for (uint32_t i = 0; nulls && i < segment->rows; i++) {
+    if (!isnan(values[i])) continue;
+    nulls[i / 64] |= (uint64_t)1 << i % 64;
+    null_count++;
+  }
+  if (nulls && null_count == segment->rows) made = column_absent(segment->rows);
+  else if (nulls) made = column_from_reals(values, null_count ? nulls : NULL, segment->rows);
+  scratch_free(nulls);
+  return segment_set_column(segment, column, made);
+}
+
+static void set_reals_of_segment(void *context, size_t i, unsigned worker) {
+  struct packing *packing = context;
+  struct segment *segment = packing->profile->tables[packing->table].segments[i];
+  (void)worker;
+  if (derive_set_segment_reals(segment, packing->column, packing->reals + segment->first_row))
+    atomic_store(&packing->has_failed, true);
+}
+
 enum tfprof_status derive_set_reals(struct profile *profile, unsigned table, unsigned column, const double *values,
                                     struct tfprof_error *error) {
+  struct packing packing = {.profile = profile, .table = table, .column = column, .reals = values};
   const struct profile_table *content = &profile->tables[table];
-  for (size_t s = 0; s < content->segment_count; s++) {
-    struct segment *segment = content->segments[s];
-    const double *own = values + segment->first_row;
-    uint64_t *nulls = scratch_allocate_zeroed(segment->rows / 64 + 1, sizeof *nulls);
-    struct column *made = NULL;
-    bool has_value = false;
-    for (uint32_t i = 0; nulls && i < segment->rows; i++) {
-      if (isnan(own[i])) nulls[i / 64] |= (uint64_t)1 << i % 64;
-      else has_value = true;
-    }
-    if (nulls) made = has_value ? column_from_reals(own, nulls, segment->rows) : column_absent(segment->rows);
-    scratch_free(nulls);
-    if (segment_set_column(segment, column, made)) return error_no_memory(error);
-  }
-  return TFPROF_OK;
+  derive_parallel(content->rows, content->segment_count, set_reals_of_segment, &packing);
+  return atomic_load(&packing.has_failed) ? error_no_memory(error) : TFPROF_OK;
 }
 
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,

@@ -101,6 +101,8 @@ enum tfprof_status derive_set_reals(struct profile *profile, unsigned table, uns
 enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *values);
 /* The same of any integers; NO_VALUE is NULL. */
 enum tfprof_status derive_set_segment_integers(struct segment *segment, unsigned column, const int64_t *values);
+/* The same of real numbers; NAN is NULL. */
+enum tfprof_status derive_set_segment_reals(struct segment *segment, unsigned column, const double *values);
 /* The same for a column that most rows are without: values of `count` rows, ascending by row. */
 struct row_value {
   uint32_t row, value;

@@ -10,13 +10,14 @@
 **   wave_count                    blocks of the grid over those that fit on all multiprocessors together
 **   blocks_per_multiprocessor, warps_per_multiprocessor   of the grid
 **
-** Nothing of it is known of devices of other vendors and of capabilities that are not in the table.
+** Nothing of it is known of devices of other vendors and of capabilities that are not in the table.  Launches that are
+** alike are worked out once in a segment.
 */
-#include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "derive/passes.h"
-#include "derive/rows.h"
+#include "derive/totals/groups.h"
 
 struct limits {
   const char *capability;
@@ -24,6 +25,7 @@ struct limits {
 };
 
 enum { REGISTERS = 65536, REGISTER_UNIT = 256, WARP = 32, MOST_THREADS = 1024 };
+enum { LAUNCH_KEY = 5 }; /* a launch and its device */
 
 static const struct limits known_limits[] = {
     {"5.0", 64, 32, 64, 4, 256, 0},      {"5.2", 64, 32, 96, 4, 256, 0},      {"6.0", 64, 32, 64, 2, 256, 0},
@@ -143,42 +145,75 @@ static void read_launches(const struct segment *segment, uint32_t first, uint32_
   }
 }
 
-static enum tfprof_status set_column(struct profile *profile, const struct device *devices, uint32_t device_count,
-                                     unsigned column, double *values, struct tfprof_error *error) {
-  static const struct device unknown = {NULL, NO_VALUE};
-  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
-  for (size_t s = 0; s < kernels->segment_count; s++) {
-    const struct segment *segment = kernels->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t rows = derive_block_rows(segment, first), on[ROWS_BLOCK];
-      struct launch launches[ROWS_BLOCK];
-      enum tfprof_status status = derive_poll(profile, error);
-      if (status) return status;
-      read_launches(segment, first, rows, launches);
-      derive_references(segment->columns[COLUMN_kernels_device_id], first, rows, device_count, on);
-      for (uint32_t i = 0; i < rows; i++)
-        values[segment->first_row + first + i] =
-            value_of_launch(on[i] == NO_ROW ? &unknown : &devices[on[i]], &launches[i], column);
+struct occupancy {
+  struct profile *profile;
+  struct device *devices;
+  uint32_t device_count;
+  atomic_int failure; /* an enum tfprof_status */
+};
+
+/* What launches of a segment are alike: numbers[row] counts from 0. */
+static int number_launches(const struct occupancy *o, const struct segment *segment, struct groups *alike,
+                           uint32_t *numbers) {
+  for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+    uint32_t rows = derive_block_rows(segment, first), on[ROWS_BLOCK];
+    struct launch launches[ROWS_BLOCK];
+    if (store_interrupted(o->profile->store)) return TFPROF_INTERRUPTED;
+    read_launches(segment, first, rows, launches);
+    derive_references(segment->columns[COLUMN_kernels_device_id], first, rows, o->device_count, on);
+    for (uint32_t i = 0; i < rows; i++) {
+      const struct launch *launch = &launches[i];
+      const int64_t key[LAUNCH_KEY] = {launch->blocks, launch->threads, launch->registers, launch->shared_bytes, on[i]};
+      if ((numbers[first + i] = groups_number(alike, key)) == NO_ROW) return TFPROF_NO_MEMORY;
     }
   }
-  return derive_set_reals(profile, TABLE_kernels, column, values, error);
+  return TFPROF_OK;
+}
+
+/* A column of a segment: `of_group` has room for each kind of launch, `values` for each row. */
+static int set_column(const struct occupancy *o, struct segment *segment, unsigned column, const struct groups *alike,
+                      const uint32_t *numbers, double *of_group, double *values) {
+  static const struct device unknown = {NULL, NO_VALUE};
+  for (uint32_t i = 0; i < alike->count; i++) {
+    const int64_t *key = alike->keys + (size_t)i * LAUNCH_KEY;
+    const struct launch launch = {key[0], key[1], key[2], key[3]};
+    of_group[i] = value_of_launch(key[4] == NO_ROW ? &unknown : &o->devices[key[4]], &launch, column);
+  }
+  for (uint32_t i = 0; i < segment->rows; i++) values[i] = of_group[numbers[i]];
+  return derive_set_segment_reals(segment, column, values) ? TFPROF_NO_MEMORY : TFPROF_OK;
+}
+
+static void find_in_segment(void *context, size_t at, unsigned worker) {
+  struct occupancy *o = context;
+  struct segment *segment = o->profile->tables[TABLE_kernels].segments[at];
+  struct groups alike = {.width = LAUNCH_KEY};
+  uint32_t *numbers = scratch_allocate((size_t)segment->rows * sizeof *numbers);
+  double *values = scratch_allocate((size_t)segment->rows * sizeof *values), *of_group = NULL;
+  int failure = numbers && values ? atomic_load(&o->failure) : TFPROF_NO_MEMORY;
+  (void)worker;
+  if (!failure) failure = number_launches(o, segment, &alike, numbers);
+  if (!failure && !(of_group = scratch_allocate(((size_t)alike.count + 1) * sizeof *of_group)))
+    failure = TFPROF_NO_MEMORY;
+  for (size_t i = 0; i < sizeof written / sizeof *written && !failure; i++) {
+    if (column_set_has(&segment->is_raw, written[i])) continue;
+    failure = set_column(o, segment, written[i], &alike, numbers, of_group, values);
+  }
+  groups_free(&alike);
+  scratch_free(numbers);
+  scratch_free(values);
+  scratch_free(of_group);
+  if (failure) atomic_store(&o->failure, failure);
 }
 
 static enum tfprof_status run_occupancy(struct profile *profile, struct tfprof_error *error) {
   const struct profile_table *kernels = &profile->tables[TABLE_kernels];
-  uint32_t rows, device_count = 0;
-  struct device *devices = NULL;
-  enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &rows, error);
-  if (status || !rows) return status;
-  status = read_devices(profile, &devices, &device_count, error);
-  double *values = scratch_allocate((size_t)rows * sizeof *values); /* of one column at a time */
-  if (!status && !values) status = error_no_memory(error);
-  for (size_t i = 0; i < sizeof written / sizeof *written && !status; i++) {
-    if (column_set_has(&kernels->segments[0]->is_raw, written[i])) continue;
-    status = set_column(profile, devices, device_count, written[i], values, error);
+  struct occupancy o = {.profile = profile};
+  enum tfprof_status status = read_devices(profile, &o.devices, &o.device_count, error);
+  if (!status) {
+    derive_parallel(kernels->rows, kernels->segment_count, find_in_segment, &o);
+    status = derive_failure(atomic_load(&o.failure), error);
   }
-  scratch_free(values);
-  scratch_free(devices);
+  scratch_free(o.devices);
   return status;
 }
 

@@ -1,9 +1,9 @@
 /* kernel_time.c: the tables device_kernel_totals and step_kernel_totals: all kernels of a device added up, and those
 ** that a step launched on a device.
 **
-** What views tell of devices and of steps on them they take from these, instead of from every kernel.  Kernels are
-** sorted by device (and step) and start; one sweep adds durations up, unites the spans, and follows how many blocks
-** there are at each moment.
+** What views tell of devices and of steps on them they take from these, instead of from every kernel.  One sweep over
+** the kernels of each device in the order of their starts adds durations up, unites the spans, and follows how many
+** blocks there are at each moment.  Most sources have kernels in that order already; else they are sorted first.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
@@ -11,65 +11,83 @@
 
 #include <stdlib.h>
 
-struct kernel_row {
-  int64_t duration, tensor_core, eligible;
+struct kernel {
+  int64_t start, end, duration, tensor_core, eligible;
   double blocks, occupancy;
+  uint32_t device, step; /* the last of each means none */
   bool is_compute;
+};
+
+/* One that runs, of those whose blocks are known. */
+struct running {
+  int64_t end;
+  double blocks;
 };
 
 struct time_total {
   uint32_t step, device; /* NO_ROW: none */
   int64_t count, blocks_known;
   double sum, compute, busy, filled, occupied, occupancy_known, tensor_core, eligible, without, small, empty;
+  /* The sweep */
+  bool has_begun;
+  int64_t busy_until, last; /* the end of all so far; the moment up to which `filled` is known */
+  double weight;            /* blocks per multiprocessor of all that run */
+  struct running *running;  /* a heap, the first to end on top */
+  uint32_t depth, capacity;
 };
 
 struct kernel_time {
   struct profile *profile;
   bool by_step;
   uint32_t rows, devices, steps; /* of the last two 1 more, for none */
-  struct kernel_row *kernels;
-  struct lane_span *spans, *ends; /* of each kernel; ends: its end, of those that count for blocks, as a moment */
-  size_t end_count;
+  struct groups lanes;           /* a step and device each, or a device: the number of its total */
   struct time_total *totals;
-  uint32_t total_count;
+  uint32_t total_count, capacity;
 };
 
-/* ---- kernels ---- */
+/* ---- what runs at a moment ---- */
 
-static enum tfprof_status read_kernels(struct kernel_time *t, struct tfprof_error *error) {
-  string_id compute = derive_known_text(t->profile, "compute");
-  enum tfprof_status status = TFPROF_OK;
-  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
-    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK], uses[ROWS_BLOCK], eligible[ROWS_BLOCK];
-    double blocks[ROWS_BLOCK], occupancies[ROWS_BLOCK];
-    uint32_t devices[ROWS_BLOCK], steps[ROWS_BLOCK];
-    string_id kinds[ROWS_BLOCK];
-    block_integers(&block, COLUMN_kernels_start_ns, starts);
-    block_integers(&block, COLUMN_kernels_end_ns, ends);
-    block_integers(&block, COLUMN_kernels_dur_ns, durations);
-    block_integers(&block, COLUMN_kernels_uses_tensor_core, uses);
-    block_integers(&block, COLUMN_kernels_tensor_core_eligible, eligible);
-    block_reals(&block, COLUMN_kernels_blocks_per_multiprocessor, blocks);
-    block_reals(&block, COLUMN_kernels_occupancy_ratio, occupancies);
-    block_references(&block, COLUMN_kernels_device_id, t->devices - 1, devices);
-    block_texts(&block, COLUMN_kernels_kind, kinds);
-    if (t->by_step) block_references(&block, COLUMN_kernels_step_id, t->steps - 1, steps);
-    for (uint32_t i = 0; i < block.count; i++) {
-      uint32_t row = (uint32_t)block.row + i;
-      uint32_t device = devices[i] == NO_ROW ? t->devices - 1 : devices[i];
-      uint32_t step = !t->by_step ? 0 : steps[i] == NO_ROW ? t->steps - 1 : steps[i];
-      bool is_span = starts[i] != NO_VALUE && ends[i] > starts[i]; /* NO_VALUE is below all */
-      t->kernels[row] = (struct kernel_row){durations[i], uses[i], eligible[i], blocks[i], occupancies[i],
-                                            kinds[i] == compute && compute};
-      t->spans[row] = (struct lane_span){starts[i], is_span ? ends[i] : starts[i], step * t->devices + device, row};
-    }
+static bool begin_running(struct time_total *total, int64_t end, double blocks) {
+  struct running *heap = scratch_grow(total->running, total->depth, &total->capacity, 4, sizeof *heap);
+  if (!heap) return false;
+  total->running = heap;
+  uint32_t at = total->depth++;
+  for (; at > 0 && heap[(at - 1) / 2].end > end; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+  heap[at] = (struct running){end, blocks};
+  return true;
+}
+
+static struct running end_running(struct time_total *total) {
+  struct running *heap = total->running, first = heap[0], last = heap[--total->depth];
+  uint32_t at = 0;
+  for (uint32_t child; (child = 2 * at + 1) < total->depth; at = child) {
+    if (child + 1 < total->depth && heap[child + 1].end < heap[child].end) child++;
+    if (heap[child].end >= last.end) break;
+    heap[at] = heap[child];
   }
-  return status;
+  heap[at] = last;
+  return first;
+}
+
+/* Adds what the blocks fill, at most 1, up to a moment. */
+static void fill_until(struct time_total *total, int64_t moment) {
+  double weight = total->weight < 1 ? total->weight : 1;
+  if (total->depth) total->filled += weight * (double)derive_difference(moment, total->last);
+  total->last = moment;
+}
+
+/* Where one ends as another begins it ends first, so that they are never counted twice. */
+static void pass_ends(struct time_total *total, int64_t moment) {
+  while (total->depth && total->running[0].end <= moment) {
+    fill_until(total, total->running[0].end);
+    total->weight -= end_running(total).blocks;
+    if (!total->depth) total->weight = 0; /* no remainder is carried on */
+  }
 }
 
 /* ---- totals ---- */
 
-static void add_kernel(struct time_total *total, const struct kernel_row *kernel) {
+static void add_kernel(struct time_total *total, const struct kernel *kernel) {
   double duration = (double)kernel->duration;
   total->blocks_known += !isnan(kernel->blocks);
   if (kernel->duration == NO_VALUE) return;
@@ -89,74 +107,143 @@ static void add_kernel(struct time_total *total, const struct kernel_row *kernel
   }
 }
 
-static double united(const struct lane_span *spans, size_t count) {
-  double length = 0;
-  int64_t until = 0;
-  for (size_t i = 0, begun = 0; i < count; i++) {
-    if (spans[i].end <= spans[i].start || (begun && spans[i].end <= until)) continue;
-    length += (double)derive_difference(spans[i].end, begun && spans[i].start < until ? until : spans[i].start);
-    until = spans[i].end;
-    begun = 1;
+/* One that begins no earlier than those before it. False: no memory. */
+static bool sweep_over(struct time_total *total, const struct kernel *kernel) {
+  if (kernel->start == NO_VALUE || kernel->end <= kernel->start) return true; /* NO_VALUE is below all */
+  if (!total->has_begun || kernel->end > total->busy_until) {
+    bool overlaps = total->has_begun && kernel->start < total->busy_until;
+    total->busy += (double)derive_difference(kernel->end, overlaps ? total->busy_until : kernel->start);
+    total->busy_until = kernel->end;
+    total->has_begun = true;
   }
-  return length;
+  if (isnan(kernel->blocks)) return true;
+  pass_ends(total, kernel->start);
+  fill_until(total, kernel->start);
+  total->weight += kernel->blocks;
+  return begin_running(total, kernel->end, kernel->blocks);
 }
 
-static bool has_blocks(const struct kernel_time *t, const struct lane_span *span) {
-  return span->end > span->start && !isnan(t->kernels[span->row].blocks);
+/* NULL: no memory. */
+static struct time_total *total_of(struct kernel_time *t, const struct kernel *kernel) {
+  const int64_t lane = t->by_step ? (int64_t)kernel->step * t->devices + kernel->device : kernel->device;
+  uint32_t number = groups_number(&t->lanes, &lane);
+  if (number == NO_ROW || number < t->total_count) return number == NO_ROW ? NULL : &t->totals[number];
+  struct time_total *totals = scratch_grow(t->totals, t->total_count, &t->capacity, 256, sizeof *totals);
+  if (!totals) return NULL;
+  t->totals = totals;
+  totals[t->total_count] = (struct time_total){.step = kernel->step == t->steps - 1 ? NO_ROW : kernel->step,
+                                               .device = kernel->device == t->devices - 1 ? NO_ROW : kernel->device};
+  return &totals[t->total_count++];
 }
 
-/* The integral of the blocks per multiprocessor of all that run at a moment, at most 1. Where one ends as another
-** begins it ends first, so that they are never counted twice. */
-static double filled(const struct kernel_time *t, const struct lane_span *spans, size_t count,
-                     const struct lane_span *ends, size_t end_count) {
-  double area = 0, weight = 0;
-  size_t start = 0, depth = 0;
-  int64_t last = 0;
-  for (size_t end = 0; end < end_count;) {
-    while (start < count && !has_blocks(t, &spans[start])) start++;
-    bool is_start = start < count && spans[start].start < ends[end].start;
-    const struct lane_span *point = is_start ? &spans[start++] : &ends[end++];
-    if (depth) area += (weight < 1 ? weight : 1) * (double)derive_difference(point->start, last);
-    depth += is_start ? 1 : (size_t)-1;
-    double blocks = t->kernels[point->row].blocks;
-    weight = depth ? weight + (is_start ? blocks : -blocks) : 0; /* no remainder is carried on */
-    last = point->start;
-  }
-  return area;
+static bool take_kernel(struct kernel_time *t, const struct kernel *kernel) {
+  struct time_total *total = total_of(t, kernel);
+  if (!total) return false;
+  add_kernel(total, kernel);
+  return sweep_over(total, kernel);
 }
 
-/* Makes totals of what lies in order. */
-static enum tfprof_status total_lanes(struct kernel_time *t, struct tfprof_error *error) {
-  size_t end = 0;
-  uint32_t capacity = 0;
-  for (size_t first = 0, next; first < t->rows; first = next) {
-    uint32_t lane = t->spans[first].lane, step = lane / t->devices, device = lane % t->devices;
-    size_t first_end = end;
-    struct time_total *totals = scratch_grow(t->totals, t->total_count, &capacity, 256, sizeof *totals);
-    if (!totals) return error_no_memory(error);
-    t->totals = totals;
-    struct time_total *total = &totals[t->total_count++];
-    *total = (struct time_total){.step = step == t->steps - 1 ? NO_ROW : step,
-                                 .device = device == t->devices - 1 ? NO_ROW : device};
-    for (next = first; next < t->rows && t->spans[next].lane == lane; next++)
-      add_kernel(total, &t->kernels[t->spans[next].row]);
-    while (end < t->end_count && t->ends[end].lane == lane) end++;
-    total->busy = united(t->spans + first, next - first);
-    total->filled = filled(t, t->spans + first, next - first, t->ends + first_end, end - first_end);
+/* ---- kernels ---- */
+
+/* The kernels of a block. */
+static void read_kernels(const struct kernel_time *t, const struct row_block *block, struct kernel *kernels) {
+  int64_t integers[ROWS_BLOCK];
+  double reals[ROWS_BLOCK];
+  uint32_t numbers[ROWS_BLOCK];
+  string_id compute = derive_known_text(t->profile, "compute");
+#define READ(field, column, of, kind) \
+  block_##kind(block, COLUMN_kernels_##column, of); \
+  for (uint32_t i = 0; i < block->count; i++) kernels[i].field = of[i]
+  READ(start, start_ns, integers, integers);
+  READ(end, end_ns, integers, integers);
+  READ(duration, dur_ns, integers, integers);
+  READ(tensor_core, uses_tensor_core, integers, integers);
+  READ(eligible, tensor_core_eligible, integers, integers);
+  READ(blocks, blocks_per_multiprocessor, reals, reals);
+  READ(occupancy, occupancy_ratio, reals, reals);
+#undef READ
+  block_references(block, COLUMN_kernels_device_id, t->devices - 1, numbers);
+  for (uint32_t i = 0; i < block->count; i++)
+    kernels[i].device = numbers[i] == NO_ROW ? t->devices - 1 : numbers[i];
+  if (t->by_step) block_references(block, COLUMN_kernels_step_id, t->steps - 1, numbers);
+  for (uint32_t i = 0; i < block->count; i++)
+    kernels[i].step = !t->by_step ? 0 : numbers[i] == NO_ROW ? t->steps - 1 : numbers[i];
+  block_texts(block, COLUMN_kernels_kind, numbers);
+  for (uint32_t i = 0; i < block->count; i++) kernels[i].is_compute = numbers[i] == compute && compute;
+}
+
+/* Whether each device's kernels come in the order of their starts. */
+static enum tfprof_status look_at_order(const struct kernel_time *t, bool *is_ordered, struct tfprof_error *error) {
+  int64_t *last = scratch_allocate(t->devices * sizeof *last); /* start, by device */
+  enum tfprof_status status = last ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t i = 0; i < t->devices && last; i++) last[i] = INT64_MIN;
+  *is_ordered = true;
+  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
+    int64_t starts[ROWS_BLOCK];
+    uint32_t devices[ROWS_BLOCK];
+    block_integers(&block, COLUMN_kernels_start_ns, starts);
+    block_references(&block, COLUMN_kernels_device_id, t->devices - 1, devices);
+    for (uint32_t i = 0; i < block.count && *is_ordered; i++) {
+      int64_t *before = &last[devices[i] == NO_ROW ? t->devices - 1 : devices[i]];
+      if (starts[i] == NO_VALUE) continue;
+      *is_ordered = starts[i] >= *before;
+      *before = starts[i];
+    }
+    if (!*is_ordered) break;
   }
-  return TFPROF_OK;
+  scratch_free(last);
+  return status;
+}
+
+static enum tfprof_status sweep_as_they_are(struct kernel_time *t, struct tfprof_error *error) {
+  struct kernel *kernels = scratch_allocate(ROWS_BLOCK * sizeof *kernels);
+  enum tfprof_status status = kernels ? TFPROF_OK : error_no_memory(error);
+  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
+    read_kernels(t, &block, kernels);
+    for (uint32_t i = 0; i < block.count && !status; i++) {
+      if (!take_kernel(t, &kernels[i])) status = error_no_memory(error);
+    }
+  }
+  scratch_free(kernels);
+  return status;
+}
+
+static enum tfprof_status sweep_sorted(struct kernel_time *t, struct tfprof_error *error) {
+  struct kernel *kernels = scratch_allocate((size_t)t->rows * sizeof *kernels);
+  struct lane_span *spans = scratch_allocate((size_t)t->rows * sizeof *spans);
+  enum tfprof_status status = kernels && spans ? TFPROF_OK : error_no_memory(error);
+  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
+    read_kernels(t, &block, kernels + block.row);
+    for (uint32_t i = 0; i < block.count; i++) {
+      const struct kernel *kernel = &kernels[block.row + i];
+      spans[block.row + i] = (struct lane_span){kernel->start, kernel->end, kernel->device, (uint32_t)block.row + i};
+    }
+  }
+  if (!status) status = lane_span_sort(spans, t->rows, error);
+  for (uint32_t i = 0; i < t->rows && !status; i++) {
+    if (!take_kernel(t, &kernels[spans[i].row])) status = error_no_memory(error);
+    else if (i % ROWS_BLOCK == 0) status = derive_poll(t->profile, error);
+  }
+  scratch_free(kernels);
+  scratch_free(spans);
+  return status;
+}
+
+static int by_step_and_device(const void *left, const void *right) {
+  const struct time_total *a = left, *b = right;
+  if (a->step != b->step) return a->step < b->step ? -1 : 1;
+  return a->device < b->device ? -1 : a->device > b->device;
 }
 
 static enum tfprof_status find_totals(struct kernel_time *t, struct tfprof_error *error) {
-  enum tfprof_status status = read_kernels(t, error);
-  for (uint32_t row = 0; row < t->rows; row++) {
-    const struct lane_span *span = &t->spans[row];
-    if (has_blocks(t, span))
-      t->ends[t->end_count++] = (struct lane_span){span->end, span->end, span->lane, row};
+  bool is_ordered;
+  enum tfprof_status status = look_at_order(t, &is_ordered, error);
+  if (!status) status = is_ordered ? sweep_as_they_are(t, error) : sweep_sorted(t, error);
+  for (uint32_t i = 0; i < t->total_count; i++) {
+    pass_ends(&t->totals[i], INT64_MAX);
+    scratch_free(t->totals[i].running);
   }
-  if (!status) status = lane_span_sort(t->spans, t->rows, error);
-  if (!status) status = lane_span_sort(t->ends, t->end_count, error);
-  if (!status) status = total_lanes(t, error);
+  if (!status) qsort(t->totals, t->total_count, sizeof *t->totals, by_step_and_device);
   return status;
 }
 
@@ -202,7 +289,7 @@ static enum tfprof_status set_time_columns(const struct kernel_time *t, struct t
 }
 
 static enum tfprof_status run_kernel_time(struct profile *profile, bool by_step, struct tfprof_error *error) {
-  struct kernel_time t = {.profile = profile, .by_step = by_step};
+  struct kernel_time t = {.profile = profile, .by_step = by_step, .lanes = {.width = 1}};
   uint32_t steps = 0, devices = 0;
   enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &t.rows, error);
   if (!status) status = derive_row_count(profile, TABLE_devices, &devices, error);
@@ -212,19 +299,13 @@ static enum tfprof_status run_kernel_time(struct profile *profile, bool by_step,
   t.steps = steps + 1;
   if (((uint64_t)steps + 1) * ((uint64_t)devices + 1) >= NO_ROW)
     return error_set(error, TFPROF_LIMIT, "%u steps on %u devices are too many", steps, devices);
-  t.kernels = scratch_allocate((size_t)t.rows * sizeof *t.kernels);
-  t.spans = scratch_allocate((size_t)t.rows * sizeof *t.spans);
-  t.ends = scratch_allocate((size_t)t.rows * sizeof *t.ends);
-  if (!t.kernels || !t.spans || !t.ends) status = error_no_memory(error);
-  if (!status) status = find_totals(&t, error);
+  status = find_totals(&t, error);
   if (!status)
     status = derive_make_table(profile, by_step ? TABLE_step_kernel_totals : TABLE_device_kernel_totals, t.total_count,
                                error);
   if (!status) status = set_time_columns(&t, error);
-  scratch_free(t.kernels);
-  scratch_free(t.spans);
-  scratch_free(t.ends);
   scratch_free(t.totals);
+  groups_free(&t.lanes);
   return status;
 }
 
