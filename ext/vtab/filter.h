@@ -73,6 +73,10 @@ static inline string_id filter_text(struct filter *filter) {
   return filter->text ? filter->text : filter_find_text(filter);
 }
 
+/* filter_scan.c: a row from `row` on before which none matches, at most `rows`; it may itself be none that does. Quick
+** where a filter is an interval or a text, and most rows are outside of it. */
+uint32_t filter_first(struct filter *filter, const struct column_reader *reader, uint32_t row, uint32_t rows);
+
 /* Slow part of filter_matches. */
 int filter_memo_answer(struct filter *filter, sqlite3 *db, string_id id);
 bool filter_set_has(const struct filter *filter, int64_t value);

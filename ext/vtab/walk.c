@@ -260,6 +260,17 @@ static int enter_or_pass(struct cursor *cursor, uint64_t position, bool *is_pass
   return result;
 }
 
+/* Behind a row that was rejected: passes over those which its first filters reject as well, where the walk goes up. */
+static void skip_rejected(struct cursor *cursor, uint32_t row) {
+  uint64_t until = cursor->stop - cursor->segment_begin;
+  uint32_t rows = (uint32_t)(until < cursor->segment_rows ? until : cursor->segment_rows), next = row + 1;
+  for (unsigned i = 0; i < cursor->active_count; i++) {
+    struct filter *filter = cursor->active[i];
+    next = filter_first(filter, &cursor->current->readers[filter->slot], next, rows);
+  }
+  if (next > row) cursor->index = cursor->segment_begin + next;
+}
+
 int walk_next(struct cursor *cursor) {
   uint32_t rejected = 0;
   if (cursor->has_last && !cursor->is_told_apart) {
@@ -296,7 +307,10 @@ int walk_next(struct cursor *cursor) {
         cursor->is_at_end = true;
         return SQLITE_INTERRUPT;
       }
-      if (!answer) continue;
+      if (!answer) {
+        if (cursor->step == 1 && !cursor->list) skip_rejected(cursor, row);
+        continue;
+      }
     }
     cursor->row = row;
     if (cursor->plan.skips_duplicates) remember_last(cursor);
