@@ -2,8 +2,8 @@
 **
 ** A pass over a million rows first touches as much memory as it then works through, and that costs as much as the
 ** work when the kernel hands it out page by page.  What one pass has freed the next one therefore gets, while anything
-** is being derived; then it goes back to the kernel, so that the process is as small as before.  May be used on any
-** thread.
+** is being derived or a statement reads a table; then it goes back to the kernel, so that the process is as small as
+** before.  May be used on any thread.
 */
 #ifndef TFPROF_STORE_SCRATCH_H
 #define TFPROF_STORE_SCRATCH_H

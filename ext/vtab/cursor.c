@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/scratch.h"
 #include "vtab/outer_join.h"
 #include "vtab/profile_argument.h"
 
@@ -15,6 +16,7 @@ int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **opened) {
   (void)table;
   if (!cursor) return SQLITE_NOMEM;
   cursor->is_at_end = true;
+  scratch_keep(); /* what deriving for one table of a statement has freed is there for the next */
   *opened = &cursor->base;
   return SQLITE_OK;
 }
@@ -47,6 +49,7 @@ int cursor_close(sqlite3_vtab_cursor *base) {
   sqlite3_value_free(cursor->selection);
   free(cursor->own_positions);
   free(cursor);
+  scratch_return();
   return SQLITE_OK;
 }
 

@@ -1,528 +1,57 @@
-/* step_segments.c: the table step_segments: what each step's time went to, one thing at a time.
-**
-** The rules are those of the overview of the PyTorch TensorBoard plugin.  A step reaches from its start on the host,
-** but not before the step before it has ended, to its end or that of the last kernel, copy or fill which calls lying
-** wholly inside it launched, whichever comes last; the first step does not begin before the end of the last work that
-** no step launched and that was over before the first work of the step began.  Of what goes on at a moment the first in
-** this list counts: kernel, memcpy_HtoD, memcpy_DtoH, memcpy_DtoD, memcpy (other copies), memset, communication,
-** runtime (calls of the device's interfaces), data_loader, compilation (which the plugin takes for cpu), cpu (ops and
-** ranges on any host thread), other.  Communication is communication kernels and the ops nccl:* and gloo:*.  The last
-** steps are left out where they launched nothing, and the last of the others too where it launched less than 0.8 of
-** what the step before it did: the profiler has stopped before their work was done.  Steps of which no work on a device
-** is known are cut from their start to their end.
-**
-** Where the source numbers its steps, as XPlane does, the rules are those of TensorFlow 2's profiler
-** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
-** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. An op without length, such
-** as the marks of what is handed to a thread pool and done there, lasts until the next op of its step has ended
-** (open_moments). Marks of steps do not count, nor what says of all of a call that it runs; data_loader is waiting for
-** the next element of the input pipeline and comes before communication; a TPU's infeed and outfeed are copies from and
-** to the host, and its loops count as kernels only while nothing inside them goes on; runtime is what executors do too,
-** where there is a device; no step
-** is left out.
-**
-** Steps follow each other, or overlap a little where work on devices reaches into the next.  Of more than MOST_STEPS
-** that go on at one moment the others have no piece there, so that pieces are bounded by what they are cut from.
-**
-** The intervals of each category are united; one sweep over all categories then says what counts from one end of an
-** interval to the next.
+/* step_segments.c: the table step_segments: the pieces that steps are cut into (step_pieces.h).
 */
-#include "derive/match.h"
-#include "derive/passes.h"
-#include "derive/ranges/compilers.h"
+#include "derive/time/step_pieces.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
-enum category {
-  KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, LOOP, RUNTIME, DATA_LOADER, COMPILATION,
-  CPU, OTHER, CATEGORIES
-};
-static const char overlapping[] =
-    "more steps overlap than step_segments can tell apart: at each moment it has the first 16";
-static const char *const category_names[CATEGORIES + 4] = { /* and texts of a diagnostic */
-    "kernel", "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset", "communication", "kernel", "runtime",
-    "data_loader", "compilation", "cpu", "other", "info", "overlapping_steps", overlapping, NULL};
-
-enum source { KERNELS, COPIES, FILLS, CALLS, COMPILATIONS, OPS, STEPS, SOURCES };
-
-struct intervals {
-  struct lane_span *items;
+struct pieces {
+  struct step_piece *items;
   size_t count, capacity;
+  string_id names[STEP_CATEGORIES];
 };
 
-struct step { int64_t start, end, host_start, host_end, device_start, device_end; uint32_t row, launched, thread; };
-struct piece { int64_t start, end; uint32_t step, category; };
-
-struct work {
-  struct profile *profile;
-  struct intervals of[SOURCES][CATEGORIES];
-  struct intervals sets[CATEGORIES]; /* disjoint, ascending, none touching the next */
-  struct intervals moments; /* ops without length, each until the end of its step, of a source that numbers steps */
-  atomic_int failure;                /* an enum tfprof_status */
-  struct step *steps;
-  uint32_t step_count, step_rows;
-  uint32_t *step_of_row; /* which of `steps` a row of the table is; NO_ROW: none */
-  struct piece *pieces;
-  size_t piece_count, piece_capacity;
-  bool is_numbered;    /* the source numbers steps */
-  bool is_connected;   /* and tells which step caused what */
-  bool has_device;     /* which worked */
-  bool has_more_steps; /* than can have pieces at one moment */
-  string_id names[CATEGORIES];
-};
-
-static bool grow_intervals(void **items, size_t *capacity, size_t count, size_t size) {
-  if (count < *capacity) return true;
-  size_t larger = *capacity ? *capacity * 2 : 1024;
-  void *grown = scratch_resize(*items, larger * size);
-  if (!grown) return false;
-  *items = grown;
-  *capacity = larger;
-  return true;
-}
-
-static bool append_interval(struct intervals *list, int64_t start, int64_t end) {
-  if (!grow_intervals((void **)&list->items, &list->capacity, list->count, sizeof *list->items)) return false;
-  list->items[list->count++] = (struct lane_span){start, end, 0, 0};
-  return true;
-}
-
-/* Ops come after those inside them, where they are written as they end: an interval takes in those before it that it
-** meets, and few are left of millions. */
-static bool add_interval(struct intervals *list, int64_t start, int64_t end) {
-  if (start == NO_VALUE || end == NO_VALUE || end <= start) return true;
-  for (; list->count; list->count--) {
-    struct lane_span *last = &list->items[list->count - 1];
-    if (start > last->end || end < last->start) break;
-    if (start >= last->start) {
-      if (end > last->end) last->end = end;
-      return true;
-    }
-    if (end < last->end) end = last->end;
+static bool keep_piece(void *context, const struct step_piece *piece) {
+  struct pieces *p = context;
+  if (p->count == p->capacity) {
+    size_t larger = p->capacity ? p->capacity * 2 : 1024;
+    struct step_piece *grown = scratch_resize(p->items, larger * sizeof *grown);
+    if (!grown) return false;
+    p->items = grown;
+    p->capacity = larger;
   }
-  return append_interval(list, start, end);
-}
-
-/* ---- steps ---- */
-
-static int segments_by_start(const void *left, const void *right) {
-  const struct step *a = left, *b = right;
-  if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  return a->row < b->row ? -1 : a->row > b->row;
-}
-
-static enum tfprof_status find_steps(struct work *w, struct tfprof_error *error) {
-  int64_t *starts = NULL, *ends = NULL;
-  uint32_t rows, *threads = NULL;
-  enum tfprof_status status = derive_row_count(w->profile, TABLE_steps, &rows, error);
-  if (!status) status = derive_all_references(w->profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
-  if (!status) status = derive_all_integers(w->profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
-  if (!status) status = derive_all_integers(w->profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
-  w->steps = scratch_allocate(((size_t)rows + 1) * sizeof *w->steps);
-  w->step_of_row = scratch_allocate(((size_t)rows + 1) * sizeof *w->step_of_row);
-  w->step_rows = rows;
-  if (!status && (!w->steps || !w->step_of_row)) status = error_no_memory(error);
-  for (uint32_t row = 0; row < rows && !status; row++) {
-    if (starts[row] == NO_VALUE || ends[row] == NO_VALUE || ends[row] < starts[row]) continue;
-    w->steps[w->step_count++] =
-        (struct step){starts[row], ends[row], starts[row], ends[row], INT64_MAX, INT64_MIN, row, 0, threads[row]};
-  }
-  if (!status) qsort(w->steps, w->step_count, sizeof *w->steps, segments_by_start);
-  for (uint32_t row = 0; row < rows && !status; row++) w->step_of_row[row] = NO_ROW;
-  for (uint32_t i = 0; i < w->step_count && !status; i++) w->step_of_row[w->steps[i].row] = i;
-  scratch_free(threads);
-  scratch_free(starts);
-  scratch_free(ends);
-  return status;
-}
-
-/* The step in which a call lies wholly; the number of steps: none. Steps that overlap each other are gone into by the
-** one that began last. Calls mostly lie in the step of the one before, *hint. */
-static uint32_t step_of(const struct work *w, int64_t start, int64_t end, uint32_t *hint) {
-  uint32_t low = 0, high = w->step_count;
-  if (w->steps[*hint].start <= start && (*hint + 1 == high || w->steps[*hint + 1].start > start)) {
-    low = *hint + 1;
-  } else {
-    while (low < high) {
-      uint32_t middle = low + (high - low) / 2;
-      if (w->steps[middle].start <= start) low = middle + 1;
-      else high = middle;
-    }
-    if (low) *hint = low - 1;
-  }
-  return low && end <= w->steps[low - 1].end ? low - 1 : w->step_count;
-}
-
-/* What the steps' calls launched, and where the first step may begin. */
-static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *error) {
-  static const struct { uint16_t table, call, start, end; } tables[2] = {
-      {TABLE_kernels, COLUMN_kernels_api_call_id, COLUMN_kernels_start_ns, COLUMN_kernels_end_ns},
-      {TABLE_transfers, COLUMN_transfers_api_call_id, COLUMN_transfers_start_ns, COLUMN_transfers_end_ns}};
-  int64_t *call_starts = NULL, *call_ends = NULL, previous = w->steps[0].start;
-  uint32_t call_count, hint = 0;
-  bool has_work = false;
-  enum tfprof_status status = derive_row_count(w->profile, TABLE_api_calls, &call_count, error);
-  if (!status)
-    status = derive_all_integers(w->profile, TABLE_api_calls, COLUMN_api_calls_start_ns, &call_starts, error);
-  if (!status) status = derive_all_integers(w->profile, TABLE_api_calls, COLUMN_api_calls_end_ns, &call_ends, error);
-  /* The second round needs the first work of the first step. */
-  for (unsigned round = 0; round < 2 && !status; round++) {
-    for (unsigned t = 0; t < 2 && !status; t++) {
-      const struct profile_table *content = &w->profile->tables[tables[t].table];
-      for (size_t s = 0; s < content->segment_count && !status; s++) {
-        const struct segment *segment = content->segments[s];
-        for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-          uint32_t count = derive_block_rows(segment, first);
-          int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-          uint32_t calls[ROWS_BLOCK];
-          derive_integers(segment->columns[tables[t].start], first, count, starts);
-          derive_integers(segment->columns[tables[t].end], first, count, ends);
-          derive_references(segment->columns[tables[t].call], first, count, call_count, calls);
-          for (uint32_t i = 0; i < count; i++) {
-            if (starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
-            if (round && (ends[i] >= w->steps[0].device_start || ends[i] <= previous)) continue;
-            uint32_t call = calls[i], step = w->step_count;
-            if (call != NO_ROW && call_starts[call] != NO_VALUE && call_ends[call] != NO_VALUE)
-              step = step_of(w, call_starts[call], call_ends[call], &hint);
-            if (round && step == w->step_count) previous = ends[i];
-            if (round || step == w->step_count) continue;
-            has_work = true;
-            struct step *of = &w->steps[step];
-            of->launched++;
-            if (starts[i] < of->device_start) of->device_start = starts[i];
-            if (ends[i] > of->device_end) of->device_end = ends[i];
-          }
-        }
-        status = derive_poll(w->profile, error);
-      }
-    }
-    if (w->steps[0].device_start == INT64_MAX) break;
-  }
-  scratch_free(call_starts);
-  scratch_free(call_ends);
-  for (uint32_t i = 0; i < w->step_count && has_work && !status; i++) {
-    struct step *s = &w->steps[i];
-    if (previous > s->start) s->start = previous;
-    if (s->device_end > s->end) s->end = s->device_end;
-    if (s->end < s->start) s->end = s->start;
-    previous = s->end;
-  }
-  if (has_work && w->step_count > 1 && !w->is_numbered && !status) {
-    uint32_t last = w->step_count - 1;
-    while (last && !w->steps[last].launched) last--;
-    bool is_cut = last && (double)w->steps[last - 1].launched * 0.8 > (double)w->steps[last].launched;
-    w->step_count = last + !is_cut;
-  }
-  return status;
-}
-
-/* ---- intervals ---- */
-
-static enum category of_kernel(const char *kind, bool *is_wanted) {
-  (void)is_wanted;
-  if (strcmp(kind, "infeed") == 0) return MEMCPY_HTOD;
-  if (strcmp(kind, "outfeed") == 0) return MEMCPY_DTOH;
-  return strcmp(kind, "communication") == 0 ? COMMUNICATION : KERNEL;
-}
-static enum category of_copy(const char *direction, bool *is_wanted) {
-  *is_wanted = *direction; /* fills have none */
-  if (strcmp(direction, "HtoD") == 0) return MEMCPY_HTOD;
-  if (strcmp(direction, "DtoH") == 0) return MEMCPY_DTOH;
-  return strcmp(direction, "DtoD") == 0 ? MEMCPY_DTOD : MEMCPY;
-}
-static enum category of_transfer(const char *kind, bool *is_wanted) {
-  *is_wanted = strcmp(kind, "memset") == 0;
-  return MEMSET;
-}
-static enum category of_call(const char *domain, bool *is_wanted) {
-  (void)domain;
-  (void)is_wanted;
-  return RUNTIME;
-}
-static enum category of_compilation(const char *kind, bool *is_wanted) {
-  (void)kind;
-  (void)is_wanted;
-  return COMPILATION;
-}
-static enum category of_op(const char *name, bool *is_wanted) {
-  *is_wanted = strncmp(name, "ProfilerStep", 12) != 0;
-  if (strncmp(name, "enumerate(DataLoader)#", 22) == 0 || strncmp(name, "enumerate(DataPipe)#", 20) == 0)
-    return DATA_LOADER;
-  return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "gloo:", 5) == 0 ? COMMUNICATION : CPU;
-}
-
-/* Of sources that number their steps. */
-static enum category of_caused_op(const char *name, bool *is_wanted) {
-  static const char *const enclosing[] = {"EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun"};
-  for (size_t i = 0; i < sizeof enclosing / sizeof *enclosing; i++) {
-    if (strncmp(name, enclosing[i], strlen(enclosing[i])) == 0) *is_wanted = false;
-  }
-  if (strncasecmp(name, "MemcpyHToD", 10) == 0) return MEMCPY_HTOD;
-  if (is_xla_compiling(name)) return COMPILATION;
-  return strncasecmp(name, "IteratorGetNext", 15) == 0 ? DATA_LOADER : CPU;
-}
-static enum category of_launching_op(const char *name, bool *is_wanted) {
-  return strncasecmp(name, "ExecutorState::Process", 22) == 0 ? RUNTIME : of_caused_op(name, is_wanted);
-}
-
-static const struct source_columns {
-  uint16_t table, start, end, text;
-  enum category (*choose)(const char *text, bool *is_wanted);
-} sources[] = {
-#define SOURCE(table, text, choose) \
-  {TABLE_##table, COLUMN_##table##_start_ns, COLUMN_##table##_end_ns, COLUMN_##table##_##text, choose}
-    SOURCE(kernels, kind, of_kernel), SOURCE(transfers, direction, of_copy), SOURCE(transfers, kind, of_transfer),
-    SOURCE(api_calls, domain, of_call), SOURCE(compilations, kind, of_compilation), SOURCE(ops, name, of_op)
-#undef SOURCE
-};
-
-/* Cuts a block of ops to the steps that they are of, which end at `limits`; the end of one that does not count becomes
-** NO_VALUE. A stage of the input on the step's own thread `waits`: those of tf.data lie in what asks for an element, or
-** on other threads. */
-static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
-                         string_id user, int64_t *starts, int64_t *ends, int64_t *limits, bool *waits) {
-  uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
-  string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
-  string_id dataset = derive_known_text(w->profile, "Dataset");
-  derive_texts(segment->columns[COLUMN_ops_op_type], first, count, types);
-  derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
-  derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
-  derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t at = steps[i] == NO_ROW ? NO_ROW : w->step_of_row[steps[i]];
-    waits[i] = categories[i] == input && types[i] != dataset;
-    limits[i] = NO_VALUE;
-    if (categories[i] == user || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
-      ends[i] = NO_VALUE;
-      continue;
-    }
-    if (!w->is_connected) continue;
-    if (at == NO_ROW) {
-      uint32_t around = step_of(w, starts[i], ends[i], &hint);
-      const struct step *step = around < w->step_count ? &w->steps[around] : NULL;
-      bool is_inside = step && step->thread != NO_ROW && step->thread == threads[i] && starts[i] >= step->host_start &&
-                       ends[i] <= step->host_end;
-      if (is_inside) at = around;
-    }
-    if (at == NO_ROW) {
-      ends[i] = NO_VALUE;
-      continue;
-    }
-    waits[i] &= w->steps[at].thread == threads[i];
-    limits[i] = w->steps[at].end;
-    if (starts[i] < w->steps[at].start) starts[i] = w->steps[at].start;
-    if (ends[i] > w->steps[at].end) ends[i] = w->steps[at].end;
-  }
-}
-
-/* The intervals of one source, by category. */
-static void collect_segment_source(void *context, size_t source, unsigned worker) {
-  struct work *w = context;
-  const struct source_columns *c = &sources[source];
-  const struct profile_table *content = &w->profile->tables[c->table];
-  const struct pool *pool = store_pool(w->profile->store);
-  uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by text: 1 not wanted, 2 + category */
-  int failure = known ? atomic_load(&w->failure) : TFPROF_NO_MEMORY;
-  bool is_cut = w->is_numbered && source == OPS;
-  bool has_selves = source == KERNELS && derive_has_value(w->profile, TABLE_kernels, COLUMN_kernels_self_ns);
-  bool is_told_by_ops = w->is_numbered && source == COMPILATIONS; /* these are cut to their steps */
-  string_id user = derive_known_text(w->profile, "user");
-  enum category (*choose)(const char *text, bool *is_wanted) =
-      !is_cut ? c->choose : w->has_device ? of_launching_op : of_caused_op;
-  (void)worker;
-  for (size_t s = 0; s < content->segment_count && !failure && !is_told_by_ops; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK], limits[ROWS_BLOCK];
-      bool waits[ROWS_BLOCK];
-      string_id texts[ROWS_BLOCK];
-      derive_integers(segment->columns[c->start], first, count, starts);
-      derive_integers(segment->columns[c->end], first, count, ends);
-      derive_texts(segment->columns[c->text], first, count, texts);
-      if (has_selves) derive_integers(segment->columns[COLUMN_kernels_self_ns], first, count, selves);
-      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends, limits, waits);
-      for (uint32_t i = 0; i < count && !failure; i++) {
-        uint8_t *about = &known[texts[i]];
-        if (!*about) {
-          bool is_wanted = true;
-          enum category category = choose(texts[i] ? pool_text(pool, texts[i]) : "", &is_wanted);
-          *about = is_wanted ? (uint8_t)(2 + category) : 1;
-        }
-        unsigned category = is_cut && waits[i] ? (unsigned)DATA_LOADER : *about - 2u;
-        if (has_selves && selves[i] != NO_VALUE && selves[i] < derive_difference(ends[i], starts[i])) category = LOOP;
-        bool is_moment = is_cut && *about > 1 && category == CPU && ends[i] == starts[i] && starts[i] < limits[i];
-        if (is_moment && !append_interval(&w->moments, starts[i], limits[i])) failure = TFPROF_NO_MEMORY;
-        if (*about > 1 && !add_interval(&w->of[source][category], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
-      }
-      if (store_interrupted(w->profile->store)) failure = TFPROF_INTERRUPTED;
-    }
-  }
-  scratch_free(known);
-  if (failure) atomic_store(&w->failure, failure);
-}
-
-/* ---- pieces ---- */
-
-/* The union of what all sources have of a category. */
-static void unite(void *context, size_t category, unsigned worker) {
-  struct work *w = context;
-  struct intervals *set = &w->sets[category];
-  struct tfprof_error error = {0};
-  (void)worker;
-  for (unsigned source = 0; source < SOURCES; source++) {
-    struct intervals *from = &w->of[source][category];
-    if (!set->count) { /* most categories have one source */
-      struct intervals none = *set;
-      *set = *from;
-      *from = none;
-      continue;
-    }
-    for (size_t i = 0; i < from->count; i++) {
-      if (!add_interval(set, from->items[i].start, from->items[i].end)) atomic_store(&w->failure, TFPROF_NO_MEMORY);
-    }
-  }
-  if (lane_span_sort(set->items, set->count, &error)) atomic_store(&w->failure, error.status);
-  size_t count = 0;
-  for (size_t i = 0; i < set->count; i++) {
-    struct lane_span *last = count ? &set->items[count - 1] : NULL, next = set->items[i];
-    if (last && next.start <= last->end) last->end = next.end > last->end ? next.end : last->end;
-    else set->items[count++] = next;
-  }
-  set->count = count;
-}
-
-/* Ops of the host without length, outside of all others, count until the end of what comes next in their step. This
-** follows from how the profiler cuts steps (ToNonOverlappedEvents in tsl/profiler/utils/timespan.h and event_span.cc,
-** where an end comes before a beginning at the same time), and is what it shows: programs of XLA on the host hand their
-** work to a pool, and only such marks are of the step while it goes on. */
-static enum tfprof_status open_moments(struct work *w, struct tfprof_error *error) {
-  struct intervals *moments = &w->moments, *from = &w->sets[CPU], made = {.items = NULL};
-  enum tfprof_status status = TFPROF_OK;
-  if (!moments->count) return TFPROF_OK;
-  status = lane_span_sort(moments->items, moments->count, error);
-  size_t at = 0;
-  for (size_t i = 0; i < moments->count && !status; i++) {
-    int64_t start = moments->items[i].start, limit = moments->items[i].end;
-    while (at < from->count && from->items[at].end <= start) { /* where one ends it is over */
-      if (!add_interval(&made, from->items[at].start, from->items[at].end)) status = error_no_memory(error);
-      at++;
-    }
-    if (at < from->count && from->items[at].start <= start) continue;
-    int64_t end = at < from->count && from->items[at].start < limit ? from->items[at].end : limit;
-    if (!add_interval(&made, start, end < limit ? end : limit)) status = error_no_memory(error);
-  }
-  for (; at < from->count && !status; at++)
-    if (!add_interval(&made, from->items[at].start, from->items[at].end)) status = error_no_memory(error);
-  scratch_free(from->items);
-  *from = made;
-  return status;
-}
-
-/* At one moment, and how many are looked at that may have ended before it. */
-enum { MOST_STEPS = 16, MOST_LOOKED_AT = 1024 };
-
-static bool emit(struct work *w, int64_t start, int64_t end, enum category category, uint32_t *step) {
-  while (*step < w->step_count && w->steps[*step].end <= start) (*step)++;
-  unsigned emitted = 0;
-  for (uint32_t at = *step; at < w->step_count && w->steps[at].start < end; at++) {
-    if (at - *step >= MOST_LOOKED_AT || emitted == MOST_STEPS) {
-      w->has_more_steps = true;
-      break;
-    }
-    int64_t from = start > w->steps[at].start ? start : w->steps[at].start;
-    int64_t to = end < w->steps[at].end ? end : w->steps[at].end;
-    if (to <= from) continue;
-    if (!grow_intervals((void **)&w->pieces, &w->piece_capacity, w->piece_count, sizeof *w->pieces)) return false;
-    w->pieces[w->piece_count++] = (struct piece){from, to, at, category};
-    emitted++;
-  }
+  p->items[p->count++] = *piece;
   return true;
 }
 
 static int by_step_and_start(const void *left, const void *right) {
-  const struct piece *a = left, *b = right;
-  if (a->step != b->step) return a->step < b->step ? -1 : 1;
+  const struct step_piece *a = left, *b = right;
+  if (a->number != b->number) return a->number < b->number ? -1 : 1;
   return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* From moment to moment at which an interval begins or ends, of the categories that have any: `next` is that moment of
-** each of them, at[] which of its intervals it belongs to; of those that are `inside` one the lowest bit counts. */
-static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
-  static const enum category numbered_order[CATEGORIES] = {
-      KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, DATA_LOADER, COMMUNICATION, LOOP, RUNTIME,
-      COMPILATION, CPU, OTHER};
-  enum category present[CATEGORIES];
-  int64_t next[CATEGORIES], since = 0;
-  size_t at[CATEGORIES] = {0};
-  uint32_t step = 0, inside = 0, rounds = 0;
-  unsigned count = 0;
-  enum tfprof_status status = TFPROF_OK;
-  for (unsigned i = 0; i < CATEGORIES; i++) {
-    enum category c = w->is_numbered ? numbered_order[i] : (enum category)i;
-    if (!w->sets[c].count) continue;
-    next[count] = w->sets[c].items[0].start;
-    present[count++] = c;
-  }
-  while (!status) {
-    int64_t moment = INT64_MAX;
-    for (unsigned i = 0; i < count; i++) moment = next[i] < moment ? next[i] : moment;
-    if (moment == INT64_MAX) break;
-    uint32_t before = inside;
-    for (unsigned i = 0; i < count; i++) {
-      if (next[i] != moment) continue;
-      const struct intervals *set = &w->sets[present[i]];
-      inside ^= (uint32_t)1 << i;
-      if (inside >> i & 1) next[i] = set->items[at[i]].end;
-      else next[i] = ++at[i] < set->count ? set->items[at[i]].start : INT64_MAX;
-    }
-    if ((before & -before) == (inside & -inside)) continue;
-    if (before && !emit(w, since, moment, present[__builtin_ctz(before)], &step)) status = error_no_memory(error);
-    since = moment;
-    if (!status && ++rounds % ROWS_BLOCK == 0) status = derive_poll(w->profile, error);
-  }
-  return status;
-}
-
-static enum tfprof_status cut(struct work *w, struct tfprof_error *error) {
-  uint64_t rows = 0;
-  for (unsigned i = 0; i < STEPS; i++) rows += w->profile->tables[sources[i].table].rows;
-  derive_parallel(rows, STEPS, collect_segment_source, w);
-  for (uint32_t i = 0; i < w->step_count; i++) {
-    if (!add_interval(&w->of[STEPS][OTHER], w->steps[i].start, w->steps[i].end)) return error_no_memory(error);
-  }
-  if (!atomic_load(&w->failure)) derive_parallel(rows, CATEGORIES, unite, w);
-  enum tfprof_status status = derive_failure(atomic_load(&w->failure), error);
-  if (!status) status = open_moments(w, error);
-  if (!status) status = sweep(w, error);
+static void sort_pieces(struct pieces *p) {
   bool is_sorted = true; /* unless steps overlap */
-  for (size_t i = 1; i < w->piece_count && is_sorted; i++)
-    is_sorted = by_step_and_start(&w->pieces[i - 1], &w->pieces[i]) < 0;
-  if (!status && w->has_more_steps)
-    profile_diagnose_once(w->profile, "info", "overlapping_steps", "%s", overlapping);
-  if (!status && !is_sorted) qsort(w->pieces, w->piece_count, sizeof *w->pieces, by_step_and_start);
-  return status;
+  for (size_t i = 1; i < p->count && is_sorted; i++)
+    is_sorted = by_step_and_start(&p->items[i - 1], &p->items[i]) < 0;
+  if (!is_sorted) qsort(p->items, p->count, sizeof *p->items, by_step_and_start);
 }
 
 /* ---- rows ---- */
 
 #define FILL(name, type, expression) \
   static void fill_##name(const void *context, uint32_t first, uint32_t count, void *out) { \
-    const struct work *w = context; \
-    const struct piece *pieces = w->pieces + first; \
+    const struct pieces *p = context; \
+    const struct step_piece *pieces = p->items + first; \
     type *values = out; \
     for (uint32_t i = 0; i < count; i++) values[i] = (expression); \
   }
-FILL(step, uint32_t, w->steps[pieces[i].step].row)
-FILL(category, string_id, w->names[pieces[i].category])
+FILL(step, uint32_t, pieces[i].step)
+FILL(category, string_id, p->names[pieces[i].category])
 FILL(start, int64_t, pieces[i].start)
 FILL(duration, int64_t, derive_difference(pieces[i].end, pieces[i].start))
 #undef FILL
 
-static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) {
+static enum tfprof_status make_rows(struct profile *profile, struct pieces *p, struct tfprof_error *error) {
   static const struct made_column columns[] = {{COLUMN_step_segments_step_id, MADE_REFERENCES, fill_step, 0, 0},
                                                {COLUMN_step_segments_category, MADE_TEXTS, fill_category, 0, 0},
                                                {COLUMN_step_segments_start_ns, MADE_INTEGERS, fill_start, 0, 0},
@@ -530,34 +59,23 @@ static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) 
                                                {COLUMN_step_segments_end_ns, MADE_SUM, NULL,
                                                 COLUMN_step_segments_start_ns, COLUMN_step_segments_dur_ns}};
   enum { COLUMNS = sizeof columns / sizeof *columns };
-  if (w->piece_count >= NO_ROW) return error_set(error, TFPROF_LIMIT, "too many pieces of steps for one table");
+  if (p->count >= NO_ROW) return error_set(error, TFPROF_LIMIT, "too many pieces of steps for one table");
   enum tfprof_status status = TFPROF_OK;
-  for (unsigned i = 0; i < CATEGORIES && !status; i++)
-    status = derive_text(w->profile, category_names[i], &w->names[i], error);
-  if (!status) status = derive_make_table(w->profile, TABLE_step_segments, (uint32_t)w->piece_count, error);
-  if (!status) status = derive_fill_table(w->profile, TABLE_step_segments, columns, COLUMNS, w, error);
+  for (unsigned i = 0; i < STEP_CATEGORIES && !status; i++)
+    status = derive_text(profile, step_category_names[i], &p->names[i], error);
+  if (!status) status = derive_make_table(profile, TABLE_step_segments, (uint32_t)p->count, error);
+  if (!status) status = derive_fill_table(profile, TABLE_step_segments, columns, COLUMNS, p, error);
   return status;
 }
 
 static enum tfprof_status run_step_segments(struct profile *profile, struct tfprof_error *error) {
-  struct work w = {.profile = profile,
-                   .is_numbered = derive_has_value(profile, TABLE_ops, COLUMN_ops_marked_step),
-                   .is_connected = derive_has_value(profile, TABLE_ops, COLUMN_ops_connected_step),
-                   .has_device = profile->tables[TABLE_kernels].rows || profile->tables[TABLE_transfers].rows};
-  enum tfprof_status status = find_steps(&w, error);
-  if (!status && w.step_count) {
-    status = extend_steps(&w, error);
-    if (!status) status = cut(&w, error);
-    if (!status) status = make_rows(&w, error);
+  struct pieces p = {.items = NULL};
+  enum tfprof_status status = step_pieces_find(profile, keep_piece, &p, error);
+  if (!status) {
+    sort_pieces(&p);
+    status = make_rows(profile, &p, error);
   }
-  for (unsigned i = 0; i < CATEGORIES; i++) {
-    for (unsigned source = 0; source < SOURCES; source++) scratch_free(w.of[source][i].items);
-    scratch_free(w.sets[i].items);
-  }
-  scratch_free(w.steps);
-  scratch_free(w.step_of_row);
-  scratch_free(w.pieces);
-  scratch_free(w.moments.items);
+  scratch_free(p.items);
   return status;
 }
 
@@ -565,34 +83,8 @@ const struct derive_pass derive_step_segments = {
     .name = "step segments",
     .summary = "Steps with their work on devices, cut by precedence of categories as the TensorBoard plugin does.",
     .makes_table = TABLE_step_segments,
-    .reads = {{TABLE_steps, COLUMN_steps_start_ns},
-              {TABLE_steps, COLUMN_steps_end_ns},
-              {TABLE_api_calls, COLUMN_api_calls_start_ns},
-              {TABLE_api_calls, COLUMN_api_calls_end_ns},
-              {TABLE_api_calls, COLUMN_api_calls_domain},
-              {TABLE_kernels, COLUMN_kernels_start_ns},
-              {TABLE_kernels, COLUMN_kernels_end_ns},
-              {TABLE_kernels, COLUMN_kernels_kind},
-              {TABLE_kernels, COLUMN_kernels_self_ns},
-              {TABLE_kernels, COLUMN_kernels_api_call_id},
-              {TABLE_transfers, COLUMN_transfers_start_ns},
-              {TABLE_transfers, COLUMN_transfers_end_ns},
-              {TABLE_transfers, COLUMN_transfers_kind},
-              {TABLE_transfers, COLUMN_transfers_direction},
-              {TABLE_transfers, COLUMN_transfers_api_call_id},
-              {TABLE_steps, COLUMN_steps_thread_id},
-              {TABLE_compilations, COLUMN_compilations_kind},
-              {TABLE_compilations, COLUMN_compilations_start_ns},
-              {TABLE_compilations, COLUMN_compilations_end_ns},
-              {TABLE_ops, COLUMN_ops_marked_step},
-              {TABLE_ops, COLUMN_ops_connected_step},
-              {TABLE_ops, COLUMN_ops_thread_id},
-              {TABLE_ops, COLUMN_ops_category},
-              {TABLE_ops, COLUMN_ops_op_type},
-              {TABLE_ops, COLUMN_ops_name},
-              {TABLE_ops, COLUMN_ops_start_ns},
-              {TABLE_ops, COLUMN_ops_end_ns}},
+    .reads = {STEP_PIECES_READS},
     .run = run_step_segments,
     .has_diagnostics = true,
-    .texts = category_names,
+    .texts = step_category_names,
 };

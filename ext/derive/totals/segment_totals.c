@@ -1,11 +1,47 @@
-/* segment_totals.c: the table step_segment_totals, the pieces of step_segments added up by step and category. */
-#include "derive/passes.h"
+/* segment_totals.c: the table step_segment_totals, the pieces that steps are cut into added up by step and category.
+** They are added up as they are cut: step_segments itself is not made for it.
+*/
+#include "derive/time/step_pieces.h"
 #include "derive/totals/groups.h"
 
+#include <stdlib.h>
+
 struct segment_total {
-  int64_t step, category, count, first_start, last_end;
+  uint32_t number, step;
+  int64_t category, count, first_start, last_end;
   double sum;
 };
+struct segment_totals {
+  struct groups groups; /* a step and category each */
+  struct segment_total *items;
+  uint32_t capacity;
+  string_id names[STEP_CATEGORIES];
+};
+
+static bool add_piece(void *context, const struct step_piece *piece) {
+  struct segment_totals *t = context;
+  const int64_t category = t->names[piece->category], key[] = {piece->number, category};
+  uint32_t known = t->groups.count, number = groups_number(&t->groups, key);
+  if (number == NO_ROW) return false;
+  if (number == known) {
+    struct segment_total *grown = scratch_grow(t->items, known, &t->capacity, 256, sizeof *grown);
+    if (!grown) return false;
+    t->items = grown;
+    grown[known] = (struct segment_total){piece->number, piece->step, category, 0, piece->start, piece->end, 0};
+  }
+  struct segment_total *total = &t->items[number];
+  total->count++;
+  total->sum += (double)derive_difference(piece->end, piece->start);
+  if (piece->start < total->first_start) total->first_start = piece->start;
+  if (piece->end > total->last_end) total->last_end = piece->end;
+  return true;
+}
+
+static int by_step_and_first_start(const void *left, const void *right) {
+  const struct segment_total *a = left, *b = right;
+  if (a->number != b->number) return a->number < b->number ? -1 : 1;
+  return a->first_start < b->first_start ? -1 : a->first_start > b->first_start;
+}
 
 static enum tfprof_status set_segment_columns(struct profile *profile, const struct segment_total *totals,
                                               uint32_t count, struct tfprof_error *error) {
@@ -30,53 +66,26 @@ static enum tfprof_status set_segment_columns(struct profile *profile, const str
 }
 
 static enum tfprof_status run_segment_totals(struct profile *profile, struct tfprof_error *error) {
-  enum { WIDTH = 2 };
-  struct groups groups = {.width = WIDTH};
-  struct segment_total *totals = NULL;
-  uint32_t capacity = 0, steps;
-  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &steps, error);
-  for (struct row_block block = {0}; derive_next_block(profile, TABLE_step_segments, &block, &status, error);) {
-    uint32_t of_step[ROWS_BLOCK];
-    string_id categories[ROWS_BLOCK];
-    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK];
-    block_references(&block, COLUMN_step_segments_step_id, steps, of_step);
-    block_texts(&block, COLUMN_step_segments_category, categories);
-    block_integers(&block, COLUMN_step_segments_start_ns, starts);
-    block_integers(&block, COLUMN_step_segments_end_ns, ends);
-    block_integers(&block, COLUMN_step_segments_dur_ns, durations);
-    for (uint32_t i = 0; i < block.count && !status; i++) {
-      int64_t key[WIDTH] = {of_step[i], categories[i]};
-      uint32_t known = groups.count, number = groups_number(&groups, key);
-      struct segment_total *grown = totals;
-      if (number == known) grown = scratch_grow(totals, known, &capacity, 256, sizeof *totals);
-      if (number == NO_ROW || !grown) {
-        status = error_no_memory(error);
-        break;
-      }
-      totals = grown;
-      if (number == known) totals[known] = (struct segment_total){of_step[i], categories[i], 0, starts[i], ends[i], 0};
-      struct segment_total *total = &totals[number];
-      total->count++;
-      total->sum += (double)durations[i];
-      if (starts[i] < total->first_start) total->first_start = starts[i];
-      if (ends[i] > total->last_end) total->last_end = ends[i];
-    }
-  }
-  if (!status) status = derive_make_table(profile, TABLE_step_segment_totals, groups.count, error);
-  if (!status && groups.count) status = set_segment_columns(profile, totals, groups.count, error);
-  scratch_free(totals);
-  groups_free(&groups);
+  struct segment_totals t = {.groups = {.width = 2}};
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < STEP_CATEGORIES && !status; i++)
+    status = derive_text(profile, step_category_names[i], &t.names[i], error);
+  if (!status) status = step_pieces_find(profile, add_piece, &t, error);
+  uint32_t count = t.groups.count;
+  if (!status && count) qsort(t.items, count, sizeof *t.items, by_step_and_first_start);
+  if (!status) status = derive_make_table(profile, TABLE_step_segment_totals, count, error);
+  if (!status && count) status = set_segment_columns(profile, t.items, count, error);
+  scratch_free(t.items);
+  groups_free(&t.groups);
   return status;
 }
 
 const struct derive_pass derive_segment_totals = {
     .name = "totals of step segments",
-    .summary = "Pieces and time of each category in a step, by a hash table of these.",
+    .summary = "Pieces and time of each category in a step, added up as steps are cut.",
     .makes_table = TABLE_step_segment_totals,
-    .reads = {{TABLE_step_segments, COLUMN_step_segments_step_id},
-              {TABLE_step_segments, COLUMN_step_segments_category},
-              {TABLE_step_segments, COLUMN_step_segments_start_ns},
-              {TABLE_step_segments, COLUMN_step_segments_end_ns},
-              {TABLE_step_segments, COLUMN_step_segments_dur_ns}},
+    .reads = {STEP_PIECES_READS},
     .run = run_segment_totals,
+    .has_diagnostics = true,
+    .texts = step_category_names,
 };
