@@ -371,7 +371,7 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
 /* ---- pieces ---- */
 
 /* Puts an interval behind others that begin no later, or into the last of them. */
-static inline struct interval *join(struct interval *first, struct interval *end, const struct interval *next) {
+static inline struct interval *join_interval(struct interval *first, struct interval *end, const struct interval *next) {
   if (end > first && next->start <= end[-1].end) {
     if (next->end > end[-1].end) end[-1].end = next->end;
     return end;
@@ -384,9 +384,9 @@ static inline struct interval *join(struct interval *first, struct interval *end
 static struct interval *unite_lists(const struct interval *a, const struct interval *a_end, const struct interval *b,
                                     const struct interval *b_end, struct interval *to) {
   struct interval *end = to;
-  while (a < a_end && b < b_end) end = join(to, end, b->start < a->start ? b++ : a++);
-  while (a < a_end) end = join(to, end, a++);
-  while (b < b_end) end = join(to, end, b++);
+  while (a < a_end && b < b_end) end = join_interval(to, end, b->start < a->start ? b++ : a++);
+  while (a < a_end) end = join_interval(to, end, a++);
+  while (b < b_end) end = join_interval(to, end, b++);
   return end;
 }
 

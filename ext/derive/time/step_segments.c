@@ -1,5 +1,4 @@
-/* step_segments.c: the table step_segments: the pieces that steps are cut into (step_pieces.h).
-*/
+/* step_segments.c: the table step_segments: the pieces that steps are cut into (step_pieces.h). */
 #include "derive/time/step_pieces.h"
 
 #include <stdlib.h>
