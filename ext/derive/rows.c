@@ -133,6 +133,11 @@ VECTOR_CLONES void derive_references(const struct column *column, uint32_t first
 
 void derive_reals(const struct column *column, uint32_t first, uint32_t count, double *out) {
   assert(first <= column->rows && count <= column->rows - first);
+  if (column->form == COLUMN_ARRAY && column->is_real) {
+    memcpy(out, (const double *)column->elements + first, count * sizeof *out);
+    if (column->nulls) FOR_NULLS(column->nulls, first, count, out[i] = (double)NAN)
+    return;
+  }
   for (uint32_t i = 0; i < count; i++)
     out[i] = column_is_null(column, first + i) ? (double)NAN : column_real(column, first + i);
 }
@@ -200,55 +205,52 @@ enum tfprof_status derive_row_count(const struct profile *profile, unsigned tabl
   return TFPROF_OK;
 }
 
-enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
-                                       struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[table];
-  uint32_t rows = 0;
-  enum tfprof_status status = derive_row_count(profile, table, &rows, error);
-  if (status) return status;
-  int64_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
-  if (!all) return error_no_memory(error);
-  for (size_t s = 0; s < content->segment_count; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      derive_integers(segment->columns[column], first, count, all + segment->first_row + first);
-    }
-  }
-  *values = all;
-  return TFPROF_OK;
-}
-
 struct unpacking {
   const struct profile_table *content;
   unsigned column;
   uint32_t limit;
-  uint32_t *all;
+  int64_t *integers; /* by row, or: */
+  uint32_t *references;
 };
 
 static void unpack_segment(void *context, size_t i, unsigned worker) {
   const struct unpacking *unpacking = context;
   const struct segment *segment = unpacking->content->segments[i];
-  uint32_t *out = unpacking->all + segment->first_row;
+  const struct column *column = segment->columns[unpacking->column];
   (void)worker;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
     uint32_t count = derive_block_rows(segment, first);
-    derive_references(segment->columns[unpacking->column], first, count, unpacking->limit, out + first);
+    uint64_t row = segment->first_row + first;
+    if (unpacking->integers) derive_integers(column, first, count, unpacking->integers + row);
+    else derive_references(column, first, count, unpacking->limit, unpacking->references + row);
   }
+}
+
+enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
+                                       struct tfprof_error *error) {
+  struct unpacking unpacking = {.content = &profile->tables[table], .column = column};
+  uint32_t rows = 0;
+  enum tfprof_status status = derive_row_count(profile, table, &rows, error);
+  if (status) return status;
+  unpacking.integers = scratch_allocate(((size_t)rows + 1) * sizeof *unpacking.integers);
+  if (!unpacking.integers) return error_no_memory(error);
+  derive_parallel(rows, unpacking.content->segment_count, unpack_segment, &unpacking);
+  *values = unpacking.integers;
+  return TFPROF_OK;
 }
 
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[table];
-  uint32_t rows = 0, limit = 0;
+  struct unpacking unpacking = {.content = &profile->tables[table], .column = column};
+  uint32_t rows = 0;
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
-  if (!status) status = derive_row_count(profile, schema_tables[table].columns[column].target, &limit, error);
+  if (!status)
+    status = derive_row_count(profile, schema_tables[table].columns[column].target, &unpacking.limit, error);
   if (status) return status;
-  uint32_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
-  if (!all) return error_no_memory(error);
-  struct unpacking unpacking = {content, column, limit, all};
-  derive_parallel(rows, content->segment_count, unpack_segment, &unpacking);
-  *values = all;
+  unpacking.references = scratch_allocate(((size_t)rows + 1) * sizeof *unpacking.references);
+  if (!unpacking.references) return error_no_memory(error);
+  derive_parallel(rows, unpacking.content->segment_count, unpack_segment, &unpacking);
+  *values = unpacking.references;
   return TFPROF_OK;
 }
 

@@ -4,7 +4,7 @@
 ** 0 in the order in which they first appear. What is not known is a value like any other.
 */
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
+#include "derive/totals/grouping.h"
 
 enum { SIZES = 9 };
 
@@ -18,41 +18,35 @@ static const uint16_t sizes_of_launch[SIZES] = {COLUMN_kernels_grid_x,
                                                 COLUMN_kernels_static_shared_bytes,
                                                 COLUMN_kernels_dynamic_shared_bytes};
 
-static enum tfprof_status number_segment(struct groups *all, const struct segment *segment, int64_t *numbers,
-                                         struct tfprof_error *error) {
-  for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-    uint32_t rows = derive_block_rows(segment, first);
-    int64_t values[SIZES][ROWS_BLOCK];
-    string_id names[ROWS_BLOCK];
-    enum tfprof_status status = derive_poll(segment->profile, error);
-    if (status) return status;
-    for (unsigned i = 0; i < SIZES; i++) derive_integers(segment->columns[sizes_of_launch[i]], first, rows, values[i]);
-    derive_texts(segment->columns[COLUMN_kernels_name], first, rows, names);
-    for (uint32_t row = 0; row < rows; row++) {
-      int64_t configuration[SIZES + 1];
-      for (unsigned i = 0; i < SIZES; i++) configuration[i] = values[i][row];
-      configuration[SIZES] = names[row];
-      uint32_t number = groups_number(all, configuration);
-      if (number == NO_ROW) return error_no_memory(error);
-      numbers[segment->first_row + first + row] = number;
-    }
+static bool number_launches(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
+  int64_t values[SIZES][ROWS_BLOCK];
+  string_id names[ROWS_BLOCK];
+  for (unsigned i = 0; i < SIZES; i++) block_integers(block, sizes_of_launch[i], values[i]);
+  block_texts(block, COLUMN_kernels_name, names);
+  for (uint32_t row = 0; row < block->count; row++) {
+    int64_t configuration[SIZES + 1];
+    for (unsigned i = 0; i < SIZES; i++) configuration[i] = values[i][row];
+    configuration[SIZES] = names[row];
+    uint32_t number = grouping_number(grouping, to, configuration, NULL);
+    if (number == NO_ROW) return false;
+    grouping->numbers[block->row + row] = number;
   }
-  return TFPROF_OK;
+  return true;
 }
 
 static enum tfprof_status run_launch_groups(struct profile *profile, struct tfprof_error *error) {
-  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
-  struct groups all = {.width = SIZES + 1};
+  struct grouping grouping = {.profile = profile, .table = TABLE_kernels, .width = SIZES + 1, .add = number_launches};
+  struct grouped all = {.items = NULL};
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &rows, error);
   if (status || !rows) return status;
-  int64_t *numbers = scratch_allocate((size_t)rows * sizeof *numbers);
-  if (!numbers) return error_no_memory(error);
-  for (size_t s = 0; s < kernels->segment_count && !status; s++)
-    status = number_segment(&all, kernels->segments[s], numbers, error);
-  if (!status) status = derive_set_integers(profile, TABLE_kernels, COLUMN_kernels_launch_group, numbers, error);
-  scratch_free(numbers);
-  groups_free(&all);
+  grouping.numbers = scratch_allocate((size_t)rows * sizeof *grouping.numbers);
+  if (!grouping.numbers) return error_no_memory(error);
+  status = grouping_run(&grouping, &all, error);
+  if (!status)
+    status = derive_set_references(profile, TABLE_kernels, COLUMN_kernels_launch_group, grouping.numbers, error);
+  scratch_free(grouping.numbers);
+  grouped_free(&all);
   return status;
 }
 

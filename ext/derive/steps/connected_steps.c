@@ -18,7 +18,9 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 #include "derive/steps/line_parents.h"
+#include "derive/totals/groups.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,78 +28,43 @@ enum { CROWD = 64, MAXIMUM_NESTED_ROOTS = 64 };
 #define NOT_KNOWN (NO_ROW - 1)
 #define BEING_FOUND (NO_ROW - 2)
 
-/* Rows by the context that they produce or consume. */
-struct context {
-  int64_t key;
-  uint32_t row;
+/* Which rows have the same key as a row that hands work on: what it caused. */
+struct hand_overs {
+  struct groups keys;
+  uint32_t *key_of;    /* by row: 1 + the number of the key that it hands over; 0: none */
+  uint32_t *takers;    /* rows that took it, key by key, each's in order */
+  uint32_t *first_of;  /* by key: where its takers begin, and those of the next */
+  uint32_t *givers;    /* by key: how many rows hand it over */
+  uint32_t key_room;
 };
-struct context_list {
-  struct context *items; /* in buckets of like hashes, each by key and row */
-  uint32_t *starts;      /* of the buckets, and where the last ends */
-  uint32_t count;
-  unsigned bits; /* of the hash, which are the bucket's number */
+
+/* A row with a level. */
+struct connection_root {
+  int64_t level, start, end, call;
+  uint32_t row, thread, step; /* `step`: that it marks */
 };
 
 struct connecting {
   struct profile *profile;
   uint32_t rows;
   uint32_t *parents, *first_children, *siblings, *steps; /* by op; `steps`: of the root that reached it */
-  uint32_t *roots_above;                                 /* by op: the innermost row with a level around it */
   bool *is_reached;
-  int64_t *levels, *calls;
-  struct context_list produced, consumed, executed, asked;
+  struct connection_root *roots; /* by row */
+  uint32_t root_count, root_room;
+  bool *is_root;         /* by op */
+  uint32_t *roots_above; /* by op, of roots: the innermost other root around it */
+  struct hand_overs contexts, iterations;
+  int64_t *functions; /* calls of functions of the input pipeline, ascending */
+  uint32_t function_count, function_room;
+  atomic_int failure; /* an enum tfprof_status */
 };
 
-struct connection_root {
-  int64_t level, start;
-  uint32_t row;
-};
-
-static int by_key(const void *left, const void *right) {
-  const struct context *a = left, *b = right;
-  if (a->key != b->key) return a->key < b->key ? -1 : 1;
-  return a->row < b->row ? -1 : a->row > b->row;
-}
-
-static uint32_t bucket_of(int64_t key, unsigned bits) {
-  return (uint32_t)(((uint64_t)key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - bits));
-}
-
-/* Puts items with one key next to each other. Most come in order, so that few buckets are left to sort. */
-static bool sort_contexts(struct context_list *list) {
-  list->bits = 1;
-  while (list->bits < 31 && list->count >> list->bits > 1) list->bits++;
-  uint32_t buckets = UINT32_C(1) << list->bits, *ends;
-  struct context *sorted = scratch_allocate(((size_t)list->count + 1) * sizeof *sorted);
-  list->starts = scratch_allocate_zeroed((size_t)buckets + 2, sizeof *list->starts);
-  if (!sorted || !list->starts) {
-    scratch_free(sorted);
-    return false;
-  }
-  ends = list->starts + 1; /* while the items are put there, where each bucket's next one comes */
-  for (uint32_t i = 0; i < list->count; i++) ends[bucket_of(list->items[i].key, list->bits) + 1]++;
-  for (uint32_t i = 0; i < buckets; i++) ends[i + 1] += ends[i];
-  for (uint32_t i = 0; i < list->count; i++) sorted[ends[bucket_of(list->items[i].key, list->bits)]++] = list->items[i];
-  scratch_free(list->items);
-  list->items = sorted;
-  for (uint32_t i = 0; i < buckets; i++) {
-    uint32_t first = list->starts[i], end = list->starts[i + 1], at = first + 1;
-    while (at < end && by_key(&sorted[at - 1], &sorted[at]) <= 0) at++;
-    if (at < end) qsort(sorted + first, end - first, sizeof *sorted, by_key);
-  }
-  return true;
-}
-
-static int by_level_and_start(const void *left, const void *right) {
-  const struct connection_root *a = left, *b = right;
-  if (a->level != b->level) return a->level > b->level ? -1 : 1;
-  if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  return a->row < b->row ? -1 : a->row > b->row;
-}
-
-static void contexts_free(struct context_list *list) {
-  scratch_free(list->items);
-  scratch_free(list->starts);
+static void hand_overs_free(struct hand_overs *h) {
+  groups_free(&h->keys);
+  scratch_free(h->key_of);
+  scratch_free(h->takers);
+  scratch_free(h->first_of);
+  scratch_free(h->givers);
 }
 
 static void connecting_free(struct connecting *c) {
@@ -105,32 +72,88 @@ static void connecting_free(struct connecting *c) {
   scratch_free(c->first_children);
   scratch_free(c->siblings);
   scratch_free(c->steps);
-  scratch_free(c->roots_above);
   scratch_free(c->is_reached);
-  scratch_free(c->levels);
-  scratch_free(c->calls);
-  contexts_free(&c->produced);
-  contexts_free(&c->consumed);
-  contexts_free(&c->executed);
-  contexts_free(&c->asked);
+  scratch_free(c->roots);
+  scratch_free(c->is_root);
+  scratch_free(c->roots_above);
+  scratch_free(c->functions);
+  hand_overs_free(&c->contexts);
+  hand_overs_free(&c->iterations);
 }
 
-/* ---- what is connected ---- */
+/* Whether no row of the block has a value in the column, which is seen at once where none of the segment has. */
+static bool is_empty(const struct row_block *block, unsigned column) {
+  return derive_find_value(block->segment->columns[column], block->first) >= block->first + block->count;
+}
 
-static enum tfprof_status list_contexts(const struct connecting *c, unsigned column, struct context_list *list,
-                                        struct tfprof_error *error) {
+/* ---- what is handed over ---- */
+
+/* The number of a key, which has a place in first_of and givers; NO_ROW: no memory. */
+static uint32_t number_of_key(struct hand_overs *h, int64_t key) {
+  uint32_t known = h->keys.count, number = groups_number(&h->keys, &key);
+  if (number != known) return number;
+  if (known + 2 > h->key_room) { /* one more, where the last ends */
+    uint32_t room = h->key_room;
+    uint32_t *first_of = scratch_grow(h->first_of, known + 1, &room, 1024, sizeof *first_of);
+    if (!first_of) return NO_ROW;
+    h->first_of = first_of;
+    uint32_t *givers = scratch_resize(h->givers, (size_t)room * sizeof *givers);
+    if (!givers) return NO_ROW;
+    h->givers = givers;
+    h->key_room = room;
+  }
+  h->first_of[known] = h->first_of[known + 1] = h->givers[known] = 0;
+  return number;
+}
+
+/* Says of each row of a block what it takes or hands over, NO_VALUE: nothing. */
+typedef void read_keys(struct connecting *c, const struct row_block *block, bool gives, int64_t *keys);
+
+static enum tfprof_status number_keys(struct connecting *c, struct hand_overs *h, bool gives, read_keys *read) {
   enum tfprof_status status = TFPROF_OK;
-  list->items = scratch_allocate(((size_t)c->rows + 1) * sizeof *list->items);
-  if (!list->items) return error_no_memory(error);
-  for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, error);) {
+  for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, NULL);) {
     int64_t keys[ROWS_BLOCK];
-    block_integers(&block, column, keys);
+    read(c, &block, gives, keys);
     for (uint32_t i = 0; i < block.count; i++) {
-      if (keys[i] != NO_VALUE) list->items[list->count++] = (struct context){keys[i], (uint32_t)block.row + i};
+      if (keys[i] == NO_VALUE) continue;
+      uint32_t number = number_of_key(h, keys[i]);
+      if (number == NO_ROW) return TFPROF_NO_MEMORY;
+      h->key_of[block.row + i] = number + 1;
+      (gives ? h->givers : h->first_of)[number]++;
     }
   }
-  if (!status && !sort_contexts(list)) status = error_no_memory(error);
   return status;
+}
+
+/* First who takes what, so that takers can be put together by key; then who gives it. */
+static enum tfprof_status find_hand_overs(struct connecting *c, struct hand_overs *h, read_keys *read) {
+  h->keys.width = 1;
+  h->key_of = scratch_allocate_zeroed((size_t)c->rows + 1, sizeof *h->key_of);
+  if (!h->key_of) return TFPROF_NO_MEMORY;
+  enum tfprof_status status = number_keys(c, h, false, read);
+  uint32_t taker_count = 0;
+  for (uint32_t i = 0; i < h->keys.count; i++) { /* how many become where they begin */
+    uint32_t count = h->first_of[i];
+    h->first_of[i] = taker_count;
+    taker_count += count;
+  }
+  h->takers = scratch_allocate(((size_t)taker_count + 1) * sizeof *h->takers);
+  if (!h->takers) return TFPROF_NO_MEMORY;
+  for (uint32_t row = 0; row < c->rows && !status && taker_count; row++) {
+    if (h->key_of[row]) h->takers[h->first_of[h->key_of[row] - 1]++] = row;
+  }
+  for (uint32_t i = h->keys.count; i > 0; i--) h->first_of[i] = h->first_of[i - 1]; /* each has moved to its end */
+  if (h->keys.count) h->first_of[0] = 0;
+  memset(h->key_of, 0, c->rows * sizeof *h->key_of);
+  uint32_t taken = h->keys.count;
+  if (!status && taken) status = number_keys(c, h, true, read);
+  for (uint32_t i = taken; i < h->keys.count; i++) h->first_of[i] = h->first_of[i + 1] = taker_count; /* by nobody */
+  return status;
+}
+
+static void read_contexts(struct connecting *c, const struct row_block *block, bool gives, int64_t *keys) {
+  (void)c;
+  block_integers(block, gives ? COLUMN_ops_produced_context : COLUMN_ops_consumed_context, keys);
 }
 
 static bool is_prefix(const char *text, const char *prefix) {
@@ -144,145 +167,67 @@ static int64_t key_of_iteration(int64_t call, int64_t iteration) {
   return (int64_t)((hash ^ hash >> 31) >> 1);
 }
 
-/* Executors and iterators, by call and iteration. *functions gets the calls of functions of the input pipeline. */
-static enum tfprof_status list_iterations(struct connecting *c, struct context_list *functions,
-                                          struct tfprof_error *error) {
+/* Executors hand the iteration of a call over to the iterators that are asked in it. */
+static void read_iterations(struct connecting *c, const struct row_block *block, bool gives, int64_t *keys) {
   const struct pool *pool = store_pool(c->profile->store);
-  enum tfprof_status status = TFPROF_OK;
-  size_t size = ((size_t)c->rows + 1) * sizeof(struct context);
-  string_id executor = derive_known_text(c->profile, "ExecutorState::Process");
-  c->executed.items = scratch_allocate(size);
-  c->asked.items = scratch_allocate(size);
-  functions->items = scratch_allocate(size);
-  if (!c->executed.items || !c->asked.items || !functions->items) return error_no_memory(error);
-  for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, error);) {
-    string_id names[ROWS_BLOCK], last = 0;
-    int64_t iterations[ROWS_BLOCK];
-    bool is_iterator = false, is_function = false;
+  string_id executor = derive_known_text(c->profile, "ExecutorState::Process"), names[ROWS_BLOCK], last = 0;
+  int64_t calls[ROWS_BLOCK];
+  bool is_iterator = false;
+  block_integers(block, COLUMN_ops_iteration, keys);
+  if (is_empty(block, COLUMN_ops_iteration)) return;
+  block_integers(block, COLUMN_ops_call, calls);
+  block_texts(block, COLUMN_ops_name, names);
+  for (uint32_t i = 0; i < block->count; i++) {
+    if (keys[i] == NO_VALUE) continue;
+    if (names[i] != last) {
+      is_iterator = is_prefix(pool_text(pool, names[i]), "IteratorGetNext");
+      last = names[i];
+    }
+    bool is_meant = calls[i] != NO_VALUE && (gives ? names[i] == executor : is_iterator);
+    keys[i] = is_meant ? key_of_iteration(calls[i], keys[i]) : NO_VALUE;
+  }
+}
+
+/* ---- functions of the input pipeline ---- */
+
+static int by_call(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* `is_function`, by name: 1 it is none, 2 it is one. */
+static enum tfprof_status list_functions(struct connecting *c) {
+  const struct pool *pool = store_pool(c->profile->store);
+  uint8_t *is_function = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1);
+  enum tfprof_status status = is_function ? TFPROF_OK : TFPROF_NO_MEMORY;
+  for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, NULL);) {
+    string_id names[ROWS_BLOCK];
+    int64_t calls[ROWS_BLOCK];
+    if (is_empty(&block, COLUMN_ops_call)) continue;
     block_texts(&block, COLUMN_ops_name, names);
-    block_integers(&block, COLUMN_ops_iteration, iterations);
-    for (uint32_t i = 0; i < block.count; i++) {
-      uint32_t row = (uint32_t)block.row + i;
-      if (c->calls[row] == NO_VALUE) continue;
-      if (names[i] != last) {
-        const char *name = pool_text(pool, names[i]);
-        is_iterator = is_prefix(name, "IteratorGetNext");
-        is_function = is_prefix(name, "InstantiatedCapturedFunction::");
-        last = names[i];
-      }
-      if (is_function) functions->items[functions->count++] = (struct context){c->calls[row], row};
-      if (iterations[i] == NO_VALUE) continue;
-      struct context context = {key_of_iteration(c->calls[row], iterations[i]), row};
-      if (names[i] == executor) c->executed.items[c->executed.count++] = context;
-      else if (is_iterator) c->asked.items[c->asked.count++] = context;
+    block_integers(&block, COLUMN_ops_call, calls);
+    for (uint32_t i = 0; i < block.count && !status; i++) {
+      uint8_t *about = &is_function[names[i]];
+      if (!*about) *about = is_prefix(pool_text(pool, names[i]), "InstantiatedCapturedFunction::") ? 2 : 1;
+      if (*about != 2 || calls[i] == NO_VALUE) continue;
+      int64_t *functions =
+          scratch_grow(c->functions, c->function_count, &c->function_room, 256, sizeof *functions);
+      if (!functions) status = TFPROF_NO_MEMORY;
+      else c->functions = functions;
+      if (functions) functions[c->function_count++] = calls[i];
     }
   }
-  if (status) return status;
-  bool ok = sort_contexts(&c->executed) && sort_contexts(&c->asked) && sort_contexts(functions);
-  return ok ? TFPROF_OK : error_no_memory(error);
+  if (!status && c->function_count) qsort(c->functions, c->function_count, sizeof *c->functions, by_call);
+  scratch_free(is_function);
+  return status;
 }
 
-/* The first of the key's bucket whose key is not less, or with `is_behind` is greater. */
-static uint32_t bound_of_context(const struct context_list *list, int64_t key, bool is_behind) {
-  uint32_t bucket = bucket_of(key, list->bits), low = list->starts[bucket], high = list->starts[bucket + 1];
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (list->items[middle].key < key || (is_behind && list->items[middle].key == key)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+static bool is_call_of_function(const struct connecting *c, int64_t call) {
+  return call != NO_VALUE && c->function_count &&
+         bsearch(&call, c->functions, c->function_count, sizeof *c->functions, by_call);
 }
 
-/* The slice of a list that has the key. */
-static uint32_t find_context(const struct context_list *list, int64_t key, uint32_t *count) {
-  uint32_t first = bound_of_context(list, key, false);
-  *count = bound_of_context(list, key, true) - first;
-  return first;
-}
-
-static void link_children(struct connecting *c) {
-  for (uint32_t row = c->rows; row-- > 0;) {
-    uint32_t parent = c->parents[row];
-    if (parent == NO_ROW) continue;
-    c->siblings[row] = c->first_children[parent];
-    c->first_children[parent] = row;
-  }
-}
-
-/* places[row] becomes 1 + the place of the row in the list. */
-static void note_places(const struct context_list *list, uint32_t *places) {
-  for (uint32_t i = 0; i < list->count; i++) places[list->items[i].row] = i + 1;
-}
-
-/* ---- reaching ---- */
-
-struct reaching {
-  struct connecting *c;
-  uint32_t *queue, count;
-  const uint32_t *produced, *executed; /* by op: 1 + its place in the list; 0: none */
-  uint32_t step;
-};
-
-static void reach(struct reaching *r, uint32_t row) {
-  if (r->c->is_reached[row]) return;
-  r->c->is_reached[row] = true;
-  r->c->steps[row] = r->step;
-  r->queue[r->count++] = row;
-}
-
-static void reach_consumers(struct reaching *r, const struct context_list *from, uint32_t place,
-                            const struct context_list *to) {
-  uint32_t producers, consumers;
-  if (!place) return;
-  int64_t key = from->items[place - 1].key;
-  uint32_t first = find_context(to, key, &consumers);
-  if (consumers >= CROWD) {
-    find_context(from, key, &producers);
-    if (producers >= CROWD) return;
-  }
-  for (uint32_t i = 0; i < consumers; i++) reach(r, to->items[first + i].row);
-}
-
-static void reach_all(struct reaching *r, uint32_t root) {
-  r->count = 0;
-  reach(r, root);
-  for (uint32_t i = 0; i < r->count; i++) {
-    uint32_t row = r->queue[i];
-    for (uint32_t child = r->c->first_children[row]; child != NO_ROW; child = r->c->siblings[child]) reach(r, child);
-    reach_consumers(r, &r->c->produced, r->produced[row], &r->c->consumed);
-    reach_consumers(r, &r->c->executed, r->executed[row], &r->c->asked);
-  }
-}
-
-/* Each row is looked at once. Parents of a damaged file may go round in a circle, in which nothing lies in a root.
-** `path` has room for all rows. */
-static void find_roots_above(struct connecting *c, uint32_t *path) {
-  for (uint32_t row = 0; row < c->rows; row++) c->roots_above[row] = NOT_KNOWN;
-  for (uint32_t row = 0; row < c->rows; row++) {
-    uint32_t length = 0, at = row;
-    for (; at != NO_ROW && c->roots_above[at] == NOT_KNOWN; at = c->parents[at]) {
-      c->roots_above[at] = BEING_FOUND;
-      path[length++] = at;
-    }
-    uint32_t above = at == NO_ROW || c->roots_above[at] == BEING_FOUND ? NO_ROW
-                     : c->levels[at] != NO_VALUE                       ? at
-                                                                       : c->roots_above[at];
-    while (length-- > 0) {
-      c->roots_above[path[length]] = above;
-      if (c->levels[path[length]] != NO_VALUE) above = path[length];
-    }
-  }
-}
-
-static bool is_inside_root_of_its_level(const struct connecting *c, uint32_t row) {
-  uint32_t at = c->roots_above[row];
-  for (unsigned i = 0; i < MAXIMUM_NESTED_ROOTS && at != NO_ROW; i++, at = c->roots_above[at]) {
-    if (c->levels[at] == c->levels[row]) return true;
-  }
-  return false;
-}
-
-/* ---- the steps that roots mark ---- */
+/* ---- roots, and the steps that they mark ---- */
 
 struct step_span {
   int64_t start, end;
@@ -295,38 +240,53 @@ static int by_span_start(const void *left, const void *right) {
   return a->step < b->step ? -1 : a->step > b->step;
 }
 
-/* marks[row] becomes the step that the op marks: the one of its thread and span. */
-static enum tfprof_status find_marks(struct connecting *c, uint32_t *marks, struct tfprof_error *error) {
+static enum tfprof_status list_roots(struct connecting *c) {
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, NULL);) {
+    int64_t levels[ROWS_BLOCK], starts[ROWS_BLOCK], ends[ROWS_BLOCK], calls[ROWS_BLOCK];
+    uint32_t threads[ROWS_BLOCK];
+    if (is_empty(&block, COLUMN_ops_root_level)) continue;
+    block_integers(&block, COLUMN_ops_root_level, levels);
+    block_integers(&block, COLUMN_ops_start_ns, starts);
+    block_integers(&block, COLUMN_ops_end_ns, ends);
+    block_integers(&block, COLUMN_ops_call, calls);
+    block_references(&block, COLUMN_ops_thread_id, NO_ROW, threads);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (levels[i] == NO_VALUE) continue;
+      struct connection_root *roots = scratch_grow(c->roots, c->root_count, &c->root_room, 256, sizeof *roots);
+      if (!roots) return TFPROF_NO_MEMORY;
+      c->roots = roots;
+      c->is_root[block.row + i] = true;
+      roots[c->root_count++] = (struct connection_root){
+          levels[i], starts[i], ends[i], calls[i], (uint32_t)block.row + i, threads[i], NO_ROW};
+    }
+  }
+  return status;
+}
+
+/* root->step becomes the step that the op marks: the one of its thread and span. */
+static enum tfprof_status find_marks(struct connecting *c) {
   struct profile *profile = c->profile;
   int64_t *starts = NULL, *ends = NULL;
   uint32_t *threads = NULL, count;
-  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
-  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
-  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
-  if (!status) status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
-  struct step_span *spans = scratch_allocate(((size_t)count + 1) * sizeof *spans);
-  if (!status && !spans) status = error_no_memory(error);
+  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, NULL);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, NULL);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, NULL);
+  if (!status) status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &threads, NULL);
+  struct step_span *spans = status ? NULL : scratch_allocate(((size_t)count + 1) * sizeof *spans);
+  if (!status && !spans) status = TFPROF_NO_MEMORY;
   for (uint32_t i = 0; i < count && !status; i++) spans[i] = (struct step_span){starts[i], ends[i], threads[i], i};
   if (!status) qsort(spans, count, sizeof *spans, by_span_start);
-  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
-    int64_t from[ROWS_BLOCK], to[ROWS_BLOCK];
-    uint32_t on[ROWS_BLOCK];
-    block_integers(&block, COLUMN_ops_start_ns, from);
-    block_integers(&block, COLUMN_ops_end_ns, to);
-    block_references(&block, COLUMN_ops_thread_id, NO_ROW, on);
-    for (uint32_t i = 0; i < block.count; i++) {
-      uint32_t row = (uint32_t)block.row + i;
-      marks[row] = NO_ROW;
-      if (c->levels[row] == NO_VALUE) continue;
-      uint32_t low = 0, high = count;
-      while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (spans[middle].start < from[i]) low = middle + 1;
-        else high = middle;
-      }
-      for (; low < count && spans[low].start == from[i]; low++) {
-        if (spans[low].end == to[i] && spans[low].thread == on[i]) marks[row] = spans[low].step;
-      }
+  for (uint32_t i = 0; i < c->root_count && !status; i++) {
+    struct connection_root *root = &c->roots[i];
+    uint32_t low = 0, high = count;
+    while (low < high) {
+      uint32_t middle = low + (high - low) / 2;
+      if (spans[middle].start < root->start) low = middle + 1;
+      else high = middle;
+    }
+    for (; low < count && spans[low].start == root->start; low++) {
+      if (spans[low].end == root->end && spans[low].thread == root->thread) root->step = spans[low].step;
     }
   }
   scratch_free(starts);
@@ -336,59 +296,149 @@ static enum tfprof_status find_marks(struct connecting *c, uint32_t *marks, stru
   return status;
 }
 
+static const struct connection_root *root_at(const struct connecting *c, uint32_t row) {
+  uint32_t low = 0, high = c->root_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (c->roots[middle].row < row) low = middle + 1;
+    else high = middle;
+  }
+  return &c->roots[low];
+}
+
+/* Each row is looked at once. Parents of a damaged file may go round in a circle, in which nothing lies in a root.
+** `path` has room for all rows. */
+static void find_roots_above(struct connecting *c, uint32_t *path) {
+  for (uint32_t row = 0; row < c->rows; row++) c->roots_above[row] = NOT_KNOWN;
+  for (uint32_t i = 0; i < c->root_count; i++) {
+    uint32_t length = 0, at = c->roots[i].row;
+    for (; at != NO_ROW && c->roots_above[at] == NOT_KNOWN; at = c->parents[at]) {
+      c->roots_above[at] = BEING_FOUND;
+      path[length++] = at;
+    }
+    uint32_t above = at == NO_ROW || c->roots_above[at] == BEING_FOUND ? NO_ROW
+                     : c->is_root[at]                                  ? at
+                                                                       : c->roots_above[at];
+    while (length-- > 0) {
+      c->roots_above[path[length]] = above;
+      if (c->is_root[path[length]]) above = path[length];
+    }
+  }
+}
+
+static bool is_inside_root_of_its_level(const struct connecting *c, const struct connection_root *root) {
+  uint32_t at = c->roots_above[root->row];
+  for (unsigned i = 0; i < MAXIMUM_NESTED_ROOTS && at != NO_ROW; i++, at = c->roots_above[at]) {
+    if (root_at(c, at)->level == root->level) return true;
+  }
+  return false;
+}
+
 /* The step that a root marks or lies in: those that mark one have a level. */
-static uint32_t step_around(const struct connecting *c, const uint32_t *marks, uint32_t root) {
-  for (unsigned i = 0; i < MAXIMUM_NESTED_ROOTS && root != NO_ROW; i++, root = c->roots_above[root]) {
-    if (marks[root] != NO_ROW) return marks[root];
+static uint32_t step_around(const struct connecting *c, const struct connection_root *root) {
+  for (unsigned i = 0; i < MAXIMUM_NESTED_ROOTS; i++) {
+    if (root->step != NO_ROW) return root->step;
+    uint32_t above = c->roots_above[root->row];
+    if (above == NO_ROW) break;
+    root = root_at(c, above);
   }
   return NO_ROW;
 }
 
-/* ---- the pass ---- */
+static int by_level_and_start(const void *left, const void *right) {
+  const struct connection_root *a = left, *b = right;
+  if (a->level != b->level) return a->level > b->level ? -1 : 1;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
 
-static enum tfprof_status connect(struct connecting *c, struct tfprof_error *error) {
-  size_t size = ((size_t)c->rows + 1) * sizeof(uint32_t);
-  uint32_t *marks = scratch_allocate(size), *produced = scratch_allocate_zeroed((size_t)c->rows + 1, sizeof(uint32_t)),
-           *executed = scratch_allocate_zeroed((size_t)c->rows + 1, sizeof(uint32_t));
-  struct connection_root *roots = scratch_allocate(((size_t)c->rows + 1) * sizeof *roots);
-  struct reaching r = {.c = c, .queue = scratch_allocate(size), .produced = produced, .executed = executed};
-  struct context_list functions = {.items = NULL};
-  uint32_t root_count = 0, found;
-  bool ok = marks && produced && executed && roots && r.queue;
-  enum tfprof_status status = ok ? list_iterations(c, &functions, error) : error_no_memory(error);
-  if (!status) status = find_marks(c, marks, error);
+/* ---- reaching ---- */
+
+struct reaching {
+  struct connecting *c;
+  uint32_t *queue, count;
+  uint32_t step;
+};
+
+static inline void reach(struct reaching *r, uint32_t row) {
+  if (r->c->is_reached[row]) return;
+  r->c->is_reached[row] = true;
+  r->c->steps[row] = r->step;
+  r->queue[r->count++] = row;
+}
+
+static inline void reach_takers(struct reaching *r, const struct hand_overs *h, uint32_t row) {
+  uint32_t key = h->key_of[row];
+  if (!key) return;
+  uint32_t first = h->first_of[key - 1], end = h->first_of[key];
+  if (end - first >= CROWD && h->givers[key - 1] >= CROWD) return;
+  for (uint32_t i = first; i < end; i++) reach(r, h->takers[i]);
+}
+
+static void reach_all(struct reaching *r, uint32_t root) {
+  r->count = 0;
+  reach(r, root);
+  for (uint32_t i = 0; i < r->count; i++) {
+    uint32_t row = r->queue[i];
+    for (uint32_t child = r->c->first_children[row]; child != NO_ROW; child = r->c->siblings[child]) reach(r, child);
+    reach_takers(r, &r->c->contexts, row);
+    reach_takers(r, &r->c->iterations, row);
+  }
+}
+
+static enum tfprof_status reach_from_roots(struct connecting *c, struct tfprof_error *error) {
+  struct reaching r = {.c = c, .queue = scratch_allocate(((size_t)c->rows + 1) * sizeof *r.queue)};
+  struct connection_root *roots = scratch_allocate(((size_t)c->root_count + 1) * sizeof *roots); /* by level */
+  enum tfprof_status status = r.queue && roots ? TFPROF_OK : error_no_memory(error);
+  uint32_t count = 0;
   if (!status) find_roots_above(c, r.queue);
-  for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, error);) {
-    int64_t starts[ROWS_BLOCK];
-    block_integers(&block, COLUMN_ops_start_ns, starts);
-    for (uint32_t i = 0; i < block.count; i++) {
-      uint32_t row = (uint32_t)block.row + i;
-      if (c->levels[row] == NO_VALUE || starts[i] == NO_VALUE) continue;
-      if (c->calls[row] != NO_VALUE) find_context(&functions, c->calls[row], &found);
-      if (c->calls[row] != NO_VALUE && found) continue;
-      roots[root_count++] = (struct connection_root){c->levels[row], starts[i], row};
-    }
+  for (uint32_t i = 0; i < c->root_count && !status; i++) {
+    const struct connection_root *root = &c->roots[i];
+    if (root->start != NO_VALUE && !is_call_of_function(c, root->call)) roots[count++] = *root;
   }
-  if (!status) {
-    qsort(roots, root_count, sizeof *roots, by_level_and_start);
-    note_places(&c->produced, produced);
-    note_places(&c->executed, executed);
-  }
-  for (uint32_t i = 0; i < root_count && !status; i++) {
-    uint32_t row = roots[i].row;
-    if (c->is_reached[row] || is_inside_root_of_its_level(c, row)) continue;
-    r.step = step_around(c, marks, row);
-    reach_all(&r, row);
+  if (!status) qsort(roots, count, sizeof *roots, by_level_and_start);
+  for (uint32_t i = 0; i < count && !status; i++) {
+    if (c->is_reached[roots[i].row] || is_inside_root_of_its_level(c, &roots[i])) continue;
+    r.step = step_around(c, &roots[i]);
+    reach_all(&r, roots[i].row);
     status = derive_poll(c->profile, error);
   }
-  scratch_free(marks);
-  scratch_free(produced);
-  scratch_free(executed);
-  scratch_free(roots);
   scratch_free(r.queue);
-  contexts_free(&functions);
+  scratch_free(roots);
   return status;
 }
+
+/* ---- the pass ---- */
+
+static enum tfprof_status link_children(struct connecting *c) {
+  memset(c->first_children, 0xff, c->rows * sizeof *c->first_children); /* NO_ROW */
+  for (uint32_t row = c->rows; row-- > 0;) {
+    uint32_t parent = c->parents[row];
+    c->siblings[row] = parent == NO_ROW ? NO_ROW : c->first_children[parent];
+    if (parent != NO_ROW) c->first_children[parent] = row;
+  }
+  return TFPROF_OK;
+}
+
+/* What is looked at side by side, each by itself. */
+static void look_at_part(void *context, size_t part, unsigned worker) {
+  struct connecting *c = context;
+  enum tfprof_status status = (enum tfprof_status)atomic_load(&c->failure);
+  (void)worker;
+  switch (status ? SIZE_MAX : part) {
+    case 0: status = find_hand_overs(c, &c->contexts, read_contexts); break;
+    case 1: status = link_children(c); break;
+    case 2:
+      status = list_roots(c);
+      if (!status) status = find_marks(c);
+      break;
+    case 3: status = find_hand_overs(c, &c->iterations, read_iterations); break;
+    case 4: status = list_functions(c); break;
+    default: break;
+  }
+  if (status) atomic_store(&c->failure, (int)status);
+}
+enum { PARTS = 5 };
 
 static bool has_none(const struct profile *profile) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
@@ -398,29 +448,30 @@ static bool has_none(const struct profile *profile) {
   return true;
 }
 
+static bool allocate_connections(struct connecting *c) {
+  size_t count = (size_t)c->rows + 1;
+  c->first_children = scratch_allocate(count * sizeof *c->first_children);
+  c->siblings = scratch_allocate(count * sizeof *c->siblings);
+  c->steps = scratch_allocate(count * sizeof *c->steps);
+  c->roots_above = scratch_allocate(count * sizeof *c->roots_above);
+  c->is_reached = scratch_allocate_zeroed(count, sizeof *c->is_reached);
+  c->is_root = scratch_allocate_zeroed(count, sizeof *c->is_root);
+  if (c->steps) memset(c->steps, 0xff, c->rows * sizeof *c->steps); /* NO_ROW */
+  return c->first_children && c->siblings && c->steps && c->roots_above && c->is_reached && c->is_root;
+}
+
 static enum tfprof_status run_connected_steps(struct profile *profile, struct tfprof_error *error) {
   struct connecting c = {.profile = profile};
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &c.rows, error);
   if (status || !c.rows || !profile->tables[TABLE_steps].rows) return status;
-  c.first_children = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.first_children);
-  c.siblings = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.siblings);
-  c.steps = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.steps);
-  c.roots_above = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.roots_above);
-  c.is_reached = scratch_allocate_zeroed((size_t)c.rows + 1, sizeof *c.is_reached);
-  if (!c.first_children || !c.siblings || !c.steps || !c.roots_above || !c.is_reached) status = error_no_memory(error);
+  if (!allocate_connections(&c)) status = error_no_memory(error);
   if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &c.parents, error);
-  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_root_level, &c.levels, error);
-  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_call, &c.calls, error);
   if (!status) status = line_parents_find(profile, c.parents, error);
-  if (!status) status = list_contexts(&c, COLUMN_ops_produced_context, &c.produced, error);
-  if (!status) status = list_contexts(&c, COLUMN_ops_consumed_context, &c.consumed, error);
   if (!status) {
-    memset(c.first_children, 0xff, c.rows * sizeof *c.first_children); /* NO_ROW */
-    memset(c.siblings, 0xff, c.rows * sizeof *c.siblings);
-    memset(c.steps, 0xff, c.rows * sizeof *c.steps);
-    link_children(&c);
-    status = connect(&c, error);
+    derive_parallel(c.rows, PARTS, look_at_part, &c);
+    status = derive_failure(atomic_load(&c.failure), error);
   }
+  if (!status) status = reach_from_roots(&c, error);
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_connected_step, c.steps, error);
   connecting_free(&c);
   return status;

@@ -31,15 +31,17 @@ static bool has_span(const struct span_columns *columns, uint32_t i) {
 
 /* Those on which nesting left out a row. */
 static enum tfprof_status choose_threads(const struct profile *profile, uint32_t thread_count, bool *is_chosen,
-                                         struct tfprof_error *error) {
+                                         bool *is_any, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     struct span_columns columns;
-    int64_t depths[ROWS_BLOCK];
-    read_spans(&block, thread_count, &columns);
+    int64_t depths[ROWS_BLOCK], smallest, largest;
     block_integers(&block, COLUMN_ops_depth, depths);
+    if (derive_range(depths, block.count, &smallest, &largest)) continue; /* none is left out */
+    read_spans(&block, thread_count, &columns);
     for (uint32_t i = 0; i < block.count; i++) {
-      if (depths[i] == NO_VALUE && has_span(&columns, i)) is_chosen[columns.threads[i]] = true;
+      if (depths[i] != NO_VALUE || !has_span(&columns, i)) continue;
+      is_chosen[columns.threads[i]] = *is_any = true;
     }
   }
   return status;
@@ -90,8 +92,9 @@ enum tfprof_status line_parents_find(const struct profile *profile, uint32_t *pa
   if (status) return status;
   bool *is_chosen = scratch_allocate_zeroed((size_t)thread_count + 1, sizeof *is_chosen);
   if (!is_chosen) status = error_no_memory(error);
-  if (!status) status = choose_threads(profile, thread_count, is_chosen, error);
-  if (!status) status = collect_spans(profile, thread_count, is_chosen, &spans, error);
+  bool is_any = false;
+  if (!status) status = choose_threads(profile, thread_count, is_chosen, &is_any, error);
+  if (!status && is_any) status = collect_spans(profile, thread_count, is_chosen, &spans, error);
   if (!status && spans.count) {
     const struct line_span **open = scratch_allocate((size_t)spans.count * sizeof *open);
     if (open) {

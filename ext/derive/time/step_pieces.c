@@ -371,7 +371,7 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
 /* ---- pieces ---- */
 
 /* Puts an interval behind others that begin no later, or into the last of them. */
-static inline struct interval *join_interval(struct interval *first, struct interval *end, const struct interval *next) {
+static struct interval *join_interval(struct interval *first, struct interval *end, const struct interval *next) {
   if (end > first && next->start <= end[-1].end) {
     if (next->end > end[-1].end) end[-1].end = next->end;
     return end;

@@ -145,31 +145,42 @@ static bool take_kernel(struct kernel_time *t, const struct kernel *kernel) {
 
 /* ---- kernels ---- */
 
-/* The kernels of a block. */
+enum { KERNELS_AT_ONCE = 256 /* whose columns fit into the nearest cache */ };
+
+/* The kernels of a block, or of a part of one. */
 static void read_kernels(const struct kernel_time *t, const struct row_block *block, struct kernel *kernels) {
-  int64_t integers[ROWS_BLOCK];
-  double reals[ROWS_BLOCK];
-  uint32_t numbers[ROWS_BLOCK];
-  string_id compute = derive_known_text(t->profile, "compute");
-#define READ(field, column, of, kind) \
-  block_##kind(block, COLUMN_kernels_##column, of); \
-  for (uint32_t i = 0; i < block->count; i++) kernels[i].field = of[i]
-  READ(start, start_ns, integers, integers);
-  READ(end, end_ns, integers, integers);
-  READ(duration, dur_ns, integers, integers);
-  READ(tensor_core, uses_tensor_core, integers, integers);
-  READ(eligible, tensor_core_eligible, integers, integers);
-  READ(blocks, blocks_per_multiprocessor, reals, reals);
-  READ(occupancy, occupancy_ratio, reals, reals);
-#undef READ
-  block_references(block, COLUMN_kernels_device_id, t->devices - 1, numbers);
-  for (uint32_t i = 0; i < block->count; i++)
-    kernels[i].device = numbers[i] == NO_ROW ? t->devices - 1 : numbers[i];
-  if (t->by_step) block_references(block, COLUMN_kernels_step_id, t->steps - 1, numbers);
-  for (uint32_t i = 0; i < block->count; i++)
-    kernels[i].step = !t->by_step ? 0 : numbers[i] == NO_ROW ? t->steps - 1 : numbers[i];
-  block_texts(block, COLUMN_kernels_kind, numbers);
-  for (uint32_t i = 0; i < block->count; i++) kernels[i].is_compute = numbers[i] == compute && compute;
+  int64_t starts[KERNELS_AT_ONCE], ends[KERNELS_AT_ONCE], durations[KERNELS_AT_ONCE], uses[KERNELS_AT_ONCE],
+      eligible[KERNELS_AT_ONCE];
+  double blocks[KERNELS_AT_ONCE], occupancies[KERNELS_AT_ONCE];
+  uint32_t devices[KERNELS_AT_ONCE], steps[KERNELS_AT_ONCE];
+  string_id kinds[KERNELS_AT_ONCE], compute = derive_known_text(t->profile, "compute");
+  block_integers(block, COLUMN_kernels_start_ns, starts);
+  block_integers(block, COLUMN_kernels_end_ns, ends);
+  block_integers(block, COLUMN_kernels_dur_ns, durations);
+  block_integers(block, COLUMN_kernels_uses_tensor_core, uses);
+  block_integers(block, COLUMN_kernels_tensor_core_eligible, eligible);
+  block_reals(block, COLUMN_kernels_blocks_per_multiprocessor, blocks);
+  block_reals(block, COLUMN_kernels_occupancy_ratio, occupancies);
+  block_references(block, COLUMN_kernels_device_id, t->devices - 1, devices);
+  block_texts(block, COLUMN_kernels_kind, kinds);
+  if (t->by_step) block_references(block, COLUMN_kernels_step_id, t->steps - 1, steps);
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint32_t device = devices[i] == NO_ROW ? t->devices - 1 : devices[i];
+    uint32_t step = !t->by_step ? 0 : steps[i] == NO_ROW ? t->steps - 1 : steps[i];
+    kernels[i] = (struct kernel){starts[i],      ends[i], durations[i], uses[i], eligible[i], blocks[i],
+                                 occupancies[i], device,  step,         kinds[i] == compute && compute};
+  }
+}
+
+/* Goes on to the next part of a block, from the block before its first. */
+static bool next_part(const struct row_block *block, struct row_block *part) {
+  uint32_t first = part->segment ? part->first + part->count : block->first, end = block->first + block->count;
+  if (first == end) return false;
+  *part = *block;
+  part->first = first;
+  part->count = end - first < KERNELS_AT_ONCE ? end - first : KERNELS_AT_ONCE;
+  part->row = block->row + (first - block->first);
+  return true;
 }
 
 /* Whether each device's kernels come in the order of their starts. */
@@ -196,15 +207,16 @@ static enum tfprof_status look_at_order(const struct kernel_time *t, bool *is_or
 }
 
 static enum tfprof_status sweep_as_they_are(struct kernel_time *t, struct tfprof_error *error) {
-  struct kernel *kernels = scratch_allocate(ROWS_BLOCK * sizeof *kernels);
-  enum tfprof_status status = kernels ? TFPROF_OK : error_no_memory(error);
+  enum tfprof_status status = TFPROF_OK;
   for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
-    read_kernels(t, &block, kernels);
-    for (uint32_t i = 0; i < block.count && !status; i++) {
-      if (!take_kernel(t, &kernels[i])) status = error_no_memory(error);
+    for (struct row_block part = {0}; next_part(&block, &part) && !status;) {
+      struct kernel kernels[KERNELS_AT_ONCE];
+      read_kernels(t, &part, kernels);
+      for (uint32_t i = 0; i < part.count && !status; i++) {
+        if (!take_kernel(t, &kernels[i])) status = error_no_memory(error);
+      }
     }
   }
-  scratch_free(kernels);
   return status;
 }
 
@@ -213,7 +225,7 @@ static enum tfprof_status sweep_sorted(struct kernel_time *t, struct tfprof_erro
   struct lane_span *spans = scratch_allocate((size_t)t->rows * sizeof *spans);
   enum tfprof_status status = kernels && spans ? TFPROF_OK : error_no_memory(error);
   for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
-    read_kernels(t, &block, kernels + block.row);
+    for (struct row_block part = {0}; next_part(&block, &part);) read_kernels(t, &part, kernels + part.row);
     for (uint32_t i = 0; i < block.count; i++) {
       const struct kernel *kernel = &kernels[block.row + i];
       spans[block.row + i] = (struct lane_span){kernel->start, kernel->end, kernel->device, (uint32_t)block.row + i};

@@ -4,7 +4,7 @@
 ** of steps that stand for several, are apart, so that a view can leave them out or weigh them.
 */
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
+#include "derive/totals/grouping.h"
 
 #include <string.h>
 
@@ -43,9 +43,7 @@ struct kernel_total {
 
 struct kernel_totals {
   struct profile *profile;
-  struct groups groups;
-  struct kernel_total *items;
-  uint32_t capacity, device_count, step_count, op_count;
+  uint32_t device_count, step_count, op_count;
   int64_t *warmups;     /* by step */
   double *step_weights; /* by step */
 };
@@ -85,21 +83,18 @@ static void read_keys(const struct kernel_totals *totals, const struct row_block
   block_reals(block, COLUMN_kernels_theoretical_occupancy_ratio, keys->occupancies);
 }
 
-static uint32_t number_row(struct kernel_totals *totals, const struct key_block *keys, uint32_t i) {
+static void make_key(const struct kernel_totals *totals, const struct key_block *keys, uint32_t i, int64_t *key) {
   uint32_t step = keys->steps[i];
-  int64_t key[KEYS] = {
-      [KEY_GROUP] = keys->groups[i],
-      [KEY_KIND] = keys->kinds[i] ? (int64_t)keys->kinds[i] : NO_VALUE,
-      [KEY_OP_NAME] = keys->op_names[i] ? (int64_t)keys->op_names[i] : NO_VALUE,
-      [KEY_OP_TYPE] = keys->op_types[i] ? (int64_t)keys->op_types[i] : NO_VALUE,
-      [KEY_DEVICE] = keys->devices[i] == NO_ROW ? NO_VALUE : (int64_t)keys->devices[i],
-      [KEY_WARMUP] = step == NO_ROW ? NO_VALUE : totals->warmups[step],
-      [KEY_TENSOR_CORE] = keys->tensor_core[i],
-      [KEY_ELIGIBLE] = keys->eligible[i],
-      [KEY_STEP_WEIGHT] = step == NO_ROW ? NO_VALUE : bits_of(totals->step_weights[step]),
-      [KEY_OCCUPANCY] = bits_of(keys->occupancies[i]),
-  };
-  return groups_number(&totals->groups, key);
+  key[KEY_GROUP] = keys->groups[i];
+  key[KEY_KIND] = keys->kinds[i] ? (int64_t)keys->kinds[i] : NO_VALUE;
+  key[KEY_OP_NAME] = keys->op_names[i] ? (int64_t)keys->op_names[i] : NO_VALUE;
+  key[KEY_OP_TYPE] = keys->op_types[i] ? (int64_t)keys->op_types[i] : NO_VALUE;
+  key[KEY_DEVICE] = keys->devices[i] == NO_ROW ? NO_VALUE : (int64_t)keys->devices[i];
+  key[KEY_WARMUP] = step == NO_ROW ? NO_VALUE : totals->warmups[step];
+  key[KEY_TENSOR_CORE] = keys->tensor_core[i];
+  key[KEY_ELIGIBLE] = keys->eligible[i];
+  key[KEY_STEP_WEIGHT] = step == NO_ROW ? NO_VALUE : bits_of(totals->step_weights[step]);
+  key[KEY_OCCUPANCY] = bits_of(keys->occupancies[i]);
 }
 
 /* ---- sums ---- */
@@ -108,12 +103,14 @@ static void add_known(double *sum, int64_t value) {
   if (value != NO_VALUE) *sum = isnan(*sum) ? (double)value : *sum + (double)value;
 }
 
-static enum tfprof_status add_block(struct kernel_totals *totals, const struct row_block *block, struct key_block *keys,
-                                    struct tfprof_error *error) {
+static bool add_kernels(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
+  const struct kernel_totals *totals = grouping->context;
   int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK], flops[ROWS_BLOCK], bytes[ROWS_BLOCK],
       selves[ROWS_BLOCK];
   string_id names[ROWS_BLOCK];
   uint32_t ops[ROWS_BLOCK];
+  struct key_block *keys = scratch_allocate(sizeof *keys);
+  if (!keys) return false;
   read_keys(totals, block, keys);
   block_texts(block, COLUMN_kernels_name, names);
   block_references(block, COLUMN_kernels_op_id, totals->op_count, ops);
@@ -123,27 +120,18 @@ static enum tfprof_status add_block(struct kernel_totals *totals, const struct r
   block_integers(block, COLUMN_kernels_self_ns, selves);
   block_integers(block, COLUMN_kernels_flops, flops);
   block_integers(block, COLUMN_kernels_bytes_accessed, bytes);
-  for (uint32_t i = 0; i < block->count; i++) {
-    uint32_t known = totals->groups.count, number = number_row(totals, keys, i);
-    if (number == NO_ROW) return error_no_memory(error);
-    if (number == known) {
-      struct kernel_total *items = scratch_grow(totals->items, known, &totals->capacity, 256, sizeof *items);
-      if (!items) return error_no_memory(error);
-      totals->items = items;
-      items[known] = (struct kernel_total){(uint32_t)block->row + i,
-                                           names[i],
-                                           NO_ROW,
-                                           0,
-                                           INT64_MAX,
-                                           NO_VALUE,
-                                           INT64_MAX,
-                                           NO_VALUE,
-                                           (double)NAN,
-                                           (double)NAN,
-                                           (double)NAN,
-                                           (double)NAN};
-    }
-    struct kernel_total *total = &totals->items[number];
+  bool ok = true;
+  for (uint32_t i = 0; i < block->count && ok; i++) {
+    const struct kernel_total none = {.first = (uint32_t)block->row + i, .name = names[i], .last_op = NO_ROW,
+                                      .least = INT64_MAX, .most = NO_VALUE, .first_start = INT64_MAX,
+                                      .last_end = NO_VALUE, .sum = (double)NAN, .self = (double)NAN,
+                                      .flops = (double)NAN, .bytes = (double)NAN};
+    int64_t key[KEYS];
+    make_key(totals, keys, i, key);
+    uint32_t number = grouping_number(grouping, to, key, &none);
+    ok = number != NO_ROW;
+    if (!ok) break;
+    struct kernel_total *total = (struct kernel_total *)to->items + number;
     total->count++;
     if (ops[i] != NO_ROW && (total->last_op == NO_ROW || ops[i] > total->last_op)) total->last_op = ops[i];
     add_known(&total->sum, durations[i]);
@@ -155,7 +143,28 @@ static enum tfprof_status add_block(struct kernel_totals *totals, const struct r
     if (starts[i] != NO_VALUE && starts[i] < total->first_start) total->first_start = starts[i];
     if (ends[i] > total->last_end) total->last_end = ends[i];
   }
-  return TFPROF_OK;
+  scratch_free(keys);
+  return ok;
+}
+
+static void join_real(double *sum, double later) {
+  if (!isnan(later)) *sum = isnan(*sum) ? later : *sum + later;
+}
+
+static void join_kernels(void *item, const void *later) {
+  struct kernel_total *total = item;
+  const struct kernel_total *more = later;
+  total->count += more->count;
+  if (more->last_op != NO_ROW && (total->last_op == NO_ROW || more->last_op > total->last_op))
+    total->last_op = more->last_op;
+  join_real(&total->sum, more->sum);
+  join_real(&total->self, more->self);
+  join_real(&total->flops, more->flops);
+  join_real(&total->bytes, more->bytes);
+  if (more->least < total->least) total->least = more->least;
+  if (more->most > total->most) total->most = more->most;
+  if (more->first_start < total->first_start) total->first_start = more->first_start;
+  if (more->last_end > total->last_end) total->last_end = more->last_end;
 }
 
 static enum tfprof_status load_steps(struct kernel_totals *totals, struct tfprof_error *error) {
@@ -174,8 +183,10 @@ static enum tfprof_status load_steps(struct kernel_totals *totals, struct tfprof
 
 /* ---- columns ---- */
 
-static enum tfprof_status set_columns(const struct kernel_totals *totals, struct tfprof_error *error) {
-  uint32_t count = totals->groups.count;
+static enum tfprof_status set_columns(const struct kernel_totals *totals, const struct grouped *grouped,
+                                      struct tfprof_error *error) {
+  uint32_t count = grouped->groups.count;
+  const struct kernel_total *items = grouped->items;
   int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
   double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
   enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
@@ -190,24 +201,24 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, struct
     if (!status) status = derive_set_reals(totals->profile, TABLE_kernel_totals, column, reals, error); \
   } while (0)
   for (unsigned k = 0; k < KEYS; k++) {
-    const int64_t *keys = totals->groups.keys + k;
+    const int64_t *keys = grouped->groups.keys + k;
     if (k < WHOLE_KEYS) SET_INTEGERS(key_columns[k], keys[(size_t)i * KEYS]);
     else SET_REALS(key_columns[k], real_of(keys[(size_t)i * KEYS]));
   }
-  SET_INTEGERS(COLUMN_kernel_totals_kernel_id, totals->items[i].first);
-  SET_INTEGERS(COLUMN_kernel_totals_name, totals->items[i].name ? (int64_t)totals->items[i].name : NO_VALUE);
+  SET_INTEGERS(COLUMN_kernel_totals_kernel_id, items[i].first);
+  SET_INTEGERS(COLUMN_kernel_totals_name, items[i].name ? (int64_t)items[i].name : NO_VALUE);
   SET_INTEGERS(COLUMN_kernel_totals_last_op_id,
-               totals->items[i].last_op == NO_ROW ? NO_VALUE : (int64_t)totals->items[i].last_op);
-  SET_INTEGERS(COLUMN_kernel_totals_count, totals->items[i].count);
-  SET_INTEGERS(COLUMN_kernel_totals_min_ns, totals->items[i].least == INT64_MAX ? NO_VALUE : totals->items[i].least);
-  SET_INTEGERS(COLUMN_kernel_totals_max_ns, totals->items[i].most);
+               items[i].last_op == NO_ROW ? NO_VALUE : (int64_t)items[i].last_op);
+  SET_INTEGERS(COLUMN_kernel_totals_count, items[i].count);
+  SET_INTEGERS(COLUMN_kernel_totals_min_ns, items[i].least == INT64_MAX ? NO_VALUE : items[i].least);
+  SET_INTEGERS(COLUMN_kernel_totals_max_ns, items[i].most);
   SET_INTEGERS(COLUMN_kernel_totals_first_start_ns,
-               totals->items[i].first_start == INT64_MAX ? NO_VALUE : totals->items[i].first_start);
-  SET_INTEGERS(COLUMN_kernel_totals_last_end_ns, totals->items[i].last_end);
-  SET_INTEGERS(COLUMN_kernel_totals_sum_ns, whole_sum(totals->items[i].sum));
-  SET_INTEGERS(COLUMN_kernel_totals_self_ns, whole_sum(totals->items[i].self));
-  SET_REALS(COLUMN_kernel_totals_flops, totals->items[i].flops);
-  SET_REALS(COLUMN_kernel_totals_bytes_accessed, totals->items[i].bytes);
+               items[i].first_start == INT64_MAX ? NO_VALUE : items[i].first_start);
+  SET_INTEGERS(COLUMN_kernel_totals_last_end_ns, items[i].last_end);
+  SET_INTEGERS(COLUMN_kernel_totals_sum_ns, whole_sum(items[i].sum));
+  SET_INTEGERS(COLUMN_kernel_totals_self_ns, whole_sum(items[i].self));
+  SET_REALS(COLUMN_kernel_totals_flops, items[i].flops);
+  SET_REALS(COLUMN_kernel_totals_bytes_accessed, items[i].bytes);
 #undef SET_INTEGERS
 #undef SET_REALS
   scratch_free(integers);
@@ -216,20 +227,22 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, struct
 }
 
 static enum tfprof_status run_kernel_totals(struct profile *profile, struct tfprof_error *error) {
-  struct kernel_totals totals = {.profile = profile, .groups = {.width = KEYS}};
-  struct key_block *keys = scratch_allocate(sizeof *keys);
-  enum tfprof_status status = keys ? load_steps(&totals, error) : error_no_memory(error);
-  for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
-    status = add_block(&totals, &block, keys, error);
-    if (status) break;
-  }
-  if (!status) status = derive_make_table(profile, TABLE_kernel_totals, totals.groups.count, error);
-  if (!status && totals.groups.count) status = set_columns(&totals, error);
-  scratch_free(keys);
+  struct kernel_totals totals = {.profile = profile};
+  const struct grouping grouping = {.profile = profile,
+                                    .table = TABLE_kernels,
+                                    .width = KEYS,
+                                    .item_size = sizeof(struct kernel_total),
+                                    .context = &totals,
+                                    .add = add_kernels,
+                                    .join = join_kernels};
+  struct grouped grouped = {.items = NULL};
+  enum tfprof_status status = load_steps(&totals, error);
+  if (!status) status = grouping_run(&grouping, &grouped, error);
+  if (!status) status = derive_make_table(profile, TABLE_kernel_totals, grouped.groups.count, error);
+  if (!status && grouped.groups.count) status = set_columns(&totals, &grouped, error);
   scratch_free(totals.warmups);
   scratch_free(totals.step_weights);
-  scratch_free(totals.items);
-  groups_free(&totals.groups);
+  grouped_free(&grouped);
   return status;
 }
 

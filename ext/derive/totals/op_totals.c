@@ -5,7 +5,7 @@
 ** without; it numbers the ops once more.
 */
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
+#include "derive/totals/grouping.h"
 
 /* What rows of a total share. */
 static const uint16_t shared[] = {COLUMN_op_totals_name,      COLUMN_op_totals_op_type,
@@ -14,26 +14,6 @@ static const uint16_t shared[] = {COLUMN_op_totals_name,      COLUMN_op_totals_o
 static const uint16_t of_ops[] = {COLUMN_ops_name,           COLUMN_ops_op_type,   COLUMN_ops_category,
                                   COLUMN_ops_execution_mode, COLUMN_ops_thread_id, COLUMN_ops_is_measured};
 enum { SHARED = sizeof shared / sizeof *shared, TEXTS = 4, THREAD = 4 };
-
-/* numbers[i] = the total of row i of the block. */
-static bool number_block(struct groups *groups, const struct row_block *block, uint32_t thread_count,
-                         uint32_t *numbers) {
-  string_id texts[TEXTS][ROWS_BLOCK];
-  uint32_t threads[ROWS_BLOCK];
-  int64_t measured[ROWS_BLOCK];
-  for (unsigned k = 0; k < TEXTS; k++) block_texts(block, of_ops[k], texts[k]);
-  block_references(block, COLUMN_ops_thread_id, thread_count, threads);
-  block_integers(block, COLUMN_ops_is_measured, measured);
-  for (uint32_t i = 0; i < block->count; i++) {
-    int64_t key[SHARED];
-    for (unsigned k = 0; k < TEXTS; k++) key[k] = texts[k][i] ? (int64_t)texts[k][i] : NO_VALUE;
-    key[THREAD] = threads[i] == NO_ROW ? NO_VALUE : (int64_t)threads[i];
-    key[THREAD + 1] = measured[i];
-    numbers[i] = groups_number(groups, key);
-    if (numbers[i] == NO_ROW) return false;
-  }
-  return true;
-}
 
 /* ---- sums ---- */
 
@@ -44,36 +24,40 @@ struct op_total {
 };
 
 struct op_totals {
-  struct profile *profile;
-  struct groups groups;
-  struct op_total *items;
-  uint32_t capacity, thread_count;
+  uint32_t thread_count;
+  /* Adds the rows of a block, which have these numbers, to their items. */
+  void (*add)(struct op_total *items, const struct row_block *block, const uint32_t *numbers);
 };
 
-static bool make_room(struct op_totals *totals, uint32_t known) {
-  for (; known < totals->groups.count; known++) {
-    struct op_total *items = scratch_grow(totals->items, known, &totals->capacity, 256, sizeof *items);
-    if (!items) return false;
-    totals->items = items;
-    items[known] = (struct op_total){.first_start = NO_VALUE, .last_end = NO_VALUE};
-    for (unsigned sum = 0; sum < SUMS; sum++) items[known].sums[sum] = NAN;
+/* numbers[i] = the total of row i of the block. */
+static bool number_block(const struct grouping *grouping, struct grouped *to, const struct row_block *block,
+                         uint32_t *numbers) {
+  const struct op_totals *totals = grouping->context;
+  string_id texts[TEXTS][ROWS_BLOCK];
+  uint32_t threads[ROWS_BLOCK];
+  int64_t measured[ROWS_BLOCK];
+  struct op_total none = {.first_start = NO_VALUE, .last_end = NO_VALUE};
+  for (unsigned sum = 0; sum < SUMS; sum++) none.sums[sum] = NAN;
+  for (unsigned k = 0; k < TEXTS; k++) block_texts(block, of_ops[k], texts[k]);
+  block_references(block, COLUMN_ops_thread_id, totals->thread_count, threads);
+  block_integers(block, COLUMN_ops_is_measured, measured);
+  for (uint32_t i = 0; i < block->count; i++) {
+    int64_t key[SHARED];
+    for (unsigned k = 0; k < TEXTS; k++) key[k] = texts[k][i] ? (int64_t)texts[k][i] : NO_VALUE;
+    key[THREAD] = threads[i] == NO_ROW ? NO_VALUE : (int64_t)threads[i];
+    key[THREAD + 1] = measured[i];
+    numbers[i] = grouping_number(grouping, to, key, &none);
+    if (numbers[i] == NO_ROW) return false;
   }
   return true;
 }
 
-/* Calls `add` for each block, whose rows have the given numbers. */
-static enum tfprof_status each_block(struct op_totals *totals,
-                                     void (*add)(struct op_totals *totals, const struct row_block *block,
-                                                 const uint32_t *numbers),
-                                     struct tfprof_error *error) {
-  enum tfprof_status status = derive_row_count(totals->profile, TABLE_threads, &totals->thread_count, error);
-  for (struct row_block block = {0}; derive_next_block(totals->profile, TABLE_ops, &block, &status, error);) {
-    uint32_t numbers[ROWS_BLOCK], known = totals->groups.count;
-    if (!number_block(&totals->groups, &block, totals->thread_count, numbers) || !make_room(totals, known))
-      return error_no_memory(error);
-    add(totals, &block, numbers);
-  }
-  return status;
+static bool add_alike_ops(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
+  const struct op_totals *totals = grouping->context;
+  uint32_t numbers[ROWS_BLOCK];
+  if (!number_block(grouping, to, block, numbers)) return false;
+  totals->add(to->items, block, numbers);
+  return true;
 }
 
 static void add_to(struct op_total *total, enum op_sum sum, double value) {
@@ -81,26 +65,26 @@ static void add_to(struct op_total *total, enum op_sum sum, double value) {
   total->sums[sum] = isnan(total->sums[sum]) ? value : total->sums[sum] + value;
 }
 
-static void add_weighed(struct op_totals *totals, const struct row_block *block, const uint32_t *numbers,
+static void add_weighed(struct op_total *items, const struct row_block *block, const uint32_t *numbers,
                         const double *weights, unsigned column, enum op_sum sum) {
   int64_t values[ROWS_BLOCK];
   block_integers(block, column, values);
   for (uint32_t i = 0; i < block->count; i++) {
-    if (values[i] != NO_VALUE) add_to(&totals->items[numbers[i]], sum, weights[i] * (double)values[i]);
+    if (values[i] != NO_VALUE) add_to(&items[numbers[i]], sum, weights[i] * (double)values[i]);
   }
 }
 
-static void add_host(struct op_totals *totals, const struct row_block *block, const uint32_t *numbers) {
+static void add_host(struct op_total *items, const struct row_block *block, const uint32_t *numbers) {
   double weights[ROWS_BLOCK];
   int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
   block_reals(block, COLUMN_ops_sample_weight, weights);
-  add_weighed(totals, block, numbers, weights, COLUMN_ops_dur_ns, SUM_NS);
-  add_weighed(totals, block, numbers, weights, COLUMN_ops_self_ns, SUM_SELF);
-  add_weighed(totals, block, numbers, weights, COLUMN_ops_op_self_ns, SUM_OP_SELF);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_dur_ns, SUM_NS);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_self_ns, SUM_SELF);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_op_self_ns, SUM_OP_SELF);
   block_integers(block, COLUMN_ops_start_ns, starts);
   block_integers(block, COLUMN_ops_end_ns, ends);
   for (uint32_t i = 0; i < block->count; i++) {
-    struct op_total *total = &totals->items[numbers[i]];
+    struct op_total *total = &items[numbers[i]];
     add_to(total, SUM_CALLS, weights[i]);
     if (starts[i] != NO_VALUE && (total->first_start == NO_VALUE || starts[i] < total->first_start))
       total->first_start = starts[i];
@@ -108,86 +92,109 @@ static void add_host(struct op_totals *totals, const struct row_block *block, co
   }
 }
 
-static void add_device(struct op_totals *totals, const struct row_block *block, const uint32_t *numbers) {
+static void add_device(struct op_total *items, const struct row_block *block, const uint32_t *numbers) {
   double weights[ROWS_BLOCK];
   int64_t selves[ROWS_BLOCK];
   block_reals(block, COLUMN_ops_sample_weight, weights);
-  add_weighed(totals, block, numbers, weights, COLUMN_ops_device_ns, SUM_DEVICE);
-  add_weighed(totals, block, numbers, weights, COLUMN_ops_device_self_ns, SUM_DEVICE_SELF);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_device_ns, SUM_DEVICE);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_device_self_ns, SUM_DEVICE_SELF);
   block_integers(block, COLUMN_ops_device_self_ns, selves);
   for (uint32_t i = 0; i < block->count; i++) {
-    if (selves[i] > 0) add_to(&totals->items[numbers[i]], SUM_DEVICE_CALLS, weights[i]);
+    if (selves[i] > 0) add_to(&items[numbers[i]], SUM_DEVICE_CALLS, weights[i]);
   }
+}
+
+static void join_ops(void *item, const void *later) {
+  struct op_total *total = item;
+  const struct op_total *more = later;
+  for (unsigned sum = 0; sum < SUMS; sum++) add_to(total, sum, more->sums[sum]);
+  if (more->first_start != NO_VALUE && (total->first_start == NO_VALUE || more->first_start < total->first_start))
+    total->first_start = more->first_start;
+  if (more->last_end > total->last_end) total->last_end = more->last_end;
 }
 
 /* ---- columns ---- */
 
-static enum tfprof_status set_real(const struct op_totals *totals, enum op_sum sum, unsigned column, double *reals,
+struct op_columns {
+  struct profile *profile;
+  uint32_t count;
+  const struct op_total *items;
+  const int64_t *keys;
+  double *reals;     /* room for one column */
+  int64_t *integers; /* the same */
+};
+
+static enum tfprof_status set_real(const struct op_columns *columns, enum op_sum sum, unsigned column,
                                    struct tfprof_error *error) {
-  for (uint32_t i = 0; i < totals->groups.count; i++) reals[i] = totals->items[i].sums[sum];
-  return derive_set_reals(totals->profile, TABLE_op_totals, column, reals, error);
+  for (uint32_t i = 0; i < columns->count; i++) columns->reals[i] = columns->items[i].sums[sum];
+  return derive_set_reals(columns->profile, TABLE_op_totals, column, columns->reals, error);
 }
 
-static enum tfprof_status set_time(const struct op_totals *totals, enum op_sum sum, unsigned column, int64_t *integers,
+static enum tfprof_status set_time(const struct op_columns *columns, enum op_sum sum, unsigned column,
                                    struct tfprof_error *error) {
-  for (uint32_t i = 0; i < totals->groups.count; i++) integers[i] = whole_sum(totals->items[i].sums[sum]);
-  return derive_set_integers(totals->profile, TABLE_op_totals, column, integers, error);
+  for (uint32_t i = 0; i < columns->count; i++) columns->integers[i] = whole_sum(columns->items[i].sums[sum]);
+  return derive_set_integers(columns->profile, TABLE_op_totals, column, columns->integers, error);
 }
 
-static enum tfprof_status set_host(const struct op_totals *totals, double *reals, int64_t *integers,
-                                   struct tfprof_error *error) {
-  enum tfprof_status status = set_real(totals, SUM_CALLS, COLUMN_op_totals_count, reals, error);
-  uint32_t count = totals->groups.count;
-  if (!status) status = set_time(totals, SUM_NS, COLUMN_op_totals_sum_ns, integers, error);
-  if (!status) status = set_time(totals, SUM_SELF, COLUMN_op_totals_self_ns, integers, error);
-  if (!status) status = set_time(totals, SUM_OP_SELF, COLUMN_op_totals_op_self_ns, integers, error);
+static enum tfprof_status set_host(const struct op_columns *columns, struct tfprof_error *error) {
+  enum tfprof_status status = set_real(columns, SUM_CALLS, COLUMN_op_totals_count, error);
+  uint32_t count = columns->count;
+  int64_t *integers = columns->integers;
+  if (!status) status = set_time(columns, SUM_NS, COLUMN_op_totals_sum_ns, error);
+  if (!status) status = set_time(columns, SUM_SELF, COLUMN_op_totals_self_ns, error);
+  if (!status) status = set_time(columns, SUM_OP_SELF, COLUMN_op_totals_op_self_ns, error);
   for (unsigned k = 0; k < SHARED && !status; k++) {
-    for (uint32_t i = 0; i < count; i++) integers[i] = totals->groups.keys[(size_t)i * SHARED + k];
-    status = derive_set_integers(totals->profile, TABLE_op_totals, shared[k], integers, error);
+    for (uint32_t i = 0; i < count; i++) integers[i] = columns->keys[(size_t)i * SHARED + k];
+    status = derive_set_integers(columns->profile, TABLE_op_totals, shared[k], integers, error);
   }
-  for (uint32_t i = 0; i < count; i++) integers[i] = totals->items[i].first_start;
+  for (uint32_t i = 0; i < count; i++) integers[i] = columns->items[i].first_start;
   if (!status)
-    status = derive_set_integers(totals->profile, TABLE_op_totals, COLUMN_op_totals_first_start_ns, integers, error);
-  for (uint32_t i = 0; i < count; i++) integers[i] = totals->items[i].last_end;
+    status = derive_set_integers(columns->profile, TABLE_op_totals, COLUMN_op_totals_first_start_ns, integers, error);
+  for (uint32_t i = 0; i < count; i++) integers[i] = columns->items[i].last_end;
   if (!status)
-    status = derive_set_integers(totals->profile, TABLE_op_totals, COLUMN_op_totals_last_end_ns, integers, error);
+    status = derive_set_integers(columns->profile, TABLE_op_totals, COLUMN_op_totals_last_end_ns, integers, error);
   return status;
 }
 
-static enum tfprof_status set_device(const struct op_totals *totals, double *reals, int64_t *integers,
-                                     struct tfprof_error *error) {
-  enum tfprof_status status = set_real(totals, SUM_DEVICE_CALLS, COLUMN_op_totals_device_count, reals, error);
-  if (!status) status = set_time(totals, SUM_DEVICE, COLUMN_op_totals_device_ns, integers, error);
-  if (!status) status = set_time(totals, SUM_DEVICE_SELF, COLUMN_op_totals_device_self_ns, integers, error);
+static enum tfprof_status set_device(const struct op_columns *columns, struct tfprof_error *error) {
+  enum tfprof_status status = set_real(columns, SUM_DEVICE_CALLS, COLUMN_op_totals_device_count, error);
+  if (!status) status = set_time(columns, SUM_DEVICE, COLUMN_op_totals_device_ns, error);
+  if (!status) status = set_time(columns, SUM_DEVICE_SELF, COLUMN_op_totals_device_self_ns, error);
   return status;
 }
 
-static enum tfprof_status run(struct profile *profile, bool makes_table,
-                              void (*add)(struct op_totals *totals, const struct row_block *block,
-                                          const uint32_t *numbers),
-                              enum tfprof_status (*set)(const struct op_totals *totals, double *reals,
-                                                        int64_t *integers, struct tfprof_error *error),
+static enum tfprof_status run(struct profile *profile, bool makes_table, struct op_totals totals,
+                              enum tfprof_status (*set)(const struct op_columns *columns, struct tfprof_error *error),
                               struct tfprof_error *error) {
-  struct op_totals totals = {.profile = profile, .groups = {.width = SHARED}};
-  enum tfprof_status status = each_block(&totals, add, error);
-  double *reals = scratch_allocate(((size_t)totals.groups.count + 1) * sizeof *reals);
-  int64_t *integers = scratch_allocate(((size_t)totals.groups.count + 1) * sizeof *integers);
-  if (!status && (!reals || !integers)) status = error_no_memory(error);
-  if (!status && makes_table) status = derive_make_table(profile, TABLE_op_totals, totals.groups.count, error);
-  if (!status) status = set(&totals, reals, integers, error);
-  scratch_free(reals);
-  scratch_free(integers);
-  scratch_free(totals.items);
-  groups_free(&totals.groups);
+  const struct grouping grouping = {.profile = profile,
+                                    .table = TABLE_ops,
+                                    .width = SHARED,
+                                    .item_size = sizeof(struct op_total),
+                                    .context = &totals,
+                                    .add = add_alike_ops,
+                                    .join = join_ops};
+  struct grouped grouped = {.items = NULL};
+  enum tfprof_status status = derive_row_count(profile, TABLE_threads, &totals.thread_count, error);
+  if (!status) status = grouping_run(&grouping, &grouped, error);
+  uint32_t count = grouped.groups.count;
+  struct op_columns columns = {.profile = profile, .count = count, .items = grouped.items, .keys = grouped.groups.keys};
+  columns.reals = scratch_allocate(((size_t)count + 1) * sizeof *columns.reals);
+  columns.integers = scratch_allocate(((size_t)count + 1) * sizeof *columns.integers);
+  if (!status && (!columns.reals || !columns.integers)) status = error_no_memory(error);
+  if (!status && makes_table) status = derive_make_table(profile, TABLE_op_totals, count, error);
+  if (!status) status = set(&columns, error);
+  scratch_free(columns.reals);
+  scratch_free(columns.integers);
+  grouped_free(&grouped);
   return status;
 }
 
 static enum tfprof_status run_op_totals(struct profile *profile, struct tfprof_error *error) {
-  return run(profile, true, add_host, set_host, error);
+  return run(profile, true, (struct op_totals){.add = add_host}, set_host, error);
 }
 
 static enum tfprof_status run_device_totals(struct profile *profile, struct tfprof_error *error) {
-  return run(profile, false, add_device, set_device, error);
+  return run(profile, false, (struct op_totals){.add = add_device}, set_device, error);
 }
 
 #define NUMBERED_BY \
