@@ -277,39 +277,78 @@ enum tfprof_status source_check(const struct source_index *index, struct tfprof_
   return status;
 }
 
-enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
-                                 size_t *got, struct tfprof_error *error) {
-  *got = 0;
+struct source_ranges {
+  const struct source_index *index;
   struct source *source;
-  enum tfprof_status status = reopen(index, &source, error);
-  if (status) return status;
-  source->next_mark = UINT64_MAX;
-  if (!index->is_gzip) {
+};
+
+void source_ranges_close(struct source_ranges *ranges) {
+  if (!ranges) return;
+  source_close(ranges->source);
+  free(ranges);
+}
+
+enum tfprof_status source_ranges_open(const struct source_index *index, struct source_ranges **out,
+                                      struct tfprof_error *error) {
+  struct source_ranges *ranges = calloc(1, sizeof *ranges);
+  *out = NULL;
+  if (!ranges) return error_no_memory(error);
+  ranges->index = index;
+  enum tfprof_status status = reopen(index, &ranges->source, error);
+  if (status) {
+    free(ranges);
+    return status;
+  }
+  ranges->source->next_mark = UINT64_MAX;
+  *out = ranges;
+  return TFPROF_OK;
+}
+
+/* Goes to the last mark before an offset, unless it is at least as near already. False: no memory. */
+static bool go_to_mark(struct source *source, const struct source_index *index, uint64_t offset) {
+  size_t best = index->mark_count;
+  while (best && index->marks[best - 1].offset > offset) best--;
+  uint64_t from = best ? index->marks[best - 1].offset : 0;
+  if (!source->at_end && source->offset <= offset && source->offset >= from) return true;
+  struct inflater *copy = best ? inflater_copy(index->marks[best - 1].inflater) : inflater_create();
+  if (!copy) return false;
+  inflater_free(source->inflater);
+  source->inflater = copy;
+  source->file_offset = best ? index->marks[best - 1].file_offset : 0;
+  source->offset = from;
+  source->in_member = best > 0;
+  source->at_end = false;
+  source->input_length = 0;
+  return true;
+}
+
+enum tfprof_status source_ranges_read(struct source_ranges *ranges, uint64_t offset, size_t length, char *buffer,
+                                      size_t *got, struct tfprof_error *error) {
+  struct source *source = ranges->source;
+  *got = 0;
+  if (!ranges->index->is_gzip) {
+    source->at_end = false;
     source->file_offset = offset;
   } else {
-    size_t best = index->mark_count;
-    while (best && index->marks[best - 1].offset > offset) best--;
-    if (best) {
-      struct inflater *copy = inflater_copy(index->marks[best - 1].inflater);
-      if (!copy) {
-        source_close(source);
-        return error_no_memory(error);
-      }
-      inflater_free(source->inflater);
-      source->inflater = copy;
-      source->file_offset = index->marks[best - 1].file_offset;
-      source->offset = index->marks[best - 1].offset;
-      source->in_member = true;
-    }
     char scratch[16384];
+    if (!go_to_mark(source, ranges->index, offset)) return error_no_memory(error);
     while (source->offset < offset) {
       uint64_t missing = offset - source->offset;
       if (source_read(source, scratch, missing < sizeof scratch ? (size_t)missing : sizeof scratch) == 0) break;
     }
   }
   *got = source_read(source, buffer, length);
-  source_close(source);
   return TFPROF_OK;
+}
+
+enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
+                                 size_t *got, struct tfprof_error *error) {
+  struct source_ranges *ranges;
+  *got = 0;
+  enum tfprof_status status = source_ranges_open(index, &ranges, error);
+  if (!status) status = source_ranges_read(ranges, offset, length, buffer, got, error);
+  source_ranges_close(ranges);
+  return status;
 }
 
 enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,

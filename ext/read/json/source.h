@@ -64,5 +64,13 @@ enum tfprof_status source_range(const struct source_index *index, uint64_t offse
 /* The same, but the file may end before: *got bytes. */
 enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
                                  size_t *got, struct tfprof_error *error);
+/* Many stretches of a file, which is opened, and seen to be the same, once. By one thread at a time. */
+struct source_ranges;
+enum tfprof_status source_ranges_open(const struct source_index *index, struct source_ranges **out,
+                                      struct tfprof_error *error);
+void source_ranges_close(struct source_ranges *ranges); /* NULL is fine */
+/* As source_prefix(). Of gzip those that follow each other are decompressed once. */
+enum tfprof_status source_ranges_read(struct source_ranges *ranges, uint64_t offset, size_t length, char *buffer,
+                                      size_t *got, struct tfprof_error *error);
 
 #endif

@@ -227,6 +227,7 @@ static enum tfprof_status load_attributes(struct profile *profile, struct segmen
     r.batch->listing = &listing;
     r.batch->is_dry = true;
     r.batch->dry_table = r.places->table;
+    r.batch->group = xplane_group_of_table(segment->table);
     for (uint32_t row = 0; row < segment->rows; row++) r.values[row] = ROW_NULL;
     status = read_rows(&r, &reason);
     if (status == TFPROF_NOT_FOUND || status == TFPROF_REPLACED || status == TFPROF_IO) {

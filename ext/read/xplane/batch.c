@@ -13,6 +13,7 @@ const uint16_t batch_first_slots[ROWS_COUNT + 1] = {
 void batch_clear(struct batch *batch) {
   for (unsigned table = 0; table < ROWS_COUNT; table++) batch->rows[table].count = 0;
   memset(batch->filled, 0, sizeof batch->filled);
+  for (unsigned slot = 0; slot < ROW_SLOTS; slot++) batch->rest[slot] = ROW_NULL;
   batch->own_texts.count = 0;
   memset(batch->problems, 0, sizeof batch->problems);
 }
@@ -40,7 +41,7 @@ bool batch_grow(struct batch *batch, enum row_table table) {
 }
 
 void batch_fill(struct batch *batch, unsigned slot, uint32_t row) {
-  for (uint32_t at = batch->filled[slot]; at < row; at++) batch->values[slot][at] = ROW_NULL;
+  for (uint32_t at = batch->filled[slot]; at < row; at++) batch->values[slot][at] = batch->rest[slot];
   if (row > batch->filled[slot]) batch->filled[slot] = row;
 }
 
@@ -48,8 +49,8 @@ void batch_complete(struct batch *batch) {
   for (unsigned table = 0; table < ROWS_COUNT; table++) {
     uint32_t rows = batch->rows[table].count;
     for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1]; slot++) {
-      if (batch_is_each[slot]) batch->filled[slot] = rows;
-      else if (batch->filled[slot]) batch_fill(batch, slot, rows); /* else it has no value at all */
+      if (batch_slot_uses[slot] == SLOT_EACH) batch->filled[slot] = rows;
+      else if (batch->filled[slot]) batch_fill(batch, slot, rows);
     }
   }
 }

@@ -45,11 +45,13 @@ enum row_slot {
 };
 /* The first slot of each table, and behind the last. */
 extern const uint16_t batch_first_slots[ROWS_COUNT + 1];
-/* Slots that every row sets. */
-static const bool batch_is_each[ROW_SLOTS] = {
+/* What rows do with a slot. */
+enum slot_use { SLOT_VALUE, SLOT_EACH, SLOT_STEADY };
+static const uint8_t batch_slot_uses[ROW_SLOTS] = {
 #define ROWS(table)
 #define VALUE(table, column, kind)
-#define EACH(table, column, kind) [ROW_##table##_##column] = true,
+#define EACH(table, column, kind) [ROW_##table##_##column] = SLOT_EACH,
+#define STEADY(table, column, kind) [ROW_##table##_##column] = SLOT_STEADY,
 #include "read/xplane/rows.def"
 };
 
@@ -112,7 +114,8 @@ struct batch {
     uint32_t *places; /* of their events in the piece */
   } rows[ROWS_COUNT];
   int64_t *values[ROW_SLOTS];
-  uint32_t filled[ROW_SLOTS]; /* so many rows have a value there or NULL; those behind are NULL and not written yet */
+  uint32_t filled[ROW_SLOTS]; /* so many rows are written; those behind have: */
+  int64_t rest[ROW_SLOTS];    /* of a STEADY slot what its first row has, else NULL */
   LIST(struct own_text) own_texts;
   struct problem_tally problems[PROBLEM_COUNT];
 };
@@ -121,8 +124,8 @@ void batch_clear(struct batch *batch);
 void batch_free(struct batch *batch);
 /* Makes room for a row; false: no memory. */
 bool batch_grow(struct batch *batch, enum row_table table);
-/* A new row of the current event, all NULL but for what EACH sets; UINT32_MAX: no memory. A dry batch has one row in
-** each table. */
+/* A new row of the current event, all NULL but for what EACH and STEADY set; UINT32_MAX: no memory. A dry batch has one
+** row in each table. */
 static inline uint32_t batch_row(struct batch *batch, enum row_table table) {
   struct rows *rows = &batch->rows[table];
   if (batch->is_dry) rows->count = 0;
@@ -130,17 +133,18 @@ static inline uint32_t batch_row(struct batch *batch, enum row_table table) {
   rows->places[rows->count] = batch->place;
   return rows->count++;
 }
-/* Writes NULL up to a row. */
+/* Writes up to a row what those have that were not written yet. */
 void batch_fill(struct batch *batch, unsigned slot, uint32_t row);
-/* Writes NULL where rows have no value. */
+/* Writes up to the last row, but for slots that have the same in all. */
 void batch_complete(struct batch *batch);
 static inline void batch_set(struct batch *batch, unsigned slot, uint32_t row, int64_t value) {
-  if (batch_is_each[slot]) {
+  if (batch_slot_uses[slot] == SLOT_EACH) {
     batch->values[slot][row] = value;
     return;
   }
+  if (batch_slot_uses[slot] == SLOT_STEADY && row == 0) batch->rest[slot] = value;
   if (batch->filled[slot] <= row) {
-    if (value == ROW_NULL) return; /* as most columns are in most rows */
+    if (value == batch->rest[slot]) return; /* as most columns have in most rows */
     if (batch->filled[slot] < row) batch_fill(batch, slot, row);
     batch->filled[slot] = row + 1;
   }
@@ -148,11 +152,9 @@ static inline void batch_set(struct batch *batch, unsigned slot, uint32_t row, i
 }
 void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t offset);
 
-/* event.c: whether the group has rows of such an event; false also where it is damaged beyond that, which is told with
-** the first group. */
-bool event_is_of_group(const struct batch *batch, const uint8_t *bytes, size_t length, const uint8_t *limit);
-/* event.c: reads the XEvent of `length` bytes into batch->event; false: it is damaged, and told. What stands before
-** `limit` may be read, though it does not count; `offset`: where the event lies in the file. */
+/* event.c: reads the XEvent of `length` bytes into batch->event; false: it is none of which the group has rows, or is
+** damaged, which is told. What stands before `limit` may be read, though it does not count; `offset`: where the event
+** lies in the file. */
 bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const uint8_t *limit, uint64_t offset);
 /* Rows of the event. */
 void emit_host(struct batch *batch);

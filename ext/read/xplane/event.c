@@ -135,16 +135,10 @@ static int64_t number_of_name(const uint8_t *bytes, size_t length, const uint8_t
   return 0;
 }
 
-bool event_is_of_group(const struct batch *batch, const uint8_t *bytes, size_t length, const uint8_t *limit) {
-  int64_t id = 0;
-  const uint8_t *next = bytes;
+static bool is_of_group(const struct batch *batch, const struct event_name *name) {
+  bool is_memory = name && (name->kind == EVENT_ALLOCATION || name->kind == EVENT_RELEASE);
   if (batch->group == GROUP_DEVICES) return true;
-  if (limit - bytes >= READ_AHEAD) next = take_varint(bytes, 1 << 3 | WIRE_VARINT, &id);
-  if (next == bytes || next > bytes + length) id = number_of_name(bytes, length, limit);
-  uint32_t number = id_map_find(&batch->names->event_map, id);
-  enum event_class kind = number == ROW_MAP_NONE ? EVENT_PLAIN : batch->names->events.items[number].kind;
-  bool is_memory = (kind == EVENT_ALLOCATION || kind == EVENT_RELEASE) && batch->line->role == LINE_PLAIN;
-  return is_memory == (batch->group == GROUP_MEMORY);
+  return (is_memory && batch->line->role == LINE_PLAIN) == (batch->group == GROUP_MEMORY);
 }
 
 bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const uint8_t *limit, uint64_t offset) {
@@ -152,20 +146,24 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
   const struct plane_names *names = batch->names;
   const uint8_t *at = bytes, *end = bytes + length;
   int64_t id = 0, offset_ps = 0, dur_ps = 0;
-  bool is_whole = true, has_id = false;
+  bool is_whole = true;
+  if (limit - at >= READ_AHEAD) at = take_varint(at, 1 << 3 | WIRE_VARINT, &id);
+  bool has_id = at != bytes && at <= end;
+  if (!has_id) {
+    at = bytes;
+    id = number_of_name(bytes, length, limit);
+  }
+  uint32_t number = id_map_find(&names->event_map, id);
+  event->name = number == ROW_MAP_NONE ? NULL : &names->events.items[number];
+  if (!is_of_group(batch, event->name)) return false;
   event->present = event->consumed = 0;
   event->offset = offset;
   event->occurrences = ROW_NULL;
-  if (limit - at >= READ_AHEAD) {
-    at = take_varint(at, 1 << 3 | WIRE_VARINT, &id);
-    has_id = at != bytes;
-    at = take_varint(at, 2 << 3 | WIRE_VARINT, &offset_ps);
-    at = take_varint(at, 3 << 3 | WIRE_VARINT, &dur_ps);
-    if (at > end) { /* of what follows the event */
-      at = bytes;
-      has_id = false;
-      id = offset_ps = dur_ps = 0;
-    }
+  if (has_id) {
+    const uint8_t *next = take_varint(at, 2 << 3 | WIRE_VARINT, &offset_ps);
+    next = take_varint(next, 3 << 3 | WIRE_VARINT, &dur_ps);
+    if (next <= end) at = next;
+    else offset_ps = dur_ps = 0; /* of what follows the event */
   }
   at = take_plain_stats(batch, at, end, limit);
   if (at != end) {
@@ -173,10 +171,6 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
     struct wire_field field;
     while (wire_next(&reader, &field)) {
       switch (field.number) {
-        case 1:
-          if (!has_id) id = wire_int64(&field);
-          has_id = true;
-          break;
         case 2: offset_ps = wire_int64(&field); break;
         case 3: dur_ps = wire_int64(&field); break;
         case 4: {
@@ -192,8 +186,6 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
     if (reader.wrong || !is_whole) batch_problem(batch, PROBLEM_DAMAGED, offset);
     if (reader.wrong) return false;
   }
-  uint32_t number = id_map_find(&names->event_map, id);
-  event->name = number == ROW_MAP_NONE ? NULL : &names->events.items[number];
   if (!event->name) batch_problem(batch, PROBLEM_UNNAMED, offset);
   else if (event->name->stat_count) take_inherited(batch);
   find_times(batch, offset_ps, dur_ps);

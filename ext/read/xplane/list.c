@@ -13,6 +13,7 @@
 
 enum {
   PIECE_BYTES = 1 << 20,
+  READ_BYTES = 1 << 17, /* at once: what is then looked through is still in the cache */
   OVERSIZED = 64 << 20 /* an event of more bytes is passed over */
 };
 
@@ -66,11 +67,13 @@ struct packed {
 struct pieces { /* all that is being listed */
   struct profile *profile;
   const struct xplane_source *source;
+  const char *path;
   struct listing listing;
   enum row_group group;
   enum plane_kind kind; /* of the planes that its events lie on */
   pthread_t main_thread;
   pthread_mutex_t read_lock, turn_lock; /* of what follows each */
+  struct source_ranges *file;
   uint32_t line;   /* the next one to read, at: */
   uint64_t offset; /* 0: its beginning */
   size_t taken;    /* pieces */
@@ -158,15 +161,18 @@ static enum tfprof_status add_part(struct pieces *all, struct piece *piece, stru
     return TFPROF_OK;
   }
   uint64_t left = line->end - all->offset, needed = 0;
-  size_t room = PIECE_BYTES - piece->length, used = 0, wanted = left < room ? (size_t)left : room;
+  size_t got;
+  size_t room = PIECE_BYTES - piece->length < READ_BYTES ? PIECE_BYTES - piece->length : READ_BYTES, used = 0;
+  size_t wanted = left < room ? (size_t)left : room;
   enum tfprof_status status = TFPROF_OK;
   for (;;) {
     if (!array_reserve(piece->bytes, piece->capacity, piece->length + wanted + 16)) return error_no_memory(error);
-    status = source_range(all->source->index.file, all->offset, wanted, piece->bytes + piece->length, error);
+    status = source_ranges_read(all->file, all->offset, wanted, piece->bytes + piece->length, &got, error);
     if (status) return status;
+    if (got < wanted) return error_at(error, TFPROF_IO, all->path, all->offset, "cannot be read again");
     used = whole_fields((const uint8_t *)piece->bytes + piece->length, wanted, &needed);
     if (used || wanted == left) break;
-    if (piece->length) return TFPROF_OK; /* it begins the next piece */
+    if (room < READ_BYTES) return TFPROF_OK; /* it begins the next piece */
     if (needed > OVERSIZED && needed <= left) {
       if (!all->oversized.count++) all->oversized.offset = all->offset;
       all->offset += needed;
@@ -181,9 +187,14 @@ static enum tfprof_status add_part(struct pieces *all, struct piece *piece, stru
     to_next_line(all);
     return TFPROF_OK;
   }
-  struct piece_part *part = list_add(&piece->parts);
-  if (!part) return error_no_memory(error);
-  *part = (struct piece_part){all->line, (uint32_t)piece->length, all->offset, (uint32_t)used};
+  struct piece_part *part = piece->parts.count ? &piece->parts.items[piece->parts.count - 1] : NULL;
+  if (part && part->line == all->line && part->offset + part->length == all->offset) {
+    part->length += (uint32_t)used;
+  } else {
+    part = list_add(&piece->parts);
+    if (!part) return error_no_memory(error);
+    *part = (struct piece_part){all->line, (uint32_t)piece->length, all->offset, (uint32_t)used};
+  }
   piece->length += used;
   all->offset += used;
   return TFPROF_OK;
@@ -231,7 +242,6 @@ static void read_piece(struct pieces *all, const struct piece *piece, struct bat
       uint32_t at = (uint32_t)(reader.at - reader.origin);
       if (!wire_next(&reader, &field)) break;
       if (field.number != 4 || field.type != WIRE_BYTES) continue;
-      if (!event_is_of_group(batch, field.bytes, field.length, reader.limit)) continue;
       batch->place = part->place + at;
       if (!event_read(batch, field.bytes, field.length, reader.limit, part->offset + at)) continue;
       if (all->kind == PLANE_HOST) emit_host(batch);
@@ -260,6 +270,8 @@ static bool translate_texts(struct pieces *all, struct batch *batch) {
     for (unsigned slot = batch_first_slots[table]; slot < batch_first_slots[table + 1]; slot++) {
       int64_t *values = batch->values[slot];
       if (!slot_specs[slot].is_text) continue;
+      if (batch->rest[slot] <= TEXT_OWN && batch->rest[slot] != ROW_NULL)
+        batch->rest[slot] = ids[TEXT_OWN - batch->rest[slot]];
       for (uint32_t row = 0; row < batch->filled[slot]; row++) {
         if (values[row] <= TEXT_OWN && values[row] != ROW_NULL) values[row] = ids[TEXT_OWN - values[row]];
       }
@@ -282,6 +294,11 @@ static void packed_free(struct packed *packed) {
   free(packed);
 }
 
+static struct column *same_in_all(int64_t value, uint32_t rows, bool is_real) {
+  if (value == ROW_NULL) return column_absent(rows);
+  return is_real ? column_constant_real(rows, wire_double_of_bits((uint64_t)value)) : column_constant(rows, value);
+}
+
 static bool pack_table(struct batch *batch, unsigned table, struct packed_table *t) {
   unsigned first = batch_first_slots[table], count = batch_first_slots[table + 1] - first;
   t->rows = batch->rows[table].count;
@@ -292,8 +309,8 @@ static bool pack_table(struct batch *batch, unsigned table, struct packed_table 
   memcpy(t->places, batch->rows[table].places, t->rows * sizeof *t->places);
   for (unsigned i = 0; i < count; i++) {
     bool is_real = schema_tables[tables[table]].columns[slot_specs[first + i].column].type == TYPE_REAL;
-    t->columns[i] =
-        batch->filled[first + i] ? pack_values(batch->values[first + i], t->rows, is_real) : column_absent(t->rows);
+    t->columns[i] = batch->filled[first + i] ? pack_values(batch->values[first + i], t->rows, is_real)
+                                             : same_in_all(batch->rest[first + i], t->rows, is_real);
     if (!t->columns[i]) return false;
   }
   return true;
@@ -515,11 +532,15 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   if (!status) status = listing_init(&all.listing, profile, error);
   if (!status && all.group == GROUP_THREADS) status = hlo_publish_traces(&source->programs, profile, error);
   if (status) return status;
+  all.path = pool_text(store_pool(profile->store), profile->path);
+  status = source_ranges_open(source->index.file, &all.file, error);
+  if (status) return status;
   pthread_mutex_init(&all.read_lock, NULL);
   pthread_mutex_init(&all.turn_lock, NULL);
   parallel_for(parallel_workers(), work, &all);
   pthread_mutex_destroy(&all.turn_lock);
   pthread_mutex_destroy(&all.read_lock);
+  source_ranges_close(all.file);
   status = all.status;
   if (status && error) *error = all.error;
   for (size_t i = 0; i < all.done.count && !status; i++) {
