@@ -5,52 +5,58 @@
 ** time. That must be looked at because libkineto before 2022 wrote the call's own correlation where there was no op,
 ** and the two counts overlap.
 **
-** Calls without such an op get the innermost op by time on their thread.  They are few as a rule: they are sorted, and
-** every op looks up which of them lie inside it (of several ops the one that began last is the innermost).  Where that
+** Calls without such an op get the innermost op by time on their thread.  They are sorted, and every op looks up which
+** of them lie inside it (of several ops the one that began last is the innermost), threads side by side.  Where that
 ** takes too long - many calls, each in many ops - the ops are sorted as well and one sweep with a stack of the ops that
 ** have begun does it.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#include "store/parallel.h"
 
 struct search {
   struct profile *profile;
-  int64_t *starts, *ends; /* of ops */
+  uint32_t op_count, thread_count;
+  int64_t *starts, *ends; /* of ops, once somebody asks for them in another order than their own */
   uint32_t *threads;
   uint32_t *ops;          /* of calls: the result */
-  struct lane_span *loose; /* calls without a known op */
+  struct lane_span *loose; /* calls without a known op, by thread and time */
   size_t loose_count;
   struct lane_span *spans; /* ops on the threads of those calls */
   size_t span_count;
 };
 
-static enum tfprof_status by_number(struct search *s, uint32_t op_count, struct tfprof_error *error) {
-  struct match match;
-  enum tfprof_status status = match_make(&match, s->profile, TABLE_ops, COLUMN_ops_correlation, error);
-  const struct profile_table *calls = &s->profile->tables[TABLE_api_calls];
-  uint32_t thread_count;
-  if (!status) status = derive_row_count(s->profile, TABLE_threads, &thread_count, error);
-  for (size_t i = 0; i < calls->segment_count && !status; i++) {
-    const struct segment *segment = calls->segments[i];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t rows = derive_block_rows(segment, first);
-      int64_t numbers[ROWS_BLOCK], times[ROWS_BLOCK];
-      uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
-      derive_integers(segment->columns[COLUMN_api_calls_op_correlation], first, rows, numbers);
-      derive_integers(segment->columns[COLUMN_api_calls_start_ns], first, rows, times);
-      derive_references(segment->columns[COLUMN_api_calls_thread_id], first, rows, thread_count, threads);
-      for (uint32_t k = 0; k < rows; k++) {
-        uint32_t op = numbers[k] == NO_VALUE || numbers[k] == 0 ? NO_ROW : match_find(&match, numbers[k]);
-        if (op < op_count && s->threads[op] == threads[k] && s->starts[op] <= times[k] && times[k] <= s->ends[op] &&
-            s->starts[op] != NO_VALUE) {
-          s->ops[row + k] = op;
-        } else if (threads[k] != NO_ROW && times[k] != NO_VALUE) {
-          s->loose[s->loose_count++] = (struct lane_span){times[k], times[k], threads[k], row + k};
-        }
-      }
-      status = derive_poll(s->profile, error);
+static enum tfprof_status load_ops(struct search *s, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  if (s->threads) return status;
+  status = derive_all_integers(s->profile, TABLE_ops, COLUMN_ops_start_ns, &s->starts, error);
+  if (!status) status = derive_all_integers(s->profile, TABLE_ops, COLUMN_ops_end_ns, &s->ends, error);
+  if (!status) status = derive_all_references(s->profile, TABLE_ops, COLUMN_ops_thread_id, &s->threads, error);
+  return status;
+}
+
+static enum tfprof_status by_number(struct search *s, struct tfprof_error *error) {
+  struct match match = {.form = MATCH_NOTHING};
+  bool have_numbers = derive_has_value(s->profile, TABLE_api_calls, COLUMN_api_calls_op_correlation);
+  enum tfprof_status status = have_numbers ? load_ops(s, error) : TFPROF_OK;
+  if (!status && have_numbers) status = match_make(&match, s->profile, TABLE_ops, COLUMN_ops_correlation, error);
+  for (struct row_block block = {0}; derive_next_block(s->profile, TABLE_api_calls, &block, &status, error);) {
+    int64_t numbers[ROWS_BLOCK], times[ROWS_BLOCK];
+    uint32_t threads[ROWS_BLOCK], row = (uint32_t)block.row;
+    block_integers(&block, COLUMN_api_calls_op_correlation, numbers);
+    block_integers(&block, COLUMN_api_calls_start_ns, times);
+    block_references(&block, COLUMN_api_calls_thread_id, s->thread_count, threads);
+    for (uint32_t k = 0; k < block.count; k++) {
+      uint32_t op = numbers[k] == NO_VALUE || numbers[k] == 0 ? NO_ROW : match_find(&match, numbers[k]);
+      bool is_it = op < s->op_count && s->threads[op] == threads[k] && s->starts[op] <= times[k] &&
+                   times[k] <= s->ends[op] && s->starts[op] != NO_VALUE;
+      if (is_it) s->ops[row + k] = op;
+      else if (threads[k] != NO_ROW && times[k] != NO_VALUE)
+        s->loose[s->loose_count++] = (struct lane_span){times[k], times[k], threads[k], row + k};
     }
   }
   match_free(&match);
@@ -78,47 +84,116 @@ static size_t first_call(const struct lane_span *calls, size_t low, size_t high,
   return low;
 }
 
-/* False: it takes too long. first_of_lane[lane] ... first_of_lane[lane + 1] are the calls of a thread, hints[lane] is
-** one of them or the last of these. */
-static bool by_looking_up(struct search *s, uint32_t op_count, const size_t *first_of_lane, size_t *hints) {
-  uint64_t budget = 4 * ((uint64_t)op_count + s->loose_count);
-  for (uint32_t op = 0; op < op_count; op++) {
-    uint32_t lane = s->threads[op];
-    if (lane == NO_ROW || first_of_lane[lane] == first_of_lane[lane + 1]) continue;
-    int64_t start = s->starts[op], end = s->ends[op];
-    if (start == NO_VALUE || end < start) continue;
-    size_t last = first_of_lane[lane + 1], at = first_call(s->loose, first_of_lane[lane], last, hints[lane], start);
-    for (hints[lane] = at; at < last && s->loose[at].start <= end; at++) {
-      if (!budget--) return false;
-      uint32_t *best = &s->ops[s->loose[at].row];
-      if (*best == NO_ROW || start > s->starts[*best] || (start == s->starts[*best] && end <= s->ends[*best]))
-        *best = op;
+/* What one of several looks up: the calls of some of the threads. */
+struct looking_up {
+  struct search *s;
+  size_t *first_of_lane; /* by thread: its first call, and that of the next */
+  size_t *hints;         /* by thread: the first call that the last op was looked up for */
+  uint8_t *task_of_lane;
+  int64_t *best_starts, *best_ends; /* by call: of the op that was found */
+  uint64_t budget;                  /* of one task */
+  atomic_int failure;               /* an enum tfprof_status */
+  atomic_bool takes_too_long;
+};
+
+/* The calls in an op. */
+static void look_up_op(struct looking_up *l, uint32_t op, uint32_t lane, int64_t start, int64_t end,
+                       uint64_t *budget) {
+  struct search *s = l->s;
+  size_t last = l->first_of_lane[lane + 1];
+  size_t at = first_call(s->loose, l->first_of_lane[lane], last, l->hints[lane], start);
+  for (l->hints[lane] = at; at < last && s->loose[at].start <= end && *budget; at++, --*budget) {
+    uint32_t *best = &s->ops[s->loose[at].row];
+    bool is_inner = *best == NO_ROW || start > l->best_starts[at] ||
+                    (start == l->best_starts[at] && end <= l->best_ends[at]);
+    if (!is_inner) continue;
+    *best = op;
+    l->best_starts[at] = start;
+    l->best_ends[at] = end;
+  }
+}
+
+static void look_up_lanes(void *context, size_t task, unsigned worker) {
+  struct looking_up *l = context;
+  struct search *s = l->s;
+  uint64_t budget = l->budget;
+  enum tfprof_status status = (enum tfprof_status)atomic_load(&l->failure);
+  (void)worker;
+  for (struct row_block block = {0}; derive_next_block(s->profile, TABLE_ops, &block, &status, NULL);) {
+    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+    uint32_t lanes[ROWS_BLOCK];
+    bool is_any = false;
+    block_references(&block, COLUMN_ops_thread_id, s->thread_count, lanes);
+    for (uint32_t i = 0; i < block.count; i++) {
+      bool is_meant = lanes[i] != NO_ROW && l->task_of_lane[lanes[i]] == task;
+      if (!is_meant) lanes[i] = NO_ROW;
+      is_any |= is_meant;
+    }
+    if (!is_any) continue;
+    block_integers(&block, COLUMN_ops_start_ns, starts);
+    block_integers(&block, COLUMN_ops_end_ns, ends);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (lanes[i] == NO_ROW || starts[i] == NO_VALUE || ends[i] < starts[i]) continue;
+      look_up_op(l, (uint32_t)block.row + i, lanes[i], starts[i], ends[i], &budget);
+    }
+    if (!budget) {
+      atomic_store(&l->takes_too_long, true);
+      break;
     }
   }
-  return true;
+  if (status) atomic_store(&l->failure, (int)status);
 }
 
-static enum tfprof_status look_up(struct search *s, uint32_t op_count, uint32_t thread_count, bool *is_done,
-                                  struct tfprof_error *error) {
-  size_t *first_of_lane = scratch_allocate(((size_t)thread_count + 1) * 2 * sizeof *first_of_lane), at = 0;
-  if (!first_of_lane) return error_no_memory(error);
-  size_t *hints = first_of_lane + thread_count + 1;
-  for (uint32_t lane = 0; lane <= thread_count; lane++) {
+/* Gives each thread with calls to the task that has the fewest so far; the others to none. */
+static void share_lanes(struct looking_up *l, uint8_t tasks) {
+  size_t calls_of[PARALLEL_MAXIMUM_WORKERS] = {0}, at = 0;
+  const struct search *s = l->s;
+  for (uint32_t lane = 0; lane <= s->thread_count; lane++) {
     while (at < s->loose_count && s->loose[at].lane < lane) at++;
-    first_of_lane[lane] = hints[lane] = at;
+    l->first_of_lane[lane] = l->hints[lane] = at;
   }
-  *is_done = by_looking_up(s, op_count, first_of_lane, hints);
-  scratch_free(first_of_lane);
-  return TFPROF_OK;
+  for (uint32_t lane = 0; lane < s->thread_count; lane++) {
+    size_t calls = l->first_of_lane[lane + 1] - l->first_of_lane[lane];
+    uint8_t least = 0;
+    for (uint8_t i = 1; i < tasks; i++) least = calls_of[i] < calls_of[least] ? i : least;
+    l->task_of_lane[lane] = calls ? least : tasks;
+    calls_of[least] += calls;
+  }
 }
 
-static enum tfprof_status by_time(struct search *s, uint32_t op_count, struct tfprof_error *error) {
-  uint32_t thread_count;
-  enum tfprof_status status = derive_row_count(s->profile, TABLE_threads, &thread_count, error);
+static enum tfprof_status look_up(struct search *s, bool *is_done, struct tfprof_error *error) {
+  struct looking_up l = {.s = s};
+  uint8_t tasks = (uint8_t)parallel_workers();
+  l.budget = 4 * ((uint64_t)s->op_count + s->loose_count);
+  l.first_of_lane = scratch_allocate(((size_t)s->thread_count + 1) * sizeof *l.first_of_lane);
+  l.hints = scratch_allocate(((size_t)s->thread_count + 1) * sizeof *l.hints);
+  l.task_of_lane = scratch_allocate((size_t)s->thread_count + 1);
+  l.best_starts = scratch_allocate(s->loose_count * sizeof *l.best_starts);
+  l.best_ends = scratch_allocate(s->loose_count * sizeof *l.best_ends);
+  enum tfprof_status status = TFPROF_OK;
+  if (l.first_of_lane && l.hints && l.task_of_lane && l.best_starts && l.best_ends) {
+    share_lanes(&l, tasks);
+    derive_parallel(s->op_count, tasks, look_up_lanes, &l);
+    status = derive_failure(atomic_load(&l.failure), error);
+  } else {
+    status = error_no_memory(error);
+  }
+  *is_done = !atomic_load(&l.takes_too_long);
+  scratch_free(l.first_of_lane);
+  scratch_free(l.hints);
+  scratch_free(l.task_of_lane);
+  scratch_free(l.best_starts);
+  scratch_free(l.best_ends);
+  return status;
+}
+
+static enum tfprof_status by_time(struct search *s, struct tfprof_error *error) {
+  uint32_t op_count = s->op_count, thread_count = s->thread_count;
   bool is_done = false;
-  if (!status) status = lane_span_sort(s->loose, s->loose_count, error);
-  if (!status) status = look_up(s, op_count, thread_count, &is_done, error);
+  enum tfprof_status status = lane_span_sort(s->loose, s->loose_count, error);
+  if (!status) status = look_up(s, &is_done, error);
   if (status || is_done) return status;
+  status = load_ops(s, error);
   for (size_t i = 0; i < s->loose_count; i++) s->ops[s->loose[i].row] = NO_ROW;
   bool *is_wanted = scratch_allocate_zeroed((size_t)thread_count + 1, sizeof *is_wanted);
   s->spans = scratch_allocate(((size_t)op_count + 1) * sizeof *s->spans);
@@ -154,21 +229,17 @@ static enum tfprof_status by_time(struct search *s, uint32_t op_count, struct tf
 
 static enum tfprof_status run_calling_ops(struct profile *profile, struct tfprof_error *error) {
   struct search s = {.profile = profile};
-  uint32_t op_count, call_count;
-  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
+  uint32_t call_count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &s.op_count, error);
+  if (!status) status = derive_row_count(profile, TABLE_threads, &s.thread_count, error);
   if (!status) status = derive_row_count(profile, TABLE_api_calls, &call_count, error);
   if (status || !call_count) return status;
   s.ops = scratch_allocate((size_t)call_count * sizeof *s.ops);
   s.loose = scratch_allocate((size_t)call_count * sizeof *s.loose);
   if (!s.ops || !s.loose) status = error_no_memory(error);
   for (uint32_t i = 0; i < call_count && !status; i++) s.ops[i] = NO_ROW;
-  if (op_count) {
-    if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &s.starts, error);
-    if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &s.ends, error);
-    if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_thread_id, &s.threads, error);
-    if (!status) status = by_number(&s, op_count, error);
-    if (!status && s.loose_count) status = by_time(&s, op_count, error);
-  }
+  if (!status && s.op_count) status = by_number(&s, error);
+  if (!status && s.loose_count) status = by_time(&s, error);
   if (!status) status = derive_set_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, s.ops, error);
   scratch_free(s.starts);
   scratch_free(s.ends);

@@ -16,20 +16,31 @@ struct segment_totals {
   struct segment_total *items;
   uint32_t capacity;
   string_id names[STEP_CATEGORIES];
+  /* Pieces of one step follow each other: the items of the last, NO_ROW where they were not looked for. */
+  uint32_t last_step, of_last_step[STEP_CATEGORIES];
 };
+
+/* The number of the item that a piece belongs to; NO_ROW: no memory. */
+static uint32_t find_item(struct segment_totals *t, const struct step_piece *piece) {
+  const int64_t category = t->names[piece->category], key[] = {piece->number, category};
+  uint32_t known = t->groups.count, number = groups_number(&t->groups, key);
+  if (number != known) return number;
+  struct segment_total *grown = scratch_grow(t->items, known, &t->capacity, 256, sizeof *grown);
+  if (!grown) return NO_ROW;
+  t->items = grown;
+  grown[known] = (struct segment_total){piece->number, piece->step, category, 0, piece->start, piece->end, 0};
+  return number;
+}
 
 static bool add_piece(void *context, const struct step_piece *piece) {
   struct segment_totals *t = context;
-  const int64_t category = t->names[piece->category], key[] = {piece->number, category};
-  uint32_t known = t->groups.count, number = groups_number(&t->groups, key);
-  if (number == NO_ROW) return false;
-  if (number == known) {
-    struct segment_total *grown = scratch_grow(t->items, known, &t->capacity, 256, sizeof *grown);
-    if (!grown) return false;
-    t->items = grown;
-    grown[known] = (struct segment_total){piece->number, piece->step, category, 0, piece->start, piece->end, 0};
+  if (piece->number != t->last_step) {
+    t->last_step = piece->number;
+    for (unsigned i = 0; i < STEP_CATEGORIES; i++) t->of_last_step[i] = NO_ROW;
   }
-  struct segment_total *total = &t->items[number];
+  uint32_t *number = &t->of_last_step[piece->category];
+  if (*number == NO_ROW && (*number = find_item(t, piece)) == NO_ROW) return false;
+  struct segment_total *total = &t->items[*number];
   total->count++;
   total->sum += (double)derive_difference(piece->end, piece->start);
   if (piece->start < total->first_start) total->first_start = piece->start;
@@ -66,7 +77,7 @@ static enum tfprof_status set_segment_columns(struct profile *profile, const str
 }
 
 static enum tfprof_status run_segment_totals(struct profile *profile, struct tfprof_error *error) {
-  struct segment_totals t = {.groups = {.width = 2}};
+  struct segment_totals t = {.groups = {.width = 2}, .last_step = NO_ROW};
   enum tfprof_status status = TFPROF_OK;
   for (unsigned i = 0; i < STEP_CATEGORIES && !status; i++)
     status = derive_text(profile, step_category_names[i], &t.names[i], error);
