@@ -22,26 +22,27 @@
 -- More: step_statistics, top_device_ops, run_environment, recommendations; diagnostics.
 -- Cost: that of step_breakdown and of device_utilization.
 -- Example: SELECT mean_step_ns, input_ratio, verdict, utilization_ratio FROM overview;
-WITH parts AS (
-  SELECT run_id, profile_id, max(iif(part = 'step', step_count, NULL)) AS step_count,
-    max(iif(part = 'step', mean_ns, NULL)) AS mean_ns, max(iif(part = 'step', stddev_ns, NULL)) AS stddev_ns,
-    max(iif(part = 'step', min_ns, NULL)) AS min_ns, max(iif(part = 'step', max_ns, NULL)) AS max_ns,
-    max(iif(part = 'device_compute', ratio, NULL)) AS device_compute,
-    max(iif(part = 'device_to_device', ratio, NULL)) AS device_to_device,
-    max(iif(part = 'device_collectives', ratio, NULL)) AS device_collectives,
-    max(iif(part = 'host_compute', ratio, NULL)) AS host_compute,
-    max(iif(part = 'kernel_launch', ratio, NULL)) AS kernel_launch,
-    max(iif(part = 'input', ratio, NULL)) AS input,
-    max(iif(part = 'output', ratio, NULL)) AS output,
-    max(iif(part = 'compile', ratio, NULL)) AS compile,
-    max(iif(part = 'other', ratio, NULL)) AS other,
-    max(iif(part = 'kernel', ratio, NULL)) AS kernel,
-    max(iif(part = 'memcpy', ratio, NULL)) AS memcpy,
-    max(iif(part = 'memset', ratio, NULL)) AS memset,
-    max(iif(part = 'data_loader', ratio, NULL)) AS data_loader
-  FROM temp.step_statistics GROUP BY run_id, profile_id
-), members AS MATERIALIZED (
+WITH members AS MATERIALIZED (
   SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups
+), parts AS ( -- as step_statistics has them: of a step its share, of the time in which it is known
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id, count(*) AS step_count,
+    CAST(round(avg(dur_ns)) AS INTEGER) AS mean_ns, CAST(round(stddev(dur_ns)) AS INTEGER) AS stddev_ns,
+    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    sum(device_compute_ns * device_weight) / nullif(sum(iif(device_compute_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_compute,
+    sum(device_to_device_ns * device_weight) / nullif(sum(iif(device_to_device_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_to_device,
+    sum(device_collectives_ns * device_weight) / nullif(sum(iif(device_collectives_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_collectives,
+    sum(host_compute_ns * host_weight) / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS host_compute,
+    sum(kernel_launch_ns * device_weight) / nullif(sum(iif(kernel_launch_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel_launch,
+    sum(input_ns * device_weight) / nullif(sum(iif(input_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS input,
+    sum(output_ns * device_weight) / nullif(sum(iif(output_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS output,
+    sum(compile_ns * device_weight) / nullif(sum(iif(compile_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS compile,
+    sum(other_ns * host_weight) / nullif(sum(iif(other_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS other,
+    sum(kernel_ns * device_weight) / nullif(sum(iif(kernel_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel,
+    sum(memcpy_ns * device_weight) / nullif(sum(iif(memcpy_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memcpy,
+    sum(memset_ns * device_weight) / nullif(sum(iif(memset_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memset,
+    1.0 * sum(data_loader_ns) / nullif(sum(iif(data_loader_ns IS NULL, NULL, dur_ns)), 0) AS data_loader
+  FROM temp.weighed_steps AS steps JOIN members ON members.member_id = steps.profile_id
+  GROUP BY members.run_id, members.profile_id
 ), devices AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id,
     avg(used.utilization_ratio) AS utilization, avg(used.sm_efficiency_ratio) AS sm_efficiency,
@@ -80,11 +81,11 @@ WITH parts AS (
   FROM members JOIN calls ON calls.profile_id = members.member_id
   GROUP BY members.run_id, members.profile_id
 ), may_be_eager AS MATERIALIZED ( -- attributes are read from the file once more
-  SELECT DISTINCT profile_id FROM temp.ops WHERE name = 'EagerExecute' AND execution_mode = 'eager'
+  SELECT DISTINCT profile_id FROM temp.ops WHERE name = 'EagerExecute'
 ), eager AS MATERIALIZED (
   SELECT profile_id, thread_id, start_ns, end_ns FROM temp.ops
   WHERE profile_id IN (SELECT profile_id FROM may_be_eager)
-    AND name = 'EagerExecute' AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
+    AND name = 'EagerExecute' AND execution_mode = 'eager' AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
 ), eager_time AS (
   SELECT profile_id, sum(eager_ns) AS eager_ns, sum(ns) AS ns FROM (
     SELECT profile_id, thread_id, union_ns(start_ns, end_ns) AS ns,

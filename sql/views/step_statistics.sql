@@ -29,13 +29,9 @@ WITH parts(position, part) AS (
       WHEN 6 THEN cut.input_ns WHEN 7 THEN cut.output_ns WHEN 8 THEN cut.compile_ns
       WHEN 9 THEN cut.other_ns WHEN 11 THEN cut.kernel_ns WHEN 12 THEN cut.memcpy_ns WHEN 13 THEN cut.memset_ns
       WHEN 14 THEN cut.data_loader_ns END AS part_ns,
-    CASE WHEN parts.position IN (0, 14) THEN 1.0 WHEN parts.position IN (4, 9) THEN coalesce(steps.sample_weight, 1.0)
-      ELSE coalesce(thinned.weight, 1.0) END AS weight
-  FROM temp.step_breakdown AS cut
-  JOIN temp.steps AS steps ON steps.id = cut.step_id
-  LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
-  CROSS JOIN parts
-  WHERE steps.is_warmup = 0
+    CASE WHEN parts.position IN (0, 14) THEN 1.0 WHEN parts.position IN (4, 9) THEN cut.host_weight
+      ELSE cut.device_weight END AS weight
+  FROM temp.weighed_steps AS cut CROSS JOIN parts
 )
 SELECT
   groups.profile_id AS profile_id,

@@ -1,0 +1,32 @@
+-- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
+--
+-- One row for each measured step (no warm-up) of step_breakdown, with its columns (all parts but communication, runtime,
+-- cpu and rest, which are device_collectives, kernel_launch, host_compute with compile, and other), and
+--   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
+--                               step has its ops
+--   device_weight               in what the work of devices tells: all others but data_loader, which every step knows
+-- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
+-- Cost: that of step_breakdown.  Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
+SELECT
+  cut.profile_id AS profile_id,
+  cut.step_id AS step_id,
+  cut.dur_ns AS dur_ns,
+  cut.device_compute_ns AS device_compute_ns,
+  cut.device_to_device_ns AS device_to_device_ns,
+  cut.device_collectives_ns AS device_collectives_ns,
+  cut.host_compute_ns AS host_compute_ns,
+  cut.kernel_launch_ns AS kernel_launch_ns,
+  cut.input_ns AS input_ns,
+  cut.output_ns AS output_ns,
+  cut.compile_ns AS compile_ns,
+  cut.other_ns AS other_ns,
+  cut.kernel_ns AS kernel_ns,
+  cut.memcpy_ns AS memcpy_ns,
+  cut.memset_ns AS memset_ns,
+  cut.data_loader_ns AS data_loader_ns,
+  coalesce(steps.sample_weight, 1.0) AS host_weight,
+  coalesce(thinned.weight, 1.0) AS device_weight
+FROM temp.step_breakdown AS cut
+JOIN temp.steps AS steps ON steps.id = cut.step_id
+LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
+WHERE steps.is_warmup = 0
