@@ -10,7 +10,7 @@
 **
 ** The op is the innermost on the event's thread at that time.
 */
-#include "derive/match.h"
+#include "derive/links/innermost_ops.h"
 #include "derive/passes.h"
 
 #include <stdlib.h>
@@ -33,10 +33,24 @@ struct work {
   uint32_t *of_event, *ops; /* allocation and op by row of memory_events */
 };
 
-static int compare_events(const void *a, const void *b) {
-  const struct event *x = a, *y = b;
-  if (x->time != y->time) return x->time < y->time ? -1 : 1;
-  return x->row < y->row ? -1 : x->row > y->row;
+/* By time, those of one time in the order of the source. Most sources have them thread by thread in that order, of
+** which little is left to do. */
+static enum tfprof_status sort_events(struct work *w, struct tfprof_error *error) {
+  struct lane_span *moments = scratch_allocate((size_t)w->count * sizeof *moments);
+  struct event *sorted = scratch_allocate((size_t)w->count * sizeof *sorted);
+  enum tfprof_status status = moments && sorted ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t i = 0; i < w->count && !status; i++)
+    moments[i] = (struct lane_span){w->events[i].time, w->events[i].time, 0, i};
+  if (!status) status = lane_span_sort(moments, w->count, error);
+  for (uint32_t i = 0; i < w->count && !status; i++) sorted[i] = w->events[moments[i].row];
+  scratch_free(moments);
+  if (status) {
+    scratch_free(sorted);
+    return status;
+  }
+  scratch_free(w->events);
+  w->events = sorted;
+  return TFPROF_OK;
 }
 
 static enum tfprof_status collect_allocations(struct profile *profile, struct work *w, uint32_t rows,
@@ -86,57 +100,26 @@ static enum tfprof_status collect_allocations(struct profile *profile, struct wo
       }
     }
   }
-  if (!status && !is_sorted) qsort(w->events, w->count, sizeof *w->events, compare_events);
-  return status;
+  return !status && !is_sorted ? sort_events(w, error) : status;
 }
 
-/* Innermost ops, by one sweep of each thread. */
 static enum tfprof_status find_ops(struct profile *profile, struct work *w, struct tfprof_error *error) {
-  uint32_t op_count, *threads = NULL, *stack = NULL, depth = 0, lane = NO_ROW;
-  int64_t *starts = NULL, *ends = NULL;
-  struct lane_span *spans = NULL, *moments = NULL;
-  size_t span_count = 0, moment_count = 0, next = 0;
-  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
-  if (status || !op_count) return status;
-  status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &starts, error);
-  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &ends, error);
-  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_thread_id, &threads, error);
-  spans = scratch_allocate((size_t)op_count * sizeof *spans);
-  stack = scratch_allocate((size_t)op_count * sizeof *stack);
-  moments = scratch_allocate((size_t)w->count * sizeof *moments);
-  if (!status && (!spans || !stack || !moments)) status = error_no_memory(error);
-  for (uint32_t op = 0; op < op_count && !status; op++) {
-    if (threads[op] == NO_ROW || starts[op] == NO_VALUE || ends[op] == NO_VALUE || ends[op] < starts[op]) continue;
-    spans[span_count++] = (struct lane_span){starts[op], ends[op], threads[op], op};
-  }
+  struct lane_span *moments = scratch_allocate((size_t)w->count * sizeof *moments);
+  uint32_t *ops = scratch_allocate((size_t)w->count * sizeof *ops);
+  enum tfprof_status status = moments && ops ? TFPROF_OK : error_no_memory(error);
+  size_t count = 0;
   for (uint32_t i = 0; i < w->count && !status; i++) {
     const struct event *event = &w->events[i];
-    if (event->thread != NO_ROW)
-      moments[moment_count++] = (struct lane_span){event->time, event->time, event->thread, i};
+    if (event->thread != NO_ROW) moments[count++] = (struct lane_span){event->time, event->time, event->thread, i};
   }
-  if (!status) status = lane_span_sort(spans, span_count, error);
-  if (!status) status = lane_span_sort(moments, moment_count, error);
-  for (size_t i = 0; i < moment_count && !status; i++) {
-    if (moments[i].lane != lane) {
-      lane = moments[i].lane;
-      depth = 0;
-      while (next < span_count && spans[next].lane < lane) next++;
-    }
-    for (; next < span_count && spans[next].lane == lane && spans[next].start <= moments[i].start; next++) {
-      while (depth && ends[stack[depth - 1]] <= spans[next].start) depth--;
-      stack[depth++] = spans[next].row;
-    }
-    while (depth && ends[stack[depth - 1]] < moments[i].start) depth--;
-    if (!depth) continue;
-    w->events[moments[i].row].op = stack[depth - 1];
-    w->ops[w->events[moments[i].row].row] = stack[depth - 1];
+  if (!status) status = lane_span_sort(moments, count, error);
+  if (!status) status = innermost_ops_find(profile, moments, count, ops, error);
+  for (size_t i = 0; i < count && !status; i++) {
+    struct event *event = &w->events[moments[i].row];
+    event->op = w->ops[event->row] = ops[i];
   }
-  scratch_free(starts);
-  scratch_free(ends);
-  scratch_free(threads);
-  scratch_free(spans);
-  scratch_free(stack);
   scratch_free(moments);
+  scratch_free(ops);
   return status;
 }
 
