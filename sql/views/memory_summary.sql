@@ -26,30 +26,21 @@
 -- Cost: two passes over memory_events.
 -- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
 WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment
-  SELECT profile_id, device_id, allocator, sum(coalesce(occurrence_count, 1)) AS count,
+  SELECT allocations.profile_id AS profile_id, device_id, allocator, sum(coalesce(occurrence_count, 1)) AS count,
     CAST(total(bytes) AS INTEGER) AS bytes
-  FROM temp.allocations
-  WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'pprof')
-  GROUP BY profile_id, device_id, allocator
+  FROM temp.profiles AS sources CROSS JOIN temp.allocations AS allocations ON allocations.profile = sources.id
+  WHERE sources.format = 'pprof'
+  GROUP BY allocations.profile_id, device_id, allocator
   HAVING total(bytes) > 0
 ), sums AS (
-  SELECT profile_id, device_id, allocator, count(*) FILTER (WHERE kind = 'allocate') AS allocations,
-    count(*) FILTER (WHERE kind = 'release') AS deallocations, max(peak_bytes) AS lifetime_peak_bytes,
-    max(reserved_bytes) AS reserved_peak_bytes
-  FROM temp.memory_events
-  GROUP BY profile_id, device_id, allocator
+  SELECT profile_id, device_id, allocator, allocation_count AS allocations, release_count AS deallocations,
+    lifetime_peak_bytes, reserved_peak_bytes, peak_bytes, memory_event_id AS event_id
+  FROM temp.memory_peaks
   UNION ALL
-  SELECT profile_id, device_id, allocator, count, 0, NULL, NULL FROM told
+  SELECT profile_id, device_id, allocator, count, 0, NULL, NULL, bytes, NULL FROM told
 ), totals AS (
   SELECT profile_id, device_id, allocator, CAST(sum(1.0 * allocation_count) AS INTEGER) AS count
   FROM temp.memory_totals GROUP BY profile_id, device_id, allocator
-), peaks AS ( -- event_id is that of the row with the maximum, of equal ones the first
-  SELECT profile_id, device_id, allocator, max(in_use_bytes + coalesce(stack_bytes, 0)) AS peak_bytes, id AS event_id
-  FROM temp.memory_events
-  WHERE in_use_bytes IS NOT NULL
-  GROUP BY profile_id, device_id, allocator
-  UNION ALL
-  SELECT profile_id, device_id, allocator, bytes, NULL FROM told
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -61,9 +52,9 @@ SELECT
   coalesce(devices.name, sums.allocator) AS memory,
   sums.allocations + coalesce(totals.count, 0) AS allocations,
   sums.deallocations + coalesce(totals.count, 0) AS deallocations,
-  coalesce(peaks.peak_bytes + events.free_bytes, devices.memory_bytes) AS capacity_bytes,
+  coalesce(sums.peak_bytes + events.free_bytes, devices.memory_bytes) AS capacity_bytes,
   sums.lifetime_peak_bytes AS lifetime_peak_bytes,
-  peaks.peak_bytes AS peak_bytes,
+  sums.peak_bytes AS peak_bytes,
   events.time_ns AS peak_time_ns,
   events.step_id AS step_id,
   events.stack_bytes AS stack_bytes,
@@ -75,11 +66,9 @@ SELECT
   max(0, 1 - 1.0 * events.in_use_bytes / nullif(events.reserved_bytes, 0)) AS unused_ratio
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-LEFT JOIN peaks ON peaks.profile_id = sums.profile_id AND peaks.device_id IS sums.device_id
-  AND peaks.allocator IS sums.allocator
 LEFT JOIN totals ON totals.profile_id = sums.profile_id AND totals.device_id IS sums.device_id
   AND totals.allocator IS sums.allocator
-LEFT JOIN temp.memory_events AS events ON events.id = peaks.event_id
+LEFT JOIN temp.memory_events AS events ON events.id = sums.event_id
 LEFT JOIN told ON told.profile_id = sums.profile_id AND told.device_id IS sums.device_id
   AND told.allocator IS sums.allocator
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
