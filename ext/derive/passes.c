@@ -87,5 +87,6 @@ const struct derive_pass *const derive_passes[] = {
     &derive_step_kernel_totals,
     &derive_segment_totals,
     &derive_memory_peaks,
+    &derive_memory_levels,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

@@ -39,6 +39,7 @@ extern const struct derive_pass derive_launch_groups;
 extern const struct derive_pass derive_marked_collectives;
 extern const struct derive_pass derive_measured_ops;
 extern const struct derive_pass derive_memory_of_ops;
+extern const struct derive_pass derive_memory_levels;
 extern const struct derive_pass derive_memory_peaks;
 extern const struct derive_pass derive_memory_regions;
 extern const struct derive_pass derive_memory_segments;

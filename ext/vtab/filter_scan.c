@@ -65,10 +65,12 @@ VECTOR_CLONES static bool any_in(const int64_t *values, unsigned count, int64_t 
 /* Up to the first chunk, or part of one, that has a value in the interval, be it of a row that is NULL. */
 static uint32_t first_of_values(const struct filter *filter, const struct column_reader *reader, uint32_t row,
                                 uint32_t rows) {
-  int64_t values[CHUNK], minimum, maximum;
+  int64_t values[CHUNK], minimum, maximum, added; /* `added` to what the column has: that of the clock */
   uint64_t nulls[1];
-  if (__builtin_sub_overflow(filter->minimum, reader->base, &minimum)) minimum = INT64_MIN;
-  if (__builtin_sub_overflow(filter->maximum, reader->base, &maximum)) maximum = INT64_MAX;
+  bool is_sum = reader->kind == READER_SUM;
+  if (__builtin_sub_overflow(reader->base, is_sum ? 0 : reader->column->base, &added)) return row;
+  if (__builtin_sub_overflow(filter->minimum, added, &minimum)) minimum = filter->minimum < 0 ? INT64_MIN : INT64_MAX;
+  if (__builtin_sub_overflow(filter->maximum, added, &maximum)) maximum = filter->maximum < 0 ? INT64_MIN : INT64_MAX;
   while (row < rows) {
     uint32_t chunk = row / CHUNK * CHUNK, count = rows - chunk < CHUNK ? rows - chunk : CHUNK;
     column_read(reader->column, chunk, count, values, nulls);

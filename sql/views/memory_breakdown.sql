@@ -22,17 +22,35 @@ WITH peaks AS MATERIALIZED (
   SELECT * FROM temp.memory_summary WHERE peak_bytes IS NOT NULL
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, location FROM temp.code_trace_line
-), held AS MATERIALIZED (
+), told AS ( -- by sources that tell what was in use at one moment
+  SELECT id FROM temp.profiles WHERE format = 'pprof'
+), held AS MATERIALIZED ( -- comparisons alone are made before a row is looked at: so released later, or never
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
     allocations.bytes AS bytes, allocations.requested_bytes AS requested_bytes, allocations.op_id AS op_id,
     coalesce(allocations.region, 'unknown') AS region, allocations.dtype AS dtype, allocations.shape AS shape,
     allocations.code_trace_id AS code_trace_id, coalesce(allocations.occurrence_count, 1) AS count
-  FROM temp.allocations AS allocations
-  JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
-    AND peaks.allocator IS allocations.allocator
-  WHERE (allocations.allocated_ns <= peaks.peak_time_ns
-      AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.peak_time_ns))
-    OR peaks.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'pprof')
+  FROM peaks CROSS JOIN temp.allocations AS allocations
+    ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
+    AND allocations.allocator IS peaks.allocator
+    AND allocations.allocated_ns <= peaks.peak_time_ns AND allocations.released_ns > peaks.peak_time_ns
+  WHERE peaks.profile_id NOT IN (SELECT id FROM told)
+  UNION ALL
+  SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
+    allocations.requested_bytes, allocations.op_id, coalesce(allocations.region, 'unknown'), allocations.dtype,
+    allocations.shape, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+  FROM peaks CROSS JOIN temp.allocations AS allocations
+    ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
+    AND allocations.allocator IS peaks.allocator
+    AND allocations.allocated_ns <= peaks.peak_time_ns AND allocations.released_ns IS NULL
+  WHERE peaks.profile_id NOT IN (SELECT id FROM told)
+  UNION ALL
+  SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
+    allocations.requested_bytes, allocations.op_id, coalesce(allocations.region, 'unknown'), allocations.dtype,
+    allocations.shape, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+  FROM peaks CROSS JOIN temp.allocations AS allocations
+    ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
+    AND allocations.allocator IS peaks.allocator
+  WHERE peaks.profile_id IN (SELECT id FROM told)
 ), known AS (
   SELECT profile_id, device_id, allocator, total(bytes) AS bytes FROM held GROUP BY profile_id, device_id, allocator
 ), parts AS (

@@ -28,14 +28,20 @@ WITH members AS MATERIALIZED (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, count(*) AS step_count,
     CAST(round(avg(dur_ns)) AS INTEGER) AS mean_ns, CAST(round(stddev(dur_ns)) AS INTEGER) AS stddev_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
-    sum(device_compute_ns * device_weight) / nullif(sum(iif(device_compute_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_compute,
-    sum(device_to_device_ns * device_weight) / nullif(sum(iif(device_to_device_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_to_device,
-    sum(device_collectives_ns * device_weight) / nullif(sum(iif(device_collectives_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_collectives,
-    sum(host_compute_ns * host_weight) / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS host_compute,
-    sum(kernel_launch_ns * device_weight) / nullif(sum(iif(kernel_launch_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel_launch,
+    sum(device_compute_ns * device_weight)
+      / nullif(sum(iif(device_compute_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_compute,
+    sum(device_to_device_ns * device_weight)
+      / nullif(sum(iif(device_to_device_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_to_device,
+    sum(device_collectives_ns * device_weight)
+      / nullif(sum(iif(device_collectives_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_collectives,
+    sum(host_compute_ns * host_weight)
+      / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS host_compute,
+    sum(kernel_launch_ns * device_weight)
+      / nullif(sum(iif(kernel_launch_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel_launch,
     sum(input_ns * device_weight) / nullif(sum(iif(input_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS input,
     sum(output_ns * device_weight) / nullif(sum(iif(output_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS output,
-    sum(compile_ns * device_weight) / nullif(sum(iif(compile_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS compile,
+    sum(compile_ns * device_weight)
+      / nullif(sum(iif(compile_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS compile,
     sum(other_ns * host_weight) / nullif(sum(iif(other_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS other,
     sum(kernel_ns * device_weight) / nullif(sum(iif(kernel_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel,
     sum(memcpy_ns * device_weight) / nullif(sum(iif(memcpy_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memcpy,
@@ -85,7 +91,8 @@ WITH members AS MATERIALIZED (
 ), eager AS MATERIALIZED (
   SELECT profile_id, thread_id, start_ns, end_ns FROM temp.ops
   WHERE profile_id IN (SELECT profile_id FROM may_be_eager)
-    AND name = 'EagerExecute' AND execution_mode = 'eager' AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
+    AND name = 'EagerExecute' AND execution_mode = 'eager'
+    AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
 ), eager_time AS (
   SELECT profile_id, sum(eager_ns) AS eager_ns, sum(ns) AS ns FROM (
     SELECT profile_id, thread_id, union_ns(start_ns, end_ns) AS ns,

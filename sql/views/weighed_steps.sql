@@ -1,7 +1,7 @@
 -- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
 --
--- One row for each measured step (no warm-up) of step_breakdown, with its columns (all parts but communication, runtime,
--- cpu and rest, which are device_collectives, kernel_launch, host_compute with compile, and other), and
+-- One row for each measured step (no warm-up) of step_breakdown, with its columns (all parts but communication,
+-- runtime, cpu and rest, which are device_collectives, kernel_launch, host_compute with compile, and other), and
 --   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
 --                               step has its ops
 --   device_weight               in what the work of devices tells: all others but data_loader, which every step knows

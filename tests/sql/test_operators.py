@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import subprocess
 import sys
 import tempfile
 
@@ -510,6 +512,57 @@ def test_limit_and_offset(engine):
         "SELECT s.id, (SELECT o.id FROM {ops} o WHERE o.step_id = s.id ORDER BY o.id LIMIT 1 OFFSET 1) "
         "FROM {steps} s ORDER BY 1",
     )
+
+
+def dump_of_widths(path):
+    """Ops whose columns are stored in 1, 2, 4 and 8 bytes, as sums, and as texts, each with NULLs; and their values."""
+    generator = random.Random(5)
+    spread = {"sequence_number": 200, "correlation": 60_000, "flops": 1 << 31, "bytes_accessed": 1 << 60}
+    rows = []
+    for i in range(3000):
+        row = {"name": f"op{generator.randrange(40)}",
+               "start_ns": 1_700_000_000_000_000_000 + generator.randrange(1 << 45),
+               "dur_ns": generator.randrange(1 << 20)}
+        row.update({column: 7 + generator.randrange(size) for column, size in spread.items()})
+        rows.append({column: None if generator.random() < 0.1 and column != "name" else value
+                     for column, value in row.items()})
+    lines = ["\t".join(["=", "ops", *rows[0]])]
+    lines += ["\t".join("" if value is None else str(value) for value in row.values()) for row in rows]
+    subprocess.run([os.path.join(os.path.dirname(EXTENSION), "tests", "make_dump_of_rows"), path],
+                   input="\n".join(lines) + "\n", encoding="utf-8", check=True)
+    for row in rows:
+        known = row["start_ns"] is not None and row["dur_ns"] is not None
+        row["end_ns"] = row["start_ns"] + row["dur_ns"] if known else None
+    return rows
+
+
+def test_rows_passed_over(engine):
+    """Rows that cannot match are passed over many at a time, whatever a column is stored as."""
+    path = os.path.join(directory.name, "widths.tfprof")
+    rows = dump_of_widths(path)
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{path}')")
+    generator = random.Random(6)
+    for column in ("sequence_number", "correlation", "flops", "bytes_accessed", "start_ns", "dur_ns", "end_ns"):
+        known = sorted(row[column] for row in rows if row[column] is not None)
+        edges = [known[0], known[-1], known[0] - 1, known[-1] + 1, -(1 << 63), (1 << 63) - 1]
+        for value in edges + [generator.choice(known) + generator.choice((-1, 0, 1)) for _ in range(30)]:
+            other = generator.choice(known)
+            for condition, expected in (
+                (f"= {value}", sum(x == value for x in known)),
+                (f"< {value}", sum(x < value for x in known)),
+                (f"<= {value}", sum(x <= value for x in known)),
+                (f"> {value}", sum(x > value for x in known)),
+                (f">= {value}", sum(x >= value for x in known)),
+                (f"BETWEEN {min(value, other)} AND {max(value, other)}",
+                 sum(min(value, other) <= x <= max(value, other) for x in known)),
+            ):
+                found = connection.values(f"SELECT count(*) FROM ops WHERE {column} {condition}")
+                assert found == [(expected,)], (column, condition, found, expected)
+    for name in [f"op{i}" for i in range(41)]:
+        found = connection.values(f"SELECT count(*) FROM ops WHERE name = '{name}' AND flops > 1073741824")
+        expected = sum(row["name"] == name and (row["flops"] or 0) > 1 << 30 for row in rows)
+        assert found == [(expected,)], (name, found, expected)
 
 
 def test_checked_again_once(engine):

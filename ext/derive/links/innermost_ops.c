@@ -21,8 +21,8 @@ struct search {
   atomic_bool takes_too_long;
 };
 
-/* The first of the moments `low` ... `high` - 1 that is not before `time`. Ops come in nearly the order of time, so it is
-** mostly close to the one found before, `hint`. */
+/* The first of the moments `low` ... `high` - 1 that is not before `time`. Ops come in nearly the order of time, so it
+** is mostly close to the one found before, `hint`. */
 static size_t first_moment(const struct lane_span *moments, size_t low, size_t high, size_t hint, int64_t time) {
   enum { CLOSE = 8 };
   for (unsigned i = 0; i < CLOSE; i++) {
@@ -149,7 +149,7 @@ static enum tfprof_status list_spans(struct search *s, struct lane_span *spans, 
   return status;
 }
 
-static enum tfprof_status sweep(struct search *s, uint32_t op_count, struct tfprof_error *error) {
+static enum tfprof_status sweep_moments(struct search *s, uint32_t op_count, struct tfprof_error *error) {
   struct lane_span *spans = scratch_allocate(((size_t)op_count + 1) * sizeof *spans);
   size_t *stack = scratch_allocate(((size_t)op_count + 1) * sizeof *stack), depth = 0, next = 0, span_count = 0;
   uint32_t lane = NO_ROW;
@@ -184,5 +184,5 @@ enum tfprof_status innermost_ops_find(struct profile *profile, const struct lane
   memset(ops, 0xff, count * sizeof *ops); /* NO_ROW */
   status = op_count ? look_up(&s, op_count, error) : TFPROF_OK;
   if (status || !atomic_load(&s.takes_too_long)) return status;
-  return sweep(&s, op_count, error);
+  return sweep_moments(&s, op_count, error);
 }

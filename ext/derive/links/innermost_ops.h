@@ -1,7 +1,8 @@
-/* innermost_ops.h: the op that a moment on a thread lies in; of several the one that began last, which is the innermost.
+/* innermost_ops.h: the op that a moment on a thread lies in; of several the one that began last, the innermost.
 **
-** Every op looks up which of the moments lie inside it, threads side by side.  Where that takes too long - many moments,
-** each in many ops - the ops are sorted as well, and one sweep with a stack of the ops that have begun does it.
+** Every op looks up which of the moments lie inside it, threads side by side.  Where that takes too long - many
+** moments, each in many ops - the ops are sorted as well, and one sweep with a stack of the ops that have begun does
+** it.
 */
 #ifndef TFPROF_INNERMOST_OPS_H
 #define TFPROF_INNERMOST_OPS_H
