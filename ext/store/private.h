@@ -150,7 +150,7 @@ void snapshot_uncache(struct snapshot *snapshot);
 const struct snapshot_group *snapshot_find_group(const struct snapshot *snapshot, uint32_t number);
 
 /* ---- order.c, lookup.c ---- */
-enum { ORDER_MAXIMUM_COLUMNS = 4, INTERRUPT_ROWS = 1 << 16 };
+enum { INTERRUPT_ROWS = 1 << 16 };
 
 /* How the values of one column become integers that sort as SQL would have it: value keys, from 0. Arrays of keys
 ** are narrow where they can be: 32 bits, value key + 1, and 0 for NULL. Else they are wide, with the value keys

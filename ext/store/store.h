@@ -426,7 +426,8 @@ struct value segment_value(const struct segment *segment, unsigned column, uint3
 #define SNAPSHOT_MAXIMUM_INDEXED_ROWS UINT32_MAX
 
 /* positions[0 ... rows-1] ordered by the columns' values ascending as SQLite orders them (NULL first, numbers, text
-** by memcmp), ties by position. At most 4 columns. Interruptible. */
+** by memcmp), ties by position. At most ORDER_MAXIMUM_COLUMNS. Interruptible. */
+enum { ORDER_MAXIMUM_COLUMNS = 6 };
 enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
                                   const uint32_t **positions, struct tfprof_error *error);
 /* Positions whose value of `column` (as SQL sees it, integers and text) equals `value`: a slice of snapshot_order's

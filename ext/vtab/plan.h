@@ -42,7 +42,7 @@ struct plan_term {
   uint16_t column;    /* of the schema */
 };
 
-enum { PLAN_MAXIMUM_TERMS = 32, PLAN_MAXIMUM_ORDER = 6 };
+enum { PLAN_MAXIMUM_TERMS = 32, PLAN_MAXIMUM_ORDER = ORDER_MAXIMUM_COLUMNS };
 
 struct plan {
   uint8_t access;              /* enum access */

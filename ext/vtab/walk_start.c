@@ -346,10 +346,26 @@ static int walk_mixed_order(struct cursor *cursor, const uint32_t *ascending) {
   return walk_list(cursor, cursor->own_positions, rows);
 }
 
+/* Loads what the filters look at, which are then settled: where no row passes nothing is put into an order. */
+static int settle_before_order(struct cursor *cursor, bool *is_empty) {
+  struct column_set columns = {{0, 0}};
+  struct tfprof_error error;
+  *is_empty = false;
+  if (!cursor->active_count) return SQLITE_OK;
+  for (unsigned i = 0; i < cursor->active_count; i++) column_set_add(&columns, cursor->active[i]->column);
+  connection_begin(cursor_table(cursor)->connection);
+  int result = cursor_finish(cursor, snapshot_require(cursor->snapshot, &columns, &error), &error);
+  if (!result) *is_empty = !settle_filters(cursor);
+  return result;
+}
+
 static int walk_order(struct cursor *cursor) {
   const struct plan *plan = &cursor->plan;
   const uint32_t *list;
   struct tfprof_error error;
+  bool is_empty;
+  int settled = settle_before_order(cursor, &is_empty);
+  if (settled || is_empty) return settled ? settled : walk_stretch(cursor, 0, 0);
   connection_begin(cursor_table(cursor)->connection);
   enum tfprof_status status = snapshot_order(cursor->snapshot, plan->order, plan->order_count, &list, &error);
   /* All rows will be read, in every segment from the start: loaded together they can be loaded in parallel. */

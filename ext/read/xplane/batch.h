@@ -35,6 +35,7 @@ enum row_group {
   GROUP_THREADS, /* ops, calls and input events: what threads of the host did */
   GROUP_MEMORY,  /* memory_events, from the same lines */
   GROUP_DEVICES, /* all that devices did */
+  GROUP_COUNTERS, /* what was measured on them, on lines of their own */
   GROUP_COUNT
 };
 enum row_slot {

@@ -137,7 +137,7 @@ static int64_t number_of_name(const uint8_t *bytes, size_t length, const uint8_t
 
 static bool is_of_group(const struct batch *batch, const struct event_name *name) {
   bool is_memory = name && (name->kind == EVENT_ALLOCATION || name->kind == EVENT_RELEASE);
-  if (batch->group == GROUP_DEVICES) return true;
+  if (batch->group >= GROUP_DEVICES) return true; /* by their lines */
   return (is_memory && batch->line->role == LINE_PLAIN) == (batch->group == GROUP_MEMORY);
 }
 

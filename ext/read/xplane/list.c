@@ -38,6 +38,7 @@ static const struct slot_spec {
 enum row_group xplane_group_of_table(unsigned table) {
   if (table == TABLE_code_traces || table == TABLE_code_frames) return GROUP_THREADS; /* of its ops */
   if (table == TABLE_memory_events) return GROUP_MEMORY;
+  if (table == TABLE_counters) return GROUP_COUNTERS;
   for (unsigned i = 0; i < ROWS_COUNT; i++) {
     if (tables[i] == table) return i < ROWS_kernels ? GROUP_THREADS : GROUP_DEVICES;
   }
@@ -143,8 +144,11 @@ static size_t whole_fields(const uint8_t *bytes, size_t length, uint64_t *needed
   return at;
 }
 
+static bool is_of_counters(const struct xplane_line *line) { return strcmp(line->name, "_counters_") == 0; }
+
 static bool is_wanted(const struct pieces *all, const struct xplane_line *line) {
-  return xplane_kind_of_line(&all->source->index, line) == all->kind && !line->is_derived;
+  if (xplane_kind_of_line(&all->source->index, line) != all->kind || line->is_derived) return false;
+  return all->kind != PLANE_DEVICE || is_of_counters(line) == (all->group == GROUP_COUNTERS);
 }
 
 static void to_next_line(struct pieces *all) {
@@ -228,7 +232,7 @@ static bool next_piece(struct pieces *all, struct piece *piece) {
 void batch_take_line(struct batch *batch, const struct xplane_source *source, uint32_t line) {
   batch->line = &source->index.lines.items[line];
   batch->names = &source->names[batch->line->plane];
-  batch->is_counters = strcmp(batch->line->name, "_counters_") == 0;
+  batch->is_counters = is_of_counters(batch->line);
   batch->is_overhead = strstr(batch->line->name, "overhead");
 }
 
@@ -247,7 +251,7 @@ static void read_piece(struct pieces *all, const struct piece *piece, struct bat
       if (all->kind == PLANE_HOST) emit_host(batch);
       else emit_device(batch);
     }
-    if (reader.wrong && !all->source->are_lines_told[all->kind])
+    if (reader.wrong && !all->source->are_lines_told[xplane_lines_of_group(all->group)])
       batch_problem(batch, PROBLEM_DAMAGED, part->offset + wire_offset(&reader));
   }
 }
@@ -443,15 +447,15 @@ static void tell_problems(struct pieces *all) {
       sums[problem].count += tally->count;
     }
   }
-  if (!all->source->are_lines_told[all->kind]) sums[PROBLEM_OVERSIZED] = all->oversized;
+  bool are_lines_told = all->source->are_lines_told[xplane_lines_of_group(all->group)];
+  if (!are_lines_told) sums[PROBLEM_OVERSIZED] = all->oversized;
   for (unsigned problem = 0; problem < PROBLEM_COUNT; problem++) tell(all->profile, problem, &sums[problem]);
-  if (all->source->are_lines_told[all->kind]) return;
-  if (all->cut.count)
+  if (!are_lines_told && all->cut.count)
     profile_diagnose(all->profile, "error", "truncated", (int64_t)all->cut.count, (int64_t)all->cut.offset, -1,
                      "lines end within an event; what stands before is served");
   for (size_t i = 0; i < all->source->index.planes.count; i++) {
     const struct plane_names *names = &all->source->names[i];
-    if (all->source->index.planes.items[i].kind != all->kind) continue;
+    if (all->source->index.planes.items[i].kind != all->kind || all->source->are_names_told[all->kind]) continue;
     if (names->wrong)
       profile_diagnose(all->profile, "error", "damaged_names", (int64_t)names->wrong, (int64_t)names->wrong_offset, -1,
                        "names of events or stats of the plane %s are damaged",
@@ -522,13 +526,14 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   all.kind = xplane_kind_of_group(all.group);
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t i = 0; i < source->index.planes.count && !status; i++) {
-    if (source->index.planes.items[i].kind == all.kind) status = xplane_names(profile, i, error);
+    bool has_names = source->index.planes.items[i].kind == all.kind && all.group != GROUP_COUNTERS;
+    if (has_names) status = xplane_names(profile, i, error);
   }
   for (size_t i = 0; i < source->index.lines.count && !status; i++) {
     const struct xplane_line *line = &source->index.lines.items[i];
     if (is_wanted(&all, line)) status = xplane_names(profile, line->plane, error);
   }
-  if (!status && all.group != GROUP_MEMORY) status = read_programs(profile, error);
+  if (!status && (all.group == GROUP_THREADS || all.group == GROUP_DEVICES)) status = read_programs(profile, error);
   if (!status) status = listing_init(&all.listing, profile, error);
   if (!status && all.group == GROUP_THREADS) status = hlo_publish_traces(&source->programs, profile, error);
   if (status) return status;
@@ -553,6 +558,7 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   for (size_t i = 0; i < all.done.count; i++) packed_free(all.done.items[i]);
   list_free(&all.done);
   source->is_listed[all.group] = !status;
-  source->are_lines_told[all.kind] |= !status;
+  source->are_lines_told[xplane_lines_of_group(all.group)] |= !status;
+  source->are_names_told[all.kind] |= !status && all.group != GROUP_COUNTERS;
   return status;
 }

@@ -14,7 +14,8 @@ struct xplane_source {
   int64_t *devices;          /* rows of GPU 0 ..., ROW_NULL where there is none */
   size_t device_count;
   bool is_listed[GROUP_COUNT];       /* the rows of a group */
-  bool are_lines_told[PLANE_OTHER];  /* what is wrong with lines and names of that kind of planes */
+  bool are_names_told[PLANE_OTHER];  /* what is wrong with names of that kind of planes */
+  bool are_lines_told[GROUP_COUNT];  /* what is wrong with the lines of a group; with those of threads for memory, too */
 };
 
 /* A stretch of a line in a piece. */
@@ -44,9 +45,13 @@ enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_e
 enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct tfprof_error *error);
 /* The group that a table is listed with; GROUP_COUNT: it is none of the reader's. */
 enum row_group xplane_group_of_table(unsigned table);
+/* Which group has the same lines. */
+static inline enum row_group xplane_lines_of_group(enum row_group group) {
+  return group == GROUP_MEMORY ? GROUP_THREADS : group;
+}
 /* Where its events lie. */
 static inline enum plane_kind xplane_kind_of_group(enum row_group group) {
-  return group == GROUP_DEVICES ? PLANE_DEVICE : group == GROUP_COUNT ? PLANE_OTHER : PLANE_HOST;
+  return group == GROUP_COUNT ? PLANE_OTHER : group >= GROUP_DEVICES ? PLANE_DEVICE : PLANE_HOST;
 }
 /* attributes.c, as profile_source.load */
 enum tfprof_status xplane_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
