@@ -15,7 +15,7 @@ struct xplane_source {
   size_t device_count;
   bool is_listed[GROUP_COUNT];       /* the rows of a group */
   bool are_names_told[PLANE_OTHER];  /* what is wrong with names of that kind of planes */
-  bool are_lines_told[GROUP_COUNT];  /* what is wrong with the lines of a group; with those of threads for memory, too */
+  bool are_lines_told[GROUP_COUNT];  /* what is wrong with lines of a group; memory shares those of threads */
 };
 
 /* A stretch of a line in a piece. */
