@@ -134,7 +134,14 @@ VECTOR_CLONES void derive_references(const struct column *column, uint32_t first
 void derive_reals(const struct column *column, uint32_t first, uint32_t count, double *out) {
   assert(first <= column->rows && count <= column->rows - first);
   if (column->form == COLUMN_ARRAY && column->is_real) {
-    memcpy(out, (const double *)column->elements + first, count * sizeof *out);
+    const double *dictionary = column->dictionary;
+    if (!dictionary) {
+      memcpy(out, (const double *)column->elements + first, count * sizeof *out);
+    } else if (column->width == 1) {
+      for (uint32_t i = 0; i < count; i++) out[i] = dictionary[((const uint8_t *)column->elements)[first + i]];
+    } else {
+      for (uint32_t i = 0; i < count; i++) out[i] = dictionary[((const uint16_t *)column->elements)[first + i]];
+    }
     if (column->nulls) FOR_NULLS(column->nulls, first, count, out[i] = (double)NAN)
     return;
   }

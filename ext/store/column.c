@@ -30,6 +30,7 @@ void column_release(struct column *column) {
   column_release(column->left);
   column_release(column->right);
   free((void *)(uintptr_t)column->elements);
+  free((void *)(uintptr_t)column->dictionary);
   free((void *)(uintptr_t)column->nulls);
   free(column);
 }
@@ -144,8 +145,10 @@ struct column *column_builder_done(struct column_builder *builder) {
     uint64_t count = 0;
     for (size_t i = 0; i < null_words(column->rows); i++) count += (uint64_t)__builtin_popcountll(builder->nulls[i]);
     if (count == column->rows) { /* only NULLs */
-      free(builder->elements);
+      free((void *)(uintptr_t)column->elements);
+      free((void *)(uintptr_t)column->dictionary);
       column->elements = NULL;
+      column->dictionary = NULL;
       column->form = COLUMN_ABSENT;
       column->width = 0;
       column->base = 0;
@@ -186,6 +189,97 @@ struct column *column_from_integers(const int64_t *values, const uint64_t *nulls
   return column_builder_done(&builder);
 }
 
+/* ---- reals ---- */
+
+enum {
+  MOST_KINDS = 4096,  /* of reals in a dictionary */
+  ROWS_OF_A_KIND = 8, /* on average, or a dictionary is not worth its making */
+  FIRST_KINDS = 512,  /* that many may turn up at once */
+  LEAST_ROWS = 1024,  /* shorter columns have no dictionary */
+  PLACES = 4 * MOST_KINDS
+};
+
+struct dictionary {
+  uint64_t kinds[MOST_KINDS]; /* bits, so that -0.0 and NaN stay what they are */
+  uint32_t count;
+  uint16_t places[PLACES]; /* 1 + a kind; 0: free */
+};
+
+/* The number of a real; MOST_KINDS: there are too many. */
+static inline uint32_t number_of_kind(struct dictionary *dictionary, uint64_t bits) {
+  uint32_t place = (uint32_t)(bits * UINT64_C(0x9e3779b97f4a7c15) >> 50); /* below PLACES */
+  for (; dictionary->places[place]; place = (place + 1) & (PLACES - 1)) {
+    if (dictionary->kinds[dictionary->places[place] - 1] == bits) return dictionary->places[place] - 1u;
+  }
+  if (dictionary->count == MOST_KINDS) return MOST_KINDS;
+  dictionary->kinds[dictionary->count++] = bits;
+  dictionary->places[place] = (uint16_t)dictionary->count;
+  return dictionary->count - 1;
+}
+_Static_assert(PLACES == 1 << 14, "number_of_kind() takes the highest 14 bits");
+
+/* numbers[row] in the dictionary, 0 for NULL. False: too many differ. */
+static bool number_kinds(struct dictionary *dictionary, const double *values, const uint64_t *nulls, uint32_t rows,
+                         uint16_t *numbers) {
+  uint64_t last_bits = 0;
+  uint32_t last = MOST_KINDS;
+  for (uint32_t row = 0; row < rows; row++) {
+    uint64_t bits;
+    numbers[row] = 0;
+    if (is_null_in(nulls, row)) continue;
+    memcpy(&bits, &values[row], sizeof bits);
+    if (last == MOST_KINDS || bits != last_bits) last = number_of_kind(dictionary, bits);
+    if (last == MOST_KINDS) return false;
+    if (dictionary->count > FIRST_KINDS + row / ROWS_OF_A_KIND) return false;
+    numbers[row] = (uint16_t)last;
+    last_bits = bits;
+  }
+  return dictionary->count <= rows / ROWS_OF_A_KIND + 1;
+}
+
+/* The elements of a column as numbers in a dictionary. False: no memory. */
+static bool set_numbers(struct column *column, const struct dictionary *dictionary, const uint16_t *numbers) {
+  double *reals = malloc(dictionary->count * sizeof *reals);
+  column->width = dictionary->count <= UINT8_MAX + 1 ? 1 : 2;
+  void *elements = malloc(((size_t)column->rows + 1) * column->width);
+  column->dictionary = reals;
+  column->elements = elements;
+  if (!reals || !elements) return false;
+  memcpy(reals, dictionary->kinds, dictionary->count * sizeof *reals);
+  for (uint32_t row = 0; row < column->rows; row++) {
+    if (column->width == 1) ((uint8_t *)elements)[row] = (uint8_t)numbers[row];
+    else ((uint16_t *)elements)[row] = numbers[row];
+  }
+  return true;
+}
+
+static bool set_reals(struct column *column, const double *values, const uint64_t *nulls) {
+  double *elements = malloc(((size_t)column->rows + 1) * sizeof *elements);
+  column->width = sizeof *elements;
+  column->elements = elements;
+  if (!elements) return false;
+  memcpy(elements, values, column->rows * sizeof *elements);
+  for (uint32_t row = 0; nulls && row < column->rows; row++) {
+    if (nulls_have(nulls, row)) elements[row] = 0;
+  }
+  return true;
+}
+
+/* As numbers in a dictionary, unless too many differ. False: no memory. */
+static bool set_elements(struct column *column, const double *values, const uint64_t *nulls) {
+  if (column->rows < LEAST_ROWS) return set_reals(column, values, nulls);
+  struct dictionary *dictionary = calloc(1, sizeof *dictionary);
+  uint16_t *numbers = malloc(column->rows * sizeof *numbers);
+  bool ok = dictionary && numbers;
+  if (ok) {
+    bool are_few = number_kinds(dictionary, values, nulls, column->rows, numbers);
+    ok = are_few ? set_numbers(column, dictionary, numbers) : set_reals(column, values, nulls);
+  }
+  free(dictionary);
+  free(numbers);
+  return ok;
+}
+
 struct column *column_from_reals(const double *values, const uint64_t *nulls, uint32_t rows) {
   uint32_t first = 0;
   bool is_constant = true;
@@ -196,22 +290,29 @@ struct column *column_from_reals(const double *values, const uint64_t *nulls, ui
     ** NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
     is_constant = is_null_in(nulls, row) || memcmp(&values[row], &values[first], sizeof *values) == 0;
   }
-  struct column_builder builder;
-  if (is_constant) {
-    builder = (struct column_builder){.column = column_constant_real(rows, values[first])};
-    if (!builder.column) return NULL;
-    if (nulls && column_builder_allow_nulls(&builder)) {
-      column_builder_cancel(&builder);
-      return NULL;
-    }
-  } else {
-    if (column_builder_start(&builder, rows, 0, 0, true, nulls != NULL)) return NULL;
-    for (uint32_t row = 0; row < rows; row++) {
-      if (!is_null_in(nulls, row)) column_builder_put_real(&builder, row, values[row]);
-    }
+  struct column_builder builder = {.column = column_constant_real(rows, values[first])};
+  bool ok = builder.column != NULL;
+  if (ok && !is_constant) {
+    builder.column->form = COLUMN_ARRAY;
+    builder.column->base = 0;
+    ok = set_elements(builder.column, values, nulls);
+  }
+  if (!ok || (nulls && column_builder_allow_nulls(&builder))) {
+    if (builder.column) column_builder_cancel(&builder);
+    return NULL;
   }
   copy_nulls(&builder, nulls, rows);
   return column_builder_done(&builder);
+}
+
+/* ---- reading ---- */
+
+/* The bits of reals. */
+static void read_dictionary(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
+  for (uint32_t i = 0; i < count; i++) {
+    double real = column_real(column, first + i);
+    memcpy(&values[i], &real, sizeof real);
+  }
 }
 
 VECTOR_CLONES static void read_array(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
@@ -241,7 +342,10 @@ static void read_values(const struct column *column, uint32_t first, uint32_t co
     case COLUMN_CONSTANT:
       for (uint32_t i = 0; i < count; i++) values[i] = column->base;
       break;
-    case COLUMN_ARRAY: read_array(column, first, count, values); break;
+    case COLUMN_ARRAY:
+      if (column->dictionary) read_dictionary(column, first, count, values);
+      else read_array(column, first, count, values);
+      break;
     case COLUMN_SUM:
       read_values(column->left, first, count, values);
       for (uint32_t done = 0; done < count; done += BLOCK) {

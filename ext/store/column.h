@@ -3,7 +3,8 @@
 ** Four forms, the narrowest that holds the values:
 **   COLUMN_ABSENT    every row is NULL (no memory)
 **   COLUMN_CONSTANT  every row has the same value
-**   COLUMN_ARRAY     value = base + unsigned element of 1, 2, 4 or 8 bytes; or 8-byte doubles (is_real)
+**   COLUMN_ARRAY     value = base + unsigned element of 1, 2, 4 or 8 bytes; of reals (is_real) 8-byte doubles, or
+**                    where few differ their numbers in a dictionary, of 1 or 2 bytes
 **   COLUMN_SUM       value = left[row] + right[row]: end_ns is start_ns + dur_ns; either NULL: NULL
 ** with an optional null bitmap (bit r set: row r is NULL).  Real numbers are in columns of TYPE_REAL and nowhere else,
 ** which readers see to, so that a column is asked for by its type.  Text is pool ids (0 is NULL as well); references
@@ -29,6 +30,7 @@ struct column {
   bool is_real;
   int64_t base;          /* COLUMN_CONSTANT: the value, or the double's bits; COLUMN_ARRAY: added to each element */
   const void *elements;  /* owned */
+  const double *dictionary; /* owned; NULL: none */
   const uint64_t *nulls; /* owned; NULL: no nulls */
   struct column *left, *right; /* COLUMN_SUM: retained */
 };
@@ -111,6 +113,8 @@ static inline double column_real(const struct column *c, uint32_t row) {
     double real;
   } value;
   assert(row < c->rows && (c->is_real || c->form == COLUMN_ABSENT));
+  if (c->dictionary)
+    return c->dictionary[c->width == 1 ? ((const uint8_t *)c->elements)[row] : ((const uint16_t *)c->elements)[row]];
   value.bits = c->form == COLUMN_ARRAY ? ((const uint64_t *)c->elements)[row] : (uint64_t)c->base;
   return value.real;
 }

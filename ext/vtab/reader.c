@@ -42,7 +42,10 @@ void reader_bind(struct column_reader *reader, const struct segment *segment, un
   switch ((enum column_form)values->form) {
     case COLUMN_ABSENT: break;
     case COLUMN_CONSTANT: reader->kind = values->is_real ? READER_REAL_CONSTANT : READER_CONSTANT; break;
-    case COLUMN_ARRAY: reader->kind = values->is_real ? READER_REAL : kind_of_width[values->width]; break;
+    case COLUMN_ARRAY:
+      if (values->dictionary) reader->kind = values->width == 1 ? READER_REAL_1 : READER_REAL_2;
+      else reader->kind = values->is_real ? READER_REAL : kind_of_width[values->width];
+      break;
     case COLUMN_SUM:
       reader->kind = READER_SUM;
       reader->base = 0;

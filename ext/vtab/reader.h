@@ -15,6 +15,7 @@ enum reader_kind {
   READER_1, READER_2, READER_4, READER_8, /* base + element of so many bytes */
   READER_SUM,      /* base + the sum of column->left and column->right */
   READER_REAL,     /* element */
+  READER_REAL_1, READER_REAL_2, /* of column->dictionary, which the element is a number of */
   READER_REAL_CONSTANT, /* the bits of base */
 };
 
@@ -55,6 +56,8 @@ static inline int64_t reader_integer(const struct column_reader *reader, uint32_
 static inline double reader_real(const struct column_reader *reader, uint32_t row) {
   union { int64_t bits; double real; } constant = {.bits = reader->base};
   if (reader->kind == READER_REAL) return ((const double *)reader->elements)[row];
+  if (reader->kind == READER_REAL_1) return reader->column->dictionary[((const uint8_t *)reader->elements)[row]];
+  if (reader->kind == READER_REAL_2) return reader->column->dictionary[((const uint16_t *)reader->elements)[row]];
   return reader->kind == READER_REAL_CONSTANT ? constant.real : (double)reader_integer(reader, row);
 }
 

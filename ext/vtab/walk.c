@@ -58,8 +58,10 @@ static void plan_prefetch(const struct cursor *cursor, struct bound_segment *bou
     const struct column_reader *reader = &bound->readers[i];
     unsigned shift;
     switch (reader->kind) {
-      case READER_1: shift = 0; break;
-      case READER_2: shift = 1; break;
+      case READER_1:
+      case READER_REAL_1: shift = 0; break;
+      case READER_2:
+      case READER_REAL_2: shift = 1; break;
       case READER_4: shift = 2; break;
       case READER_8:
       case READER_REAL: shift = 3; break;

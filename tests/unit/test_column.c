@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum { ROWS = 1000 };
+enum { ROWS = 1000, REAL_ROWS = 50000 };
 
 static bool bit(const uint64_t *bits, uint32_t row) { return bits && (bits[row >> 6] >> (row & 63) & 1); }
 
@@ -214,6 +214,43 @@ static void test_builder(void) {
   column_builder_cancel(&builder);
 }
 
+/* Reals of which so many differ, a tenth of them NULL: as they are, or as numbers in a dictionary. */
+static void compare_reals(uint32_t kinds, unsigned width) {
+  static double values[REAL_ROWS], kind_of[REAL_ROWS];
+  static uint64_t nulls[REAL_ROWS / 64 + 1], read_nulls[REAL_ROWS / 64 + 1];
+  static int64_t read[REAL_ROWS];
+  memset(nulls, 0, sizeof nulls);
+  for (uint32_t i = 0; i < kinds; i++) kind_of[i] = i == 0 ? -0.0 : i == 1 ? (double)NAN : i * 0.37 - 5;
+  for (uint32_t row = 0; row < REAL_ROWS; row++) {
+    uint32_t newest = row / 10 < kinds ? row / 10 : kinds - 1; /* new ones turn up one after the other */
+    values[row] = kind_of[row % 10 == 0 ? newest : (uint32_t)check_random(newest + 1)];
+    if (row % 10 && check_random(10) == 0) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
+  }
+  struct column *column = column_from_reals(values, nulls, REAL_ROWS);
+  check(column && column->is_real && column->width == width, "%u kinds: %d bytes wide", kinds, column->width);
+  check((column->dictionary != NULL) == (width == 1 || width == 2), "%u kinds: a dictionary", kinds);
+  column_read(column, 0, REAL_ROWS, read, read_nulls);
+  for (uint32_t row = 0; row < REAL_ROWS; row++) {
+    double real = column_real(column, row);
+    bool is_null = bit(nulls, row);
+    check(column_is_null(column, row) == is_null && bit(read_nulls, row) == is_null, "%u kinds: %u NULL", kinds, row);
+    if (is_null) continue;
+    check(memcmp(&real, &values[row], sizeof real) == 0, "%u kinds: row %u is %g", kinds, row, real);
+    check(memcmp(&read[row], &values[row], sizeof real) == 0, "%u kinds: row %u reads", kinds, row);
+  }
+  column_release(column);
+}
+
+static void test_dictionaries(void) {
+  compare_reals(1, 0);
+  compare_reals(2, 1);
+  compare_reals(256, 1);
+  compare_reals(257, 2);
+  compare_reals(4096, 2);
+  compare_reals(4097, 8);
+  compare_reals(REAL_ROWS / 10, 8);
+}
+
 /* Rows of an appender, every `null_every`th of them NULL (0: none); the others one by one or, where none is NULL,
 ** `at_once` together. */
 static void append_and_compare(const char *what, const int64_t *values, uint32_t null_every, uint32_t at_once,
@@ -342,6 +379,7 @@ int main(void) {
   test_reals();
   test_sum();
   test_builder();
+  test_dictionaries();
   test_appender();
   test_parallel();
   test_no_memory();

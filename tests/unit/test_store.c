@@ -28,7 +28,7 @@ static void test_orders(void) {
     check_equal(ops, column);
     check_range(ops, column, 1, 2);
   }
-  static const uint16_t several[][4] = {
+  static const uint16_t several[][ORDER_MAXIMUM_COLUMNS] = {
       {COLUMN_ops_name, COLUMN_ops_thread_id},
       {COLUMN_ops_thread_id, COLUMN_ops_correlation},
       {COLUMN_ops_name, COLUMN_ops_sample_weight, COLUMN_ops_id},
@@ -36,11 +36,14 @@ static void test_orders(void) {
       {COLUMN_ops_flops, COLUMN_ops_start_ns, COLUMN_ops_profile_id},
       {COLUMN_ops_id, COLUMN_ops_name},
       {COLUMN_ops_category, COLUMN_ops_correlation, COLUMN_ops_sample_weight},
+      {COLUMN_ops_category, COLUMN_ops_thread_id, COLUMN_ops_name, COLUMN_ops_sample_weight, COLUMN_ops_flops,
+       COLUMN_ops_dur_ns},
   };
-  static const unsigned counts[] = {2, 2, 3, 4, 3, 2, 3};
+  static const unsigned counts[] = {2, 2, 3, 4, 3, 2, 3, 6};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_order(ops, several[i], counts[i]);
   const uint32_t *positions;
-  check(snapshot_order(ops, several[0], 5, &positions, &error) == TFPROF_USAGE, "five columns");
+  check(snapshot_order(ops, several[0], ORDER_MAXIMUM_COLUMNS + 1, &positions, &error) == TFPROF_USAGE,
+        "too many columns");
   uint16_t none[1] = {200};
   check(snapshot_order(ops, none, 1, &positions, &error) == TFPROF_USAGE, "column 200");
   for (uint64_t i = 0; i < ops->rows; i++) {

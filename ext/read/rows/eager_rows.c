@@ -6,7 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-VECTOR_CLONES struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real) {
+static struct column *pack_reals(const int64_t *values, uint32_t rows) {
+  uint64_t *nulls = NULL;
+  for (uint32_t i = 0; i < rows; i++) {
+    if (values[i] != ROW_NULL) continue;
+    if (!nulls && !(nulls = calloc((size_t)rows / 64 + 1, sizeof *nulls))) return NULL;
+    nulls_add(nulls, i);
+  }
+  struct column *column = column_from_reals((const double *)(const void *)values, nulls, rows);
+  free(nulls);
+  return column;
+}
+
+VECTOR_CLONES static struct column *pack_integers(const int64_t *values, uint32_t rows) {
   int64_t minimum = INT64_MAX, maximum = INT64_MIN;
   bool has_nulls = false;
   for (uint32_t i = 0; i < rows; i++) {
@@ -17,22 +29,18 @@ VECTOR_CLONES struct column *pack_values(const int64_t *values, uint32_t rows, b
   }
   if (maximum == ROW_NULL) return column_absent(rows);
   struct column_builder builder;
-  if (column_builder_start(&builder, rows, minimum, maximum, is_real, has_nulls)) return NULL;
+  if (column_builder_start(&builder, rows, minimum, maximum, false, has_nulls)) return NULL;
   if (has_nulls) {
     for (uint32_t i = 0; i < rows; i++) {
       if (values[i] == ROW_NULL) column_builder_put_null(&builder, i);
     }
   }
-  /* Elements of NULL rows hold anything. */
-  if (is_real) {
-    memcpy(builder.elements, values, (size_t)rows * 8);
-    for (uint32_t i = 0; has_nulls && i < rows; i++) {
-      if (values[i] == ROW_NULL) ((int64_t *)builder.elements)[i] = 0;
-    }
-  } else {
-    column_builder_put_all(&builder, 0, values, rows);
-  }
+  column_builder_put_all(&builder, 0, values, rows); /* elements of NULL rows hold anything */
   return column_builder_done(&builder);
+}
+
+struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real) {
+  return is_real ? pack_reals(values, rows) : pack_integers(values, rows);
 }
 
 void eager_rows_end(struct eager_rows *rows) {
