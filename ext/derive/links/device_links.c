@@ -8,6 +8,7 @@
 #include "derive/links/device_spans.h"
 #include "derive/passes.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct link_columns {
@@ -34,8 +35,13 @@ struct launchers {
 };
 
 struct links {
-  uint32_t *calls, *ops, *steps;
+  struct profile *profile;
+  const struct link_columns *columns;
+  const struct launchers *from;
+  uint32_t *calls, *ops, *steps; /* by row */
   int64_t *delays;
+  atomic_bool wants_ops; /* a row without a call names an op */
+  atomic_bool is_interrupted;
 };
 
 static enum tfprof_status set_all(struct profile *profile, const struct link_columns *c, const struct links *l,
@@ -47,31 +53,20 @@ static enum tfprof_status set_all(struct profile *profile, const struct link_col
   return status;
 }
 
-static enum tfprof_status find_op(struct profile *profile, struct launchers *from, int64_t number, uint32_t *op,
-                                  struct tfprof_error *error) {
-  enum tfprof_status status = TFPROF_OK;
-  if (!from->has_ops) {
-    from->has_ops = true;
-    status = match_make(&from->ops, profile, TABLE_ops, COLUMN_ops_correlation, error);
-    if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_step_id, &from->op_steps, error);
-  }
-  *op = status ? NO_ROW : match_find(&from->ops, number);
-  return status;
-}
-
-static enum tfprof_status link_block(struct profile *profile, const struct link_columns *c,
-                                     const struct segment *segment, uint32_t first, uint32_t count,
-                                     struct launchers *from, const struct links *l, struct tfprof_error *error) {
-  enum tfprof_status status = TFPROF_OK;
+static void link_block(struct links *l, const struct row_block *block) {
+  const struct link_columns *c = l->columns;
+  const struct launchers *from = l->from;
   int64_t numbers[ROWS_BLOCK], op_numbers[ROWS_BLOCK], starts[ROWS_BLOCK];
   uint32_t devices[ROWS_BLOCK];
-  derive_integers(segment->columns[c->correlation], first, count, numbers);
-  derive_integers(segment->columns[c->op_correlation], first, count, op_numbers);
-  derive_integers(segment->columns[c->start], first, count, starts);
-  if (from->steps.count) derive_references(segment->columns[c->device], first, count, NO_ROW, devices);
-  for (uint32_t i = 0; i < count && !status; i++) {
-    uint32_t row = (uint32_t)segment->first_row + first + i;
+  block_integers(block, c->correlation, numbers);
+  block_integers(block, c->op_correlation, op_numbers);
+  block_integers(block, c->start, starts);
+  if (from->steps.count) block_references(block, c->device, NO_ROW, devices);
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint64_t row = block->row + i;
     uint32_t call = numbers[i] == NO_VALUE || numbers[i] == 0 ? NO_ROW : match_find(&from->calls, numbers[i]);
+    l->calls[row] = l->ops[row] = l->steps[row] = NO_ROW;
+    l->delays[row] = NO_VALUE;
     if (call != NO_ROW) {
       l->calls[row] = call;
       l->ops[row] = from->call_ops[call];
@@ -82,33 +77,56 @@ static enum tfprof_status link_block(struct profile *profile, const struct link_
         l->delays[row] = NO_VALUE;
       }
     } else if (op_numbers[i] != NO_VALUE && op_numbers[i] != 0 && op_numbers[i] != numbers[i]) {
-      uint32_t op;
-      status = find_op(profile, from, op_numbers[i], &op, error);
+      uint32_t op = from->has_ops ? match_find(&from->ops, op_numbers[i]) : NO_ROW;
+      if (!from->has_ops) atomic_store(&l->wants_ops, true);
       l->ops[row] = op;
       if (op != NO_ROW) l->steps[row] = from->op_steps[op];
     } else if (from->steps.count && devices[i] != NO_ROW && starts[i] != NO_VALUE) {
       l->steps[row] = device_spans_find(&from->steps, devices[i], starts[i]);
     }
   }
+}
+
+static void link_segment(void *context, size_t at, unsigned worker) {
+  struct links *l = context;
+  struct segment *segment = l->profile->tables[l->columns->table].segments[at];
+  (void)worker;
+  for (uint32_t first = 0; first < segment->rows && !atomic_load(&l->is_interrupted); first += ROWS_BLOCK) {
+    const struct row_block block = {.segment = segment,
+                                    .first = first,
+                                    .count = derive_block_rows(segment, first),
+                                    .row = segment->first_row + first};
+    link_block(l, &block);
+    if (store_interrupted(l->profile->store)) atomic_store(&l->is_interrupted, true);
+  }
+}
+
+static enum tfprof_status find_ops_by_number(struct profile *profile, struct launchers *from,
+                                             struct tfprof_error *error) {
+  enum tfprof_status status = match_make(&from->ops, profile, TABLE_ops, COLUMN_ops_correlation, error);
+  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_step_id, &from->op_steps, error);
+  from->has_ops = !status;
   return status;
 }
 
 static enum tfprof_status link_rows(struct profile *profile, const struct link_columns *c, struct launchers *from,
                                     struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[c->table];
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, c->table, &rows, error);
   if (status || !rows) return status;
-  struct links l = {scratch_allocate((size_t)rows * sizeof *l.calls), scratch_allocate((size_t)rows * sizeof *l.ops),
-                    scratch_allocate((size_t)rows * sizeof *l.steps),
-                    scratch_allocate((size_t)rows * sizeof *l.delays)};
+  struct links l = {.profile = profile, .columns = c, .from = from};
+  l.calls = scratch_allocate((size_t)rows * sizeof *l.calls);
+  l.ops = scratch_allocate((size_t)rows * sizeof *l.ops);
+  l.steps = scratch_allocate((size_t)rows * sizeof *l.steps);
+  l.delays = scratch_allocate((size_t)rows * sizeof *l.delays);
   if (!l.calls || !l.ops || !l.steps || !l.delays) status = error_no_memory(error);
-  for (uint32_t i = 0; i < rows && !status; i++) {
-    l.calls[i] = l.ops[i] = l.steps[i] = NO_ROW;
-    l.delays[i] = NO_VALUE;
+  if (!status) derive_parallel(rows, content->segment_count, link_segment, &l);
+  if (!status && atomic_load(&l.wants_ops) && !atomic_load(&l.is_interrupted)) { /* few profiles have such rows */
+    status = find_ops_by_number(profile, from, error);
+    if (!status) derive_parallel(rows, content->segment_count, link_segment, &l);
   }
-  for (struct row_block block = {0}; derive_next_block(profile, c->table, &block, &status, error);) {
-    status = link_block(profile, c, block.segment, block.first, block.count, from, &l, error);
-  }
+  if (!status && atomic_load(&l.is_interrupted)) status = derive_failure(TFPROF_INTERRUPTED, error);
   if (!status) status = set_all(profile, c, &l, error);
   scratch_free(l.calls);
   scratch_free(l.ops);

@@ -2,14 +2,18 @@
 ** that a step launched on a device.
 **
 ** What views tell of devices and of steps on them they take from these, instead of from every kernel.  One sweep over
-** the kernels of each device in the order of their starts adds durations up, unites the spans, and follows how many
-** blocks there are at each moment.  Most sources have kernels in that order already; else they are sorted first.
+** the kernels of each device in the order of their starts, devices side by side, adds durations up, unites the spans,
+** and follows how many blocks there are at each moment.  Most sources have kernels in that order already; else they are
+** sorted first.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
 #include "derive/totals/groups.h"
+#include "store/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct kernel {
   int64_t start, end, duration, tensor_core, eligible;
@@ -36,13 +40,22 @@ struct time_total {
   uint32_t depth, capacity;
 };
 
-struct kernel_time {
-  struct profile *profile;
-  bool by_step;
-  uint32_t rows, devices, steps; /* of the last two 1 more, for none */
-  struct groups lanes;           /* a step and device each, or a device: the number of its total */
+/* Of some of the devices: those whose number has the task as remainder. */
+struct device_times {
+  struct groups lanes; /* a step and device each, or a device: the number of its total */
   struct time_total *totals;
   uint32_t total_count, capacity;
+};
+
+struct kernel_time {
+  struct profile *profile;
+  bool by_step, is_ordered;
+  uint32_t rows, devices, steps; /* of the last two 1 more, for none */
+  uint32_t tasks;
+  struct device_times of_task[PARALLEL_MAXIMUM_WORKERS];
+  struct time_total *totals; /* of all of them */
+  uint32_t total_count;
+  atomic_int failure; /* an enum tfprof_status */
 };
 
 /* ---- what runs at a moment ---- */
@@ -124,20 +137,20 @@ static bool sweep_over(struct time_total *total, const struct kernel *kernel) {
 }
 
 /* NULL: no memory. */
-static struct time_total *total_of(struct kernel_time *t, const struct kernel *kernel) {
+static struct time_total *total_of(const struct kernel_time *t, struct device_times *d, const struct kernel *kernel) {
   const int64_t lane = t->by_step ? (int64_t)kernel->step * t->devices + kernel->device : kernel->device;
-  uint32_t number = groups_number(&t->lanes, &lane);
-  if (number == NO_ROW || number < t->total_count) return number == NO_ROW ? NULL : &t->totals[number];
-  struct time_total *totals = scratch_grow(t->totals, t->total_count, &t->capacity, 256, sizeof *totals);
+  uint32_t number = groups_number(&d->lanes, &lane);
+  if (number == NO_ROW || number < d->total_count) return number == NO_ROW ? NULL : &d->totals[number];
+  struct time_total *totals = scratch_grow(d->totals, d->total_count, &d->capacity, 256, sizeof *totals);
   if (!totals) return NULL;
-  t->totals = totals;
-  totals[t->total_count] = (struct time_total){.step = kernel->step == t->steps - 1 ? NO_ROW : kernel->step,
+  d->totals = totals;
+  totals[d->total_count] = (struct time_total){.step = kernel->step == t->steps - 1 ? NO_ROW : kernel->step,
                                                .device = kernel->device == t->devices - 1 ? NO_ROW : kernel->device};
-  return &totals[t->total_count++];
+  return &totals[d->total_count++];
 }
 
-static bool take_kernel(struct kernel_time *t, const struct kernel *kernel) {
-  struct time_total *total = total_of(t, kernel);
+static bool take_kernel(const struct kernel_time *t, struct device_times *d, const struct kernel *kernel) {
+  struct time_total *total = total_of(t, d, kernel);
   if (!total) return false;
   add_kernel(total, kernel);
   return sweep_over(total, kernel);
@@ -184,61 +197,86 @@ static bool next_part(const struct row_block *block, struct row_block *part) {
 }
 
 /* Whether each device's kernels come in the order of their starts. */
-static enum tfprof_status look_at_order(const struct kernel_time *t, bool *is_ordered, struct tfprof_error *error) {
+static enum tfprof_status look_at_order(struct kernel_time *t, struct tfprof_error *error) {
   int64_t *last = scratch_allocate(t->devices * sizeof *last); /* start, by device */
   enum tfprof_status status = last ? TFPROF_OK : error_no_memory(error);
   for (uint32_t i = 0; i < t->devices && last; i++) last[i] = INT64_MIN;
-  *is_ordered = true;
+  t->is_ordered = true;
   for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
     int64_t starts[ROWS_BLOCK];
     uint32_t devices[ROWS_BLOCK];
     block_integers(&block, COLUMN_kernels_start_ns, starts);
     block_references(&block, COLUMN_kernels_device_id, t->devices - 1, devices);
-    for (uint32_t i = 0; i < block.count && *is_ordered; i++) {
+    for (uint32_t i = 0; i < block.count && t->is_ordered; i++) {
       int64_t *before = &last[devices[i] == NO_ROW ? t->devices - 1 : devices[i]];
       if (starts[i] == NO_VALUE) continue;
-      *is_ordered = starts[i] >= *before;
+      t->is_ordered = starts[i] >= *before;
       *before = starts[i];
     }
-    if (!*is_ordered) break;
+    if (!t->is_ordered) break;
   }
   scratch_free(last);
   return status;
 }
 
-static enum tfprof_status sweep_as_they_are(struct kernel_time *t, struct tfprof_error *error) {
+static bool has_kernel_of_task(const struct kernel_time *t, const struct row_block *block, size_t task) {
+  uint32_t devices[ROWS_BLOCK];
+  if (t->tasks == 1) return true;
+  block_references(block, COLUMN_kernels_device_id, t->devices - 1, devices);
+  for (uint32_t i = 0; i < block->count; i++) {
+    if ((devices[i] == NO_ROW ? t->devices - 1 : devices[i]) % t->tasks == task) return true;
+  }
+  return false;
+}
+
+static enum tfprof_status sweep_as_they_are(const struct kernel_time *t, struct device_times *d, size_t task) {
   enum tfprof_status status = TFPROF_OK;
-  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
-    for (struct row_block part = {0}; next_part(&block, &part) && !status;) {
+  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, NULL);) {
+    if (!has_kernel_of_task(t, &block, task)) continue;
+    for (struct row_block part = {0}; next_part(&block, &part);) {
       struct kernel kernels[KERNELS_AT_ONCE];
       read_kernels(t, &part, kernels);
-      for (uint32_t i = 0; i < part.count && !status; i++) {
-        if (!take_kernel(t, &kernels[i])) status = error_no_memory(error);
+      for (uint32_t i = 0; i < part.count; i++) {
+        if (kernels[i].device % t->tasks == task && !take_kernel(t, d, &kernels[i])) return TFPROF_NO_MEMORY;
       }
     }
   }
   return status;
 }
 
-static enum tfprof_status sweep_sorted(struct kernel_time *t, struct tfprof_error *error) {
+/* Of all devices. */
+static enum tfprof_status sweep_sorted(const struct kernel_time *t, struct device_times *d) {
   struct kernel *kernels = scratch_allocate((size_t)t->rows * sizeof *kernels);
   struct lane_span *spans = scratch_allocate((size_t)t->rows * sizeof *spans);
-  enum tfprof_status status = kernels && spans ? TFPROF_OK : error_no_memory(error);
-  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, error);) {
+  enum tfprof_status status = kernels && spans ? TFPROF_OK : TFPROF_NO_MEMORY;
+  for (struct row_block block = {0}; derive_next_block(t->profile, TABLE_kernels, &block, &status, NULL);) {
     for (struct row_block part = {0}; next_part(&block, &part);) read_kernels(t, &part, kernels + part.row);
     for (uint32_t i = 0; i < block.count; i++) {
       const struct kernel *kernel = &kernels[block.row + i];
       spans[block.row + i] = (struct lane_span){kernel->start, kernel->end, kernel->device, (uint32_t)block.row + i};
     }
   }
-  if (!status) status = lane_span_sort(spans, t->rows, error);
+  if (!status) status = lane_span_sort(spans, t->rows, NULL);
   for (uint32_t i = 0; i < t->rows && !status; i++) {
-    if (!take_kernel(t, &kernels[spans[i].row])) status = error_no_memory(error);
-    else if (i % ROWS_BLOCK == 0) status = derive_poll(t->profile, error);
+    if (!take_kernel(t, d, &kernels[spans[i].row])) status = TFPROF_NO_MEMORY;
+    else if (i % ROWS_BLOCK == 0) status = derive_poll(t->profile, NULL);
   }
   scratch_free(kernels);
   scratch_free(spans);
   return status;
+}
+
+static void sweep_devices(void *context, size_t task, unsigned worker) {
+  struct kernel_time *t = context;
+  struct device_times *d = &t->of_task[task];
+  (void)worker;
+  d->lanes.width = 1;
+  enum tfprof_status status = t->is_ordered ? sweep_as_they_are(t, d, task) : sweep_sorted(t, d);
+  for (uint32_t i = 0; i < d->total_count; i++) {
+    pass_ends(&d->totals[i], INT64_MAX);
+    scratch_free(d->totals[i].running);
+  }
+  if (status) atomic_store(&t->failure, (int)status);
 }
 
 static int by_step_and_device(const void *left, const void *right) {
@@ -248,12 +286,22 @@ static int by_step_and_device(const void *left, const void *right) {
 }
 
 static enum tfprof_status find_totals(struct kernel_time *t, struct tfprof_error *error) {
-  bool is_ordered;
-  enum tfprof_status status = look_at_order(t, &is_ordered, error);
-  if (!status) status = is_ordered ? sweep_as_they_are(t, error) : sweep_sorted(t, error);
-  for (uint32_t i = 0; i < t->total_count; i++) {
-    pass_ends(&t->totals[i], INT64_MAX);
-    scratch_free(t->totals[i].running);
+  enum tfprof_status status = look_at_order(t, error);
+  if (status) return status;
+  t->tasks = !t->is_ordered ? 1 : parallel_workers();
+  if (t->tasks > t->devices - 1) t->tasks = t->devices > 1 ? t->devices - 1 : 1;
+  derive_parallel(t->rows, t->tasks, sweep_devices, t);
+  status = derive_failure(atomic_load(&t->failure), error);
+  for (uint32_t i = 0; i < t->tasks; i++) t->total_count += t->of_task[i].total_count;
+  t->totals = scratch_allocate(((size_t)t->total_count + 1) * sizeof *t->totals);
+  if (!t->totals && !status) status = error_no_memory(error);
+  for (uint32_t i = 0, at = 0; i < t->tasks && !status; at += t->of_task[i++].total_count) {
+    if (t->of_task[i].total_count)
+      memcpy(t->totals + at, t->of_task[i].totals, t->of_task[i].total_count * sizeof *t->totals);
+  }
+  for (uint32_t i = 0; i < t->tasks; i++) {
+    scratch_free(t->of_task[i].totals);
+    groups_free(&t->of_task[i].lanes);
   }
   if (!status) qsort(t->totals, t->total_count, sizeof *t->totals, by_step_and_device);
   return status;
@@ -301,7 +349,7 @@ static enum tfprof_status set_time_columns(const struct kernel_time *t, struct t
 }
 
 static enum tfprof_status run_kernel_time(struct profile *profile, bool by_step, struct tfprof_error *error) {
-  struct kernel_time t = {.profile = profile, .by_step = by_step, .lanes = {.width = 1}};
+  struct kernel_time t = {.profile = profile, .by_step = by_step};
   uint32_t steps = 0, devices = 0;
   enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &t.rows, error);
   if (!status) status = derive_row_count(profile, TABLE_devices, &devices, error);
@@ -317,7 +365,6 @@ static enum tfprof_status run_kernel_time(struct profile *profile, bool by_step,
                                error);
   if (!status) status = set_time_columns(&t, error);
   scratch_free(t.totals);
-  groups_free(&t.lanes);
   return status;
 }
 
