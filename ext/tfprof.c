@@ -77,7 +77,6 @@
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
-**   sum_of_key(x, key)          aggregate: sum of x over the rows with the key of the last one, a running sum by key
 **   sample_error(x, ...)        aggregate: the error of an estimate from the recorded steps (view sampled_steps)
 **   flops(op_type, input_shapes, output_shape, attributes)
 **                               floating point operations of a call; NULL where that cannot be told

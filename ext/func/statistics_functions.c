@@ -7,9 +7,6 @@
 **                      the error of sum(weight * x) over recorded steps as an estimate of the sum over all steps, the
 **                      other arguments being columns of sampled_steps, which says what it means; a row for each step,
 **                      those where x is 0 may be left out
-**   sum_of_key(x, key) the sum of the integers x of the rows that have the key of the last row: OVER a window in the
-**                      order of time it is a running sum for each key, all of them in one pass; the nearest integer
-**                      where it would leave their range, NULL where no x of the key is known
 **
 ** NULLs are left out.  percentile and median mean what they do where SQLite has them built in, errors included, and are
 ** registered only where it does not.
@@ -276,116 +273,7 @@ static void sample_error_final(sqlite3_context *context) {
   sqlite3_result_double(context, sqrt((square > 0 ? square : 0) + unseen * unseen));
 }
 
-/* ---- sum_of_key ---- */
-
-/* No sum of as many integers as there is room for leaves it; sqlite3_malloc64 gives no more alignment. */
-__extension__ typedef __int128 wide __attribute__((aligned(8)));
-
-struct keyed_sum {
-  char *key; /* sqlite3_malloc64 */
-  int length;
-  wide sum;
-  int64_t count;
-};
-
-/* Sorted by key; what names things in recordings may be anything, so that there can be many. */
-struct keyed_sums {
-  struct keyed_sum *sums; /* sqlite3_malloc64 */
-  uint64_t count, capacity, last;
-};
-
-static int compare_keys(const struct keyed_sum *one, const char *key, int length) {
-  int order = memcmp(one->key, key, (size_t)(one->length < length ? one->length : length));
-  return order ? order : (one->length > length) - (one->length < length);
-}
-
-/* Where the key is, or would have to be. */
-static uint64_t place_of_key(const struct keyed_sums *sums, const char *key, int length) {
-  uint64_t low = 0, high = sums->count;
-  if (sums->last < high && compare_keys(&sums->sums[sums->last], key, length) == 0) return sums->last;
-  while (low < high) {
-    uint64_t middle = low + (high - low) / 2;
-    if (compare_keys(&sums->sums[middle], key, length) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-static bool insert_key(struct keyed_sums *sums, uint64_t place, const char *key, int length) {
-  char *copy = sqlite3_malloc64((uint64_t)length + 1);
-  if (!copy) return false;
-  if (sums->count == sums->capacity) {
-    uint64_t capacity = sums->capacity ? sums->capacity * 2 : 16;
-    struct keyed_sum *larger = sqlite3_realloc64(sums->sums, capacity * sizeof *larger);
-    if (!larger) {
-      sqlite3_free(copy);
-      return false;
-    }
-    sums->sums = larger;
-    sums->capacity = capacity;
-  }
-  memcpy(copy, key, (size_t)length);
-  memmove(&sums->sums[place + 1], &sums->sums[place], (sums->count - place) * sizeof *sums->sums);
-  sums->sums[place] = (struct keyed_sum){.key = copy, .length = length};
-  sums->count++;
-  return true;
-}
-
-/* `sign` -1: the row leaves the window. */
-static void add_to_key(sqlite3_context *context, sqlite3_value **values, int sign) {
-  struct keyed_sums *sums = sqlite3_aggregate_context(context, sizeof *sums);
-  const char *key = (const char *)sqlite3_value_text(values[1]);
-  int length = sqlite3_value_bytes(values[1]);
-  if (!key) key = "";
-  if (!sums) {
-    sqlite3_result_error_nomem(context);
-    return;
-  }
-  uint64_t place = place_of_key(sums, key, length);
-  if ((place == sums->count || compare_keys(&sums->sums[place], key, length)) &&
-      !insert_key(sums, place, key, length)) {
-    sqlite3_result_error_nomem(context);
-    return;
-  }
-  if (sign > 0) sums->last = place; /* a row that leaves brings no key: it was there when it came */
-  if (sqlite3_value_type(values[0]) == SQLITE_NULL) return;
-  sums->sums[place].sum += sign * (wide)sqlite3_value_int64(values[0]);
-  sums->sums[place].count += sign;
-}
-
-static void sum_of_key_step(sqlite3_context *context, int count, sqlite3_value **values) {
-  (void)count;
-  add_to_key(context, values, 1);
-}
-
-static void sum_of_key_inverse(sqlite3_context *context, int count, sqlite3_value **values) {
-  (void)count;
-  add_to_key(context, values, -1);
-}
-
-static void sum_of_key_value(sqlite3_context *context) {
-  const struct keyed_sums *sums = sqlite3_aggregate_context(context, 0);
-  if (!sums || sums->last >= sums->count || sums->sums[sums->last].count == 0) return;
-  wide sum = sums->sums[sums->last].sum;
-  sqlite3_result_int64(context, sum > INT64_MAX ? INT64_MAX : sum < INT64_MIN ? INT64_MIN : (int64_t)sum);
-}
-
-static void sum_of_key_final(sqlite3_context *context) {
-  struct keyed_sums *sums = sqlite3_aggregate_context(context, 0);
-  if (!sums) return;
-  sum_of_key_value(context);
-  for (uint64_t i = 0; i < sums->count; i++) sqlite3_free(sums->sums[i].key);
-  sqlite3_free(sums->sums);
-  memset(sums, 0, sizeof *sums);
-}
-
 const struct function_spec statistics_functions[] = {
-    {.name = "sum_of_key",
-     .argument_count = 2,
-     .step = sum_of_key_step,
-     .final = sum_of_key_final,
-     .value = sum_of_key_value,
-     .inverse = sum_of_key_inverse},
     {.name = "percentile",
      .argument_count = 2,
      .only_if_absent = true,

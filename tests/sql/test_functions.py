@@ -265,28 +265,6 @@ def test_sample_error(engine):
     assert connection.query("SELECT sample_error('a', 1, 1, 1, 1, 1, 1)")[1]
 
 
-def test_sum_of_key(engine):
-    """As a window it is what sum() is with the key in PARTITION BY, rows that leave the window included."""
-    connection = engine()
-    rng = random.Random(12)
-    for keys in (1, 5, 200):
-        sample = [(rng.choice((rng.randint(-9, 9), rng.randint(-2**50, 2**50), "NULL")), rng.randrange(keys), i)
-                  for i in range(400)]
-        values = ", ".join(f"({x}, 'k{'x' * (key % 3)}{key}', {i})" for x, key, i in sample)
-        table = f"(WITH t(x, k, i) AS (VALUES {values}) SELECT * FROM t)"
-        assert connection.values(
-            f"SELECT i, sum_of_key(x, k) OVER (ORDER BY i ROWS UNBOUNDED PRECEDING) FROM {table} ORDER BY i"
-        ) == connection.values(f"SELECT i, sum(x) OVER (PARTITION BY k ORDER BY i) FROM {table} ORDER BY i")
-        assert connection.values(
-            f"SELECT i, sum_of_key(x, k) OVER (ORDER BY i ROWS 9 PRECEDING) FROM {table} AS t ORDER BY i"
-        ) == [(i, sum(known) if known else None) for _, key, i in sample
-              for known in [[x for x, other, _ in sample[max(0, i - 9):i + 1] if other == key and x != "NULL"]]]
-    most = rows((2**63 - 1, 1), (2**63 - 1, 1), (5, 2), (7, 1))
-    assert one(connection, f"(SELECT sum_of_key(x, y) FROM {most})") == 2**63 - 1
-    assert one(connection, f"(SELECT sum_of_key(x, y) FROM {most} WHERE x < 7)") == 5
-    assert one(connection, f"(SELECT sum_of_key(x, y) FROM {most} WHERE 0)") is None
-
-
 def test_stddev(engine):
     connection = engine()
     for values in ([1, 2], [1, 2, 3, 4], [1.5, -2, 8], [1e18 + 100000 * i for i in range(5)]):
