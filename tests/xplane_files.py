@@ -117,6 +117,29 @@ def program(name, instructions, files=(), functions=(), locations=(), frames=())
     return message(1, message(1, name) + message(3, message(1, "main") + body) + message(17, stacks))
 
 
+def hlo_shape(*sizes, element_type=11, parts=()):
+    """Of float32, or of a tuple of parts."""
+    if parts:
+        return number(2, 13) + b"".join(message(4, part) for part in parts)
+    return number(2, element_type) + message(3, b"".join(map(varint, sizes)))
+
+
+def hlo_instruction(id_, name, opcode, shape, operands=(), called=(), more=b""):
+    """What it is made of stands in `more`: other fields of an HloInstructionProto."""
+    out = message(1, name) + message(2, opcode) + message(3, shape) + more + number(35, id_)
+    out += message(36, b"".join(map(varint, operands))) if operands else b""
+    return out + (message(38, b"".join(map(varint, called))) if called else b"")
+
+
+def hlo_module(computations, name="made", entry=1):
+    """An HloProto. computations: {id: (instructions, id of the root)}"""
+    out = message(1, name) + number(6, entry)
+    for id_, (instructions, root) in computations.items():
+        body = message(1, f"c{id_}") + b"".join(message(2, one) for one in instructions)
+        out += message(3, body + number(5, id_) + number(6, root))
+    return message(1, out)
+
+
 def programs(protos):
     """The plane of {"module(program id)": HloProto}."""
     return plane("/host:metadata", [line(1, "", [event(name, 0, 0) for name in protos])],

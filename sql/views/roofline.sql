@@ -1,10 +1,10 @@
 -- Roofline: how fast ops compute and move data, against what their device can do at best.
 --
 -- One row for each profile, op and kernel whose work is known, one for the program as a whole, and of a run of several
--- hosts the same for all of them, in order of time.  Of XPlane files a row is a kernel of an op, with the operations
--- and bytes that the file tells of kernels, all of the recording.  Of others it is an op, with the operations counted
--- from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight; its time is that of kernels launched
--- inside it, without a device that on the host.
+-- hosts the same for all of them, in order of time.  Of XPlane files with devices a row is a kernel of an op, with the
+-- operations and bytes that the file tells of kernels or of the instructions of XLA that they run, all of the
+-- recording.  Of others it is an op, with the operations counted from its shapes (ops.flops), of measured steps and
+-- weighed by ops.sample_weight; its time is that of kernels launched inside it, without a device that on the host.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      by time, from 1; 0 for the program; of a loop of a TPU, whose time has that of the
 --                                 ops in it, as its operations have theirs, the rest counts, for time_ratio, too
@@ -23,7 +23,8 @@
 --   bound_by                      compute or memory: which of the two is nearer to its peak
 --   compute_efficiency, memory_efficiency   the rates over their peaks
 --   roofline_efficiency           the rate over the best that the intensity allows
--- XProf lists no kernel of which no op is known.
+-- XProf lists no kernel of which no op is known, and no ops of a CPU.  Of what XLA compiled for GPUs it counts the
+-- cycles that an element-wise instruction takes as operations; here they are those that XLA's cost analysis counts.
 -- Cost: linear in kernel_totals and in ops whose operations are known.
 -- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several

@@ -2,7 +2,8 @@
 """test_roofline.py: rates of ops against the peaks of their devices: XProf's roofline model, and numbers made by hand.
 
 The recordings and XProf's output are among the shared traces; without these only the files that are made here are
-looked at. No recording tells operations or bytes of kernels, so rates are compared with what is made here.
+looked at. No recording tells operations or bytes of kernels, so rates are compared with what is made here; what XLA
+compiled for a CPU has a roofline here and none in XProf.
 """
 
 import json
@@ -33,6 +34,9 @@ def test_against_xprof(_folder):
         left = {(row["op_type"], f"{row['op_name']}/{row['kernel_name']}"): row for row in query(
             path, f"SELECT * FROM roofline{condition} AND (op_name IS NOT NULL OR position = 0)")}
         program = left.pop((None, "None/None"), None)
+        if name == "jax_a":
+            assert program["flops"] > 0 and not expected, (name, program)
+            continue
         assert bool(program) == bool(expected), (name, program)
         for row in expected:
             here = program if row["category"] == "Program" else left.pop((row["category"], row["operation"]))

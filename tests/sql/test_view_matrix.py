@@ -26,7 +26,7 @@ from playing import capturing
 import made_traces
 from asking import query
 from made_traces import kernel, launch, span
-from xplane_files import Ref, event, line, plane, space
+from xplane_files import Ref, event, hlo_instruction, hlo_module, hlo_shape, line, plane, programs, space
 
 ROOT = os.path.join(HERE, "..", "..")
 SHARED = os.environ.get("TFPROF_SHARED") or ""
@@ -109,8 +109,11 @@ def xplane_cpu(folder):
 
 def xplane_jax(folder):
     ops = [event("dot.1", (i * 100 + 30) * US, 40 * US, hlo_op="dot.1", hlo_module="jit_f") for i in range(3)]
+    square = hlo_shape(64, 64)
+    program = hlo_module({1: ([hlo_instruction(1, "x", "parameter", square),
+                               hlo_instruction(2, "dot.1", "dot", square, (1, 1))], 2)}, "jit_f")
     return write(folder, "jax.xplane.pb", space(plane("/host:CPU", [
-        line(1, "python", steps_of(100)), line(2, "tf_XLAEigen", ops)])))
+        line(1, "python", steps_of(100)), line(2, "tf_XLAEigen", ops)]), programs({"jit_f(1)": program})))
 
 
 def memory(at, bytes_, device_type, total):

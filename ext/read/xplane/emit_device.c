@@ -30,11 +30,10 @@ static int64_t real_bits(double real) {
 /* ---- kernels ---- */
 
 /* The op that the annotation around the launch names, the outermost; else what XLA made its instruction of. */
-static void set_op(struct batch *b, uint32_t row) {
+static void set_op(struct batch *b, uint32_t row, const struct hlo_op *made_of) {
   struct text_part text, name, type;
   const struct event_field *field = &b->event.fields[KEY_TF_OP];
   bool is_op = event_peek_text(b, KEY_TF_OP, &text) && text.length;
-  const struct hlo_op *made_of = is_op ? NULL : event_hlo_op(b);
   if (is_op && field->form == FIELD_REFERENCE && b->names->stats.items[field->number].op_name) {
     const struct stat_name *stat = &b->names->stats.items[field->number];
     event_taken(b, KEY_TF_OP);
@@ -73,10 +72,12 @@ static void emit_kernel(struct batch *b) {
   SET(kernels_equation, event_text(b, KEY_EQUATION));
   SET(kernels_graph, event_integer(b, KEY_GRAPH_ID));
   SET(kernels_graph_node, event_integer(b, KEY_GRAPH_NODE));
-  SET(kernels_flops, event_count(b, KEY_FLOPS));
-  SET(kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+  const struct hlo_op *made_of = event_hlo_op(b);
+  int64_t flops = event_count(b, KEY_FLOPS), bytes = event_count(b, KEY_BYTES_ACCESSED);
+  SET(kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
+  SET(kernels_bytes_accessed, bytes == ROW_NULL && made_of ? made_of->bytes_accessed : bytes);
   SET(kernels_theoretical_occupancy_ratio, event_real(b, KEY_THEORETICAL_OCCUPANCY, 0.01));
-  set_op(b, row);
+  set_op(b, row, made_of);
   const struct xplane_details *details = event_details(b, KEY_KERNEL_DETAILS);
   if (!details) return;
   SET(kernels_registers_per_thread, known(details->registers));

@@ -220,6 +220,8 @@ static void emit_op_of_program(struct batch *b, uint32_t row) {
   if (made_of->module) SET(ops_module, made_of->module);
   SET(ops_is_backward, made_of->is_backward);
   SET(ops_recorded_code_trace, made_of->trace);
+  SET(ops_flops, made_of->flops);
+  SET(ops_bytes_accessed, made_of->bytes_accessed);
 }
 
 /* The same of one that is neither by its name: the stage of a pipeline, or the mark of a step. */
@@ -266,8 +268,8 @@ static void emit_op(struct batch *b) {
   SET(ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
   if (event_has_any(b, costs)) {
     SET(ops_hlo_module, event_text(b, KEY_HLO_MODULE));
-    SET(ops_flops, event_count(b, KEY_FLOPS));
-    SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+    if (event_has(b, KEY_FLOPS)) SET(ops_flops, event_count(b, KEY_FLOPS));
+    if (event_has(b, KEY_BYTES_ACCESSED)) SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
   }
   if (event_has_any(b, connections)) emit_connections(b, row);
   if (is_compiled || event_has(b, KEY_FUNCTION_CALL) || (b->event.name && b->event.name->mode))

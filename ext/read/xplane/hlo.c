@@ -1,6 +1,7 @@
 /* hlo.c: see hlo.h. */
 #include "read/xplane/hlo.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +9,10 @@
 #include "read/rows/eager_rows.h"
 #include "read/rows/hash.h"
 #include "read/rows/stacks.h"
+#include "read/xplane/hlo_graph.h"
 
 enum {
-  MAXIMUM_INSTRUCTION = 64 << 10, /* bytes that are looked at: what is wanted stands before the values of a constant */
+  MAXIMUM_INSTRUCTION = 64 << 10, /* bytes; of a longer one, as of a constant, fields that are no longer are read */
   MAXIMUM_STACKS = 64 << 20,      /* bytes of the stack frames of a program */
   MAXIMUM_PROGRAM = 256 << 20     /* bytes of a program that was compressed */
 };
@@ -37,6 +39,7 @@ struct reading {
   LIST(struct location) locations;
   LIST(struct program_frame) frames;
   LIST(uint32_t) open; /* frames that wait for their parents */
+  struct hlo_graph graph;
 };
 
 bool hlo_is_in_plane(const struct xplane_plane *plane) { return strcmp(plane->name, "/host:metadata") == 0; }
@@ -264,71 +267,181 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
   struct hlo_op op = {.framework_name = name_id == ROW_NULL ? 0 : (string_id)name_id,
                       .op_type = type_id == ROW_NULL ? 0 : (string_id)type_id,
                       .is_backward = ROW_NULL,
+                      .flops = ROW_NULL,
+                      .bytes_accessed = ROW_NULL,
                       .trace = stack ? (int64_t)stack - 1 : ROW_NULL};
   find_modules(r, name, &op);
   return op;
 }
 
-static bool is_same(const struct hlo_op *a, const struct hlo_op *b) {
+static bool has_same_origin(const struct hlo_op *a, const struct hlo_op *b) {
   return a->framework_name == b->framework_name && a->op_type == b->op_type && a->trace == b->trace;
 }
 
-static void name_op(struct reading *r, struct row_key key, uint32_t op) {
+/* Of several programs of one name, as of a function that was compiled for several shapes, an instruction that was made
+** of the same costs what it costs in all of them, or nothing is told of it. */
+static void name_op(struct reading *r, struct row_key key, uint32_t number) {
   struct row_map *names = &r->programs->names;
-  uint32_t before = names->count, number = row_map_number(names, key);
-  if (number == ROW_MAP_NONE) no_memory(r);
-  else if (number == before) names->values[number] = op + 1;
-  else if (names->values[number] &&
-           !is_same(&r->programs->ops.items[names->values[number] - 1], &r->programs->ops.items[op]))
-    names->values[number] = 0;
+  uint32_t before = names->count, name = row_map_number(names, key);
+  if (name == ROW_MAP_NONE) {
+    no_memory(r);
+    return;
+  }
+  if (name == before) {
+    names->values[name] = number + 1;
+    return;
+  }
+  if (!names->values[name]) return;
+  struct hlo_op named = r->programs->ops.items[names->values[name] - 1], other = r->programs->ops.items[number];
+  if (!has_same_origin(&named, &other)) {
+    names->values[name] = 0;
+    return;
+  }
+  if (named.flops == other.flops && named.bytes_accessed == other.bytes_accessed) return;
+  struct hlo_op *common = r->programs->ops.count < UINT32_MAX / 2 ? list_add(&r->programs->ops) : NULL;
+  if (!common) {
+    no_memory(r);
+    return;
+  }
+  *common = named;
+  if (named.flops != other.flops) common->flops = ROW_NULL;
+  if (named.bytes_accessed != other.bytes_accessed) common->bytes_accessed = ROW_NULL;
+  names->values[name] = (uint32_t)r->programs->ops.count;
+}
+
+/* What is read of an instruction while its fields are. */
+struct instruction_texts {
+  struct text_part name, opcode;
+  struct wire_field metadata;
+};
+
+static void take_instruction(struct reading *r, const struct wire_reader *reader, const struct wire_field *field,
+                             struct instruction_texts *texts) {
+  if (field->number == 1) texts->name.bytes = wire_text(field, &texts->name.length);
+  else if (field->number == 2) texts->opcode.bytes = wire_text(field, &texts->opcode.length);
+  else if (field->number == 7) texts->metadata = *field;
+  if (!hlo_graph_take(&r->graph, reader, field)) no_memory(r);
+}
+
+/* Names and opcodes stay short of what is read of them, as the window moves on behind them. */
+static void read_long_instruction(struct reading *r, const struct far_field *far, struct hlo_op *op, uint64_t *hash) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  struct far_field part;
+  struct text_part bytes;
+  char opcode[64];
+  size_t length = 0;
+  *op = (struct hlo_op){.is_backward = ROW_NULL, .trace = ROW_NULL, .flops = ROW_NULL, .bytes_accessed = ROW_NULL};
+  *hash = 0;
+  while (next_field(r, &at, end, &part)) {
+    struct wire_field field = {.number = part.number, .type = part.type, .value = part.value};
+    if (part.type == WIRE_BYTES && part.length > MAXIMUM_INSTRUCTION) continue;
+    if (part.type == WIRE_BYTES) {
+      bytes = field_bytes(r, &part, MAXIMUM_INSTRUCTION);
+      field.bytes = (const uint8_t *)bytes.bytes;
+      field.length = bytes.length;
+    }
+    struct wire_reader reader = wire_open(field.bytes, field.length);
+    field.limit = reader.limit;
+    if (part.number == 1) *hash = field.length ? hash_name(bytes) : 0;
+    if (part.number == 2) {
+      length = field.length < sizeof opcode ? field.length : 0;
+      memcpy(opcode, field.bytes, length);
+    }
+    if (part.number == 7) *op = read_metadata(r, &reader, &field, (struct text_part){opcode, length});
+    if (!hlo_graph_take(&r->graph, &reader, &field)) no_memory(r);
+  }
+  if (!op->op_type && length && !r->status) {
+    int64_t type = enter(r, opcode, length);
+    op->op_type = type == ROW_NULL ? 0 : (string_id)type;
+  }
+}
+
+static void read_short_instruction(struct reading *r, const struct far_field *far, struct hlo_op *op, uint64_t *hash) {
+  struct text_part bytes = field_bytes(r, far, MAXIMUM_INSTRUCTION);
+  struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
+  struct instruction_texts texts = {{"", 0}, {"", 0}, {.type = WIRE_VARINT}};
+  struct wire_field field;
+  while (!r->status && wire_next(&reader, &field)) take_instruction(r, &reader, &field, &texts);
+  if (reader.wrong) note_wrong(r, far->offset + wire_offset(&reader));
+  *hash = texts.name.length ? hash_name(texts.name) : 0;
+  if (*hash && !r->status) *op = read_metadata(r, &reader, &texts.metadata, texts.opcode);
 }
 
 static void read_instruction(struct reading *r, const struct far_field *far) {
-  struct text_part bytes = field_bytes(r, far, MAXIMUM_INSTRUCTION);
-  struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
-  struct wire_field field, metadata = {.type = WIRE_VARINT};
-  struct text_part name = {"", 0}, opcode = {"", 0};
-  while (wire_next(&reader, &field)) {
-    if (field.number == 1) name.bytes = wire_text(&field, &name.length);
-    else if (field.number == 2) opcode.bytes = wire_text(&field, &opcode.length);
-    else if (field.number == 7) metadata = field;
+  struct hlo_instruction *instruction = hlo_graph_add(&r->graph);
+  if (!instruction) {
+    no_memory(r);
+    return;
   }
-  if (reader.wrong && far->length <= MAXIMUM_INSTRUCTION) note_wrong(r, far->offset + wire_offset(&reader));
-  if (!name.length) return;
-  struct hlo_op read = read_metadata(r, &reader, &metadata, opcode);
-  struct hlo_op *op = r->status ? NULL : list_add(&r->programs->ops);
-  if (!op || r->programs->ops.count > UINT32_MAX / 2) {
+  struct hlo_op read;
+  uint64_t hash;
+  if (far->length > MAXIMUM_INSTRUCTION) read_long_instruction(r, far, &read, &hash);
+  else read_short_instruction(r, far, &read, &hash);
+  instruction = &r->graph.instructions.items[r->graph.instructions.count - 1];
+  instruction->op = HLO_NONE;
+  if (!hash || r->status) return;
+  struct hlo_op *op = r->programs->ops.count < UINT32_MAX / 2 ? list_add(&r->programs->ops) : NULL;
+  if (!op) {
     no_memory(r);
     return;
   }
   *op = read;
-  uint32_t number = (uint32_t)r->programs->ops.count - 1;
-  uint64_t instruction = hash_name(name);
-  if (r->has_number) name_op(r, instruction_key(&r->number, 0, instruction), number);
-  name_op(r, instruction_key(NULL, r->module, instruction), number);
+  instruction->name = hash;
+  instruction->op = (uint32_t)r->programs->ops.count - 1;
+}
+
+static int64_t whole_number(double number) { return number >= 0 && number < 0x1p63 ? (int64_t)number : ROW_NULL; }
+
+/* Once the program is there. */
+static void name_instructions(struct reading *r) {
+  if (!hlo_graph_link(&r->graph)) {
+    no_memory(r);
+    return;
+  }
+  hlo_graph_count(&r->graph);
+  for (size_t i = 0; i < r->graph.instructions.count && !r->status; i++) {
+    const struct hlo_instruction *instruction = &r->graph.instructions.items[i];
+    if (instruction->op == HLO_NONE) continue;
+    struct hlo_op *op = &r->programs->ops.items[instruction->op];
+    op->flops = whole_number(instruction->flops);
+    op->bytes_accessed = whole_number(instruction->bytes);
+    if (r->has_number) name_op(r, instruction_key(&r->number, 0, instruction->name), instruction->op);
+    name_op(r, instruction_key(NULL, r->module, instruction->name), instruction->op);
+  }
 }
 
 /* ---- modules ---- */
+
+static void read_computation(struct reading *r, const struct far_field *far) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  int64_t id = 0, root = 0;
+  struct far_field part;
+  if (!hlo_graph_begin(&r->graph)) no_memory(r);
+  while (next_field(r, &at, end, &part)) {
+    if (part.number == 2 && part.type == WIRE_BYTES) read_instruction(r, &part);
+    else if (part.number == 5) id = (int64_t)part.value;
+    else if (part.number == 6) root = (int64_t)part.value;
+  }
+  if (!r->status) hlo_graph_set_ids(&r->graph, id, root);
+}
 
 static void read_module(struct reading *r, const struct far_field *far) {
   uint64_t at = far->offset, end = far->offset + far->length;
   struct far_field field;
   r->files.count = r->functions.count = r->locations.count = r->frames.count = 0;
   r->module = HASH_FNV1A_START;
+  hlo_graph_clear(&r->graph);
   while (next_field(r, &at, end, &field)) { /* the stacks stand behind what refers to them */
     if (field.number == 1) r->module = hash_name(field_bytes(r, &field, MAXIMUM_INSTRUCTION));
     else if (field.number == 17 && field.type == WIRE_BYTES) read_stacks(r, &field);
   }
   for (at = far->offset; next_field(r, &at, end, &field);) {
     if (field.number != 3 || field.type != WIRE_BYTES) continue;
-    uint64_t inner = field.offset;
-    struct far_field part;
-    while (next_field(r, &inner, field.offset + field.length, &part)) {
-      if (part.number == 2 && part.type == WIRE_BYTES) read_instruction(r, &part);
-    }
+    read_computation(r, &field);
     if (!r->status && store_interrupted(r->profile->store))
       r->status = error_set(r->error, TFPROF_INTERRUPTED, "interrupted");
   }
+  if (!r->status) name_instructions(r);
 }
 
 /* The number in "jit_train_step(26)". */
@@ -471,6 +584,7 @@ enum tfprof_status hlo_programs_read(struct hlo_programs *programs, const struct
   list_free(&r.locations);
   list_free(&r.frames);
   list_free(&r.open);
+  hlo_graph_free(&r.graph);
   window_free(&r.window);
   if (r.status) hlo_programs_free(programs);
   return r.status;

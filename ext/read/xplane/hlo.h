@@ -1,14 +1,15 @@
 /* hlo.h: the programs that XLA compiled, as the plane /host:metadata holds them: what op of the framework, called at
-** which place in the program, each of their instructions was made of.
+** which place in the program, each of their instructions was made of, and what it computes and moves.
 **
 ** Events name an instruction (hlo_op) of a program (program_id, or hlo_module alone).  Read once, before the
-** first events are; of a module only names, metadata and stack frames: constants, shapes and buffers are passed over.
+** first events are; of a module only names, metadata, stack frames and what costs rest on (hlo_graph.h): constants and
+** buffers are passed over.
 **
 **   XEventMetadata    name=2, "module(program id)"; stats=5, of which "Hlo Proto" is an HloProto, as it is or by gzip
 **   HloProto          hlo_module=1
 **   HloModuleProto    name=1 computations=3 stack_frame_index=17
-**   HloComputation    instructions=2
-**   HloInstruction    name=1 opcode=2 metadata=7
+**   HloComputation    instructions=2 id=5 root_id=6
+**   HloInstruction    name=1 opcode=2 metadata=7, and more in hlo_graph.h
 **   OpMetadata        op_type=1 op_name=2 source_file=3 source_line=4 stack_frame_id=15
 **   StackFrameIndex   file_names=1 function_names=2 file_locations=3 stack_frames=4; all are numbered from 1, 0 is none
 **   FileLocation      file_name_id=1 function_name_id=2 line=3
@@ -29,6 +30,7 @@ struct hlo_op {
   string_id module;         /* Encoder.Dense_0 */
   int64_t is_backward;      /* 1, 0; ROW_NULL: it is not told */
   int64_t trace;            /* row in code_traces */
+  int64_t flops, bytes_accessed; /* ROW_NULL: not known, or what it runs has them (hlo_costs.c) */
 };
 struct hlo_frame {
   int64_t file, function, line; /* texts and a number; ROW_NULL */
