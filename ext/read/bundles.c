@@ -41,6 +41,40 @@ static bool may_be_dump(const struct read_file *file) {
   return file->format ? file->format == &dump_read_format : is_named_as_dump(file->path);
 }
 
+/* ---- copies ---- */
+
+/* "a.xplane.pb" of "a.trace.json.gz", to be freed; NULL: the path does not end so, or there is no memory. */
+static char *path_of_original(const char *path, const char *const endings[2]) {
+  size_t length = strlen(path), copy = strlen(endings[1]), original = strlen(endings[0]);
+  if (length <= copy || strcmp(path + length - copy, endings[1]) != 0) return NULL;
+  char *made = malloc(length - copy + original + 1);
+  if (made) {
+    memcpy(made, path, length - copy);
+    memcpy(made + length - copy, endings[0], original + 1);
+  }
+  return made;
+}
+
+/* Whether the original is among the files, recognised, or open already. */
+static bool has_original(struct store *store, const struct read_file *files, size_t count, const char *path) {
+  for (size_t i = 0; i < count; i++) {
+    if (files[i].format && strcmp(files[i].path, path) == 0) return true;
+  }
+  return bundles_find_open(store, path);
+}
+
+static bool is_copy(struct store *store, const struct read_file *files, size_t count, const char *path) {
+  bool found = false;
+  for (const struct reader *const *reader = readers; *reader && !found; reader++) {
+    for (size_t i = 0; (*reader)->copies && (*reader)->copies[i][0] && !found; i++) {
+      char *original = path_of_original(path, (*reader)->copies[i]);
+      found = original && has_original(store, files, count, original);
+      free(original);
+    }
+  }
+  return found;
+}
+
 /* The files that are not open and may be profiles. */
 static enum tfprof_status choose(struct store *store, const struct path_list *list, bool has_dumps,
                                  struct file_head *head, struct read_file *files, size_t *count,
@@ -59,8 +93,11 @@ static enum tfprof_status choose(struct store *store, const struct path_list *li
     ++*count;
   }
   size_t kept = 0;
-  for (size_t i = 0; i < *count; i++) {
-    if (!has_dumps || may_be_dump(&files[i])) files[kept++] = files[i];
+  bool is_alone = list->count == 1; /* whoever names a copy wants it */
+  for (size_t i = 0; i < *count;
+       i++) { /* files that are kept move to the front: none is lost that may be an original */
+    bool is_left = has_dumps ? !may_be_dump(&files[i]) : !is_alone && is_copy(store, files, *count, files[i].path);
+    if (!is_left) files[kept++] = files[i];
   }
   *count = kept;
   return TFPROF_OK;
@@ -84,8 +121,8 @@ static bool share_directory(const char *left, const char *right) {
 struct grouping {
   const struct read_file *files;
   size_t count;
-  size_t *owners; /* of each file: the first of its bundle */
-  bool *is_shown; /* to the reader */
+  size_t *owners;             /* of each file: the first of its bundle */
+  bool *is_shown;             /* to the reader */
   struct read_file *together; /* that are shown at the same time: */
   size_t *places, *together_owners;
 };
@@ -151,8 +188,8 @@ enum tfprof_status bundles_choose(struct store *store, const struct path_list *l
   *chosen = (struct bundle_list){malloc(room * sizeof *chosen->files), malloc(room * sizeof *chosen->bundles), 0};
   bool has_memory = head && files && numbers && is_shown && chosen->files && chosen->bundles;
   struct grouping grouping = {files, 0, numbers, is_shown, files + room, numbers + room, numbers + 2 * room};
-  enum tfprof_status status = has_memory ? choose(store, list, has_dumps, head, files, &grouping.count, error)
-                                         : error_no_memory(error);
+  enum tfprof_status status =
+      has_memory ? choose(store, list, has_dumps, head, files, &grouping.count, error) : error_no_memory(error);
   if (!status) {
     group(&grouping);
     gather(&grouping, chosen);

@@ -63,6 +63,9 @@ struct reader {
   /* Says which of its files in one directory, in the order of their names, are one profile: owners[i], which is i,
   ** becomes the index of the first file of the profile that file i belongs to. NULL: each is one by itself. */
   void (*claim)(const struct read_file *files, size_t count, size_t *owners);
+  /* Pairs of endings of names, of its files and of what its tool writes beside each: the same, or less of it, for other
+  ** programs. Where both are asked for, the second is left alone. A pair of NULL ends; NULL: there are none. */
+  const char *const (*copies)[2];
   /* Patterns of where its files lie below a directory that has no profile itself, such as a log directory of
   ** TensorBoard; the newest directory that has some is opened. NULL ends; NULL: there are none. */
   const char *const *below;

@@ -7,6 +7,7 @@ with that, event by event.
 
 import collections
 import glob
+import gzip
 import json
 import os
 import random
@@ -192,6 +193,16 @@ def test_directories(directory):
     for path in (newest, directory):
         check(sorted(os.path.basename(each) for each in column(path, "SELECT path FROM profiles")),
               ["a.xplane.pb", "b.xplane.pb"], path)
+    # JAX writes a trace for Chrome's viewer beside each: the same events, without their stats.
+    trace = gzip.compress(json.dumps({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [
+        {"ph": "X", "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0, "name": "f"}]}).encode())
+    copy = written(newest, trace, "a.trace.json.gz")
+    alone = written(newest, trace, "c.trace.json.gz")
+    check(sorted(os.path.basename(each) for each in column(directory, "SELECT path FROM profiles")),
+          ["a.xplane.pb", "b.xplane.pb", "c.trace.json.gz"], "copies are left alone")
+    check(column(directory, "SELECT tfprof_refresh()"), [0], "also by a refresh")
+    check(column(copy, "SELECT format FROM profiles"), ["chrome"], "whoever names it wants it")
+    os.remove(alone)
     shutil.rmtree(os.path.join(directory, "plugins"))
     written(directory, files.example(), "train/plugins/profile/2025_01_01_00_00_00/a.xplane.pb")
     check(column(directory, "SELECT count(*) FROM profiles"), [1], "below train")

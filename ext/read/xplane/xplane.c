@@ -3,7 +3,7 @@
 ** Opening indexes the planes and lines of a file (index.h) and reads what devices and threads are (facts.c).  Events
 ** are read when a table of theirs is first asked for: those of the host and those of devices each at once (list.c).
 ** Every host of a run is a profile of its own.  What XProf keeps beside the profiles (op statistics, tables of events)
-** is passed over.
+** is passed over, and so is the trace for Chrome that JAX writes beside each.
 */
 #include "read/xplane/xplane.h"
 
@@ -208,4 +208,6 @@ static struct recognised probe_xplane(const char *path, const uint8_t *head, siz
 static const struct read_format *const formats[] = {&read_format_xplane, NULL};
 /* As the profilers put them into a log directory; Keras has one for training below it. */
 static const char *const below_logs[] = {"plugins/profile/*/*.xplane.pb", "*/plugins/profile/*/*.xplane.pb", NULL};
-const struct reader xplane_reader = {.formats = formats, .probe = probe_xplane, .below = below_logs};
+/* For Chrome's viewer, at most a million events of it. */
+static const char *const copies[][2] = {{".xplane.pb", ".trace.json.gz"}, {NULL, NULL}};
+const struct reader xplane_reader = {.formats = formats, .probe = probe_xplane, .copies = copies, .below = below_logs};
