@@ -349,6 +349,23 @@ def test_steps_by_repetition(directory):
         check(column(run, "SELECT count(*) FROM diagnostics"), [0], name)
 
 
+def test_steps_of_dispatches(directory):
+    """A call of jax.jit lasts until the next one: it returns before its work is done, which another thread does."""
+    def made(calls, work):
+        host = [line(1, "python", [event("PjitFunction(train)", at * 1000, dur * 1000) for at, dur in calls]),
+                line(2, "tf_XLAEigen", [event("dot.1", at * 1000, dur * 1000, hlo_op="dot.1", hlo_module="jit_train")
+                                        for at, dur in work])]
+        return written(directory, space(plane("/host:CPU", host)), f"{len(calls)}.xplane.pb")
+    run = made([(1000 + 100 * i, 10) for i in range(5)], [(1020 + 100 * i, 70) for i in range(5)])
+    found = query(run, "SELECT steps.number AS number, steps.start_ns - (SELECT min(start_ns) FROM ops) AS at, "
+                       "steps.dur_ns AS dur_ns, ops.start_ns - steps.start_ns AS work FROM steps "
+                       "JOIN ops ON ops.step_id = steps.id AND ops.name = 'dot.1' ORDER BY 1")
+    # The recording ends with the last piece of work, before the last step would be as long as the others.
+    check([tuple(row.values()) for row in found], [(i, 100 * i, 90 if i == 4 else 100, 20) for i in range(5)], "work")
+    run = made([(1000, 10), (1100, 10), (1200, 10), (1300, 900)], [(5000, 10)])
+    check(column(run, "SELECT dur_ns FROM steps ORDER BY number"), [100, 100, 100, 900], "a long last call")
+
+
 def test_execution_modes(directory):
     """By the nearest call around an op that tells it; stages of the input pipeline have none."""
     run = written(directory, space(plane("/host:CPU", [line(1, "main", [

@@ -7,15 +7,18 @@
 
 enum { FEWEST_CALLS = 3 };
 enum { NOT_ASKED, NO_CALL, CALL }; /* by name */
+static const char call_of_jax[] = "PjitFunction(";
 
 static bool is_call(const char *name) {
-  static const char *const calls[] = {"PjitFunction(", "EagerLocalExecute: __inference_", "SessionRun"};
+  static const char *const calls[] = {call_of_jax, "EagerLocalExecute: __inference_", "SessionRun"};
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
     if (strncmp(name, calls[i], strlen(calls[i])) == 0) return true;
   return false;
 }
 
-static enum tfprof_status find_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+/* *end becomes the latest end of all rows. */
+static enum tfprof_status find_calls(struct profile *profile, struct mark_list *list, int64_t *end,
+                                     struct tfprof_error *error) {
   const struct pool *pool = store_pool(profile->store);
   enum tfprof_status status = TFPROF_OK;
   uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1);
@@ -31,9 +34,12 @@ static enum tfprof_status find_calls(struct profile *profile, struct mark_list *
       if (*kind == NOT_ASKED) *kind = names[i] && is_call(pool_text(pool, names[i])) ? CALL : NO_CALL;
       has_calls |= *kind == CALL;
     }
+    block_integers(&block, COLUMN_ops_end_ns, ends);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (ends[i] > *end) *end = ends[i]; /* no value is less than all */
+    }
     if (!has_calls) continue;
     block_integers(&block, COLUMN_ops_start_ns, starts);
-    block_integers(&block, COLUMN_ops_end_ns, ends);
     block_references(&block, COLUMN_ops_thread_id, NO_ROW, threads);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       if (kinds[names[i]] != CALL || starts[i] == NO_VALUE || ends[i] < starts[i] || threads[i] == NO_ROW) continue;
@@ -66,10 +72,26 @@ static double typical_time(const struct mark *calls, uint32_t count, int64_t *ro
   return (double)count * (double)room[middle];
 }
 
-enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
-  enum tfprof_status status = find_calls(profile, list, error);
+static void extend_to_next(struct mark *calls, uint32_t count, int64_t end, int64_t *room) {
+  for (uint32_t i = 0; i + 1 < count; i++) {
+    calls[i].end = calls[i + 1].start;
+    room[i] = (int64_t)((uint64_t)calls[i].end - (uint64_t)calls[i].start);
+  }
+  struct mark *last = &calls[count - 1];
+  qsort(room, count - 1, sizeof *room, by_number);
+  uint32_t middle = (count - 1) / 2;
+  int64_t usual;
+  if (__builtin_add_overflow(last->start, room[middle], &usual) || usual > end) usual = end;
+  if (usual > last->end) last->end = usual;
+}
+
+enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, bool *last_until_next,
+                                       struct tfprof_error *error) {
+  int64_t end_of_all = NO_VALUE;
+  enum tfprof_status status = find_calls(profile, list, &end_of_all, error);
   uint32_t best = 0, best_count = 0, end;
   double most = 0;
+  *last_until_next = false;
   if (status || !list->count) return status;
   int64_t *room = scratch_allocate(list->count * sizeof *room);
   if (!room) return error_no_memory(error);
@@ -88,8 +110,11 @@ enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list
     best = first;
     best_count = kept - first;
   }
-  scratch_free(room);
   memmove(marks, marks + best, best_count * sizeof *marks);
   list->count = best_count;
+  const char *name = best_count ? pool_text(store_pool(profile->store), marks[0].name) : "";
+  *last_until_next = strncmp(name, call_of_jax, strlen(call_of_jax)) == 0;
+  if (*last_until_next) extend_to_next(marks, best_count, end_of_all, room);
+  scratch_free(room);
   return TFPROF_OK;
 }

@@ -6,6 +6,9 @@
 ** median call times the number of calls is largest (the first call, which compiles it, may take a hundred times as
 ** long).  Each trace of a tf.function has a number of its own and counts as a function: Keras trains and validates in
 ** two of one name.
+**
+** A call of a function of jax.jit returns before its work is done: it lasts until the next one begins, the last as long
+** as the median of the others, if neither the call itself is longer nor the recording ends before.
 */
 #ifndef TFPROF_DERIVE_STEPS_REPEATED_CALLS_H
 #define TFPROF_DERIVE_STEPS_REPEATED_CALLS_H
@@ -32,7 +35,9 @@ static inline bool mark_list_add(struct mark_list *list, struct mark mark) {
   return true;
 }
 
-/* Adds the calls to an empty list, all by the name of the first; none where no function was called so often. */
-enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error);
+/* Adds the calls to an empty list, all by the name of the first; none where no function was called so often.
+** *last_until_next: each lasts until the next begins, and is a step by itself. */
+enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, bool *last_until_next,
+                                       struct tfprof_error *error);
 
 #endif

@@ -33,7 +33,7 @@
 ** where the optimizers saw more than twice as many steps: then they cover a window only.
 **
 ** Repetition.  Where there is none of these, and no optimizer, the calls of one compiled function are taken for them
-** (repeated_calls.h; origin repetition): periods as of optimizers, which a diagnostic tells.
+** (repeated_calls.h; origin repetition): periods as of optimizers, of JAX from call to call, which a diagnostic tells.
 **
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
@@ -462,12 +462,14 @@ static enum tfprof_status find_first_start(struct profile *profile, const struct
 
 /* ---- making the table ---- */
 
+/* `has_start`: the first mark begins with its step. */
 static enum tfprof_status steps_of_series(struct profile *profile, const struct mark *marks,
-                                          const struct series *series, struct step *steps, struct tfprof_error *error) {
+                                          const struct series *series, bool has_start, struct step *steps,
+                                          struct tfprof_error *error) {
   const struct mark *first = &marks[series->first + series->phase];
   const struct mark *second = series->steps > 1 ? first + series->per_step : NULL;
-  int64_t start;
-  enum tfprof_status status = find_first_start(profile, first, second, &start, error);
+  int64_t start = marks[series->first].start;
+  enum tfprof_status status = has_start ? TFPROF_OK : find_first_start(profile, first, second, &start, error);
   for (uint32_t i = 0; i < series->steps && !status; i++) {
     const struct mark *mark = first + (size_t)i * series->per_step;
     char name[32];
@@ -613,7 +615,8 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     }
     enum mark_kind kind = choose_marks(lists, series.steps);
     if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
-    if (kind == REPEATED_CALL) status = find_repeated_calls(profile, &lists[kind], error);
+    bool has_start = false;
+    if (kind == REPEATED_CALL) status = find_repeated_calls(profile, &lists[kind], &has_start, error);
     if (kind == REPEATED_CALL && !status) status = choose_series(&lists[kind], &series, error);
     bool is_series = kind == OPTIMIZER_STEP || kind == REPEATED_CALL;
     uint32_t count = is_series ? series.steps : lists[kind].count;
@@ -625,7 +628,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     } else if (!is_series) {
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     } else if (count) {
-      status = steps_of_series(profile, lists[kind].items, &series, steps, error);
+      status = steps_of_series(profile, lists[kind].items, &series, has_start, steps, error);
     }
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
     if (!status && count && kind == REPEATED_CALL)
