@@ -384,6 +384,26 @@ def test_execution_modes(directory):
           "still among the attributes")
 
 
+def test_modes_across_threads(directory):
+    """What runs on another thread goes by the call around what handed it on; its own call comes first."""
+    run = written(directory, space(plane("/host:CPU", [
+        line(1, "main", [event("FunctionRun", 0, 9_000_000), event("first", 1_000_000, 1_000_000, _pt=2, _p=7),
+                         event("EagerExecute", 10_000_000, 9_000_000, is_func=0),
+                         event("second", 11_000_000, 1_000_000, _pt=2, _p=8),
+                         event("alone", 30_000_000, 1_000_000, _pt=2, _p=10)]),
+        line(2, "pool", [event("task", 3_000_000, 2_000_000, _ct=2, _c=7), event("a:Add", 3_100_000, 500_000),
+                         event("hand on", 3_700_000, 500_000, _pt=2, _p=9),
+                         event("task", 13_000_000, 2_000_000, _ct=2, _c=8), event("b:Mul", 13_100_000, 500_000),
+                         event("FunctionRun", 13_700_000, 900_000), event("c:Sub", 13_800_000, 500_000),
+                         event("task", 33_000_000, 2_000_000, _ct=2, _c=10), event("d:Neg", 33_100_000, 500_000)]),
+        line(3, "collective", [event("e:Sum", 5_000_000, 1_000_000, _ct=2, _c=9)]),
+        line(4, "circle", [event("x:Abs", 5_000_000, 1_000_000, _ct=2, _c=11, _pt=2, _p=12),
+                           event("y:Abs", 7_000_000, 1_000_000, _ct=2, _c=12, _pt=2, _p=11)])])))
+    check({row["op_type"]: row["execution_mode"] for row in query(
+        run, "SELECT op_type, execution_mode FROM ops WHERE category = 'op'")},
+        {"Add": "function", "Mul": "eager", "Sub": "function", "Sum": "function", "Neg": None, "Abs": None}, "modes")
+
+
 def compiled(kept=bytes):
     """Two programs of one name; a stack of two frames, one that calls itself, and a file and line alone."""
     first = files.program("jit_step", [("dot.1", "", "jit(step)/jvp()/dot_general[a=b/c]", "", 0, 2),
