@@ -42,6 +42,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_links,
     &derive_device_memory,
     &derive_graph_launches,
+    &derive_launch_steps,
     &derive_kernel_self_time,
     &derive_allocations,
     &derive_memory_of_ops,

@@ -98,6 +98,10 @@ def test_rows(folder):
                    ("infeed.1", "infeed", 90, 90), ("while.2", "compute", 400, 70), ("dot.3", "compute", 150, 150),
                    ("dot.3", "compute", 180, 180), ("fusion.4", "compute", 100, 100),
                    ("all-reduce.5", "communication", 160, 160), ("outfeed.6", "outfeed", 40, 40))], "ops")
+        check(ask("SELECT ordinal, number, launches.name, kernel_count FROM graph_launches AS launches "
+                  "JOIN (SELECT id AS device, ordinal FROM devices) ON device = launches.device_id "
+                  "JOIN (SELECT id AS step, number FROM steps) ON step = launches.step_id ORDER BY 1, 2"),
+              [(core_number, i, "jit_step(77)", 8) for core_number in range(2) for i in range(3)], "launches")
         check(ask("SELECT attributes ->> 'long_name', attributes ->> 'program_id' FROM kernels LIMIT 1"),
               [(expression("infeed.1"), 77)], "attributes")
         check(ask("SELECT name, kind, direction, count(*), sum(dur_ns) FROM transfers GROUP BY 1, 2, 3"),

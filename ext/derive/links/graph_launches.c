@@ -5,7 +5,8 @@
 ** the start of the first to the end of the last of them, on the device and stream of the first; a launch of which no
 ** kernel was recorded has the times of its call.
 **
-** Where the source has launches of its own, as those of programs on a TPU, kernels are of the one that they begin in.
+** Where the source has launches of its own, as those of programs on a TPU, kernels are of the one that they begin in
+** (what such a launch is of: launch_steps.c).
 */
 #include "derive/links/device_spans.h"
 #include "derive/links/graph_launches.h"
