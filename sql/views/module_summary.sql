@@ -16,11 +16,12 @@
 --                          too few were (sampling_summary)
 --   sum_ns                 the same with the modules inside it
 --   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
---                          autograd's own threads, where no Python runs, their self time is part of self_ns already
+--                          autograd's own threads, where no Python runs, their self time is part of self_ns already,
+--                          as of JAX all of it is: the ops that XLA compiled of what transpose(jvp()) made of its own
 --   device_self_ns         time of the kernels that its own ops launched; NULL without a device
 --   device_sum_ns          the same with the modules inside it
 --   flops, sum_flops       floating point operations of its own ops (as ops.flops counts them); with the modules inside
---   backward_flops         those of the autograd nodes of backward_ns
+--   backward_flops         those of backward_ns
 --   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where
 --                          the source does not know them
 --   node_id                the module in nodes
@@ -87,6 +88,12 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
     sum(backward_flops.flops) AS backward_flops
   FROM backward_nodes AS nodes LEFT JOIN backward_flops ON backward_flops.backward_id = nodes.id
   GROUP BY nodes.profile_id, nodes.node_id, nodes.module, nodes.code_trace_id
+  UNION ALL
+  SELECT profile_id, node_id, module, NULL, sum(1.0 * self_ns * sample_weight), sum(1.0 * flops * sample_weight)
+  FROM temp.ops
+  WHERE is_backward = 1 AND hlo_module IS NOT NULL AND module IS NOT NULL AND is_measured = 1
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  GROUP BY profile_id, node_id, module
 ), parts AS (
   SELECT profile_id, node_id, module, code_trace_id, count, self_ns, device_self_ns, flops, NULL AS backward_ns,
     NULL AS backward_flops

@@ -467,6 +467,27 @@ def test_programs(directory):
     check(column(run, "SELECT count(*) FROM diagnostics"), [0], "diagnostics")
 
 
+def test_modules_of_jax(directory):
+    """Forward and backward of a module, by the names that its ops have; a checkpoint's backward pass names all anew."""
+    names = {"a": "jit(step)/jvp(Net)/Block_0/Dense_0/dot_general",
+             "b": "jit(step)/transpose(jvp(Net))/Block_0/Dense_0/dot_general",
+             "c": "jit(step)/transpose(jvp(Net))/Block_0/jvp(Net)/Block_0/checkpoint/Dense_0/mul",
+             "d": "jit(step)/transpose(jvp(Net))/jvp(Net)/checkpoint/Head/mul",
+             "e": "jit(step)/jvp(Net)/Netting/jvp(Other)/mul", "f": "jit(step)/transpose(jvp())/jvp()/checkpoint/mul"}
+    program = files.program("jit_step", [(name, "", told, "", 0, 0) for name, told in names.items()])
+    events = [event(name, 1_000_000 * i, (i + 1) * 100_000, hlo_op=Ref(name), hlo_module="jit_step", flops=10 + i)
+              for i, name in enumerate(names)]
+    run = written(directory, space(plane("/host:CPU", [line(1, "tf_XLAEigen/1", events)]),
+                                   files.programs({"jit_step(1)": program})))
+    check([tuple(row.values()) for row in query(run, "SELECT name, module, is_backward FROM ops ORDER BY start_ns")],
+          [("a", "Net.Block_0.Dense_0", 0), ("b", "Net.Block_0.Dense_0", 1), ("c", "Net.Block_0.Dense_0", 1),
+           ("d", "Net.Head", 1), ("e", "Net.Netting.Other", 0), ("f", None, 1)], "modules")
+    check([tuple(row.values()) for row in query(run, "SELECT module, count, self_ns, sum_ns, backward_ns, flops, "
+                                                     "backward_flops FROM module_summary WHERE count ORDER BY 1")],
+          [("Net.Block_0.Dense_0", 3, 600, 600, 500, 33, 23), ("Net.Head", 1, 400, 400, 400, 13, 13),
+           ("Net.Netting.Other", 1, 500, 500, None, 14, None)], "module_summary")
+
+
 def test_damaged_programs(directory):
     """What is damaged in a program is told; its other instructions are there."""
     data = compiled()

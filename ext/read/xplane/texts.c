@@ -254,6 +254,13 @@ static struct text_part without_transformations(struct text_part part, bool *is_
   }
 }
 
+/* The backward pass of a checkpoint names all of the way anew: transpose(jvp(Net))/A/jvp(Net)/A/checkpoint/B. */
+static bool is_named_anew(struct text_part transformed, struct text_part part, const char *modules, size_t written) {
+  bool is_differentiated = transformed.length > 4 && memcmp(transformed.bytes, "jvp(", 4) == 0;
+  return is_differentiated && part.length <= written && memcmp(modules, part.bytes, part.length) == 0 &&
+         (part.length == written || modules[part.length] == '.');
+}
+
 bool xplane_modules(const char *name, size_t length, char *modules, size_t *modules_length, bool *is_backward) {
   static const char *const heads[] = {"jit(", "pjit(", "pmap("};
   bool is_of_jax = false;
@@ -267,9 +274,11 @@ bool xplane_modules(const char *name, size_t length, char *modules, size_t *modu
     if (name[i] == '(') depth++;
     if (name[i] == ')' && depth) depth--;
     if (name[i] != '/' || depth) continue; /* what stands behind the last one is the op's own */
-    struct text_part part = without_transformations((struct text_part){name + start, i - start}, is_backward);
+    struct text_part transformed = {name + start, i - start};
+    struct text_part part = without_transformations(transformed, is_backward);
     start = i + 1;
     if (!part.length || is_of_control_flow(part)) continue;
+    if (is_named_anew(transformed, part, modules, written)) written = 0;
     if (written) modules[written++] = '.';
     for (size_t k = 0; k < part.length; k++) modules[written++] = part.bytes[k] == '/' ? '.' : part.bytes[k];
   }
