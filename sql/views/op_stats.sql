@@ -31,7 +31,8 @@
 --   tensor_core_ratio             on the device the share of kernels on tensor cores in the op's time, of XPlane
 --                                 files; NULL of others (operator_summary tells it)
 --   bound_by                      on the device compute or memory: which rate is nearer to the highest that the device
---                                 allows; NULL where one of these is not known (roofline has more)
+--                                 allows; of ops of PyTorch memory where operations are not counted; NULL where a
+--                                 rate is not known (roofline has more)
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
 -- Cost: linear in op_totals, kernel_totals and transfers, once these are made.
@@ -224,7 +225,8 @@ SELECT
     WHEN listed.side = 'host' THEN NULL
     WHEN listed.flops_per_second * ceilings.bytes_per_second >= listed.bytes_per_second * ceilings.flops_per_second
     THEN 'compute'
-    WHEN listed.flops_per_second * ceilings.bytes_per_second < listed.bytes_per_second * ceilings.flops_per_second
+    WHEN coalesce(listed.flops_per_second, iif(profiles.format <> 'xplane', 0.0, NULL)) * ceilings.bytes_per_second
+      < listed.bytes_per_second * ceilings.flops_per_second
     THEN 'memory' END AS bound_by,
   listed.execution_mode AS execution_mode,
   listed.is_idle AS is_idle

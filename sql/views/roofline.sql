@@ -15,17 +15,20 @@
 --   count, sum_ns                 calls or kernels and their time; of the program from the first work of each device to
 --                                 its last, of sources other than XPlane that of the steps on each device
 --   time_ratio                    share of the time of the program; NULL for what ran on the host beside others
---   flops, bytes_accessed         what they did; NULL where nothing tells, as bytes outside XPlane files
+--   flops, bytes_accessed         what they did; NULL where nothing tells, as the operations of most ops of PyTorch
+--                                 that are no products; there inputs and outputs are bytes that have to be moved,
+--                                 so that a rate above the memory's peak tells of caches
 --   flops_per_second, bytes_per_second   by the time of those of which it is told; of the program by all its time
 --   flops_per_byte                operational intensity
 --   peak_flops_per_second, peak_bytes_per_second   of the device (device_peaks, devices); NULL where it is not known
 --   ridge_flops_per_byte          above this intensity computing bounds, below it memory
---   bound_by                      compute or memory: which of the two is nearer to its peak
+--   bound_by                      compute or memory: which of the two is nearer to its peak; memory, too, of ops of
+--                                 PyTorch that are no products, whose operations are not counted
 --   compute_efficiency, memory_efficiency   the rates over their peaks
 --   roofline_efficiency           the rate over the best that the intensity allows
 -- XProf lists no kernel of which no op is known, and no ops of a CPU.  Of what XLA compiled for GPUs it counts the
 -- cycles that an element-wise instruction takes as operations; here they are those that XLA's cost analysis counts.
--- Cost: linear in kernel_totals and in ops whose operations are known.
+-- Cost: linear in kernel_totals and in ops whose operations or bytes are known.
 -- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT id AS profile_id, run_id FROM temp.profiles
@@ -69,7 +72,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(sample_weight * iif(on_devices.profile_id IS NULL, dur_ns, nullif(device_ns, 0))) AS sum_ns,
     sum(sample_weight * flops) AS flops, sum(sample_weight * bytes_accessed) AS bytes
   FROM temp.ops AS ops LEFT JOIN on_devices ON on_devices.profile_id = ops.profile_id
-  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1 AND is_xplane IS NOT 1
+  WHERE (flops >= 0 OR bytes_accessed >= 0) AND category <> 'user' AND is_measured = 1 AND is_xplane IS NOT 1
   GROUP BY ops.profile_id, op_type, name, dtype
 ), pieces AS MATERIALIZED (
   SELECT profile_id, NULL AS run_id, op_type, op_name, kernel_name, dtype, count, sum_ns, flops,
@@ -170,7 +173,8 @@ SELECT
   rated.peak_flops / nullif(rated.peak_bytes, 0) AS ridge_flops_per_byte,
   CASE WHEN rated.flops_per_second / nullif(rated.peak_flops, 0) >= rated.bytes_per_second / nullif(rated.peak_bytes, 0)
     THEN 'compute'
-    WHEN rated.flops_per_second / nullif(rated.peak_flops, 0) < rated.bytes_per_second / nullif(rated.peak_bytes, 0)
+    WHEN coalesce(rated.flops_per_second, iif(profiles.format <> 'xplane', 0.0, NULL)) / nullif(rated.peak_flops, 0)
+      < rated.bytes_per_second / nullif(rated.peak_bytes, 0)
     THEN 'memory' END AS bound_by,
   rated.flops_per_second / nullif(rated.peak_flops, 0) AS compute_efficiency,
   rated.bytes_per_second / nullif(rated.peak_bytes, 0) AS memory_efficiency,

@@ -125,19 +125,26 @@ def test_torch_traces(folder):
         return [op("aten::mm", at, types, [[256, 512], [512, 128]], number), launch(at + 100, 10, number),
                 kernel(at + 5000, dur, 7, number, kernel_name, **{"External id": number})]
 
-    flops = 2 * 256 * 512 * 128
+    flops, elements = 2 * 256 * 512 * 128, 256 * 512 + 512 * 128 + 256 * 128
     events = [span("user_annotation", f"ProfilerStep#{i}", 100_000 * i, 100_000) for i in range(1, 4)]
     for step in range(1, 4):
         at = 100_000 * step
         events += product(step, 10 * step, at + 1000, ["c10::Half", "c10::Half"], "ampere_h16816gemm", 2000)
         events += product(step, 10 * step + 1, at + 3000, ["float", "float"], "ampere_sgemm", 4000)
         events += product(step, 10 * step + 2, at + 12_000, ["float", "float"], "sm80_xmma_gemm_tf32f32", 3000)
-    for model, clock in (("NVIDIA A100-SXM4-80GB", 1.41e9), ("NVIDIA A100X-unknown", 1.41e9), ("Some GPU", None),
-                         ("NVIDIA A4000", None)):
+        events += [op("aten::relu", at + 20_000, ["float"], [[256, 128]], 10 * step + 3),
+                   launch(at + 20_100, 10, 10 * step + 3),
+                   kernel(at + 25_000, 1000, 7, 10 * step + 3, "relu", **{"External id": 10 * step + 3})]
+    for model, clock, memory, bandwidth in (
+            ("NVIDIA A100-SXM4-80GB", 1.41e9, 85e9, 2.039e12), ("NVIDIA A100X-unknown", 1.41e9, 42e9, 1.555e12),
+            ("Some GPU", None, 85e9, None), ("NVIDIA A4000", None, 85e9, None)):
         path = os.path.join(folder, "trace.json")
         write(path, events, deviceProperties=[
-            {"id": 0, "name": model, "computeMajor": 8, "computeMinor": 0, "numSms": 108}])
+            {"id": 0, "name": model, "computeMajor": 8, "computeMinor": 0, "numSms": 108,
+             "totalGlobalMem": int(memory)}])
         rows = query(path, "SELECT * FROM roofline WHERE position > 0")
+        moving = [row for row in rows if row["op_name"] == "aten::relu"]
+        rows = [row for row in rows if row["op_name"] != "aten::relu"]
         count = query(path, "SELECT count(*) AS n FROM steps WHERE is_warmup = 0")[0]["n"]
         rates = {"float16": 2048, "float32": 128, "tf32": 1024}
         check({row["dtype"]: (row["op_name"], row["count"], row["sum_ns"], row["flops"]) for row in rows},
@@ -146,8 +153,14 @@ def test_torch_traces(folder):
         for row in rows:
             peak = clock and 108 * clock * rates[row["dtype"]]
             check(row["peak_flops_per_second"], peak, (model, row["dtype"]))
-            check(row["bound_by"], None, "bound_by: bytes are not told")
+            moved = elements * (2 if row["dtype"] == "float16" else 4)
+            check((row["bytes_accessed"], row["flops_per_byte"], row["peak_bytes_per_second"]),
+                  (count * moved, flops / moved, bandwidth), (model, row["dtype"], "bytes"))
+            check(row["bound_by"], clock and ("compute" if flops / moved >= peak / bandwidth else "memory"),
+                  (model, row["dtype"], "bound_by"))
             assert not peak or is_close(row["compute_efficiency"], row["flops"] / row["sum_ns"] * 1e9 / peak, 1e-9), row
+        check([(row["count"], row["flops"], row["bytes_accessed"], row["bound_by"]) for row in moving],
+              [(count, None, count * 2 * 4 * 256 * 128, clock and "memory")], "what only moves")
         program = query(path, "SELECT * FROM roofline WHERE position = 0")[0]
         check((program["sum_ns"], program["flops"]), (100_000 * count, 3 * count * flops), "program")
         ideal = clock and sum(flops / (108 * clock * rate) for rate in rates.values())
