@@ -488,6 +488,20 @@ def test_modules_of_jax(directory):
            ("Net.Netting.Other", 1, 500, 500, None, 14, None)], "module_summary")
 
 
+def test_lines_of_tensorflow(directory):
+    """Its own line that makes all ops is none of the program."""
+    maker = "/lib/site-packages/tensorflow/python/framework/ops.py"
+    program = files.program("f", [("a", "Mul", "mul", maker, 1221, 0), ("b", "Add", "add", "", 0, 1),
+                                  ("c", "Sub", "sub", "", 0, 2), ("d", "Neg", "neg", "train.py", 3, 1)],
+                            [maker, "model.py"], ["make", "call"], [(1, 1, 1221), (2, 2, 7)], [(1, 0), (2, 1)])
+    events = [event(name, 1000 * i, 900, hlo_op=Ref(name), hlo_module="f") for i, name in enumerate("abcd")]
+    run = written(directory, space(plane("/host:CPU", [line(1, "tf_XLAEigen/1", events)]),
+                                   files.programs({"f(1)": program})))
+    check([tuple(row.values()) for row in query(run, "SELECT file, line FROM code_frames ORDER BY line")],
+          [("train.py", 3), ("model.py", 7)], "frames")
+    check(column(run, "SELECT code_trace_id IS NULL FROM ops ORDER BY start_ns"), [1, 1, 0, 0], "traces")
+
+
 def test_damaged_programs(directory):
     """What is damaged in a program is told; its other instructions are there."""
     data = compiled()

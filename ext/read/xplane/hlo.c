@@ -185,6 +185,14 @@ static struct hlo_frame frame_at(const struct reading *r, uint32_t number) {
   return frame;
 }
 
+/* TensorFlow says of every op the line of its own that made it, and nothing of who asked for it. */
+static bool is_maker_of_ops(const struct reading *r, struct hlo_frame frame) {
+  static const char maker[] = "/tensorflow/python/framework/ops.py";
+  if (frame.file == ROW_NULL) return false;
+  size_t length = pool_length(r->pool, (string_id)frame.file), size = sizeof maker - 1;
+  return length > size && memcmp(pool_text(r->pool, (string_id)frame.file) + length - size, maker, size) == 0;
+}
+
 /* The stack (row + 1) that ends in a frame; 0: none. Every frame is resolved once, whatever order they stand in; one
 ** that is its own caller has none. */
 static uint32_t stack_of(struct reading *r, uint32_t number) {
@@ -204,7 +212,9 @@ static uint32_t stack_of(struct reading *r, uint32_t number) {
   }
   for (size_t i = r->open.count; i-- > 0 && !r->status;) {
     struct program_frame *frame = &r->frames.items[r->open.items[i] - 1];
-    below = frame->stack = push_frame(r, below, frame_at(r, frame->location));
+    struct hlo_frame place = frame_at(r, frame->location);
+    frame->stack = !below && is_maker_of_ops(r, place) ? 0 : push_frame(r, below, place);
+    below = frame->stack;
     frame->is_resolved = true;
   }
   return below;
@@ -262,8 +272,9 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
   if (!type.length) type = opcode;
   int64_t name_id = enter(r, name.bytes, name.length), type_id = enter(r, type.bytes, type.length);
   uint32_t stack = stack_of(r, frame);
-  if (!stack && file.length && !r->status)
-    stack = push_frame(r, 0, (struct hlo_frame){enter(r, file.bytes, file.length), ROW_NULL, line});
+  struct hlo_frame place = {ROW_NULL, ROW_NULL, line};
+  if (!stack && file.length && !r->status) place.file = enter(r, file.bytes, file.length);
+  if (place.file != ROW_NULL && !is_maker_of_ops(r, place)) stack = push_frame(r, 0, place);
   struct hlo_op op = {.framework_name = name_id == ROW_NULL ? 0 : (string_id)name_id,
                       .op_type = type_id == ROW_NULL ? 0 : (string_id)type_id,
                       .is_backward = ROW_NULL,
