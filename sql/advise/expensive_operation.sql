@@ -10,6 +10,8 @@
 -- In a program of PyTorch not every node runs in every step, such as what sets weights at first: there op types and
 -- nodes (the modules of node_steps) are averages over all steps, and what was recorded of some steps stands for the
 -- others (sample_weight), so that shares are those of the whole time.
+-- Of XPlane files the ops are the framework's own and those that XLA compiled, by type and by name, with the kernels of
+-- them; averages over all steps.  What runs them (executors, dispatch) is none.
 -- What PyTorch ran is left to slowest_source_line and op_summary unless the setting every_source is 1, as it is for the
 -- prompt's `advise -checkers`, which also tells of accelerators that did nothing, as TensorFlow's profiler does.
 -- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000);
@@ -22,7 +24,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
     tfprof_setting('expensive_operation.line_micros', 1000) AS line_micros,
     tfprof_setting('compat', 0) AS is_compat
 ), chosen AS MATERIALIZED (
-  SELECT id AS profile_id, framework IS 'pytorch' AS is_weighed FROM temp.profiles
+  SELECT id AS profile_id, framework IS 'pytorch' AS is_weighed, format = 'xplane' AS is_xplane FROM temp.profiles
   WHERE id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper)
     AND (framework IS NOT 'pytorch' OR tfprof_setting('expensive_operation.every_source', 0))
 ), timed AS MATERIALIZED (
@@ -34,14 +36,25 @@ WITH RECURSIVE settings AS MATERIALIZED (
     WHERE nodes.profile_id = timed.profile_id AND nodes.code_trace_id IS NOT NULL)
 ), weighed AS MATERIALIZED (
   SELECT profile_id, (SELECT max(count(*), 1) FROM temp.steps AS steps WHERE steps.profile_id = chosen.profile_id)
-    AS step_count FROM chosen WHERE is_weighed
+    AS step_count, is_xplane FROM chosen WHERE is_weighed OR is_xplane
+), framework_ops AS MATERIALIZED ( -- of XPlane
+  SELECT weighed.profile_id AS profile_id, op_type, name, total(op_self_ns) / (1000.0 * step_count) AS cpu_micros,
+    0.0 AS accelerator_micros
+  FROM weighed CROSS JOIN temp.op_totals AS totals ON totals.profile_id = weighed.profile_id
+  WHERE is_xplane AND category = 'op' GROUP BY weighed.profile_id, op_type, name
+  UNION ALL
+  SELECT weighed.profile_id, coalesce(op_type, op_name), op_name, 0.0, total(self_ns) / (1000.0 * step_count)
+  FROM weighed CROSS JOIN temp.kernel_totals AS totals ON totals.profile_id = weighed.profile_id
+  WHERE is_xplane AND op_name IS NOT NULL GROUP BY weighed.profile_id, op_type, op_name
 ), weighed_ops AS (
   SELECT weighed.profile_id AS profile_id, ops.name AS name,
     total(ops.self_ns * ops.sample_weight) / (1000.0 * step_count) AS cpu_micros,
     total(ops.device_self_ns * ops.sample_weight) / (1000.0 * step_count) AS accelerator_micros
   FROM weighed CROSS JOIN temp.ops AS ops ON ops.profile_id = weighed.profile_id
-  WHERE ops.category IN ('op', 'autograd')
+  WHERE ops.category IN ('op', 'autograd') AND NOT is_xplane
   GROUP BY weighed.profile_id, ops.name
+  UNION ALL
+  SELECT profile_id, op_type, sum(cpu_micros), sum(accelerator_micros) FROM framework_ops GROUP BY profile_id, op_type
 ), weighed_nodes AS (
   SELECT weighed.profile_id AS profile_id, nodes.name AS name,
     total(node_steps.cpu_ns * coalesce(steps.sample_weight, 1.0)) / (1000.0 * step_count) AS cpu_micros,
@@ -49,13 +62,15 @@ WITH RECURSIVE settings AS MATERIALIZED (
   FROM weighed CROSS JOIN temp.node_steps AS node_steps ON node_steps.profile_id = weighed.profile_id
   JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
   LEFT JOIN temp.steps AS steps ON steps.id = node_steps.step_id
-  WHERE nodes.name <> '' GROUP BY weighed.profile_id, nodes.name
+  WHERE nodes.name <> '' AND NOT is_xplane GROUP BY weighed.profile_id, nodes.name
+  UNION ALL
+  SELECT profile_id, name, sum(cpu_micros), sum(accelerator_micros) FROM framework_ops GROUP BY profile_id, name
 ), ops AS (
   SELECT op_view.profile_id AS profile_id,
     row_number() OVER (PARTITION BY op_view.profile_id ORDER BY position) AS place, name,
     cpu_micros, accelerator_micros, micros, max(total_micros) OVER (PARTITION BY op_view.profile_id) AS all_micros
   FROM chosen JOIN temp.op_view AS op_view ON op_view.profile = chosen.profile_id
-  WHERE NOT is_weighed AND max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
+  WHERE NOT is_weighed AND NOT is_xplane AND max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
   UNION ALL
   SELECT profile_id,
     row_number() OVER (PARTITION BY profile_id ORDER BY cpu_micros + accelerator_micros DESC, name), name,
@@ -68,7 +83,8 @@ WITH RECURSIVE settings AS MATERIALIZED (
       ORDER BY CASE WHEN is_compat THEN position END, CASE WHEN NOT is_compat THEN -micros END, name) AS place,
     name, cpu_micros, accelerator_micros, micros
   FROM settings CROSS JOIN chosen CROSS JOIN temp.scope_view AS scope_view ON scope_view.profile = chosen.profile_id
-  WHERE NOT is_weighed AND max_depth = 1000000 AND order_by = 'micros' AND min_micros = CAST(node_micros AS INTEGER)
+  WHERE NOT is_weighed AND NOT is_xplane AND max_depth = 1000000 AND order_by = 'micros'
+    AND min_micros = CAST(node_micros AS INTEGER)
     AND CASE WHEN is_compat THEN depth = 2 AND total_micros >= node_micros
     ELSE depth > 1 AND micros >= node_micros END
   UNION ALL
@@ -106,11 +122,14 @@ WITH RECURSIVE settings AS MATERIALIZED (
     accelerator_micros, micros,
     -- the whole is a little more than it is, as TensorFlow has it: a half rounds down
     format(' (%.2f%%)', 100.0 * micros / (all_micros + 1e-10)) AS share,
-    'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros''' AS evidence
+    iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane),
+      'SELECT side, op_type, sum(self_ns) FROM temp.op_stats GROUP BY 1, 2 ORDER BY 3 DESC',
+      'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros''') AS evidence
   FROM ops JOIN settings WHERE place <= count
   UNION ALL
   SELECT profile_id, 2, place, 'top ' || place || ' graph node: ' || name, cpu_micros, accelerator_micros, micros, '',
-    'SELECT name, micros FROM temp.graph_view ORDER BY 2 DESC'
+    iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane), 'SELECT name, side, self_ns FROM temp.op_stats',
+      'SELECT name, micros FROM temp.graph_view ORDER BY 2 DESC')
   FROM nodes JOIN settings WHERE place <= count
   UNION ALL
   SELECT lines.profile_id, 3, lines.position, format('%*s%s', 2 * depth, '', name), cpu_micros, accelerator_micros,

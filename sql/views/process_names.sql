@@ -2,7 +2,8 @@
 --
 -- One row for each profile.
 --   profile_id, run_id, rank, host
---   name                  rank 3, else process 1234, else the path; where several runs are open, of which one it is
+--   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
+--                         path; where several runs are open, of which one it is
 --   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
 --                         launcher; nobody waits for it as such
 --   prefix                name and a colon, to begin a message with; empty for the only process that trains
@@ -12,7 +13,10 @@ WITH with_steps AS MATERIALIZED (
   WHERE EXISTS (SELECT 1 FROM temp.steps AS steps WHERE steps.profile_id = profiles.id)
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
-    coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path)
+    coalesce('rank ' || profiles.rank, 'process ' || profiles.pid,
+      CASE WHEN (SELECT count(*) FROM temp.profiles AS others
+        WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
+      profiles.path)
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
       AS name,

@@ -488,6 +488,25 @@ def test_modules_of_jax(directory):
            ("Net.Netting.Other", 1, 500, 500, None, 14, None)], "module_summary")
 
 
+def test_dearest_ops(directory):
+    """The check names ops of the framework and their kernels, not what runs them, by step; there is evidence."""
+    host = [event("train", 1_000_000_000 * i, 900_000_000, _r=1, step_num=i) for i in range(2)]
+    host += [event("ExecutorState::Process", 10_000_000, 800_000_000),
+             event("a/conv:Conv2D", 20_000_000, 300_000_000), event("a/mul:Mul", 400_000_000, 200_000_000),
+             event("cuLaunchKernel", 410_000_000, 1_000_000, correlation_id=1)]
+    kernel = event("gemm", 420_000_000, 500_000_000, correlation_id=1, tf_op=Ref("a/mul:Mul"))
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", host)]),
+                                   plane("/device:GPU:0", [line(1, "Stream #1(Compute)", [kernel])])))
+    rows = query(run, "SELECT message, evidence, subject FROM advise WHERE check_name = 'expensive_operation'")
+    check([row["message"].partition(", ")[0] for row in rows],
+          ["top 1 graph node: a/mul", "top 1 operation type: Mul", "top 2 graph node: a/conv",
+           "top 2 operation type: Conv2D"], "ops")
+    check(rows[0]["message"], "top 1 graph node: a/mul, cpu: 100us, accelerator: 250us, total: 350us", "times")
+    check({row["subject"] for row in rows}, {"host host-a"}, "subject")
+    for row in rows:
+        assert query(run, row["evidence"]), row
+
+
 def test_lines_of_tensorflow(directory):
     """Its own line that makes all ops is none of the program."""
     maker = "/lib/site-packages/tensorflow/python/framework/ops.py"
