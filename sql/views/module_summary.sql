@@ -1,12 +1,12 @@
 -- Time by module: which modules of the model the ops of the forward pass and their gradients belong to.
 --
 -- One row for each profile and module.  A capture of PyTorch knows the modules (nodes with is_scope = 1), other sources
--- only their names (ops.module): a trace of torch.profiler with stacks their classes, numbered, such as
--- Transformer_0.Block_3.Linear_7.  Where the source has neither but Python stacks, a module is told from the forward()
--- methods on the stack of an op: their classes, outermost first, such as Transformer/Block/Linear; modules of one class
--- in one place are then added up.  Ops outside any module are left out, also Python's own time between ops.  Counted
--- are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
--- ops.sample_weight.
+-- only their names (ops.module): an XPlane file scopes, such as Keras' layers, a trace of torch.profiler with stacks
+-- their classes, numbered, such as Transformer_0.Block_3.Linear_7.  Where the source has neither but Python stacks, a
+-- module is told from the forward() methods on the stack of an op: their classes, outermost first, such as
+-- Transformer/Block/Linear; modules of one class in one place are then added up.  Ops outside any module are left out,
+-- also Python's own time between ops.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile
+-- without such steps all; weighed by ops.sample_weight.
 --   profile_id, rank, module
 --   class                  of the module; NULL where the source does not tell it
 --   depth                  how many modules are around it
@@ -17,7 +17,7 @@
 --   sum_ns                 the same with the modules inside it
 --   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
 --                          autograd's own threads, where no Python runs, their self time is part of self_ns already,
---                          as of JAX all of it is: the ops that XLA compiled of what transpose(jvp()) made of its own
+--                          as of XPlane files all of it is: ops in transpose(jvp()) of JAX, gradient_tape of TensorFlow
 --   device_self_ns         time of the kernels that its own ops launched; NULL without a device
 --   device_sum_ns          the same with the modules inside it
 --   flops, sum_flops       floating point operations of its own ops (as ops.flops counts them); with the modules inside
@@ -91,7 +91,7 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
   UNION ALL
   SELECT profile_id, node_id, module, NULL, sum(1.0 * self_ns * sample_weight), sum(1.0 * flops * sample_weight)
   FROM temp.ops
-  WHERE is_backward = 1 AND hlo_module IS NOT NULL AND module IS NOT NULL AND is_measured = 1
+  WHERE is_backward = 1 AND module IS NOT NULL AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id, node_id, module
 ), parts AS (

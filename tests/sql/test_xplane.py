@@ -439,11 +439,10 @@ def test_programs(directory):
            ("dot.1", "tanh", "jit(step)/tanh", None),
            ("dot.1", "dot.1", None, None), # either program's
            ("same.1", "mul", "jit(step)/mul", "train.py:49 <module>"),
-           ("loop.1", "while", "jit(step)/while", "model.py:12 mlp"),
-           ("a::add.1", "AddV2", "model/add", "old.py:70"), ("none", "none", None, None)], "ops")
+           ("loop.1", "while", "jit(step)/while", "model.py:12 mlp"), ("none", "none", None, None)], "ops")
     check([tuple(row.values()) for row in query(run, "SELECT name, module, is_backward FROM ops ORDER BY start_ns")],
           [("dot.1", None, 0), ("dot.1", None, 0), ("dot.1", None, None), ("same.1", None, 0), ("loop.1", None, 0),
-           ("a::add.1", None, None), ("none", None, None), ("grad.1", "Encoder.Layer_0.Dense_1", 1),
+           ("a::add.1", "model", 0), ("none", None, None), ("grad.1", "Encoder.Layer_0.Dense_1", 1),
            ("head.1", "Head.Dense_0", 0)], "modules")
     check([tuple(row.values()) for row in query(run, "SELECT depth, line FROM code_traces JOIN (SELECT id AS key, line "
                                                      "FROM code_frames) ON key = leaf_frame_id ORDER BY 1, 2")],
@@ -486,6 +485,28 @@ def test_modules_of_jax(directory):
                                                      "backward_flops FROM module_summary WHERE count ORDER BY 1")],
           [("Net.Block_0.Dense_0", 3, 600, 600, 500, 33, 23), ("Net.Head", 1, 400, 400, 400, 13, 13),
            ("Net.Netting.Other", 1, 500, 500, None, 14, None)], "module_summary")
+
+
+def test_modules_of_tensorflow(directory):
+    """Keras' layers and other scopes, by the names of ops, of those that XLA compiled, too."""
+    scopes = {"StatefulPartitionedCall/net_1/dense_1/MatMul:MatMul": ("net_1.dense_1", 0),
+              "net_1/dense_1/MatMul/ReadVariableOp:ReadVariableOp": ("net_1.dense_1", 0),
+              "StatefulPartitionedCall/gradient_tape/net_1/dense_1/MatMul/MatMul_1:MatMul": ("net_1.dense_1", 1),
+              "gradient_tape/MatMul/MatMul:MatMul": (None, 1), "gradient_tape/ReluGrad:ReluGrad": (None, 1),
+              "gradients/conv1/Conv2D_grad/Conv2DBackpropFilter:Conv2DBackpropFilter": ("conv1", 1),
+              "net_1/norm/moments/mean:Mean": ("net_1.norm.moments", 0), "while/body/add:AddV2": (None, 0),
+              "ArithmeticOptimizer/ReplaceMulWithSquare_mul:Square": (None, 0), "MapDataset/_2:Map": (None, 0),
+              "PartitionedCall_1/adam/Sqrt_6:Sqrt": ("adam", 0), "Mul:Mul": (None, 0)}
+    host = [event(name, 1_000_000 * i, 900_000) for i, name in enumerate(scopes)]
+    program = files.program("f", [("a", "MatMul", "gradient_tape/net_1/dense_1/MatMul/MatMul", "", 0, 0)])
+    compiled_op = event("a", 1_000_000, 500_000, hlo_op=Ref("a"), hlo_module="f")
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", host), line(2, "tf_XLAEigen", [compiled_op])]),
+                                   files.programs({"f(1)": program})))
+    found = query(run, "SELECT name, op_type, module, is_backward FROM ops WHERE hlo_module IS NULL")
+    check({f"{row['name']}:{row['op_type']}": (row["module"], row["is_backward"]) for row in found}, scopes, "scopes")
+    check([tuple(row.values()) for row in query(run, "SELECT module, count, self_ns, backward_ns FROM module_summary "
+                                                     "WHERE module GLOB 'net_1.dense*'")],
+          [("net_1.dense_1", 4, 900 * 3 + 500, 900 + 500)], "module_summary")
 
 
 def test_dearest_ops(directory):

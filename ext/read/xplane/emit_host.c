@@ -205,6 +205,9 @@ static void emit_op_of_name(struct batch *b, uint32_t row) {
   SET(ops_name, op_name);
   SET(ops_op_type, op_type);
   SET(ops_category, literal(b, categories[kind]));
+  if (kind != EVENT_OP) return;
+  if (name->module) SET(ops_module, name->module);
+  SET(ops_is_backward, name->is_backward);
 }
 
 /* The same of one that XLA compiled. */

@@ -233,8 +233,9 @@ static struct text_part type_in_name(const char *name, size_t length) {
   return (struct text_part){name + start, is_of_several ? 0 : end - start};
 }
 
-/* Where the op stands in the model, by the name that the framework gave it. */
-static void find_modules(struct reading *r, struct text_part name, struct hlo_op *op) {
+/* Where the op stands in the model, by the name that the framework gave it. `is_typed`: it said its type, too, as
+** TensorFlow does. */
+static void find_modules(struct reading *r, struct text_part name, bool is_typed, struct hlo_op *op) {
   char *modules = malloc(name.length + 1);
   size_t length;
   bool is_backward;
@@ -242,7 +243,12 @@ static void find_modules(struct reading *r, struct text_part name, struct hlo_op
     no_memory(r);
     return;
   }
-  if (xplane_modules(name.bytes, name.length, modules, &length, &is_backward)) {
+  bool is_known = xplane_modules(name.bytes, name.length, modules, &length, &is_backward);
+  if (!is_known && is_typed && name.length) {
+    xplane_scopes(name.bytes, name.length, modules, &length, &is_backward);
+    is_known = true;
+  }
+  if (is_known) {
     int64_t id = enter(r, modules, length);
     op->module = id == ROW_NULL ? 0 : (string_id)id;
     op->is_backward = is_backward;
@@ -268,6 +274,7 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
       default: break;
     }
   }
+  bool is_typed = type.length;
   if (!type.length) type = type_in_name(name.bytes, name.length);
   if (!type.length) type = opcode;
   int64_t name_id = enter(r, name.bytes, name.length), type_id = enter(r, type.bytes, type.length);
@@ -281,7 +288,7 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
                       .flops = ROW_NULL,
                       .bytes_accessed = ROW_NULL,
                       .trace = stack ? (int64_t)stack - 1 : ROW_NULL};
-  find_modules(r, name, &op);
+  find_modules(r, name, is_typed, &op);
   return op;
 }
 

@@ -158,12 +158,23 @@ static enum called_mode mode_of(const char *text, size_t length) {
   return CALLED_UNKNOWN;
 }
 
+static enum tfprof_status find_scopes(struct naming *n, struct text_part op, struct event_name *name) {
+  size_t length;
+  char *modules = memchr(op.bytes, '/', op.length) ? malloc(op.length + 1) : NULL;
+  if (!modules) return TFPROF_OK; /* in none; or without memory, which shows elsewhere */
+  xplane_scopes(op.bytes, op.length, modules, &length, &name->is_backward);
+  enum tfprof_status status = length ? intern_part(n, (struct text_part){modules, length}, &name->module) : TFPROF_OK;
+  free(modules);
+  return status;
+}
+
 static enum tfprof_status find_class(struct naming *n, const char *text, size_t length, struct event_name *name) {
   struct text_part op, type;
   enum op_kind kind = xplane_op_name(text, length, &op, &type);
   if (kind == OP_TENSORFLOW || kind == OP_JAX) {
     name->kind = EVENT_OP;
     enum tfprof_status status = intern_part(n, op, &name->op_name);
+    if (!status && kind == OP_TENSORFLOW && op.length) status = find_scopes(n, op, name);
     return status ? status : intern_part(n, type, &name->op_type);
   }
   if (kind == OP_DATASET) {

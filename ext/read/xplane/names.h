@@ -49,6 +49,8 @@ struct event_name {
   string_id name;    /* 0: none */
   string_id display; /* where it is another one, else 0 */
   string_id op_name, op_type; /* of an op */
+  string_id module;           /* that an op of TensorFlow lies in; 0: none */
+  bool is_backward;           /* such an op computes a gradient */
   uint8_t kind;               /* enum event_class */
   uint8_t stage;              /* enum iterator_stage, of an iterator */
   uint8_t mode;               /* enum called_mode */

@@ -285,3 +285,50 @@ bool xplane_modules(const char *name, size_t length, char *modules, size_t *modu
   *modules_length = written;
   return true;
 }
+
+/* ---- names of TensorFlow ---- */
+
+/* Functions that are called, control flow, and what optimizers of graphs put around an op. */
+static bool is_of_graph(struct text_part part) {
+  static const char *const words[] = {"while", "cond", "body", "then", "else", "ArithmeticOptimizer", "ConstantFolding",
+                                      "LayoutOptimizer", "Func"};
+  static const char call[] = "PartitionedCall";
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (is_word(part, words[i])) return true;
+  }
+  size_t start = part.length > 8 && memcmp(part.bytes, "Stateful", 8) == 0 ? 8 : 0, size = sizeof call - 1;
+  return part.length >= start + size && memcmp(part.bytes + start, call, size) == 0;
+}
+
+/* conv1/Conv2D_grad holds the gradients of conv1/Conv2D, where graphs name them. */
+static bool is_gradients_of_op(struct text_part part) {
+  return part.length > 5 && memcmp(part.bytes + part.length - 5, "_grad", 5) == 0;
+}
+
+void xplane_scopes(const char *name, size_t length, char *modules, size_t *modules_length, bool *is_backward) {
+  size_t written = 0, before_last = 0, start = 0; /* before_last: so much was written before the last part */
+  bool is_of_tape = false;
+  *is_backward = false;
+  for (size_t i = 0; i < length; i++) { /* what stands behind the last slash is the op's own */
+    if (name[i] != '/') continue;
+    struct text_part part = {name + start, i - start};
+    start = i + 1;
+    if (is_word(part, "gradient_tape") || is_word(part, "gradients")) {
+      *is_backward = true;
+      is_of_tape = is_word(part, "gradient_tape");
+      written = before_last = 0;
+      continue;
+    }
+    if (!part.length || is_of_graph(part) || is_gradients_of_op(part)) continue;
+    before_last = written;
+    if (written) modules[written++] = '.';
+    memcpy(modules + written, part.bytes, part.length);
+    written += part.length;
+  }
+  /* The tape names an op by the whole name of the one whose gradient it is; what reads a variable for one, and what an
+  ** optimizer made of one, has its name before its own. */
+  static const char reading[] = "ReadVariableOp";
+  bool is_of_op = length > start && name[start] == '_';
+  is_of_op |= length - start >= sizeof reading - 1 && memcmp(name + start, reading, sizeof reading - 1) == 0;
+  *modules_length = is_of_tape || is_of_op ? before_last : written;
+}

@@ -47,5 +47,9 @@ const char *xplane_data_type(int64_t number);
 ** for as many bytes as the name; returns their length. jit(step)/transpose(jvp(Encoder))/Dense_0/dot_general lies in
 ** Encoder.Dense_0. *is_backward: it is transposed, as all that a backward pass does is. False: it is no such name. */
 bool xplane_modules(const char *name, size_t length, char *modules, size_t *modules_length, bool *is_backward);
+/* The same of an op of TensorFlow: Keras' layers and other name scopes.
+** StatefulPartitionedCall/gradient_tape/net/dense_1/MatMul/MatMul_1 lies in net.dense_1, as the MatMul that it is the
+** gradient of. *modules_length is 0 where it lies in none. */
+void xplane_scopes(const char *name, size_t length, char *modules, size_t *modules_length, bool *is_backward);
 
 #endif
