@@ -11,7 +11,7 @@
 **   blocks_per_multiprocessor, warps_per_multiprocessor   of the grid
 **
 ** Nothing of it is known of devices of other vendors and of capabilities that are not in the table.  Launches that are
-** alike are worked out once in a segment.
+** alike (launch_groups.c) are worked out once in a segment.
 */
 #include <stdatomic.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct limits {
 };
 
 enum { REGISTERS = 65536, REGISTER_UNIT = 256, WARP = 32, MOST_THREADS = 1024 };
-enum { LAUNCH_KEY = 5 }; /* a launch and its device */
+enum { LAUNCH_KEY = 2 }; /* a launch group and the device */
 
 static const struct limits known_limits[] = {
     {"5.0", 64, 32, 64, 4, 256, 0},      {"5.2", 64, 32, 96, 4, 256, 0},      {"6.0", 64, 32, 64, 2, 256, 0},
@@ -126,23 +126,21 @@ static int64_t product_of_sizes(const int64_t *sizes) {
   return product;
 }
 
-/* The launches of the rows of a block. */
-static void read_launches(const struct segment *segment, uint32_t first, uint32_t rows, struct launch *launches) {
+static struct launch read_launch(const struct segment *segment, uint32_t row) {
   static const uint16_t sizes[] = {COLUMN_kernels_grid_x,  COLUMN_kernels_grid_y,  COLUMN_kernels_grid_z,
                                    COLUMN_kernels_block_x, COLUMN_kernels_block_y, COLUMN_kernels_block_z};
-  int64_t values[6][ROWS_BLOCK], registers[ROWS_BLOCK], fixed[ROWS_BLOCK], asked[ROWS_BLOCK];
-  for (unsigned i = 0; i < 6; i++) derive_integers(segment->columns[sizes[i]], first, rows, values[i]);
-  derive_integers(segment->columns[COLUMN_kernels_registers_per_thread], first, rows, registers);
-  derive_integers(segment->columns[COLUMN_kernels_static_shared_bytes], first, rows, fixed);
-  derive_integers(segment->columns[COLUMN_kernels_dynamic_shared_bytes], first, rows, asked);
-  for (uint32_t i = 0; i < rows; i++) {
-    const int64_t grid[] = {values[0][i], values[1][i], values[2][i]};
-    const int64_t block[] = {values[3][i], values[4][i], values[5][i]};
-    launches[i] = (struct launch){product_of_sizes(grid), product_of_sizes(block), registers[i], NO_VALUE};
-    if (fixed[i] == NO_VALUE && asked[i] == NO_VALUE) continue;
-    int64_t known = fixed[i] == NO_VALUE ? 0 : fixed[i], more = asked[i] == NO_VALUE ? 0 : asked[i];
-    if (__builtin_add_overflow(known, more, &launches[i].shared_bytes)) launches[i].shared_bytes = NO_VALUE;
-  }
+  struct launch launch = {.shared_bytes = NO_VALUE};
+  int64_t values[6], fixed, asked;
+  for (unsigned i = 0; i < 6; i++) derive_integers(segment->columns[sizes[i]], row, 1, &values[i]);
+  derive_integers(segment->columns[COLUMN_kernels_registers_per_thread], row, 1, &launch.registers);
+  derive_integers(segment->columns[COLUMN_kernels_static_shared_bytes], row, 1, &fixed);
+  derive_integers(segment->columns[COLUMN_kernels_dynamic_shared_bytes], row, 1, &asked);
+  launch.blocks = product_of_sizes(values);
+  launch.threads = product_of_sizes(values + 3);
+  if (fixed == NO_VALUE && asked == NO_VALUE) return launch;
+  int64_t known = fixed == NO_VALUE ? 0 : fixed, more = asked == NO_VALUE ? 0 : asked;
+  if (__builtin_add_overflow(known, more, &launch.shared_bytes)) launch.shared_bytes = NO_VALUE;
+  return launch;
 }
 
 struct occupancy {
@@ -152,54 +150,75 @@ struct occupancy {
   atomic_int failure; /* an enum tfprof_status */
 };
 
-/* What launches of a segment are alike: numbers[row] counts from 0. */
-static int number_launches(const struct occupancy *o, const struct segment *segment, struct groups *alike,
-                           uint32_t *numbers) {
+/* What launches of a segment are alike: each of them, and by row which it is. */
+struct alike {
+  struct groups groups;
+  struct launch *launches;
+  const struct device **devices;
+  uint32_t launch_room, device_room, *numbers;
+};
+
+static bool add_launch(const struct occupancy *o, const struct segment *segment, uint32_t row, uint32_t device,
+                       struct alike *alike) {
+  static const struct device unknown = {NULL, NO_VALUE};
+  uint32_t count = alike->groups.count - 1;
+  struct launch *launches = scratch_grow(alike->launches, count, &alike->launch_room, 64, sizeof *launches);
+  if (launches) alike->launches = launches;
+  const struct device **devices = scratch_grow(alike->devices, count, &alike->device_room, 64, sizeof *devices);
+  if (devices) alike->devices = devices;
+  if (!launches || !devices) return false;
+  launches[count] = read_launch(segment, row);
+  devices[count] = device == NO_ROW ? &unknown : &o->devices[device];
+  return true;
+}
+
+static int find_alike(const struct occupancy *o, const struct segment *segment, struct alike *alike) {
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
     uint32_t rows = derive_block_rows(segment, first), on[ROWS_BLOCK];
-    struct launch launches[ROWS_BLOCK];
+    int64_t groups[ROWS_BLOCK];
     if (store_interrupted(o->profile->store)) return TFPROF_INTERRUPTED;
-    read_launches(segment, first, rows, launches);
+    derive_integers(segment->columns[COLUMN_kernels_launch_group], first, rows, groups);
     derive_references(segment->columns[COLUMN_kernels_device_id], first, rows, o->device_count, on);
     for (uint32_t i = 0; i < rows; i++) {
-      const struct launch *launch = &launches[i];
-      const int64_t key[LAUNCH_KEY] = {launch->blocks, launch->threads, launch->registers, launch->shared_bytes, on[i]};
-      if ((numbers[first + i] = groups_number(alike, key)) == NO_ROW) return TFPROF_NO_MEMORY;
+      const int64_t group = groups[i] == NO_VALUE ? -1 - (int64_t)(first + i) : groups[i]; /* not known: by itself */
+      const int64_t key[LAUNCH_KEY] = {group, on[i]};
+      uint32_t known = alike->groups.count, number = groups_number(&alike->groups, key);
+      if (number == NO_ROW) return TFPROF_NO_MEMORY;
+      if (number == known && !add_launch(o, segment, first + i, on[i], alike)) return TFPROF_NO_MEMORY;
+      alike->numbers[first + i] = number;
     }
   }
   return TFPROF_OK;
 }
 
 /* A column of a segment: `of_group` has room for each kind of launch, `values` for each row. */
-static int set_column(const struct occupancy *o, struct segment *segment, unsigned column, const struct groups *alike,
-                      const uint32_t *numbers, double *of_group, double *values) {
-  static const struct device unknown = {NULL, NO_VALUE};
-  for (uint32_t i = 0; i < alike->count; i++) {
-    const int64_t *key = alike->keys + (size_t)i * LAUNCH_KEY;
-    const struct launch launch = {key[0], key[1], key[2], key[3]};
-    of_group[i] = value_of_launch(key[4] == NO_ROW ? &unknown : &o->devices[key[4]], &launch, column);
-  }
-  for (uint32_t i = 0; i < segment->rows; i++) values[i] = of_group[numbers[i]];
+static int set_column(struct segment *segment, unsigned column, const struct alike *alike, double *of_group,
+                      double *values) {
+  for (uint32_t i = 0; i < alike->groups.count; i++)
+    of_group[i] = value_of_launch(alike->devices[i], &alike->launches[i], column);
+  for (uint32_t i = 0; i < segment->rows; i++) values[i] = of_group[alike->numbers[i]];
   return derive_set_segment_reals(segment, column, values) ? TFPROF_NO_MEMORY : TFPROF_OK;
 }
 
 static void find_in_segment(void *context, size_t at, unsigned worker) {
   struct occupancy *o = context;
   struct segment *segment = o->profile->tables[TABLE_kernels].segments[at];
-  struct groups alike = {.width = LAUNCH_KEY};
-  uint32_t *numbers = scratch_allocate((size_t)segment->rows * sizeof *numbers);
+  struct alike alike = {.groups = {.width = LAUNCH_KEY},
+                        .numbers = scratch_allocate((size_t)segment->rows * sizeof *alike.numbers)};
   double *values = scratch_allocate((size_t)segment->rows * sizeof *values), *of_group = NULL;
-  int failure = numbers && values ? atomic_load(&o->failure) : TFPROF_NO_MEMORY;
+  int failure = alike.numbers && values ? atomic_load(&o->failure) : TFPROF_NO_MEMORY;
   (void)worker;
-  if (!failure) failure = number_launches(o, segment, &alike, numbers);
-  if (!failure && !(of_group = scratch_allocate(((size_t)alike.count + 1) * sizeof *of_group)))
+  if (!failure) failure = find_alike(o, segment, &alike);
+  if (!failure && !(of_group = scratch_allocate(((size_t)alike.groups.count + 1) * sizeof *of_group)))
     failure = TFPROF_NO_MEMORY;
   for (size_t i = 0; i < sizeof written / sizeof *written && !failure; i++) {
     if (column_set_has(&segment->is_raw, written[i])) continue;
-    failure = set_column(o, segment, written[i], &alike, numbers, of_group, values);
+    failure = set_column(segment, written[i], &alike, of_group, values);
   }
-  groups_free(&alike);
-  scratch_free(numbers);
+  groups_free(&alike.groups);
+  scratch_free(alike.launches);
+  scratch_free(alike.devices);
+  scratch_free(alike.numbers);
   scratch_free(values);
   scratch_free(of_group);
   if (failure) atomic_store(&o->failure, failure);
@@ -223,6 +242,7 @@ const struct derive_pass derive_occupancy = {
         "Blocks that fit on a multiprocessor by warps, blocks, registers and shared memory, and what the grid fills.",
     .makes_table = -1,
     .reads = {{TABLE_kernels, COLUMN_kernels_device_id},
+              {TABLE_kernels, COLUMN_kernels_launch_group},
               {TABLE_kernels, COLUMN_kernels_grid_x},
               {TABLE_kernels, COLUMN_kernels_grid_y},
               {TABLE_kernels, COLUMN_kernels_grid_z},
