@@ -30,6 +30,16 @@ static void read_file(const char *path, size_t block) {
   size_t place = total / 3, length = total - place < sizeof again ? total - place : sizeof again;
   if (source_range(index, place, length, again, NULL) == TFPROF_OK && memcmp(again, whole + place, length) != 0)
     abort();
+  struct source_ranges *ranges;
+  if (source_ranges_open(index, &ranges, NULL) == TFPROF_OK) { /* forwards, and back */
+    for (size_t i = 0; i < 4; i++) {
+      size_t at = total / 4 * (i ^ 1), got;
+      if (source_ranges_read(ranges, at, sizeof again, again, &got, NULL) == TFPROF_OK &&
+          memcmp(again, whole + at, got < total - at ? got : total - at) != 0)
+        abort();
+    }
+    source_ranges_close(ranges);
+  }
   source_index_free(index);
 }
 
