@@ -1,11 +1,14 @@
-/* bench_sql_views.c: how long each stored view takes on a large trace, first and warm, and some joins.
+/* bench_sql_views.c: how long each stored view, check and panel takes on a large trace, first and warm, and some joins.
 **
-**   bench_sql_views FILE [LIMIT]   all rows and columns of every view, first in a fresh connection (views share what
-**                                  is derived: the first one pays), then warm; a name given as VIEWS (environment,
-**                                  separated by commas) restricts it to these
+**   bench_sql_views FILE [LIMIT]   all rows and columns of some joins, of every view, every check (of which the view
+**                                  `advise` is made) and every panel (of which `tfprof report` is made), each of the
+**                                  four in a connection of its own, as what is derived is shared within one: first,
+**                                  then warm; a name given as VIEWS (environment, separated by commas) restricts it
+**                                  to these, and KINDS (joins, views, checks, panels) to groups
 **
-** Warm times are the smallest of RUNS (environment, default 3) in milliseconds: of wall time, and of processor time of
-** the process, which a busy machine changes less.  What takes longer than LIMIT (300) warm is marked.
+** Warm times are the smallest of RUNS (environment, default 3; 0: none) in milliseconds: of wall time, and of processor
+** time of the process, which a busy machine changes less.  What takes longer than LIMIT (300) warm is marked.  The last
+** line of a group adds up the processor time: first is what one who asks for all of them once pays.
 */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -14,7 +17,6 @@
 #include <time.h>
 
 #include "linked.h"
-
 
 static double clock_ms(clockid_t clock) {
   struct timespec t;
@@ -27,7 +29,10 @@ static void fail(sqlite3 *db, const char *what) {
   exit(1);
 }
 
-struct figures { double wall, cpu; long rows; };
+struct figures {
+  double wall, cpu;
+  long rows;
+};
 
 static struct figures measure(sqlite3 *db, const char *sql) {
   sqlite3_stmt *statement;
@@ -46,78 +51,125 @@ static struct figures measure(sqlite3 *db, const char *sql) {
   return figures;
 }
 
-static void report(sqlite3 *db, const char *name, const char *sql, double limit) {
-  const char *text = getenv("RUNS");
-  int runs = text && atoi(text) > 0 ? atoi(text) : 3;
-  struct figures first = measure(db, sql), best = measure(db, sql);
-  for (int i = 1; i < runs; i++) {
-    struct figures next = measure(db, sql);
-    if (next.wall < best.wall) best.wall = next.wall;
-    if (next.cpu < best.cpu) best.cpu = next.cpu;
-  }
-  printf("%-34s %8ld rows  first %8.1f  warm %8.1f (cpu %8.1f)%s\n", name, first.rows, first.wall, best.wall, best.cpu,
-         best.wall > limit ? "  above the limit" : "");
-  fflush(stdout);
+struct sums {
+  double first, warm;
+};
+
+/* Whether the environment variable, names separated by commas, has the name, or is not set. */
+static bool is_chosen(const char *variable, const char *name) {
+  char padded[128], among[1024];
+  const char *only = getenv(variable);
+  snprintf(padded, sizeof padded, ",%s,", name);
+  snprintf(among, sizeof among, ",%s,", only ? only : name);
+  return strstr(among, padded) != NULL;
 }
 
-static void measure_views(sqlite3 *db, double limit) {
-  const char *only = getenv("VIEWS");
+static void report(sqlite3 *db, const char *name, const char *sql, double limit, struct sums *sums) {
+  const char *text = getenv("RUNS");
+  int runs = text ? atoi(text) : 3;
+  struct figures first = measure(db, sql), best = {0};
+  for (int i = 0; i < runs; i++) {
+    struct figures next = measure(db, sql);
+    if (!i || next.wall < best.wall) best.wall = next.wall;
+    if (!i || next.cpu < best.cpu) best.cpu = next.cpu;
+  }
+  printf("%-34s %8ld rows  first %8.1f (cpu %8.1f)  warm %8.1f (cpu %8.1f)%s\n", name, first.rows, first.wall,
+         first.cpu, best.wall, best.cpu, best.wall > limit ? "  above the limit" : "");
+  fflush(stdout);
+  sums->first += first.cpu;
+  sums->warm += best.cpu;
+}
+
+static void measure_joins(sqlite3 *db, struct sums *sums) {
+  static const struct {
+    const char *name, *sql;
+    double limit;
+  } joins[] = {
+      {"ops by name", "SELECT name, count(*), sum(dur_ns) FROM ops GROUP BY 1 ORDER BY 3 DESC", 200},
+      {"GPU time per op",
+       "SELECT ops.name, count(*), sum(kernels.dur_ns) FROM kernels JOIN ops ON ops.id = kernels.op_id GROUP BY 1 "
+       "ORDER BY 3 DESC",
+       150},
+      {"kernels per step",
+       "SELECT steps.number, count(*), sum(kernels.dur_ns) FROM steps JOIN kernels ON kernels.step_id = steps.id "
+       "GROUP BY steps.id ORDER BY 1",
+       150},
+      {"steps of kernels",
+       "SELECT steps.number, count(*), sum(kernels.dur_ns) FROM kernels JOIN steps ON steps.id = kernels.step_id "
+       "GROUP BY 1 ORDER BY 1",
+       150},
+      {"critical path of one step",
+       "SELECT * FROM critical_path WHERE step_id = (SELECT id FROM steps WHERE number = (SELECT max(number) - 1 FROM "
+       "steps)) ORDER BY position",
+       100},
+      {"timeline of everything", "SELECT sum(count), sum(busy_ns) FROM timeline", 30},
+      {"timeline of a 200th",
+       "SELECT sum(count), sum(busy_ns) FROM profiles, timeline(profiles.start_ns + profiles.dur_ns / 2, profiles.start_ns + "
+       "profiles.dur_ns / 2 + profiles.dur_ns / 200)",
+       15}};
+  for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
+    report(db, joins[i].name, joins[i].sql, joins[i].limit, sums);
+}
+
+/* The views, or the checks. */
+static void measure_views(sqlite3 *db, bool checks, double limit, struct sums *sums) {
   sqlite3_stmt *names;
-  if (sqlite3_prepare_v2(db, "SELECT name, kind FROM tfprof_views WHERE kind <> 'check' ORDER BY 1", -1, &names, NULL))
+  if (sqlite3_prepare_v2(db, "SELECT name, kind FROM tfprof_views WHERE (kind = 'check') = ?1 ORDER BY 1", -1, &names,
+                         NULL))
     fail(db, "tfprof_views");
+  sqlite3_bind_int(names, 1, checks);
   while (sqlite3_step(names) == SQLITE_ROW) {
-    char sql[256], padded[128], among[1024];
+    char sql[256];
     const char *name = (const char *)sqlite3_column_text(names, 0);
     const char *kind = (const char *)sqlite3_column_text(names, 1);
-    snprintf(padded, sizeof padded, ",%s,", name);
-    snprintf(among, sizeof among, ",%s,", only ? only : name);
-    if (!strstr(among, padded)) continue;
-    const char *arguments = strcmp(kind, "function") != 0    ? ""
+    if (!is_chosen("VIEWS", name)) continue;
+    const char *arguments = strcmp(kind, "function") != 0     ? ""
                             : strstr(name, "_steps")          ? "('*', 1, 2, '*', 3, 4)"
                             : strcmp(name, "step_range") == 0 ? "('*', 1, 2)"
                                                               : "('*', '*')";
     snprintf(sql, sizeof sql, "SELECT * FROM %s%s", name, arguments);
-    report(db, name, sql, limit);
+    report(db, name, sql, limit, sums);
   }
   sqlite3_finalize(names);
 }
 
-int main(int count, char **arguments) {
-  static const struct { const char *name, *sql; double limit; } joins[] = {
-      {"ops by name", "SELECT name, count(*), sum(dur_ns) FROM ops GROUP BY 1 ORDER BY 3 DESC", 200},
-      {"GPU time per op",
-       "SELECT ops.name, count(*), sum(kernels.dur_ns) FROM kernels JOIN ops ON ops.id = kernels.op_id GROUP BY 1 "
-       "ORDER BY 3 DESC", 150},
-      {"kernels per step",
-       "SELECT steps.number, count(*), sum(kernels.dur_ns) FROM steps JOIN kernels ON kernels.step_id = steps.id "
-       "GROUP BY steps.id ORDER BY 1", 150},
-      {"steps of kernels",
-       "SELECT steps.number, count(*), sum(kernels.dur_ns) FROM kernels JOIN steps ON steps.id = kernels.step_id "
-       "GROUP BY 1 ORDER BY 1", 150},
-      {"critical path of one step",
-       "SELECT * FROM critical_path WHERE step_id = (SELECT id FROM steps WHERE number = (SELECT max(number) - 1 FROM "
-       "steps)) ORDER BY position", 100},
-      {"timeline of everything", "SELECT sum(count), sum(busy_ns) FROM timeline", 30},
-      {"timeline of a 200th",
-       "SELECT sum(count), sum(busy_ns) FROM profiles, timeline(start_ns + dur_ns / 2, start_ns + dur_ns / 2 + "
-       "dur_ns / 200)", 15}};
+static void measure_panels(sqlite3 *db, double limit, struct sums *sums) {
+  sqlite3_stmt *panels;
+  if (sqlite3_prepare_v2(db, "SELECT name, sql FROM tfprof_panels ORDER BY 1", -1, &panels, NULL))
+    fail(db, "tfprof_panels");
+  while (sqlite3_step(panels) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(panels, 0);
+    if (is_chosen("VIEWS", name)) report(db, name, (const char *)sqlite3_column_text(panels, 1), limit, sums);
+  }
+  sqlite3_finalize(panels);
+}
+
+static void measure_kind(const char *group, const char *path, double limit) {
   sqlite3 *db;
-  char *message = NULL, *sql;
+  char *message = NULL;
+  struct sums sums = {0};
+  if (!is_chosen("KINDS", group)) return;
+  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) fail(db, "cannot start");
+  if (getenv("PRAGMAS")) sqlite3_exec(db, getenv("PRAGMAS"), NULL, NULL, NULL);
+  char *sql = sqlite3_mprintf("SELECT tfprof_open(%Q)", path);
+  struct figures opened = measure(db, sql);
+  printf("%s: opened in %.1f ms (cpu %.1f)\n", group, opened.wall, opened.cpu);
+  sqlite3_free(sql);
+  if (strcmp(group, "joins") == 0) measure_joins(db, &sums);
+  else if (strcmp(group, "panels") == 0) measure_panels(db, limit, &sums);
+  else measure_views(db, strcmp(group, "checks") == 0, limit, &sums);
+  printf("%-34s %8s       first %8s (cpu %8.1f)  warm %8s (cpu %8.1f)\n", group, "", "", sums.first, "", sums.warm);
+  sqlite3_close(db);
+}
+
+int main(int count, char **arguments) {
+  static const char *const groups[] = {"joins", "views", "checks", "panels"};
   if (count < 2) {
     fprintf(stderr, "usage: bench_sql_views FILE [LIMIT]\n");
     return 2;
   }
   double limit = count > 2 ? atof(arguments[2]) : 300;
-  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) fail(db, "cannot start");
-  if (getenv("PRAGMAS")) sqlite3_exec(db, getenv("PRAGMAS"), NULL, NULL, NULL);
-  sql = sqlite3_mprintf("SELECT tfprof_open(%Q)", arguments[1]);
-  struct figures opened = measure(db, sql);
-  printf("%-34s %8s       %14.1f ms (cpu %.1f)\n", "open", "", opened.wall, opened.cpu);
-  sqlite3_free(sql);
-  if (!getenv("VIEWS")) {
-    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) report(db, joins[i].name, joins[i].sql, joins[i].limit);
-  }
-  measure_views(db, limit);
-  sqlite3_close(db);
+  for (size_t i = getenv("VIEWS") ? 1 : 0; i < sizeof groups / sizeof *groups; i++)
+    measure_kind(groups[i], arguments[1], limit);
   return 0;
 }
