@@ -28,7 +28,7 @@
 WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment
   SELECT allocations.profile_id AS profile_id, device_id, allocator, sum(coalesce(occurrence_count, 1)) AS count,
     CAST(total(bytes) AS INTEGER) AS bytes
-  FROM temp.profiles AS sources CROSS JOIN temp.allocations AS allocations ON allocations.profile = sources.id
+  FROM temp.profiles AS sources CROSS JOIN temp.allocations AS allocations ON allocations.profile_id = sources.id
   WHERE sources.format = 'pprof'
   GROUP BY allocations.profile_id, device_id, allocator
   HAVING total(bytes) > 0

@@ -1,12 +1,16 @@
 -- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
 --
--- One row for each measured step (no warm-up) of step_breakdown, with its columns (all parts but communication,
--- runtime, cpu and rest, which are device_collectives, kernel_launch, host_compute with compile, and other), and
+-- One row for each measured step (no warm-up) of step_breakdown, with the parts that are added up over steps:
+--   profile_id, step_id, dur_ns                                        the step
+--   device_compute_ns, device_to_device_ns, device_collectives_ns      as in step_breakdown, like all that follow
+--   host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns, other_ns
+--   kernel_ns, memcpy_ns, memset_ns, data_loader_ns
 --   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
 --                               step has its ops
 --   device_weight               in what the work of devices tells: all others but data_loader, which every step knows
 -- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
--- Cost: that of step_breakdown.  Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
+-- Cost: that of step_breakdown.
+-- Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
 SELECT
   cut.profile_id AS profile_id,
   cut.step_id AS step_id,
@@ -30,3 +34,4 @@ FROM temp.step_breakdown AS cut
 JOIN temp.steps AS steps ON steps.id = cut.step_id
 LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
 WHERE steps.is_warmup = 0
+ORDER BY profile_id, step_id
