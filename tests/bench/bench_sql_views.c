@@ -104,8 +104,8 @@ static void measure_joins(sqlite3 *db, struct sums *sums) {
        100},
       {"timeline of everything", "SELECT sum(count), sum(busy_ns) FROM timeline", 30},
       {"timeline of a 200th",
-       "SELECT sum(count), sum(busy_ns) FROM profiles, timeline(profiles.start_ns + profiles.dur_ns / 2, profiles.start_ns + "
-       "profiles.dur_ns / 2 + profiles.dur_ns / 200)",
+       "SELECT sum(count), sum(busy_ns) FROM profiles AS p, timeline(p.start_ns + p.dur_ns / 2, p.start_ns + "
+       "p.dur_ns / 2 + p.dur_ns / 200)",
        15}};
   for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
     report(db, joins[i].name, joins[i].sql, joins[i].limit, sums);
