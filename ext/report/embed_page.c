@@ -4,8 +4,8 @@
 **
 ** Styles and scripts become one text each, in the order given.  Files whose lines begin with `import` or `export` are
 ** modules: those lines lose that, and all modules together are one function, so that what they name is nobody else's;
-** a script without either, such as a library, stands before them as it is.  What only readers of
-** modules need goes: squeeze.c.
+** a script without either, such as a library, stands before them as it is.  What only readers of modules need goes
+** (squeeze.c), and what they name gets short names (shorten.c).
 */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/squeeze.h"
+#include "report/shorten.h"
 
 enum { MAXIMUM_TEXT = 1 << 22 };
 
@@ -109,16 +109,19 @@ static void write_hash(FILE *out, const char *name, const struct text *text) {
 static bool begins(const char *line, const char *word) { return strncmp(line, word, strlen(word)) == 0; }
 
 static bool is_module(const struct text *text) {
-  return begins(text->bytes, "import ") || begins(text->bytes, "export ") ||
-          strstr(text->bytes, "\nimport ") || strstr(text->bytes, "\nexport ");
+  return begins(text->bytes, "import ") || begins(text->bytes, "export ") || strstr(text->bytes, "\nimport ") ||
+         strstr(text->bytes, "\nexport ");
 }
 
-/* Its names, without what only the reader of the file needs. */
-static void append_module(struct text *script, const struct text *module, const char *path) {
+/* Without what only the reader of the file needs. */
+static void append_module(struct text *script, const struct text *module, struct script_tokens *tokens,
+                          const char *path) {
   const char *error;
   size_t place;
   if (script->length + module->length + 2 >= MAXIMUM_TEXT) fail_page(path, "too large");
-  script->length += squeeze_module(script->bytes + script->length, module->bytes, module->length, &error, &place);
+  tokens->base = script->length;
+  script->length +=
+      squeeze_module(script->bytes + script->length, module->bytes, module->length, tokens, &error, &place);
   if (error) {
     int line = 1;
     for (size_t i = 0; i < place && i < module->length; i++) line += module->bytes[i] == '\n';
@@ -126,6 +129,19 @@ static void append_module(struct text *script, const struct text *module, const 
     exit(1);
   }
   append_text(script, "\n", 1);
+}
+
+static void shorten_script(struct text *script, const struct script_tokens *tokens) {
+  struct text whole = {malloc((size_t)2 * MAXIMUM_TEXT), 0};
+  const char *error = "not enough memory";
+  size_t place = 0;
+  if (whole.bytes) whole.length = shorten_names(whole.bytes, script->bytes, script->length, tokens, &error, &place);
+  if (error) {
+    fprintf(stderr, "embed_page: %s: ...%.60s\n", error, script->bytes + place);
+    exit(1);
+  }
+  free(script->bytes);
+  *script = whole;
 }
 
 static void write_literal(FILE *out, const char *text, size_t length) {
@@ -164,6 +180,7 @@ static void write_template(FILE *out, const struct text *page, const char *path)
 
 int main(int count, char **arguments) {
   struct text style = {malloc(MAXIMUM_TEXT), 0}, script = {malloc(MAXIMUM_TEXT), 0};
+  struct script_tokens tokens = {0};
   bool has_modules = false;
   if (count < 3 || !style.bytes || !script.bytes) {
     fputs("usage: embed_page OUTPUT.c PAGE.html FILE.css ... FILE.js ...\n", stderr);
@@ -182,7 +199,7 @@ int main(int count, char **arguments) {
       static const char opening[] = "(() => {\n'use strict';\n";
       if (!has_modules) append_text(&script, opening, sizeof opening - 1);
       has_modules = true;
-      append_module(&script, &text, arguments[i]);
+      append_module(&script, &text, &tokens, arguments[i]);
     } else if (has_modules) {
       fail_page(arguments[i], "a library comes before the modules");
     } else {
@@ -191,7 +208,10 @@ int main(int count, char **arguments) {
     }
     free(text.bytes);
   }
-  if (has_modules) append_text(&script, "})();\n", 6);
+  if (has_modules) {
+    append_text(&script, "})();\n", 6);
+    shorten_script(&script, &tokens);
+  }
   struct text page = read_text(arguments[2]);
   FILE *out = fopen(arguments[1], "wb");
   if (!out) fail_page(arguments[1], "cannot be written");
@@ -202,6 +222,7 @@ int main(int count, char **arguments) {
   write_hash(out, "page_style_hash", &style);
   write_hash(out, "page_script_hash", &script);
   if (ferror(out) || fclose(out)) fail_page(arguments[1], "cannot be written");
+  free(tokens.tokens);
   free(style.bytes);
   free(script.bytes);
   free(page.bytes);
