@@ -148,10 +148,7 @@ static const struct {
    " JOIN processors ON processors.id = device_id WHERE is_xplane AND kind <> 'tpu'"},
   {KERNEL,
    " SELECT lanes.pid, stream, place, op_name, op_type, step_id, start_ns, end_ns,"
-   "   CASE WHEN instr(kernels.attributes, '\"hlo_module\"') THEN kernels.attributes ->> '$.hlo_module'"
-   "     || coalesce('(' || (kernels.attributes ->> '$.program_id') || ')', '') END,"
-   "   CASE WHEN instr(kernels.attributes, '\"hlo_module\"') THEN kernels.attributes ->> '$.program_id' END,"
-   "   CASE WHEN instr(kernels.attributes, '\"hlo_op\"') THEN kernels.attributes ->> '$.hlo_op' END"
+   "   hlo_module || coalesce('(' || program || ')', ''), program, hlo_op"
    " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
    " WHERE is_viewer_stream ORDER BY lanes.id, start_ns, kernels.id"},
   {SPAN,

@@ -102,7 +102,7 @@ def test_rows(folder):
                   "JOIN (SELECT id AS device, ordinal FROM devices) ON device = launches.device_id "
                   "JOIN (SELECT id AS step, number FROM steps) ON step = launches.step_id ORDER BY 1, 2"),
               [(core_number, i, "jit_step(77)", 8) for core_number in range(2) for i in range(3)], "launches")
-        check(ask("SELECT attributes ->> 'long_name', attributes ->> 'program_id' FROM kernels LIMIT 1"),
+        check(ask("SELECT attributes ->> 'long_name', program FROM kernels LIMIT 1"),
               [(expression("infeed.1"), 77)], "attributes")
         check(ask("SELECT name, kind, direction, count(*), sum(dur_ns) FROM transfers GROUP BY 1, 2, 3"),
               [("copy-start.9", "memcpy", None, 6, 1_800_000)], "copies beside the ops")

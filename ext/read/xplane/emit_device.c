@@ -72,6 +72,9 @@ static void emit_kernel(struct batch *b) {
   SET(kernels_equation, event_text(b, KEY_EQUATION));
   SET(kernels_graph, event_integer(b, KEY_GRAPH_ID));
   SET(kernels_graph_node, event_integer(b, KEY_GRAPH_NODE));
+  SET(kernels_hlo_module, event_text(b, KEY_HLO_MODULE));
+  SET(kernels_hlo_op, event_text(b, KEY_HLO_OP));
+  SET(kernels_program, event_integer(b, KEY_PROGRAM));
   const struct hlo_op *made_of = event_hlo_op(b);
   int64_t flops = event_count(b, KEY_FLOPS), bytes = event_count(b, KEY_BYTES_ACCESSED);
   SET(kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
@@ -146,6 +149,8 @@ static void emit_instruction(struct batch *b) {
   SET(kernels_dur_ns, duration_on_device(b));
   SET(kernels_op_name, framework == ROW_NULL ? name : framework);
   SET(kernels_op_type, category);
+  SET(kernels_hlo_op, name);
+  SET(kernels_program, event_integer(b, KEY_PROGRAM));
   SET(kernels_flops, of_model == ROW_NULL ? flops : of_model);
   SET(kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
 }
