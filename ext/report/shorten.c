@@ -2,7 +2,8 @@
 ** most used the shortest: see shorten.h.
 **
 ** The same name is the same short one wherever it stands, so that what hides what stays as it was.  A name must be
-** known as one for that: words after a dot, keys of objects and methods of classes are not, and `{ a }` becomes `{a:b}`.
+** known as one for that: words after a dot, keys of objects and methods of classes are none, and `{ a }` becomes
+** `{a:b}`.
 ** Which brace is an object and which a block is told by the token before it.
 **
 ** What the browser gives (document, Math) is bound nowhere and stays.  A name that is bound in one place and stands in
