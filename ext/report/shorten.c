@@ -66,30 +66,30 @@ static void give_up(struct shortener *s, size_t token, const char *error) {
 
 /* ---- tokens ---- */
 
-static bool is_text(const struct shortener *s, size_t token, const char *text) {
+static bool has_text(const struct shortener *s, size_t token, const char *text) {
   if (token >= s->count) return false;
   const struct script_token *t = &s->tokens[token];
   return t->length == strlen(text) && memcmp(s->script + t->at, text, t->length) == 0;
 }
 
-static bool is_one_of(const struct shortener *s, size_t token, const char *const *texts) {
+static bool has_text_among(const struct shortener *s, size_t token, const char *const *texts) {
   for (; *texts; texts++)
-    if (is_text(s, token, *texts)) return true;
+    if (has_text(s, token, *texts)) return true;
   return false;
 }
 
-static bool is_word(const struct shortener *s, size_t token) {
+static bool is_bare_word(const struct shortener *s, size_t token) {
   return token < s->count && s->tokens[token].kind == TOKEN_WORD && !s->tokens[token].is_member;
 }
 
 static bool is_arrow(const struct shortener *s, size_t token) {
-  return is_text(s, token, "=") && is_text(s, token + 1, ">") && s->tokens[token + 1].at == s->tokens[token].at + 1;
+  return has_text(s, token, "=") && has_text(s, token + 1, ">") && s->tokens[token + 1].at == s->tokens[token].at + 1;
 }
 
 /* `=` that gives a value, not a part of `==` or `=>`. */
 static bool is_default(const struct shortener *s, size_t token) {
-  if (!is_text(s, token, "=") || is_arrow(s, token)) return false;
-  return !(is_text(s, token + 1, "=") && s->tokens[token + 1].at == s->tokens[token].at + 1);
+  if (!has_text(s, token, "=") || is_arrow(s, token)) return false;
+  return !(has_text(s, token + 1, "=") && s->tokens[token + 1].at == s->tokens[token].at + 1);
 }
 
 static bool is_opener(const struct shortener *s, size_t token) {
@@ -101,12 +101,13 @@ static bool is_opener(const struct shortener *s, size_t token) {
 static enum brace brace_of(const struct shortener *s, size_t token) {
   static const char *const words[] = {"else", "try", "do", "finally", NULL};
   size_t before = token - 1;
-  if (token == 0 || is_text(s, before, ";") || is_text(s, before, ")") || is_text(s, before, "}")) return BRACE_BLOCK;
-  if (is_text(s, before, ">") && before && is_arrow(s, before - 1)) return BRACE_BLOCK;
-  if (is_text(s, before, "{")) return s->brace[before] == BRACE_BLOCK ? BRACE_BLOCK : BRACE_OBJECT;
-  if (is_word(s, before) && is_one_of(s, before, words)) return BRACE_BLOCK;
+  if (token == 0 || has_text(s, before, ";") || has_text(s, before, ")") || has_text(s, before, "}"))
+    return BRACE_BLOCK;
+  if (has_text(s, before, ">") && before && is_arrow(s, before - 1)) return BRACE_BLOCK;
+  if (has_text(s, before, "{")) return s->brace[before] == BRACE_BLOCK ? BRACE_BLOCK : BRACE_OBJECT;
+  if (is_bare_word(s, before) && has_text_among(s, before, words)) return BRACE_BLOCK;
   bool is_class =
-      is_word(s, before) && before && (is_text(s, before - 1, "class") || is_text(s, before - 1, "extends"));
+      is_bare_word(s, before) && before && (has_text(s, before - 1, "class") || has_text(s, before - 1, "extends"));
   return is_class ? BRACE_CLASS : BRACE_OBJECT;
 }
 
@@ -120,7 +121,7 @@ static void match_brackets(struct shortener *s) {
     }
     s->opener[i] = innermost;
     if (!is_opener(s, i)) continue;
-    s->brace[i] = is_text(s, i, "{") ? (uint8_t)brace_of(s, i) : NO_BRACE;
+    s->brace[i] = has_text(s, i, "{") ? (uint8_t)brace_of(s, i) : NO_BRACE;
     innermost = i + 1;
   }
 }
@@ -128,19 +129,19 @@ static void match_brackets(struct shortener *s) {
 /* Whether a word stands for a value; where it is a key, too, as that. */
 static enum use use_of(struct shortener *s, size_t token) {
   static const char *const modifiers[] = {"get", "set", "async", NULL};
-  if (!is_word(s, token) || is_one_of(s, token, reserved)) return USE_NONE;
+  if (!is_bare_word(s, token) || has_text_among(s, token, reserved)) return USE_NONE;
   size_t opener = s->opener[token];
   enum brace brace = opener ? (enum brace)s->brace[opener - 1] : NO_BRACE;
   if (brace == BRACE_CLASS) {
-    if (!is_text(s, token + 1, "(")) give_up(s, token, "a class with something else than methods");
+    if (!has_text(s, token + 1, "(")) give_up(s, token, "a class with something else than methods");
     return USE_NONE;
   }
   if (brace != BRACE_OBJECT) return USE_VALUE;
   size_t before = token - 1; /* there is the brace */
-  bool is_modified = is_one_of(s, before, modifiers) && is_text(s, token + 1, "(");
-  if (!is_modified && before != opener - 1 && !is_text(s, before, ",")) return USE_VALUE;
-  if (is_modified || is_text(s, token + 1, ":") || is_text(s, token + 1, "(")) return USE_NONE;
-  if (is_text(s, token + 1, ",") || is_text(s, token + 1, "}") || is_default(s, token + 1)) return USE_SHORTHAND;
+  bool is_modified = has_text_among(s, before, modifiers) && has_text(s, token + 1, "(");
+  if (!is_modified && before != opener - 1 && !has_text(s, before, ",")) return USE_VALUE;
+  if (is_modified || has_text(s, token + 1, ":") || has_text(s, token + 1, "(")) return USE_NONE;
+  if (has_text(s, token + 1, ",") || has_text(s, token + 1, "}") || is_default(s, token + 1)) return USE_SHORTHAND;
   give_up(s, token, "neither a key nor a value: what is this brace? Parentheses or a name tell");
   return USE_NONE;
 }
@@ -161,7 +162,7 @@ static struct name *find_name(struct shortener *s, size_t token) {
 }
 
 static void bind_name(struct shortener *s, size_t token, size_t from, size_t to) {
-  if (!is_word(s, token) || is_one_of(s, token, reserved)) return;
+  if (!is_bare_word(s, token) || has_text_among(s, token, reserved)) return;
   struct name *name = find_name(s, token);
   if (s->region_count == MOST_REGIONS) {
     give_up(s, token, "more bindings than there is room for");
@@ -174,7 +175,7 @@ static void bind_name(struct shortener *s, size_t token, size_t from, size_t to)
 
 /* Behind the value that begins there, within the same bracket. */
 static size_t skip_value(const struct shortener *s, size_t token, size_t to) {
-  while (token < to && !is_text(s, token, ",") && !is_text(s, token, ";") && s->tokens[token].kind != TOKEN_CLOSER)
+  while (token < to && !has_text(s, token, ",") && !has_text(s, token, ";") && s->tokens[token].kind != TOKEN_CLOSER)
     token = is_opener(s, token) ? s->partner[token] + 1 : token + 1;
   return token;
 }
@@ -182,8 +183,8 @@ static size_t skip_value(const struct shortener *s, size_t token, size_t to) {
 /* The names of patterns that are parted by commas, as parameters are; behind the last. */
 static size_t bind_patterns(struct shortener *s, size_t token, size_t to, size_t region_from, size_t region_to) {
   while (token < to && !s->error) {
-    while (is_text(s, token, ".") || is_text(s, token, ",")) token++;
-    if (is_word(s, token) && is_text(s, token + 1, ":")) token += 2; /* a key */
+    while (has_text(s, token, ".") || has_text(s, token, ",")) token++;
+    if (is_bare_word(s, token) && has_text(s, token + 1, ":")) token += 2; /* a key */
     if (token >= to) break;
     if (is_opener(s, token)) {
       bind_patterns(s, token + 1, s->partner[token], region_from, region_to);
@@ -192,7 +193,7 @@ static size_t bind_patterns(struct shortener *s, size_t token, size_t to, size_t
       bind_name(s, token++, region_from, region_to);
     }
     if (is_default(s, token)) token = skip_value(s, token + 1, to);
-    if (!is_text(s, token, ",")) break;
+    if (!has_text(s, token, ",")) break;
   }
   return token;
 }
@@ -207,7 +208,7 @@ static void find_block(const struct shortener *s, size_t token, size_t *from, si
 
 static void bind_arrow(struct shortener *s, size_t arrow) {
   size_t first = arrow - 1, body = arrow + 2;
-  if (is_text(s, first, ")")) first = s->partner[first];
+  if (has_text(s, first, ")")) first = s->partner[first];
   size_t end = is_opener(s, body) && s->brace[body] == BRACE_BLOCK ? s->partner[body] : skip_value(s, body, s->count);
   if (first == arrow - 1) bind_name(s, first, first, end);
   else bind_patterns(s, first + 1, arrow - 1, first, end);
@@ -218,7 +219,7 @@ static void bind_parameters(struct shortener *s, size_t closer) {
   static const char *const statements[] = {"if", "while", "for", "switch", "with", NULL};
   size_t first = s->partner[closer];
   if (!first || s->tokens[first - 1].kind != TOKEN_WORD) return;
-  if (!s->tokens[first - 1].is_member && is_one_of(s, first - 1, statements)) return;
+  if (!s->tokens[first - 1].is_member && has_text_among(s, first - 1, statements)) return;
   bind_patterns(s, first + 1, closer, first, s->partner[closer + 1]);
 }
 
@@ -227,12 +228,12 @@ static void bind_all(struct shortener *s) {
     size_t from, to;
     if (is_arrow(s, i) && i) {
       bind_arrow(s, i);
-    } else if (is_text(s, i, ")") && is_text(s, i + 1, "{")) {
+    } else if (has_text(s, i, ")") && has_text(s, i + 1, "{")) {
       bind_parameters(s, i);
-    } else if (is_word(s, i) && (is_text(s, i, "const") || is_text(s, i, "let"))) {
+    } else if (is_bare_word(s, i) && (has_text(s, i, "const") || has_text(s, i, "let"))) {
       find_block(s, i, &from, &to);
       bind_patterns(s, i + 1, s->count, from, to);
-    } else if (is_word(s, i) && (is_text(s, i, "function") || is_text(s, i, "class"))) {
+    } else if (is_bare_word(s, i) && (has_text(s, i, "function") || has_text(s, i, "class"))) {
       find_block(s, i, &from, &to);
       bind_name(s, i + 1, from, to);
     }
@@ -304,7 +305,7 @@ static size_t write_script(struct shortener *s, char *out, size_t length) {
     if (s->use[i] == USE_NONE) continue;
     const struct script_token *token = &s->tokens[i];
     const struct name *name = find_name(s, i);
-    if (name->is_kept || is_text(s, i, name->short_text)) continue;
+    if (name->is_kept || has_text(s, i, name->short_text)) continue;
     size_t end = s->use[i] == USE_SHORTHAND ? token->at + token->length : token->at;
     memcpy(out + written, s->script + at, end - at);
     written += end - at;
