@@ -257,6 +257,16 @@ function showAge(changes, error) {
     ? ` · ops of one step in ${Math.round(changes.steps / changes.sampled)}` : '';
   badge.textContent = `${changes.growing ? '● live, ' : 'ended, '}${age}${sampling}`;
   badge.className = changes.growing ? 'note live' : 'note';
+  showTroubles(changes);
+}
+
+// Files that cannot be read, or no more.
+function showTroubles({ troubles, trouble_count: count }) {
+  let list = document.getElementById('troubles');
+  if (!list) document.querySelector('header').append(list = element('ul', { id: 'troubles', role: 'status' }));
+  const left = count - troubles.length, lines = troubles.map(([file, message]) => `▲ ${file || 'a file'}: ${message}`);
+  if (left > 0) lines.push(`${left} more: “Dropped, damaged or not available” on the overview`);
+  if (list.textContent !== lines.join('')) list.replaceChildren(...lines.map((line) => element('li', {}, line)));
 }
 
 async function startServed() {

@@ -6,7 +6,7 @@ import { getState, setState } from './state.js';
 const holder = document.getElementById('served');
 export const isServed = holder !== null;
 export const servedPage = isServed ? JSON.parse(holder.textContent) : null;
-const AT_ONCE = 4, TOKEN = 'tfprof-token';
+const AT_ONCE = 2, TOKEN = 'tfprof-token'; // one is answered while the other comes
 const visitor = isServed ? crypto.getRandomValues(new Uint32Array(2)).join('-') : '';
 let bearer = null;
 
@@ -108,11 +108,13 @@ export async function askEvents(parameters = {}, options = {}) {
 
 const PAUSE = 2000, LONG_PAUSE = 20000;
 
-// Asks what has come, while the page is looked at: at most each two seconds, seldom when nobody writes any more.
+// Asks what has come, while the page is looked at: at most each two seconds, seldom when nobody writes any more, and
+// when someone comes back to it.
 export function follow(tell, came) {
-  let seen = null, run = null;
+  let seen = null, run = null, timer = null;
   const ask = async () => {
     let pause = PAUSE;
+    timer = null;
     if (!document.hidden) {
       try {
         const now = chosenRun(), changes = await (await askServer('changes', { run: now }, { view: 'changes' })).json();
@@ -128,7 +130,12 @@ export function follow(tell, came) {
         if (error.status === 401) return;
       }
     }
-    setTimeout(ask, pause);
+    timer = setTimeout(ask, pause);
   };
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden || timer === null) return;
+    clearTimeout(timer);
+    ask();
+  });
   ask();
 }

@@ -3,7 +3,8 @@
 **   panel     {"version":N, "panel":{…}}: the panel as a report has it (page_data.h)
 **   sql       {"columns":[…], "rows":[…], "error":null, "place":-1, "more":false, "interrupted":false, "ns":N,
 **             "version":N}; place: the offset of what is wrong
-**   changes   {"version":N, "growing":true, "age_ns":N, "steps":N, "sampled":N}
+**   changes   {"version":N, "growing":true, "age_ns":N, "steps":N, "sampled":N, "troubles":[[file, message], …],
+**             "trouble_count":N}: of troubles the first three
 **   events    a number of 32 bits, the lowest byte first: the length of the JSON that follows; that JSON, the lanes and
 **             names of page_data.h with, for each lane, the lengths of its columns; these columns (lane_columns.h)
 */
@@ -65,7 +66,7 @@ static void answer_panel(struct served_run *run, struct job *job, struct output_
                                               .last_step = values->last_step,
                                               .origin_ns = run->origin_ns};
   output_format(file, "{\"version\":%llu,\"panel\":", (unsigned long long)run->version);
-  page_panel(&texts, run->db, find_panel(values->name), &parameters);
+  job->is_interrupted = page_panel(&texts, run->db, find_panel(values->name), &parameters) == SQLITE_INTERRUPT;
   output_text(file, "}");
   finish_answer(job, file, "application/json");
 }
@@ -121,12 +122,38 @@ static void answer_sql(struct served_run *run, struct job *job, struct output_fi
   finish_answer(job, file, "application/json");
 }
 
+/* What of the files that are open cannot be read, or no more: the first few. */
+static void write_troubles(struct served_run *run, struct output_file *file) {
+  static const char sql[] =
+      "SELECT file, message, count(*) OVER () FROM temp.diagnostics WHERE severity = 'error' ORDER BY id LIMIT 3";
+  const struct page_texts texts = {.file = file};
+  sqlite3_stmt *statement = NULL;
+  sqlite3_int64 count = 0;
+  output_text(file, ",\"troubles\":[");
+  if (sqlite3_prepare_v2(run->db, sql, -1, &statement, NULL) == SQLITE_OK) {
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      const char *path = (const char *)sqlite3_column_text(statement, 0);
+      const char *slash = path ? strrchr(path, '/') : NULL;
+      output_text(file, count ? ",[" : "[");
+      page_text(&texts, slash && slash[1] ? slash + 1 : path);
+      output_text(file, ",");
+      page_text(&texts, (const char *)sqlite3_column_text(statement, 1));
+      output_text(file, "]");
+      count = sqlite3_column_int64(statement, 2);
+    }
+  }
+  sqlite3_finalize(statement);
+  output_format(file, "],\"trouble_count\":%lld", (long long)count);
+}
+
 static void answer_changes(struct served_run *run, struct job *job, struct output_file *file) {
   struct served_state state;
   served_run_look(run, &state);
-  output_format(file, "{\"version\":%llu,\"growing\":%s,\"age_ns\":%lld,\"steps\":%lld,\"sampled\":%lld}",
+  output_format(file, "{\"version\":%llu,\"growing\":%s,\"age_ns\":%lld,\"steps\":%lld,\"sampled\":%lld",
                 (unsigned long long)run->version, state.is_growing ? "true" : "false", (long long)state.age_ns,
                 (long long)state.step_count, (long long)state.sampled_count);
+  write_troubles(run, file);
+  output_text(file, "}");
   finish_answer(job, file, "application/json");
 }
 

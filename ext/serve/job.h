@@ -12,14 +12,17 @@ struct job {
   char *sql;  /* of JOB_SQL; the job's own */
   int socket; /* of who asks; -1: unknown */
   /* The answer. */
-  unsigned status;  /* of HTTP */
-  const char *type; /* of its content */
+  bool is_interrupted; /* it is not all there */
+  unsigned status;     /* of HTTP */
+  const char *type;    /* of its content */
   unsigned char *bytes;
   size_t length;
   /* For the worker (worker.h). */
   struct job *next;
   bool is_unwanted; /* a newer one has taken its place, or nobody waits for it any more */
-  int64_t begun_ns;
+  bool is_put_off;  /* one of a kind that comes first has come: it begins once more after that */
+  int64_t begun_ns; /* the last time */
+  int64_t first_begun_ns;
   void (*done)(struct job *job); /* on the worker's thread; what it does last with the job */
   void *user;
 };

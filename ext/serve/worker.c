@@ -4,12 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "serve/answers.h"
 
-static const int64_t sql_limit_ns = 10000000000, panel_limit_ns = 120000000000;
+static const int64_t sql_limit_ns = 10000000000, panel_limit_ns = 120000000000, put_off_limit_ns = 60000000000;
 
 /* ---- the thread ---- */
 
@@ -20,10 +21,19 @@ static struct job *take_job(struct worker *worker) {
   if (job) {
     worker->first = job->next;
     job->begun_ns = served_now();
+    if (!job->first_begun_ns) job->first_begun_ns = job->begun_ns;
     worker->running = job;
   }
   pthread_mutex_unlock(&worker->lock);
   return job;
+}
+
+/* Behind those of its kind, or before them, where its turn had come. */
+static void insert_job(struct worker *worker, struct job *job, bool is_first) {
+  struct job **place = &worker->first;
+  while (*place && ((*place)->kind < job->kind || (!is_first && (*place)->kind == job->kind))) place = &(*place)->next;
+  job->next = *place;
+  *place = job;
 }
 
 static void run_job(struct worker *worker, struct job *job) {
@@ -35,7 +45,15 @@ static void run_job(struct worker *worker, struct job *job) {
   pthread_mutex_lock(&worker->lock);
   worker->running = NULL;
   bool is_ending = worker->is_ending, is_unwanted = job->is_unwanted;
+  bool is_put_off = job->is_put_off && job->is_interrupted && !is_ending && !is_unwanted;
+  job->is_put_off = job->is_interrupted = false;
+  if (is_put_off) {
+    free(job->bytes);
+    job->bytes = NULL;
+    insert_job(worker, job, true);
+  }
   pthread_mutex_unlock(&worker->lock);
+  if (is_put_off) return;
   if (is_ending) answer_text(job, 503, "the server ends\n");
   else if (is_unwanted) answer_text(job, 409, "a newer question has taken the place of this one\n");
   else if (state != WORKER_OPEN) answer_text(job, 503, "%s\n", worker->message);
@@ -100,10 +118,14 @@ void worker_submit(struct worker *worker, struct job *job) {
     worker->running->is_unwanted = true;
     interrupt_job(worker);
   }
-  struct job **place = &worker->first;
-  while (*place && (*place)->kind <= job->kind) place = &(*place)->next;
-  job->next = *place;
-  *place = job;
+  /* A picture that is zoomed does not wait for the rows of a panel, which come later then, but not ever later. */
+  struct job *running = worker->running;
+  if (running && running->kind == JOB_PANEL && job->kind == JOB_EVENTS &&
+      served_now() - running->first_begun_ns < put_off_limit_ns) {
+    running->is_put_off = true;
+    interrupt_job(worker);
+  }
+  insert_job(worker, job, false);
   pthread_cond_signal(&worker->wake);
   pthread_mutex_unlock(&worker->lock);
 }
@@ -121,7 +143,7 @@ bool worker_watch(struct worker *worker) {
     struct job *job = worker->running;
     job->is_unwanted |= has_hung_up(job);
     bool is_late = served_now() - job->begun_ns > (job->kind == JOB_SQL ? sql_limit_ns : panel_limit_ns);
-    if (job->is_unwanted || is_late || worker->is_ending) interrupt_job(worker);
+    if (job->is_unwanted || job->is_put_off || is_late || worker->is_ending) interrupt_job(worker);
   }
   pthread_mutex_unlock(&worker->lock);
   return is_busy;

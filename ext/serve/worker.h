@@ -1,6 +1,7 @@
 /* worker.h: one thread that answers the questions to a run, one after the other.
 **
-** Questions of a timeline go before those of panels; a question that a newer one of the same view follows is given up,
+** Questions of a timeline go before those of panels, also of one that runs: it is given up and begins once more after
+** them, unless it has been going for a minute.  A question that a newer one of the same view follows is given up,
 ** and so is one whose asker has gone, or that takes longer than it may: worker_watch(), called now and then, sees to
 ** that.  To give up is to interrupt the query, which leaves everything else as it was.
 */

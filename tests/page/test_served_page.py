@@ -112,6 +112,33 @@ def check_growing(browser):
         tab.close()
 
 
+def check_trouble(browser):
+    """A file that is cut, gone, or another one while it is looked at: the page says so, and shows what there is."""
+    path = os.path.join(scratch.DIRECTORY, "troubled.json")
+    links = os.path.join(reports.ROOT, "tests", "fixtures", "kineto", "links.json")
+    shutil.copy(links, path)
+    with Served(path) as served:
+        tab = Tab(browser, served)
+        said = tab.tab.locator("#troubles")
+        assert said.inner_text() == ""
+        facts = tab.tab.locator(".header-facts").inner_text()
+        for change, words in ((lambda: os.truncate(path, 1000), "ends in the middle"),
+                              (lambda: os.truncate(path, 0), "was changed or replaced"),
+                              (lambda: os.remove(path), "No such file"),
+                              (lambda: shutil.copy(links, path), "")):
+            change()
+            # As if one came back to the tab each second, which is how soon files are looked after again.
+            tab.tab.wait_for_function("""words => {
+              const said = document.getElementById('troubles').textContent;
+              document.dispatchEvent(new Event('visibilitychange'));
+              return words ? said.includes(words) : !said;
+            }""", arg=words, timeout=60000, polling=1000)
+            assert served.raw("GET", "/", served.good)[0] == 200
+        tab.tab.wait_for_function("facts => document.querySelector('.header-facts').innerText === facts", arg=facts,
+                                  timeout=60000)
+        tab.close()
+
+
 def check_several(browser):
     with Served(CAPTURE, reports.hostile_trace()) as served:
         tab = Tab(browser, served)
@@ -140,6 +167,7 @@ def main():
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         check_pages(browser)
         check_growing(browser)
+        check_trouble(browser)
         check_several(browser)
         browser.close()
 
