@@ -34,8 +34,8 @@
 
 SQLITE_EXTENSION_INIT3
 
-/* What the first columns of a SELECT are; those that follow are members of args, named as the column is: texts as they
-** are, or JSON that is pasted when the name ends in JSON_MARK.  NULLs are left out. */
+/* What the first columns of a SELECT are; those that follow are members of args, named as the column is.  NULLs are
+** left out. */
 enum shape {
   SPAN,    /* name, category, pid, tid, start, duration */
   ASYNC,   /* the same: spans that need not nest, each a pair of events */
@@ -43,11 +43,9 @@ enum shape {
   COUNTER, /* name, category, pid, tid, time */
   ARROW,   /* name, category, pid, tid, time, and the three again of where it points */
   LABEL,   /* name ("process_name" ...), NULL, pid, tid */
-  KERNEL,  /* of an XPlane source, for what stands below its stream: the columns of struct viewer_kernel */
-  KERNELS, CALLS, LAUNCHES, /* no SELECT: timeline_rows.h */
+  ROWS,    /* and more, no SELECT: ROWS + an enum timeline_part */
 };
 
-static const char json_mark[] = ":json";
 #define TEXT_OF(number) TEXT_AS_IS(number)
 #define TEXT_AS_IS(number) #number
 /* The number of a device of the process, or of the process itself. */
@@ -58,9 +56,6 @@ static const char json_mark[] = ":json";
 #define XPLANE_HOST "701 + 1000 * place"
 #define XPLANE_DEVICE "2 + 1000 * place"
 #define DEVICE "CASE WHEN devices.kind <> 'cpu' THEN ordinal END"
-/* What comes from a damaged file must not make the whole trace unreadable. */
-#define VALID_JSON(column) " CASE WHEN json_valid(" column ") THEN " column " END"
-
 /* clang-format off: SQL is laid out as in sql/.  In each SELECT, %s is the profile argument of a table. */
 
 /* Before each of the others: where a row is drawn.
@@ -95,7 +90,7 @@ static const char lanes_sql[] =
   " )";
 
 static const struct {
-  enum shape shape;
+  unsigned shape; /* enum shape */
   const char *sql;
 } parts[] = {
   {LABEL,
@@ -146,29 +141,9 @@ static const struct {
    "   device_steps.start_ns, device_steps.dur_ns, steps.number AS number, busy_ns AS \"busy ns\""
    " FROM temp.device_steps%s AS device_steps JOIN temp.steps AS steps ON steps.id = step_id"
    " JOIN processors ON processors.id = device_id WHERE is_xplane AND kind <> 'tpu'"},
-  {KERNEL,
-   " SELECT lanes.pid, stream, place, op_name, op_type, step_id, start_ns, end_ns,"
-   "   hlo_module || coalesce('(' || program || ')', ''), program, hlo_op"
-   " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
-   " WHERE is_viewer_stream ORDER BY lanes.id, start_ns, kernels.id"},
-  {SPAN,
-   " SELECT CASE WHEN NOT is_xplane THEN ops.name"
-   "     WHEN category = 'op' AND hlo_module IS NULL THEN ops.name || coalesce(':' || op_type, '')"
-   "     WHEN category = 'user' THEN coalesce((SELECT steps.name FROM temp.steps AS steps"
-   "       WHERE steps.id = ops.step_id AND steps.start_ns = ops.start_ns), ops.name)"
-   "     ELSE coalesce(ops.name, '') END,"
-   "   CASE WHEN category = 'user' THEN 'user_annotation'"
-   "     WHEN category IN ('python', 'module') THEN 'python_function' ELSE 'cpu_op' END,"
-   "   lanes.pid, lanes.tid, start_ns, dur_ns,"
-   "   correlation AS \"External id\", sequence_number AS \"Sequence number\","
-   VALID_JSON("input_shapes") " AS \"Input Dims:json\","
-   VALID_JSON("input_types") " AS \"Input type:json\","
-   VALID_JSON("input_values") " AS \"Concrete Inputs:json\","
-   "   module AS \"Module Hierarchy\", flops AS flops, file || ':' || line AS \"called from\", error AS error"
-   " FROM lanes CROSS JOIN temp.ops%s AS ops ON lanes.id = thread_id AND start_ns IS NOT NULL"
-   " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
-   " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
-  {KERNELS, NULL},
+  {ROWS + TIMELINE_VIEWER, NULL},
+  {ROWS + TIMELINE_OPS, NULL},
+  {ROWS + TIMELINE_KERNELS, NULL},
   {SPAN,
    " SELECT graph_launches.name, 'program', lanes.pid, lanes.tid, graph_launches.start_ns, graph_launches.dur_ns,"
    "   graph AS \"program id\", graph_launches.correlation AS \"run id\""
@@ -182,7 +157,7 @@ static const struct {
    " FROM lanes CROSS JOIN temp.transfers%s AS transfers ON lanes.id = transfers.thread_id"
    " LEFT JOIN temp.devices AS devices ON devices.id = transfers.device_id"
    " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
-  {CALLS, NULL},
+  {ROWS + TIMELINE_CALLS, NULL},
   /* Ranges that torch marked, and all of XPlane, are ops already. */
   {SPAN,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
@@ -201,12 +176,8 @@ static const struct {
    " SELECT counters.name, 'counter', " PROCESS ", 0, time_ns, value AS value"
    " FROM temp.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
    " LEFT JOIN temp.devices AS devices ON devices.id = device_id WHERE value IS NOT NULL"},
-  {COUNTER,
-   " SELECT 'memory in use', 'memory', " PROCESS ", 0, time_ns,"
-   "   in_use_bytes AS bytes, reserved_bytes AS reserved"
-   " FROM temp.memory_events%s AS memory_events JOIN processes ON processes.id = memory_events.profile_id"
-   " LEFT JOIN temp.devices AS devices ON devices.id = device_id WHERE in_use_bytes IS NOT NULL"},
-  {LAUNCHES, NULL},
+  {ROWS + TIMELINE_MEMORY, NULL},
+  {ROWS + TIMELINE_LAUNCHES, NULL},
   {ARROW,
    " SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
    " FROM temp.ops%s AS ops CROSS JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
@@ -219,21 +190,15 @@ static const struct {
 
 enum { MOST_COLUMNS = 24, LONGEST_KEY = 48 };
 
-/* A member of args: the name of a column. */
-struct member {
-  char key[LONGEST_KEY]; /* ,"name": */
-  bool is_json;
-};
-
 struct timeline {
   sqlite3 *db;
   sqlite3_value *profile; /* NULL: all */
   struct output_file *file;
-  sqlite3_int64 origin_ns, event_count, next_arrow;
-  struct viewer_lines *viewer_lines;
-  struct timeline_rows rows; /* its lanes and devices; the numbers are those above */
+  sqlite3_int64 event_count, next_arrow;
+  struct timeline_rows rows; /* its counts follow those above */
+  sqlite3_stmt *json_check;
   int column_count; /* of the part that is being written */
-  struct member members[MOST_COLUMNS];
+  char keys[MOST_COLUMNS][LONGEST_KEY]; /* of args, by column: ,"name": */
 };
 
 /* ---- one event ---- */
@@ -250,10 +215,10 @@ static void write_integer(struct timeline *timeline, const char *key, sqlite3_in
 }
 
 static sqlite3_int64 since_origin(const struct timeline *timeline, sqlite3_int64 ns) {
-  return (sqlite3_int64)((uint64_t)ns - (uint64_t)timeline->origin_ns);
+  return (sqlite3_int64)((uint64_t)ns - (uint64_t)timeline->rows.places.origin_ns);
 }
 
-static void write_value(struct timeline *timeline, sqlite3_stmt *statement, int column, bool is_json) {
+static void write_value(struct timeline *timeline, sqlite3_stmt *statement, int column) {
   const char *text;
   double real;
   switch (sqlite3_column_type(statement, column)) {
@@ -266,13 +231,8 @@ static void write_value(struct timeline *timeline, sqlite3_stmt *statement, int 
       break;
     default:
       text = (const char *)sqlite3_column_text(statement, column);
-      if (!text) {
-        output_text(timeline->file, "null");
-      } else if (is_json) {
-        output_text(timeline->file, text);
-      } else {
-        output_json_text(timeline->file, text, (size_t)sqlite3_column_bytes(statement, column));
-      }
+      if (!text) output_text(timeline->file, "null");
+      else output_json_text(timeline->file, text, (size_t)sqlite3_column_bytes(statement, column));
   }
 }
 
@@ -280,10 +240,10 @@ static void begin_event(struct timeline *timeline, sqlite3_stmt *statement, cons
   output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"" : "{\"ph\":\"");
   output_text(timeline->file, phase);
   output_text(timeline->file, "\",\"name\":");
-  write_value(timeline, statement, 0, false);
+  write_value(timeline, statement, 0);
   if (sqlite3_column_type(statement, 1) != SQLITE_NULL) {
     output_text(timeline->file, ",\"cat\":");
-    write_value(timeline, statement, 1, false);
+    write_value(timeline, statement, 1);
   }
   write_integer(timeline, ",\"pid\":", sqlite3_column_int64(statement, pid_column));
   write_integer(timeline, ",\"tid\":", sqlite3_column_int64(statement, pid_column + 1));
@@ -294,11 +254,7 @@ static void name_members(struct timeline *timeline, sqlite3_stmt *statement) {
   timeline->column_count = sqlite3_column_count(statement);
   assert(timeline->column_count <= MOST_COLUMNS);
   for (int column = 0; column < timeline->column_count; column++) {
-    struct member *member = &timeline->members[column];
-    const char *name = sqlite3_column_name(statement, column);
-    size_t length = name ? strlen(name) : 0, mark = sizeof json_mark - 1;
-    member->is_json = length > mark && memcmp(name + length - mark, json_mark, mark) == 0;
-    snprintf(member->key, sizeof member->key, ",\"%.*s\":", (int)(member->is_json ? length - mark : length), name);
+    snprintf(timeline->keys[column], LONGEST_KEY, ",\"%s\":", sqlite3_column_name(statement, column));
   }
 }
 
@@ -306,10 +262,9 @@ static void write_args(struct timeline *timeline, sqlite3_stmt *statement, int f
   bool has_args = false;
   for (int column = first; column < timeline->column_count; column++) {
     if (sqlite3_column_type(statement, column) == SQLITE_NULL) continue;
-    const struct member *member = &timeline->members[column];
     if (!has_args) output_text(timeline->file, ",\"args\":{");
-    output_text(timeline->file, member->key + (has_args ? 0 : 1));
-    write_value(timeline, statement, column, member->is_json);
+    output_text(timeline->file, timeline->keys[column] + (has_args ? 0 : 1));
+    write_value(timeline, statement, column);
     has_args = true;
   }
   output_text(timeline->file, has_args ? "}}" : "}");
@@ -347,61 +302,8 @@ static void write_row(struct timeline *timeline, enum shape shape, sqlite3_stmt 
       output_text(timeline->file, ",\"bp\":\"e\"}");
       break;
     case LABEL: write_args(timeline, statement, 4); break;
-    case KERNEL: break; /* add_kernel() */
-    case KERNELS: case CALLS: case LAUNCHES: break; /* write_rows() */
+    case ROWS: break; /* write_rows() */
   }
-}
-
-/* ---- what stands below streams of XPlane ---- */
-
-static void begin_label(struct timeline *timeline, const char *name, const struct viewer_span *span) {
-  output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"M\",\"name\":\"" : "{\"ph\":\"M\",\"name\":\"");
-  output_format(timeline->file, "%s\",\"pid\":%lld,\"tid\":%lld,\"args\":{", name, (long long)span->pid,
-                (long long)span->tid);
-}
-
-static void write_viewer_span(void *user, const struct viewer_span *span) {
-  struct timeline *timeline = user;
-  if (span->is_first) {
-    begin_label(timeline, "thread_name", span);
-    output_format(timeline->file, "\"name\":\"%s - from #%lld\"}}", span->line_name, (long long)span->stream);
-    begin_label(timeline, "thread_sort_index", span);
-    output_format(timeline->file, "\"sort_index\":%lld}}", (long long)span->sort_index);
-  }
-  output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
-  output_json_text(timeline->file, span->name, strlen(span->name));
-  write_integer(timeline, ",\"cat\":\"viewer\",\"pid\":", span->pid);
-  write_integer(timeline, ",\"tid\":", span->tid);
-  write_time(timeline, ",\"ts\":", since_origin(timeline, span->start_ns));
-  write_time(timeline, ",\"dur\":", span->end_ns - span->start_ns);
-  if (*span->long_name) {
-    output_text(timeline->file, ",\"args\":{\"long_name\":");
-    output_json_text(timeline->file, span->long_name, strlen(span->long_name));
-    output_text(timeline->file, "}");
-  }
-  output_text(timeline->file, "}");
-}
-
-static const char *text_or_nothing(sqlite3_stmt *statement, int column) {
-  const unsigned char *text = sqlite3_column_text(statement, column);
-  return text ? (const char *)text : "";
-}
-
-static int add_kernel(struct timeline *timeline, sqlite3_stmt *statement) {
-  struct viewer_kernel kernel = {
-      .pid = sqlite3_column_int64(statement, 0),
-      .stream = sqlite3_column_int64(statement, 1),
-      .place = sqlite3_column_int64(statement, 2),
-      .op_name = text_or_nothing(statement, 3),
-      .op_type = text_or_nothing(statement, 4),
-      .step = sqlite3_column_int64(statement, 5),
-      .start_ns = sqlite3_column_int64(statement, 6),
-      .end_ns = sqlite3_column_int64(statement, 7),
-      .hlo_module = text_or_nothing(statement, 8),
-      .program = text_or_nothing(statement, 9),
-      .hlo_op = text_or_nothing(statement, 10),
-  };
-  return viewer_lines_add(timeline->viewer_lines, &kernel) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 /* ---- the whole ---- */
@@ -417,6 +319,18 @@ static int prepare(struct timeline *timeline, const char *format, sqlite3_stmt *
   sqlite3_free(sql);
   if (!result && timeline->profile) result = sqlite3_bind_value(*statement, 1, timeline->profile);
   return result;
+}
+
+/* SQLite's word counts, as readers of the columns have it. */
+static int is_json(void *user, const char *text, size_t length) {
+  struct timeline *timeline = user;
+  int result = SQLITE_OK, answer = -1;
+  if (!timeline->json_check)
+    result = sqlite3_prepare_v2(timeline->db, "SELECT json_valid(?1)", -1, &timeline->json_check, NULL);
+  if (!result) result = sqlite3_bind_text64(timeline->json_check, 1, text, length, SQLITE_STATIC, SQLITE_UTF8);
+  if (!result && sqlite3_step(timeline->json_check) == SQLITE_ROW) answer = sqlite3_column_int(timeline->json_check, 0);
+  sqlite3_reset(timeline->json_check);
+  return answer;
 }
 
 /* The rows of a SELECT of ids and numbers: `columns` of them in each, NULL as INT64_MIN. */
@@ -447,22 +361,37 @@ static int read_numbers(struct timeline *timeline, const char *format, int colum
   return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-static int read_lanes(struct timeline *timeline, struct connection *connection) {
-  enum { LANE_NUMBERS = 4, DEVICE_NUMBERS = 2 };
-  struct timeline_rows *rows = &timeline->rows;
-  sqlite3_int64 *lanes = NULL, *devices = NULL;
-  _Static_assert(sizeof *rows->lanes == LANE_NUMBERS * sizeof *lanes, "a lane is its numbers");
-  _Static_assert(sizeof *rows->devices == DEVICE_NUMBERS * sizeof *devices, "a device is its numbers");
-  *rows = (struct timeline_rows){.store = connection->store, .file = timeline->file,
-                                 .origin_ns = timeline->origin_ns};
-  int result = read_numbers(timeline, " SELECT id, coalesce(pid, 0), coalesce(tid, 0), stream FROM lanes", LANE_NUMBERS,
-                            &lanes, &rows->lane_count);
-  rows->lanes = (const struct timeline_lane *)lanes;
+static int read_places(struct timeline *timeline, struct connection *connection) {
+  enum { LANE_NUMBERS = 7, DEVICE_NUMBERS = 3, PROCESS_NUMBERS = 2 };
+  struct timeline_places *places = &timeline->rows.places;
+  sqlite3_int64 *lanes = NULL, *devices = NULL, *processes = NULL;
+  _Static_assert(sizeof *places->lanes == LANE_NUMBERS * sizeof *lanes, "a lane is its numbers");
+  _Static_assert(sizeof *places->devices == DEVICE_NUMBERS * sizeof *devices, "a device is its numbers");
+  _Static_assert(sizeof *places->processes == PROCESS_NUMBERS * sizeof *processes, "a process is its numbers");
+  timeline->rows.store = connection->store;
+  timeline->rows.file = timeline->file;
+  timeline->rows.is_json = is_json;
+  timeline->rows.user = timeline;
+  int result = read_numbers(timeline,
+                            " SELECT id, coalesce(pid, 0), coalesce(tid, 0), stream, place, is_xplane, is_viewer_stream"
+                            " FROM lanes",
+                            LANE_NUMBERS, &lanes, &places->lane_count);
+  places->lanes = (const struct timeline_lane *)lanes;
   if (!result)
-    result = read_numbers(timeline, " SELECT id, ordinal FROM temp.devices WHERE kind <> 'cpu' AND ordinal IS NOT NULL",
-                          DEVICE_NUMBERS, &devices, &rows->device_count);
-  rows->devices = (const struct timeline_device *)devices;
+    result = read_numbers(timeline, " SELECT id, ordinal, number FROM processors", DEVICE_NUMBERS, &devices,
+                          &places->device_count);
+  places->devices = (const struct timeline_device *)devices;
+  if (!result)
+    result = read_numbers(timeline, " SELECT id, number FROM processes ORDER BY id", PROCESS_NUMBERS, &processes,
+                          &places->process_count);
+  places->processes = (const struct timeline_process *)processes;
   return result;
+}
+
+static void free_places(struct timeline_places *places) {
+  sqlite3_free((void *)places->lanes);
+  sqlite3_free((void *)places->devices);
+  sqlite3_free((void *)places->processes);
 }
 
 static int write_rows(struct timeline *timeline, struct connection *connection, enum timeline_part part,
@@ -481,14 +410,12 @@ static int write_rows(struct timeline *timeline, struct connection *connection, 
 static int write_part(struct timeline *timeline, enum shape shape, const char *format) {
   sqlite3_stmt *statement = NULL;
   int result = prepare(timeline, format, &statement);
-  if (!result && shape != KERNEL) name_members(timeline, statement);
+  if (!result) name_members(timeline, statement);
   while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
     result = SQLITE_OK;
-    if (shape == KERNEL) result = add_kernel(timeline, statement);
-    else write_row(timeline, shape, statement);
+    write_row(timeline, shape, statement);
   }
   sqlite3_finalize(statement);
-  if (shape == KERNEL && result == SQLITE_DONE) viewer_lines_end(timeline->viewer_lines);
   return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
@@ -501,7 +428,7 @@ static int find_origin(struct timeline *timeline) {
               " UNION ALL SELECT min(start_ns) FROM temp.steps%s UNION ALL SELECT min(start_ns) FROM temp.kernels)",
               &statement);
   if (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-    timeline->origin_ns = sqlite3_column_int64(statement, 0);
+    timeline->rows.places.origin_ns = sqlite3_column_int64(statement, 0);
     result = SQLITE_DONE;
   }
   sqlite3_finalize(statement);
@@ -519,31 +446,24 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
   const char *path = path_argument(context, values[0], "tfprof_timeline");
   if (!path) return;
   size_t length = strlen(path);
-  timeline.viewer_lines = viewer_lines_new(write_viewer_span, &timeline);
-  if (!timeline.viewer_lines) {
-    sqlite3_result_error_nomem(context);
-    return;
-  }
   if (output_open(&timeline.file, path, length > 3 && strcmp(path + length - 3, ".gz") == 0, &error)) {
-    viewer_lines_free(timeline.viewer_lines);
     connection_result_error(context, &error);
     return;
   }
   int result = find_origin(&timeline);
   bool has_failed = false; /* and `error` says how */
-  if (!result) result = read_lanes(&timeline, connection);
+  if (!result) result = read_places(&timeline, connection);
   output_format(timeline.file,
                 "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n\"traceEvents\":[\n",
-                (long long)timeline.origin_ns);
+                (long long)timeline.rows.places.origin_ns);
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++) {
-    enum shape shape = parts[i].shape;
-    if (shape < KERNELS) result = write_part(&timeline, shape, parts[i].sql);
-    else result = write_rows(&timeline, connection, TIMELINE_KERNELS + (enum timeline_part)(shape - KERNELS), &error);
-    has_failed = result && shape >= KERNELS;
+    bool is_select = parts[i].shape < ROWS;
+    if (is_select) result = write_part(&timeline, parts[i].shape, parts[i].sql);
+    else result = write_rows(&timeline, connection, parts[i].shape - ROWS, &error);
+    has_failed = result && !is_select;
   }
-  viewer_lines_free(timeline.viewer_lines);
-  sqlite3_free((void *)timeline.rows.lanes);
-  sqlite3_free((void *)timeline.rows.devices);
+  sqlite3_finalize(timeline.json_check);
+  free_places(&timeline.rows.places);
   if (has_failed) {
     connection_result_error(context, &error);
     output_abandon(timeline.file);

@@ -1,237 +1,80 @@
-/* timeline_rows.c: see timeline_rows.h.
-**
-** Rows are sorted by thread in one pass, and written thread by thread, in their own order.  Each value is looked up
-** where it is wanted: neighbours mostly lie in one segment.
-*/
+/* timeline_rows.c: see timeline_rows.h. */
 #include "func/timeline_rows.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "derive/rows.h"
+#include "func/timeline_events.h"
+#include "func/timeline_viewer.h"
 
-enum { POLL_ROWS = 1 << 14, MOST_COLUMNS = 24, REAL_BYTES = 32 };
+enum { STRETCH_ROWS = 1024, MOST_COLUMNS = 24 };
 
-/* A table of one profile, its rows by thread. */
-struct table {
-  const struct profile_table *content;
-  const struct pool *pool;
-  uint32_t *rows, *first_of_thread; /* thread t has rows[first_of_thread[t]] ... rows[first_of_thread[t + 1] - 1] */
-  uint32_t thread_count;
-  const struct segment *segment; /* of the current row */
-  size_t hint;
-  uint32_t row; /* in it */
+/* Rows of one lane that are written one after the other. */
+struct stretch {
+  const struct timeline_lane *lane;
+  uint32_t first, end;
+  int64_t first_arrow; /* of launches: how many come before */
 };
 
 struct writing {
   struct timeline_rows *rows;
-  const struct profile *profile;
-  struct table table;
-  uint32_t *threads_of_calls;              /* of the launches: by row of api_calls */
-  int64_t *starts_of_calls, *correlations; /* the latter by row of ops; NULL: no row has an op */
-  uint32_t call_count, op_count;
+  struct profile *profile;
+  const struct part *part;
+  struct timeline_source source;
+  uint32_t row_count;
+  uint32_t *sorted, *first_of_thread; /* thread t has sorted[first_of_thread[t]] ... sorted[first_of_thread[t + 1] - 1];
+                                         NULL: rows as they are */
   const struct timeline_lane **lane_of_thread;
-  uint64_t last_bits; /* of the real number that was written last, and its text */
-  size_t last_length;
-  char last_text[REAL_BYTES];
+  uint32_t *threads_of_calls;
+  int64_t *starts_of_calls, *correlations;
+  bool *is_json;
+  struct stretch *stretches;
+  size_t stretch_count;
+  atomic_llong event_count;
 };
 
-/* ---- values of the current row ---- */
+/* ---- parts ---- */
 
-static void to_row(struct table *table, uint32_t row) {
-  table->segment = derive_segment_of(table->content, row, &table->hint);
-  table->row = (uint32_t)(row - table->segment->first_row);
-}
-
-static int64_t integer_of(const struct table *table, unsigned column) {
-  const struct column *values = table->segment->columns[column];
-  return column_is_null(values, table->row) ? NO_VALUE : column_integer(values, table->row);
-}
-
-static void put_integer(struct writing *w, const char *key, int64_t value) {
-  output_text(w->rows->file, key);
-  output_integer(w->rows->file, value);
-}
-
-static void put_time(struct writing *w, const char *key, int64_t ns) {
-  output_text(w->rows->file, key);
-  output_thousandths(w->rows->file, ns);
-}
-
-static void put_column_text(struct writing *w, unsigned column) {
-  int64_t id = integer_of(&w->table, column);
-  const struct pool *pool = w->table.pool;
-  if (id == NO_VALUE || !id) output_text(w->rows->file, "null");
-  else output_json_text(w->rows->file, pool_text(pool, (string_id)id), pool_length(pool, (string_id)id));
-}
-
-static void put_real(struct writing *w, double real) {
-  uint64_t bits;
-  memcpy(&bits, &real, sizeof bits);
-  if (!w->last_length || bits != w->last_bits) {
-    w->last_bits = bits;
-    w->last_length = (size_t)snprintf(w->last_text, sizeof w->last_text, isfinite(real) ? "%.17g" : "null", real);
-  }
-  output_bytes(w->rows->file, w->last_text, w->last_length);
-}
-
-/* [x,y,z] */
-static void put_sizes(struct writing *w, unsigned first) {
-  for (unsigned i = 0; i < 3; i++) {
-    int64_t size = integer_of(&w->table, first + i);
-    output_bytes(w->rows->file, i ? "," : "[", 1);
-    if (size == NO_VALUE) output_text(w->rows->file, "null");
-    else output_integer(w->rows->file, size);
-  }
-  output_bytes(w->rows->file, "]", 1);
-}
-
-/* Members of args: a comma before all but the first. */
-static void begin_member(struct writing *w, bool *has_args, const char *key) {
-  output_text(w->rows->file, *has_args ? "," : ",\"args\":{");
-  output_text(w->rows->file, key);
-  *has_args = true;
-}
-
-static void put_member(struct writing *w, bool *has_args, const char *key, int64_t value) {
-  if (value == NO_VALUE) return;
-  begin_member(w, has_args, key);
-  output_integer(w->rows->file, value);
-}
-
-static int64_t correlation_of_op(const struct writing *w, unsigned op_column) {
-  int64_t op = w->correlations ? integer_of(&w->table, op_column) : NO_VALUE;
-  return op >= 0 && op < w->op_count ? w->correlations[op] : NO_VALUE;
-}
-
-static int64_t ordinal_of(const struct writing *w, int64_t device) {
-  if (device == NO_VALUE) return NO_VALUE;
-  int64_t id = id_make(w->profile->number, (uint64_t)device);
-  for (size_t i = 0; i < w->rows->device_count; i++) {
-    if (w->rows->devices[i].id == id) return w->rows->devices[i].ordinal;
-  }
-  return NO_VALUE;
-}
-
-/* As SQL has a time in a column of integers: NULL is 0. */
-static int64_t since_origin(const struct writing *w, int64_t time) {
-  uint64_t ns = time == NO_VALUE ? 0 : (uint64_t)time + (uint64_t)w->profile->clock_offset_ns;
-  return (int64_t)(ns - (uint64_t)w->rows->origin_ns);
-}
-
-/* ---- rows ---- */
-
-static void begin_span(struct writing *w, unsigned name) {
-  output_text(w->rows->file, w->rows->event_count++ ? ",\n{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
-  put_column_text(w, name);
-}
-
-static void put_place(struct writing *w, const struct timeline_lane *lane, unsigned start, unsigned dur) {
-  int64_t length = integer_of(&w->table, dur);
-  put_integer(w, ",\"pid\":", lane->pid);
-  put_integer(w, ",\"tid\":", lane->tid);
-  put_time(w, ",\"ts\":", since_origin(w, integer_of(&w->table, start)));
-  put_time(w, ",\"dur\":", length == NO_VALUE ? 0 : length);
-}
-
-static void write_kernel(struct writing *w, const struct timeline_lane *lane) {
-  struct table *table = &w->table;
-  bool has_args = false;
-  begin_span(w, COLUMN_kernels_name);
-  output_text(w->rows->file, ",\"cat\":\"kernel\"");
-  put_place(w, lane, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns);
-  put_member(w, &has_args, "\"device\":", ordinal_of(w, integer_of(table, COLUMN_kernels_device_id)));
-  put_member(w, &has_args, "\"stream\":", lane->stream);
-  put_member(w, &has_args, "\"correlation\":", integer_of(table, COLUMN_kernels_correlation));
-  put_member(w, &has_args, "\"External id\":", correlation_of_op(w, COLUMN_kernels_op_id));
-  begin_member(w, &has_args, "\"grid\":");
-  put_sizes(w, COLUMN_kernels_grid_x);
-  begin_member(w, &has_args, "\"block\":");
-  put_sizes(w, COLUMN_kernels_block_x);
-  put_member(w, &has_args, "\"registers per thread\":", integer_of(table, COLUMN_kernels_registers_per_thread));
-  int64_t fixed = integer_of(table, COLUMN_kernels_static_shared_bytes);
-  int64_t dynamic = integer_of(table, COLUMN_kernels_dynamic_shared_bytes);
-  if (dynamic != NO_VALUE && fixed != NO_VALUE) dynamic += fixed;
-  put_member(w, &has_args, "\"shared memory\":", dynamic);
-  const struct column *occupancy = table->segment->columns[COLUMN_kernels_occupancy_ratio];
-  double real = column_is_null(occupancy, table->row) ? NAN : 100 * column_real(occupancy, table->row);
-  if (!isnan(real)) {
-    begin_member(w, &has_args, "\"est. achieved occupancy %\":");
-    put_real(w, real);
-  }
-  output_text(w->rows->file, "}}");
-}
-
-static void write_api_call(struct writing *w, const struct timeline_lane *lane) {
-  bool has_args = false;
-  begin_span(w, COLUMN_api_calls_name);
-  int64_t domain = integer_of(&w->table, COLUMN_api_calls_domain);
-  if (domain != NO_VALUE && domain) {
-    char category[256];
-    int length = snprintf(category, sizeof category, "cuda_%s", pool_text(w->table.pool, (string_id)domain));
-    output_text(w->rows->file, ",\"cat\":");
-    output_json_text(w->rows->file, category, length < (int)sizeof category ? (size_t)length : sizeof category - 1);
-  }
-  put_place(w, lane, COLUMN_api_calls_start_ns, COLUMN_api_calls_dur_ns);
-  put_member(w, &has_args, "\"correlation\":", integer_of(&w->table, COLUMN_api_calls_correlation));
-  put_member(w, &has_args, "\"External id\":", correlation_of_op(w, COLUMN_api_calls_op_id));
-  output_text(w->rows->file, has_args ? "}}" : "}");
-}
-
-static void write_launch(struct writing *w, const struct timeline_lane *lane) {
-  int64_t call = integer_of(&w->table, COLUMN_kernels_api_call_id);
-  if (call < 0 || call >= w->call_count || w->threads_of_calls[call] == NO_ROW) return;
-  const struct timeline_lane *caller = w->lane_of_thread[w->threads_of_calls[call]];
-  if (!caller) return;
-  struct output_file *file = w->rows->file;
-  output_text(file, w->rows->event_count++ ? ",\n{\"ph\":\"s\"" : "{\"ph\":\"s\"");
-  put_integer(w, ",\"name\":\"launch\",\"cat\":\"ac2g\",\"pid\":", caller->pid);
-  put_integer(w, ",\"tid\":", caller->tid);
-  put_time(w, ",\"ts\":", since_origin(w, w->starts_of_calls[call]));
-  put_integer(w, ",\"id\":", ++w->rows->next_arrow);
-  w->rows->event_count++;
-  put_integer(w, "},\n{\"ph\":\"f\",\"name\":\"launch\",\"cat\":\"ac2g\",\"pid\":", lane->pid);
-  put_integer(w, ",\"tid\":", lane->tid);
-  put_time(w, ",\"ts\":", since_origin(w, integer_of(&w->table, COLUMN_kernels_start_ns)));
-  put_integer(w, ",\"id\":", w->rows->next_arrow);
-  output_text(file, ",\"bp\":\"e\"}");
-}
-
-/* ---- tables ---- */
+static enum tfprof_status prepare_ops(struct writing *w, struct tfprof_error *error);
+static enum tfprof_status prepare_correlations(struct writing *w, struct tfprof_error *error);
+static enum tfprof_status prepare_launches(struct writing *w, struct tfprof_error *error);
 
 static const struct part {
-  uint16_t table, thread, op;
-  void (*write)(struct writing *w, const struct timeline_lane *lane);
+  uint16_t table, thread; /* thread 0: rows lie on no lane */
+  uint16_t op;            /* the op whose correlation is written; 0: none */
+  void (*write)(struct timeline_piece *piece, const struct timeline_lane *lane);
+  enum tfprof_status (*prepare)(struct writing *w, struct tfprof_error *error); /* may be NULL */
   uint16_t columns[MOST_COLUMNS]; /* to be loaded beside these; ends with 0, which is the id */
 } parts[] = {
-    [TIMELINE_KERNELS] = {TABLE_kernels,
-                          COLUMN_kernels_thread_id,
-                          COLUMN_kernels_op_id,
-                          write_kernel,
+    [TIMELINE_OPS] = {TABLE_ops, COLUMN_ops_thread_id, 0, timeline_write_op, prepare_ops,
+                      {COLUMN_ops_name, COLUMN_ops_op_type, COLUMN_ops_category, COLUMN_ops_step_id,
+                       COLUMN_ops_start_ns, COLUMN_ops_dur_ns, COLUMN_ops_hlo_module, COLUMN_ops_correlation,
+                       COLUMN_ops_sequence_number, COLUMN_ops_input_shapes, COLUMN_ops_input_types,
+                       COLUMN_ops_input_values, COLUMN_ops_module, COLUMN_ops_flops, COLUMN_ops_code_trace_id,
+                       COLUMN_ops_error}},
+    [TIMELINE_KERNELS] = {TABLE_kernels, COLUMN_kernels_thread_id, COLUMN_kernels_op_id, timeline_write_kernel,
+                          prepare_correlations,
                           {COLUMN_kernels_name, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns,
                            COLUMN_kernels_device_id, COLUMN_kernels_correlation, COLUMN_kernels_grid_x,
                            COLUMN_kernels_grid_y, COLUMN_kernels_grid_z, COLUMN_kernels_block_x, COLUMN_kernels_block_y,
                            COLUMN_kernels_block_z, COLUMN_kernels_registers_per_thread,
                            COLUMN_kernels_static_shared_bytes, COLUMN_kernels_dynamic_shared_bytes,
                            COLUMN_kernels_occupancy_ratio}},
-    [TIMELINE_CALLS] = {TABLE_api_calls,
-                        COLUMN_api_calls_thread_id,
-                        COLUMN_api_calls_op_id,
-                        write_api_call,
+    [TIMELINE_CALLS] = {TABLE_api_calls, COLUMN_api_calls_thread_id, COLUMN_api_calls_op_id, timeline_write_call,
+                        prepare_correlations,
                         {COLUMN_api_calls_name, COLUMN_api_calls_domain, COLUMN_api_calls_start_ns,
                          COLUMN_api_calls_dur_ns, COLUMN_api_calls_correlation}},
-    [TIMELINE_LAUNCHES] = {TABLE_kernels,
-                           COLUMN_kernels_thread_id,
-                           COLUMN_kernels_op_id,
-                           write_launch,
+    [TIMELINE_LAUNCHES] = {TABLE_kernels, COLUMN_kernels_thread_id, 0, timeline_write_launch, prepare_launches,
                            {COLUMN_kernels_start_ns, COLUMN_kernels_api_call_id}},
+    [TIMELINE_MEMORY] = {TABLE_memory_events, 0, 0, timeline_write_memory, NULL,
+                         {COLUMN_memory_events_time_ns, COLUMN_memory_events_device_id,
+                          COLUMN_memory_events_in_use_bytes, COLUMN_memory_events_reserved_bytes}},
+    [TIMELINE_VIEWER] = {TABLE_kernels, COLUMN_kernels_thread_id, 0, NULL, NULL,
+                         {COLUMN_kernels_start_ns, COLUMN_kernels_end_ns, COLUMN_kernels_op_name,
+                          COLUMN_kernels_op_type, COLUMN_kernels_step_id, COLUMN_kernels_hlo_module,
+                          COLUMN_kernels_hlo_op, COLUMN_kernels_program}},
 };
-
-_Static_assert(COLUMN_kernels_grid_x + 2 == COLUMN_kernels_grid_z &&
-                   COLUMN_kernels_block_x + 2 == COLUMN_kernels_block_z,
-               "put_sizes() takes three columns that follow each other");
 
 static enum tfprof_status require_columns(struct profile *profile, unsigned table, const uint16_t *columns,
                                           unsigned count, struct tfprof_error *error) {
@@ -240,106 +83,254 @@ static enum tfprof_status require_columns(struct profile *profile, unsigned tabl
   return profile_require(profile, table, &wanted, error);
 }
 
-static enum tfprof_status sort_by_thread(struct table *table, struct profile *profile, const struct part *part,
-                                         struct tfprof_error *error) {
-  uint32_t *threads = NULL, count;
-  enum tfprof_status status = derive_row_count(profile, part->table, &count, error);
-  if (!status) status = derive_row_count(profile, TABLE_threads, &table->thread_count, error);
-  if (!status) status = derive_all_references(profile, part->table, part->thread, &threads, error);
+/* The same of another table, and how many rows that has. */
+static enum tfprof_status require_other(struct writing *w, unsigned table, const uint16_t *columns, unsigned count,
+                                        uint32_t *rows, struct tfprof_error *error) {
+  enum tfprof_status status = require_columns(w->profile, table, columns, count, error);
+  return status ? status : derive_row_count(w->profile, table, rows, error);
+}
+
+/* Which texts of a column are JSON. What comes from a damaged file must not make the whole trace unreadable. */
+static enum tfprof_status check_json(struct writing *w, unsigned column, bool *is_known, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  struct row_block block = {0};
+  if (!derive_has_value(w->profile, TABLE_ops, column)) return TFPROF_OK;
+  while (derive_next_block(w->profile, TABLE_ops, &block, &status, error)) {
+    string_id texts[ROWS_BLOCK];
+    block_texts(&block, column, texts);
+    for (uint32_t i = 0; i < block.count && !status; i++) {
+      if (is_known[texts[i]]) continue;
+      const struct pool *pool = w->source.pool;
+      int answer = w->rows->is_json(w->rows->user, pool_text(pool, texts[i]), pool_length(pool, texts[i]));
+      if (answer < 0) status = derive_failure(store_interrupted(w->rows->store) ? TFPROF_INTERRUPTED : TFPROF_NO_MEMORY,
+                                              error);
+      is_known[texts[i]] = true;
+      w->is_json[texts[i]] = answer > 0;
+    }
+  }
+  return status;
+}
+
+static enum tfprof_status prepare_ops(struct writing *w, struct tfprof_error *error) {
+  static const uint16_t of_steps[] = {COLUMN_steps_name, COLUMN_steps_start_ns};
+  static const uint16_t of_traces[] = {COLUMN_code_traces_leaf_frame_id};
+  static const uint16_t of_frames[] = {COLUMN_code_frames_file, COLUMN_code_frames_line};
+  static const uint16_t json[] = {COLUMN_ops_input_shapes, COLUMN_ops_input_types, COLUMN_ops_input_values};
+  struct timeline_source *source = &w->source;
+  enum tfprof_status status = require_other(w, TABLE_steps, of_steps, 2, &source->step_count, error);
+  if (!status && derive_has_value(w->profile, TABLE_ops, COLUMN_ops_code_trace_id)) {
+    status = require_other(w, TABLE_code_traces, of_traces, 1, &source->trace_count, error);
+    if (!status) status = require_other(w, TABLE_code_frames, of_frames, 2, &source->frame_count, error);
+  }
+  size_t texts = (size_t)pool_count(source->pool) + 1;
+  bool *is_known = scratch_allocate_zeroed(texts, sizeof *is_known);
+  w->is_json = scratch_allocate_zeroed(texts, sizeof *w->is_json);
+  source->is_json = w->is_json;
+  if (!status && (!is_known || !w->is_json)) status = error_no_memory(error);
+  if (!status) is_known[0] = true;
+  for (size_t i = 0; i < sizeof json / sizeof *json && !status; i++) status = check_json(w, json[i], is_known, error);
+  scratch_free(is_known);
+  source->user = derive_known_text(w->profile, "user");
+  source->python = derive_known_text(w->profile, "python");
+  source->module = derive_known_text(w->profile, "module");
+  source->op = derive_known_text(w->profile, "op");
+  return status;
+}
+
+static enum tfprof_status prepare_correlations(struct writing *w, struct tfprof_error *error) {
+  static const uint16_t columns[] = {COLUMN_ops_correlation};
+  if (!derive_has_value(w->profile, w->part->table, w->part->op)) return TFPROF_OK;
+  enum tfprof_status status = require_other(w, TABLE_ops, columns, 1, &w->source.op_count, error);
+  if (!status) status = derive_all_integers(w->profile, TABLE_ops, COLUMN_ops_correlation, &w->correlations, error);
+  w->source.correlations = w->correlations;
+  return status;
+}
+
+static enum tfprof_status prepare_launches(struct writing *w, struct tfprof_error *error) {
+  static const uint16_t columns[] = {COLUMN_api_calls_start_ns, COLUMN_api_calls_thread_id};
+  enum tfprof_status status = require_other(w, TABLE_api_calls, columns, 2, &w->source.call_count, error);
+  if (!status)
+    status = derive_all_references(w->profile, TABLE_api_calls, COLUMN_api_calls_thread_id, &w->threads_of_calls,
+                                   error);
+  if (!status)
+    status = derive_all_integers(w->profile, TABLE_api_calls, COLUMN_api_calls_start_ns, &w->starts_of_calls, error);
+  w->source.threads_of_calls = w->threads_of_calls;
+  w->source.starts_of_calls = w->starts_of_calls;
+  return status;
+}
+
+/* ---- rows ---- */
+
+static enum tfprof_status sort_by_thread(struct writing *w, struct tfprof_error *error) {
+  uint32_t *threads = NULL, count = w->row_count, thread_count = w->source.thread_count;
+  enum tfprof_status status = derive_all_references(w->profile, w->part->table, w->part->thread, &threads, error);
   if (!status) {
-    table->rows = scratch_allocate(((size_t)count + 1) * sizeof *table->rows);
-    table->first_of_thread = scratch_allocate_zeroed((size_t)table->thread_count + 2, sizeof(uint32_t));
-    if (!table->rows || !table->first_of_thread) status = error_no_memory(error);
+    w->sorted = scratch_allocate(((size_t)count + 1) * sizeof *w->sorted);
+    w->first_of_thread = scratch_allocate_zeroed((size_t)thread_count + 2, sizeof(uint32_t));
+    if (!w->sorted || !w->first_of_thread) status = error_no_memory(error);
   }
   if (!status) {
-    uint32_t *ends = table->first_of_thread + 1; /* of thread t at first its rows, then where they end */
+    uint32_t *ends = w->first_of_thread + 1; /* of thread t at first its rows, then where they end */
     for (uint32_t row = 0; row < count; row++) {
       if (threads[row] != NO_ROW) ends[threads[row] + 1]++;
     }
-    for (uint32_t thread = 0; thread < table->thread_count; thread++) ends[thread + 1] += ends[thread];
+    for (uint32_t thread = 0; thread < thread_count; thread++) ends[thread + 1] += ends[thread];
     for (uint32_t row = 0; row < count; row++) {
-      if (threads[row] != NO_ROW) table->rows[ends[threads[row]]++] = row;
+      if (threads[row] != NO_ROW) w->sorted[ends[threads[row]]++] = row;
     }
   }
   scratch_free(threads);
   return status;
 }
 
-static enum tfprof_status find_callers(struct writing *w, struct profile *profile, struct tfprof_error *error) {
-  static const uint16_t columns[] = {COLUMN_api_calls_start_ns, COLUMN_api_calls_thread_id};
-  enum tfprof_status status = require_columns(profile, TABLE_api_calls, columns, 2, error);
-  if (!status) status = derive_row_count(profile, TABLE_api_calls, &w->call_count, error);
-  if (!status)
-    status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_thread_id, &w->threads_of_calls, error);
-  if (!status)
-    status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_start_ns, &w->starts_of_calls, error);
-  return status;
-}
-
-static enum tfprof_status find_correlations(struct writing *w, struct profile *profile, const struct part *part,
-                                            struct tfprof_error *error) {
-  static const uint16_t columns[] = {COLUMN_ops_correlation};
-  if (!derive_has_value(profile, part->table, part->op)) return TFPROF_OK;
-  enum tfprof_status status = require_columns(profile, TABLE_ops, columns, 1, error);
-  if (!status) status = derive_row_count(profile, TABLE_ops, &w->op_count, error);
-  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_correlation, &w->correlations, error);
-  return status;
-}
-
-static enum tfprof_status write_lane(struct writing *w, const struct part *part, const struct timeline_lane *lane,
+static enum tfprof_status index_lanes(struct writing *w, const struct timeline_lane *lanes, size_t count,
                                      struct tfprof_error *error) {
-  uint64_t thread = id_row(lane->id);
-  if (thread >= w->table.thread_count) return TFPROF_OK;
-  uint32_t end = w->table.first_of_thread[thread + 1];
-  for (uint32_t i = w->table.first_of_thread[thread]; i < end; i++) {
-    if (i % POLL_ROWS == 0) {
-      enum tfprof_status status = derive_poll(w->profile, error);
-      if (status) return status;
-    }
-    to_row(&w->table, w->table.rows[i]);
-    part->write(w, lane);
+  w->lane_of_thread = scratch_allocate_zeroed((size_t)w->source.thread_count + 1, sizeof *w->lane_of_thread);
+  if (!w->lane_of_thread) return error_no_memory(error);
+  for (size_t i = 0; i < count; i++) {
+    if (id_row(lanes[i].id) < w->source.thread_count) w->lane_of_thread[id_row(lanes[i].id)] = &lanes[i];
+  }
+  w->source.lane_of_thread = w->lane_of_thread;
+  return TFPROF_OK;
+}
+
+/* ---- stretches ---- */
+
+static void add_stretches(struct writing *w, const struct timeline_lane *lane, uint32_t first, uint32_t end) {
+  for (; first < end; first += STRETCH_ROWS) {
+    uint32_t count = end - first < STRETCH_ROWS ? end - first : STRETCH_ROWS;
+    w->stretches[w->stretch_count++] = (struct stretch){.lane = lane, .first = first, .end = first + count};
+  }
+}
+
+static enum tfprof_status cut(struct writing *w, const struct timeline_lane *lanes, size_t count,
+                              struct tfprof_error *error) {
+  w->stretches = scratch_allocate(((size_t)w->row_count / STRETCH_ROWS + count + 1) * sizeof *w->stretches);
+  if (!w->stretches) return error_no_memory(error);
+  if (!w->part->thread) add_stretches(w, NULL, 0, w->row_count);
+  for (size_t i = 0; i < count && w->part->thread; i++) {
+    uint64_t thread = id_row(lanes[i].id);
+    if (thread < w->source.thread_count)
+      add_stretches(w, &lanes[i], w->first_of_thread[thread], w->first_of_thread[thread + 1]);
   }
   return TFPROF_OK;
 }
 
+static void begin_piece(const struct writing *w, struct timeline_piece *piece, struct output_file *file) {
+  const struct profile_table *tables = w->profile->tables;
+  *piece = (struct timeline_piece){.source = &w->source, .file = file};
+  piece->row.content = &tables[w->part->table];
+  piece->step.content = &tables[TABLE_steps];
+  piece->trace.content = &tables[TABLE_code_traces];
+  piece->frame.content = &tables[TABLE_code_frames];
+}
+
+static void go_to(const struct writing *w, struct timeline_piece *piece, uint32_t place) {
+  timeline_go_to(&piece->row, w->sorted ? w->sorted[place] : place);
+}
+
+/* Arrows are numbered through all stretches. */
+static void count_arrows(void *context, size_t number, unsigned worker) {
+  struct writing *w = context;
+  struct stretch *stretch = &w->stretches[number];
+  struct timeline_piece piece;
+  (void)worker;
+  begin_piece(w, &piece, NULL);
+  for (uint32_t i = stretch->first; i < stretch->end; i++) {
+    go_to(w, &piece, i);
+    if (timeline_caller(&piece)) stretch->first_arrow++;
+  }
+}
+
+static void number_arrows(struct writing *w) {
+  derive_parallel(w->row_count, w->stretch_count, count_arrows, w);
+  for (size_t i = 0; i < w->stretch_count; i++) {
+    int64_t count = w->stretches[i].first_arrow;
+    w->stretches[i].first_arrow = w->rows->next_arrow;
+    w->rows->next_arrow += count;
+  }
+}
+
+static enum tfprof_status write_stretch(void *context, size_t number, struct output_file *file) {
+  struct writing *w = context;
+  const struct stretch *stretch = &w->stretches[number];
+  struct timeline_piece piece;
+  if (store_interrupted(w->rows->store)) return TFPROF_INTERRUPTED;
+  begin_piece(w, &piece, file);
+  piece.next_arrow = stretch->first_arrow;
+  for (uint32_t i = stretch->first; i < stretch->end; i++) {
+    go_to(w, &piece, i);
+    w->part->write(&piece, stretch->lane);
+  }
+  atomic_fetch_add(&w->event_count, piece.event_count);
+  return TFPROF_OK;
+}
+
+static enum tfprof_status write_stretches(struct writing *w, struct tfprof_error *error) {
+  if (w->part->write == timeline_write_launch) number_arrows(w);
+  return derive_failure((int)output_pieces(w->rows->file, w->stretch_count, write_stretch, w), error);
+}
+
+/* Below each stream, by time. */
+static enum tfprof_status write_viewer(struct writing *w, struct tfprof_error *error) {
+  struct timeline_viewer *viewer = timeline_viewer_new(&w->source, w->rows->file);
+  enum tfprof_status status = viewer ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t thread = 0; thread < w->source.thread_count && !status; thread++) {
+    const struct timeline_lane *lane = w->lane_of_thread[thread];
+    uint32_t first = w->first_of_thread[thread], end = w->first_of_thread[thread + 1];
+    if (lane && lane->is_viewer_stream)
+      status = timeline_viewer_write(viewer, lane, w->sorted + first, end - first, error);
+  }
+  atomic_fetch_add(&w->event_count, timeline_viewer_free(viewer));
+  return status;
+}
+
+/* ---- profiles ---- */
+
 /* The lanes of one profile. */
 static enum tfprof_status write_profile(struct timeline_rows *rows, const struct part *part, struct profile *profile,
-                                        const struct timeline_lane *lanes, size_t count, struct tfprof_error *error) {
-  struct writing w = {.rows = rows, .profile = profile};
+                                        const struct timeline_process *process, const struct timeline_lane *lanes,
+                                        size_t count, struct tfprof_error *error) {
+  struct writing w = {.rows = rows, .profile = profile, .part = part};
   uint16_t columns[] = {part->thread, part->op};
-  bool is_launch = part->write == write_launch;
-  enum tfprof_status status = require_columns(profile, part->table, columns, is_launch ? 1 : 2, error);
+  w.source = (struct timeline_source){.places = &rows->places, .process = process, .profile = profile,
+                                      .pool = store_pool(rows->store)};
+  enum tfprof_status status = require_columns(profile, part->table, columns, 2, error);
   if (!status) status = require_columns(profile, part->table, part->columns, MOST_COLUMNS, error);
-  w.table.content = &profile->tables[part->table];
-  w.table.pool = store_pool(profile->store);
-  if (!status) status = sort_by_thread(&w.table, profile, part, error);
-  if (!status && is_launch) status = find_callers(&w, profile, error);
-  if (!status && !is_launch) status = find_correlations(&w, profile, part, error);
-  if (!status) {
-    w.lane_of_thread = scratch_allocate_zeroed((size_t)w.table.thread_count + 1, sizeof *w.lane_of_thread);
-    if (!w.lane_of_thread) status = error_no_memory(error);
+  if (!status) status = derive_row_count(profile, part->table, &w.row_count, error);
+  if (!status) status = derive_row_count(profile, TABLE_threads, &w.source.thread_count, error);
+  if (!status && part->thread) status = sort_by_thread(&w, error);
+  if (!status) status = index_lanes(&w, lanes, count, error);
+  if (!status && part->prepare) status = part->prepare(&w, error);
+  if (!status && part->write) {
+    status = cut(&w, lanes, count, error);
+    if (!status) status = write_stretches(&w, error);
+  } else if (!status) {
+    status = write_viewer(&w, error);
   }
-  for (size_t i = 0; i < count && !status; i++) {
-    if (id_row(lanes[i].id) < w.table.thread_count) w.lane_of_thread[id_row(lanes[i].id)] = &lanes[i];
-  }
-  for (size_t i = 0; i < count && !status; i++) status = write_lane(&w, part, &lanes[i], error);
-  scratch_free(w.table.rows);
-  scratch_free(w.table.first_of_thread);
+  rows->event_count += atomic_load(&w.event_count);
+  scratch_free(w.sorted);
+  scratch_free(w.first_of_thread);
+  scratch_free(w.lane_of_thread);
   scratch_free(w.threads_of_calls);
   scratch_free(w.starts_of_calls);
   scratch_free(w.correlations);
-  scratch_free(w.lane_of_thread);
+  scratch_free(w.is_json);
+  scratch_free(w.stretches);
   return status;
 }
 
 enum tfprof_status timeline_rows_write(struct timeline_rows *rows, enum timeline_part part,
                                        struct tfprof_error *error) {
+  const struct timeline_places *places = &rows->places;
   enum tfprof_status status = TFPROF_OK;
-  for (size_t first = 0, end; first < rows->lane_count && !status; first = end) {
-    uint32_t number = id_profile(rows->lanes[first].id);
-    for (end = first + 1; end < rows->lane_count && id_profile(rows->lanes[end].id) == number;) end++;
-    struct profile *profile = store_profile_by_number(rows->store, number);
-    if (profile) status = write_profile(rows, &parts[part], profile, rows->lanes + first, end - first, error);
+  size_t first = 0, end;
+  for (size_t i = 0; i < places->process_count && !status; i++, first = end) {
+    const struct timeline_process *process = &places->processes[i];
+    struct profile *profile = store_profile_by_number(rows->store, (uint32_t)process->profile_id);
+    for (end = first; end < places->lane_count && id_profile(places->lanes[end].id) == process->profile_id;) end++;
+    if (profile && (end > first || !parts[part].thread))
+      status = write_profile(rows, &parts[part], profile, process, places->lanes + first, end - first, error);
   }
   return status;
 }

@@ -1,33 +1,29 @@
-/* timeline_rows.h: rows of kernels, calls, launches and memory in use, which are most of a timeline, read from the
-** store's columns where they lie.
+/* timeline_rows.h: the tables that most of a timeline comes from, written by several threads.
 **
-** What a row is written as is what tfprof_timeline's SELECTs wrote for it: same members, same order, byte for byte. A
-** SELECT costs more than the text of a row.
+** Rows are sorted by thread in one pass and written thread by thread, in their own order, in stretches that are made
+** side by side.  What a row is written as: timeline_events.h, and below streams of XPlane viewer_lines.h.
 */
 #ifndef TFPROF_FUNC_TIMELINE_ROWS_H
 #define TFPROF_FUNC_TIMELINE_ROWS_H
 
+#include "func/timeline_places.h"
 #include "store/store.h"
 #include "write/output_file.h"
-
-/* A thread or stream, and where it is drawn. */
-struct timeline_lane {
-  int64_t id, pid, tid, stream; /* stream INT64_MIN: none */
-};
-struct timeline_device {
-  int64_t id, ordinal; /* none of a host */
-};
 
 struct timeline_rows {
   struct store *store;
   struct output_file *file;
-  const struct timeline_lane *lanes; /* in the order in which they are written; those of a profile together */
-  const struct timeline_device *devices;
-  size_t lane_count, device_count;
-  int64_t origin_ns, event_count, next_arrow;
+  struct timeline_places places;
+  int64_t event_count, next_arrow;
+  /* 1: the text is JSON, 0: it is not; negative: that could not be found out. */
+  int (*is_json)(void *user, const char *text, size_t length);
+  void *user;
 };
 
-enum timeline_part { TIMELINE_KERNELS, TIMELINE_CALLS, TIMELINE_LAUNCHES };
+enum timeline_part {
+  TIMELINE_OPS, TIMELINE_KERNELS, TIMELINE_CALLS, TIMELINE_LAUNCHES, TIMELINE_MEMORY,
+  TIMELINE_VIEWER, /* what stands below streams of XPlane */
+};
 
 /* Raises event_count and next_arrow. TFPROF_NO_MEMORY, TFPROF_INTERRUPTED, or what reading says. */
 enum tfprof_status timeline_rows_write(struct timeline_rows *rows, enum timeline_part part, struct tfprof_error *error);

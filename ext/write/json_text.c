@@ -23,10 +23,9 @@ static bool are_plain(const char *text) {
            high);
 }
 
-void json_text_write(const char *text, size_t length, void (*take)(void *user, const void *bytes, size_t length),
-                     void *user) {
+void json_text_write_part(const char *text, size_t length, void (*take)(void *user, const void *bytes, size_t length),
+                          void *user) {
   const char *at = text, *end = text + length, *plain = text;
-  take(user, "\"", 1);
   while (at < end) {
     while (end - at >= 8 && are_plain(at)) at += 8;
     while (at < end && is_plain((unsigned char)*at)) at++;
@@ -53,5 +52,11 @@ void json_text_write(const char *text, size_t length, void (*take)(void *user, c
     plain = ++at;
   }
   take(user, plain, (size_t)(at - plain));
+}
+
+void json_text_write(const char *text, size_t length, void (*take)(void *user, const void *bytes, size_t length),
+                     void *user) {
+  take(user, "\"", 1);
+  json_text_write_part(text, length, take, user);
   take(user, "\"", 1);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "store/parallel.h"
 #include "write/decimal_text.h"
 #include "write/json_text.h"
 
@@ -322,6 +323,10 @@ void output_json_text(struct output_file *file, const char *text, size_t length)
   json_text_write(text, length, take_bytes, file);
 }
 
+void output_json_part(struct output_file *file, const char *text, size_t length) {
+  json_text_write_part(text, length, take_bytes, file);
+}
+
 static ssize_t take_stream(void *file, const char *bytes, size_t length) {
   output_bytes(file, bytes, length);
   return (ssize_t)length;
@@ -329,6 +334,69 @@ static ssize_t take_stream(void *file, const char *bytes, size_t length) {
 
 FILE *output_stream(struct output_file *file) {
   return fopencookie(file, "w", (cookie_io_functions_t){.write = take_stream});
+}
+
+/* ---- in pieces ---- */
+
+struct pieces {
+  struct output_file *file;
+  enum tfprof_status (*make)(void *context, size_t number, struct output_file *piece);
+  void *context;
+  struct output_file *made[PARALLEL_MAXIMUM_WORKERS]; /* each thread's own */
+  pthread_mutex_t mutex;                              /* of what follows */
+  pthread_cond_t turned;
+  size_t turn; /* the piece that is to be written next; whose it is may write */
+  enum tfprof_status status;
+  bool is_over;
+};
+
+static void append_piece(struct output_file *file, struct output_file *piece) {
+  write_through(file, piece->memory, piece->memory_length);
+  write_through(file, piece->buffer, piece->used);
+}
+
+static bool is_over(struct pieces *pieces) {
+  pthread_mutex_lock(&pieces->mutex);
+  bool result = pieces->is_over;
+  pthread_mutex_unlock(&pieces->mutex);
+  return result;
+}
+
+/* Pieces are handed out in their order, so whoever has the turn is being made. */
+static void await_turn(struct pieces *pieces, size_t number) {
+  pthread_mutex_lock(&pieces->mutex);
+  while (pieces->turn != number) pthread_cond_wait(&pieces->turned, &pieces->mutex);
+  pthread_mutex_unlock(&pieces->mutex);
+}
+
+static void make_piece(void *context, size_t number, unsigned worker) {
+  struct pieces *pieces = context;
+  struct output_file **piece = &pieces->made[worker];
+  enum tfprof_status status = TFPROF_OK;
+  bool is_made = !is_over(pieces);
+  if (is_made && !*piece) status = output_open_memory(piece, SIZE_MAX, NULL);
+  if (is_made && !status) status = pieces->make(pieces->context, number, *piece);
+  if (is_made && !status && (*piece)->has_failed) status = TFPROF_NO_MEMORY;
+  await_turn(pieces, number);
+  if (is_made && !status && !pieces->is_over) append_piece(pieces->file, *piece);
+  if (*piece) (*piece)->memory_length = (*piece)->used = 0;
+  pthread_mutex_lock(&pieces->mutex);
+  if (!pieces->is_over) pieces->status = status;
+  pieces->is_over |= status || pieces->file->has_failed;
+  pieces->turn++;
+  pthread_cond_broadcast(&pieces->turned);
+  pthread_mutex_unlock(&pieces->mutex);
+}
+
+enum tfprof_status output_pieces(struct output_file *file, size_t count,
+                                 enum tfprof_status (*make)(void *context, size_t number, struct output_file *piece),
+                                 void *context) {
+  struct pieces pieces = {.file = file, .make = make, .context = context,
+                          .mutex = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER};
+  flush(file);
+  parallel_for(count, make_piece, &pieces);
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) output_free(pieces.made[i]);
+  return pieces.status;
 }
 
 /* ---- the end ---- */

@@ -29,8 +29,15 @@ void output_integer(struct output_file *file, int64_t number);
 void output_thousandths(struct output_file *file, int64_t number);
 /* snprintf of at most 500 bytes. */
 void output_format(struct output_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A JSON string, with its quotes: see json_text.h. */
+/* A JSON string, with its quotes and without: see json_text.h. */
 void output_json_text(struct output_file *file, const char *text, size_t length);
+void output_json_part(struct output_file *file, const char *text, size_t length);
+/* Appends what `make` writes into `piece` for each number below `count`, in that order: pieces are made side by side,
+** on several threads (store/parallel.h), and are best a few hundred kilobytes. After a failure of `make`, or of
+** writing, no more of them are made. Returns what `make` failed with, and TFPROF_NO_MEMORY, without a message. */
+enum tfprof_status output_pieces(struct output_file *file, size_t count,
+                                 enum tfprof_status (*make)(void *context, size_t number, struct output_file *piece),
+                                 void *context);
 /* A stream of the C library that appends; to be closed with fclose() before the file is committed or abandoned. NULL:
 ** no memory. */
 FILE *output_stream(struct output_file *file);

@@ -15,7 +15,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from asking import query, run_tests
 from exchange_formats import check_events
-from xplane_files import Ref, event, line, plane, space
+from xplane_files import Ref, Unsigned, event, line, plane, space
 
 SHARED = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "xplane")
 
@@ -154,7 +154,8 @@ def test_lines_below_a_stream(directory):
         ({"tf_op": "a/b/x:MatMul"}, 40, 50), ({"tf_op": "a/d/y:Add"}, 50, 60), ({"tf_op": "a/b/x:MatMul"}, 60, 70),
         ({"hlo_op": "fusion.1", "hlo_module": "jit_f", "program_id": 9}, 70, 80),
         ({"hlo_op": "outer::fusion.2", "hlo_module": "jit_f", "program_id": 9}, 80, 90),
-        ({"hlo_op": "fusion.2", "hlo_module": "jit_g"}, 90, 95)])
+        ({"hlo_op": "fusion.2", "hlo_module": "jit_g"}, 90, 95),
+        ({"hlo_op": "fusion.2", "hlo_module": "jit_g", "program_id": Unsigned(2**64 - 1)}, 95, 99)])
     drawn = Drawn(*timeline(path, directory))
     assert drawn.processes == {701: "/host:CPU", 2: "/device:GPU:0"}, drawn.processes
     below = " - from #13"
@@ -167,9 +168,11 @@ def test_lines_below_a_stream(directory):
     assert spans(drawn, "Framework Ops" + below) == [
         (10, 30, "MatMul", "a/b/x:MatMul"), (30, 40, "Relu", "c:Relu"), (40, 50, "MatMul", "a/b/x:MatMul"),
         (50, 60, "Add", "a/d/y:Add"), (60, 70, "MatMul", "a/b/x:MatMul")]
-    assert [each[:3] for each in spans(drawn, "XLA Modules" + below)] == [(70, 90, "jit_f(9)"), (90, 95, "jit_g")]
+    assert [each[:3] for each in spans(drawn, "XLA Modules" + below)] == [(70, 90, "jit_f(9)"), (90, 95, "jit_g"),
+                                                                                 (95, 99, f"jit_g({2**64 - 1})")]
     assert spans(drawn, "XLA Ops" + below) == [(70, 80, "fusion.1", "9/fusion.1"), (80, 90, "fusion.2", "9/fusion.2"),
-                                              (90, 95, "fusion.2", "/fusion.2")]
+                                              (90, 95, "fusion.2", "/fusion.2"),
+                                              (95, 99, "fusion.2", f"{2**64 - 1}/fusion.2")]
     main = spans(drawn, "main")
     assert [each[2] for each in main] == ["train 0", "conv/Conv2D:Conv2D", "train 1"], main
 
