@@ -285,9 +285,14 @@ async function startServed() {
   follow(showAge, takeChanges);
 }
 
-function start() {
-  readPanels();
+async function start() {
   showTheme();
+  if (!window.DecompressionStream) {
+    document.getElementById('main').replaceChildren(element('p.empty', {}, 'This browser has no DecompressionStream, without ' +
+      'which nothing in this page can be read: Chromium from 80, Firefox from 113 and Safari from 16.4 have it.'));
+    return;
+  }
+  await readPanels();
   showNavigation();
   showPage();
   onState(changed);

@@ -37,17 +37,26 @@ export function takeRows(name, answer, error) {
   if (answer) [panel.columns, panel.all] = [answer.columns, answer.rows];
 }
 
-export function readPanels() {
+// Of a file: the bytes of an element.
+export function bytesOf(id) {
+  const script = document.getElementById(id);
+  if (!script) return null;
+  const text = script.textContent;
+  script.remove();
+  return Uint8Array.fromBase64 ? Uint8Array.fromBase64(text)
+                               : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+// What a zlib stream holds.
+export const inflated = (bytes) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate')));
+
+export async function readPanels() {
   if (isServed) {
     readServed();
     return;
   }
   run = JSON.parse(document.getElementById('run').textContent);
-  for (const script of document.querySelectorAll('script.panel')) {
-    const panel = parsePanel(JSON.parse(script.textContent));
-    panels.set(panel.name, panel);
-    script.remove();
-  }
+  for (const raw of await inflated(bytesOf('panels')).json()) panels.set(raw.name, parsePanel(raw));
 }
 
 export const panelOf = (name) => panels.get(name);

@@ -1,23 +1,13 @@
 // lanes.js: the events of the timeline, from the columns of the file (ext/report/lane_columns.h) to typed arrays.  Each
 // track, a row of a lane, has its events by ascending start; times are nanoseconds since the origin.
 
-const columnNames = ['starts', 'lengths', 'names', 'rows', 'counts', 'busy', 'links', 'traces'];
+import { bytesOf, inflated } from './data.js';
 
-// Of a file: the bytes of an element.
-function bytesOf(id) {
-  const script = document.getElementById(id);
-  if (!script) return null;
-  const text = script.textContent;
-  script.remove();
-  return Uint8Array.fromBase64 ? Uint8Array.fromBase64(text)
-                               : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-}
+const columnNames = ['starts', 'lengths', 'names', 'rows', 'counts', 'busy', 'links', 'traces'];
 
 async function inflate(id, columnOf) {
   const bytes = columnOf(id);
-  if (!bytes) return null;
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  return bytes && new Uint8Array(await inflated(bytes).arrayBuffer());
 }
 
 // Calls take(value, i) for each of `count` varints from `at` on; returns where they end.  Beyond 2^53 they are rounded.
@@ -86,7 +76,7 @@ async function decodeLane(lane, index, columnOf) {
 // {names: [[name, category]], lanes, tracks, start, end}; progress(part) while it goes on. `answer`: what a server says
 // (served.js); without one it stands in the file.
 export async function readEvents(progress, answer = null) {
-  const { lanes, names } = answer ? answer.head : JSON.parse(document.getElementById('lanes').textContent);
+  const { lanes, names } = answer ? answer.head : await inflated(bytesOf('lanes')).json();
   const columnOf = answer ? answer.columnOf : bytesOf;
   const tracks = [];
   let start = Infinity, end = -Infinity;

@@ -546,11 +546,6 @@ export async function showTimeline(root) {
   if (!events) {
     const bar = element('progress', { max: '1', value: '0', 'aria-label': 'reading events' });
     root.replaceChildren(element('p.note', {}, `reading ${formatCount(run.events)} events `, bar));
-    if (!window.DecompressionStream) {
-      root.replaceChildren(element('p.empty', {}, 'This browser has no DecompressionStream, which the timeline ' +
-        'needs: Chromium from 80, Firefox from 113 and Safari from 16.4 have it.'));
-      return null;
-    }
     try {
       events = isServed ? await readServedEvents((part) => { bar.value = part; }) : await readEvents((part) => { bar.value = part; });
     } catch (error) {

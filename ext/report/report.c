@@ -1,11 +1,12 @@
 /* report.c: see report.h.
 **
 ** In the file come first the style and a header with numbers as plain HTML, so that it reads without JavaScript; then
-** the page's code, the rows of the panels as JSON, and last the events.  Nothing in it is ever fetched, which the
-** policy in its head enforces.  It says nothing of when it was written: equal input gives equal bytes.
+** the page's code, the rows of the panels as JSON, and last the events.  Rows, names and events are zlib streams in
+** base64: a fifth of what they are as text.  Nothing in it is ever fetched, which the policy in its head enforces.  It
+** says nothing of when it was written: equal input gives equal bytes.
 **
 ** Texts of a profile may be anything.  In HTML & < > " are escaped; in JSON < is written \u003c, so that no text ends
-** the element that it stands in.
+** the element that it stands in, packed or not.
 **
 ** --redact: what says where and for whom a run ran (hosts, paths, command lines, process ids, lines of source) is left
 ** out, as columns of these names and wherever their values turn up in other texts.
@@ -16,12 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/compress.h"
 #include "report/lane_columns.h"
 #include "report/page.h"
 #include "report/page_data.h"
 #include "write/output_file.h"
 
-enum { MOST_SECRETS = 4096, SHORTEST_SECRET = 3, FIRST_BUCKET_NS = 1024 };
+enum { MOST_SECRETS = 4096, SHORTEST_SECRET = 3, FIRST_BUCKET_NS = 1024, MOST_TEXT_BYTES = 1 << 30 };
 
 struct report {
   sqlite3 *db;
@@ -72,6 +74,39 @@ static void write_base64(struct output_file *file, const unsigned char *bytes, s
   output_bytes(file, text, used);
 }
 
+/* ---- packed texts ---- */
+
+/* From now on what is written with `texts` waits, to be packed. */
+static enum tfprof_status begin_packed(struct report *report, struct tfprof_error *error) {
+  return output_open_memory(&report->texts.file, MOST_TEXT_BYTES, error);
+}
+
+/* What was written since, compressed; to be freed, unless that fails. */
+static enum tfprof_status end_packed(struct report *report, struct packed_bytes *packed, struct tfprof_error *error) {
+  unsigned char *bytes;
+  size_t length;
+  enum tfprof_status status = output_take(report->texts.file, &bytes, &length, error);
+  report->texts.file = report->file;
+  if (status) return status;
+  struct dump_compressor *compressor = dump_compressor_create();
+  packed->capacity = length + length / 100 + 1024;
+  packed->bytes = malloc(packed->capacity);
+  packed->length =
+      compressor && packed->bytes ? dump_compress(compressor, bytes, length, packed->bytes, packed->capacity) : 0;
+  dump_compressor_free(compressor);
+  free(bytes);
+  if (packed->length) return TFPROF_OK;
+  free(packed->bytes);
+  *packed = (struct packed_bytes){0};
+  return error_no_memory(error);
+}
+
+static void write_packed(struct report *report, const char *id, const struct packed_bytes *packed) {
+  output_format(report->file, "<script type=\"text/plain\" id=\"%s\">", id);
+  write_base64(report->file, packed->bytes, packed->length);
+  output_text(report->file, "</script>\n");
+}
+
 /* ---- queries ---- */
 
 static enum tfprof_status query_error(const struct report *report, const char *what, struct tfprof_error *error) {
@@ -118,15 +153,33 @@ static enum tfprof_status find_secrets(struct report *report, struct tfprof_erro
 
 /* ---- panels ---- */
 
-/* The rows of a panel. A failure of its SQL is told in its place, and the page goes on. */
-static enum tfprof_status write_panel(struct report *report, const struct stored_select *panel,
-                                      struct tfprof_error *error) {
-  output_format(report->file, "<script type=\"application/json\" class=\"panel\" id=\"panel-%s\">", panel->name);
-  int result = page_panel(&report->texts, report->db, panel, &report->parameters);
-  output_text(report->file, "</script>\n");
-  report->summary->panels++;
-  report->summary->failed_panels += result != SQLITE_DONE;
-  return result == SQLITE_INTERRUPT ? query_error(report, panel->name, error) : TFPROF_OK;
+/* The rows of all panels. A failure of the SQL of one is told in its place, and the page goes on. */
+static enum tfprof_status write_panels(struct report *report, struct tfprof_error *error) {
+  struct packed_bytes packed;
+  bool has_events = report->options->events != REPORT_EVENTS_NONE, is_first = true;
+  enum tfprof_status status = begin_packed(report, error);
+  if (status) return status;
+  output_text(report->texts.file, "[");
+  for (const struct stored_select *panel = stored_panels; panel->name && !status; panel++) {
+    if (!has_events && strstr(panel->sql, "\n-- needs: events\n")) continue;
+    if (!is_first) output_text(report->texts.file, ",\n");
+    is_first = false;
+    int result = page_panel(&report->texts, report->db, panel, &report->parameters);
+    report->summary->panels++;
+    report->summary->failed_panels += result != SQLITE_DONE;
+    if (result == SQLITE_INTERRUPT) status = query_error(report, panel->name, error);
+  }
+  output_text(report->texts.file, "]");
+  if (status) {
+    output_abandon(report->texts.file);
+    report->texts.file = report->file;
+    return status;
+  }
+  status = end_packed(report, &packed, error);
+  if (status) return status;
+  write_packed(report, "panels", &packed);
+  free(packed.bytes);
+  return TFPROF_OK;
 }
 
 /* The panel `header` as names and values, in HTML. */
@@ -153,41 +206,51 @@ static enum tfprof_status write_facts(struct report *report, struct tfprof_error
 
 /* ---- events ---- */
 
-static bool fits(const struct report *report, const struct lane_columns *columns) {
+/* lanes: their names and those of the events, packed. */
+static bool fits(const struct report *report, const struct lane_columns *columns, const struct packed_bytes *lanes) {
   const struct report_options *options = report->options;
-  return options->events == REPORT_EVENTS_ALL || columns->bytes / 3 * 4 <= options->maximum_bytes;
+  return options->events == REPORT_EVENTS_ALL || (columns->bytes + lanes->length) / 3 * 4 <= options->maximum_bytes;
+}
+
+static enum tfprof_status pack_lanes(struct report *report, const struct lane_columns *columns,
+                                     struct packed_bytes *lanes, struct tfprof_error *error) {
+  enum tfprof_status status = begin_packed(report, error);
+  if (status) return status;
+  output_text(report->texts.file, "{");
+  page_lanes(&report->texts, store_pool(report->store), columns);
+  output_text(report->texts.file, "}");
+  return end_packed(report, lanes, error);
 }
 
 /* The columns of the events; where those do not fit without who caused them, or of cells, ever coarser. */
-static enum tfprof_status make_events(struct report *report, struct lane_columns *columns, struct tfprof_error *error) {
+static enum tfprof_status make_events(struct report *report, struct lane_columns *columns, struct packed_bytes *lanes,
+                                      struct tfprof_error *error) {
   int64_t bucket_ns = 0;
   report->summary->has_causes = true;
   for (;;) {
-    enum tfprof_status status =
-        lane_columns_make(columns, report->store, report->from_ns, report->to_ns, report->parameters.origin_ns,
-                          bucket_ns, error);
+    enum tfprof_status status = lane_columns_make(columns, report->store, report->from_ns, report->to_ns,
+                                                  report->parameters.origin_ns, bucket_ns, error);
     report->summary->bucket_ns = bucket_ns;
-    if (status || fits(report, columns) || bucket_ns > INT64_MAX / 8) return status;
+    if (!status) status = pack_lanes(report, columns, lanes, error);
+    if (status || fits(report, columns, lanes) || bucket_ns > INT64_MAX / 8) return status;
     lane_columns_drop_causes(columns);
     report->summary->has_causes = false;
-    if (fits(report, columns)) return status;
+    if (fits(report, columns, lanes)) return status;
     lane_columns_clear(columns);
+    free(lanes->bytes);
+    *lanes = (struct packed_bytes){0};
     bucket_ns = bucket_ns ? bucket_ns * 4 : FIRST_BUCKET_NS;
   }
 }
 
-static void write_events(struct report *report, const struct lane_columns *columns) {
-  struct output_file *file = report->file;
-  output_text(file, "<script type=\"application/json\" id=\"lanes\">{");
-  page_lanes(&report->texts, store_pool(report->store), columns);
-  output_text(file, "}</script>\n");
+static void write_events(struct report *report, const struct lane_columns *columns, const struct packed_bytes *lanes) {
+  char id[64];
+  write_packed(report, "lanes", lanes);
   for (uint32_t i = 0; i < columns->lane_count; i++) {
     for (unsigned c = 0; c < LANE_COLUMNS; c++) {
-      const struct packed_bytes *column = &columns->lanes[i].columns[c];
-      if (!column->length) continue;
-      output_format(file, "<script type=\"text/plain\" id=\"lane-%u-%s\">", (unsigned)i, lane_column_names[c]);
-      write_base64(file, column->bytes, column->length);
-      output_text(file, "</script>\n");
+      if (!columns->lanes[i].columns[c].length) continue;
+      snprintf(id, sizeof id, "lane-%u-%s", (unsigned)i, lane_column_names[c]);
+      write_packed(report, id, &columns->lanes[i].columns[c]);
     }
   }
 }
@@ -221,21 +284,22 @@ static void write_policy(struct report *report) {
 
 static enum tfprof_status write_data(struct report *report, const char *title, struct tfprof_error *error) {
   struct lane_columns columns = {0};
-  enum tfprof_status status = TFPROF_OK;
-  bool has_events = report->options->events != REPORT_EVENTS_NONE;
-  for (const struct stored_select *panel = stored_panels; panel->name && !status; panel++)
-    if (has_events || !strstr(panel->sql, "\n-- needs: events\n")) status = write_panel(report, panel, error);
-  if (!status && has_events) {
-    status = make_events(report, &columns, error);
+  struct packed_bytes lanes = {0};
+  enum tfprof_status status = write_panels(report, error);
+  if (!status && report->options->events != REPORT_EVENTS_NONE) {
+    status = make_events(report, &columns, &lanes, error);
     report->summary->has_events = !status;
     report->summary->events = columns.event_count;
     report->summary->cells = columns.cell_count;
+  } else if (!status) {
+    status = pack_lanes(report, &columns, &lanes, error); /* there are none */
   }
   if (!status) {
     write_run(report, title);
-    write_events(report, &columns);
+    write_events(report, &columns, &lanes);
   }
   lane_columns_clear(&columns);
+  free(lanes.bytes);
   return status;
 }
 

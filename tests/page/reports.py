@@ -62,9 +62,10 @@ class Report:
         elements.feed(self.text)
         self.scripts = {attributes["id"]: "".join(data) for _, attributes, data in elements.found if "id" in attributes}
         self.run = json.loads(self.scripts["run"])
-        self.panels = {name[len("panel-"):]: json.loads(text) for name, text in self.scripts.items()
-                       if name.startswith("panel-")}
-        self.lanes = json.loads(self.scripts["lanes"])
+        packed = [zlib.decompress(base64.b64decode(self.scripts[name])).decode() for name in ("panels", "lanes")]
+        self.unpacked = "\n".join([self.text, *packed])  # all texts that are in it
+        self.panels = {panel["name"]: panel for panel in json.loads(packed[0])}
+        self.lanes = json.loads(packed[1])
 
     def column(self, lane, name):
         text = self.scripts.get(f"lane-{lane}-{name}")
