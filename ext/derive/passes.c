@@ -89,6 +89,9 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_kernel_totals,
     &derive_step_kernel_totals,
     &derive_segment_totals,
+    &derive_step_op_totals,
+    &derive_activity_totals,
+    &derive_step_activity_totals,
     &derive_memory_peaks,
     &derive_memory_levels,
 };

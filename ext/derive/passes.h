@@ -4,6 +4,7 @@
 
 #include "derive/derive.h"
 
+extern const struct derive_pass derive_activity_totals;
 extern const struct derive_pass derive_allocations;
 extern const struct derive_pass derive_calling_ops;
 extern const struct derive_pass derive_code_lines;
@@ -70,8 +71,10 @@ extern const struct derive_pass derive_queue_events;
 extern const struct derive_pass derive_ranges;
 extern const struct derive_pass derive_segment_totals;
 extern const struct derive_pass derive_short_names_of_activities;
+extern const struct derive_pass derive_step_activity_totals;
 extern const struct derive_pass derive_step_kernel_totals;
 extern const struct derive_pass derive_step_marks;
+extern const struct derive_pass derive_step_op_totals;
 extern const struct derive_pass derive_step_phases;
 extern const struct derive_pass derive_step_segments;
 extern const struct derive_pass derive_steps;

@@ -205,8 +205,8 @@ static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
     bool is_made_again = (table == TABLE_device_activities || table == TABLE_queue_events ||
-                          table == TABLE_step_segments || table == TABLE_step_phases ||
-                          table == TABLE_critical_path) &&
+                          table == TABLE_step_segments || table == TABLE_step_phases || table == TABLE_critical_path ||
+                          table == TABLE_step_op_totals || table == TABLE_activity_totals || table == TABLE_step_activity_totals) &&
                          saving->profile->tables[table].is_made;
     is_wanted[table] = !is_of_store && !is_made_again;
   }

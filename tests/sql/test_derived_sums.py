@@ -1,5 +1,6 @@
 """Sums that the extension makes once are those that SQL makes of the rows: of ops by the place that they come from, by
-the range that calls them, of conversions by step, and the most memory of a device.
+the range that calls them, by step and name; of work of devices by name, and by step; of conversions by step; and the
+most memory of a device.
 """
 
 import json
@@ -12,10 +13,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import make_dump, run_tests
 
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+LAUNCHES = (("gemm", "kernel", "cudaLaunchKernel"), ("add", "kernel", "cudaLaunchKernel"),
+            ("Memcpy HtoD", "gpu_memcpy", "cudaMemcpyAsync"))
 
 
 def make_trace(path):
-    """Steps with conversions within each other and within other ops, and memory, at random."""
+    """Steps with conversions within each other and within other ops, kernels, copies and memory, at random."""
     draw = random.Random(7)
     names = ["aten::to", "aten::_to_copy", "aten::contiguous", "aten::clone", "aten::mm", "aten::linear"]
     events = [{"ph": "M", "name": "process_name", "pid": 5, "tid": 0, "args": {"name": "python"}}]
@@ -38,6 +41,13 @@ def make_trace(path):
         nest(100 * step, 100 * step + 70, 0)
         event("Optimizer.step#SGD.step", "user_annotation", 100 * step + 75, 100 * step + 95)
         nest(100 * step + 75, 100 * step + 95, 0)
+        for launch in range(draw.randint(0, 9)):
+            name, category, call = draw.choice(LAUNCHES)
+            start, correlation = 100 * step + 7 * launch, 10 * step + launch + 1
+            event(call, "cuda_runtime", start, start + 1, correlation=correlation)
+            events.append({"ph": "X", "cat": category, "name": name, "pid": launch % 2, "tid": 7, "ts": start + 2,
+                           "dur": draw.randint(1, 5), "args": {"device": launch % 2, "stream": 7,
+                                                               "correlation": correlation}})
         events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 5, "tid": 5,
                        "ts": 100 * step + 50, "args": {"Device Type": 0, "Device Id": -1, "Addr": step + 1,
                                                        "Bytes": draw.randint(1, 999),
@@ -67,6 +77,24 @@ PAIRS = {  # what is derived, and what SQL makes
         """SELECT (SELECT count(*) FROM ops AS called WHERE called.parent_id = ops.id AND called.sequence_number IS NULL
         AND called.category NOT IN ('user', 'autograd')) FROM ops WHERE category IN ('user', 'input')
         AND profile_id IN (SELECT profile_id FROM ranges WHERE op_count IS NOT NULL) ORDER BY id""",
+    ),
+    "ops by step": (
+        """SELECT work.step_id, name, category, thread_id, is_measured, op_type, execution_mode, sample_weight,
+        work.count, work.sum_ns, work.self_ns FROM step_op_totals AS work JOIN op_totals ON op_totals.id = op_total_id
+        ORDER BY 1, 2, 3, 4, 5, 6, 7, 8""",
+        """SELECT step_id, name, category, thread_id, is_measured, op_type, execution_mode, sample_weight, count(*),
+        sum(dur_ns), sum(self_ns) FROM ops GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8""",
+    ),
+    "work of devices": (
+        "SELECT device_id, kind, name, count, sum_ns FROM activity_totals ORDER BY 1, 2, 3",
+        """SELECT device_id, kind, name, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2, 3
+        ORDER BY 1, 2, 3""",
+    ),
+    "work of devices by step": (
+        """SELECT work.step_id, device_id, kind, name, work.count, work.sum_ns FROM step_activity_totals AS work
+        JOIN activity_totals AS totals ON totals.id = activity_total_id ORDER BY 1, 2, 3, 4""",
+        """SELECT step_id, device_id, kind, name, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2, 3, 4
+        ORDER BY 1, 2, 3, 4""",
     ),
     "conversions": (
         "SELECT step_id, conversion_count, conversion_ns FROM host_steps WHERE conversion_count > 0 ORDER BY 1",

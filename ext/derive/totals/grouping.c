@@ -60,7 +60,7 @@ static bool join_stretch(const struct grouping *grouping, struct grouped *all, c
     number_of[i] = grouping_number(grouping, all, more->groups.keys + (size_t)i * grouping->width, item);
     if (number_of[i] == NO_ROW) return false;
     if (number_of[i] < known && grouping->join)
-      grouping->join((char *)all->items + (size_t)number_of[i] * grouping->item_size, item);
+      grouping->join(grouping, (char *)all->items + (size_t)number_of[i] * grouping->item_size, item);
   }
   return true;
 }

@@ -25,7 +25,7 @@ struct grouping {
   /* Adds the rows of a block to items. False: no memory. May not change what it shares with other stretches. */
   bool (*add)(const struct grouping *grouping, struct grouped *to, const struct row_block *block);
   /* Adds another item of the same group, of later rows; NULL where there are none. */
-  void (*join)(void *item, const void *later);
+  void (*join)(const struct grouping *grouping, void *item, const void *later);
 };
 
 /* The number of a key, with room for its item, which begins as a copy of `first` where the key is new; NO_ROW: no

@@ -68,6 +68,11 @@ uint32_t groups_number(struct groups *groups, const int64_t *key) {
   return groups->last = number;
 }
 
+uint32_t groups_find(const struct groups *groups, const int64_t *key) {
+  const uint32_t *slot = groups->count ? slot_of_key(groups, key) : NULL;
+  return slot && *slot ? *slot - 1 : NO_ROW;
+}
+
 void groups_free(struct groups *groups) {
   scratch_free(groups->keys);
   scratch_free(groups->slots);

@@ -22,6 +22,8 @@ struct groups {
 
 /* The number of a key, a new one if need be; NO_ROW: no memory. */
 uint32_t groups_number(struct groups *groups, const int64_t *key);
+/* The same of one that is known, which changes nothing; NO_ROW: it is not. */
+uint32_t groups_find(const struct groups *groups, const int64_t *key);
 void groups_free(struct groups *groups);
 
 /* A sum as a column of whole numbers has it, NO_VALUE for NAN. */

@@ -151,7 +151,8 @@ static void join_real(double *sum, double later) {
   if (!isnan(later)) *sum = isnan(*sum) ? later : *sum + later;
 }
 
-static void join_kernels(void *item, const void *later) {
+static void join_kernels(const struct grouping *grouping, void *item, const void *later) {
+  (void)grouping;
   struct kernel_total *total = item;
   const struct kernel_total *more = later;
   total->count += more->count;

@@ -46,7 +46,8 @@ static bool add_events(const struct grouping *grouping, struct grouped *to, cons
   return true;
 }
 
-static void join_peaks(void *item, const void *later) {
+static void join_peaks(const struct grouping *grouping, void *item, const void *later) {
+  (void)grouping;
   struct memory_peak *peak = item;
   const struct memory_peak *more = later;
   peak->allocations += more->allocations;

@@ -104,7 +104,8 @@ static void add_device(struct op_total *items, const struct row_block *block, co
   }
 }
 
-static void join_ops(void *item, const void *later) {
+static void join_ops(const struct grouping *grouping, void *item, const void *later) {
+  (void)grouping;
   struct op_total *total = item;
   const struct op_total *more = later;
   for (unsigned sum = 0; sum < SUMS; sum++) add_to(total, sum, more->sums[sum]);

@@ -1,0 +1,337 @@
+/* plain_totals.c: see plain_totals.h. A block's columns are read one after the other: first those of the keys, then
+** each that is added up, as its rows' numbers are known by then. */
+#include "derive/totals/plain_totals.h"
+
+#include "derive/totals/grouping.h"
+
+#include <string.h>
+
+union plain_cell {
+  double real;
+  int64_t whole;
+};
+
+/* Columns that rows have in common. */
+struct plain_shared {
+  unsigned table, count;
+  uint16_t columns[PLAIN_MAXIMUM_COLUMNS];
+  uint32_t limits[PLAIN_MAXIMUM_COLUMNS]; /* of references: rows of what they refer to */
+};
+
+struct plain_run {
+  const struct plain_totals *totals;
+  unsigned sum_count, shared_count;
+  struct plain_column shared[PLAIN_MAXIMUM_COLUMNS], sums[PLAIN_MAXIMUM_COLUMNS];
+  struct plain_shared own, others; /* of the table: those of these totals but PLAIN_TOTAL, and those of `via` */
+  struct groups totals_via;        /* rows of `via` by what they share */
+  uint32_t *rows_via;              /* which rows those are */
+  union plain_cell none[PLAIN_MAXIMUM_COLUMNS];
+};
+
+static enum column_type type_of(unsigned table, unsigned column) {
+  return (enum column_type)schema_tables[table].columns[column].type;
+}
+
+/* ---- blocks ---- */
+
+/* What identifies a value of a column, NO_VALUE for NULL. */
+static void read_shared(const struct plain_shared *shared, unsigned k, const struct row_block *block, int64_t *values) {
+  unsigned column = shared->columns[k];
+  enum column_type type = type_of(shared->table, column);
+  if (type == TYPE_REFERENCE) {
+    uint32_t references[ROWS_BLOCK];
+    block_references(block, column, shared->limits[k], references);
+    for (uint32_t i = 0; i < block->count; i++) values[i] = references[i] == NO_ROW ? NO_VALUE : (int64_t)references[i];
+  } else if (type == TYPE_TEXT || type == TYPE_JSON) {
+    string_id texts[ROWS_BLOCK];
+    block_texts(block, column, texts);
+    for (uint32_t i = 0; i < block->count; i++) values[i] = texts[i] ? (int64_t)texts[i] : NO_VALUE;
+  } else if (type == TYPE_REAL) {
+    double reals[ROWS_BLOCK];
+    block_reals(block, column, reals);
+    for (uint32_t i = 0; i < block->count; i++) {
+      memcpy(&values[i], &reals[i], sizeof values[i]);
+      if (isnan(reals[i])) values[i] = NO_VALUE;
+    }
+  } else {
+    block_integers(block, column, values);
+  }
+}
+
+/* The keys of a block's rows, `count` values each, scratch memory of the caller's; NULL: no memory. */
+static int64_t *read_keys_of(const struct plain_shared *shared, const struct row_block *block) {
+  int64_t *keys = scratch_allocate((size_t)block->count * shared->count * sizeof *keys + 1);
+  int64_t values[ROWS_BLOCK];
+  for (unsigned k = 0; k < shared->count && keys; k++) {
+    read_shared(shared, k, block, values);
+    for (uint32_t i = 0; i < block->count; i++) keys[(size_t)i * shared->count + k] = values[i];
+  }
+  return keys;
+}
+
+static bool number_rows(const struct grouping *grouping, struct grouped *to, const struct row_block *block,
+                        uint32_t *numbers) {
+  const struct plain_run *run = grouping->context;
+  unsigned own = run->own.count, others = run->others.count;
+  int64_t *keys = read_keys_of(&run->own, block), *via = others ? read_keys_of(&run->others, block) : NULL;
+  bool ok = keys && (via || !others);
+  uint32_t last = NO_ROW; /* rows that follow each other often belong together */
+  for (uint32_t i = 0; i < block->count && ok; i++) {
+    int64_t key[PLAIN_MAXIMUM_COLUMNS + 1];
+    memcpy(key, keys + (size_t)i * own, own * sizeof *key);
+    if (others) {
+      const int64_t *wanted = via + (size_t)i * others;
+      if (!i || memcmp(wanted, wanted - others, others * sizeof *wanted) != 0)
+        last = groups_find(&run->totals_via, wanted);
+      key[own] = last == NO_ROW ? NO_VALUE : (int64_t)run->rows_via[last];
+    }
+    numbers[i] = grouping_number(grouping, to, key, run->none);
+    ok = numbers[i] != NO_ROW;
+  }
+  scratch_free(keys);
+  scratch_free(via);
+  return ok;
+}
+
+static void add_real(union plain_cell *cell, double value) {
+  if (!isnan(value)) cell->real = isnan(cell->real) ? value : cell->real + value;
+}
+
+/* What is known of a column of numbers, NAN for NULL. */
+static void read_numbers(unsigned table, unsigned column, const struct row_block *block, double *numbers) {
+  int64_t values[ROWS_BLOCK];
+  if (type_of(table, column) == TYPE_REAL) {
+    block_reals(block, column, numbers);
+    return;
+  }
+  block_integers(block, column, values);
+  for (uint32_t i = 0; i < block->count; i++) numbers[i] = values[i] == NO_VALUE ? (double)NAN : (double)values[i];
+}
+
+static void read_known(unsigned table, unsigned column, const struct row_block *block, bool *is_known) {
+  double reals[ROWS_BLOCK];
+  int64_t values[ROWS_BLOCK];
+  string_id texts[ROWS_BLOCK];
+  enum column_type type = type_of(table, column);
+  if (type == TYPE_REAL) block_reals(block, column, reals);
+  else if (type == TYPE_TEXT || type == TYPE_JSON) block_texts(block, column, texts);
+  else block_integers(block, column, values);
+  for (uint32_t i = 0; i < block->count; i++) {
+    is_known[i] = type == TYPE_REAL                        ? !isnan(reals[i])
+                  : type == TYPE_TEXT || type == TYPE_JSON ? texts[i] != 0
+                                                           : values[i] != NO_VALUE;
+  }
+}
+
+static void add_column(const struct plain_run *run, unsigned s, union plain_cell *cells, const struct row_block *block,
+                       const uint32_t *numbers) {
+  const struct plain_column *column = &run->sums[s];
+  unsigned width = run->sum_count;
+  double reals[ROWS_BLOCK];
+  int64_t values[ROWS_BLOCK];
+  bool is_known[ROWS_BLOCK];
+  cells += s;
+  switch ((enum plain_sum)column->sum) {
+    case PLAIN_SHARED:
+    case PLAIN_TOTAL: break;
+    case PLAIN_ROWS:
+      for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole++;
+      break;
+    case PLAIN_KNOWN:
+      read_known(run->totals->of, column->from, block, is_known);
+      for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole += is_known[i];
+      break;
+    case PLAIN_SUM:
+      read_numbers(run->totals->of, column->from, block, reals);
+      for (uint32_t i = 0; i < block->count; i++) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
+      break;
+    case PLAIN_SUM_KNOWN:
+      read_numbers(run->totals->of, column->from, block, reals);
+      read_known(run->totals->of, column->where, block, is_known);
+      for (uint32_t i = 0; i < block->count; i++)
+        if (is_known[i]) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
+      break;
+    case PLAIN_LEAST:
+      block_integers(block, column->from, values);
+      for (uint32_t i = 0; i < block->count; i++) {
+        union plain_cell *cell = &cells[(size_t)numbers[i] * width];
+        if (values[i] != NO_VALUE && values[i] < cell->whole) cell->whole = values[i];
+      }
+      break;
+    case PLAIN_MOST:
+      block_integers(block, column->from, values);
+      for (uint32_t i = 0; i < block->count; i++) {
+        union plain_cell *cell = &cells[(size_t)numbers[i] * width];
+        if (values[i] > cell->whole) cell->whole = values[i]; /* NO_VALUE is below all */
+      }
+      break;
+  }
+}
+
+static bool add_alike_rows(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
+  const struct plain_run *run = grouping->context;
+  uint32_t numbers[ROWS_BLOCK];
+  if (!number_rows(grouping, to, block, numbers)) return false;
+  for (unsigned s = 0; s < run->sum_count; s++) add_column(run, s, to->items, block, numbers);
+  return true;
+}
+
+/* ---- columns ---- */
+
+static enum tfprof_status set_column(struct profile *profile, const struct plain_run *run, unsigned s,
+                                     const struct grouped *grouped, int64_t *integers, double *reals,
+                                     struct tfprof_error *error) {
+  unsigned table = run->totals->table, column = run->sums[s].column, width = run->sum_count;
+  const union plain_cell *cells = (const union plain_cell *)grouped->items + s;
+  uint32_t count = grouped->groups.count;
+  switch ((enum plain_sum)run->sums[s].sum) {
+    case PLAIN_SUM:
+    case PLAIN_SUM_KNOWN:
+      if (type_of(table, column) == TYPE_REAL) {
+        for (uint32_t i = 0; i < count; i++) reals[i] = cells[(size_t)i * width].real;
+        return derive_set_reals(profile, table, column, reals, error);
+      }
+      for (uint32_t i = 0; i < count; i++) integers[i] = whole_sum(cells[(size_t)i * width].real);
+      break;
+    case PLAIN_LEAST:
+      for (uint32_t i = 0; i < count; i++) {
+        int64_t least = cells[(size_t)i * width].whole;
+        integers[i] = least == INT64_MAX ? NO_VALUE : least;
+      }
+      break;
+    default:
+      for (uint32_t i = 0; i < count; i++) integers[i] = cells[(size_t)i * width].whole;
+  }
+  return derive_set_integers(profile, table, column, integers, error);
+}
+
+static enum tfprof_status set_shared(struct profile *profile, const struct plain_run *run, unsigned k,
+                                     const struct grouped *grouped, int64_t *integers, double *reals,
+                                     struct tfprof_error *error) {
+  unsigned table = run->totals->table, column = run->shared[k].column;
+  const int64_t *keys = grouped->groups.keys + k;
+  uint32_t count = grouped->groups.count;
+  for (uint32_t i = 0; i < count; i++) integers[i] = keys[(size_t)i * run->shared_count];
+  if (type_of(table, column) != TYPE_REAL) return derive_set_integers(profile, table, column, integers, error);
+  for (uint32_t i = 0; i < count; i++) {
+    if (integers[i] == NO_VALUE) reals[i] = (double)NAN;
+    else memcpy(&reals[i], &integers[i], sizeof reals[i]);
+  }
+  return derive_set_reals(profile, table, column, reals, error);
+}
+
+static enum tfprof_status set_totals(struct profile *profile, const struct plain_run *run, bool makes_table,
+                                     const struct grouped *grouped, struct tfprof_error *error) {
+  uint32_t count = grouped->groups.count;
+  int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
+  double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
+  enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
+  if (!status && makes_table) status = derive_make_table(profile, run->totals->table, count, error);
+  for (unsigned k = 0; k < run->shared_count && makes_table && count && !status; k++)
+    status = set_shared(profile, run, k, grouped, integers, reals, error);
+  for (unsigned s = 0; s < run->sum_count && count && !status; s++)
+    status = set_column(profile, run, s, grouped, integers, reals, error);
+  scratch_free(integers);
+  scratch_free(reals);
+  return status;
+}
+
+static void join_cells(const struct grouping *grouping, void *item, const void *later) {
+  const struct plain_run *run = grouping->context;
+  union plain_cell *cells = item;
+  const union plain_cell *more = later;
+  for (unsigned s = 0; s < run->sum_count; s++) {
+    switch ((enum plain_sum)run->sums[s].sum) {
+      case PLAIN_SUM:
+      case PLAIN_SUM_KNOWN: add_real(&cells[s], more[s].real); break;
+      case PLAIN_LEAST: cells[s].whole = more[s].whole < cells[s].whole ? more[s].whole : cells[s].whole; break;
+      case PLAIN_MOST: cells[s].whole = more[s].whole > cells[s].whole ? more[s].whole : cells[s].whole; break;
+      default: cells[s].whole += more[s].whole;
+    }
+  }
+}
+
+/* Rows of `via` are numbered by what they share, as they lie. */
+static enum tfprof_status load_others(struct profile *profile, struct plain_run *run, struct tfprof_error *error) {
+  const struct plain_totals *via = run->totals->via;
+  struct plain_shared theirs = {.table = via->table};
+  enum tfprof_status status = TFPROF_OK;
+  run->others.table = via->of;
+  for (unsigned c = 0; c < via->column_count && !status; c++) {
+    const struct plain_column *column = &via->columns[c];
+    const struct column_spec *spec = &schema_tables[via->of].columns[column->from];
+    unsigned k = theirs.count;
+    if (column->sum != PLAIN_SHARED) continue;
+    theirs.columns[theirs.count++] = column->column;
+    run->others.columns[run->others.count++] = column->from;
+    if (spec->type == TYPE_REFERENCE) status = derive_row_count(profile, spec->target, &run->others.limits[k], error);
+    theirs.limits[k] = run->others.limits[k];
+  }
+  uint32_t rows = 0;
+  if (!status) status = derive_row_count(profile, via->table, &rows, error);
+  run->totals_via.width = theirs.count;
+  run->rows_via = scratch_allocate(((size_t)rows + 1) * sizeof *run->rows_via);
+  if (!run->rows_via && !status) status = error_no_memory(error);
+  for (struct row_block block = {0}; derive_next_block(profile, via->table, &block, &status, error);) {
+    int64_t *keys = read_keys_of(&theirs, &block);
+    for (uint32_t i = 0; i < block.count && keys && !status; i++) {
+      uint32_t known = run->totals_via.count;
+      uint32_t number = groups_number(&run->totals_via, keys + (size_t)i * theirs.count);
+      if (number == NO_ROW) status = error_no_memory(error);
+      else if (number == known) run->rows_via[number] = (uint32_t)block.row + i; /* else a damaged file has it twice */
+    }
+    if (!keys) status = error_no_memory(error);
+    scratch_free(keys);
+  }
+  return status;
+}
+
+static enum tfprof_status begin_run(struct profile *profile, struct plain_run *run, struct tfprof_error *error) {
+  const struct plain_totals *totals = run->totals;
+  enum tfprof_status status = TFPROF_OK;
+  bool has_total = false;
+  run->own.table = totals->of;
+  for (unsigned c = 0; c < totals->column_count && !status; c++) {
+    const struct plain_column *column = &totals->columns[c];
+    const struct column_spec *spec = &schema_tables[totals->of].columns[column->from];
+    union plain_cell *none = &run->none[run->sum_count];
+    switch ((enum plain_sum)column->sum) {
+      case PLAIN_TOTAL: has_total = true; break;
+      case PLAIN_SHARED:
+        if (spec->type == TYPE_REFERENCE)
+          status = derive_row_count(profile, spec->target, &run->own.limits[run->own.count], error);
+        run->own.columns[run->own.count++] = column->from;
+        run->shared[run->shared_count++] = *column;
+        break;
+      default:
+        if (column->sum == PLAIN_SUM || column->sum == PLAIN_SUM_KNOWN) none->real = (double)NAN;
+        else none->whole = column->sum == PLAIN_LEAST ? INT64_MAX : column->sum == PLAIN_MOST ? NO_VALUE : 0;
+        run->sums[run->sum_count++] = *column;
+    }
+  }
+  for (unsigned c = 0; c < totals->column_count && has_total && !status; c++) { /* behind the others in keys */
+    if (totals->columns[c].sum == PLAIN_TOTAL) run->shared[run->shared_count++] = totals->columns[c];
+  }
+  if (has_total && !status) status = load_others(profile, run, error);
+  return status;
+}
+
+enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals, bool makes_table,
+                                    struct tfprof_error *error) {
+  struct plain_run run = {.totals = totals};
+  struct grouped grouped = {.items = NULL};
+  enum tfprof_status status = begin_run(profile, &run, error);
+  const struct grouping grouping = {.profile = profile,
+                                    .table = totals->of,
+                                    .width = run.shared_count,
+                                    .item_size = run.sum_count * sizeof(union plain_cell),
+                                    .context = &run,
+                                    .add = add_alike_rows,
+                                    .join = join_cells};
+  if (!status) status = grouping_run(&grouping, &grouped, error);
+  if (!status) status = set_totals(profile, &run, makes_table, &grouped, error);
+  groups_free(&run.totals_via);
+  scratch_free(run.rows_via);
+  grouped_free(&grouped);
+  return status;
+}

@@ -1,0 +1,41 @@
+/* plain_totals.h: totals that are told by a list: which columns of a table its rows share, and which are added up.
+**
+** One table may be filled by several such lists, so that what is asked for does not wait for links that it can do
+** without: the one that makes the table comes first, and all share the same columns, from which the same rows follow.
+*/
+#ifndef TFPROF_DERIVE_PLAIN_TOTALS_H
+#define TFPROF_DERIVE_PLAIN_TOTALS_H
+
+#include "derive/rows.h"
+
+enum plain_sum {
+  PLAIN_SHARED, /* what the rows of a total have in common */
+  PLAIN_TOTAL,  /* the row of `via` that they belong to, which they have in common, too; `from` is not looked at */
+  PLAIN_ROWS,   /* how many they are; `from` is not looked at */
+  PLAIN_KNOWN,  /* how many have a value there */
+  PLAIN_SUM,    /* the sum, NULL of nothing that is known */
+  PLAIN_LEAST,
+  PLAIN_MOST,
+  PLAIN_SUM_KNOWN /* the sum of `from` in rows that have a value in `where` */
+};
+
+struct plain_column {
+  uint16_t column, from; /* of the totals, of the table */
+  uint16_t sum;          /* enum plain_sum */
+  uint16_t where;
+};
+
+enum { PLAIN_MAXIMUM_COLUMNS = 20 };
+
+struct plain_totals {
+  unsigned table, of;
+  const struct plain_totals *via; /* other totals of the same table, for PLAIN_TOTAL: what these share is known */
+  unsigned column_count;
+  struct plain_column columns[PLAIN_MAXIMUM_COLUMNS];
+};
+
+/* makes_table: else it has been made by another list, and the columns that rows share are set. */
+enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals, bool makes_table,
+                                    struct tfprof_error *error);
+
+#endif
