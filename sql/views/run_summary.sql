@@ -42,7 +42,8 @@ WITH processes AS (
   FROM (SELECT name, dur_ns, (SELECT sum(dur_ns) FROM parts) AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
   WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
 ), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
-  SELECT group_concat(printf('%s %.0f %%', name, 100 * self_ns / whole_ns), ', ') AS text
+  SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
+      name, 100 * self_ns / whole_ns), ', ') AS text
   FROM (SELECT name, self_ns, sum(self_ns) OVER () AS whole_ns
         FROM (SELECT name, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
               WHERE self_ns > 0 AND (category NOT IN ('runtime', 'python') OR NOT EXISTS (
@@ -50,7 +51,8 @@ WITH processes AS (
               GROUP BY name)
         ORDER BY self_ns DESC, name LIMIT 3)
 ), lines AS (
-  SELECT group_concat(printf('%s %.0f %%', location, 100 * self_ratio), ', ') AS text
+  SELECT group_concat(printf(iif(self_ratio < 0.0095, '%s %.2f %%', '%s %.0f %%'),
+      location, 100 * self_ratio), ', ') AS text
   FROM (SELECT location, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.code_summary
         WHERE self_ratio > 0 AND location IS NOT NULL GROUP BY location ORDER BY 3 DESC, 1 LIMIT 3)
 ), devices AS (
