@@ -68,12 +68,13 @@ static void put_string(struct timeline_piece *piece, string_id text) {
 static void put_real(struct timeline_piece *piece, double real) {
   uint64_t bits;
   memcpy(&bits, &real, sizeof bits);
-  if (!piece->last_length || bits != piece->last_bits) {
-    piece->last_bits = bits;
-    piece->last_length =
-        (size_t)snprintf(piece->last_text, sizeof piece->last_text, isfinite(real) ? "%.17g" : "null", real);
+  struct timeline_real *known = &piece->reals[bits * 0x9e3779b97f4a7c15 >> 59];
+  _Static_assert(TIMELINE_REALS == 1 << (64 - 59), "as many as five bits tell apart");
+  if (!known->length || bits != known->bits) {
+    known->bits = bits;
+    known->length = (size_t)snprintf(known->text, sizeof known->text, isfinite(real) ? "%.17g" : "null", real);
   }
-  output_bytes(piece->file, piece->last_text, piece->last_length);
+  output_bytes(piece->file, known->text, known->length);
 }
 
 /* [x,y,z] */

@@ -32,7 +32,13 @@ struct timeline_row {
   uint32_t row; /* of the segment */
 };
 
-enum { TIMELINE_REAL_BYTES = 32 };
+/* The text of a real number: few differ, and making one takes as long as all else of a row. */
+enum { TIMELINE_REALS = 32, TIMELINE_REAL_BYTES = 32 };
+struct timeline_real {
+  uint64_t bits;
+  size_t length; /* 0: none yet */
+  char text[TIMELINE_REAL_BYTES];
+};
 
 struct timeline_piece {
   const struct timeline_source *source;
@@ -40,9 +46,7 @@ struct timeline_piece {
   struct timeline_row row;
   struct timeline_row step, trace, frame; /* that it refers to */
   int64_t event_count, next_arrow;
-  uint64_t last_bits; /* of the real number that was written last, and its text */
-  size_t last_length;
-  char last_text[TIMELINE_REAL_BYTES];
+  struct timeline_real reals[TIMELINE_REALS]; /* by their bits */
 };
 
 /* Each writes the current row, which lies on `lane`; memory in use lies on none. */

@@ -3,12 +3,23 @@
 
 #include <string.h>
 
-/* From `end` backwards; where they begin. */
+static const char pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
+    "555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+/* From `end` backwards, two at a time; where they begin. */
 static char *digits_before(char *end, uint64_t number) {
-  do {
-    *--end = (char)('0' + number % 10);
-    number /= 10;
-  } while (number);
+  while (number >= 100) {
+    end -= 2;
+    memcpy(end, pairs + 2 * (number % 100), 2);
+    number /= 100;
+  }
+  if (number >= 10) {
+    end -= 2;
+    memcpy(end, pairs + 2 * number, 2);
+  } else {
+    *--end = (char)('0' + number);
+  }
   return end;
 }
 

@@ -1,5 +1,5 @@
-/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files.  What is appended is
-** collected in a buffer of our own, since gzFile and the guard against SIGPIPE cost more than most pieces do.
+/* output_file.c: see output_file.h.  What is appended is collected in a buffer, since compressing, writing and the
+** guard against SIGPIPE cost more than most pieces do.
 **
 ** Where the bytes go is found out once, on opening (see find_place): the last name of a chain of symbolic links, and
 ** whether it is one that can be replaced.  The new file is made by mkostemp in the same directory, so that nothing that
@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,28 +17,29 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "store/parallel.h"
 #include "write/decimal_text.h"
+#include "write/gzip_pieces.h"
 #include "write/json_text.h"
 
 struct output_file {
-  gzFile stream;
-  char *buffer; /* BUFFER_BYTES, of which `used` wait for the stream */
+  int descriptor;          /* -1: of one in memory */
+  struct gzip_piece *gzip; /* NULL: it is plain */
+  struct gzip_sum sum;     /* of what has been compressed */
+  char *buffer;            /* BUFFER_BYTES, of which `used` wait for being written */
   size_t used;
   bool has_failed;
   int reason;    /* errno of the first failure */
   char *path;    /* as it was given, for messages */
   char *place;   /* what is replaced: the path without symbolic links; NULL: a stream, nothing is */
   char *partial; /* what is written until then */
-  /* Of one in memory, which has no stream. */
+  /* Of one in memory. */
   unsigned char *memory;
   size_t memory_length, memory_capacity, maximum_bytes;
 };
 
-/* zlib's buffer is the smaller one: what is as large goes through it without being copied. */
-enum { BUFFER_BYTES = 1 << 18, ZLIB_BYTES = 1 << 16, LONGEST_PIECE = 1 << 30, MOST_LINKS = 40 };
+enum { BUFFER_BYTES = 1 << 18, MOST_LINKS = 40 };
 
 static const char partial_name[] = ".tfprof-XXXXXX"; /* short, so that it fits wherever a name does */
 
@@ -48,8 +50,88 @@ static void output_free(struct output_file *file) {
     free(file->place);
     free(file->partial);
     free(file->memory);
+    gzip_piece_free(file->gzip);
   }
   free(file);
+}
+
+/* ---- bytes ---- */
+
+/* A reader that goes away is an error of this file (EPIPE), and must not end the program that we are loaded into: the
+** signal of it stays with this thread, and is taken away where it was not pending before. */
+struct pipe_guard {
+  sigset_t pipe, before;
+  bool was_pending;
+};
+
+static struct pipe_guard guard_pipe(void) {
+  struct pipe_guard guard;
+  sigset_t pending;
+  sigemptyset(&guard.pipe);
+  sigaddset(&guard.pipe, SIGPIPE);
+  guard.was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &guard.pipe, &guard.before);
+  return guard;
+}
+
+static void end_guard(const struct pipe_guard *guard) {
+  int reason = errno;
+  while (!guard->was_pending && sigtimedwait(&guard->pipe, NULL, &(struct timespec){0, 0}) < 0 && errno == EINTR) {
+  }
+  pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+  errno = reason;
+}
+
+/* A signal ends what waits for the reader of a stream. */
+static void write_bytes(struct output_file *file, const void *bytes, size_t length) {
+  const char *at = bytes;
+  while (length && !file->has_failed) {
+    ssize_t written = write(file->descriptor, at, length);
+    if (written < 0) {
+      file->has_failed = true;
+      file->reason = errno;
+      return;
+    }
+    at += written;
+    length -= (size_t)written;
+  }
+}
+
+static void write_memory(struct output_file *file, const void *bytes, size_t length) {
+  if (file->has_failed || !length) return;
+  if (length > file->maximum_bytes - file->memory_length) {
+    file->has_failed = true;
+    file->reason = EFBIG;
+    return;
+  }
+  size_t needed = file->memory_length + length;
+  if (needed > file->memory_capacity) {
+    size_t capacity = needed > file->maximum_bytes / 2 ? file->maximum_bytes : needed * 2;
+    unsigned char *memory = realloc(file->memory, capacity);
+    if (!memory) {
+      file->has_failed = true;
+      file->reason = ENOMEM;
+      return;
+    }
+    file->memory = memory;
+    file->memory_capacity = capacity;
+  }
+  memcpy(file->memory + file->memory_length, bytes, length);
+  file->memory_length = needed;
+}
+
+static void write_through(struct output_file *file, const void *bytes, size_t length) {
+  if (file->descriptor < 0) {
+    write_memory(file, bytes, length);
+    return;
+  }
+  if (file->place) {
+    write_bytes(file, bytes, length);
+    return;
+  }
+  struct pipe_guard guard = guard_pipe();
+  write_bytes(file, bytes, length);
+  end_guard(&guard);
 }
 
 /* ---- where to ---- */
@@ -156,129 +238,64 @@ static int open_place(struct output_file *file, enum tfprof_status *status, stru
   return descriptor;
 }
 
-enum tfprof_status output_open(struct output_file **made, const char *path, bool compress, struct tfprof_error *error) {
+static struct output_file *new_file(void) {
   struct output_file *file = calloc(1, sizeof *file);
+  if (!file) return NULL;
+  file->descriptor = -1;
+  file->buffer = malloc(BUFFER_BYTES);
+  if (file->buffer) return file;
+  output_free(file);
+  return NULL;
+}
+
+enum tfprof_status output_open(struct output_file **made, const char *path, bool compress, struct tfprof_error *error) {
+  struct output_file *file = new_file();
   enum tfprof_status status = TFPROF_OK;
   *made = NULL;
-  if (file) {
-    file->path = strdup(path);
-    file->buffer = malloc(BUFFER_BYTES);
-  }
-  if (!file || !file->path || !file->buffer) {
+  if (file) file->path = strdup(path);
+  if (file && compress) file->gzip = gzip_piece_new();
+  if (!file || !file->path || (compress && !file->gzip)) {
     output_free(file);
     return error_no_memory(error);
   }
-  int descriptor = open_place(file, &status, error);
-  if (descriptor < 0) {
+  file->descriptor = open_place(file, &status, error);
+  if (file->descriptor < 0) {
     if (!status) status = errno == ENOMEM ? error_no_memory(error) : error_io(error, path, "cannot be written");
     output_free(file);
     return status;
   }
-  file->stream = gzdopen(descriptor, compress ? "wb6" : "wbT");
-  if (!file->stream) {
-    close(descriptor);
-    if (file->partial) unlink(file->partial);
-    output_free(file);
-    return error_no_memory(error);
-  }
-  gzbuffer(file->stream, ZLIB_BYTES);
+  if (compress) write_through(file, gzip_begin, sizeof gzip_begin);
   *made = file;
   return TFPROF_OK;
 }
 
 enum tfprof_status output_open_memory(struct output_file **made, size_t maximum_bytes, struct tfprof_error *error) {
-  struct output_file *file = calloc(1, sizeof *file);
-  *made = file;
-  if (file) {
-    file->buffer = malloc(BUFFER_BYTES);
-    file->maximum_bytes = maximum_bytes;
-  }
-  if (file && file->buffer) return TFPROF_OK;
-  output_free(file);
-  *made = NULL;
-  return error_no_memory(error);
+  *made = new_file();
+  if (!*made) return error_no_memory(error);
+  (*made)->maximum_bytes = maximum_bytes;
+  return TFPROF_OK;
 }
 
 /* ---- what ---- */
 
-/* A reader that goes away is an error of this file (EPIPE), and must not end the program that we are loaded into: the
-** signal of it stays with this thread, and is taken away where it was not pending before. */
-struct pipe_guard {
-  sigset_t pipe, before;
-  bool was_pending;
-};
-
-static struct pipe_guard guard_pipe(void) {
-  struct pipe_guard guard;
-  sigset_t pending;
-  sigemptyset(&guard.pipe);
-  sigaddset(&guard.pipe, SIGPIPE);
-  guard.was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &guard.pipe, &guard.before);
-  return guard;
-}
-
-static void end_guard(const struct pipe_guard *guard) {
-  int reason = errno;
-  while (!guard->was_pending && sigtimedwait(&guard->pipe, NULL, &(struct timespec){0, 0}) < 0 && errno == EINTR) {
+/* Compressed first, where the file is. */
+static void write_whole(struct output_file *file, const void *bytes, size_t length) {
+  if (!file->gzip || !length) {
+    write_through(file, bytes, length);
+    return;
   }
-  pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
-  errno = reason;
-}
-
-static void write_pieces(struct output_file *file, const void *bytes, size_t length) {
-  const char *at = bytes;
-  while (length && !file->has_failed) {
-    unsigned piece = length < LONGEST_PIECE ? (unsigned)length : LONGEST_PIECE;
-    errno = 0;
-    if (gzwrite(file->stream, at, piece) != (int)piece) {
-      file->has_failed = true;
-      file->reason = errno;
-    }
-    at += piece;
-    length -= piece;
-  }
-}
-
-static void write_memory(struct output_file *file, const void *bytes, size_t length) {
-  if (file->has_failed || !length) return;
-  if (length > file->maximum_bytes - file->memory_length) {
+  if (file->has_failed) return;
+  if (!gzip_piece_add(file->gzip, bytes, length, true)) {
     file->has_failed = true;
-    file->reason = EFBIG;
+    file->reason = ENOMEM;
     return;
   }
-  size_t needed = file->memory_length + length;
-  if (needed > file->memory_capacity) {
-    size_t capacity = needed > file->maximum_bytes / 2 ? file->maximum_bytes : needed * 2;
-    unsigned char *memory = realloc(file->memory, capacity);
-    if (!memory) {
-      file->has_failed = true;
-      file->reason = ENOMEM;
-      return;
-    }
-    file->memory = memory;
-    file->memory_capacity = capacity;
-  }
-  memcpy(file->memory + file->memory_length, bytes, length);
-  file->memory_length = needed;
-}
-
-static void write_through(struct output_file *file, const void *bytes, size_t length) {
-  if (!file->stream) {
-    write_memory(file, bytes, length);
-    return;
-  }
-  if (file->place) {
-    write_pieces(file, bytes, length);
-    return;
-  }
-  struct pipe_guard guard = guard_pipe();
-  write_pieces(file, bytes, length);
-  end_guard(&guard);
+  const unsigned char *compressed = gzip_piece_take(file->gzip, &length, &file->sum);
+  write_through(file, compressed, length);
 }
 
 static void flush(struct output_file *file) {
-  write_through(file, file->buffer, file->used);
+  write_whole(file, file->buffer, file->used);
   file->used = 0;
 }
 
@@ -291,14 +308,12 @@ static inline char *room_for(struct output_file *file, size_t most) {
 void output_bytes(struct output_file *file, const void *bytes, size_t length) {
   if (length > BUFFER_BYTES - file->used) flush(file);
   if (length >= BUFFER_BYTES) {
-    write_through(file, bytes, length);
+    write_whole(file, bytes, length);
     return;
   }
   memcpy(file->buffer + file->used, bytes, length);
   file->used += length;
 }
-
-void output_text(struct output_file *file, const char *text) { output_bytes(file, text, strlen(text)); }
 
 void output_format(struct output_file *file, const char *format, ...) {
   char text[512];
@@ -342,17 +357,42 @@ struct pieces {
   struct output_file *file;
   enum tfprof_status (*make)(void *context, size_t number, struct output_file *piece);
   void *context;
-  struct output_file *made[PARALLEL_MAXIMUM_WORKERS]; /* each thread's own */
-  pthread_mutex_t mutex;                              /* of what follows */
+  struct piece {
+    struct output_file *text;
+    struct gzip_piece *gzip; /* where the file is compressed */
+  } pieces[PARALLEL_MAXIMUM_WORKERS]; /* each thread's own */
+  pthread_mutex_t mutex; /* of what follows */
   pthread_cond_t turned;
   size_t turn; /* the piece that is to be written next; whose it is may write */
   enum tfprof_status status;
   bool is_over;
 };
 
-static void append_piece(struct output_file *file, struct output_file *piece) {
-  write_through(file, piece->memory, piece->memory_length);
-  write_through(file, piece->buffer, piece->used);
+static enum tfprof_status compress_piece(struct piece *piece) {
+  const struct output_file *text = piece->text;
+  if (!piece->gzip) piece->gzip = gzip_piece_new();
+  bool is_done = piece->gzip && gzip_piece_add(piece->gzip, text->memory, text->memory_length, false) &&
+                 gzip_piece_add(piece->gzip, text->buffer, text->used, true);
+  return is_done ? TFPROF_OK : TFPROF_NO_MEMORY;
+}
+
+static enum tfprof_status make_text(struct pieces *pieces, size_t number, struct piece *piece) {
+  enum tfprof_status status = TFPROF_OK;
+  if (!piece->text) status = output_open_memory(&piece->text, SIZE_MAX, NULL);
+  if (!status) status = pieces->make(pieces->context, number, piece->text);
+  if (!status && piece->text->has_failed) status = TFPROF_NO_MEMORY;
+  return !status && pieces->file->gzip ? compress_piece(piece) : status;
+}
+
+static void append_piece(struct output_file *file, struct piece *piece) {
+  if (file->gzip) {
+    size_t length;
+    const unsigned char *compressed = gzip_piece_take(piece->gzip, &length, &file->sum);
+    write_through(file, compressed, length);
+  } else {
+    write_through(file, piece->text->memory, piece->text->memory_length);
+    write_through(file, piece->text->buffer, piece->text->used);
+  }
 }
 
 static bool is_over(struct pieces *pieces) {
@@ -371,15 +411,12 @@ static void await_turn(struct pieces *pieces, size_t number) {
 
 static void make_piece(void *context, size_t number, unsigned worker) {
   struct pieces *pieces = context;
-  struct output_file **piece = &pieces->made[worker];
-  enum tfprof_status status = TFPROF_OK;
-  bool is_made = !is_over(pieces);
-  if (is_made && !*piece) status = output_open_memory(piece, SIZE_MAX, NULL);
-  if (is_made && !status) status = pieces->make(pieces->context, number, *piece);
-  if (is_made && !status && (*piece)->has_failed) status = TFPROF_NO_MEMORY;
+  struct piece *piece = &pieces->pieces[worker];
+  bool is_wanted = !is_over(pieces);
+  enum tfprof_status status = is_wanted ? make_text(pieces, number, piece) : TFPROF_OK;
   await_turn(pieces, number);
-  if (is_made && !status && !pieces->is_over) append_piece(pieces->file, *piece);
-  if (*piece) (*piece)->memory_length = (*piece)->used = 0;
+  if (is_wanted && !status && !pieces->is_over) append_piece(pieces->file, piece);
+  if (piece->text) piece->text->memory_length = piece->text->used = 0;
   pthread_mutex_lock(&pieces->mutex);
   if (!pieces->is_over) pieces->status = status;
   pieces->is_over |= status || pieces->file->has_failed;
@@ -395,29 +432,32 @@ enum tfprof_status output_pieces(struct output_file *file, size_t count,
                           .mutex = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER};
   flush(file);
   parallel_for(count, make_piece, &pieces);
-  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) output_free(pieces.made[i]);
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) {
+    output_free(pieces.pieces[i].text);
+    gzip_piece_free(pieces.pieces[i].gzip);
+  }
   return pieces.status;
 }
 
 /* ---- the end ---- */
 
-/* zlib's result; frees the stream. */
-static int close_stream(struct output_file *file) {
+/* Writes what is left, and closes. */
+static void close_file(struct output_file *file) {
+  unsigned char end[GZIP_END_BYTES];
   flush(file);
-  struct pipe_guard guard = guard_pipe();
-  errno = 0;
-  int result = gzclose(file->stream);
-  end_guard(&guard);
-  return result;
+  if (file->gzip) {
+    gzip_end(&file->sum, end);
+    write_through(file, end, sizeof end);
+  }
+  if (close(file->descriptor) && !file->has_failed) {
+    file->has_failed = true;
+    file->reason = errno;
+  }
 }
 
 enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
-  int closed = close_stream(file);
-  if (!file->has_failed && closed != Z_OK) {
-    file->has_failed = true;
-    file->reason = errno;
-  }
+  close_file(file);
   if (file->has_failed) {
     errno = file->reason ? file->reason : EIO;
     status = error_io(error, file->path, "cannot be written");
@@ -451,7 +491,7 @@ enum tfprof_status output_take(struct output_file *file, unsigned char **bytes, 
 
 void output_abandon(struct output_file *file) {
   if (!file) return;
-  if (file->stream) close_stream(file);
+  if (file->descriptor >= 0) close_file(file);
   if (file->partial) unlink(file->partial);
   output_free(file);
 }

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "dump/error.h"
 
@@ -23,7 +24,7 @@ enum tfprof_status output_open(struct output_file **made, const char *path, bool
 enum tfprof_status output_open_memory(struct output_file **made, size_t maximum_bytes, struct tfprof_error *error);
 /* Appends. A failure is remembered and told by output_commit, so that callers need not look after each piece. */
 void output_bytes(struct output_file *file, const void *bytes, size_t length);
-void output_text(struct output_file *file, const char *text);
+static inline void output_text(struct output_file *file, const char *text) { output_bytes(file, text, strlen(text)); }
 void output_integer(struct output_file *file, int64_t number);
 /* A number of thousandths, as a decimal with three digits behind the point. */
 void output_thousandths(struct output_file *file, int64_t number);

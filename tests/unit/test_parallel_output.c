@@ -3,8 +3,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "unit/check.h"
+#include "unit/scratch.h"
 #include "write/output_file.h"
 
 struct making {
@@ -53,6 +55,27 @@ static void check_order(size_t count) {
   free(bytes);
 }
 
+/* The same in a file that zlib reads back. */
+static void check_compressed(size_t count) {
+  struct making making = {.count = count, .failing = SIZE_MAX};
+  struct output_file *file;
+  struct tfprof_error error;
+  size_t expected_length;
+  const char *path = test_path("output.gz");
+  check(!output_open(&file, path, true, &error), "no file");
+  output_text(file, "before\n");
+  check(!output_pieces(file, count, make, &making), "pieces fail");
+  output_text(file, "behind\n");
+  check(!output_commit(file, &error), "no file that is whole");
+  char *expected = expected_text(count, &expected_length), *found = malloc(expected_length + 2);
+  gzFile stream = gzopen(path, "rb");
+  int length = gzread(stream, found, expected_length + 2);
+  check(length == (int)expected_length && memcmp(found, expected, expected_length) == 0, "%zu: another text", count);
+  check(gzclose(stream) == Z_OK, "not a whole gzip file");
+  free(found);
+  free(expected);
+}
+
 static void check_failure(void) {
   struct making making = {.count = 100000, .failing = 50};
   struct output_file *file;
@@ -75,9 +98,12 @@ static void check_full(void) {
 }
 
 int main(void) {
+  make_test_directory();
   setenv("TFPROF_THREADS", "4", 1);
   for (size_t count = 0; count < 12; count++) check_order(count);
   check_order(1000);
+  check_compressed(0);
+  check_compressed(1000);
   check_failure();
   check_full();
   setenv("TFPROF_THREADS", "1", 1);
