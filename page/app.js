@@ -1,5 +1,5 @@
 // app.js: the pages, what is chosen above them, and the keys.
-import { allPanels, panelOf, panelsOf, readPanels, run, takeRows } from './data.js';
+import { allPanels, panelOf, panelsOf, placeOn, readPanels, run, takeRows } from './data.js';
 import { element, getState, onState, setState, stateSteps } from './state.js';
 import { chosenStep, makeSides } from './compare.js';
 import { showPalette } from './palette.js';
@@ -222,7 +222,7 @@ function showRows(name, answer, error) {
 const orderOf = (name) => {
   const panel = panelOf(name), page = shownPage();
   if (panel.keys.chart === 'header') return 0;
-  if (panel.page === page) return 1 + panel.place / 1000;
+  if (placeOn(panel, page)) return 1 + placeOn(panel, page).place / 1000;
   return ['processes', 'step_marks', 'lanes'].includes(name) ? 2 : 3 + pages.findIndex(([each]) => each === panel.page);
 };
 
@@ -235,7 +235,7 @@ function askAgain() {
 }
 
 async function takeChanges() {
-  const needed = allPanels().filter((panel) => panel.page === shownPage() || panel.keys.chart === 'header' ||
+  const needed = allPanels().filter((panel) => placeOn(panel, shownPage()) || panel.keys.chart === 'header' ||
     ['processes', 'step_marks', 'lanes'].includes(panel.name));
   askPanels(needed.map((panel) => panel.name), showRows, orderOf);
   await reloadTimeline();
@@ -306,7 +306,7 @@ async function start() {
     if (shownPage() === 'timeline') return;
     main.replaceChildren(...pages.filter(([name]) => name !== 'timeline' && name !== 'sql' && hasRows(name)).flatMap(
       ([name, title]) => [element('h1.page-title', {}, title),
-        ...panelsOf(name).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel)]));
+        ...panelsOf(name).filter((panel) => panel.page === name && !forTimeline.has(panel.keys.chart)).map(makePanel)]));
   });
   addEventListener('afterprint', showPage);
   performance.mark('rows');

@@ -40,12 +40,12 @@ function legend(names, place = (name, i) => colourOf(name, i)) {
 
 // ---- bars ----
 
-export function makeBars(rows, labelAt, valueAt, unit, noteAt = -1) {
+export function makeBars(rows, labelOf, valueAt, unit, noteAt = -1) {
   const most = Math.max(...rows.map((row) => row[valueAt] || 0), 0);
   return element('ol.bars', {}, ...rows.map((row) => {
     const bar = element('span.bar', {});
     bar.style.width = `${most > 0 ? 100 * Math.max(0, row[valueAt]) / most : 0}%`;
-    const label = row[labelAt] === null ? '–' : String(row[labelAt]);
+    const label = labelOf(row);
     return element('li', {}, element('span.label', { title: label }, label),
       element('span.number', { title: String(row[valueAt]) }, formatUnit(row[valueAt], unit)),
       noteAt >= 0 && row[noteAt] !== null ? element('code', { title: String(row[noteAt]) }, String(row[noteAt])) : null,
@@ -53,7 +53,10 @@ export function makeBars(rows, labelAt, valueAt, unit, noteAt = -1) {
   }));
 }
 
-export function makeStackedBars(rows, labelOf, columns, places) {
+const MOST_BARS = 64;
+
+export function makeStackedBars(allRows, labelOf, columns, places) {
+  const rows = allRows.slice(0, MOST_BARS), left = allRows.length - rows.length;
   const totals = rows.map((row) => places.reduce((sum, at) => sum + (row[at] || 0), 0));
   const most = Math.max(...totals, 0);
   return element('div', {}, legend(columns), element('ol.bars', {}, ...rows.map((row, i) => {
@@ -66,7 +69,7 @@ export function makeStackedBars(rows, labelOf, columns, places) {
     });
     return element('li', {}, element('span.label', {}, labelOf(row)),
       element('span.number', {}, formatUnit(totals[i], 'ns')), ground);
-  })));
+  })), left > 0 ? element('p.note', {}, `${left.toLocaleString('en')} more are in the table`) : '');
 }
 
 // ---- over steps and time ----
@@ -212,16 +215,32 @@ export function heatColour(share) {
   return `rgb(${cividis[low].map((value, i) => Math.round(value + (next[i] - value) * part)).join(' ')})`;
 }
 
+const HEAT_WIDTH = 1000, HEAT_HEIGHT = 640, HEAT_GUTTER = 56;
+
+// Values in order, as many together as there is no room for: the place of each, and the first of each place.
+function heatPlaces(values, room) {
+  const sorted = [...new Set(values)].sort((a, b) => a - b), by = Math.ceil(sorted.length / room);
+  return { placeOf: new Map(sorted.map((value, i) => [value, Math.floor(i / by)])), by,
+    firsts: sorted.filter((value, i) => i % by === 0) };
+}
+
+// A cell for each x and y, with a scale; where they are too many for their pixels, the most of those that share a cell.
 export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
-  const xs = [...new Set(rows.map((row) => row[xAt]))].sort((a, b) => a - b);
-  const ys = [...new Set(rows.map((row) => row[yAt]))].sort((a, b) => a - b);
-  const most = Math.max(...rows.map((row) => row[valueAt] || 0), 1);
+  const xs = heatPlaces(rows.map((row) => row[xAt]), HEAT_WIDTH / 3), ys = heatPlaces(rows.map((row) => row[yAt]), HEAT_HEIGHT / 3);
+  const columns = xs.firsts.length, lines = ys.firsts.length, cells = new Map();
+  const cellOf = (x, y) => cells.get(y * columns + x);
+  let most = 0;
+  for (const row of rows) {
+    const key = ys.placeOf.get(row[yAt]) * columns + xs.placeOf.get(row[xAt]), before = cells.get(key);
+    most = Math.max(most, row[valueAt] || 0);
+    if (!before || (row[valueAt] || 0) > (before[valueAt] || 0)) cells.set(key, row);
+  }
   const canvas = element('canvas', { role: 'application', tabindex: '0', 'aria-label': `${yTitle} by ${xTitle}: arrows go from ` +
     'cell to cell, Enter opens one in the timeline' });
   const said = element('p.note', { 'aria-live': 'polite' }, '\u00a0');
   let atX = 0, atY = 0;
-  const size = Math.max(4, Math.min(28, Math.floor(1000 / xs.length))), scale = devicePixelRatio || 1;
-  const width = xs.length * size + 48, height = ys.length * 20 + 24;
+  const wide = Math.max(3, Math.min(28, Math.floor(HEAT_WIDTH / columns))), high = Math.max(3, Math.min(20, Math.floor(HEAT_HEIGHT / lines)));
+  const scale = devicePixelRatio || 1, width = columns * wide + HEAT_GUTTER, height = lines * high + 36;
   canvas.width = width * scale;
   canvas.height = height * scale;
   canvas.style.width = `${width}px`;
@@ -230,33 +249,44 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
   draw.scale(scale, scale);
   draw.font = '12px system-ui';
   draw.fillStyle = token('--quiet');
-  ys.forEach((y, i) => draw.fillText(String(y), 0, i * 20 + 14));
-  xs.forEach((x, i) => { if (i % Math.ceil(40 / size) === 0) draw.fillText(String(x), 48 + i * size, ys.length * 20 + 16); });
-  for (const row of rows) {
-    draw.fillStyle = heatColour((row[valueAt] || 0) / most);
-    draw.fillRect(48 + xs.indexOf(row[xAt]) * size, ys.indexOf(row[yAt]) * 20, size - 1, 19);
+  draw.textAlign = 'right';
+  ys.firsts.forEach((y, i) => { if (i % Math.ceil(16 / high) === 0) draw.fillText(String(y), HEAT_GUTTER - 6, i * high + Math.min(14, high / 2 + 5)); });
+  draw.textAlign = 'left';
+  xs.firsts.forEach((x, i) => { if (i % Math.ceil(44 / wide) === 0) draw.fillText(String(x), HEAT_GUTTER + i * wide, lines * high + 14); });
+  draw.fillText(xTitle, HEAT_GUTTER, lines * high + 30);
+  draw.fillText(yTitle, 0, 12);
+  for (const [key, row] of cells) {
+    draw.fillStyle = heatColour((row[valueAt] || 0) / (most || 1));
+    draw.fillRect(HEAT_GUTTER + key % columns * wide, Math.floor(key / columns) * high, wide - (wide > 4 ? 1 : 0), high - (high > 4 ? 1 : 0));
   }
-  const places = new Map(rows.map((row) => [`${row[xAt]} ${row[yAt]}`, row]));
-  const rowAt = () => places.get(`${xs[atX]} ${ys[atY]}`);
   const tellRow = () => {
-    const row = rowAt();
+    const row = cellOf(atX, atY);
     said.textContent = row ? `${yTitle} ${row[yAt]}, ${xTitle} ${row[xAt]}: ${formatUnit(row[valueAt], unit)}` : '\u00a0';
   };
+  const point = (event) => { [atX, atY] = [Math.floor((event.offsetX - HEAT_GUTTER) / wide), Math.floor(event.offsetY / high)]; };
+  const isInside = () => atX >= 0 && atX < columns && atY >= 0 && atY < lines;
   canvas.addEventListener('mousemove', (event) => {
-    [atX, atY] = [Math.floor((event.offsetX - 48) / size), Math.floor(event.offsetY / 20)];
-    tellRow();
+    point(event);
+    if (isInside()) tellRow();
   });
-  canvas.addEventListener('click', () => { if (rowAt()) open(rowAt()); });
+  canvas.addEventListener('click', (event) => {
+    point(event);
+    if (isInside() && cellOf(atX, atY)) open(cellOf(atX, atY));
+  });
   canvas.addEventListener('keydown', (event) => {
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.code];
-    if (event.code === 'Enter' && rowAt()) open(rowAt());
+    if (event.code === 'Enter' && cellOf(atX, atY)) open(cellOf(atX, atY));
     if (!by) return;
     event.preventDefault();
-    atX = Math.max(0, Math.min(xs.length - 1, atX + by[0]));
-    atY = Math.max(0, Math.min(ys.length - 1, atY + by[1]));
+    atX = Math.max(0, Math.min(columns - 1, atX + by[0]));
+    atY = Math.max(0, Math.min(lines - 1, atY + by[1]));
     tellRow();
   });
-  return element('div', {}, element('div.scroll', {}, canvas), said);
+  const ramp = element('span.ramp', { 'aria-hidden': 'true' });
+  ramp.style.background = `linear-gradient(to right, ${cividis.map((rgb) => `rgb(${rgb.join(' ')})`).join(', ')})`;
+  const together = [[xs.by, xTitle], [ys.by, yTitle]].filter(([by]) => by > 1).map(([by, title]) => `${by} of ${title}`);
+  return element('div', {}, element('p.note.scale', {}, formatUnit(0, unit), ramp, formatUnit(most, unit),
+    together.length ? ` · a cell is the most of ${together.join(' and ')}` : null), element('div.scroll', {}, canvas), said);
 }
 
 // What is no longer in the page.

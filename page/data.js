@@ -15,9 +15,11 @@ function parsePanel(raw) {
     if (match) panel.keys[match[1]] = match[2];
     else panel.sentence += (panel.sentence ? ' ' : '') + line;
   }
-  const [page, place] = (panel.keys.page || 'overview 999').split(' ');
-  panel.page = page;
-  panel.place = Number(place);
+  panel.places = [panel.keys.page || 'overview 999', ...(panel.keys.also ? [panel.keys.also] : [])].map((words) => {
+    const [page, place] = words.split(' ');
+    return { page, place: Number(place) };
+  });
+  [{ page: panel.page, place: panel.place }] = panel.places;
   const last = /\bLIMIT (\d+)[\s;]*$/.exec(raw.sql); // of the whole, not of a SELECT within it
   panel.limit = last ? Number(last[1]) : Infinity;
   return panel;
@@ -60,8 +62,9 @@ export async function readPanels() {
 }
 
 export const panelOf = (name) => panels.get(name);
-export const panelsOf = (page) =>
-  [...panels.values()].filter((panel) => panel.page === page).sort((a, b) => a.place - b.place);
+export const placeOn = (panel, page) => panel.places.find((each) => each.page === page);
+export const panelsOf = (page) => [...panels.values()].filter((panel) => placeOn(panel, page))
+  .sort((a, b) => placeOn(a, page).place - placeOn(b, page).place);
 export const allPanels = () => [...panels.values()];
 
 // The rows of the profile and of the steps that are looked at.
@@ -71,6 +74,35 @@ export function rowsOf(panel) {
   return panel.all.filter((row) =>
     (!profile || profileAt < 0 || String(row[profileAt]) === profile) &&
     (!steps || stepAt < 0 || (row[stepAt] >= steps[0] && row[stepAt] <= steps[1])));
+}
+
+// When the steps that are chosen ran, those of one process or of all: [from, to].
+export function stepWindow() {
+  const steps = stateSteps(), marks = panels.get('step_marks');
+  if (!steps || !marks) return null;
+  const [number, from, length] = ['number', 'at_ns', 'dur_ns'].map((column) => marks.at(column));
+  const inside = rowsOf(marks).filter((row) => row[number] >= steps[0] && row[number] <= steps[1]);
+  return inside.length ? [inside.reduce((least, row) => Math.min(least, row[from]), Infinity),
+    inside.reduce((most, row) => Math.max(most, row[from] + row[length]), -Infinity)] : null;
+}
+
+// Charts that show times by themselves.
+const byWindow = new Set(['blocks', 'addresses', 'findings']);
+export const isByTime = (panel) => panel.at('at_ns') >= 0 && !panel.keys.step && !byWindow.has(panel.keys.chart);
+
+// What of the rows lies in the steps that are chosen; of what holds until the next row also what held when they began.
+export function rowsInSteps(panel) {
+  const rows = rowsOf(panel), window = isByTime(panel) ? stepWindow() : null;
+  if (!window) return rows;
+  const at = panel.at('at_ns'), last = new Map(), keys = ['profile_id', 'device_id', panel.keys.series, panel.keys.group]
+    .map((column) => panel.at(column)).filter((column) => column >= 0);
+  const inside = rows.filter((row) => row[at] >= window[0] && row[at] < window[1]);
+  if (!['area', 'line', 'multiples'].includes(panel.keys.chart)) return inside;
+  for (const row of rows) {
+    const key = keys.map((column) => row[column]).join('\n'), before = last.get(key);
+    if (row[at] < window[0] && !(before && before[at] > row[at])) last.set(key, row);
+  }
+  return [...[...last.values()].map((row) => row.map((value, i) => (i === at ? window[0] : value))), ...inside];
 }
 
 // ---- what is downloaded ----

@@ -1,12 +1,12 @@
 // memory.js: who holds memory: a shape for each large allocation over time, who holds it at the moment that is chosen,
 // and where the allocations lie in the segments of the allocator.
 import { colourOf, token } from './charts.js';
-import { panelOf, rowsOf } from './data.js';
+import { panelOf, rowsOf, stepWindow } from './data.js';
 import { element, getState, makeFigure, onState, setState, tell } from './state.js';
 import { makeTable } from './table.js';
 import { formatBytes, formatNs } from './units.js';
 
-const BLOCKS_HEIGHT = 300, HOLD_ROWS = 200;
+const BLOCKS_HEIGHT = 300, HOLD_ROWS = 200, FIRST_SEGMENTS = 24, MOST_SEGMENTS = 500;
 const isLive = (block, time) => block.from <= time && (block.to === null || block.to > time);
 
 function readBlocks(rows, columns) {
@@ -68,7 +68,9 @@ class Blocks {
     this.end = Math.max(...blocks.map((block) => block.to ?? block.from), ...this.totals.slice(-1).map(([time]) => time), this.start + 1);
     Object.assign(this, stackUp(blocks, this.end));
     for (const [time, bytes] of this.totals) if (bytes > this.most) [this.most, this.mostAt] = [bytes, time];
-    [this.from, this.to] = [this.start, this.end];
+    // The steps that are chosen, as far as allocations were recorded then.
+    const [from, to] = stepWindow() || [this.start, this.end], isSeen = from < this.end && to > this.start;
+    [this.from, this.to] = isSeen ? [Math.max(from, this.start), Math.min(to, this.end)] : [this.start, this.end];
     this.canvas = element('canvas.blocks', { tabindex: '0', role: 'application', 'aria-label':
       `allocations of ${device}: arrows move the moment, P: peak, Escape: all` });
     this.canvas.style.height = `${BLOCKS_HEIGHT}px`;
@@ -207,7 +209,7 @@ class Blocks {
       .sort((a, b) => b.bytes - a.bytes) : [];
     const sum = live.reduce((total, block) => total + block.bytes, 0);
     const table = (list, title) => makeTable(['bytes', 'category', 'op_name', 'location', 'at_ns', 'dur_ns'], list.slice(0, HOLD_ROWS).map(
-      (block) => [block.bytes, block.category, block.op, block.location, block.from, block.to === null ? null : block.to - block.from]), title);
+      (block) => [block.bytes, block.category, block.op, block.location, block.from, block.to === null ? null : block.to - block.from]), title, { first: 10 });
     const before = this.totals.filter(([time]) => time <= moment).pop();
     this.holders.replaceChildren(element('h3', {}, `At ${formatNs(moment)}: ${live.length.toLocaleString('en')} large allocations ` +
       `hold ${formatBytes(sum)}${before && before[1] > sum ? ` of ${formatBytes(before[1])} in use` : ''}`),
@@ -242,13 +244,14 @@ export function makeAddresses(panel, rows) {
   const at = (name) => panel.at(name), source = panelOf('memory_blocks');
   const blocks = source ? readBlocks(rowsOf(source), source.columns).filter((block) => block.address !== null) : [];
   const root = element('div');
+  let mostShown = FIRST_SEGMENTS;
   const view = { root, moved() {
     const time = getState('at') ? Number(getState('at')) : null;
     const live = rows.filter((row) => isHeld(row[at('at_ns')], row[at('released_at_ns')], time));
     const most = Math.max(...live.map((row) => row[at('bytes')]), 1);
     root.replaceChildren(element('p.note', {}, (time === null ? 'At the end' : `At ${formatNs(time)}`) +
       `: ${live.length} segments, ${formatBytes(live.reduce((sum, row) => sum + row[at('bytes')], 0))}; what is not coloured is ` +
-      'free or held by small allocations.'), element('ol.addresses', {}, ...live.slice(0, 200).map((row) => {
+      'free or held by small allocations.'), element('ol.addresses', {}, ...live.slice(0, mostShown).map((row) => {
       const start = Number(row[at('address')]), bytes = row[at('bytes')], bar = element('span.segment', {});
       const inside = blocks.filter((block) => block.address >= start && block.address < start + bytes &&
         (time === null ? block.to === null : isLive(block, time)));
@@ -263,7 +266,8 @@ export function makeAddresses(panel, rows) {
       const held = inside.reduce((sum, block) => sum + block.bytes, 0);
       return element('li', {}, element('span.label', {}, `0x${start.toString(16)}`), element('span.number', {},
         `${formatBytes(bytes)}, ${formatBytes(held)} in large ones`), bar);
-    })), live.length > 200 ? element('p.note', {}, `${live.length - 200} more are in the table`) : '');
+    })), live.length > mostShown ? element('button.more', { onclick: () => { mostShown = MOST_SEGMENTS; view.moved(); }, disabled:
+      mostShown === MOST_SEGMENTS }, `${live.length - mostShown} more ${mostShown === MOST_SEGMENTS ? 'are in the table' : 'segments'}`) : '');
   } };
   view.moved();
   shown.push(view);

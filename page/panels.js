@@ -1,7 +1,7 @@
 // panels.js: a panel as a section: its title, a sentence, what its chart is, the rows as a table, its SQL, CSV and JSON.
 import { makeAgainst, makeCompare } from './compare.js';
 import { makeBars, makeHeat, makeHistogram, makeLines, makeStack, makeStackedBars } from './charts.js';
-import { csvOf, download, jsonOf, panelOf, rowsOf } from './data.js';
+import { csvOf, download, isByTime, jsonOf, panelOf, rowsInSteps } from './data.js';
 import { buildTree, makeFlame } from './flame.js';
 import { makeAddresses, makeBlocks } from './memory.js';
 import { makeFacts, makeTable } from './table.js';
@@ -12,7 +12,7 @@ import { formatNs, titleOf, unitOf } from './units.js';
 
 const severities = { critical: '■', warning: '▲', info: '○' };
 const MOST_MULTIPLES = 40;
-const bySteps = new Set(['against', 'compare', 'findings']); // what sees to the steps itself
+const bySteps = new Set(['against', 'compare', 'findings', 'blocks', 'addresses']); // what sees to the steps itself
 
 const names = (text) => (text || '').split(' ').filter(Boolean);
 
@@ -29,17 +29,23 @@ function groupBy(rows, at) {
 
 function profileLabel(panel, row) {
   const rank = panel.at('rank'), profile = panel.at('profile_id');
-  return rank >= 0 && row[rank] !== null ? `rank ${row[rank]}` : profile >= 0 ? `process ${row[profile]}` : '';
+  return rank >= 0 && row[rank] !== null ? `rank ${row[rank]}` : profile >= 0 && row[profile] !== null ? `process ${row[profile]}` : '';
 }
 
-// One chart for each profile, the first four of them.
-function byProfile(panel, rows, make) {
+// One chart for each profile; of more than four the one with least of it, the one in the middle, and the one with most.
+function byProfile(panel, rows, make, columns) {
   const groups = [...groupBy(rows, panel.at('profile_id')).values()];
-  const shown = groups.slice(0, 4).map((group) => (groups.length === 1 ? make(group)
-    : makeFigure(profileLabel(panel, group[0]), make(group))));
-  const left = groups.length - shown.length;
-  return element('div.multiples.wide', {}, ...shown,
-    left > 0 ? element('p.note', {}, `${left} more: choose one above, or see the rows`) : null);
+  if (groups.length <= 4) {
+    return element('div.multiples.wide', {}, ...groups.map((group) => (groups.length === 1 ? make(group)
+      : makeFigure(profileLabel(panel, group[0]), make(group)))));
+  }
+  const places = columns.map((column) => panel.at(column));
+  const sums = groups.map((group) => group.reduce((sum, row) => places.reduce((all, at) => all + (row[at] || 0), sum), 0) / group.length);
+  const order = groups.map((group, i) => i).sort((a, b) => sums[a] - sums[b]);
+  const shown = [[order.length - 1, 'most'], [order.length >> 1, 'median'], [0, 'least']];
+  return element('div.multiples.wide', {}, ...shown.map(([place, word]) => makeFigure(
+    `${profileLabel(panel, groups[order[place]][0])}: ${word} of ${groups.length}`, make(groups[order[place]]))),
+  element('p.note', {}, 'Choose another one above; the rows of all are in the table.'));
 }
 
 // A finding leads to the panel with its rows, of its process, and to the moment that shows it best.
@@ -54,18 +60,38 @@ function findingLinks(panel, row) {
       t: `${Math.round(moment - length)}~${Math.round(moment + 2 * length)}` }));
 }
 
+// What several processes share is told once, by what one of them says: the one that could save most.
+function shareFindings(panel, rows) {
+  const at = (name) => panel.at(name), groups = new Map();
+  for (const row of rows) {
+    const isProcess = row[at('profile_id')] !== null || /^(rank|process) \d+\b/.test(row[at('subject')]);
+    const key = `${row[at('check_name')]}\n${isProcess ? '' : row[at('subject')]}`;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
+  }
+  return [...groups.values()].map((group) => {
+    const worst = group[0][at('severity')], first = group.filter((row) => row[at('severity')] === worst)
+      .reduce((a, b) => ((b[at('saves_ns')] || 0) > (a[at('saves_ns')] || 0) ? b : a));
+    return { first, others: group.filter((row) => row !== first) };
+  });
+}
+
 function findings(panel, rows) {
-  const at = (name) => panel.at(name);
-  return element('ul.findings', {}, ...rows.map((row) => element('li', { class: row[at('severity')] },
-    element('h3', {}, element('span.severity', { role: 'img', 'aria-label': row[at('severity')], title: row[at('severity')] },
-      severities[row[at('severity')]] || '○'),
-      ` ${titleOf(row[at('check_name')])} `, element('small', {}, row[at('subject')] === null ? '' : String(row[at('subject')])),
-      row[at('saves_ns')] > 0 ? element('small.saves', {}, `· could save ${formatNs(row[at('saves_ns')])}`) : null),
-    element('p', {}, String(row[at('message')] ?? '')),
-    row[at('suggestion')] ? element('p.suggestion', {}, String(row[at('suggestion')])) : null,
-    findingLinks(panel, row),
-    row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
-      element('pre.sql', { tabindex: '0' }, `${row[at('evidence')]};`)) : null)));
+  const at = (name) => panel.at(name), processes = panelOf('processes');
+  const evidence = (row) => (row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
+    element('pre.sql', { tabindex: '0' }, `${row[at('evidence')]};`)) : null);
+  const subject = (row) => (row[at('subject')] === null ? '' : String(row[at('subject')]));
+  return element('ul.findings', {}, ...shareFindings(panel, rows).map(({ first, others }) => element('li', { class: first[at('severity')] },
+    element('h3', {}, element('span.severity', { role: 'img', 'aria-label': first[at('severity')], title: first[at('severity')] },
+      severities[first[at('severity')]] || '○'),
+      ` ${titleOf(first[at('check_name')])} `, element('small', {}, !others.length ? subject(first)
+        : `${others.length + 1} of ${Math.max(processes ? processes.all.length : 0, others.length + 1)} processes, as ${subject(first)}`),
+      first[at('saves_ns')] > 0 ? element('small.saves', {}, `· could save ${formatNs(first[at('saves_ns')])}`) : null),
+    element('p', {}, String(first[at('message')] ?? '')),
+    first[at('suggestion')] ? element('p.suggestion', {}, String(first[at('suggestion')])) : null,
+    findingLinks(panel, first), evidence(first),
+    others.length ? element('details', {}, element('summary', {}, `the others (${others.length})`), element('ul', {},
+      ...others.map((row) => element('li', {}, element('p', {}, `${subject(row)}: ${row[at('message')] ?? ''}`), findingLinks(panel, row))))) : null)));
 }
 
 function over(panel, rows, kind) {
@@ -81,7 +107,7 @@ function over(panel, rows, kind) {
     const options = { isBrush, title: `${panel.title}${caption ? `, ${caption}` : ''}`, right };
     return kind === 'stack' ? makeStack(xs, shown, values, xUnit, unit, options) : makeLines(xs, shown, values, xUnit, unit, options);
   };
-  if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''));
+  if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''), columns);
   const groups = [...groupBy(rows, group)];
   return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, list]) =>
     makeFigure(String(name), draw(list, String(name)))));
@@ -120,13 +146,19 @@ function multiples(panel, rows) {
     left > 0 ? element('p.note', {}, `${left} more counters are in the table`) : null);
 }
 
+// Of several processes each bar says which one it is of.
+function labelOfBar(panel, rows) {
+  const profile = panel.at('profile_id'), label = panel.at(panel.keys.label);
+  const isOne = profile < 0 || rows.every((row) => row[profile] === rows[0][profile]);
+  return (row) => `${isOne ? '' : `${profileLabel(panel, row)} · `}${row[label] ?? '–'}`;
+}
+
 function chartOf(panel, rows) {
   const at = (key) => panel.at(panel.keys[key]);
   switch (panel.keys.chart) {
     case 'findings': return findings(panel, rows);
-    case 'facts': return makeFacts(panel.columns, rows, (row) => profileLabel(panel, row));
-    case 'bars': return makeBars(rows, at('label'), at('value'), unitOf(panel.keys.value),
-                                 panel.keys.note ? at('note') : -1);
+    case 'facts': return makeFacts(panel.columns, rows, (row) => profileLabel(panel, row) || String(row[panel.at('host')] ?? 'all'));
+    case 'bars': return makeBars(rows, labelOfBar(panel, rows), at('value'), unitOf(panel.keys.value), panel.keys.note ? at('note') : -1);
     case 'hstack': return makeStackedBars(rows, (row) => [panel.keys.label === 'rank' ? '' : row[at('label')],
       profileLabel(panel, row)].filter(Boolean).join(' · '), names(panel.keys.y),
       names(panel.keys.y).map((column) => panel.at(column)));
@@ -152,7 +184,7 @@ function chartOf(panel, rows) {
 }
 
 export function makePanel(panel) {
-  const rows = rowsOf(panel), steps = stateSteps();
+  const rows = rowsInSteps(panel), steps = stateSteps();
   const section = element('section', { class: `panel ${panel.keys.width || ''}`, id: `p-${panel.name}`, 'aria-label': panel.title });
   const tools = element('div.tools', {},
     element('button', { title: 'the rows as CSV', onclick: () =>
@@ -177,13 +209,13 @@ export function makePanel(panel) {
     return section;
   }
   section.append(element('p.sentence', {}, panel.sentence));
-  if (steps && !panel.keys.step && panel.at('profile_id') >= 0 && !bySteps.has(panel.keys.chart))
+  if (steps && !panel.keys.step && panel.at('profile_id') >= 0 && !bySteps.has(panel.keys.chart) && !isByTime(panel))
     section.append(element('p.note', {}, 'Of all steps: this is not by step.'));
   if (panel.all.length >= panel.limit && panel.keys.chart !== 'bars')
     section.append(element('p.note', {}, `The first ${panel.limit.toLocaleString('en')} rows.`));
   const chart = chartOf(panel, rows);
   if (chart) section.append(chart);
-  const table = () => makeTable(panel.columns, rows, panel.title, { filter: getState('panel') === panel.name ? getState('f') : null });
+  const table = () => makeTable(panel.columns, rows, panel.title, { first: panel.page === 'overview' ? 12 : 50, filter: getState('panel') === panel.name ? getState('f') : null });
   if (!chart) section.append(table());
   else if (!['findings', 'views'].includes(panel.keys.chart)) {
     const details = element('details.rows', {}, element('summary', {}, `as a table (${rows.length.toLocaleString('en')})`));

@@ -1,9 +1,9 @@
-// table.js: rows as a table that sorts by a click on a head and filters by a text; the first fifty, then all.
+// table.js: rows as a table that sorts by a click on a head and filters by a text; the first of them, then all.
 import { run } from './data.js';
 import { element, linkTo, tell } from './state.js';
 import { formatCell, titleOf, unitOf } from './units.js';
 
-const FIRST_ROWS = 50, MOST_ROWS = 2000;
+const MOST_ROWS = 2000;
 const hidden = /^(profile_id|device_id|thread_id|node_id|step_id|collective_id|op_id)$/;
 
 function compareValues(a, b) {
@@ -45,10 +45,10 @@ function shownColumns(columns, rows) {
   return shown.length ? shown : columns.map((column, i) => i);
 }
 
-// `filter`: the text to filter by at first.
-export function makeTable(columns, rows, caption, { filter: wanted = null } = {}) {
+// `filter`: the text to filter by at first; `first`: how many rows are shown at first.
+export function makeTable(columns, rows, caption, { filter: wanted = null, first = 50 } = {}) {
   const shown = shownColumns(columns, rows);
-  let sortBy = -1, isDescending = true, most = FIRST_ROWS, pattern = (wanted || '').toLowerCase();
+  let sortBy = -1, isDescending = true, most = first, pattern = (wanted || '').toLowerCase();
   const body = element('tbody'), heads = [];
   const more = element('button.more', { onclick: () => { most = MOST_ROWS; fill(); } });
   const fill = () => {
@@ -66,9 +66,9 @@ export function makeTable(columns, rows, caption, { filter: wanted = null } = {}
       element('tr', {}, ...shown.map((i) => cellOf(row, i, columns)))));
     const left = list.length - Math.min(list.length, most);
     more.hidden = left === 0;
-    more.textContent = most === FIRST_ROWS ? `${left.toLocaleString('en')} more rows`
+    more.textContent = most === first ? `${left.toLocaleString('en')} more rows`
                                            : `${left.toLocaleString('en')} more are in CSV and JSON`;
-    more.disabled = most !== FIRST_ROWS;
+    more.disabled = most !== first;
     heads.forEach((head, k) => head.setAttribute('aria-sort',
       shown[k] !== sortBy ? 'none' : isDescending ? 'descending' : 'ascending'));
   };
@@ -90,10 +90,32 @@ export function makeTable(columns, rows, caption, { filter: wanted = null } = {}
     element('thead', {}, element('tr', {}, ...heads)), body)), more);
 }
 
-// Few rows of many columns: a name a line, a column for each row.
+// What a line of facts says of many rows: the least, the middle and the most of its numbers; of texts how many say what.
+function extremes(rows, i, columns, labelOf) {
+  const known = rows.filter((row) => row[i] !== null);
+  if (!known.some((row) => typeof row[i] === 'number')) {
+    const counts = new Map();
+    for (const row of known) counts.set(row[i], (counts.get(row[i]) || 0) + 1);
+    const words = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([text, count]) => (counts.size > 1 ? `${count} × ${text}` : text));
+    return [element('td.text', { colspan: '3' }, words.join(', ') + (counts.size > 4 ? ' …' : '') || '–')];
+  }
+  const sorted = [...known].sort((a, b) => compareValues(a[i], b[i])), last = sorted.length - 1;
+  if (sorted[0][i] === sorted[last][i]) {
+    const cell = cellOf(sorted[0], i, columns);
+    cell.setAttribute('colspan', '3');
+    return [cell];
+  }
+  return [0, last >> 1, last].map((place) => {
+    const cell = cellOf(sorted[place], i, columns);
+    cell.title = `${labelOf(sorted[place])}: ${cell.title || cell.textContent}`;
+    return cell;
+  });
+}
+
+// Few rows of many columns: a name a line, a column for each row.  More than five rows: what all say together, where
+// there is such a row, and the extremes of the others.
 export function makeFacts(columns, rows, labelOf) {
   const shown = shownColumns(columns, rows);
-  const many = rows.slice(0, 8);
   if (rows.length === 1) {
     return element('dl.grid', {}, ...shown.filter((i) => rows[0][i] !== null).map((i) => {
       const cell = cellOf(rows[0], i, columns);
@@ -101,13 +123,13 @@ export function makeFacts(columns, rows, labelOf) {
         element('dd', { class: cell.className, title: cell.title || null }, ...cell.childNodes));
     }));
   }
-  const head = many.length > 1 ? element('thead', {}, element('tr', {}, element('td'),
-    ...many.map((row) => element('th', { scope: 'col', class: 'number' }, labelOf(row))))) : null;
-  const lines = shown.filter((i) => columns[i] !== 'rank' || many.length === 1).map((i) => element('tr', {},
+  const profile = columns.indexOf('profile_id'), isMany = rows.length > 5;
+  const single = isMany ? rows.filter((row) => profile >= 0 && row[profile] === null) : rows, each = isMany ? rows.filter((row) => !single.includes(row)) : [];
+  const heads = [...single.map(labelOf), ...(isMany ? ['least', 'median', 'most'] : [])];
+  const lines = shown.filter((i) => columns[i] !== 'rank').map((i) => element('tr', {},
     element('th', { scope: 'row', class: 'text', title: columns[i] }, titleOf(columns[i])),
-    ...many.map((row) => cellOf(row, i, columns))));
-  const table = element('table.facts', {}, head, element('tbody', {}, ...lines));
-  const left = rows.length - many.length;
-  return element('div.scroll', { tabindex: '0' }, table,
-    left > 0 ? element('p.note', {}, `and ${left} more, in the table below`) : null);
+    ...single.map((row) => cellOf(row, i, columns)), ...(isMany ? extremes(each, i, columns, labelOf) : [])));
+  return element('div.scroll', { tabindex: '0' }, isMany ? element('p.note', {}, `Of ${each.length}, each number by itself; ` +
+    'the table below has them one by one.') : null, element('table.facts', {}, element('thead', {}, element('tr', {}, element('td'),
+    ...heads.map((head) => element('th', { scope: 'col', class: 'number' }, head)))), element('tbody', {}, ...lines)));
 }

@@ -177,6 +177,7 @@ class Timeline extends LaneCanvas {
   }
 
   describe() {
+    this.details.classList.toggle('idle', !this.area && !this.selected);
     if (this.area) return this.describeArea();
     if (!this.selected) {
       this.details.replaceChildren(element('p.note', {},
@@ -433,6 +434,7 @@ class Timeline extends LaneCanvas {
       ['[ ]', 'step before, after'], ['M', 'keep the area with its length'], ['P', 'pin the lane on top, or no more'],
       ['Q', 'details away and back'], ['ctrl-K', 'all commands'], ['alt-← →', 'where you were']];
     this.area = this.selected = null;
+    this.details.classList.remove('idle');
     this.details.replaceChildren(element('h3', {}, 'Keys'), element('dl.keys', {},
       ...keys.map(([key, text]) => element('div', {}, element('dt', {}, key), element('dd', {}, text)))));
   }

@@ -231,6 +231,7 @@ static void bind_all(struct shortener *s) {
     } else if (has_text(s, i, ")") && has_text(s, i + 1, "{")) {
       bind_parameters(s, i);
     } else if (is_bare_word(s, i) && (has_text(s, i, "const") || has_text(s, i, "let"))) {
+      if (s->opener[i] && s->brace[s->opener[i] - 1] == BRACE_OBJECT) give_up(s, i, "a declaration in an object");
       find_block(s, i, &from, &to);
       bind_patterns(s, i + 1, s->count, from, to);
     } else if (is_bare_word(s, i) && (has_text(s, i, "function") || has_text(s, i, "class"))) {

@@ -8,7 +8,7 @@
 **
 **   more: advise; SELECT * FROM op_summary LIMIT 10; ...
 **
-** The lines are the view run_summary and the first rows of advise; on a terminal they are broken between words.
+** The lines are the view run_summary and the first rows of advise_summary; on a terminal they are broken between words.
 */
 #include "summary.h"
 
@@ -22,8 +22,9 @@ enum { TITLE_WIDTH = 12 };
 
 static const char lines_sql[] =
     "SELECT title, text FROM (SELECT position, title, text FROM temp.run_summary UNION ALL "
-    "SELECT 1000 + row_number() OVER (), severity, check_name || coalesce(' saves ' || format_ns(saves_ns), '') || ': '"
-    " || message FROM (SELECT * FROM temp.advise WHERE severity <> 'info' LIMIT 3)) ORDER BY position";
+    "SELECT 1000 + row_number() OVER (), severity, check_name || coalesce(' saves ' || format_ns(saves_ns), '') ||"
+    " iif(process_count > 1, ', as in ' || (process_count - 1) || ' more', '') || ': ' || message"
+    " FROM (SELECT * FROM temp.advise_summary WHERE severity <> 'info' LIMIT 3)) ORDER BY position";
 /* Of what was recorded. */
 static const char more_sql[] =
     "SELECT 'advise' || iif(EXISTS (SELECT 1 FROM temp.ops), '; SELECT * FROM op_summary LIMIT 10', '')"

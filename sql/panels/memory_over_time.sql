@@ -1,6 +1,7 @@
 -- Memory over time
 -- What is in use, by what it holds: at most a thousand moments, each with the most that was in use.
 -- page: memory 10
+-- also: overview 35
 -- chart: area
 -- x: at_ns
 -- y: bytes

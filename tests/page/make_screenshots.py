@@ -14,45 +14,22 @@ than the page, are told.
 """
 
 import glob
-import json
 import os
-import pickle
 import sys
 
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from reports import ROOT, scratch, write_report  # noqa: E402
+from reports import eight_ranks, memory_snapshot, write_report  # noqa: E402
 from serving import Served  # noqa: E402
 from test_browser import ARGUMENTS, PAGES, Watched  # noqa: E402
 from test_served_page import Tab  # noqa: E402
-
-sys.path.insert(0, os.path.join(ROOT, "tests", "sql"))
-import test_alignment  # noqa: E402
-import test_memory_snapshot  # noqa: E402
 
 LOOKS = [(how, width, theme) for how in ("report", "serve") for width in (1280, 2560) for theme in ("light", "dark")]
 ACROSS, ROOM = 4, 900  # of a sheet: pages beside each other, and how wide each is there
 
 WIDE = """() => [...document.querySelectorAll('main section')].filter((each) =>
   each.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((each) => each.id)"""
-
-
-def eight_ranks():
-    folder = os.path.join(scratch.DIRECTORY, "ranks")
-    os.mkdir(folder)
-    for rank in range(8):
-        with open(os.path.join(folder, f"rank{rank}.json"), "w", encoding="utf-8") as file:
-            trace = test_alignment.trace(rank, rank * 1_000_000, f"node{rank // 4}", slow=5 if rank > 3 else None)
-            json.dump({**trace, "distributedInfo": {"rank": rank, "world_size": 8}}, file)
-    return folder
-
-
-def memory_snapshot():
-    path = os.path.join(scratch.DIRECTORY, "snapshot.pickle")
-    with open(path, "wb") as file:
-        pickle.dump(test_memory_snapshot.snapshot(count=2000)[0], file)
-    return path
 
 
 def take(tab, folder, name, width, theme):

@@ -4,13 +4,14 @@ import base64
 import html.parser
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "sql")]
 import scratch  # noqa: E402,F401  (temporary files go where they are removed)
 from asking import query  # noqa: E402,F401
 
@@ -182,4 +183,28 @@ def hostile_trace():
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": wild.format("device"), "numSms": 80}],
                    "traceName": wild.format("name"), "traceEvents": events}, file)
+    return path
+
+
+def ranks_of(count):
+    """Traces of so many ranks of a job; of eight some wait for others."""
+    import test_alignment
+    folder = os.path.join(scratch.DIRECTORY, f"ranks-{count}")
+    os.mkdir(folder)
+    for rank in range(count):
+        with open(os.path.join(folder, f"rank{rank}.json"), "w", encoding="utf-8") as file:
+            trace = test_alignment.trace(rank, rank * 1_000_000, f"node{rank // 4}", slow=5 if rank > 3 else None)
+            json.dump({**trace, "distributedInfo": {"rank": rank, "world_size": count}}, file)
+    return folder
+
+
+def eight_ranks():
+    return ranks_of(8)
+
+
+def memory_snapshot():
+    import test_memory_snapshot
+    path = os.path.join(scratch.DIRECTORY, "snapshot.pickle")
+    with open(path, "wb") as file:
+        pickle.dump(test_memory_snapshot.snapshot(count=2000)[0], file)
     return path

@@ -143,6 +143,66 @@ def check_steps(browser, path, run):
     watched.close()
 
 
+def check_ranks(browser):
+    """What many ranks share is told once, of many numbers the extremes; a heat map has its scale, whatever its size."""
+    run = reports.ranks_of(40)
+    path = write_report("ranks.html", run)
+    watched = Watched(browser, path)
+    tab = watched.tab
+    watched.show("overview")
+    wanted = query(run, "SELECT check_name, message, process_count FROM advise_summary")
+    shown = tab.locator("#p-findings .findings > li")
+    assert shown.count() == len(wanted), (shown.count(), wanted)
+    for i, row in enumerate(wanted):
+        text = shown.nth(i).inner_text()
+        assert row["message"] in text, (text, row)
+        assert row["process_count"] == 1 or f"{row['process_count']} of 40 processes" in text, (text, row)
+    (first,) = query(run, "SELECT subject FROM advise WHERE check_name = 'device_gaps' LIMIT 1 OFFSET 3")
+    tab.locator("#p-findings summary", has_text="the others (").first.click()
+    assert first["subject"] in shown.first.inner_text()
+    (least,) = query(run, "SELECT min(mean_ns) AS ns FROM step_summary")
+    cells = tab.locator("#p-step_statistics .facts tr", has_text="mean").locator("td")
+    exact = cells.first.get_attribute("title")
+    assert exact.startswith("rank ") and exact.endswith(f": {least['ns']}"), (exact, least)
+    assert tab.locator("#p-step_time figure").count() == 3
+    watched.show("ranks")
+    (most,) = query(run, "SELECT format_ns(max(ns)) AS ns FROM (SELECT sum(waiting_ns) AS ns FROM collective_waits "
+                         "GROUP BY profile_id, step_id)")
+    assert tab.locator("#p-rank_waits .scale").inner_text().replace("\u202f", " ").endswith(most["ns"]), most
+    canvas = tab.locator("#p-rank_waits canvas")
+    assert canvas.bounding_box()["height"] < 700
+    # Of one rank: its own finding.
+    watched.show("overview", profile=3)
+    assert "the others" not in tab.locator("#p-findings").inner_text()
+    watched.close()
+
+
+def check_memory(browser):
+    """Steps that are chosen are those of the memory page, too; what was in use when they began stays."""
+    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
+               "ts": 1000 * step, "dur": 990} for step in range(1, 6)]
+    events += [{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 9, "tid": 9, "ts": 1000 * step + 500,
+                "s": "t", "args": {"Total Allocated": 4096 * step, "Bytes": 4096, "Device Id": 0, "Device Type": 1,
+                                   "Addr": 4096 * step, "Total Reserved": 1 << 20}} for step in range(1, 6)]
+    path = os.path.join(reports.scratch.DIRECTORY, "memory.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    watched = Watched(browser, write_report("memory.html", path))
+    tab = watched.tab
+    for page in ("overview", "memory"):
+        watched.show(page)
+        rows = tab.locator("#p-memory_over_time summary", has_text="as a table (5)")
+        rows.wait_for()
+        watched.show(page, steps="3-4")
+        tab.locator("#p-memory_over_time summary", has_text="as a table (3)").wait_for()
+        tab.locator("#p-memory_over_time summary").click()
+        cells = tab.locator("#p-memory_over_time .rows tbody tr").all_inner_texts()
+        assert [cell.replace("\u202f", " ").split("\t")[2:] for cell in cells] == [
+            ["2.00 ms", "8.00 KiB"], ["2.50 ms", "12.0 KiB"], ["3.50 ms", "4.00 KiB"]], cells
+    tab.locator("#p-memory_blocks h3", has_text="Made in the window: 2").wait_for()
+    watched.close()
+
+
 def check_compare(browser):
     """Both sides in all are op_diff, and swapping them turns every difference round."""
     sides = [CAPTURE, os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")]
@@ -420,6 +480,8 @@ def main():
         check_links(browser, write_report("gpu.html", traces[1][1]), traces[1][1])
         check_lines(browser, capture, CAPTURE)
         check_keys(browser, capture, CAPTURE)
+        check_ranks(browser)
+        check_memory(browser)
         check_compare(browser)
         check_contrast(browser, capture)
         check_access(browser, capture)

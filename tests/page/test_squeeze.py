@@ -70,6 +70,7 @@ DAMAGED = [("a = 'b\nc'", 1, "a string that does not end"), ("a\n= `b ${c}", 2, 
            ("a = {}\n/b/.c", 2, "put parentheses"), ("(a]", 1, "closes another"), ("{ (a)", 3, "not closed"),
            ("export const a = { b + c };", None, "neither a key nor a value"),
            ("class A { b = 1; }", None, "something else than methods"),
+           ("switch (a) { case 1: { const b = 2; } }", None, "a declaration in an object"),
            ("export default a", 1, "another kind"), ("import {\n a } from 'b';", 1, "longer than its line")]
 # What these give is the same before and after.
 COMPUTED = """export function all() {

@@ -34,7 +34,7 @@ CHARTS = {"table": ((), ()), "facts": ((), ()), "findings": ((), ()), "marks": (
           "against": (("x", "label", "value"), ()), "compare": (("x", "value"), ("label",)), "blocks": ((), ()),
           "addresses": ((), ()), "icicle": (("label", "y"), ()), "tree": (("label", "value", "mark"), ()),
           "distribution": (("label", "value", "series"), ()), "views": ((), ())}
-EVERYWHERE = {"page", "chart", "empty", "step", "width", "needs"}
+EVERYWHERE = {"page", "also", "chart", "empty", "step", "width", "needs"}
 COLUMNS = {"x", "y", "series", "group", "label", "value", "note", "unit", "step", "mark", "right"}
 PARAMETERS = {"profile_id", "first_step", "last_step", "origin_ns"}
 
@@ -72,9 +72,10 @@ def test_grammar_once(engine):
     for name, text in panels():
         title, sentence, keys, sql = parse(text)
         assert title and not title.endswith(".") and sentence.endswith((".", "?")), name
-        page, position = keys["page"].split()
-        assert page in PAGES and (page, int(position)) not in places, (name, keys["page"])
-        places.add((page, int(position)))
+        for place in {keys["page"], keys.get("also", keys["page"])}:
+            page, position = place.split()
+            assert page in PAGES and (page, int(position)) not in places, (name, place)
+            places.add((page, int(position)))
         assert keys.get("needs") in (None, "events"), name
         needed, allowed = CHARTS[keys["chart"]]
         assert set(needed) <= set(keys) <= set(needed) | set(allowed) | EVERYWHERE, (name, keys)

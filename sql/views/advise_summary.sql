@@ -1,0 +1,37 @@
+-- Findings, each told once: what advise says of several processes is one row here.
+--
+-- One row for each check and thing that it speaks of; processes (rank 3, process 12) count as one thing.  It is the
+-- first of their rows in advise, the most severe, of these the one that saves most, with
+--   process_count         how many rows of advise it stands for
+--   others                their subjects, the first excepted, parted by commas; NULL: there are none
+--   check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence: as in advise
+-- Cost: that of advise.  Example: SELECT severity, process_count, message FROM advise_summary LIMIT 5;
+WITH found AS MATERIALIZED (
+  SELECT row_number() OVER () AS place, advise.* FROM temp.advise
+), named AS MATERIALIZED (
+  SELECT found.*,
+    CASE WHEN EXISTS (SELECT 1 FROM temp.process_names
+      WHERE subject = name OR substr(subject, 1, length(name) + 1) = name || ' ') THEN '' ELSE subject END AS thing
+  FROM found
+), numbered AS MATERIALIZED (
+  SELECT named.*, row_number() OVER (PARTITION BY check_name, thing ORDER BY place) AS number,
+    count(*) OVER (PARTITION BY check_name, thing) AS process_count
+  FROM named
+)
+SELECT
+  check_name AS check_name,
+  severity AS severity,
+  subject AS subject,
+  process_count AS process_count,
+  (SELECT group_concat(subject, ', ') FROM (SELECT others.subject AS subject FROM numbered AS others
+    WHERE others.check_name = numbered.check_name AND others.thing IS numbered.thing AND others.number > 1
+    ORDER BY others.number)) AS others,
+  message AS message,
+  value AS value,
+  threshold AS threshold,
+  saves_ns AS saves_ns,
+  suggestion AS suggestion,
+  evidence AS evidence
+FROM numbered
+WHERE number = 1
+ORDER BY place
