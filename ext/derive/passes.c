@@ -90,6 +90,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_step_kernel_totals,
     &derive_segment_totals,
     &derive_step_op_totals,
+    &derive_op_durations,
+    &derive_op_device_durations,
     &derive_activity_totals,
     &derive_step_activity_totals,
     &derive_memory_peaks,

@@ -53,6 +53,8 @@ extern const struct derive_pass derive_module_calls;
 extern const struct derive_pass derive_module_paths;
 extern const struct derive_pass derive_nested_ranges;
 extern const struct derive_pass derive_nesting;
+extern const struct derive_pass derive_op_device_durations;
+extern const struct derive_pass derive_op_durations;
 extern const struct derive_pass derive_op_self_time;
 extern const struct derive_pass derive_node_steps;
 extern const struct derive_pass derive_occupancy;

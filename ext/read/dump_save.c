@@ -204,7 +204,7 @@ static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error
   /* What repeats other tables, and is made of them in less time than it takes to read. */
   static const unsigned made_again[] = {TABLE_device_activities, TABLE_queue_events,  TABLE_step_segments,
                                         TABLE_step_phases,       TABLE_critical_path, TABLE_activity_totals,
-                                        TABLE_step_op_totals,    TABLE_step_activity_totals};
+                                        TABLE_step_op_totals,    TABLE_step_activity_totals, TABLE_op_durations, TABLE_op_device_durations};
   bool is_wanted[TABLE_count];
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;

@@ -6,22 +6,20 @@
 -- value: from_ns
 -- series: place
 -- empty: No ops were recorded.
-WITH RECURSIVE bins(bin, from_ns, to_ns) AS (
-  SELECT 0, 0, 1000
-  UNION ALL SELECT bin + 1, to_ns, CAST(to_ns * 1.25 AS INTEGER) FROM bins WHERE bin < 90
-), measured AS MATERIALIZED (
-  SELECT profile_id, name, self_ns, nullif(device_ns, 0) AS device_ns FROM temp.ops
-  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND +is_measured = 1 AND +category <> 'user'
-), dear AS (
-  SELECT name FROM measured GROUP BY name ORDER BY sum(self_ns) DESC, name LIMIT 100
+WITH named AS MATERIALIZED (
+  SELECT id, name FROM temp.op_totals
+  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND is_measured = 1 AND category <> 'user'
 ), edges AS MATERIALIZED (
-  SELECT 'host, own' AS place, name, self_ns AS ns, count(*) AS count FROM measured
-  WHERE name IN (SELECT name FROM dear) GROUP BY name, self_ns
+  SELECT 'host, own' AS place, name, from_ns, count, sum_ns
+  FROM named CROSS JOIN temp.op_durations AS durations ON durations.op_total_id = named.id
   UNION ALL
-  SELECT 'device', name, device_ns, count(*) FROM measured
-  WHERE device_ns IS NOT NULL AND name IN (SELECT name FROM dear) GROUP BY name, device_ns
+  SELECT 'device', name, from_ns, count, sum_ns
+  FROM named CROSS JOIN temp.op_device_durations AS durations ON durations.op_total_id = named.id WHERE from_ns > 0
+), dear AS (
+  SELECT name FROM edges WHERE place = 'host, own' GROUP BY name ORDER BY sum(sum_ns) DESC, name LIMIT 100
 )
-SELECT name, place, from_ns, to_ns, sum(count) AS count, sum(ns * count) AS sum_ns
-FROM edges JOIN bins ON ns >= from_ns AND ns < to_ns
-GROUP BY name, place, bin
+SELECT name, place, iif(from_ns < 1000, 0, from_ns) AS from_ns, max(1000, from_ns + from_ns / 4) AS to_ns,
+  sum(count) AS count, sum(sum_ns) AS sum_ns
+FROM edges WHERE from_ns IS NOT NULL AND name IN (SELECT name FROM dear)
+GROUP BY name, place, 3
 ORDER BY name, place, from_ns LIMIT 10000

@@ -17,31 +17,29 @@
 -- are device compute, and the newest versions leave out all of the host where there is a device.
 -- Cost: that of step_breakdown, and a sort of the steps for each host.
 -- Example: SELECT pod_step, host, dur_ns, bottleneck, behind_ns FROM pod_steps;
-WITH parts AS MATERIALIZED (
-  SELECT * FROM temp.step_breakdown
-), placed AS MATERIALIZED ( -- the steps of each host in their order, on a time that hosts share
-  SELECT profiles.run_id AS run_id, steps.profile_id AS profile_id, steps.id AS step_id,
-    steps.start_ns - iif(profiles.format = 'xplane', profiles.clock_offset_ns, 0) AS start_ns,
-    steps.end_ns - iif(profiles.format = 'xplane', profiles.clock_offset_ns, 0) AS end_ns,
+WITH placed AS MATERIALIZED ( -- the steps of each host in their order, on a time that hosts share
+  SELECT profiles.run_id AS run_id, profiles.host AS host, parts.*,
+    steps.start_ns - iif(profiles.format = 'xplane', profiles.clock_offset_ns, 0) AS from_ns,
+    steps.end_ns - iif(profiles.format = 'xplane', profiles.clock_offset_ns, 0) AS until_ns,
     row_number() OVER (PARTITION BY steps.profile_id ORDER BY steps.start_ns, steps.id) - 1 AS position
-  FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
-  WHERE steps.id IN (SELECT step_id FROM parts)
+  FROM temp.step_breakdown AS parts CROSS JOIN temp.steps AS steps ON steps.id = parts.step_id
+  JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
 ), spans AS (
   SELECT run_id, profile_id, row_number() OVER (
-      PARTITION BY run_id ORDER BY max(end_ns) - min(start_ns), profile_id) AS by_span
+      PARTITION BY run_id ORDER BY max(until_ns) - min(from_ns), profile_id) AS by_span
   FROM placed GROUP BY run_id, profile_id
 ), leading AS MATERIALIZED (
   SELECT run_id, profile_id FROM spans WHERE by_span = 1
 ), moments AS ( -- of each other host, at which a step of it or of the leading host begins or ends
-  SELECT placed.profile_id AS profile_id, start_ns AS at_ns, 1 AS own, 0 AS leader FROM placed
+  SELECT placed.profile_id AS profile_id, from_ns AS at_ns, 1 AS own, 0 AS leader FROM placed
   UNION ALL
-  SELECT profile_id, end_ns, -1, 0 FROM placed
+  SELECT profile_id, until_ns, -1, 0 FROM placed
   UNION ALL
-  SELECT others.profile_id, placed.start_ns, 0, 1
+  SELECT others.profile_id, placed.from_ns, 0, 1
   FROM leading JOIN placed ON placed.profile_id = leading.profile_id
     JOIN spans AS others ON others.run_id = leading.run_id
   UNION ALL
-  SELECT others.profile_id, placed.end_ns, 0, -1
+  SELECT others.profile_id, placed.until_ns, 0, -1
   FROM leading JOIN placed ON placed.profile_id = leading.profile_id
     JOIN spans AS others ON others.run_id = leading.run_id
 ), pieces AS ( -- from each such moment to the next: the steps that go on, by their places
@@ -62,50 +60,48 @@ WITH parts AS MATERIALIZED (
   ) WHERE choice = 1
 ), hosts AS (
   SELECT run_id, count(*) AS count FROM spans GROUP BY run_id
-), matched AS MATERIALIZED (
-  SELECT run_id, leader_position, row_number() OVER (PARTITION BY run_id ORDER BY leader_position) - 1 AS pod_step
-  FROM (
-    SELECT placed.run_id AS run_id, placed.position + shifts.shift AS leader_position
-    FROM placed JOIN shifts ON shifts.profile_id = placed.profile_id
-      JOIN hosts ON hosts.run_id = placed.run_id
-    GROUP BY placed.run_id, placed.position + shifts.shift HAVING count(*) = max(hosts.count)
-  )
+), shifted AS ( -- a place of the leading host at which every host has a step is a step of all
+  SELECT placed.*, placed.position + shifts.shift AS leader_position,
+    coalesce(count(placed.position + shifts.shift) OVER (PARTITION BY placed.run_id, placed.position + shifts.shift)
+      = hosts.count, 0) AS is_matched
+  FROM placed JOIN hosts ON hosts.run_id = placed.run_id LEFT JOIN shifts ON shifts.profile_id = placed.profile_id
+), matched AS (
+  SELECT shifted.*, iif(is_matched,
+    dense_rank() OVER (PARTITION BY run_id, is_matched ORDER BY leader_position) - 1, NULL) AS pod_step
+  FROM shifted
 )
 SELECT
-  parts.profile_id AS profile_id,
-  profiles.host AS host,
-  parts.rank AS rank,
+  matched.profile_id AS profile_id,
+  matched.host AS host,
+  matched.rank AS rank,
   matched.pod_step AS pod_step,
-  parts.step_id AS step_id,
-  parts.number AS number,
-  parts.name AS name,
-  parts.dur_ns AS dur_ns,
-  parts.device_compute_ns AS device_compute_ns,
-  parts.device_to_device_ns AS device_to_device_ns,
-  parts.device_collectives_ns AS device_collectives_ns,
-  parts.host_compute_ns AS host_compute_ns,
-  parts.kernel_launch_ns AS kernel_launch_ns,
-  parts.input_ns AS input_ns,
-  parts.output_ns AS output_ns,
-  parts.compile_ns AS compile_ns,
-  parts.other_ns AS other_ns,
-  CASE max(parts.device_compute_ns, parts.device_to_device_ns, parts.device_collectives_ns, parts.host_compute_ns,
-      parts.kernel_launch_ns, parts.input_ns, parts.output_ns, parts.compile_ns, parts.other_ns)
-    WHEN parts.output_ns THEN 'output'
-    WHEN parts.kernel_launch_ns THEN 'kernel_launch'
-    WHEN parts.input_ns THEN 'input'
-    WHEN parts.host_compute_ns THEN 'host_compute'
-    WHEN parts.device_to_device_ns THEN 'device_to_device'
-    WHEN parts.device_compute_ns THEN 'device_compute'
-    WHEN parts.device_collectives_ns THEN 'device_collectives'
-    WHEN parts.compile_ns THEN 'compile'
-    WHEN parts.other_ns THEN 'other'
+  matched.step_id AS step_id,
+  matched.number AS number,
+  matched.name AS name,
+  matched.dur_ns AS dur_ns,
+  matched.device_compute_ns AS device_compute_ns,
+  matched.device_to_device_ns AS device_to_device_ns,
+  matched.device_collectives_ns AS device_collectives_ns,
+  matched.host_compute_ns AS host_compute_ns,
+  matched.kernel_launch_ns AS kernel_launch_ns,
+  matched.input_ns AS input_ns,
+  matched.output_ns AS output_ns,
+  matched.compile_ns AS compile_ns,
+  matched.other_ns AS other_ns,
+  CASE max(matched.device_compute_ns, matched.device_to_device_ns, matched.device_collectives_ns,
+      matched.host_compute_ns, matched.kernel_launch_ns, matched.input_ns, matched.output_ns, matched.compile_ns,
+      matched.other_ns)
+    WHEN matched.output_ns THEN 'output'
+    WHEN matched.kernel_launch_ns THEN 'kernel_launch'
+    WHEN matched.input_ns THEN 'input'
+    WHEN matched.host_compute_ns THEN 'host_compute'
+    WHEN matched.device_to_device_ns THEN 'device_to_device'
+    WHEN matched.device_compute_ns THEN 'device_compute'
+    WHEN matched.device_collectives_ns THEN 'device_collectives'
+    WHEN matched.compile_ns THEN 'compile'
+    WHEN matched.other_ns THEN 'other'
   END AS bottleneck,
   iif(matched.pod_step IS NULL, NULL,
-    parts.dur_ns - min(parts.dur_ns) OVER (PARTITION BY placed.run_id, matched.pod_step)) AS behind_ns
-FROM parts
-JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
-JOIN placed ON placed.step_id = parts.step_id
-LEFT JOIN shifts ON shifts.profile_id = parts.profile_id
-LEFT JOIN matched ON matched.run_id = placed.run_id AND matched.leader_position = placed.position + shifts.shift
-ORDER BY placed.run_id, matched.pod_step IS NULL, matched.pod_step, profile_id, placed.position, step_id
+    matched.dur_ns - min(matched.dur_ns) OVER (PARTITION BY matched.run_id, matched.pod_step)) AS behind_ns
+FROM matched
+ORDER BY matched.run_id, matched.pod_step IS NULL, matched.pod_step, profile_id, matched.position, step_id

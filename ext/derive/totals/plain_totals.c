@@ -15,6 +15,7 @@ union plain_cell {
 struct plain_shared {
   unsigned table, count;
   uint16_t columns[PLAIN_MAXIMUM_COLUMNS];
+  bool is_binned[PLAIN_MAXIMUM_COLUMNS];
   uint32_t limits[PLAIN_MAXIMUM_COLUMNS]; /* of references: rows of what they refer to */
 };
 
@@ -58,12 +59,43 @@ static void read_shared(const struct plain_shared *shared, unsigned k, const str
   }
 }
 
+void plain_bins(int64_t bins[PLAIN_BINS]) {
+  bins[0] = 0;
+  bins[1] = 1;
+  bins[2] = 1000;
+  for (unsigned i = 3; i < PLAIN_BINS; i++) bins[i] = bins[i - 1] + bins[i - 1] / 4;
+}
+
+/* A duration below 0, which damaged files have, is of no bin. */
+static void put_into_bins(int64_t *values, uint32_t count) {
+  int64_t bins[PLAIN_BINS];
+  plain_bins(bins);
+  unsigned last = 0; /* durations that follow each other are often alike */
+  for (uint32_t i = 0; i < count; i++) {
+    if (values[i] < 0) {
+      values[i] = NO_VALUE;
+      continue;
+    }
+    if (values[i] < bins[last] || (last + 1 < PLAIN_BINS && values[i] >= bins[last + 1])) {
+      unsigned low = 0, high = PLAIN_BINS;
+      while (high - low > 1) {
+        unsigned middle = low + (high - low) / 2;
+        if (bins[middle] <= values[i]) low = middle;
+        else high = middle;
+      }
+      last = low;
+    }
+    values[i] = bins[last];
+  }
+}
+
 /* The keys of a block's rows, `count` values each, scratch memory of the caller's; NULL: no memory. */
 static int64_t *read_keys_of(const struct plain_shared *shared, const struct row_block *block) {
   int64_t *keys = scratch_allocate((size_t)block->count * shared->count * sizeof *keys + 1);
   int64_t values[ROWS_BLOCK];
   for (unsigned k = 0; k < shared->count && keys; k++) {
     read_shared(shared, k, block, values);
+    if (shared->is_binned[k]) put_into_bins(values, block->count);
     for (uint32_t i = 0; i < block->count; i++) keys[(size_t)i * shared->count + k] = values[i];
   }
   return keys;
@@ -133,6 +165,7 @@ static void add_column(const struct plain_run *run, unsigned s, union plain_cell
   cells += s;
   switch ((enum plain_sum)column->sum) {
     case PLAIN_SHARED:
+    case PLAIN_BIN:
     case PLAIN_TOTAL: break;
     case PLAIN_ROWS:
       for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole++;
@@ -298,6 +331,8 @@ static enum tfprof_status begin_run(struct profile *profile, struct plain_run *r
     switch ((enum plain_sum)column->sum) {
       case PLAIN_TOTAL: has_total = true; break;
       case PLAIN_SHARED:
+      case PLAIN_BIN:
+        run->own.is_binned[run->own.count] = column->sum == PLAIN_BIN;
         if (spec->type == TYPE_REFERENCE)
           status = derive_row_count(profile, spec->target, &run->own.limits[run->own.count], error);
         run->own.columns[run->own.count++] = column->from;

@@ -11,6 +11,7 @@
 enum plain_sum {
   PLAIN_SHARED, /* what the rows of a total have in common */
   PLAIN_TOTAL,  /* the row of `via` that they belong to, which they have in common, too; `from` is not looked at */
+  PLAIN_BIN,    /* the least of what rows have in common whose durations are about the same (plain_bins) */
   PLAIN_ROWS,   /* how many they are; `from` is not looked at */
   PLAIN_KNOWN,  /* how many have a value there */
   PLAIN_SUM,    /* the sum, NULL of nothing that is known */
@@ -33,6 +34,10 @@ struct plain_totals {
   unsigned column_count;
   struct plain_column columns[PLAIN_MAXIMUM_COLUMNS];
 };
+
+/* Where bins of durations begin: at 0, 1 ns, 1 µs, and each of the others at 5/4 of the one before. */
+enum { PLAIN_BINS = 166 };
+void plain_bins(int64_t bins[PLAIN_BINS]);
 
 /* makes_table: else it has been made by another list, and the columns that rows share are set. */
 enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals, bool makes_table,

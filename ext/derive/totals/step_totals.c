@@ -1,5 +1,5 @@
 /* step_totals.c: the tables activity_totals, step_activity_totals and step_op_totals: what is alike added up by name,
-** and in each step.
+** and in each step; op_durations and op_device_durations: by how long it took.
 **
 ** What is told step by step and name by name, and what compares steps, is read from these: they have a row where ops
 ** and work of devices have one for each call.  A row of a step does not repeat the name, which is long as a rule: it
@@ -8,61 +8,81 @@
 #include "derive/passes.h"
 #include "derive/totals/plain_totals.h"
 
+/* ---- what is alike, and what is added up ---- */
+
+#define SHARED(to, from, column) {COLUMN_##to##_##column, COLUMN_##from##_##column, PLAIN_SHARED, 0}
+#define TOTAL(to, column) {COLUMN_##to##_##column, 0, PLAIN_TOTAL, 0}
+#define ROWS(to) {COLUMN_##to##_count, 0, PLAIN_ROWS, 0}
+#define SUM(to, column, from) {COLUMN_##to##_##column, COLUMN_##from, PLAIN_SUM, 0}
+#define BIN(to, from) {COLUMN_##to##_from_ns, COLUMN_##from, PLAIN_BIN, 0}
+
 /* The columns that op_totals.c makes rows of ops alike by. */
-#define SHARED(column) \
-  { COLUMN_op_totals_##column, COLUMN_ops_##column, PLAIN_SHARED, 0 }
 static const struct plain_totals all_ops = {
     .table = TABLE_op_totals,
     .of = TABLE_ops,
     .column_count = 6,
-    .columns = {SHARED(name), SHARED(op_type), SHARED(category), SHARED(execution_mode), SHARED(thread_id),
-                SHARED(is_measured)},
+    .columns = {SHARED(op_totals, ops, name), SHARED(op_totals, ops, op_type), SHARED(op_totals, ops, category),
+                SHARED(op_totals, ops, execution_mode), SHARED(op_totals, ops, thread_id),
+                SHARED(op_totals, ops, is_measured)},
 };
-#undef SHARED
 
-#define SHARED(column) \
-  { COLUMN_step_op_totals_##column, COLUMN_ops_##column, PLAIN_SHARED, 0 }
 static const struct plain_totals step_ops = {
     .table = TABLE_step_op_totals,
     .of = TABLE_ops,
     .via = &all_ops,
     .column_count = 6,
-    .columns = {SHARED(step_id),
-                {COLUMN_step_op_totals_op_total_id, 0, PLAIN_TOTAL, 0},
-                SHARED(sample_weight),
-                {COLUMN_step_op_totals_count, 0, PLAIN_ROWS, 0},
-                {COLUMN_step_op_totals_sum_ns, COLUMN_ops_dur_ns, PLAIN_SUM, 0},
-                {COLUMN_step_op_totals_self_ns, COLUMN_ops_self_ns, PLAIN_SUM, 0}},
+    .columns = {SHARED(step_op_totals, ops, step_id), TOTAL(step_op_totals, op_total_id),
+                SHARED(step_op_totals, ops, sample_weight), ROWS(step_op_totals),
+                SUM(step_op_totals, sum_ns, ops_dur_ns), SUM(step_op_totals, self_ns, ops_self_ns)},
 };
-#undef SHARED
 
-#define SHARED(column) \
-  { COLUMN_activity_totals_##column, COLUMN_device_activities_##column, PLAIN_SHARED, 0 }
+static const struct plain_totals durations = {
+    .table = TABLE_op_durations,
+    .of = TABLE_ops,
+    .via = &all_ops,
+    .column_count = 4,
+    .columns = {TOTAL(op_durations, op_total_id), BIN(op_durations, ops_self_ns), ROWS(op_durations),
+                SUM(op_durations, sum_ns, ops_self_ns)},
+};
+
+static const struct plain_totals device_durations = {
+    .table = TABLE_op_device_durations,
+    .of = TABLE_ops,
+    .via = &all_ops,
+    .column_count = 4,
+    .columns = {TOTAL(op_device_durations, op_total_id), BIN(op_device_durations, ops_device_ns),
+                ROWS(op_device_durations), SUM(op_device_durations, sum_ns, ops_device_ns)},
+};
+
 static const struct plain_totals all_activities = {
     .table = TABLE_activity_totals,
     .of = TABLE_device_activities,
     .column_count = 5,
-    .columns = {SHARED(device_id),
-                SHARED(kind),
-                SHARED(name),
-                {COLUMN_activity_totals_count, 0, PLAIN_ROWS, 0},
-                {COLUMN_activity_totals_sum_ns, COLUMN_device_activities_dur_ns, PLAIN_SUM, 0}},
+    .columns = {SHARED(activity_totals, device_activities, device_id), SHARED(activity_totals, device_activities, kind),
+                SHARED(activity_totals, device_activities, name), ROWS(activity_totals),
+                SUM(activity_totals, sum_ns, device_activities_dur_ns)},
 };
-#undef SHARED
 
 static const struct plain_totals step_activities = {
     .table = TABLE_step_activity_totals,
     .of = TABLE_device_activities,
     .via = &all_activities,
     .column_count = 4,
-    .columns = {{COLUMN_step_activity_totals_step_id, COLUMN_device_activities_step_id, PLAIN_SHARED, 0},
-                {COLUMN_step_activity_totals_activity_total_id, 0, PLAIN_TOTAL, 0},
-                {COLUMN_step_activity_totals_count, 0, PLAIN_ROWS, 0},
-                {COLUMN_step_activity_totals_sum_ns, COLUMN_device_activities_dur_ns, PLAIN_SUM, 0}},
+    .columns = {SHARED(step_activity_totals, device_activities, step_id),
+                TOTAL(step_activity_totals, activity_total_id), ROWS(step_activity_totals),
+                SUM(step_activity_totals, sum_ns, device_activities_dur_ns)},
 };
 
 static enum tfprof_status run_step_op_totals(struct profile *profile, struct tfprof_error *error) {
   return plain_totals_run(profile, &step_ops, true, error);
+}
+
+static enum tfprof_status run_op_durations(struct profile *profile, struct tfprof_error *error) {
+  return plain_totals_run(profile, &durations, true, error);
+}
+
+static enum tfprof_status run_op_device_durations(struct profile *profile, struct tfprof_error *error) {
+  return plain_totals_run(profile, &device_durations, true, error);
 }
 
 static enum tfprof_status run_activity_totals(struct profile *profile, struct tfprof_error *error) {
@@ -73,39 +93,48 @@ static enum tfprof_status run_step_activity_totals(struct profile *profile, stru
   return plain_totals_run(profile, &step_activities, true, error);
 }
 
-#define OP_READS(column) \
-  {TABLE_op_totals, COLUMN_op_totals_##column}, { TABLE_ops, COLUMN_ops_##column }
+/* ---- passes ---- */
+
+#define READ(table, column) {TABLE_##table, COLUMN_##table##_##column}
+#define SHARED_OF_OPS \
+  READ(op_totals, name), READ(op_totals, op_type), READ(op_totals, category), READ(op_totals, execution_mode), \
+      READ(op_totals, thread_id), READ(op_totals, is_measured), READ(ops, name), READ(ops, op_type), \
+      READ(ops, category), READ(ops, execution_mode), READ(ops, thread_id), READ(ops, is_measured)
+
 const struct derive_pass derive_step_op_totals = {
     .name = "totals of ops by step",
     .summary = "Calls and times of ops of one step that are alike, by a hash table of these.",
     .makes_table = TABLE_step_op_totals,
-    .reads = {OP_READS(name),
-              OP_READS(op_type),
-              OP_READS(category),
-              OP_READS(execution_mode),
-              OP_READS(thread_id),
-              OP_READS(is_measured),
-              {TABLE_ops, COLUMN_ops_step_id},
-              {TABLE_ops, COLUMN_ops_sample_weight},
-              {TABLE_ops, COLUMN_ops_dur_ns},
-              {TABLE_ops, COLUMN_ops_self_ns},
-              {TABLE_steps, COLUMN_steps_start_ns}},
+    .reads = {SHARED_OF_OPS, READ(ops, step_id), READ(ops, sample_weight), READ(ops, dur_ns), READ(ops, self_ns),
+              READ(steps, start_ns)},
     .run = run_step_op_totals,
 };
 
-#define ACTIVITY_READS \
-  {TABLE_device_activities, COLUMN_device_activities_device_id}, \
-      {TABLE_device_activities, COLUMN_device_activities_kind}, \
-      {TABLE_device_activities, COLUMN_device_activities_name}, \
-      {TABLE_device_activities, COLUMN_device_activities_dur_ns}, { \
-    TABLE_devices, COLUMN_devices_ordinal \
-  }
+const struct derive_pass derive_op_durations = {
+    .name = "durations of ops",
+    .summary = "Ops that are alike and took about as long, by a hash table of rows of op_totals and bins.",
+    .makes_table = TABLE_op_durations,
+    .reads = {SHARED_OF_OPS, READ(ops, self_ns)},
+    .run = run_op_durations,
+};
+
+const struct derive_pass derive_op_device_durations = {
+    .name = "durations of ops on devices",
+    .summary = "The same of what they launched.",
+    .makes_table = TABLE_op_device_durations,
+    .reads = {SHARED_OF_OPS, READ(ops, device_ns)},
+    .run = run_op_device_durations,
+};
+
+#define SHARED_OF_ACTIVITIES \
+  READ(device_activities, device_id), READ(device_activities, kind), READ(device_activities, name), \
+      READ(device_activities, dur_ns), READ(devices, ordinal)
 
 const struct derive_pass derive_activity_totals = {
     .name = "totals of device activities",
     .summary = "Work and time of devices of one device, kind and name, by a hash table of these.",
     .makes_table = TABLE_activity_totals,
-    .reads = {ACTIVITY_READS},
+    .reads = {SHARED_OF_ACTIVITIES},
     .run = run_activity_totals,
 };
 
@@ -113,11 +142,7 @@ const struct derive_pass derive_step_activity_totals = {
     .name = "totals of device activities by step",
     .summary = "The same of each step, by a hash table of steps and rows of all.",
     .makes_table = TABLE_step_activity_totals,
-    .reads = {ACTIVITY_READS,
-              {TABLE_activity_totals, COLUMN_activity_totals_device_id},
-              {TABLE_activity_totals, COLUMN_activity_totals_kind},
-              {TABLE_activity_totals, COLUMN_activity_totals_name},
-              {TABLE_device_activities, COLUMN_device_activities_step_id},
-              {TABLE_steps, COLUMN_steps_start_ns}},
+    .reads = {SHARED_OF_ACTIVITIES, READ(activity_totals, device_id), READ(activity_totals, kind),
+              READ(activity_totals, name), READ(device_activities, step_id), READ(steps, start_ns)},
     .run = run_step_activity_totals,
 };
