@@ -86,6 +86,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_op_totals,
     &derive_device_totals_of_ops,
     &derive_kernel_totals,
+    &derive_launch_totals,
     &derive_device_kernel_totals,
     &derive_step_kernel_totals,
     &derive_segment_totals,

@@ -29,6 +29,7 @@ extern const struct derive_pass derive_bytes_of_ops;
 extern const struct derive_pass derive_forward_ops;
 extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_launch_steps;
+extern const struct derive_pass derive_launch_totals;
 extern const struct derive_pass derive_host_steps;
 extern const struct derive_pass derive_idle_reasons;
 extern const struct derive_pass derive_input_events;

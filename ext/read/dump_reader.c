@@ -149,7 +149,7 @@ static enum tfprof_status take_frames(struct profile *profile, struct tfprof_err
   const struct dump_file *file = source->file;
   enum tfprof_status status = dump_number_rows(source, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
-    if (!is_shown((int)table) || !source->numbers[table].rows) continue;
+    if (!is_shown((int)table) || dump_is_totals(table) || !source->numbers[table].rows) continue;
     bool is_listed = profile->tables[table].segment_count;
     if (is_listed) status = add_frames(profile, table, profile->source_mark, file->frame_count, error);
     else profile_defer_table(profile, table, source->numbers[table].rows, false);

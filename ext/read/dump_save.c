@@ -8,6 +8,7 @@
 
 #include "dump/directory.h"
 #include "dump/writer.h"
+#include "read/dump_source.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -202,13 +203,12 @@ static enum tfprof_status save_diagnostics(struct saving *saving, struct tfprof_
 
 static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error *error) {
   /* What repeats other tables, and is made of them in less time than it takes to read. */
-  static const unsigned made_again[] = {TABLE_device_activities, TABLE_queue_events,  TABLE_step_segments,
-                                        TABLE_step_phases,       TABLE_critical_path, TABLE_activity_totals,
-                                        TABLE_step_op_totals,    TABLE_step_activity_totals, TABLE_op_durations, TABLE_op_device_durations};
+  static const unsigned made_again[] = {TABLE_device_activities, TABLE_queue_events, TABLE_step_segments,
+                                        TABLE_step_phases, TABLE_critical_path};
   bool is_wanted[TABLE_count];
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
-    bool is_made_again = false;
+    bool is_made_again = dump_is_totals(table);
     for (size_t i = 0; i < sizeof made_again / sizeof *made_again; i++) is_made_again |= made_again[i] == table;
     is_made_again &= saving->profile->tables[table].is_made;
     is_wanted[table] = !is_of_store && !is_made_again;

@@ -107,4 +107,12 @@ bool dump_span_is_even(const struct dump_source *source, const struct segment *s
 enum tfprof_status dump_load_odd_span(struct profile *profile, struct segment *segment, struct column **columns,
                                       struct tfprof_error *error);
 
+/* Whether a table repeats others, rows that are alike added up, in a way that several passes have to agree on: it is
+** always made of these, and what a file says of it is not looked at. */
+static inline bool dump_is_totals(unsigned table) {
+  return table == TABLE_op_totals || table == TABLE_step_op_totals || table == TABLE_op_durations ||
+         table == TABLE_op_device_durations || table == TABLE_kernel_totals || table == TABLE_activity_totals ||
+         table == TABLE_step_activity_totals;
+}
+
 #endif

@@ -11,17 +11,16 @@
 --                           where too few were (sampling_summary)
 --   sum_ratio               share of all kernel time of the profile
 --   mean_ns                 of their durations
--- Cost: one pass over kernels.  Example: SELECT * FROM kernel_by_op LIMIT 10;
+-- Cost: linear in kernel_totals, once these are made.  Example: SELECT * FROM kernel_by_op LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), parts AS ( -- steps are told apart only where they stand for different numbers of steps
   SELECT profile_id, op_name, name, NULL AS step_id, 1.0 AS weight,
-    min(kind) AS kind, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns
-  FROM temp.kernels
-  WHERE profile_id IN (SELECT profile_id FROM whole)
-    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    min(kind) AS kind, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns
+  FROM temp.kernel_totals
+  WHERE profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
   GROUP BY profile_id, op_name, name
   UNION ALL
   SELECT kernels.profile_id, op_name, name, kernels.step_id, coalesce(max(weight), 1.0), 

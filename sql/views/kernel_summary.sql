@@ -13,24 +13,35 @@
 --   per_step_count                        launches by the number of steps that launched any of them
 --   uses_tensor_core                      1: it computes on tensor cores, judged by its name
 --   blocks_per_multiprocessor, occupancy_ratio   means weighed by the durations
--- Cost: one pass over kernels.  Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
+-- Cost: linear in kernel_totals and step_activity_totals, once these are made.
+-- Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), parts AS ( -- steps are told apart only where they stand for different numbers of steps
   SELECT profile_id, device_id, name, NULL AS step_id, 1.0 AS weight,
-    min(kind) AS kind, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
-    total(launch_delay_ns) AS delay_ns, count(launch_delay_ns) AS delay_count, count(kernels.step_id) AS in_steps,
-    count(DISTINCT kernels.step_id) AS with_steps, max(uses_tensor_core) AS uses_tensor_core,
-    sum(dur_ns * blocks_per_multiprocessor) AS blocks_per_multiprocessor_ns,
-    total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END) AS blocks_per_multiprocessor_of_ns,
-    sum(dur_ns * occupancy_ratio) AS occupancy_ratio_ns,
-    total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END) AS occupancy_ratio_of_ns
-  FROM temp.kernels
-  WHERE profile_id IN (SELECT profile_id FROM whole)
-    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    min(kind) AS kind, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+    total(launch_delay_ns) AS delay_ns, sum(delayed_count) AS delay_count,
+    total(count) FILTER (WHERE is_warmup IS NOT NULL) AS in_steps, 0 AS with_steps,
+    max(uses_tensor_core) AS uses_tensor_core,
+    sum(blocks_per_multiprocessor * blocks_known_ns) AS blocks_per_multiprocessor_ns,
+    total(blocks_known_ns) AS blocks_per_multiprocessor_of_ns,
+    sum(occupancy_ratio * occupancy_known_ns) AS occupancy_ratio_ns, total(occupancy_known_ns) AS occupancy_ratio_of_ns
+  FROM temp.kernel_totals
+  WHERE profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
   GROUP BY profile_id, device_id, name
+  UNION ALL
+  SELECT totals.profile_id, device_id, name, NULL, 1.0, NULL, 0, 0.0, NULL, NULL, 0.0, 0, 0, sum(in_step.step_count),
+    NULL, NULL, 0.0, NULL, 0.0
+  FROM (
+    SELECT activity_total_id AS id, count(*) AS step_count FROM temp.step_activity_totals
+    WHERE profile_id IN (SELECT profile_id FROM whole)
+      AND step_id IS NOT NULL AND step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+    GROUP BY activity_total_id
+  ) AS in_step CROSS JOIN temp.activity_totals AS totals ON totals.id = in_step.id
+  WHERE kind IN ('compute', 'communication')
+  GROUP BY totals.profile_id, device_id, name
   UNION ALL
   SELECT kernels.profile_id, device_id, name, kernels.step_id, coalesce(max(weight), 1.0), 
     min(kind), count(*), sum(1.0 * dur_ns), min(dur_ns), max(dur_ns), total(launch_delay_ns), count(launch_delay_ns),

@@ -85,6 +85,15 @@ PAIRS = {  # what is derived, and what SQL makes
         """SELECT step_id, name, category, thread_id, is_measured, op_type, execution_mode, sample_weight, count(*),
         sum(dur_ns), sum(self_ns) FROM ops GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8""",
     ),
+    "durations of ops": (
+        """SELECT op_total_id, sum(count), sum(sum_ns) FROM op_durations GROUP BY 1
+        HAVING min(sum_ns >= from_ns * count AND sum_ns <= max(1000, from_ns * 1.25) * count) ORDER BY 1""",
+        """SELECT totals.id, count(*), sum(ops.self_ns)
+        FROM op_totals AS totals JOIN ops ON ops.profile_id = totals.profile_id AND ops.name IS totals.name
+        AND ops.category IS totals.category AND ops.thread_id IS totals.thread_id
+        AND ops.is_measured IS totals.is_measured AND ops.op_type IS totals.op_type
+        AND ops.execution_mode IS totals.execution_mode GROUP BY 1 ORDER BY 1""",
+    ),
     "work of devices": (
         "SELECT device_id, kind, name, count, sum_ns FROM activity_totals ORDER BY 1, 2, 3",
         """SELECT device_id, kind, name, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2, 3

@@ -1,7 +1,9 @@
 /* kernel_totals.c: the table kernel_totals, rows of kernels that are alike added up.
 **
 ** As op_totals: what views sum by kernel, configuration and op they sum over these rows.  Kernels of warm-up steps, and
-** of steps that stand for several, are apart, so that a view can leave them out or weigh them.
+** of steps that stand for several, are apart, so that a view can leave them out or weigh them.  How well they fill
+** their device, and how long after their launch they began, has a pass of its own, which asks for more; it numbers the
+** kernels once more.
 */
 #include "derive/passes.h"
 #include "derive/totals/grouping.h"
@@ -39,6 +41,12 @@ struct kernel_total {
   uint32_t first, name, last_op;
   int64_t count, least, most, first_start, last_end;
   double sum, self, flops, bytes; /* NAN: of nothing that is known */
+};
+
+/* NAN: of nothing that is known. */
+struct launch_total {
+  int64_t delayed;
+  double delay, blocks, blocks_known, occupancy, occupancy_known;
 };
 
 struct kernel_totals {
@@ -103,16 +111,38 @@ static void add_known(double *sum, int64_t value) {
   if (value != NO_VALUE) *sum = isnan(*sum) ? (double)value : *sum + (double)value;
 }
 
+/* numbers[i] = the total of row i of the block; a new one begins as `first`, of kernel_total with its row and name. */
+static bool number_kernels(const struct grouping *grouping, struct grouped *to, const struct row_block *block,
+                           const void *first, const string_id *names, uint32_t *numbers) {
+  struct key_block *keys = scratch_allocate(sizeof *keys);
+  bool ok = keys;
+  if (ok) read_keys(grouping->context, block, keys);
+  for (uint32_t i = 0; i < block->count && ok; i++) {
+    int64_t key[KEYS];
+    make_key(grouping->context, keys, i, key);
+    uint32_t known = to->groups.count;
+    numbers[i] = grouping_number(grouping, to, key, first);
+    ok = numbers[i] != NO_ROW;
+    if (!ok || !names || numbers[i] != known) continue;
+    struct kernel_total *total = (struct kernel_total *)to->items + known;
+    total->first = (uint32_t)block->row + i;
+    total->name = names[i];
+  }
+  scratch_free(keys);
+  return ok;
+}
+
 static bool add_kernels(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
+  static const struct kernel_total none = {.last_op = NO_ROW, .least = INT64_MAX, .most = NO_VALUE,
+                                           .first_start = INT64_MAX, .last_end = NO_VALUE, .sum = (double)NAN,
+                                           .self = (double)NAN, .flops = (double)NAN, .bytes = (double)NAN};
   const struct kernel_totals *totals = grouping->context;
   int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK], flops[ROWS_BLOCK], bytes[ROWS_BLOCK],
       selves[ROWS_BLOCK];
   string_id names[ROWS_BLOCK];
-  uint32_t ops[ROWS_BLOCK];
-  struct key_block *keys = scratch_allocate(sizeof *keys);
-  if (!keys) return false;
-  read_keys(totals, block, keys);
+  uint32_t ops[ROWS_BLOCK], numbers[ROWS_BLOCK];
   block_texts(block, COLUMN_kernels_name, names);
+  if (!number_kernels(grouping, to, block, &none, names, numbers)) return false;
   block_references(block, COLUMN_kernels_op_id, totals->op_count, ops);
   block_integers(block, COLUMN_kernels_start_ns, starts);
   block_integers(block, COLUMN_kernels_end_ns, ends);
@@ -120,18 +150,8 @@ static bool add_kernels(const struct grouping *grouping, struct grouped *to, con
   block_integers(block, COLUMN_kernels_self_ns, selves);
   block_integers(block, COLUMN_kernels_flops, flops);
   block_integers(block, COLUMN_kernels_bytes_accessed, bytes);
-  bool ok = true;
-  for (uint32_t i = 0; i < block->count && ok; i++) {
-    const struct kernel_total none = {.first = (uint32_t)block->row + i, .name = names[i], .last_op = NO_ROW,
-                                      .least = INT64_MAX, .most = NO_VALUE, .first_start = INT64_MAX,
-                                      .last_end = NO_VALUE, .sum = (double)NAN, .self = (double)NAN,
-                                      .flops = (double)NAN, .bytes = (double)NAN};
-    int64_t key[KEYS];
-    make_key(totals, keys, i, key);
-    uint32_t number = grouping_number(grouping, to, key, &none);
-    ok = number != NO_ROW;
-    if (!ok) break;
-    struct kernel_total *total = (struct kernel_total *)to->items + number;
+  for (uint32_t i = 0; i < block->count; i++) {
+    struct kernel_total *total = (struct kernel_total *)to->items + numbers[i];
     total->count++;
     if (ops[i] != NO_ROW && (total->last_op == NO_ROW || ops[i] > total->last_op)) total->last_op = ops[i];
     add_known(&total->sum, durations[i]);
@@ -143,8 +163,7 @@ static bool add_kernels(const struct grouping *grouping, struct grouped *to, con
     if (starts[i] != NO_VALUE && starts[i] < total->first_start) total->first_start = starts[i];
     if (ends[i] > total->last_end) total->last_end = ends[i];
   }
-  scratch_free(keys);
-  return ok;
+  return true;
 }
 
 static void join_real(double *sum, double later) {
@@ -166,6 +185,42 @@ static void join_kernels(const struct grouping *grouping, void *item, const void
   if (more->most > total->most) total->most = more->most;
   if (more->first_start < total->first_start) total->first_start = more->first_start;
   if (more->last_end > total->last_end) total->last_end = more->last_end;
+}
+
+static bool add_launches(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
+  static const struct launch_total none = {0, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+  int64_t durations[ROWS_BLOCK], delays[ROWS_BLOCK];
+  double blocks[ROWS_BLOCK], occupancies[ROWS_BLOCK];
+  uint32_t numbers[ROWS_BLOCK];
+  if (!number_kernels(grouping, to, block, &none, NULL, numbers)) return false;
+  block_integers(block, COLUMN_kernels_dur_ns, durations);
+  block_integers(block, COLUMN_kernels_launch_delay_ns, delays);
+  block_reals(block, COLUMN_kernels_blocks_per_multiprocessor, blocks);
+  block_reals(block, COLUMN_kernels_occupancy_ratio, occupancies);
+  for (uint32_t i = 0; i < block->count; i++) {
+    struct launch_total *total = (struct launch_total *)to->items + numbers[i];
+    total->delayed += delays[i] != NO_VALUE;
+    add_known(&total->delay, delays[i]);
+    if (durations[i] == NO_VALUE) continue;
+    double duration = (double)durations[i];
+    join_real(&total->blocks, blocks[i] * duration); /* NAN changes nothing */
+    join_real(&total->occupancy, occupancies[i] * duration);
+    if (!isnan(blocks[i])) add_known(&total->blocks_known, durations[i]);
+    if (!isnan(occupancies[i])) add_known(&total->occupancy_known, durations[i]);
+  }
+  return true;
+}
+
+static void join_launches(const struct grouping *grouping, void *item, const void *later) {
+  (void)grouping;
+  struct launch_total *total = item;
+  const struct launch_total *more = later;
+  total->delayed += more->delayed;
+  join_real(&total->delay, more->delay);
+  join_real(&total->blocks, more->blocks);
+  join_real(&total->blocks_known, more->blocks_known);
+  join_real(&total->occupancy, more->occupancy);
+  join_real(&total->occupancy_known, more->occupancy_known);
 }
 
 static enum tfprof_status load_steps(struct kernel_totals *totals, struct tfprof_error *error) {
@@ -220,6 +275,24 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, const 
   SET_INTEGERS(COLUMN_kernel_totals_self_ns, whole_sum(items[i].self));
   SET_REALS(COLUMN_kernel_totals_flops, items[i].flops);
   SET_REALS(COLUMN_kernel_totals_bytes_accessed, items[i].bytes);
+  scratch_free(integers);
+  scratch_free(reals);
+  return status;
+}
+
+static enum tfprof_status set_launches(const struct kernel_totals *totals, const struct grouped *grouped,
+                                       struct tfprof_error *error) {
+  uint32_t count = grouped->groups.count;
+  const struct launch_total *items = grouped->items;
+  int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
+  double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
+  enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
+  SET_INTEGERS(COLUMN_kernel_totals_delayed_count, items[i].delayed);
+  SET_INTEGERS(COLUMN_kernel_totals_launch_delay_ns, whole_sum(items[i].delay));
+  SET_REALS(COLUMN_kernel_totals_blocks_per_multiprocessor, items[i].blocks / items[i].blocks_known); /* NAN: NULL */
+  SET_INTEGERS(COLUMN_kernel_totals_blocks_known_ns, whole_sum(items[i].blocks_known));
+  SET_REALS(COLUMN_kernel_totals_occupancy_ratio, items[i].occupancy / items[i].occupancy_known);
+  SET_INTEGERS(COLUMN_kernel_totals_occupancy_known_ns, whole_sum(items[i].occupancy_known));
 #undef SET_INTEGERS
 #undef SET_REALS
   scratch_free(integers);
@@ -227,48 +300,78 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, const 
   return status;
 }
 
-static enum tfprof_status run_kernel_totals(struct profile *profile, struct tfprof_error *error) {
-  struct kernel_totals totals = {.profile = profile};
-  const struct grouping grouping = {.profile = profile,
+static enum tfprof_status total_kernels(struct kernel_totals *totals, bool of_launches, struct grouped *grouped,
+                                 struct tfprof_error *error) {
+  const struct grouping grouping = {.profile = totals->profile,
                                     .table = TABLE_kernels,
                                     .width = KEYS,
-                                    .item_size = sizeof(struct kernel_total),
-                                    .context = &totals,
-                                    .add = add_kernels,
-                                    .join = join_kernels};
+                                    .item_size = of_launches ? sizeof(struct launch_total)
+                                                             : sizeof(struct kernel_total),
+                                    .context = totals,
+                                    .add = of_launches ? add_launches : add_kernels,
+                                    .join = of_launches ? join_launches : join_kernels};
+  enum tfprof_status status = load_steps(totals, error);
+  if (!status) status = grouping_run(&grouping, grouped, error);
+  scratch_free(totals->warmups);
+  scratch_free(totals->step_weights);
+  return status;
+}
+
+static enum tfprof_status run_kernel_totals(struct profile *profile, struct tfprof_error *error) {
+  struct kernel_totals totals = {.profile = profile};
   struct grouped grouped = {.items = NULL};
-  enum tfprof_status status = load_steps(&totals, error);
-  if (!status) status = grouping_run(&grouping, &grouped, error);
+  enum tfprof_status status = total_kernels(&totals, false, &grouped, error);
   if (!status) status = derive_make_table(profile, TABLE_kernel_totals, grouped.groups.count, error);
   if (!status && grouped.groups.count) status = set_columns(&totals, &grouped, error);
-  scratch_free(totals.warmups);
-  scratch_free(totals.step_weights);
   grouped_free(&grouped);
   return status;
 }
+
+static enum tfprof_status run_launch_totals(struct profile *profile, struct tfprof_error *error) {
+  struct kernel_totals totals = {.profile = profile};
+  struct grouped grouped = {.items = NULL};
+  enum tfprof_status status = total_kernels(&totals, true, &grouped, error);
+  if (!status && grouped.groups.count) status = set_launches(&totals, &grouped, error);
+  grouped_free(&grouped);
+  return status;
+}
+
+#define NUMBERED_BY \
+  {TABLE_kernels, COLUMN_kernels_launch_group}, {TABLE_kernels, COLUMN_kernels_kind}, \
+      {TABLE_kernels, COLUMN_kernels_op_name}, {TABLE_kernels, COLUMN_kernels_op_type}, \
+      {TABLE_kernels, COLUMN_kernels_device_id}, {TABLE_kernels, COLUMN_kernels_step_id}, \
+      {TABLE_kernels, COLUMN_kernels_uses_tensor_core}, {TABLE_kernels, COLUMN_kernels_tensor_core_eligible}, \
+      {TABLE_kernels, COLUMN_kernels_theoretical_occupancy_ratio}, {TABLE_kernels, COLUMN_kernels_dur_ns}, \
+      {TABLE_steps, COLUMN_steps_is_warmup}, {TABLE_steps, COLUMN_steps_sample_weight}
 
 const struct derive_pass derive_kernel_totals = {
     .name = "totals of kernels",
     .summary = "Launches and times of kernels of one configuration, op and device, by a hash table of these.",
     .makes_table = TABLE_kernel_totals,
-    .reads = {{TABLE_kernels, COLUMN_kernels_name},
-              {TABLE_kernels, COLUMN_kernels_launch_group},
-              {TABLE_kernels, COLUMN_kernels_kind},
+    .reads = {NUMBERED_BY,
+              {TABLE_kernels, COLUMN_kernels_name},
               {TABLE_kernels, COLUMN_kernels_op_id},
-              {TABLE_kernels, COLUMN_kernels_op_name},
-              {TABLE_kernels, COLUMN_kernels_op_type},
-              {TABLE_kernels, COLUMN_kernels_device_id},
-              {TABLE_kernels, COLUMN_kernels_step_id},
-              {TABLE_kernels, COLUMN_kernels_uses_tensor_core},
-              {TABLE_kernels, COLUMN_kernels_tensor_core_eligible},
-              {TABLE_kernels, COLUMN_kernels_theoretical_occupancy_ratio},
               {TABLE_kernels, COLUMN_kernels_start_ns},
               {TABLE_kernels, COLUMN_kernels_end_ns},
-              {TABLE_kernels, COLUMN_kernels_dur_ns},
               {TABLE_kernels, COLUMN_kernels_self_ns},
               {TABLE_kernels, COLUMN_kernels_flops},
-              {TABLE_kernels, COLUMN_kernels_bytes_accessed},
-              {TABLE_steps, COLUMN_steps_is_warmup},
-              {TABLE_steps, COLUMN_steps_sample_weight}},
+              {TABLE_kernels, COLUMN_kernels_bytes_accessed}},
     .run = run_kernel_totals,
+};
+
+const struct derive_pass derive_launch_totals = {
+    .name = "launches of totals of kernels",
+    .summary = "How well the same fill their device and how long they waited to begin, in the same way.",
+    .makes_table = -1,
+    .reads = {NUMBERED_BY,
+              {TABLE_kernels, COLUMN_kernels_launch_delay_ns},
+              {TABLE_kernels, COLUMN_kernels_blocks_per_multiprocessor},
+              {TABLE_kernels, COLUMN_kernels_occupancy_ratio}},
+    .writes = {{TABLE_kernel_totals, COLUMN_kernel_totals_delayed_count},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_launch_delay_ns},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_blocks_per_multiprocessor},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_blocks_known_ns},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_occupancy_ratio},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_occupancy_known_ns}},
+    .run = run_launch_totals,
 };

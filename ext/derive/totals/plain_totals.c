@@ -24,8 +24,7 @@ struct plain_run {
   unsigned sum_count, shared_count;
   struct plain_column shared[PLAIN_MAXIMUM_COLUMNS], sums[PLAIN_MAXIMUM_COLUMNS];
   struct plain_shared own, others; /* of the table: those of these totals but PLAIN_TOTAL, and those of `via` */
-  struct groups totals_via;        /* rows of `via` by what they share */
-  uint32_t *rows_via;              /* which rows those are */
+  struct groups totals_via; /* rows of `via` by what they share, numbered as they lie */
   union plain_cell none[PLAIN_MAXIMUM_COLUMNS];
 };
 
@@ -115,7 +114,7 @@ static bool number_rows(const struct grouping *grouping, struct grouped *to, con
       const int64_t *wanted = via + (size_t)i * others;
       if (!i || memcmp(wanted, wanted - others, others * sizeof *wanted) != 0)
         last = groups_find(&run->totals_via, wanted);
-      key[own] = last == NO_ROW ? NO_VALUE : (int64_t)run->rows_via[last];
+      key[own] = last == NO_ROW ? NO_VALUE : (int64_t)last;
     }
     numbers[i] = grouping_number(grouping, to, key, run->none);
     ok = numbers[i] != NO_ROW;
@@ -253,14 +252,14 @@ static enum tfprof_status set_shared(struct profile *profile, const struct plain
   return derive_set_reals(profile, table, column, reals, error);
 }
 
-static enum tfprof_status set_totals(struct profile *profile, const struct plain_run *run, bool makes_table,
+static enum tfprof_status set_totals(struct profile *profile, const struct plain_run *run,
                                      const struct grouped *grouped, struct tfprof_error *error) {
   uint32_t count = grouped->groups.count;
   int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
   double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
   enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
-  if (!status && makes_table) status = derive_make_table(profile, run->totals->table, count, error);
-  for (unsigned k = 0; k < run->shared_count && makes_table && count && !status; k++)
+  if (!status) status = derive_make_table(profile, run->totals->table, count, error);
+  for (unsigned k = 0; k < run->shared_count && count && !status; k++)
     status = set_shared(profile, run, k, grouped, integers, reals, error);
   for (unsigned s = 0; s < run->sum_count && count && !status; s++)
     status = set_column(profile, run, s, grouped, integers, reals, error);
@@ -300,18 +299,11 @@ static enum tfprof_status load_others(struct profile *profile, struct plain_run 
     if (spec->type == TYPE_REFERENCE) status = derive_row_count(profile, spec->target, &run->others.limits[k], error);
     theirs.limits[k] = run->others.limits[k];
   }
-  uint32_t rows = 0;
-  if (!status) status = derive_row_count(profile, via->table, &rows, error);
   run->totals_via.width = theirs.count;
-  run->rows_via = scratch_allocate(((size_t)rows + 1) * sizeof *run->rows_via);
-  if (!run->rows_via && !status) status = error_no_memory(error);
   for (struct row_block block = {0}; derive_next_block(profile, via->table, &block, &status, error);) {
     int64_t *keys = read_keys_of(&theirs, &block);
     for (uint32_t i = 0; i < block.count && keys && !status; i++) {
-      uint32_t known = run->totals_via.count;
-      uint32_t number = groups_number(&run->totals_via, keys + (size_t)i * theirs.count);
-      if (number == NO_ROW) status = error_no_memory(error);
-      else if (number == known) run->rows_via[number] = (uint32_t)block.row + i; /* else a damaged file has it twice */
+      if (groups_number(&run->totals_via, keys + (size_t)i * theirs.count) == NO_ROW) status = error_no_memory(error);
     }
     if (!keys) status = error_no_memory(error);
     scratch_free(keys);
@@ -351,7 +343,7 @@ static enum tfprof_status begin_run(struct profile *profile, struct plain_run *r
   return status;
 }
 
-enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals, bool makes_table,
+enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals,
                                     struct tfprof_error *error) {
   struct plain_run run = {.totals = totals};
   struct grouped grouped = {.items = NULL};
@@ -364,9 +356,8 @@ enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_
                                     .add = add_alike_rows,
                                     .join = join_cells};
   if (!status) status = grouping_run(&grouping, &grouped, error);
-  if (!status) status = set_totals(profile, &run, makes_table, &grouped, error);
+  if (!status) status = set_totals(profile, &run, &grouped, error);
   groups_free(&run.totals_via);
-  scratch_free(run.rows_via);
   grouped_free(&grouped);
   return status;
 }

@@ -1,7 +1,4 @@
 /* plain_totals.h: totals that are told by a list: which columns of a table its rows share, and which are added up.
-**
-** One table may be filled by several such lists, so that what is asked for does not wait for links that it can do
-** without: the one that makes the table comes first, and all share the same columns, from which the same rows follow.
 */
 #ifndef TFPROF_DERIVE_PLAIN_TOTALS_H
 #define TFPROF_DERIVE_PLAIN_TOTALS_H
@@ -39,8 +36,8 @@ struct plain_totals {
 enum { PLAIN_BINS = 166 };
 void plain_bins(int64_t bins[PLAIN_BINS]);
 
-/* makes_table: else it has been made by another list, and the columns that rows share are set. */
-enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals, bool makes_table,
+/* Makes the table, as a pass does. */
+enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals,
                                     struct tfprof_error *error);
 
 #endif

@@ -74,23 +74,23 @@ static const struct plain_totals step_activities = {
 };
 
 static enum tfprof_status run_step_op_totals(struct profile *profile, struct tfprof_error *error) {
-  return plain_totals_run(profile, &step_ops, true, error);
+  return plain_totals_run(profile, &step_ops, error);
 }
 
 static enum tfprof_status run_op_durations(struct profile *profile, struct tfprof_error *error) {
-  return plain_totals_run(profile, &durations, true, error);
+  return plain_totals_run(profile, &durations, error);
 }
 
 static enum tfprof_status run_op_device_durations(struct profile *profile, struct tfprof_error *error) {
-  return plain_totals_run(profile, &device_durations, true, error);
+  return plain_totals_run(profile, &device_durations, error);
 }
 
 static enum tfprof_status run_activity_totals(struct profile *profile, struct tfprof_error *error) {
-  return plain_totals_run(profile, &all_activities, true, error);
+  return plain_totals_run(profile, &all_activities, error);
 }
 
 static enum tfprof_status run_step_activity_totals(struct profile *profile, struct tfprof_error *error) {
-  return plain_totals_run(profile, &step_activities, true, error);
+  return plain_totals_run(profile, &step_activities, error);
 }
 
 /* ---- passes ---- */
