@@ -8,7 +8,7 @@ it can be for its size.  Of each everything is asked that can be asked (ask_sql_
 512 MB of memory and 40 times the file's size beyond what the extension itself takes, and 20 s of processor time and 1 s
 for each MB.  What takes more is kept in FOLDER and told, with what was asked then.  With FILEs these are asked alone.
 
-Without --count it goes on for --seconds, 40 unless told.  The same seed and number make the same copy.
+Without --count it goes on for --seconds, 15 unless told.  The same seed and number make the same copy.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--seconds", type=float, default=40)
+    parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--keep", help="a folder for the files that take too much")
     parser.add_argument("files", nargs="*")
     arguments = parser.parse_args()

@@ -18,7 +18,10 @@ targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
   for source in tests/fuzz/fuzz_*.c; do targets+=("$(basename "$source" .c)"); done
 fi
-cmake --preset fuzz >/dev/null
+# For a short while: optimising would take longer than it saves.
+level=-O1
+[ "$seconds" -ge 30 ] || level=-O0
+cmake --preset fuzz -DCMAKE_C_FLAGS_DEBUG="$level -g1" >/dev/null
 cmake --build build-fuzz -j "$(nproc)" --target "${targets[@]}" make_ops_dump >build-fuzz/build.log 2>&1 || {
   tail -n 30 build-fuzz/build.log
   exit 1

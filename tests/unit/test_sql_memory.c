@@ -134,7 +134,7 @@ int main(void) {
   learn();
   for (int for_ever = 0; for_ever < 2; for_ever++) {
     refuses_for_ever = for_ever;
-    for (long number = 0; !try(number) && failures < 10; number += 1 + number / 16) continue;
+    for (long number = 0; !try(number) && failures < 10; number += 1 + number / 8) continue;
   }
   return failures != 0;
 }
