@@ -37,10 +37,11 @@ function readLink(value, moveOn) {
   return moveOn(unzigzag((value - 1 - isOp) / 2)) * 2 + isOp;
 }
 
-async function decodeLane(lane, index, columnOf) {
-  const columns = await Promise.all(columnNames.map((name) => inflate(`lane-${index}-${name}`, columnOf)));
+// The tracks of lanes whose columns follow each other in one bundle: a list for each lane.
+async function decodeBundle(bundle, lanes, columnOf) {
+  const columns = await Promise.all(columnNames.map((name) => inflate(`bundle-${bundle}-${name}`, columnOf)));
   const at = columnNames.map(() => 0);
-  return lane.tracks.map(([depth, count]) => {
+  return lanes.map((lane) => lane.tracks.map(([depth, count]) => {
     const starts = new Float64Array(count), lengths = new Float64Array(count), names = new Uint32Array(count);
     const rows = new Float64Array(count);
     const track = { lane, depth, starts, lengths, names, rows, counts: null, busy: null, links: null,
@@ -70,30 +71,37 @@ async function decodeLane(lane, index, columnOf) {
         track.traces[i] = track.traces[i] ? (last += unzigzag(track.traces[i] - 1)) : -1;
     }
     return track;
-  });
+  }));
+}
+
+function endOf(track) {
+  let last = 0;
+  for (let i = 0; i < track.starts.length; i++) if (track.starts[i] + track.lengths[i] > last) last = track.starts[i] + track.lengths[i];
+  return last;
 }
 
 // {names: [[name, category]], lanes, tracks, start, end}; progress(part) while it goes on. `answer`: what a server says
 // (served.js); without one it stands in the file.
 export async function readEvents(progress, answer = null) {
   const { lanes, names } = answer ? answer.head : await inflated(bytesOf('lanes')).json();
-  const columnOf = answer ? answer.columnOf : bytesOf;
-  const tracks = [];
-  let start = Infinity, end = -Infinity;
-  for (let i = 0; i < lanes.length; i++) {
-    for (const track of await decodeLane(lanes[i], i, columnOf)) {
-      tracks.push(track);
-      const count = track.starts.length;
-      if (!count) continue;
-      start = Math.min(start, track.starts[0]);
-      let last = 0;
-      for (let k = 0; k < count; k++) if (track.starts[k] + track.lengths[k] > last) last = track.starts[k] + track.lengths[k];
-      end = Math.max(end, last);
-    }
-    progress((i + 1) / lanes.length);
+  const columnOf = answer ? answer.columnOf : bytesOf, bundles = new Map(), tracksOf = new Map();
+  for (const lane of lanes) {
+    if (!bundles.has(lane.bundle)) bundles.set(lane.bundle, []);
+    bundles.get(lane.bundle).push(lane);
+  }
+  let start = Infinity, end = -Infinity, done = 0;
+  for (const [bundle, list] of bundles) {
+    (await decodeBundle(bundle, list, columnOf)).forEach((tracks, i) => {
+      tracksOf.set(list[i], tracks);
+      for (const track of tracks.filter((each) => each.starts.length)) {
+        start = Math.min(start, track.starts[0]);
+        end = Math.max(end, endOf(track));
+      }
+    });
+    progress(++done / bundles.size);
   }
   if (!(end > start)) [start, end] = [0, 1];
-  return { names, lanes, tracks, start, end };
+  return { names, lanes, tracks: lanes.flatMap((lane) => tracksOf.get(lane)), start, end };
 }
 
 const trackKey = ({ lane, depth }) => `${lane.profile_id} ${lane.thread_id} ${lane.table} ${depth}`;

@@ -97,8 +97,8 @@ export async function askEvents(parameters = {}, options = {}) {
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))), columns = new Map();
   let at = 4 + length;
-  head.bytes.forEach((lengths, lane) => lengths.forEach((size, k) => {
-    if (size) columns.set(`lane-${lane}-${head.columns[k]}`, bytes.subarray(at, at + size));
+  head.bytes.forEach((lengths, bundle) => lengths.forEach((size, k) => {
+    if (size) columns.set(`bundle-${bundle}-${head.columns[k]}`, bytes.subarray(at, at + size));
     at += size;
   }));
   return { head, columnOf: (id) => columns.get(id) || null };

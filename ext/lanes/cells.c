@@ -203,13 +203,14 @@ static enum tfprof_status sort_cells(struct cell_maker *maker, struct tfprof_err
 }
 
 enum tfprof_status cells_make(struct cells *cells, struct store *store, int64_t from_ns, int64_t to_ns,
-                              int64_t bucket_ns, const int64_t *threads, size_t thread_count,
+                              int64_t bucket_ns, const int64_t *threads, size_t thread_count, struct sweep_index *index,
                               struct tfprof_error *error) {
   *cells = (struct cells){.sweep = {.store = store,
                                     .from_ns = from_ns,
                                     .to_ns = to_ns,
                                     .threads = threads,
                                     .thread_count = thread_count,
+                                    .index = index,
                                     .take = take_block,
                                     .forget = forget_tracks}};
   struct cell_maker maker = {.bucket_ns = bucket_ns, .sweep = &cells->sweep};

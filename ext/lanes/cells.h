@@ -31,7 +31,7 @@ struct cells {
 /* Of the events that touch [from, to); bucket_ns 0: each event by itself. threads as in struct sweep. Errors as
 ** sweep_run(); after one there is nothing to clear. */
 enum tfprof_status cells_make(struct cells *cells, struct store *store, int64_t from_ns, int64_t to_ns,
-                              int64_t bucket_ns, const int64_t *threads, size_t thread_count,
+                              int64_t bucket_ns, const int64_t *threads, size_t thread_count, struct sweep_index *index,
                               struct tfprof_error *error);
 void cells_clear(struct cells *cells);
 

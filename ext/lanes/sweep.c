@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "derive/rows.h"
+#include "lanes/sweep_index.h"
 
 const struct lane_table lane_tables[LANE_TABLES] = {
     {TABLE_ranges, COLUMN_ranges_start_ns, COLUMN_ranges_dur_ns, COLUMN_ranges_thread_id, COLUMN_ranges_depth,
@@ -23,6 +24,9 @@ const struct lane_table lane_tables[LANE_TABLES] = {
 
 enum { NO_TRACK = -1 };
 
+/* What is done with the index of a table. */
+enum index_use { INDEX_NONE, INDEX_FILL, INDEX_READ };
+
 /* A table while it is swept. */
 struct pass {
   struct sweep *sweep;
@@ -30,6 +34,9 @@ struct pass {
   unsigned kind;
   struct snapshot *snapshot;
   bool is_disordered;
+  enum index_use index_use;
+  struct indexed_table *indexed_table;
+  struct indexed_segment *indexed; /* the segment whose rows come */
   /* The lanes of the profile whose rows come, by row of the thread; the last is that without a thread. */
   uint32_t *lane_of_thread;
   uint64_t thread_rows;
@@ -136,6 +143,7 @@ static uint32_t free_depth(const struct sweep *sweep, const struct lane *lane, i
 /* What tells where a row belongs; NO_VALUE: NULL. */
 struct place {
   int64_t start, duration, thread, depth;
+  uint16_t free_depth; /* what an earlier sweep found to be free; NOT_INDEXED: it is to be found */
 };
 
 static enum tfprof_status flush_block(struct pass *pass, struct tfprof_error *error) {
@@ -152,8 +160,9 @@ static inline enum tfprof_status sweep_row(struct pass *pass, struct place place
   if (place.start == NO_VALUE) return TFPROF_OK;
   int64_t start = place.start + pass->clock_offset, end = start + (place.duration > 0 ? place.duration : 0);
   bool is_in_window = start < sweep->to_ns && (end > sweep->from_ns || start >= sweep->from_ns);
-  bool is_deep = place.depth >= 0;
-  if (!is_in_window && is_deep) return TFPROF_OK; /* where the others lie must not depend on the window */
+  bool is_deep = place.depth >= 0, is_indexed = place.free_depth != NOT_INDEXED;
+  /* Where the others lie must not depend on the window. */
+  if (!is_in_window && (is_deep || is_indexed)) return TFPROF_OK;
   bool has_lane = (uint64_t)place.thread < pass->thread_rows && (is_deep || pass->table->depth < 0);
   uint64_t thread = has_lane ? (uint64_t)place.thread : pass->thread_rows;
   if (thread != pass->last_thread ||
@@ -168,10 +177,14 @@ static inline enum tfprof_status sweep_row(struct pass *pass, struct place place
   struct lane *lane = &sweep->lanes[pass->last_lane];
   if (!lane->is_wanted) return TFPROF_OK;
   uint32_t depth = place.depth < LANES_DEEPEST ? (uint32_t)place.depth : LANES_DEEPEST;
-  if (!is_deep) {
+  if (!is_deep && is_indexed) {
+    depth = place.free_depth;
+  } else if (!is_deep) {
     pass->is_disordered |= start < lane->last_start;
     lane->last_start = start;
     depth = free_depth(sweep, lane, start);
+    if (pass->index_use == INDEX_FILL && !sweep_index_keep_depth(pass->indexed, row, depth))
+      return error_no_memory(error);
   }
   int64_t index = track_of(sweep, lane, depth, error);
   if (index == NO_TRACK) return TFPROF_NO_MEMORY;
@@ -188,7 +201,9 @@ static inline enum tfprof_status sweep_row(struct pass *pass, struct place place
   return TFPROF_OK;
 }
 
-static enum tfprof_status enter_segment(struct pass *pass, const struct segment *segment, struct tfprof_error *error) {
+static enum tfprof_status enter_segment(struct pass *pass, size_t number, struct tfprof_error *error) {
+  const struct segment *segment = pass->snapshot->segments[number];
+  if (pass->index_use != INDEX_NONE) pass->indexed = &pass->indexed_table->segments[number];
   pass->block.segment = segment;
   pass->clock_offset = segment->profile->clock_offset_ns;
   return enter_profile(pass, segment->profile, error);
@@ -203,38 +218,66 @@ static const struct column *column_of(const struct segment *segment, int column)
   return column < 0 ? NULL : segment->columns[column];
 }
 
-/* Whether none of the events touches the window. */
-static bool is_beside_window(const struct pass *pass, const int64_t *starts, const int64_t *durations, uint32_t count) {
-  int64_t first = INT64_MAX, last = INT64_MIN;
+/* When the first of the events begins and the last ends. */
+static struct sweep_stretch measure_rows(const struct pass *pass, const int64_t *starts, const int64_t *durations,
+                                         uint32_t count) {
+  struct sweep_stretch stretch = {INT64_MAX, INT64_MIN};
   for (uint32_t k = 0; k < count; k++) {
-    /* NO_VALUE, the least of all, has no place; sums of others do not wrap (STORE_TIME_LIMIT). */
-    int64_t end = (int64_t)((uint64_t)starts[k] + (uint64_t)(durations[k] > 0 ? durations[k] : 0));
-    first = starts[k] < first ? starts[k] : first;
-    last = end > last ? end : last;
+    if (starts[k] == NO_VALUE) continue;
+    /* Sums do not wrap (STORE_TIME_LIMIT). */
+    int64_t start = starts[k] + pass->clock_offset, end = start + (durations[k] > 0 ? durations[k] : 0);
+    stretch.first_start = start < stretch.first_start ? start : stretch.first_start;
+    stretch.last_end = end > stretch.last_end ? end : stretch.last_end;
   }
-  if (first == NO_VALUE) return false;
-  return first + pass->clock_offset >= pass->sweep->to_ns || last + pass->clock_offset < pass->sweep->from_ns;
+  return stretch;
+}
+
+/* Whether none of the events touches the window. */
+static bool is_beside_window(const struct sweep *sweep, struct sweep_stretch stretch) {
+  return stretch.first_start >= sweep->to_ns || stretch.last_end < sweep->from_ns;
+}
+
+/* The rows lie in one stretch or in two. */
+static void note_stretch(struct indexed_segment *indexed, uint32_t first, uint32_t count, struct sweep_stretch found) {
+  for (uint32_t i = first / LANES_BLOCK; i <= (first + count - 1) / LANES_BLOCK; i++) {
+    struct sweep_stretch *stretch = &indexed->stretches[i];
+    if (found.first_start < stretch->first_start) stretch->first_start = found.first_start;
+    if (found.last_end > stretch->last_end) stretch->last_end = found.last_end;
+  }
+}
+
+static bool has_nothing_there(const struct pass *pass, uint32_t first, uint32_t count) {
+  if (pass->index_use != INDEX_READ) return false;
+  for (uint32_t i = first / LANES_BLOCK; i <= (first + count - 1) / LANES_BLOCK; i++)
+    if (!is_beside_window(pass->sweep, pass->indexed->stretches[i])) return false;
+  return true;
 }
 
 /* Rows from `first` on, at most LANES_BLOCK. */
 static enum tfprof_status sweep_rows(struct pass *pass, const struct segment *segment, uint32_t first, uint32_t count,
                                      struct tfprof_error *error) {
   const struct lane_table *table = pass->table;
+  if (has_nothing_there(pass, first, count)) return TFPROF_OK;
   int64_t starts[LANES_BLOCK], durations[LANES_BLOCK], threads[LANES_BLOCK], depths[LANES_BLOCK];
   enum tfprof_status status = TFPROF_OK;
   read_places(column_of(segment, table->start), first, count, starts);
   read_places(column_of(segment, table->duration), first, count, durations);
-  if (table->depth >= 0 && is_beside_window(pass, starts, durations, count)) {
+  const struct sweep_stretch stretch = measure_rows(pass, starts, durations, count);
+  if (pass->index_use == INDEX_FILL) note_stretch(pass->indexed, first, count, stretch);
+  read_places(column_of(segment, table->depth), first, count, depths);
+  if (is_beside_window(pass->sweep, stretch)) {
     /* What has a depth is left out without a trace; of other events later ones depend, which free_depth() knows. */
-    read_places(column_of(segment, table->depth), first, count, depths);
     int64_t shallowest = INT64_MAX;
     for (uint32_t k = 0; k < count; k++) shallowest = depths[k] < shallowest ? depths[k] : shallowest;
     if (shallowest >= 0) return TFPROF_OK;
   }
   read_places(column_of(segment, table->thread), first, count, threads);
-  read_places(column_of(segment, table->depth), first, count, depths);
-  for (uint32_t k = 0; k < count && !status; k++)
-    status = sweep_row(pass, (struct place){starts[k], durations[k], threads[k], depths[k]}, first + k, error);
+  const uint16_t *indexed = pass->index_use == INDEX_READ ? pass->indexed->depths : NULL;
+  for (uint32_t k = 0; k < count && !status; k++) {
+    const struct place place = {starts[k], durations[k], threads[k], depths[k],
+                                indexed ? indexed[first + k] : NOT_INDEXED};
+    status = sweep_row(pass, place, first + k, error);
+  }
   return status ? status : flush_block(pass, error);
 }
 
@@ -242,7 +285,7 @@ static enum tfprof_status sweep_as_it_stands(struct pass *pass, struct tfprof_er
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < pass->snapshot->segment_count && !status; i++) {
     const struct segment *segment = pass->snapshot->segments[i];
-    status = enter_segment(pass, segment, error);
+    status = enter_segment(pass, i, error);
     for (uint32_t first = 0; first < segment->rows && !status && !pass->is_disordered; first += LANES_BLOCK) {
       uint32_t count = segment->rows - first < LANES_BLOCK ? segment->rows - first : LANES_BLOCK;
       if (store_interrupted(pass->sweep->store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
@@ -268,7 +311,7 @@ static enum tfprof_status sweep_in_order(struct pass *pass, struct tfprof_error 
            positions[i + count] == positions[i] + count) {
       count++;
     }
-    status = enter_segment(pass, segment, error);
+    status = enter_segment(pass, hint, error);
     if (!status) status = sweep_rows(pass, segment, first, count, error);
     i += count;
   }
@@ -288,6 +331,21 @@ static void forget_table(struct pass *pass, uint32_t lane_count, uint32_t track_
   pass->is_disordered = false;
 }
 
+/* What the index knows of the table, or shall know. */
+static void take_index(struct pass *pass) {
+  struct sweep *sweep = pass->sweep;
+  if (!sweep->index || sweep->selection) return;
+  pass->indexed_table = &sweep->index->tables[pass->kind];
+  if (sweep_index_has(pass->indexed_table, pass->snapshot)) pass->index_use = INDEX_READ;
+  else if (!sweep->threads && sweep_index_begin(pass->indexed_table, pass->snapshot)) pass->index_use = INDEX_FILL;
+}
+
+static void keep_index(struct pass *pass, bool is_well) {
+  if (!pass->indexed_table || pass->indexed_table->is_complete) return;
+  if (is_well && pass->index_use == INDEX_FILL) pass->indexed_table->is_complete = true;
+  else sweep_index_forget(pass->indexed_table);
+}
+
 static enum tfprof_status require_columns(struct pass *pass, struct tfprof_error *error) {
   const struct lane_table *table = pass->table;
   struct column_set needed = pass->sweep->reads[table->table];
@@ -305,11 +363,16 @@ static enum tfprof_status sweep_table(struct pass *pass, struct tfprof_error *er
   if (status) return status;
   uint32_t lane_count = sweep->lane_count, track_count = sweep->track_count;
   status = require_columns(pass, error);
-  if (!status) status = sweep_as_it_stands(pass, error);
-  if (!status && pass->is_disordered) {
+  if (status) return status;
+  take_index(pass);
+  bool is_known_disordered = pass->index_use == INDEX_READ && pass->indexed_table->is_disordered;
+  if (!is_known_disordered) status = sweep_as_it_stands(pass, error);
+  if (!status && (pass->is_disordered || is_known_disordered)) {
     forget_table(pass, lane_count, track_count);
     status = sweep_in_order(pass, error);
+    if (pass->index_use == INDEX_FILL) pass->indexed_table->is_disordered = true;
   }
+  keep_index(pass, !status);
   return status;
 }
 

@@ -51,12 +51,16 @@ struct lane_block {
   int64_t starts[LANES_BLOCK], ends[LANES_BLOCK];
 };
 
+struct sweep_index; /* sweep_index.h */
+
 struct sweep {
   struct store *store;
   int64_t from_ns, to_ns; /* events that touch [from, to) */
   const int64_t *threads; /* NULL: all; else only of these, sorted; 0 stands for no thread */
   size_t thread_count;
   const char *selection; /* of profiles, as store_snapshot() has it */
+  struct sweep_index
+      *index; /* of all profiles: is used, or filled where it does not have a table; NULL: there is none */
   /* What is done with the events. */
   enum tfprof_status (*take)(void *user, const struct lane_block *block, struct tfprof_error *error);
   void (*forget)(void *user, uint32_t track); /* all that came of the tracks from this one on */

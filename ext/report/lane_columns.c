@@ -10,7 +10,7 @@
 const char *const lane_column_names[LANE_COLUMNS] = {"starts", "lengths", "names", "rows",
                                                      "counts", "busy",    "links", "traces"};
 
-enum { LINKS = 6, TRACES = 7, ALWAYS_THERE = 4 };
+enum { LINKS = 6, TRACES = 7, ALWAYS_THERE = 4, BUNDLE_EVENTS = 65536 };
 
 /* Columns of a table of lane_tables that say who caused an event and where; -1: it has none. */
 struct link_columns {
@@ -237,21 +237,52 @@ static bool has_value(const struct packed_bytes *raw) {
 }
 
 /* Takes the events of the tracks of a lane. */
-static bool finish_lane(struct lane_writer *writer, struct packed_lane *lane, const uint32_t *order,
-                        struct dump_compressor *compressor) {
+static bool add_to_bundle(struct lane_writer *writer, const struct packed_lane *lane, const uint32_t *order) {
+  struct packed_bundle *bundle = &writer->columns->bundles[lane->bundle];
+  bool is_well = true;
+  for (uint32_t i = 0; i < lane->track_count && is_well; i++) {
+    struct track_writer *track = &writer->tracks[order[lane->first_track + i]];
+    bundle->event_count += track->count;
+    for (unsigned c = 0; c < LANE_COLUMNS && is_well; c++) {
+      is_well = append_packed(&bundle->columns[c], &track->columns[c]);
+      free_bytes(&track->columns[c]);
+    }
+  }
+  return is_well;
+}
+
+/* Compresses its columns; what has no value goes. */
+static bool close_bundle(struct lane_writer *writer, struct packed_bundle *bundle, struct dump_compressor *compressor) {
   bool is_well = true;
   for (unsigned c = 0; c < LANE_COLUMNS && is_well; c++) {
-    struct packed_bytes raw = {0};
-    for (uint32_t i = 0; i < lane->track_count && is_well; i++) {
-      struct packed_bytes *column = &writer->tracks[order[lane->first_track + i]].columns[c];
-      is_well = append_packed(&raw, column);
-      free_bytes(column);
-    }
+    struct packed_bytes raw = bundle->columns[c];
+    bundle->columns[c] = (struct packed_bytes){0};
     bool is_empty = raw.length == 0 || (c >= ALWAYS_THERE && !has_value(&raw));
-    if (is_well && !is_empty) is_well = compress_bytes(compressor, &raw, &lane->columns[c]);
-    writer->columns->bytes += lane->columns[c].length;
+    if (!is_empty) is_well = compress_bytes(compressor, &raw, &bundle->columns[c]);
+    writer->columns->bytes += bundle->columns[c].length;
     free_bytes(&raw);
   }
+  return is_well;
+}
+
+/* Puts each lane into the bundle of its table that is open, until that has enough. */
+static bool make_bundles(struct lane_writer *writer, const uint32_t *order, struct dump_compressor *compressor) {
+  struct lane_columns *columns = writer->columns;
+  uint32_t open[LANE_TABLES];
+  bool is_well = true;
+  for (unsigned kind = 0; kind < LANE_TABLES; kind++) open[kind] = UINT32_MAX;
+  for (uint32_t i = 0; i < columns->lane_count && is_well; i++) {
+    struct packed_lane *lane = &columns->lanes[i];
+    if (open[lane->kind] == UINT32_MAX) open[lane->kind] = columns->bundle_count++;
+    lane->bundle = open[lane->kind];
+    struct packed_bundle *bundle = &columns->bundles[lane->bundle];
+    is_well = add_to_bundle(writer, lane, order);
+    if (!is_well || bundle->event_count < BUNDLE_EVENTS) continue;
+    is_well = close_bundle(writer, bundle, compressor);
+    open[lane->kind] = UINT32_MAX;
+  }
+  for (unsigned kind = 0; kind < LANE_TABLES && is_well; kind++)
+    if (open[kind] != UINT32_MAX) is_well = close_bundle(writer, &columns->bundles[open[kind]], compressor);
   return is_well;
 }
 
@@ -261,8 +292,10 @@ static enum tfprof_status finish_lanes(struct lane_writer *writer, struct tfprof
   struct dump_compressor *compressor = dump_compressor_create();
   uint32_t *order = sweep_order(sweep);
   columns->lanes = calloc(sweep->lane_count + 1, sizeof *columns->lanes);
+  columns->bundles = calloc(sweep->lane_count + 1, sizeof *columns->bundles);
   columns->tracks = calloc(sweep->track_count + 1, sizeof *columns->tracks);
-  bool is_well = compressor && order && columns->lanes && columns->tracks && make_room_for_writers(writer);
+  bool is_well =
+      compressor && order && columns->lanes && columns->bundles && columns->tracks && make_room_for_writers(writer);
   for (uint32_t i = 0; i < sweep->track_count && is_well; i++) {
     const struct track *track = &sweep->tracks[order[i]];
     const struct lane *lane = &sweep->lanes[track->lane];
@@ -275,22 +308,22 @@ static enum tfprof_status finish_lanes(struct lane_writer *writer, struct tfprof
     columns->tracks[i] = (struct packed_track){track->depth, writer->tracks[order[i]].count};
     columns->cell_count += columns->tracks[i].count;
   }
-  for (uint32_t i = 0; i < columns->lane_count && is_well; i++)
-    is_well = finish_lane(writer, &columns->lanes[i], order, compressor);
+  is_well = is_well && make_bundles(writer, order, compressor);
   free(order);
   dump_compressor_free(compressor);
   return is_well ? TFPROF_OK : error_no_memory(error);
 }
 
 enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store *store, int64_t from_ns, int64_t to_ns,
-                                     int64_t origin_ns, int64_t bucket_ns, struct tfprof_error *error) {
-  struct sweep sweep = {.store = store, .from_ns = from_ns, .to_ns = to_ns};
+                                     int64_t origin_ns, int64_t bucket_ns, struct sweep_index *index,
+                                     struct tfprof_error *error) {
+  struct sweep sweep = {.store = store, .from_ns = from_ns, .to_ns = to_ns, .index = index};
   struct cells cells = {0};
   struct lane_writer writer = {.columns = columns, .sweep = bucket_ns ? &cells.sweep : &sweep, .origin_ns = origin_ns};
   enum tfprof_status status;
   *columns = (struct lane_columns){0};
   if (bucket_ns) {
-    status = cells_make(&cells, store, from_ns, to_ns, bucket_ns, NULL, 0, error);
+    status = cells_make(&cells, store, from_ns, to_ns, bucket_ns, NULL, 0, index, error);
     if (!status) status = write_cells(&writer, &cells, error);
   } else {
     status = write_events(&writer, &sweep, error);
@@ -308,19 +341,20 @@ enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store 
 }
 
 void lane_columns_drop_causes(struct lane_columns *columns) {
-  for (uint32_t i = 0; i < columns->lane_count; i++) {
+  for (uint32_t i = 0; i < columns->bundle_count; i++) {
     for (unsigned c = LINKS; c <= TRACES; c++) {
-      columns->bytes -= columns->lanes[i].columns[c].length;
-      free_bytes(&columns->lanes[i].columns[c]);
+      columns->bytes -= columns->bundles[i].columns[c].length;
+      free_bytes(&columns->bundles[i].columns[c]);
     }
   }
 }
 
 void lane_columns_clear(struct lane_columns *columns) {
-  for (uint32_t i = 0; i < columns->lane_count; i++) {
-    for (unsigned c = 0; c < LANE_COLUMNS; c++) free_bytes(&columns->lanes[i].columns[c]);
+  for (uint32_t i = 0; i < columns->bundle_count; i++) {
+    for (unsigned c = 0; c < LANE_COLUMNS; c++) free_bytes(&columns->bundles[i].columns[c]);
   }
   free(columns->lanes);
+  free(columns->bundles);
   free(columns->tracks);
   free(columns->names);
   *columns = (struct lane_columns){0};

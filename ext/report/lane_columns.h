@@ -1,6 +1,8 @@
 /* lane_columns.h: the events of a timeline as columns that a page decodes: small, and without a number in text.
 **
-** A lane has its tracks (lanes/sweep.h) one after the other, and of their events at most six columns, of cells six:
+** A lane has its tracks (lanes/sweep.h) one after the other, and of their events at most six columns, of cells six.
+** Lanes of one table share their columns, in the order of the lanes, as long as those are short: a bundle, so that
+** thousands of threads with a few events each are a few streams.
 **
 **   starts   from the start of the event before in the track, of the first from the origin
 **   lengths  end less start
@@ -11,9 +13,9 @@
 **   links    of events: who caused it, as 0: not known, or 1 + 2 * zigzag(row less that of the link before in the
 **            track) + k, where k is 0 for a row of api_calls and 1 for one of ops
 **   traces   of ops: 0: no stack, or 1 + zigzag(row of code_traces less that of the trace before)
-** A column without any value other than 0 is not there, but for the first four.
+** A column of a bundle without any value other than 0 is not there, but for the first four.
 **
-** Numbers are varints (7 bits a byte, the lowest first, the 8th bit: more follow); a column of a lane is one zlib
+** Numbers are varints (7 bits a byte, the lowest first, the 8th bit: more follow); a column of a bundle is one zlib
 ** stream.  Equal events give equal bytes.
 */
 #ifndef TFPROF_LANE_COLUMNS_H
@@ -31,9 +33,14 @@ struct packed_bytes {
 
 struct packed_lane {
   uint32_t profile_number;
-  int64_t thread_id;                         /* 0: none */
-  uint8_t kind;                              /* of lane_tables */
-  uint32_t first_track, track_count;         /* into tracks */
+  int64_t thread_id;                 /* 0: none */
+  uint8_t kind;                      /* of lane_tables */
+  uint32_t first_track, track_count; /* into tracks */
+  uint32_t bundle;                   /* that its columns lie in */
+};
+
+struct packed_bundle {
+  uint64_t event_count;
   struct packed_bytes columns[LANE_COLUMNS]; /* compressed */
 };
 
@@ -51,6 +58,8 @@ struct packed_name {
 struct lane_columns {
   struct packed_lane *lanes;
   uint32_t lane_count;
+  struct packed_bundle *bundles;
+  uint32_t bundle_count;
   struct packed_track *tracks;
   struct packed_name *names;
   uint32_t name_count, name_capacity;
@@ -58,10 +67,11 @@ struct lane_columns {
   uint64_t bytes;                   /* of all columns */
 };
 
-/* Of the events that touch [from, to), since `origin`; bucket_ns 0: each event by itself. After a failure there is
-** nothing to clear. */
+/* Of the events that touch [from, to), since `origin`; bucket_ns 0: each event by itself. index may be NULL. After a
+** failure there is nothing to clear. */
 enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store *store, int64_t from_ns, int64_t to_ns,
-                                     int64_t origin_ns, int64_t bucket_ns, struct tfprof_error *error);
+                                     int64_t origin_ns, int64_t bucket_ns, struct sweep_index *index,
+                                     struct tfprof_error *error);
 void lane_columns_clear(struct lane_columns *columns);
 /* Leaves out links and traces, for where they do not fit. */
 void lane_columns_drop_causes(struct lane_columns *columns);

@@ -154,7 +154,8 @@ static void write_lane(const struct page_texts *texts, const struct lane_columns
   output_format(file, "%s{\"profile_id\":%u,\"thread_id\":", index ? ",\n" : "\n", (unsigned)lane->profile_number);
   if (lane->thread_id) output_format(file, "%lld", (long long)lane->thread_id);
   else output_text(file, "null");
-  output_format(file, ",\"table\":\"%s\",\"tracks\":[", schema_tables[lane_tables[lane->kind].table].name);
+  output_format(file, ",\"table\":\"%s\",\"bundle\":%u,\"tracks\":[", schema_tables[lane_tables[lane->kind].table].name,
+                (unsigned)lane->bundle);
   for (uint32_t i = 0; i < lane->track_count; i++) {
     const struct packed_track *track = &columns->tracks[lane->first_track + i];
     output_format(file, "%s[%u,%llu]", i ? "," : "", (unsigned)track->depth, (unsigned long long)track->count);

@@ -229,7 +229,7 @@ static enum tfprof_status make_events(struct report *report, struct lane_columns
   report->summary->has_causes = true;
   for (;;) {
     enum tfprof_status status = lane_columns_make(columns, report->store, report->from_ns, report->to_ns,
-                                                  report->parameters.origin_ns, bucket_ns, error);
+                                                  report->parameters.origin_ns, bucket_ns, NULL, error);
     report->summary->bucket_ns = bucket_ns;
     if (!status) status = pack_lanes(report, columns, lanes, error);
     if (status || fits(report, columns, lanes) || bucket_ns > INT64_MAX / 8) return status;
@@ -246,11 +246,11 @@ static enum tfprof_status make_events(struct report *report, struct lane_columns
 static void write_events(struct report *report, const struct lane_columns *columns, const struct packed_bytes *lanes) {
   char id[64];
   write_packed(report, "lanes", lanes);
-  for (uint32_t i = 0; i < columns->lane_count; i++) {
+  for (uint32_t i = 0; i < columns->bundle_count; i++) {
     for (unsigned c = 0; c < LANE_COLUMNS; c++) {
-      if (!columns->lanes[i].columns[c].length) continue;
-      snprintf(id, sizeof id, "lane-%u-%s", (unsigned)i, lane_column_names[c]);
-      write_packed(report, id, &columns->lanes[i].columns[c]);
+      if (!columns->bundles[i].columns[c].length) continue;
+      snprintf(id, sizeof id, "bundle-%u-%s", (unsigned)i, lane_column_names[c]);
+      write_packed(report, id, &columns->bundles[i].columns[c]);
     }
   }
 }

@@ -6,7 +6,7 @@
 **   changes   {"version":N, "growing":true, "age_ns":N, "steps":N, "sampled":N, "troubles":[[file, message], …],
 **             "trouble_count":N}: of troubles the first three
 **   events    a number of 32 bits, the lowest byte first: the length of the JSON that follows; that JSON, the lanes and
-**             names of page_data.h with, for each lane, the lengths of its columns; these columns (lane_columns.h)
+**             names of page_data.h with, for each bundle, the lengths of its columns; these columns (lane_columns.h)
 */
 #include "serve/answers.h"
 
@@ -159,21 +159,22 @@ static void answer_changes(struct served_run *run, struct job *job, struct outpu
 
 /* ---- events ---- */
 
-static uint64_t count_events(struct served_run *run, int64_t *span_ns) {
+static void count_events(struct served_run *run) {
   static const char sql[] =
       "SELECT (SELECT count(*) FROM temp.ranges) + (SELECT count(*) FROM temp.ops) +"
       " (SELECT count(*) FROM temp.api_calls) + (SELECT count(*) FROM temp.kernels) +"
       " (SELECT count(*) FROM temp.transfers) + (SELECT count(*) FROM temp.collectives),"
       " (SELECT max(end_ns) - min(start_ns) FROM temp.profiles)";
   sqlite3_stmt *statement = NULL;
-  uint64_t count = 0;
-  *span_ns = 0;
+  if (run->counted_version == run->version) return;
+  run->event_count = 0;
+  run->span_ns = 0;
   if (sqlite3_prepare_v2(run->db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-    count = (uint64_t)sqlite3_column_int64(statement, 0);
-    *span_ns = sqlite3_column_int64(statement, 1);
+    run->event_count = (uint64_t)sqlite3_column_int64(statement, 0);
+    run->span_ns = sqlite3_column_int64(statement, 1);
+    run->counted_version = run->version;
   }
   sqlite3_finalize(statement);
-  return count;
 }
 
 /* The power of two that is at most that long. */
@@ -191,11 +192,11 @@ static int64_t add_clipped(int64_t a, int64_t b) {
 
 static void write_lengths(struct output_file *file, const struct lane_columns *columns) {
   output_text(file, ",\"bytes\":[");
-  for (uint32_t i = 0; i < columns->lane_count; i++) {
+  for (uint32_t i = 0; i < columns->bundle_count; i++) {
     for (unsigned c = 0; c < LANE_COLUMNS; c++)
-      output_format(file, "%s%zu", c ? "," : i ? "],[" : "[", columns->lanes[i].columns[c].length);
+      output_format(file, "%s%zu", c ? "," : i ? "],[" : "[", columns->bundles[i].columns[c].length);
   }
-  output_text(file, columns->lane_count ? "]]" : "]");
+  output_text(file, columns->bundle_count ? "]]" : "]");
   output_text(file, ",\"columns\":[");
   for (unsigned c = 0; c < LANE_COLUMNS; c++) output_format(file, "%s\"%s\"", c ? "," : "", lane_column_names[c]);
   output_text(file, "]");
@@ -208,14 +209,14 @@ static void answer_events(struct served_run *run, struct job *job, struct output
   struct lane_columns columns;
   struct output_file *head;
   struct tfprof_error error;
-  int64_t span, bucket = values->bucket_ns;
-  uint64_t count = count_events(run, &span);
-  if (count <= EVENTS_AT_ONCE) bucket = 0;
-  else if (!values->has_window) bucket = round_bucket(span / BUCKETS);
+  int64_t bucket = values->bucket_ns;
+  count_events(run);
+  if (run->event_count <= EVENTS_AT_ONCE) bucket = 0;
+  else if (!values->has_window) bucket = round_bucket(run->span_ns / BUCKETS);
   enum tfprof_status status = output_open_memory(&head, MOST_ANSWER_BYTES, &error);
   connection_begin(run->connection);
   if (!status) {
-    status = lane_columns_make(&columns, run->connection->store, from, to, run->origin_ns, bucket, &error);
+    status = lane_columns_make(&columns, run->connection->store, from, to, run->origin_ns, bucket, run->index, &error);
     if (status) output_abandon(head);
   }
   connection_end(run->connection);
@@ -225,7 +226,7 @@ static void answer_events(struct served_run *run, struct job *job, struct output
     return;
   }
   output_format(head, "{\"version\":%llu,\"bucket_ns\":%lld,\"all\":%llu,\"events\":%llu,\"cells\":%llu,",
-                (unsigned long long)run->version, (long long)bucket, (unsigned long long)count,
+                (unsigned long long)run->version, (long long)bucket, (unsigned long long)run->event_count,
                 (unsigned long long)columns.event_count, (unsigned long long)columns.cell_count);
   page_lanes(&(struct page_texts){.file = head}, store_pool(run->connection->store), &columns);
   write_lengths(head, &columns);
@@ -238,10 +239,10 @@ static void answer_events(struct served_run *run, struct job *job, struct output
                                      (unsigned char)(length >> 24)};
     output_bytes(file, prefix, sizeof prefix);
     output_bytes(file, json, length);
-    for (uint32_t i = 0; i < columns.lane_count; i++) {
+    for (uint32_t i = 0; i < columns.bundle_count; i++) {
       for (unsigned c = 0; c < LANE_COLUMNS; c++)
-        if (columns.lanes[i].columns[c].length)
-          output_bytes(file, columns.lanes[i].columns[c].bytes, columns.lanes[i].columns[c].length);
+        if (columns.bundles[i].columns[c].length)
+          output_bytes(file, columns.bundles[i].columns[c].bytes, columns.bundles[i].columns[c].length);
     }
     free(json);
     finish_answer(job, file, "application/octet-stream");

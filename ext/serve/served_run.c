@@ -56,6 +56,7 @@ enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *
   stored_views_create(run->connection, &created, &message); /* trouble is told by tfprof_views */
   sqlite3_free(message);
   sql_rules_apply(run->db);
+  run->index = sweep_index_create(); /* without one it takes longer */
   find_origin(run);
   run->version = 1;
   run->refreshed_ns = served_now();
@@ -63,6 +64,8 @@ enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *
 }
 
 void served_run_close(struct served_run *run) {
+  sweep_index_free(run->index);
+  run->index = NULL;
   sqlite3_close_v2(run->db);
   run->db = NULL;
   run->connection = NULL;

@@ -7,16 +7,21 @@
 
 #include <sqlite3.h>
 
+#include "lanes/sweep_index.h"
 #include "vtab/connection.h"
 
 struct served_run {
   const char *const *paths; /* as tfprof_open() takes them */
   size_t path_count;
-  sqlite3 *db; /* NULL: not open */
+  sqlite3 *db;               /* NULL: not open */
+  struct sweep_index *index; /* of its timeline; NULL: none */
   struct connection *connection;
   int64_t origin_ns; /* the first start_ns of all profiles */
   uint64_t version;  /* from 1 */
   int64_t refreshed_ns;
+  uint64_t counted_version; /* that these two are of; 0: of none */
+  uint64_t event_count;     /* what a timeline shows */
+  int64_t span_ns;
 };
 
 /* What has become of the program that is recorded. */

@@ -68,16 +68,20 @@ class Report:
         self.panels = {panel["name"]: panel for panel in json.loads(packed[0])}
         self.lanes = json.loads(packed[1])
 
-    def column(self, lane, name):
-        text = self.scripts.get(f"lane-{lane}-{name}")
+    def column(self, bundle, name):
+        text = self.scripts.get(f"bundle-{bundle}-{name}")
         # What follows an element in the file is only white space.
         return list(varints(zlib.decompress(base64.b64decode(text)))) if text else None
 
+    def each_lane(self, names):
+        """(lane, its place in the columns, columns by name) of each lane; lanes of a bundle share the columns."""
+        yield from lanes_of(self.lanes["lanes"], names, self.column)
+
     def causes(self):
         """(table, id, table of the cause or None, its id, id of the stack or None) of each event."""
-        for number, lane in enumerate(self.lanes["lanes"]):
-            rows, links, traces = (self.column(number, name) for name in ("rows", "links", "traces"))
-            at, base = 0, lane["profile_id"] << 36
+        for lane, at, columns in self.each_lane(("rows", "links", "traces")):
+            rows, links, traces = columns.values()
+            base = lane["profile_id"] << 36
             for _, count in lane["tracks"]:
                 row = link = trace = 0
                 for i in range(at, at + count):
@@ -95,9 +99,7 @@ class Report:
     def cells(self):
         """What the timeline draws: dictionaries with the columns of timeline()."""
         found, origin = [], int(self.run["origin_ns"])
-        for number, lane in enumerate(self.lanes["lanes"]):
-            columns = {name: self.column(number, name) for name in COLUMNS}
-            at = 0
+        for lane, at, columns in self.each_lane(COLUMNS):
             for depth, count in lane["tracks"]:
                 start, row = origin, 0
                 for i in range(at, at + count):
@@ -113,6 +115,17 @@ class Report:
                                   "busy_ns": columns["busy"][i] if columns["busy"] else length})
                 at += count
         return found
+
+
+def lanes_of(lanes, names, column_of):
+    places, bundles = {}, {}
+    for lane in lanes:
+        bundle = lane["bundle"]
+        if bundle not in bundles:
+            bundles[bundle] = {name: column_of(bundle, name) for name in names}
+        at = places.get(bundle, 0)
+        yield lane, at, bundles[bundle]
+        places[bundle] = at + sum(count for _, count in lane["tracks"])
 
 
 def unzigzag(value):

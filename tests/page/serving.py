@@ -117,7 +117,7 @@ class Served:
         return json.loads(body)
 
     def events(self, words):
-        """(what the server says of them, {column: bytes} of each lane)."""
+        """(what the server says of them, {column: bytes} of each bundle)."""
         status, _, body = self.raw("GET", f"/api/events?{words}", self.good)
         assert status == 200, (words, status, body)
         (length,) = struct.unpack("<I", body[:4])

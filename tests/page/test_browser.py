@@ -196,6 +196,7 @@ def check_memory(browser):
         watched.show(page, steps="3-4")
         tab.locator("#p-memory_over_time summary", has_text="as a table (3)").wait_for()
         tab.locator("#p-memory_over_time summary").click()
+        tab.locator("#p-memory_over_time .rows tbody tr").first.wait_for()
         cells = tab.locator("#p-memory_over_time .rows tbody tr").all_inner_texts()
         assert [cell.replace("\u202f", " ").split("\t")[2:] for cell in cells] == [
             ["2.00 ms", "8.00 KiB"], ["2.50 ms", "12.0 KiB"], ["3.50 ms", "4.00 KiB"]], cells

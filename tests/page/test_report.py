@@ -81,7 +81,7 @@ def check_smaller():
     assert report.cells() == wanted
     every = Report(write_report("every.html", CAPTURE, "--max-size=20k", "--events=all"))
     # What tells who caused what goes first.
-    size = sum(len(text) for name, text in every.scripts.items() if name.startswith("lane-"))
+    size = sum(len(text) for name, text in every.scripts.items() if name.startswith("bundle-"))
     without = Report(write_report("without.html", CAPTURE, "--max-size", str(size - 2000)))
     assert without.run["cells"] == 10003 and every.run["has_causes"] and not without.run["has_causes"]
     assert all(cause == [None] * 3 for _, _, *cause in without.causes())

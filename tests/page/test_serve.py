@@ -185,19 +185,28 @@ def check_answers(served, run):
     rows = query(run, "SELECT profile_id, thread_id, table_name, depth, longest_id, name, start_ns, end_ns "
                       "FROM timeline(NULL, NULL, 0)")
     assert found == sorted((list(row.values()) for row in rows), key=str)
-    # A window has what touches it.
-    (middle,) = query(run, "SELECT (min(start_ns) + max(end_ns)) / 2 AS ns FROM ops")
-    at = middle["ns"] - origin["ns"]
-    head, columns = served.events(f"run=0&window={at}~{at + 1000}")
-    (wanted,) = query(run, f"SELECT count(*) AS n FROM timeline({middle['ns']}, {middle['ns'] + 1000}, 0)")
-    assert head["events"] == wanted["n"] > 0, (head["events"], wanted)
+    check_windows(served, run)
+
+
+def check_windows(served, run, seed=1):
+    """A window has what touches it, in the rows where it lies in the whole, which the server finds by its index."""
+    draw = random.Random(seed)
+    (span,) = query(run, "SELECT min(start_ns) AS origin, max(end_ns) AS last FROM profiles")
+    origin, length = span["origin"], span["last"] - span["origin"]
+    windows = sorted(draw.randrange(length) for _ in range(12))
+    select = "SELECT profile_id, thread_id, table_name, depth, longest_id, name, start_ns, end_ns FROM timeline"
+    wanted = query_all(run, {str(at): f"{select}({origin + at}, {origin + at + length // 50}, 0)" for at in windows})
+    assert any(wanted.values())
+    for at in windows:
+        head, columns = served.events(f"run=0&window={at}~{at + length // 50}")
+        found = sorted(cells(head, columns, origin), key=str)
+        assert found == sorted((list(row.values()) for row in wanted[str(at)]), key=str), (run, at)
 
 
 def cells(head, columns, origin):
-    for number, lane in enumerate(head["lanes"]):
-        starts, lengths, names, rows = (list(varints(columns[number][name]))
-                                        for name in ("starts", "lengths", "names", "rows"))
-        at = 0
+    for lane, at, found in reports.lanes_of(head["lanes"], ("starts", "lengths", "names", "rows"),
+                                            lambda bundle, name: list(varints(columns[bundle][name]))):
+        starts, lengths, names, rows = found.values()
         for depth, count in lane["tracks"]:
             start, row = origin, 0
             for i in range(at, at + count):
@@ -206,6 +215,13 @@ def cells(head, columns, origin):
                 yield [lane["profile_id"], lane["thread_id"], lane["table"], depth, (lane["profile_id"] << 36) + row,
                        head["names"][names[i]][0], start, start + lengths[i]]
             at += count
+
+
+def large_traces():
+    folder = os.path.join(reports.SHARED or "", "traces")
+    return [os.path.join(folder, *words) for words in (
+        ("pytorch", "resnet50_num_workers_0.pt.trace.json.gz"), ("pytorch", "nccl_a100.json.gz"),
+        ("xplane", "gpu_unsorted_a.xplane.pb"), ("tf", "profile_9"))] if reports.SHARED else []
 
 
 def check_several():
@@ -272,6 +288,11 @@ def main():
         connection = check_interrupts(served)
         assert served.end(signal.SIGINT) == 0
         connection.close()
+    traces = [os.path.join(ROOT, "tests", "fixtures", "kineto", name) for name in ("python.json", "gloo.json")]
+    for path in traces + large_traces():
+        with Served(path) as served:
+            served.events("run=0")
+            check_windows(served, path)
     check_several()
     check_growing()
     check_socket()
