@@ -88,6 +88,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_kernel_totals,
     &derive_launch_totals,
     &derive_device_kernel_totals,
+    &derive_repeated_launches,
     &derive_step_kernel_totals,
     &derive_segment_totals,
     &derive_step_op_totals,

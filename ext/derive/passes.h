@@ -16,6 +16,7 @@ extern const struct derive_pass derive_compilations;
 extern const struct derive_pass derive_critical_path;
 extern const struct derive_pass derive_device_activities;
 extern const struct derive_pass derive_device_kernel_totals;
+extern const struct derive_pass derive_repeated_launches;
 extern const struct derive_pass derive_device_links;
 extern const struct derive_pass derive_device_memory;
 extern const struct derive_pass derive_device_peaks;

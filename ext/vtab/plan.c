@@ -28,6 +28,8 @@ SQLITE_EXTENSION_INIT3
 
 /* Below this part of the table, the rows found through a column are left to SQLite to sort. */
 static const double ORDER_THRESHOLD = 0.1;
+/* The same where the order is that in which they lie. */
+static const double NATURAL_THRESHOLD = 0.05;
 
 static const char *const operator_words[TERM_OPERATORS] = {
     [TERM_EQUAL] = "=?",
@@ -307,8 +309,12 @@ static void choose_order(struct choice *choice) {
                       (plan->access == ACCESS_RANGE || plan->access == ACCESS_EQUAL);
   if (is_natural) {
     /* What is found through an index of equal values comes in the order of ids too; bounds give the order of their
-    ** column. */
-    if (plan->access == ACCESS_RANGE) return;
+    ** column, and to sort many rows takes longer than to look at all. */
+    if (plan->access == ACCESS_RANGE && choice->access_part < NATURAL_THRESHOLD) return;
+    if (plan->access == ACCESS_RANGE) {
+      ordered.access = ACCESS_SCAN;
+      choice->access_part = 1;
+    }
   } else if (store_estimate_rows(choice->table->store, table_of(choice)) > SNAPSHOT_MAXIMUM_INDEXED_ROWS) {
     return;
   } else if (!is_of_access) {

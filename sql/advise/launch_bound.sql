@@ -3,12 +3,12 @@
 -- For each device the time of the measured steps (measured_steps) in gaps below 100 µs (gap_causes) whose next kernel,
 -- copy or fill had not been launched when the gap began: the host cannot keep up with small kernels.  Longer gaps are
 -- those of device_gaps, device_waits and input_loading.  Kernels that are part of a graph's launch are none of these.
--- Which of the kernels every step launches again is told by kernels.launch_group: where it is nine tenths, and three
--- steps were measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
+-- Where nine tenths of the kernels are such as every step launches again (device_kernel_totals), and three steps were
+-- measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
 -- Thresholds: 10 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps but for a microsecond of each, which kernels in a graph have between them as well.
--- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, and one pass over kernels, which are
--- sorted where the check speaks.
+-- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, and where the check speaks that of
+-- device_kernel_totals.
 -- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'launch_bound';
 WITH time AS MATERIALIZED (
@@ -23,25 +23,6 @@ WITH time AS MATERIALIZED (
   FROM temp.gap_causes AS gaps JOIN time ON time.profile_id = gaps.profile_id
   WHERE gaps.reason = 'host' AND gaps.gap_ns < 100000 AND gaps.weight > 0
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.10 * time.step_ns
-), measured AS MATERIALIZED (
-  SELECT profile_id, step_id FROM temp.measured_steps
-), in_step AS MATERIALIZED ( -- how often each step launches a kernel
-  SELECT profile_id, device_id, step_id, launch_group, count(*) AS count, sum(1.0 * dur_ns) AS kernel_ns
-  FROM temp.kernels WHERE graph_launch_id IS NULL AND EXISTS (SELECT 1 FROM sums)
-  GROUP BY profile_id, device_id, step_id, launch_group
-), launched AS MATERIALIZED (
-  SELECT in_step.* FROM in_step
-  CROSS JOIN measured ON measured.profile_id = in_step.profile_id AND measured.step_id IS in_step.step_id
-), by_kernel AS (
-  SELECT sums.profile_id AS profile_id, sums.device_id AS device_id, launched.launch_group,
-    sum(launched.count) AS count, sum(launched.kernel_ns) AS kernel_ns,
-    CASE WHEN count(*) = sums.step_count THEN min(launched.count) * sums.step_count ELSE 0 END AS again_count
-  FROM sums JOIN launched ON launched.profile_id = sums.profile_id AND launched.device_id IS sums.device_id
-  GROUP BY 1, 2, 3
-), kernel_sums AS (
-  SELECT profile_id, device_id, sum(count) AS count, sum(kernel_ns) / sum(count) AS mean_ns,
-    1.0 * sum(again_count) / sum(count) AS again_ratio
-  FROM by_kernel GROUP BY profile_id, device_id
 )
 SELECT
   'launch_bound' AS check_name,
@@ -51,14 +32,15 @@ SELECT
     || format(' waits for the next launch for %.0f %% of the %s, %s %s in %.0f gaps below 0.1 ms',
       100.0 * sums.idle_ns / sums.step_ns, sums.whole, format_ns(sums.idle_ns / sums.weight), sums.each,
       sums.gap_count / sums.weight)
-    || CASE WHEN kernels.count > 0 THEN format('; its %.0f kernels %s take %s each',
-      1.0 * kernels.count / max(1, sums.step_count), sums.each, format_ns(kernels.mean_ns)) ELSE '' END
-    || CASE WHEN kernels.count > 0 AND sums.step_count >= 3 THEN format(', and %.0f %% of them are the same in every '
-      || 'step', 100 * kernels.again_ratio) ELSE '' END AS message,
+    || CASE WHEN kernels.launched_count > 0 THEN format('; its %.0f kernels %s take %s each',
+      1.0 * kernels.launched_count / max(1, sums.step_count), sums.each,
+      format_ns(1.0 * kernels.launched_ns / kernels.launched_count)) ELSE '' END
+    || CASE WHEN kernels.launched_count > 0 AND sums.step_count >= 3 THEN format(', and %.0f %% of them are the same '
+      || 'in every step', 100.0 * kernels.repeated_count / kernels.launched_count) ELSE '' END AS message,
   sums.idle_ns / sums.step_ns AS value,
   0.10 AS threshold,
   CAST(max(0, sums.idle_ns - 1000 * sums.gap_count) AS INTEGER) AS saves_ns,
-  CASE WHEN sums.step_count >= 3 AND kernels.again_ratio >= 0.9
+  CASE WHEN sums.step_count >= 3 AND kernels.repeated_count >= 0.9 * kernels.launched_count
     THEN 'Record the step, or its forward and backward pass, once as a CUDA graph and launch that: '
       || 'torch.compile(model, mode="reduce-overhead"), torch.cuda.make_graphed_callables.'
     ELSE 'Launch fewer and larger kernels: a larger batch, torch.compile, fused optimizers (fused=True); inputs of one '
@@ -68,5 +50,6 @@ SELECT
 FROM sums
 JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
-LEFT JOIN kernel_sums AS kernels ON kernels.profile_id = sums.profile_id AND kernels.device_id IS sums.device_id
+LEFT JOIN temp.device_kernel_totals AS kernels
+  ON kernels.profile_id = sums.profile_id AND kernels.device_id IS sums.device_id
 ORDER BY saves_ns DESC, sums.profile_id, sums.device_id

@@ -1,6 +1,6 @@
 """Sums that the extension makes once are those that SQL makes of the rows: of ops by the place that they come from, by
-the range that calls them, by step and name; of work of devices by name, and by step; of conversions by step; and the
-most memory of a device.
+the range that calls them, by step and name; of work of devices by name, and by step; of launches that steps repeat; of
+conversions by step; and the most memory of a device.
 """
 
 import json
@@ -41,8 +41,8 @@ def make_trace(path):
         nest(100 * step, 100 * step + 70, 0)
         event("Optimizer.step#SGD.step", "user_annotation", 100 * step + 75, 100 * step + 95)
         nest(100 * step + 75, 100 * step + 95, 0)
-        for launch in range(draw.randint(0, 9)):
-            name, category, call = draw.choice(LAUNCHES)
+        for launch in range(draw.randint(2, 9)):
+            name, category, call = LAUNCHES[0] if launch < 2 else draw.choice(LAUNCHES)
             start, correlation = 100 * step + 7 * launch, 10 * step + launch + 1
             event(call, "cuda_runtime", start, start + 1, correlation=correlation)
             events.append({"ph": "X", "cat": category, "name": name, "pid": launch % 2, "tid": 7, "ts": start + 2,
@@ -104,6 +104,20 @@ PAIRS = {  # what is derived, and what SQL makes
         JOIN activity_totals AS totals ON totals.id = activity_total_id ORDER BY 1, 2, 3, 4""",
         """SELECT step_id, device_id, kind, name, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2, 3, 4
         ORDER BY 1, 2, 3, 4""",
+    ),
+    "launches that repeat": (
+        "SELECT device_id, launched_count, launched_ns, repeated_count FROM device_kernel_totals "
+        "WHERE repeated_count > 0 ORDER BY 1",
+        """WITH in_step AS (
+          SELECT profile_id, device_id, step_id, launch_group, count(*) AS count, sum(dur_ns) AS sum_ns FROM kernels
+          WHERE graph_launch_id IS NULL AND step_id IN (SELECT step_id FROM measured_steps) GROUP BY 1, 2, 3, 4
+        ), alike AS (
+          SELECT device_id, launch_group, sum(count) AS count, sum(sum_ns) AS sum_ns, min(count) * count(*) AS again,
+            count(*) = (SELECT count(*) FROM measured_steps WHERE profile_id = in_step.profile_id) AS is_in_all
+          FROM in_step GROUP BY 1, 2
+        )
+        SELECT device_id, sum(count), sum(sum_ns), sum(again * is_in_all) FROM alike GROUP BY 1
+        HAVING sum(again * is_in_all) > 0 ORDER BY 1""",
     ),
     "conversions": (
         "SELECT step_id, conversion_count, conversion_ns FROM host_steps WHERE conversion_count > 0 ORDER BY 1",
