@@ -90,6 +90,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_kernel_totals,
     &derive_repeated_launches,
     &derive_step_kernel_totals,
+    &derive_unfused_kernels,
     &derive_segment_totals,
     &derive_step_op_totals,
     &derive_op_durations,

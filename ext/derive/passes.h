@@ -77,6 +77,7 @@ extern const struct derive_pass derive_segment_totals;
 extern const struct derive_pass derive_short_names_of_activities;
 extern const struct derive_pass derive_step_activity_totals;
 extern const struct derive_pass derive_step_kernel_totals;
+extern const struct derive_pass derive_unfused_kernels;
 extern const struct derive_pass derive_step_marks;
 extern const struct derive_pass derive_step_op_totals;
 extern const struct derive_pass derive_step_phases;

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import make_dump, run_tests
 
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
-LAUNCHES = (("gemm", "kernel", "cudaLaunchKernel"), ("add", "kernel", "cudaLaunchKernel"),
+LAUNCHES = (("gemm", "kernel", "cudaLaunchKernel"), ("elementwise_kernel", "kernel", "cudaLaunchKernel"),
             ("Memcpy HtoD", "gpu_memcpy", "cudaMemcpyAsync"))
 
 
@@ -118,6 +118,14 @@ PAIRS = {  # what is derived, and what SQL makes
         )
         SELECT device_id, sum(count), sum(sum_ns), sum(again * is_in_all) FROM alike GROUP BY 1
         HAVING sum(again * is_in_all) > 0 ORDER BY 1""",
+    ),
+    "kernels that could be one": (
+        "SELECT step_id, device_id, unfused_count, unfused_ns FROM step_kernel_totals WHERE unfused_count > 0 "
+        "ORDER BY 1, 2",
+        """SELECT kernels.step_id, kernels.device_id, count(*), sum(kernels.dur_ns)
+        FROM device_activities AS activities JOIN kernels ON kernels.id = kernel_id
+        JOIN kernels AS before ON before.thread_id = kernels.thread_id AND before.end_ns = previous_end_ns
+        WHERE kernels.name GLOB '*elementwise*' AND before.name GLOB '*elementwise*' GROUP BY 1, 2 ORDER BY 1, 2""",
     ),
     "conversions": (
         "SELECT step_id, conversion_count, conversion_ns FROM host_steps WHERE conversion_count > 0 ORDER BY 1",
