@@ -60,19 +60,22 @@ function findingLinks(panel, row) {
       t: `${Math.round(moment - length)}~${Math.round(moment + 2 * length)}` }));
 }
 
-// What several processes share is told once, by what one of them says: the one that could save most.
+// What several processes share is told once, by what one of them says: the one that could save most.  A process may have
+// several findings of one check: its first is of a kind with the first of the others.
 function shareFindings(panel, rows) {
-  const at = (name) => panel.at(name), groups = new Map();
+  const at = (name) => panel.at(name), groups = new Map(), counts = new Map();
   for (const row of rows) {
-    const isProcess = row[at('profile_id')] !== null || /^(rank|process) \d+\b/.test(row[at('subject')]);
-    const key = `${row[at('check_name')]}\n${isProcess ? '' : row[at('subject')]}`;
-    if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push(row);
+    const check = row[at('check_name')], subject = row[at('subject')], own = `${check}\n${subject}`;
+    const isProcess = row[at('profile_id')] !== null || /^(rank|process) \d+\b/.test(subject);
+    counts.set(own, (counts.get(own) || 0) + 1);
+    const key = isProcess ? `${check}\n#${counts.get(own)}` : own;
+    if (!groups.has(key)) groups.set(key, { isProcess, list: [] });
+    groups.get(key).list.push(row);
   }
-  return [...groups.values()].map((group) => {
-    const worst = group[0][at('severity')], first = group.filter((row) => row[at('severity')] === worst)
+  return [...groups.values()].map(({ isProcess, list }) => {
+    const first = list.filter((row) => row[at('severity')] === list[0][at('severity')])
       .reduce((a, b) => ((b[at('saves_ns')] || 0) > (a[at('saves_ns')] || 0) ? b : a));
-    return { first, others: group.filter((row) => row !== first) };
+    return { isProcess, first, others: list.filter((row) => row !== first) };
   });
 }
 
@@ -81,11 +84,12 @@ function findings(panel, rows) {
   const evidence = (row) => (row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
     element('pre.sql', { tabindex: '0' }, `${row[at('evidence')]};`)) : null);
   const subject = (row) => (row[at('subject')] === null ? '' : String(row[at('subject')]));
-  return element('ul.findings', {}, ...shareFindings(panel, rows).map(({ first, others }) => element('li', { class: first[at('severity')] },
+  return element('ul.findings', {}, ...shareFindings(panel, rows).map(({ isProcess, first, others }) => element('li', { class: first[at('severity')] },
     element('h3', {}, element('span.severity', { role: 'img', 'aria-label': first[at('severity')], title: first[at('severity')] },
       severities[first[at('severity')]] || '○'),
       ` ${titleOf(first[at('check_name')])} `, element('small', {}, !others.length ? subject(first)
-        : `${others.length + 1} of ${Math.max(processes ? processes.all.length : 0, others.length + 1)} processes, as ${subject(first)}`),
+        : !isProcess ? `${subject(first)}, ${others.length + 1} times`
+          : `${others.length + 1} of ${processes ? processes.all.length : '?'} processes, as ${subject(first)}`),
       first[at('saves_ns')] > 0 ? element('small.saves', {}, `· could save ${formatNs(first[at('saves_ns')])}`) : null),
     element('p', {}, String(first[at('message')] ?? '')),
     first[at('suggestion')] ? element('p.suggestion', {}, String(first[at('suggestion')])) : null,

@@ -18,7 +18,7 @@ function placeInTimeline(row, i, columns) {
   if (value === null || !run.has_events) return null;
   if (columns[i] === 'location') return { ...place, q: value.toLowerCase(), t: null };
   if (columns[i] !== 'at_ns') return null;
-  const ns = at('dur_ns') || 1e5, id = at('op_id');
+  const ns = at('dur_ns') || at('gap_ns') || 1e5, id = at('op_id');
   return { ...place, t: `${Math.round(value - ns)}~${Math.round(value + 2 * ns)}`, sel: id ? `ops:${id}` : null };
 }
 

@@ -221,9 +221,9 @@ export class LaneCanvas {
     pen.font = '11px system-ui';
     pen.textBaseline = 'middle';
     for (const tick of ticksOf(this.from, this.to, this.width)) {
-      const x = Math.round(this.xOf(tick));
+      const x = Math.round(this.xOf(tick)), text = formatMoment(tick, (this.to - this.from) / this.width * 110);
       pen.fillStyle = token('--quiet');
-      if (x >= GUTTER) pen.fillText(formatMoment(tick, (this.to - this.from) / this.width * 110), x + 4, RULER / 2);
+      if (x >= GUTTER && x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, RULER / 2);
     }
     pen.fillText('steps', 6, RULER + STEPS / 2);
     for (const step of this.steps) {
@@ -239,6 +239,10 @@ export class LaneCanvas {
     pen.fillStyle = token('--panel');
     pen.fillRect(0, 0, GUTTER, RULER);
     if (getState('marks') !== 'none') this.bands.forEach((band, i) => drawBand(pen, band, RULER + STEPS + i * BAND, view));
+    // Which of the rows are seen.
+    const room = view.height - this.top, rows = this.rowHeight();
+    pen.fillStyle = token('--quiet');
+    if (rows > room) pen.fillRect(width - 5, this.top + this.scroll / rows * room, 4, Math.max(12, room / rows * room));
   }
 
   paintMarks(pen, whole) {

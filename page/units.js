@@ -26,14 +26,15 @@ export const formatCount = (count) => scaled(count, 1000, ['', 'k', 'M', 'G', 'T
 export const formatRatio = (ratio) =>
   (100 * ratio).toFixed(Math.abs(ratio) >= 0.0995 || ratio === 0 ? 0 : 1) + '\u202f%';
 
-// What a column holds: ns, bytes, ratio, rate (bytes a second), ms, id, count or plain.
+// What a column holds: ns, bytes, ratio, rate (bytes a second), ms, id, flag (0 or 1) or plain.
 export function unitOf(column) {
   if (/_ns$|_ns_/.test(column)) return 'ns';
   if (/(^|_)bytes_per_second$/.test(column)) return 'rate';
   if (/(^|_)bytes$/.test(column)) return 'bytes';
   if (/(^|_)ratio$/.test(column)) return 'ratio';
   if (/_ms$/.test(column)) return 'ms';
-  if (column === 'id' || /_id$|^(number|rank|pid|tid|stream|line|offset|cell)$/.test(column)) return 'id';
+  if (column === 'id' || /_id$|^(number|rank|pid|tid|stream|line|offset|cell|iterator|address)$/.test(column)) return 'id';
+  if (/^(is|has|uses)_|_eligible$|^complete$/.test(column)) return 'flag';
   return 'plain';
 }
 
@@ -47,6 +48,7 @@ export function formatUnit(value, unit) {
     case 'rate': return formatBytes(value) + '/s';
     case 'ratio': return formatRatio(value);
     case 'id': return String(value);
+    case 'flag': return value === 1 ? 'yes' : value === 0 ? 'no' : String(value);
     default: return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString('en') : formatCount(value);
   }
 }
@@ -62,5 +64,5 @@ export function formatTick(value, unit) {
 // A column's name as people read it.
 export function titleOf(column) {
   const words = column.replace(/_(ns|ms)$/, '').replace(/_ratio$/, ' %').replace(/_/g, ' ');
-  return words.replace(/\bpid\b/, 'process').replace(/^at$/, 'time');
+  return words.replace(/\bpid\b/, 'process').replace(/^at$/, 'time').replace(/^is /, '');
 }

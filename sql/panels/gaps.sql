@@ -1,8 +1,11 @@
 -- Longest gaps
--- When nothing ran on a device, and what came next.
+-- When nothing ran on a device, and what came next; the time leads to the gap in the timeline.
 -- page: devices 30
 -- chart: table
 -- empty: There are no gaps.
-SELECT profile_id, rank, start_ms, gap_ns, reason, next_name, next_op FROM temp.gpu_gaps
-WHERE :profile_id IS NULL OR profile_id = :profile_id
-ORDER BY gap_ns DESC, profile_id, start_ms LIMIT 200
+SELECT gpu_gaps.profile_id, gpu_gaps.rank,
+  CAST(round(start_ms * 1e6) AS INTEGER) + runs.start_ns - coalesce(:origin_ns, 0) AS at_ns, gap_ns, reason, next_name,
+  next_op
+FROM temp.gpu_gaps JOIN temp.profiles ON profiles.id = gpu_gaps.profile_id JOIN temp.runs ON runs.id = run_id
+WHERE :profile_id IS NULL OR gpu_gaps.profile_id = :profile_id
+ORDER BY gap_ns DESC, gpu_gaps.profile_id, at_ns LIMIT 200

@@ -1,7 +1,8 @@
 -- Findings, each told once: what advise says of several processes is one row here.
 --
--- One row for each check and thing that it speaks of; processes (rank 3, process 12) count as one thing.  It is the
--- first of their rows in advise, the most severe, of these the one that saves most, with
+-- One row for each check and thing that it speaks of; processes (rank 3, process 12) count as one thing, and where one
+-- has several rows of a check, its first goes with the first of the others.  It is the first of their rows in advise,
+-- the most severe, of these the one that saves most, with
 --   process_count         how many rows of advise it stands for
 --   others                their subjects, the first excepted, parted by commas; NULL: there are none
 --   check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence: as in advise
@@ -11,7 +12,8 @@ WITH found AS MATERIALIZED (
 ), named AS MATERIALIZED (
   SELECT found.*,
     CASE WHEN EXISTS (SELECT 1 FROM temp.process_names
-      WHERE subject = name OR substr(subject, 1, length(name) + 1) = name || ' ') THEN '' ELSE subject END AS thing
+      WHERE subject = name OR substr(subject, 1, length(name) + 1) = name || ' ')
+      THEN row_number() OVER (PARTITION BY check_name, subject ORDER BY place) ELSE subject END AS thing
   FROM found
 ), numbered AS MATERIALIZED (
   SELECT named.*, row_number() OVER (PARTITION BY check_name, thing ORDER BY place) AS number,
