@@ -15,8 +15,10 @@ WITH with_ops AS (
   WHERE is_warmup = 0 AND (ops_recorded = 1 AND sample_weight IS NOT NULL
     OR profile_id NOT IN (SELECT profile_id FROM with_ops))
   UNION ALL
-  SELECT profile_id, NULL, max(end_ns) - min(min(start_ns), coalesce(min(launch_ns), min(start_ns))), 1.0
-  FROM temp.device_activities WHERE profile_id NOT IN (SELECT profile_id FROM temp.steps) GROUP BY profile_id
+  SELECT without_steps.id, NULL, max(end_ns) - min(min(start_ns), coalesce(min(launch_ns), min(start_ns))), 1.0
+  FROM (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM temp.steps)) AS without_steps
+  CROSS JOIN temp.device_activities AS activities ON activities.profile_id = without_steps.id
+  GROUP BY without_steps.id
 )
 SELECT
   profile_id AS profile_id,
