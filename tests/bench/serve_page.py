@@ -3,11 +3,13 @@
 
 Needs Playwright and Chromium. As medians of five starts: from the command to its address, from there to what is seen
 first and to the last panel of the first page; then the answer to all that the timeline draws at first, and the size of
-it; and the processor time of the server for all of that.
+it; the answers to twenty windows of a 200th of the time (the processor time of the server, and until they are there);
+the first frame of the timeline's page, and of sixty frames each the time that drawing took, as report_page.py has it;
+and the processor time and memory of the server for all of that.
 """
 
 import os
-import resource
+import re
 import shutil
 import statistics
 import sys
@@ -15,9 +17,35 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "page"))
+from report_page import FRAMES, say_frames  # noqa: E402
 from serving import Served  # noqa: E402
 
-STARTS = 5
+STARTS, WINDOWS = 5, 20
+
+
+def processor_seconds(process):
+    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+        numbers = file.read().rpartition(")")[2].split()
+    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def most_memory(process):
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"VmHWM:\s*(\d+) kB", file.read())[1]) / 1000
+
+
+def ask_windows(served):
+    """Seconds until each answer is there, and those of the server's processor for one."""
+    head, _ = served.events("run=0")
+    span = max(head["bucket_ns"] * 4096, 1000)
+    times, before = [], processor_seconds(served.process)
+    for i in range(WINDOWS):
+        at, begin = span * (i + 1) // (WINDOWS + 2), time.monotonic()
+        pixel = max(1, span // 200 // 1400)
+        served.raw("GET", f"/api/events?run=0&window={at}~{at + span // 200}&bucket={1 << (pixel.bit_length() - 1)}",
+                   served.good)
+        times.append(time.monotonic() - begin)
+    return times, (processor_seconds(served.process) - before) / WINDOWS
 
 
 def main():
@@ -44,11 +72,21 @@ def main():
                 begin = time.monotonic()
                 _, _, body = served.raw("GET", "/api/events?run=0", served.good)
                 took.setdefault("timeline", []).append(time.monotonic() - begin)
+                windows, each = ask_windows(served)
+                took.setdefault("window", []).extend(windows)
+                took.setdefault("window, processor", []).append(each)
+                tab = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+                tab.goto(served.address + "&page=timeline")
+                tab.wait_for_function("() => performance.getEntriesByName('first-frame').length", timeout=120000)
+                took.setdefault("first frame", []).append(
+                    tab.evaluate("performance.getEntriesByName('first-frame')[0].startTime") / 1000)
+                frames = tab.evaluate(FRAMES)
+                tab.context.close()
+                used, memory = processor_seconds(served.process), most_memory(served.process)
         browser.close()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(", ".join(f"{name} {statistics.median(times) * 1000:.0f} ms" for name, times in took.items()))
-    each = (used.ru_utime + used.ru_stime) / STARTS
-    print(f"timeline {len(body) / 1e6:.2f} MB; {each:.2f} CPU s a start of the server")
+    say_frames(frames)
+    print(f"timeline {len(body) / 1e6:.2f} MB; the server took {used:.2f} CPU s and {memory:.0f} MB")
 
 
 main()
