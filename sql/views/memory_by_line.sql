@@ -39,7 +39,7 @@ WITH highest AS (
 ), by_step AS ( -- allocations come in the order that they are grouped in
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id,
     allocations.code_trace_id AS code_trace_id, allocations.step_id AS step_id,
-    sum(coalesce(occurrence_count, 1)) AS count, total(allocations.bytes) AS bytes,
+    total(coalesce(occurrence_count, 1)) AS count, total(allocations.bytes) AS bytes,
     total(coalesce(occurrence_count, 1)) FILTER (WHERE allocations.bytes < 1 << 20) AS small_count,
     total(allocations.bytes) FILTER (WHERE allocations.bytes < 1 << 20) AS small_bytes,
     total(coalesce(occurrence_count, 1)) FILTER (WHERE allocations.released_ns IS NULL) AS live_count,

@@ -16,9 +16,9 @@
 -- Cost: one pass over allocations and memory_totals, one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;
 WITH by_op AS ( -- allocations come in the order that they are grouped in
-  SELECT profile_id, device_id, op_id, step_id, sum(coalesce(occurrence_count, 1)) AS count,
+  SELECT profile_id, device_id, op_id, step_id, total(coalesce(occurrence_count, 1)) AS count,
     sum(1.0 * bytes) AS bytes, max(bytes / coalesce(nullif(occurrence_count, 0), 1)) AS max_bytes,
-    CAST(total(coalesce(occurrence_count, 1)) FILTER (WHERE released_ns IS NULL) AS INTEGER) AS live_count,
+    total(coalesce(occurrence_count, 1)) FILTER (WHERE released_ns IS NULL) AS live_count,
     sum(1.0 * bytes) FILTER (WHERE released_ns IS NULL) AS live_bytes,
     total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count
   FROM temp.allocations
@@ -38,7 +38,7 @@ WITH by_op AS ( -- allocations come in the order that they are grouped in
   FROM temp.memory_totals
 ), sums AS (
   SELECT profile_id, device_id, name, sum(count) AS count, sum(bytes) AS bytes, max(max_bytes) AS max_bytes,
-    sum(live_count) AS live_count, CAST(total(live_bytes) AS INTEGER) AS live_bytes,
+    CAST(total(live_count) AS INTEGER) AS live_count, CAST(total(live_bytes) AS INTEGER) AS live_bytes,
     sum(held_ns) / nullif(sum(held_count), 0) AS mean_held_ns
   FROM parts GROUP BY profile_id, device_id, name
 ), in_step AS (

@@ -26,7 +26,8 @@
 -- Cost: two passes over memory_events.
 -- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
 WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment
-  SELECT allocations.profile_id AS profile_id, device_id, allocator, sum(coalesce(occurrence_count, 1)) AS count,
+  SELECT allocations.profile_id AS profile_id, device_id, allocator,
+    CAST(total(coalesce(occurrence_count, 1)) AS INTEGER) AS count,
     CAST(total(bytes) AS INTEGER) AS bytes
   FROM temp.profiles AS sources CROSS JOIN temp.allocations AS allocations ON allocations.profile_id = sources.id
   WHERE sources.format = 'pprof'

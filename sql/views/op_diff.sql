@@ -9,13 +9,13 @@
 --   count_diff, dur_diff_ns  b less a
 --   change                  + where b calls it more often, - where less, = else
 -- parameters: a, b
--- Cost: one pass over the ops of each side.  Example: SELECT * FROM op_diff('before*', 'after*') LIMIT 10;
+-- Cost: that of op_totals.  Example: SELECT * FROM op_diff('before*', 'after*') LIMIT 10;
 WITH sides AS (
-  SELECT name, sum(sample_weight) AS a_count, sum(self_ns * sample_weight) AS a_ns, 0 AS b_count, 0 AS b_ns
-  FROM temp.ops(:a) WHERE category <> 'user' GROUP BY name
+  SELECT name, sum(count) AS a_count, sum(1.0 * self_ns) AS a_ns, 0 AS b_count, 0 AS b_ns
+  FROM temp.op_totals(:a) WHERE category <> 'user' GROUP BY name
   UNION ALL
-  SELECT name, 0, 0, sum(sample_weight), sum(self_ns * sample_weight)
-  FROM temp.ops(:b) WHERE category <> 'user' GROUP BY name
+  SELECT name, 0, 0, sum(count), sum(1.0 * self_ns)
+  FROM temp.op_totals(:b) WHERE category <> 'user' GROUP BY name
 ), both AS (
   SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
     CAST(total(a_ns) AS INTEGER) AS a_ns, CAST(total(b_ns) AS INTEGER) AS b_ns

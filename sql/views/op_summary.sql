@@ -14,7 +14,8 @@
 --   per_step_count, per_step_self_ns   per measured step; NULL without steps
 --   per_step_count_error, per_step_self_error_ns   their errors where only some steps were recorded (sampling_summary)
 --   device_self_ns                time of the kernels that it launched itself; NULL without a device
--- Cost: one pass over ops.  Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
+-- Cost: that of op_totals; where ops of only some steps were recorded, one pass over ops.
+-- Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
 WITH measured AS (
   SELECT profile_id, id, sample_weight FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_counts AS (
@@ -30,10 +31,10 @@ WITH measured AS (
   WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
   GROUP BY profile_id, name, category, step_id
 ), sums AS MATERIALIZED (
-  SELECT profile_id, name, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
-    sum(device_self_ns * sample_weight) AS device_self_ns, 0 AS count_error, 0 AS self_error_ns
-  FROM temp.ops
+  SELECT profile_id, name, category, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
+    sum(1.0 * sum_ns) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+    sum(1.0 * device_self_ns) AS device_self_ns, 0 AS count_error, 0 AS self_error_ns
+  FROM temp.op_totals
   WHERE category <> 'user' AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
   GROUP BY profile_id, name, category

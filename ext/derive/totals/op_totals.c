@@ -20,6 +20,7 @@ enum { SHARED = sizeof shared / sizeof *shared, TEXTS = 4, THREAD = 4 };
 enum op_sum { SUM_CALLS, SUM_NS, SUM_SELF, SUM_OP_SELF, SUM_DEVICE_CALLS, SUM_DEVICE, SUM_DEVICE_SELF, SUMS };
 struct op_total {
   double sums[SUMS]; /* NAN: of nothing that is known */
+  int64_t least, most; /* durations */
   int64_t first_start, last_end;
 };
 
@@ -36,7 +37,7 @@ static bool number_block(const struct grouping *grouping, struct grouped *to, co
   string_id texts[TEXTS][ROWS_BLOCK];
   uint32_t threads[ROWS_BLOCK];
   int64_t measured[ROWS_BLOCK];
-  struct op_total none = {.first_start = NO_VALUE, .last_end = NO_VALUE};
+  struct op_total none = {.least = NO_VALUE, .most = NO_VALUE, .first_start = NO_VALUE, .last_end = NO_VALUE};
   for (unsigned sum = 0; sum < SUMS; sum++) none.sums[sum] = NAN;
   for (unsigned k = 0; k < TEXTS; k++) block_texts(block, of_ops[k], texts[k]);
   block_references(block, COLUMN_ops_thread_id, totals->thread_count, threads);
@@ -65,6 +66,11 @@ static void add_to(struct op_total *total, enum op_sum sum, double value) {
   total->sums[sum] = isnan(total->sums[sum]) ? value : total->sums[sum] + value;
 }
 
+/* The lesser of two of which either may be unknown; the greater is told by NO_VALUE's being below all. */
+static void take_lesser(int64_t *least, int64_t value) {
+  if (value != NO_VALUE && (*least == NO_VALUE || value < *least)) *least = value;
+}
+
 static void add_weighed(struct op_total *items, const struct row_block *block, const uint32_t *numbers,
                         const double *weights, unsigned column, enum op_sum sum) {
   int64_t values[ROWS_BLOCK];
@@ -76,19 +82,21 @@ static void add_weighed(struct op_total *items, const struct row_block *block, c
 
 static void add_host(struct op_total *items, const struct row_block *block, const uint32_t *numbers) {
   double weights[ROWS_BLOCK];
-  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK];
   block_reals(block, COLUMN_ops_sample_weight, weights);
   add_weighed(items, block, numbers, weights, COLUMN_ops_dur_ns, SUM_NS);
   add_weighed(items, block, numbers, weights, COLUMN_ops_self_ns, SUM_SELF);
   add_weighed(items, block, numbers, weights, COLUMN_ops_op_self_ns, SUM_OP_SELF);
   block_integers(block, COLUMN_ops_start_ns, starts);
   block_integers(block, COLUMN_ops_end_ns, ends);
+  block_integers(block, COLUMN_ops_dur_ns, durations);
   for (uint32_t i = 0; i < block->count; i++) {
     struct op_total *total = &items[numbers[i]];
     add_to(total, SUM_CALLS, weights[i]);
-    if (starts[i] != NO_VALUE && (total->first_start == NO_VALUE || starts[i] < total->first_start))
-      total->first_start = starts[i];
-    if (ends[i] > total->last_end) total->last_end = ends[i]; /* NO_VALUE is below all */
+    take_lesser(&total->least, durations[i]);
+    if (durations[i] > total->most) total->most = durations[i];
+    take_lesser(&total->first_start, starts[i]);
+    if (ends[i] > total->last_end) total->last_end = ends[i];
   }
 }
 
@@ -109,8 +117,9 @@ static void join_ops(const struct grouping *grouping, void *item, const void *la
   struct op_total *total = item;
   const struct op_total *more = later;
   for (unsigned sum = 0; sum < SUMS; sum++) add_to(total, sum, more->sums[sum]);
-  if (more->first_start != NO_VALUE && (total->first_start == NO_VALUE || more->first_start < total->first_start))
-    total->first_start = more->first_start;
+  take_lesser(&total->least, more->least);
+  if (more->most > total->most) total->most = more->most;
+  take_lesser(&total->first_start, more->first_start);
   if (more->last_end > total->last_end) total->last_end = more->last_end;
 }
 
@@ -144,16 +153,17 @@ static enum tfprof_status set_host(const struct op_columns *columns, struct tfpr
   if (!status) status = set_time(columns, SUM_NS, COLUMN_op_totals_sum_ns, error);
   if (!status) status = set_time(columns, SUM_SELF, COLUMN_op_totals_self_ns, error);
   if (!status) status = set_time(columns, SUM_OP_SELF, COLUMN_op_totals_op_self_ns, error);
-  for (unsigned k = 0; k < SHARED && !status; k++) {
-    for (uint32_t i = 0; i < count; i++) integers[i] = columns->keys[(size_t)i * SHARED + k];
-    status = derive_set_integers(columns->profile, TABLE_op_totals, shared[k], integers, error);
-  }
-  for (uint32_t i = 0; i < count; i++) integers[i] = columns->items[i].first_start;
-  if (!status)
-    status = derive_set_integers(columns->profile, TABLE_op_totals, COLUMN_op_totals_first_start_ns, integers, error);
-  for (uint32_t i = 0; i < count; i++) integers[i] = columns->items[i].last_end;
-  if (!status)
-    status = derive_set_integers(columns->profile, TABLE_op_totals, COLUMN_op_totals_last_end_ns, integers, error);
+#define SET(column, expression) \
+  do { \
+    for (uint32_t i = 0; i < count; i++) integers[i] = (expression); \
+    if (!status) status = derive_set_integers(columns->profile, TABLE_op_totals, column, integers, error); \
+  } while (0)
+  for (unsigned k = 0; k < SHARED; k++) SET(shared[k], columns->keys[(size_t)i * SHARED + k]);
+  SET(COLUMN_op_totals_min_ns, columns->items[i].least);
+  SET(COLUMN_op_totals_max_ns, columns->items[i].most);
+  SET(COLUMN_op_totals_first_start_ns, columns->items[i].first_start);
+  SET(COLUMN_op_totals_last_end_ns, columns->items[i].last_end);
+#undef SET
   return status;
 }
 
