@@ -379,6 +379,35 @@ def check_hostile(browser):
     watched.close()
 
 
+def check_odd(browser):
+    """Steps of an hour, numbers that are none, ops that lie 4,000 deep or all upon each other, and nothing at all."""
+    def event(kind, name, at, dur, **more):
+        return json.dumps({"ph": "X", "cat": kind, "name": name, "pid": 9, "tid": 9, "ts": at, "dur": dur, **more})
+
+    def count(value, at):
+        return f'{{"ph": "C", "cat": "counter", "name": "c", "pid": 9, "tid": 9, "ts": {at}, "args": {{"v": {value}}}}}'
+
+    odd = {"hour": [event("user_annotation", f"ProfilerStep#{i}", 3600e6 * i, 3600e6) for i in range(3)]
+           + [event("cpu_op", "a", 1e6 * i, 5e5) for i in range(100)],
+           "numbers": [event("cpu_op", "a", 1, 5), *(count(value, i) for i, value in enumerate(
+               ("NaN", "Infinity", "1e400", "-1e308", "1e308", "null")))],
+           "deep": [event("cpu_op", f"op {i}", i, 10000 - 2 * i) for i in range(4000)],
+           "heap": [event("kernel", "k", i, 100000, args={"device": 0, "stream": 7}) for i in range(3000)],
+           "one": [event("cpu_op", "a", 5, 0)], "none": []}
+    for name, events in odd.items():
+        path = os.path.join(reports.scratch.DIRECTORY, f"{name}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"schemaVersion": 1, "traceEvents": [' + ",\n".join(events) + "]}")
+        path = write_report(f"{name}.html", path)
+        check_pages(browser, None, path)
+    context = browser.new_context()
+    context.add_init_script("delete window.DecompressionStream")
+    tab = context.new_page()
+    tab.goto("file://" + path)
+    tab.get_by_text("This browser has no DecompressionStream").wait_for()
+    context.close()
+
+
 def check_contrast(browser, path):
     """Texts have a contrast of 4.5 to their ground, in both themes (WCAG 2.1, 1.4.3)."""
     for theme in ("light", "dark"):
@@ -491,6 +520,7 @@ def main():
         check_pages(browser, None, write_report("small.html", CAPTURE, "--max-size", "20k"))
         check_pages(browser, None, write_report("several.html", os.path.join(ROOT, "tests/fixtures/kineto/*.json")))
         check_hostile(browser)
+        check_odd(browser)
         browser.close()
     print("pictures:", len(os.listdir(PICTURES)))
 

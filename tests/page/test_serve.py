@@ -4,6 +4,7 @@
 What is served is compared with what SQL says. test_served_page.py looks at it in a browser.
 """
 
+import json
 import os
 import random
 import signal
@@ -82,8 +83,8 @@ def check_limits(served):
     got, _, _ = served.raw("POST", "/api/sql?run=0", good, b"SELECT 1\0; DROP TABLE x")
     assert got == 400, got
     # Slow ones, and more of them than there is room for, are in nobody's way for longer than it takes to close them.
-    slow = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(150)]
-    for each in slow[:20]:
+    slow = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(900)]
+    for each in slow[:200]:
         try:
             each.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
         except OSError:
@@ -262,6 +263,34 @@ def check_socket():
         status, _, told = serve_once(CAPTURE, "--socket", path)
         assert status == 1 and "in use" in told, told
     assert not os.path.exists(path)
+    # What a server that was killed has left is in nobody's way; what is no socket stays, whatever it is.
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+    with Served(CAPTURE, "--socket", path) as served:
+        assert served.raw("GET", "/", {"Host": "localhost"})[0] == 200
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("mine")
+    status, _, told = serve_once(CAPTURE, "--socket", path)
+    assert status == 1 and "in use" in told, told
+    with open(path, encoding="utf-8") as file:
+        assert file.read() == "mine"
+
+
+def check_names():
+    """Which names a server answers to, and a token that a file holds."""
+    path = os.path.join(scratch.DIRECTORY, "token")
+    token = "0123456789abcdef" * 2
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(token + "\n")
+    for words, wanted in (([], {"node7": 421, "192.0.2.7": 421}),
+                          (["--host-name", "node7"], {"node7": 200, "NODE7.:80": 200, "node77": 421, "192.0.2.7": 421}),
+                          (["--listen", "127.0.0.1", "--host-name", "node7"],
+                           {"node7": 200, "192.0.2.7:80": 200, "[2001:db8::1]": 200, "192.0.2.7.evil.example": 421})):
+        with Served(CAPTURE, "--token-file", path, *words) as served:
+            assert served.token == token
+            for host, status in {**wanted, "localhost": 200, "evil.example": 421}.items():
+                got = served.raw("GET", "/api/runs", {**served.good, "Host": host})[0]
+                assert got == status, (words, host, got)
 
 
 def check_usage(port):
@@ -279,7 +308,12 @@ def check_usage(port):
 def main():
     skip_without()
     with Served(CAPTURE) as served:
+        long = served.begin("POST", "/api/sql?run=0", FOREVER.encode())
         check_rules(served)
+        # No longer than ten seconds; the next question waits for it.
+        answer = served.sql("SELECT 1")
+        cut = json.loads(served.finish(long)[2])
+        assert answer["rows"] == [[1]] and cut["interrupted"] and cut["ns"] >= 9_000_000_000 and not cut["rows"], cut
         check_sql(served)
         check_answers(served, CAPTURE)
         check_limits(served)
@@ -296,6 +330,7 @@ def main():
     check_several()
     check_growing()
     check_socket()
+    check_names()
 
 
 main()
