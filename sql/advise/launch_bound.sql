@@ -7,8 +7,8 @@
 -- measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
 -- Thresholds: 10 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps but for a microsecond of each, which kernels in a graph have between them as well.
--- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, and where the check speaks that of
--- device_kernel_totals.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over device_activities, and where the
+-- check speaks that of device_kernel_totals.
 -- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'launch_bound';
 WITH time AS MATERIALIZED (
@@ -16,12 +16,24 @@ WITH time AS MATERIALIZED (
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
   FROM temp.measured_steps GROUP BY 1
+), starts AS MATERIALIZED (
+  SELECT device_id, step_id, start_ns FROM temp.thinned_starts
+), in_step AS MATERIALIZED ( -- as in gap_causes, but before weights are looked up: steps are few
+  SELECT profile_id, device_id, step_id, count(*) AS count, sum(1.0 * device_idle_ns) AS gap_ns
+  FROM temp.device_activities AS gaps -- with +, so that all are passed over, in the order in which they are grouped
+  WHERE +idle_reason = 'host' AND +device_idle_ns > 0 AND +device_idle_ns < 100000
+    AND NOT EXISTS (SELECT 1 FROM starts
+      WHERE starts.step_id = gaps.step_id AND starts.device_id IS gaps.device_id AND starts.start_ns >= gaps.start_ns)
+  GROUP BY profile_id, device_id, step_id
+), measured AS MATERIALIZED (
+  SELECT profile_id, step_id, weight FROM temp.measured_steps WHERE weight > 0
 ), sums AS MATERIALIZED (
-  SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.weight) AS gap_count,
-    sum(gaps.gap_ns * gaps.weight) AS idle_ns, time.step_count AS step_count, time.weight AS weight,
+  SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.count * measured.weight) AS gap_count,
+    sum(gaps.gap_ns * measured.weight) AS idle_ns, time.step_count AS step_count, time.weight AS weight,
     time.step_ns AS step_ns, time.whole AS whole, time.each AS each
-  FROM temp.gap_causes AS gaps JOIN time ON time.profile_id = gaps.profile_id
-  WHERE gaps.reason = 'host' AND gaps.gap_ns < 100000 AND gaps.weight > 0
+  FROM in_step AS gaps
+  CROSS JOIN measured ON measured.profile_id = gaps.profile_id AND measured.step_id IS gaps.step_id
+  JOIN time ON time.profile_id = gaps.profile_id
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.10 * time.step_ns
 )
 SELECT
