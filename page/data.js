@@ -6,9 +6,15 @@ import { isServed, servedPage } from './served.js';
 const panels = new Map();
 export let run = {};
 
+// A cell that is [row] has the text that its column has in that row.
+function wholeRows(rows) {
+  for (const row of rows) for (let i = 0; i < row.length; i++) if (Array.isArray(row[i])) row[i] = rows[row[i][0]][i];
+  return rows;
+}
+
 function parsePanel(raw) {
   const comment = raw.sql.split('\n').filter((line) => line.startsWith('-- ')).map((line) => line.slice(3));
-  const panel = { name: raw.name, sql: raw.sql, error: raw.error, columns: raw.columns, all: raw.rows, title: comment[0],
+  const panel = { name: raw.name, sql: raw.sql, error: raw.error, columns: raw.columns, all: wholeRows(raw.rows), title: comment[0],
                   sentence: '', keys: {}, at(column) { return this.columns.indexOf(column); } };
   for (const line of comment.slice(1)) {
     const match = /^([a-z]+): (.+)$/.exec(line);
@@ -36,7 +42,7 @@ export function takeRows(name, answer, error) {
   const panel = panels.get(name);
   panel.isWaiting = false;
   panel.error = answer ? answer.error : error.message;
-  if (answer) [panel.columns, panel.all] = [answer.columns, answer.rows];
+  if (answer) [panel.columns, panel.all] = [answer.columns, wholeRows(answer.rows)];
 }
 
 // Of a file: the bytes of an element.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/repeated_texts.h"
 #include "write/json_text.h"
 
 /* ---- texts ---- */
@@ -90,7 +91,20 @@ static void write_number(struct output_file *file, double number) {
   output_text(file, text);
 }
 
-static void write_cell(const struct page_texts *texts, sqlite3_stmt *statement, int column, bool is_secret) {
+/* A text of the row; a long one that its column had before as [row], the row that has it. */
+static void write_text_cell(const struct page_texts *texts, sqlite3_stmt *statement, int column, uint64_t row,
+                            struct repeated_texts *repeated) {
+  const char *text = (const char *)sqlite3_column_text(statement, column);
+  size_t length = (size_t)sqlite3_column_bytes(statement, column);
+  uint64_t first;
+  if (repeated && text && length >= SHORTEST_REPEATED &&
+      repeated_texts_find(repeated, column, row, text, length, &first))
+    output_format(texts->file, "[%llu]", (unsigned long long)first);
+  else page_bytes(texts, text ? text : "", length);
+}
+
+static void write_cell(const struct page_texts *texts, sqlite3_stmt *statement, int column, bool is_secret,
+                       uint64_t row, struct repeated_texts *repeated) {
   int type = sqlite3_column_type(statement, column);
   if (type == SQLITE_NULL) {
     output_text(texts->file, "null");
@@ -101,12 +115,12 @@ static void write_cell(const struct page_texts *texts, sqlite3_stmt *statement, 
   } else if (type == SQLITE_FLOAT) {
     write_number(texts->file, sqlite3_column_double(statement, column));
   } else {
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    page_bytes(texts, text ? text : "", (size_t)sqlite3_column_bytes(statement, column));
+    write_text_cell(texts, statement, column, row, repeated);
   }
 }
 
-int page_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count) {
+static int write_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count,
+                      struct repeated_texts *repeated) {
   struct output_file *file = texts->file;
   int columns = statement ? sqlite3_column_count(statement) : 0, result = SQLITE_DONE;
   output_text(file, "\"columns\":[");
@@ -117,15 +131,21 @@ int page_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t 
   output_text(file, "],\"rows\":[");
   *row_count = 0;
   while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW && *row_count < most_rows) {
-    output_text(file, (*row_count)++ ? ",\n[" : "\n[");
+    output_text(file, *row_count ? ",\n[" : "\n[");
     for (int i = 0; i < columns; i++) {
       if (i) output_text(file, ",");
-      write_cell(texts, statement, i, texts->is_redacted && page_is_secret(sqlite3_column_name(statement, i)));
+      bool is_secret = texts->is_redacted && page_is_secret(sqlite3_column_name(statement, i));
+      write_cell(texts, statement, i, is_secret, *row_count, repeated);
     }
     output_text(file, "]");
+    ++*row_count;
   }
   output_text(file, "]");
   return result;
+}
+
+int page_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count) {
+  return write_rows(texts, statement, most_rows, row_count, NULL);
 }
 
 int page_panel(const struct page_texts *texts, sqlite3 *db, const struct stored_select *panel,
@@ -137,7 +157,9 @@ int page_panel(const struct page_texts *texts, sqlite3 *db, const struct stored_
   json_text_write(panel->sql, strlen(panel->sql), take_json, texts->file);
   output_text(texts->file, ",");
   if (statement) page_bind(statement, parameters);
-  int stepped = page_rows(texts, statement, UINT64_MAX, &rows);
+  struct repeated_texts *repeated = repeated_texts_create(); /* without it texts are written as often as they come */
+  int stepped = write_rows(texts, statement, UINT64_MAX, &rows, repeated);
+  repeated_texts_free(repeated);
   if (!result) result = stepped;
   output_text(texts->file, ",\"error\":");
   page_text(texts, result == SQLITE_DONE ? NULL : sqlite3_errmsg(db));

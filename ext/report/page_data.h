@@ -39,8 +39,8 @@ void page_bind(sqlite3_stmt *statement, const struct panel_parameters *parameter
 /* "columns":[...],"rows":[...] of what is stepped through, until `most_rows`; the result of the last step, SQLITE_ROW
 ** where there is more. statement may be NULL. */
 int page_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count);
-/* {"name":...,"sql":...,"columns":[...],"rows":[...],"error":null}; error: why the rows are not all there. The result
-** of its last step. */
+/* {"name":...,"sql":...,"columns":[...],"rows":[...],"error":null}; error: why the rows are not all there. A cell that
+** is [N] has the text that its column has in row N, from 0. The result of its last step. */
 int page_panel(const struct page_texts *texts, sqlite3 *db, const struct stored_select *panel,
                const struct panel_parameters *parameters);
 /* "lanes":[...],"names":[...]; the columns themselves are left to the caller. */

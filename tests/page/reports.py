@@ -65,7 +65,7 @@ class Report:
         self.run = json.loads(self.scripts["run"])
         packed = [zlib.decompress(base64.b64decode(self.scripts[name])).decode() for name in ("panels", "lanes")]
         self.unpacked = "\n".join([self.text, *packed])  # all texts that are in it
-        self.panels = {panel["name"]: panel for panel in json.loads(packed[0])}
+        self.panels = {panel["name"]: whole_rows(panel) for panel in json.loads(packed[0])}
         self.lanes = json.loads(packed[1])
 
     def column(self, bundle, name):
@@ -115,6 +115,13 @@ class Report:
                                   "busy_ns": columns["busy"][i] if columns["busy"] else length})
                 at += count
         return found
+
+
+def whole_rows(panel):
+    """With the texts that the rows only refer to: [row] is the text that the column has there."""
+    for row in panel["rows"]:
+        row[:] = [panel["rows"][cell[0]][i] if isinstance(cell, list) else cell for i, cell in enumerate(row)]
+    return panel
 
 
 def lanes_of(lanes, names, column_of):

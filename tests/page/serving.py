@@ -12,7 +12,7 @@ import time
 import urllib.parse
 import zlib
 
-from reports import BUILD
+from reports import BUILD, whole_rows
 
 TFPROF = os.path.join(BUILD, "tfprof")
 
@@ -108,7 +108,10 @@ class Served:
     def ask(self, path):
         status, _, body = self.raw("GET", f"/api/{path}", self.good)
         assert status == 200, (path, status, body)
-        return json.loads(body)
+        answer = json.loads(body)
+        if "panel" in answer:
+            whole_rows(answer["panel"])
+        return answer
 
     def sql(self, sql, **parameters):
         words = urllib.parse.urlencode({"run": 0, **parameters})
