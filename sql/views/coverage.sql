@@ -19,22 +19,14 @@
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
 --   rows_dropped              rows that were lost while recording or reading
 --   complete                  1: the file was closed in order
--- Cost: two passes over ops, one over kernels.  Example: SELECT * FROM coverage;
-WITH counted AS MATERIALIZED ( -- by what tells below which of them count: a check for each op would cost twice the time
-  SELECT profile_id, category, sample_weight, count(*) AS row_count, count(step_id) AS in_steps,
-    count(code_trace_id) AS with_stack, count(input_shapes) AS with_shapes, total(self_ns) AS self_ns
-  FROM temp.ops GROUP BY profile_id, category, sample_weight
-), op_shares AS (
-  SELECT profile_id, sum(row_count * sample_weight) AS row_count, sum(in_steps * sample_weight) AS in_steps,
-    sum(self_ns * sample_weight) AS self_ns
-  FROM counted GROUP BY profile_id
+-- Cost: one pass over kernels, once op_totals and host_steps are made.  Example: SELECT * FROM coverage;
+WITH op_shares AS (
+  SELECT profile_id, sum(count) AS row_count, total(in_step_count) AS in_steps, total(self_ns) AS self_ns,
+    total(flops_self_ns) AS flops_self_ns
+  FROM temp.op_totals WHERE count IS NOT NULL GROUP BY profile_id
 ), call_shares AS ( -- without ranges and Python frames
-  SELECT profile_id, sum(row_count * sample_weight) AS op_count, sum(with_stack * sample_weight) AS with_stack,
-    sum(with_shapes * sample_weight) AS with_shapes
-  FROM counted WHERE category NOT IN ('user', 'python', 'module') GROUP BY profile_id
-), flops_shares AS (
-  SELECT profile_id, sum(self_ns * sample_weight) AS self_ns
-  FROM temp.ops WHERE flops IS NOT NULL GROUP BY profile_id
+  SELECT profile_id, sum(count) AS op_count, total(stack_count) AS with_stack, total(shapes_count) AS with_shapes
+  FROM temp.op_totals WHERE category NOT IN ('user', 'python', 'module') GROUP BY profile_id
 ), autograd_nodes AS (
   SELECT profile_id, sum(sample_weight) AS node_count,
     total(sample_weight) FILTER (WHERE forward_op_id IS NOT NULL) AS linked_count
@@ -44,18 +36,10 @@ WITH counted AS MATERIALIZED ( -- by what tells below which of them count: a che
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
     sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns * coalesce(sample_weight, 1) ELSE 0 END) AS step_ns
   FROM temp.steps GROUP BY profile_id
-), backward_threads AS MATERIALIZED (
-  SELECT DISTINCT thread_id FROM temp.ops WHERE category = 'autograd'
-  UNION SELECT DISTINCT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), in_ops AS (
-  SELECT profile_id, sum(coalesce(sample_weight, 1) * (
-      SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
-      FROM temp.ops AS ops
-      WHERE ops.step_id = steps.id AND ops.outermost_id > 0 -- no range, module or Python frame
-        -- with +, so that they are not found by the thread: there may be as many as steps
-        AND (+ops.thread_id = steps.thread_id OR +ops.thread_id IN (SELECT thread_id FROM backward_threads))
-    )) AS op_ns
-  FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
+  SELECT steps.profile_id AS profile_id, sum(coalesce(steps.sample_weight, 1) * nullif(of_step.op_ns, 0)) AS op_ns
+  FROM temp.host_steps AS of_step CROSS JOIN temp.steps AS steps ON steps.id = of_step.step_id
+  WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY steps.profile_id
 ), kernel_shares AS (
   SELECT profile_id, count(*) AS kernel_count, count(op_id) AS with_op, count(api_call_id) AS with_call
   FROM temp.kernels
@@ -75,12 +59,11 @@ SELECT
   1.0 * autograd_nodes.linked_count / nullif(autograd_nodes.node_count, 0) AS backward_linked_ratio,
   1.0 * kernel_shares.with_op / nullif(kernel_shares.kernel_count, 0) AS kernels_with_op_ratio,
   1.0 * kernel_shares.with_call / nullif(kernel_shares.kernel_count, 0) AS kernels_with_call_ratio,
-  1.0 * coalesce(flops_shares.self_ns, 0) / nullif(op_shares.self_ns, 0) AS ops_with_flops_ratio,
+  1.0 * op_shares.flops_self_ns / nullif(op_shares.self_ns, 0) AS ops_with_flops_ratio,
   coalesce(dropped.row_count, 0) AS rows_dropped,
   profiles.complete AS complete
 FROM temp.profiles AS profiles
 LEFT JOIN op_shares ON op_shares.profile_id = profiles.id
-LEFT JOIN flops_shares ON flops_shares.profile_id = profiles.id
 LEFT JOIN call_shares ON call_shares.profile_id = profiles.id
 LEFT JOIN autograd_nodes ON autograd_nodes.profile_id = profiles.id
 LEFT JOIN step_shares ON step_shares.profile_id = profiles.id

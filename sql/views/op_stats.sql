@@ -35,7 +35,7 @@
 --                                 rate is not known (roofline has more)
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
--- Cost: linear in op_totals, kernel_totals and transfers, once these are made.
+-- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.
 -- Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT id AS profile_id, run_id FROM temp.profiles
@@ -56,18 +56,18 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   FROM temp.op_totals
   WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
   GROUP BY profile_id, op_type, name, execution_mode
-), computing AS ( -- few ops have work that is known
-  SELECT profile_id, op_type, name, execution_mode, sum(1.0 * flops) AS flops, sum(1.0 * dur_ns) AS host_ns,
-    sum(1.0 * device_ns) AS device_ns
-  FROM temp.ops
-  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
-  GROUP BY profile_id, op_type, name, execution_mode
+), computing AS (
+  SELECT ops.profile_id AS profile_id, op_type, name, execution_mode, sum(flops) AS flops,
+    sum(1.0 * work.sum_ns) AS host_ns, sum(1.0 * work.device_ns) AS device_ns
+  FROM temp.op_totals AS ops CROSS JOIN temp.op_shape_totals AS work ON work.op_total_id = ops.id
+  WHERE has_flops = 1 AND category <> 'user' AND is_measured = 1
+  GROUP BY ops.profile_id, op_type, name, execution_mode
 ), moving AS (
-  SELECT profile_id, op_type, name, execution_mode, sum(1.0 * bytes_accessed) AS bytes, sum(1.0 * dur_ns) AS host_ns,
-    sum(1.0 * device_ns) AS device_ns
-  FROM temp.ops
-  WHERE bytes_accessed >= 0 AND category <> 'user' AND is_measured = 1
-  GROUP BY profile_id, op_type, name, execution_mode
+  SELECT ops.profile_id AS profile_id, op_type, name, execution_mode, sum(bytes_accessed) AS bytes,
+    sum(1.0 * work.sum_ns) AS host_ns, sum(1.0 * work.device_ns) AS device_ns
+  FROM temp.op_totals AS ops CROSS JOIN temp.op_shape_totals AS work ON work.op_total_id = ops.id
+  WHERE has_bytes = 1 AND category <> 'user' AND is_measured = 1
+  GROUP BY ops.profile_id, op_type, name, execution_mode
 ), in_step AS ( -- a step lies in one profile
   SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, step_id,
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_self_ns) AS device_self_ns

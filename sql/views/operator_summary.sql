@@ -16,7 +16,8 @@
 --   tensor_core_eligible             1: tensor cores can compute it
 --   tensor_core_self_ratio, tensor_core_total_ratio   share of device_self_ns and of device_total_ns that kernels on
 --                                    tensor cores took
--- Cost: two passes over ops (three where only some steps were recorded), one over api_calls and one over kernels.
+-- Cost: one pass over ops (three where only some steps were recorded) and one over api_calls; else linear in op_totals
+-- and kernel_totals.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
   SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
@@ -49,27 +50,28 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   GROUP BY profile_id, name
 ), kernel_time AS (
   SELECT profile_id, op_name AS name, max(tensor_core_eligible) AS eligible,
-    total(CASE WHEN uses_tensor_core THEN dur_ns END) AS tensor_core_ns
-  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
+    total(sum_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+  FROM temp.kernel_totals WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
   UNION ALL
   SELECT kernels.profile_id, kernels.op_name, max(kernels.tensor_core_eligible),
     total(CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns * ops.sample_weight END)
   FROM temp.kernels AS kernels CROSS JOIN temp.ops AS ops ON ops.id = kernels.op_id
   WHERE kernels.profile_id IN (SELECT profile_id FROM sampled)
   GROUP BY kernels.profile_id, kernels.op_name
-), called AS MATERIALIZED ( -- calls that speak for themselves alone, which most or all do, need not be weighed
-  SELECT profile_id, name, category, count(*) AS count, sum(1.0 * self_ns) AS self_ns, sum(1.0 * dur_ns) AS dur_ns,
+), sums AS MATERIALIZED (
+  SELECT profile_id, name, sum(count) AS count, sum(1.0 * self_ns) AS self_ns, sum(1.0 * sum_ns) AS dur_ns,
     sum(1.0 * device_self_ns) AS device_self_ns, sum(1.0 * device_ns) AS device_ns,
     sum(1.0 * tensor_core_ns) AS tensor_core_ns
-  FROM temp.ops WHERE sample_weight = 1 GROUP BY profile_id, name, category
+  FROM temp.op_totals
+  WHERE category IN ('op', 'autograd') AND count > 0 AND profile_id IN (SELECT profile_id FROM whole)
+  GROUP BY profile_id, name
   UNION ALL
-  SELECT profile_id, name, category, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight),
+  SELECT profile_id, name, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight),
     sum(device_self_ns * sample_weight), sum(device_ns * sample_weight), sum(tensor_core_ns * sample_weight)
-  FROM temp.ops WHERE sample_weight <> 1 GROUP BY profile_id, name, category
-), sums AS ( -- to tell categories apart here takes less than to ask for each op which it has
-  SELECT profile_id, name, sum(count) AS count, sum(self_ns) AS self_ns, sum(dur_ns) AS dur_ns,
-    sum(device_self_ns) AS device_self_ns, sum(device_ns) AS device_ns, sum(tensor_core_ns) AS tensor_core_ns
-  FROM called WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
+  FROM temp.ops
+  WHERE +category IN ('op', 'autograd') AND sample_weight IS NOT NULL
+    AND profile_id IN (SELECT profile_id FROM sampled)
+  GROUP BY profile_id, name
 ), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
   SELECT profile_id, name, step_id, sum(self_ns) AS self_ns, sum(device_self_ns) AS device_self_ns
   FROM (

@@ -28,7 +28,7 @@
 --   roofline_efficiency           the rate over the best that the intensity allows
 -- XProf lists no kernel of which no op is known, and no ops of a CPU.  Of what XLA compiled for GPUs it counts the
 -- cycles that an element-wise instruction takes as operations; here they are those that XLA's cost analysis counts.
--- Cost: linear in kernel_totals and in ops whose operations or bytes are known.
+-- Cost: linear in kernel_totals and op_shape_totals, once these are made.
 -- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT id AS profile_id, run_id FROM temp.profiles
@@ -66,13 +66,14 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
       WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
       WHEN input_types GLOB '*Half*' THEN 'float16'
       WHEN input_types GLOB '*double*' THEN 'float64'
-      WHEN input_types GLOB '*float*' THEN iif(tensor_core_ns > 0, 'tf32', 'float32')
+      WHEN input_types GLOB '*float*' THEN iif(uses_tensor_core, 'tf32', 'float32')
     END AS dtype,
-    sum(sample_weight) AS count,
-    sum(sample_weight * iif(on_devices.profile_id IS NULL, dur_ns, nullif(device_ns, 0))) AS sum_ns,
+    sum(work.count * sample_weight) AS count,
+    sum(sample_weight * iif(on_devices.profile_id IS NULL, work.sum_ns, nullif(work.device_ns, 0))) AS sum_ns,
     sum(sample_weight * flops) AS flops, sum(sample_weight * bytes_accessed) AS bytes
-  FROM temp.ops AS ops LEFT JOIN on_devices ON on_devices.profile_id = ops.profile_id
-  WHERE (flops >= 0 OR bytes_accessed >= 0) AND category <> 'user' AND is_measured = 1 AND is_xplane IS NOT 1
+  FROM temp.op_totals AS ops CROSS JOIN temp.op_shape_totals AS work ON work.op_total_id = ops.id
+  LEFT JOIN on_devices ON on_devices.profile_id = ops.profile_id
+  WHERE (has_flops = 1 OR has_bytes = 1) AND category <> 'user' AND is_measured = 1 AND is_xplane IS NOT 1
   GROUP BY ops.profile_id, op_type, name, dtype
 ), pieces AS MATERIALIZED (
   SELECT profile_id, NULL AS run_id, op_type, op_name, kernel_name, dtype, count, sum_ns, flops,

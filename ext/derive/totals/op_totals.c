@@ -17,7 +17,12 @@ enum { SHARED = sizeof shared / sizeof *shared, TEXTS = 4, THREAD = 4 };
 
 /* ---- sums ---- */
 
-enum op_sum { SUM_CALLS, SUM_NS, SUM_SELF, SUM_OP_SELF, SUM_DEVICE_CALLS, SUM_DEVICE, SUM_DEVICE_SELF, SUMS };
+enum op_sum {
+  SUM_CALLS, SUM_NS, SUM_SELF, SUM_OP_SELF,
+  SUM_DEVICE_CALLS, SUM_DEVICE, SUM_DEVICE_SELF, SUM_TENSOR_CORE,
+  SUM_IN_STEPS, SUM_WITH_STACK, SUM_WITH_SHAPES, SUM_SELF_WITH_FLOPS,
+  SUMS
+};
 struct op_total {
   double sums[SUMS]; /* NAN: of nothing that is known */
   int64_t least, most; /* durations */
@@ -106,9 +111,31 @@ static void add_device(struct op_total *items, const struct row_block *block, co
   block_reals(block, COLUMN_ops_sample_weight, weights);
   add_weighed(items, block, numbers, weights, COLUMN_ops_device_ns, SUM_DEVICE);
   add_weighed(items, block, numbers, weights, COLUMN_ops_device_self_ns, SUM_DEVICE_SELF);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_tensor_core_ns, SUM_TENSOR_CORE);
   block_integers(block, COLUMN_ops_device_self_ns, selves);
   for (uint32_t i = 0; i < block->count; i++) {
     if (selves[i] > 0) add_to(&items[numbers[i]], SUM_DEVICE_CALLS, weights[i]);
+  }
+}
+
+/* What is known of the rows. */
+static void add_known_columns(struct op_total *items, const struct row_block *block, const uint32_t *numbers) {
+  double weights[ROWS_BLOCK];
+  int64_t steps[ROWS_BLOCK], traces[ROWS_BLOCK], flops[ROWS_BLOCK], selves[ROWS_BLOCK];
+  string_id shapes[ROWS_BLOCK];
+  block_reals(block, COLUMN_ops_sample_weight, weights);
+  block_integers(block, COLUMN_ops_step_id, steps);
+  block_integers(block, COLUMN_ops_code_trace_id, traces);
+  block_integers(block, COLUMN_ops_flops, flops);
+  block_integers(block, COLUMN_ops_self_ns, selves);
+  block_texts(block, COLUMN_ops_input_shapes, shapes);
+  for (uint32_t i = 0; i < block->count; i++) {
+    struct op_total *total = &items[numbers[i]];
+    if (steps[i] != NO_VALUE) add_to(total, SUM_IN_STEPS, weights[i]);
+    if (traces[i] != NO_VALUE) add_to(total, SUM_WITH_STACK, weights[i]);
+    if (shapes[i]) add_to(total, SUM_WITH_SHAPES, weights[i]);
+    if (flops[i] != NO_VALUE && selves[i] != NO_VALUE)
+      add_to(total, SUM_SELF_WITH_FLOPS, weights[i] * (double)selves[i]);
   }
 }
 
@@ -171,6 +198,15 @@ static enum tfprof_status set_device(const struct op_columns *columns, struct tf
   enum tfprof_status status = set_real(columns, SUM_DEVICE_CALLS, COLUMN_op_totals_device_count, error);
   if (!status) status = set_time(columns, SUM_DEVICE, COLUMN_op_totals_device_ns, error);
   if (!status) status = set_time(columns, SUM_DEVICE_SELF, COLUMN_op_totals_device_self_ns, error);
+  if (!status) status = set_time(columns, SUM_TENSOR_CORE, COLUMN_op_totals_tensor_core_ns, error);
+  return status;
+}
+
+static enum tfprof_status set_known(const struct op_columns *columns, struct tfprof_error *error) {
+  enum tfprof_status status = set_real(columns, SUM_IN_STEPS, COLUMN_op_totals_in_step_count, error);
+  if (!status) status = set_real(columns, SUM_WITH_STACK, COLUMN_op_totals_stack_count, error);
+  if (!status) status = set_real(columns, SUM_WITH_SHAPES, COLUMN_op_totals_shapes_count, error);
+  if (!status) status = set_time(columns, SUM_SELF_WITH_FLOPS, COLUMN_op_totals_flops_self_ns, error);
   return status;
 }
 
@@ -208,6 +244,10 @@ static enum tfprof_status run_device_totals(struct profile *profile, struct tfpr
   return run(profile, false, (struct op_totals){.add = add_device}, set_device, error);
 }
 
+static enum tfprof_status run_known_of_totals(struct profile *profile, struct tfprof_error *error) {
+  return run(profile, false, (struct op_totals){.add = add_known_columns}, set_known, error);
+}
+
 #define NUMBERED_BY \
   {TABLE_ops, COLUMN_ops_name}, {TABLE_ops, COLUMN_ops_op_type}, {TABLE_ops, COLUMN_ops_category}, \
       {TABLE_ops, COLUMN_ops_execution_mode}, {TABLE_ops, COLUMN_ops_thread_id}, {TABLE_ops, COLUMN_ops_is_measured}, \
@@ -232,9 +272,28 @@ const struct derive_pass derive_device_totals_of_ops = {
     .name = "device time of totals of ops",
     .summary = "Time on devices of the same, in the same way.",
     .makes_table = -1,
-    .reads = {NUMBERED_BY, {TABLE_ops, COLUMN_ops_device_ns}, {TABLE_ops, COLUMN_ops_device_self_ns}},
+    .reads = {NUMBERED_BY, {TABLE_ops, COLUMN_ops_device_ns}, {TABLE_ops, COLUMN_ops_device_self_ns},
+              {TABLE_ops, COLUMN_ops_tensor_core_ns}},
     .writes = {{TABLE_op_totals, COLUMN_op_totals_device_count},
                {TABLE_op_totals, COLUMN_op_totals_device_ns},
-               {TABLE_op_totals, COLUMN_op_totals_device_self_ns}},
+               {TABLE_op_totals, COLUMN_op_totals_device_self_ns},
+               {TABLE_op_totals, COLUMN_op_totals_tensor_core_ns}},
     .run = run_device_totals,
+};
+
+const struct derive_pass derive_known_of_totals = {
+    .name = "what is known of totals of ops",
+    .summary = "How many of the same have a step, a stack, shapes and operations, in the same way.",
+    .makes_table = -1,
+    .reads = {NUMBERED_BY,
+              {TABLE_ops, COLUMN_ops_step_id},
+              {TABLE_ops, COLUMN_ops_code_trace_id},
+              {TABLE_ops, COLUMN_ops_input_shapes},
+              {TABLE_ops, COLUMN_ops_flops},
+              {TABLE_ops, COLUMN_ops_self_ns}},
+    .writes = {{TABLE_op_totals, COLUMN_op_totals_in_step_count},
+               {TABLE_op_totals, COLUMN_op_totals_stack_count},
+               {TABLE_op_totals, COLUMN_op_totals_shapes_count},
+               {TABLE_op_totals, COLUMN_op_totals_flops_self_ns}},
+    .run = run_known_of_totals,
 };

@@ -15,7 +15,7 @@ union plain_cell {
 struct plain_shared {
   unsigned table, count;
   uint16_t columns[PLAIN_MAXIMUM_COLUMNS];
-  bool is_binned[PLAIN_MAXIMUM_COLUMNS];
+  uint16_t kinds[PLAIN_MAXIMUM_COLUMNS]; /* enum plain_sum */
   uint32_t limits[PLAIN_MAXIMUM_COLUMNS]; /* of references: rows of what they refer to */
 };
 
@@ -94,7 +94,9 @@ static int64_t *read_keys_of(const struct plain_shared *shared, const struct row
   int64_t values[ROWS_BLOCK];
   for (unsigned k = 0; k < shared->count && keys; k++) {
     read_shared(shared, k, block, values);
-    if (shared->is_binned[k]) put_into_bins(values, block->count);
+    if (shared->kinds[k] == PLAIN_BIN) put_into_bins(values, block->count);
+    for (uint32_t i = 0; i < block->count && shared->kinds[k] == PLAIN_IS_KNOWN; i++) values[i] = values[i] != NO_VALUE;
+    for (uint32_t i = 0; i < block->count && shared->kinds[k] == PLAIN_IS_POSITIVE; i++) values[i] = values[i] > 0;
     for (uint32_t i = 0; i < block->count; i++) keys[(size_t)i * shared->count + k] = values[i];
   }
   return keys;
@@ -139,64 +141,20 @@ static void read_numbers(unsigned table, unsigned column, const struct row_block
   for (uint32_t i = 0; i < block->count; i++) numbers[i] = values[i] == NO_VALUE ? (double)NAN : (double)values[i];
 }
 
-static void read_known(unsigned table, unsigned column, const struct row_block *block, bool *is_known) {
-  double reals[ROWS_BLOCK];
-  int64_t values[ROWS_BLOCK];
-  string_id texts[ROWS_BLOCK];
-  enum column_type type = type_of(table, column);
-  if (type == TYPE_REAL) block_reals(block, column, reals);
-  else if (type == TYPE_TEXT || type == TYPE_JSON) block_texts(block, column, texts);
-  else block_integers(block, column, values);
-  for (uint32_t i = 0; i < block->count; i++) {
-    is_known[i] = type == TYPE_REAL                        ? !isnan(reals[i])
-                  : type == TYPE_TEXT || type == TYPE_JSON ? texts[i] != 0
-                                                           : values[i] != NO_VALUE;
-  }
-}
-
 static void add_column(const struct plain_run *run, unsigned s, union plain_cell *cells, const struct row_block *block,
                        const uint32_t *numbers) {
   const struct plain_column *column = &run->sums[s];
   unsigned width = run->sum_count;
   double reals[ROWS_BLOCK];
-  int64_t values[ROWS_BLOCK];
-  bool is_known[ROWS_BLOCK];
   cells += s;
-  switch ((enum plain_sum)column->sum) {
-    case PLAIN_SHARED:
-    case PLAIN_BIN:
-    case PLAIN_TOTAL: break;
-    case PLAIN_ROWS:
-      for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole++;
-      break;
-    case PLAIN_KNOWN:
-      read_known(run->totals->of, column->from, block, is_known);
-      for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole += is_known[i];
-      break;
-    case PLAIN_SUM:
-      read_numbers(run->totals->of, column->from, block, reals);
-      for (uint32_t i = 0; i < block->count; i++) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
-      break;
-    case PLAIN_SUM_KNOWN:
-      read_numbers(run->totals->of, column->from, block, reals);
-      read_known(run->totals->of, column->where, block, is_known);
-      for (uint32_t i = 0; i < block->count; i++)
-        if (is_known[i]) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
-      break;
-    case PLAIN_LEAST:
-      block_integers(block, column->from, values);
-      for (uint32_t i = 0; i < block->count; i++) {
-        union plain_cell *cell = &cells[(size_t)numbers[i] * width];
-        if (values[i] != NO_VALUE && values[i] < cell->whole) cell->whole = values[i];
-      }
-      break;
-    case PLAIN_MOST:
-      block_integers(block, column->from, values);
-      for (uint32_t i = 0; i < block->count; i++) {
-        union plain_cell *cell = &cells[(size_t)numbers[i] * width];
-        if (values[i] > cell->whole) cell->whole = values[i]; /* NO_VALUE is below all */
-      }
-      break;
+  if (column->sum != PLAIN_ROWS) read_numbers(run->totals->of, column->from, block, reals);
+  for (uint32_t i = 0; i < block->count; i++) {
+    union plain_cell *cell = &cells[(size_t)numbers[i] * width];
+    switch ((enum plain_sum)column->sum) {
+      case PLAIN_ROWS: cell->whole++; break;
+      case PLAIN_KNOWN: cell->whole += !isnan(reals[i]); break;
+      default: add_real(cell, reals[i]);
+    }
   }
 }
 
@@ -216,23 +174,14 @@ static enum tfprof_status set_column(struct profile *profile, const struct plain
   unsigned table = run->totals->table, column = run->sums[s].column, width = run->sum_count;
   const union plain_cell *cells = (const union plain_cell *)grouped->items + s;
   uint32_t count = grouped->groups.count;
-  switch ((enum plain_sum)run->sums[s].sum) {
-    case PLAIN_SUM:
-    case PLAIN_SUM_KNOWN:
-      if (type_of(table, column) == TYPE_REAL) {
-        for (uint32_t i = 0; i < count; i++) reals[i] = cells[(size_t)i * width].real;
-        return derive_set_reals(profile, table, column, reals, error);
-      }
-      for (uint32_t i = 0; i < count; i++) integers[i] = whole_sum(cells[(size_t)i * width].real);
-      break;
-    case PLAIN_LEAST:
-      for (uint32_t i = 0; i < count; i++) {
-        int64_t least = cells[(size_t)i * width].whole;
-        integers[i] = least == INT64_MAX ? NO_VALUE : least;
-      }
-      break;
-    default:
-      for (uint32_t i = 0; i < count; i++) integers[i] = cells[(size_t)i * width].whole;
+  bool is_sum = run->sums[s].sum == PLAIN_SUM;
+  if (is_sum && type_of(table, column) == TYPE_REAL) {
+    for (uint32_t i = 0; i < count; i++) reals[i] = cells[(size_t)i * width].real;
+    return derive_set_reals(profile, table, column, reals, error);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    const union plain_cell *cell = &cells[(size_t)i * width];
+    integers[i] = is_sum ? whole_sum(cell->real) : cell->whole;
   }
   return derive_set_integers(profile, table, column, integers, error);
 }
@@ -273,13 +222,8 @@ static void join_cells(const struct grouping *grouping, void *item, const void *
   union plain_cell *cells = item;
   const union plain_cell *more = later;
   for (unsigned s = 0; s < run->sum_count; s++) {
-    switch ((enum plain_sum)run->sums[s].sum) {
-      case PLAIN_SUM:
-      case PLAIN_SUM_KNOWN: add_real(&cells[s], more[s].real); break;
-      case PLAIN_LEAST: cells[s].whole = more[s].whole < cells[s].whole ? more[s].whole : cells[s].whole; break;
-      case PLAIN_MOST: cells[s].whole = more[s].whole > cells[s].whole ? more[s].whole : cells[s].whole; break;
-      default: cells[s].whole += more[s].whole;
-    }
+    if (run->sums[s].sum == PLAIN_SUM) add_real(&cells[s], more[s].real);
+    else cells[s].whole += more[s].whole;
   }
 }
 
@@ -324,15 +268,16 @@ static enum tfprof_status begin_run(struct profile *profile, struct plain_run *r
       case PLAIN_TOTAL: has_total = true; break;
       case PLAIN_SHARED:
       case PLAIN_BIN:
-        run->own.is_binned[run->own.count] = column->sum == PLAIN_BIN;
+      case PLAIN_IS_KNOWN:
+      case PLAIN_IS_POSITIVE:
+        run->own.kinds[run->own.count] = column->sum;
         if (spec->type == TYPE_REFERENCE)
           status = derive_row_count(profile, spec->target, &run->own.limits[run->own.count], error);
         run->own.columns[run->own.count++] = column->from;
         run->shared[run->shared_count++] = *column;
         break;
       default:
-        if (column->sum == PLAIN_SUM || column->sum == PLAIN_SUM_KNOWN) none->real = (double)NAN;
-        else none->whole = column->sum == PLAIN_LEAST ? INT64_MAX : column->sum == PLAIN_MOST ? NO_VALUE : 0;
+        if (column->sum == PLAIN_SUM) none->real = (double)NAN;
         run->sums[run->sum_count++] = *column;
     }
   }

@@ -6,24 +6,22 @@
 #include "derive/rows.h"
 
 enum plain_sum {
-  PLAIN_SHARED, /* what the rows of a total have in common */
-  PLAIN_TOTAL,  /* the row of `via` that they belong to, which they have in common, too; `from` is not looked at */
-  PLAIN_BIN,    /* the least of what rows have in common whose durations are about the same (plain_bins) */
-  PLAIN_ROWS,   /* how many they are; `from` is not looked at */
-  PLAIN_KNOWN,  /* how many have a value there */
-  PLAIN_SUM,    /* the sum, NULL of nothing that is known */
-  PLAIN_LEAST,
-  PLAIN_MOST,
-  PLAIN_SUM_KNOWN /* the sum of `from` in rows that have a value in `where` */
+  PLAIN_SHARED,      /* what the rows of a total have in common */
+  PLAIN_TOTAL,       /* the row of `via` that they belong to, which they have in common, too; `from` is not looked at */
+  PLAIN_BIN,         /* the least of what rows have in common whose durations are about the same (plain_bins) */
+  PLAIN_IS_KNOWN,    /* whether they have a value there, 1 or 0, which they have in common */
+  PLAIN_IS_POSITIVE, /* whether it is above 0, the same */
+  PLAIN_ROWS,        /* how many they are; `from` is not looked at */
+  PLAIN_KNOWN,       /* how many have a value there */
+  PLAIN_SUM          /* the sum, NULL of nothing that is known */
 };
 
 struct plain_column {
   uint16_t column, from; /* of the totals, of the table */
   uint16_t sum;          /* enum plain_sum */
-  uint16_t where;
 };
 
-enum { PLAIN_MAXIMUM_COLUMNS = 20 };
+enum { PLAIN_MAXIMUM_COLUMNS = 16 };
 
 struct plain_totals {
   unsigned table, of;

@@ -1,5 +1,6 @@
 /* step_totals.c: the tables activity_totals, step_activity_totals and step_op_totals: what is alike added up by name,
-** and in each step; op_durations and op_device_durations: by how long it took.
+** and in each step; op_durations and op_device_durations: by how long it took;
+** op_shape_totals: by the inputs.
 **
 ** What is told step by step and name by name, and what compares steps, is read from these: they have a row where ops
 ** and work of devices have one for each call.  A row of a step does not repeat the name, which is long as a rule: it
@@ -10,11 +11,11 @@
 
 /* ---- what is alike, and what is added up ---- */
 
-#define SHARED(to, from, column) {COLUMN_##to##_##column, COLUMN_##from##_##column, PLAIN_SHARED, 0}
-#define TOTAL(to, column) {COLUMN_##to##_##column, 0, PLAIN_TOTAL, 0}
-#define ROWS(to) {COLUMN_##to##_count, 0, PLAIN_ROWS, 0}
-#define SUM(to, column, from) {COLUMN_##to##_##column, COLUMN_##from, PLAIN_SUM, 0}
-#define BIN(to, from) {COLUMN_##to##_from_ns, COLUMN_##from, PLAIN_BIN, 0}
+#define SHARED(to, from, column) {COLUMN_##to##_##column, COLUMN_##from##_##column, PLAIN_SHARED}
+#define TOTAL(to, column) {COLUMN_##to##_##column, 0, PLAIN_TOTAL}
+#define ROWS(to) {COLUMN_##to##_count, 0, PLAIN_ROWS}
+#define SUM(to, column, from) {COLUMN_##to##_##column, COLUMN_##from, PLAIN_SUM}
+#define BIN(to, from) {COLUMN_##to##_from_ns, COLUMN_##from, PLAIN_BIN}
 
 /* The columns that op_totals.c makes rows of ops alike by. */
 static const struct plain_totals all_ops = {
@@ -54,6 +55,22 @@ static const struct plain_totals device_durations = {
                 ROWS(op_device_durations), SUM(op_device_durations, sum_ns, ops_device_ns)},
 };
 
+#define IS(kind, to, from) {COLUMN_op_shape_totals_##to, COLUMN_ops_##from, PLAIN_IS_##kind}
+#define SHAPE_SUM(to, from) SUM(op_shape_totals, to, ops_##from)
+static const struct plain_totals shapes = {
+    .table = TABLE_op_shape_totals,
+    .of = TABLE_ops,
+    .via = &all_ops,
+    .column_count = 14,
+    .columns = {TOTAL(op_shape_totals, op_total_id), SHARED(op_shape_totals, ops, input_shapes),
+                SHARED(op_shape_totals, ops, input_types), SHARED(op_shape_totals, ops, sample_weight),
+                IS(POSITIVE, uses_tensor_core, tensor_core_ns), IS(KNOWN, has_flops, flops),
+                IS(KNOWN, has_bytes, bytes_accessed), ROWS(op_shape_totals),
+                {COLUMN_op_shape_totals_self_count, COLUMN_ops_self_ns, PLAIN_KNOWN}, SHAPE_SUM(sum_ns, dur_ns),
+                SHAPE_SUM(self_ns, self_ns), SHAPE_SUM(device_ns, device_ns), SHAPE_SUM(flops, flops),
+                SHAPE_SUM(bytes_accessed, bytes_accessed)},
+};
+
 static const struct plain_totals all_activities = {
     .table = TABLE_activity_totals,
     .of = TABLE_device_activities,
@@ -83,6 +100,10 @@ static enum tfprof_status run_op_durations(struct profile *profile, struct tfpro
 
 static enum tfprof_status run_op_device_durations(struct profile *profile, struct tfprof_error *error) {
   return plain_totals_run(profile, &device_durations, error);
+}
+
+static enum tfprof_status run_op_shape_totals(struct profile *profile, struct tfprof_error *error) {
+  return plain_totals_run(profile, &shapes, error);
 }
 
 static enum tfprof_status run_activity_totals(struct profile *profile, struct tfprof_error *error) {
@@ -124,6 +145,16 @@ const struct derive_pass derive_op_device_durations = {
     .makes_table = TABLE_op_device_durations,
     .reads = {SHARED_OF_OPS, READ(ops, device_ns)},
     .run = run_op_device_durations,
+};
+
+const struct derive_pass derive_op_shape_totals = {
+    .name = "totals of ops by shape",
+    .summary = "Calls, times and work of ops that are alike, shapes and types of inputs too, by a hash table of these.",
+    .makes_table = TABLE_op_shape_totals,
+    .reads = {SHARED_OF_OPS, READ(ops, input_shapes), READ(ops, input_types), READ(ops, sample_weight),
+              READ(ops, tensor_core_ns), READ(ops, flops), READ(ops, bytes_accessed), READ(ops, dur_ns),
+              READ(ops, self_ns), READ(ops, device_ns)},
+    .run = run_op_shape_totals,
 };
 
 #define SHARED_OF_ACTIVITIES \
