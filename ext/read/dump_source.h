@@ -112,7 +112,8 @@ enum tfprof_status dump_load_odd_span(struct profile *profile, struct segment *s
 static inline bool dump_is_totals(unsigned table) {
   return table == TABLE_op_totals || table == TABLE_step_op_totals || table == TABLE_op_durations ||
          table == TABLE_op_device_durations || table == TABLE_op_shape_totals || table == TABLE_kernel_totals ||
-         table == TABLE_activity_totals || table == TABLE_step_activity_totals;
+         table == TABLE_activity_totals || table == TABLE_step_activity_totals || table == TABLE_idle_totals ||
+         table == TABLE_launch_totals || table == TABLE_critical_path_totals;
 }
 
 #endif

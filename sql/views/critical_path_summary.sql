@@ -6,10 +6,10 @@
 --   kind                  cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch, kernel_kernel or dependency
 --   count, sum_ns         pieces of the kind, and their part of the length of the path
 --   sum_ratio             its share of the length of the path
--- Cost: one pass over critical_path.  Example: SELECT number, kind, sum_ratio FROM critical_path_summary;
+-- Cost: linear in critical_path_totals, once these are made.
+-- Example: SELECT number, kind, sum_ratio FROM critical_path_summary;
 WITH sums AS (
-  SELECT profile_id, step_id, kind, count(*) AS count, sum(dur_ns - slack_ns) AS sum_ns
-  FROM temp.critical_path GROUP BY profile_id, step_id, kind
+  SELECT profile_id, step_id, kind, count, sum_ns - slack_ns AS sum_ns FROM temp.critical_path_totals
 )
 SELECT
   sums.profile_id AS profile_id,

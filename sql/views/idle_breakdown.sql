@@ -14,7 +14,7 @@
 --   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream
 --   count, mean_ns, stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns   of the gaps
 --   device_id, thread_id               joins devices.id and threads.id
--- Cost: four passes over device_activities.
+-- Cost: linear in idle_totals, once these are made; where work was recorded only in some steps, in device_activities.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
@@ -22,12 +22,6 @@ WITH thinned AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), starts AS MATERIALIZED (
   SELECT device_id, step_id, start_ns FROM temp.thinned_starts
-), gaps AS NOT MATERIALIZED (
-  SELECT profile_id, device_id, thread_id, start_ns, launch_ns, previous_end_ns,
-    max(0, start_ns - previous_end_ns) AS gap_ns
-  FROM temp.device_activities
-  WHERE kind <> 'sync' AND thread_id IS NOT NULL AND is_before_last_step = 1
-    AND profile_id IN (SELECT profile_id FROM whole)
 ), known_gaps AS MATERIALIZED ( -- where work was recorded only in some steps
   SELECT activities.profile_id AS profile_id, device_id, thread_id, coalesce(weight, 1.0) AS weight,
     CASE WHEN launch_ns > previous_end_ns THEN 'host_wait' WHEN start_ns - previous_end_ns < 30000 THEN 'kernel_wait'
@@ -39,26 +33,10 @@ WITH thinned AS MATERIALIZED (
     AND NOT EXISTS (SELECT 1 FROM starts
       WHERE starts.step_id = activities.step_id AND starts.device_id IS activities.device_id
         AND starts.start_ns > activities.previous_end_ns)
-), sums AS MATERIALIZED ( -- one reason after the other, so that rows come in the order in which they are grouped
-  SELECT profile_id, device_id, thread_id, 'host_wait' AS idle_category, 1.0 * count(*) AS count,
-    CAST(sum(1.0 * gap_ns) AS INTEGER) AS idle_ns,
-    avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns,
-    percentile(gap_ns, 25) AS p25_ns, median(gap_ns) AS median_ns, percentile(gap_ns, 75) AS p75_ns,
-    max(gap_ns) AS max_ns
-  FROM gaps WHERE launch_ns > previous_end_ns
-  GROUP BY profile_id, device_id, thread_id
-  UNION ALL
-  SELECT profile_id, device_id, thread_id, 'kernel_wait', count(*),
-    CAST(sum(1.0 * gap_ns) AS INTEGER), avg(gap_ns), stddev(gap_ns), min(gap_ns),
-    percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
-  FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns < 30000
-  GROUP BY profile_id, device_id, thread_id
-  UNION ALL
-  SELECT profile_id, device_id, thread_id, 'other', count(*),
-    CAST(sum(1.0 * gap_ns) AS INTEGER), avg(gap_ns), stddev(gap_ns), min(gap_ns),
-    percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
-  FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns >= 30000
-  GROUP BY profile_id, device_id, thread_id
+), sums AS MATERIALIZED (
+  SELECT profile_id, device_id, thread_id, category AS idle_category, 1.0 * count AS count, sum_ns AS idle_ns, mean_ns,
+    stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns
+  FROM temp.idle_totals WHERE count > 0 AND profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
   SELECT profile_id, device_id, thread_id, idle_category, sum(weight),
     CAST(sum(gap_ns * weight) AS INTEGER), sum(gap_ns * weight) / sum(weight), stddev(gap_ns), min(gap_ns),
@@ -69,7 +47,8 @@ WITH thinned AS MATERIALIZED (
   SELECT lanes.profile_id AS profile_id, lanes.device_id AS device_id, lanes.thread_id AS thread_id,
     sum(1.0 * sums.idle_ns) AS all_ns
   FROM (
-    SELECT profile_id, device_id, thread_id FROM gaps GROUP BY profile_id, device_id, thread_id
+    SELECT profile_id, device_id, thread_id FROM temp.idle_totals
+    WHERE category = 'other' AND profile_id IN (SELECT profile_id FROM whole)
     UNION ALL SELECT DISTINCT profile_id, device_id, thread_id FROM known_gaps
   ) AS lanes
   LEFT JOIN sums ON sums.thread_id = lanes.thread_id AND sums.device_id IS lanes.device_id

@@ -9,22 +9,16 @@
 --   short_ratio                                share of the short ones
 --   cpu_ns, gpu_ns                             time of all launching calls, and of what they launched
 --   mean_launch_delay_ns, max_launch_delay_ns  from the end of the call to the start, 0 where it started before
--- Cost: one pass over device_activities.  Example: SELECT rank, short_ratio FROM launch_summary;
+-- Cost: linear in launch_totals, once these are made; where launches were recorded only in some steps, one pass over
+-- device_activities.  Example: SELECT rank, short_ratio FROM launch_summary;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT profile_id, 1.0 AS weight, count(*) AS count,
-    sum(dur_ns < launch_end_ns - launch_ns) AS short_count, sum(launch_end_ns - launch_ns > 50000) AS slow_count,
-    sum(start_ns - launch_end_ns > 100000) AS long_delay_count, sum(1.0 * (launch_end_ns - launch_ns)) AS cpu_ns,
-    sum(1.0 * dur_ns) AS gpu_ns, total(max(0, start_ns - launch_end_ns)) AS delay_ns,
-    count(launch_end_ns) AS delay_count, max(max(0, start_ns - launch_end_ns)) AS max_delay_ns
-  FROM temp.device_activities
-  WHERE kind <> 'sync' AND api_call_id IS NOT NULL
-    AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
-    AND is_before_last_step = 1 AND profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY profile_id
+  SELECT profile_id, 1.0 AS weight, count, short_count, slow_count, long_delay_count, 1.0 * call_ns AS cpu_ns,
+    1.0 * sum_ns AS gpu_ns, 1.0 * delay_ns AS delay_ns, delayed_count AS delay_count, max_delay_ns
+  FROM temp.launch_totals WHERE is_graph = 0 AND profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
   SELECT activities.profile_id, coalesce(max(weight), 1.0), count(*),
     sum(dur_ns < launch_end_ns - launch_ns), sum(launch_end_ns - launch_ns > 50000),

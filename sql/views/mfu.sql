@@ -16,6 +16,13 @@
 WITH on_devices AS MATERIALIZED (
   SELECT profile_id, count(DISTINCT device_id) AS device_count, count(flops) AS has_flops
   FROM temp.kernel_totals GROUP BY profile_id
+), typed AS ( -- a type is looked at once for all ops of a step that have it
+  SELECT profile_id, step_id, input_types, sum(1.0 * flops) AS flops,
+    sum(1.0 * flops) FILTER (WHERE tensor_core_ns > 0) AS tensor_core_flops
+  FROM temp.ops
+  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
+    AND profile_id NOT IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
+  GROUP BY profile_id, step_id, input_types
 ), work AS (
   SELECT profile_id, step_id,
     CASE
@@ -23,12 +30,15 @@ WITH on_devices AS MATERIALIZED (
       WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
       WHEN input_types GLOB '*Half*' THEN 'float16'
       WHEN input_types GLOB '*double*' THEN 'float64'
-      WHEN input_types GLOB '*float*' THEN iif(tensor_core_ns > 0, 'tf32', 'float32')
+      WHEN input_types GLOB '*float*' THEN iif(on_tensor_cores, 'tf32', 'float32')
     END AS dtype,
-    sum(1.0 * flops) AS flops
-  FROM temp.ops
-  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
-    AND profile_id NOT IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
+    sum(flops) AS flops
+  FROM (
+    SELECT profile_id, step_id, input_types, 0 AS on_tensor_cores, flops - coalesce(tensor_core_flops, 0) AS flops
+    FROM typed WHERE tensor_core_flops IS NULL OR flops > tensor_core_flops
+    UNION ALL
+    SELECT profile_id, step_id, input_types, 1, tensor_core_flops FROM typed WHERE tensor_core_flops IS NOT NULL
+  )
   GROUP BY profile_id, step_id, dtype
   UNION ALL
   SELECT profile_id, step_id, NULL, sum(1.0 * flops)

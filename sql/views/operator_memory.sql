@@ -14,7 +14,11 @@
 -- Cost: two passes over ops (three where only some steps were recorded), one over memory_events with a look-up of an op
 -- for each op that has some.
 -- Example: SELECT op_name, allocation_count, increase_bytes FROM operator_memory LIMIT 10;
-WITH own AS (
+WITH with_memory AS MATERIALIZED (
+  SELECT id FROM temp.profiles
+  WHERE EXISTS (SELECT 1 FROM temp.ops WHERE ops.profile_id = profiles.id AND allocated_bytes > 0)
+    OR EXISTS (SELECT 1 FROM temp.ops WHERE ops.profile_id = profiles.id AND released_bytes > 0)
+), own AS (
   SELECT op_id, sum(1.0 * bytes) AS increase_bytes, count(*) FILTER (WHERE kind = 'allocate') AS allocation_count
   FROM temp.memory_events WHERE op_id IS NOT NULL AND +kind IN ('allocate', 'release') GROUP BY op_id
 ), own_sums AS MATERIALIZED (
@@ -38,7 +42,9 @@ WITH own AS (
   SELECT profile_id, name, sum(sample_weight) AS count, sum(allocation_count * sample_weight) AS allocation_count,
     sum(allocated_bytes * sample_weight) AS allocated_bytes, sum(released_bytes * sample_weight) AS released_bytes,
     sum(allocated_self_bytes * sample_weight) AS allocated_self_bytes
-  FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
+  FROM temp.ops
+  WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END AND profile_id IN (SELECT id FROM with_memory)
+  GROUP BY profile_id, name
 ), in_step AS ( -- outermost of its name, so that nothing counts twice
   SELECT profile_id, name, step_id, sum(1.0 * allocated_bytes) AS bytes
   FROM temp.ops

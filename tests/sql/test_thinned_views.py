@@ -22,6 +22,7 @@ from stored import every_file
 # What is recorded of devices, and derived from it.
 TABLES = ("kernels", "transfers", "api_calls", "syncs", "graph_launches", "device_activities", "device_steps",
           "kernel_totals", "device_kernel_totals", "step_kernel_totals", "activity_totals", "step_activity_totals",
+          "idle_totals", "launch_totals", "critical_path_totals",
           "step_segments", "step_segment_totals", "critical_path", "queue_events", "collectives", "page_migrations",
           "overheads")
 WEIGHED, KNOWN, AS_IT_IS, BY_OPS, STEPS, NO_ROWS = (

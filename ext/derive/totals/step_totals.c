@@ -1,6 +1,6 @@
 /* step_totals.c: the tables activity_totals, step_activity_totals and step_op_totals: what is alike added up by name,
 ** and in each step; op_durations and op_device_durations: by how long it took;
-** op_shape_totals: by the inputs.
+** op_shape_totals: by the inputs; critical_path_totals: pieces of critical paths by kind.
 **
 ** What is told step by step and name by name, and what compares steps, is read from these: they have a row where ops
 ** and work of devices have one for each call.  A row of a step does not repeat the name, which is long as a rule: it
@@ -90,6 +90,15 @@ static const struct plain_totals step_activities = {
                 SUM(step_activity_totals, sum_ns, device_activities_dur_ns)},
 };
 
+static const struct plain_totals path_pieces = {
+    .table = TABLE_critical_path_totals,
+    .of = TABLE_critical_path,
+    .column_count = 5,
+    .columns = {SHARED(critical_path_totals, critical_path, step_id), SHARED(critical_path_totals, critical_path, kind),
+                ROWS(critical_path_totals), SUM(critical_path_totals, sum_ns, critical_path_dur_ns),
+                SUM(critical_path_totals, slack_ns, critical_path_slack_ns)},
+};
+
 static enum tfprof_status run_step_op_totals(struct profile *profile, struct tfprof_error *error) {
   return plain_totals_run(profile, &step_ops, error);
 }
@@ -112,6 +121,10 @@ static enum tfprof_status run_activity_totals(struct profile *profile, struct tf
 
 static enum tfprof_status run_step_activity_totals(struct profile *profile, struct tfprof_error *error) {
   return plain_totals_run(profile, &step_activities, error);
+}
+
+static enum tfprof_status run_critical_path_totals(struct profile *profile, struct tfprof_error *error) {
+  return plain_totals_run(profile, &path_pieces, error);
 }
 
 /* ---- passes ---- */
@@ -176,4 +189,13 @@ const struct derive_pass derive_step_activity_totals = {
     .reads = {SHARED_OF_ACTIVITIES, READ(activity_totals, device_id), READ(activity_totals, kind),
               READ(activity_totals, name), READ(device_activities, step_id), READ(steps, start_ns)},
     .run = run_step_activity_totals,
+};
+
+const struct derive_pass derive_critical_path_totals = {
+    .name = "totals of critical paths",
+    .summary = "Pieces of one kind on the path of a step, by a hash table of these.",
+    .makes_table = TABLE_critical_path_totals,
+    .reads = {READ(critical_path, step_id), READ(critical_path, kind), READ(critical_path, dur_ns),
+              READ(critical_path, slack_ns), READ(steps, start_ns)},
+    .run = run_critical_path_totals,
 };
