@@ -12,6 +12,8 @@ case $1 in *.py) set -- "${TFPROF_PYTHON:-python3}" "$@" ;; *.sh) set -- bash "$
 mkdir -p "$TFPROF_BUILD/test-logs"
 # Virtual machines tell of AMX and then refuse it, of which PyTorch's programs in bfloat16 die, recorded or not.
 export ONEDNN_MAX_CPU_ISA="${ONEDNN_MAX_CPU_ISA:-AVX512_CORE}"
+# Threads of PyTorch that wait for each other leave the processors to the tests beside them.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
 log=$TFPROF_BUILD/test-logs/${name//\//-}.log
 # timeout gives it a process group of its own that is no orphan, in which programs can be stopped as at a terminal.
 status=0
