@@ -5,7 +5,7 @@
 -- the most severe, of these the one that saves most, with
 --   process_count         how many rows of advise it stands for
 --   others                their subjects, the first excepted, parted by commas; NULL: there are none
---   check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence: as in advise
+--   check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence   as in advise
 -- Cost: that of advise.  Example: SELECT severity, process_count, message FROM advise_summary LIMIT 5;
 WITH found AS MATERIALIZED (
   SELECT row_number() OVER () AS place, advise.* FROM temp.advise

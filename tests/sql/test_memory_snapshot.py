@@ -349,7 +349,7 @@ def test_flipped_once(engine):
     generator = random.Random(4)
     connection = engine()
     with tempfile.TemporaryDirectory() as directory:
-        for i in range(300):
+        for i in range(100):
             damaged = bytearray(whole)
             for _ in range(generator.randint(1, 4)):
                 damaged[generator.randrange(len(damaged))] = generator.randrange(256)

@@ -118,7 +118,7 @@ CONDITIONS = [
     ("step_id IS NULL", "step_id:null"),
     (
         "start_ns >= (SELECT min(start_ns) + 100000 FROM ops) AND start_ns < (SELECT min(start_ns) + 200000 FROM ops)",
-        "by:start_ns",
+        "start_ns>=? start_ns<? order:id",
     ),
     ("dur_ns > 10 AND name LIKE 'a%' AND profile_id = 1 AND step_id IS NOT NULL", "name:like?"),
 ]
