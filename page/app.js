@@ -313,5 +313,10 @@ async function start() {
   if (isServed) startServed();
 }
 
-if (document.readyState === 'loading') addEventListener('DOMContentLoaded', start);
-else start();
+// The rows of panels come before the events in a file: as soon as they are there, which `run` behind them tells.
+function begin() {
+  const last = document.getElementById('run'), isThere = document.readyState !== 'loading' || (last && last.nextElementSibling);
+  if (isThere) start();
+  else setTimeout(begin, 5);
+}
+begin();

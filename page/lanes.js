@@ -83,6 +83,7 @@ function endOf(track) {
 // {names: [[name, category]], lanes, tracks, start, end}; progress(part) while it goes on. `answer`: what a server says
 // (served.js); without one it stands in the file.
 export async function readEvents(progress, answer = null) {
+  if (document.readyState === 'loading') await new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
   const { lanes, names } = answer ? answer.head : await inflated(bytesOf('lanes')).json();
   const columnOf = answer ? answer.columnOf : bytesOf, bundles = new Map(), tracksOf = new Map();
   for (const lane of lanes) {

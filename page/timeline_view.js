@@ -114,7 +114,7 @@ export function drawTracks(pen, rows, view, paint, names, matches) {
   for (let i = 0; i < texts.length; i += 6) {
     const [name, left, width, y, isFound, cells] = texts.slice(i, i + 6);
     const text = (cells > 1 ? `${cells} × ` : '') + (names[name][0] || '–');
-    const letters = Math.floor((width - 6) / 6);
+    const letters = Math.floor((width - 6) / 6.5);
     if (letters < 3) continue;
     pen.fillStyle = isFound ? paint[name].ink : token('--quiet');
     pen.fillText(text.length > letters ? text.slice(0, letters - 1) + '…' : text, GUTTER + left + 4, y + ROW / 2);
