@@ -12,24 +12,25 @@
 --   threads_per_block              mean size of a block
 --   registers_per_thread, shared_bytes   largest use of a launch, by which occupancy may be limited
 --   unused_ns                      sum_ns times the part of the device that was not occupied
--- Cost: one pass over kernels.  Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
+-- Cost: linear in kernel_totals, once these are made; where work was recorded only in some steps, one pass over kernels.
+-- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT profile_id, name, NULL AS step_id, 1.0 AS weight,
-    count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(dur_ns * occupancy_ratio) AS occupancy_ratio_ns,
-    total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END) AS occupancy_ratio_of_ns,
-    sum(dur_ns * blocks_per_multiprocessor) AS blocks_per_multiprocessor_ns,
-    total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END) AS blocks_per_multiprocessor_of_ns,
-    total(block_x * block_y * block_z) AS threads, count(block_x) AS with_threads,
-    max(registers_per_thread) AS registers_per_thread,
+  SELECT totals.profile_id AS profile_id, totals.name AS name, NULL AS step_id, 1.0 AS weight,
+    sum(totals.count) AS count, sum(1.0 * totals.sum_ns) AS sum_ns,
+    sum(totals.occupancy_ratio * occupancy_known_ns) AS occupancy_ratio_ns,
+    total(occupancy_known_ns) AS occupancy_ratio_of_ns,
+    sum(totals.blocks_per_multiprocessor * blocks_known_ns) AS blocks_per_multiprocessor_ns,
+    total(blocks_known_ns) AS blocks_per_multiprocessor_of_ns,
+    total(1.0 * totals.count * block_x * block_y * block_z) AS threads,
+    sum(iif(block_x IS NULL, 0, totals.count)) AS with_threads, max(registers_per_thread) AS registers_per_thread,
     max(coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0)) AS shared_bytes
-  FROM temp.kernels
-  WHERE profile_id IN (SELECT profile_id FROM whole)
-    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY profile_id, name
+  FROM temp.kernel_totals AS totals CROSS JOIN temp.kernels AS first ON first.id = totals.kernel_id
+  WHERE totals.profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
+  GROUP BY totals.profile_id, totals.name
   UNION ALL
   SELECT kernels.profile_id, name, kernels.step_id, coalesce(max(weight), 1.0), 
     count(*), sum(1.0 * dur_ns), sum(dur_ns * occupancy_ratio),

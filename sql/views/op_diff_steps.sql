@@ -11,17 +11,18 @@
 --   change                    + where b calls it more often, - where less, = else
 --   a_total_ns, b_total_ns    their time with that of the ops that they called
 -- parameters: a, a_first, a_last, b, b_first, b_last
--- Cost: one pass over the ops of each side.
+-- Cost: linear in step_op_totals, once these are made.
 -- Example: SELECT name, dur_diff_ns FROM op_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
 WITH sides AS (
-  SELECT name, sum(sample_weight) AS a_count, sum(self_ns * sample_weight) AS a_ns,
-    sum(dur_ns * sample_weight) AS a_total_ns, 0 AS b_count, 0 AS b_ns, 0 AS b_total_ns
-  FROM temp.ops(:a)
+  SELECT name, sum(work.count * sample_weight) AS a_count, sum(work.self_ns * sample_weight) AS a_ns,
+    sum(work.sum_ns * sample_weight) AS a_total_ns, 0 AS b_count, 0 AS b_ns, 0 AS b_total_ns
+  FROM temp.op_totals(:a) AS totals CROSS JOIN temp.step_op_totals AS work ON work.op_total_id = totals.id
   WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.step_range(:a, :a_first, :a_last))
   GROUP BY name
   UNION ALL
-  SELECT name, 0, 0, 0, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight)
-  FROM temp.ops(:b)
+  SELECT name, 0, 0, 0, sum(work.count * sample_weight), sum(work.self_ns * sample_weight),
+    sum(work.sum_ns * sample_weight)
+  FROM temp.op_totals(:b) AS totals CROSS JOIN temp.step_op_totals AS work ON work.op_total_id = totals.id
   WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.step_range(:b, :b_first, :b_last))
   GROUP BY name
   UNION ALL
