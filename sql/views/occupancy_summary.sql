@@ -12,7 +12,7 @@
 --   threads_per_block              mean size of a block
 --   registers_per_thread, shared_bytes   largest use of a launch, by which occupancy may be limited
 --   unused_ns                      sum_ns times the part of the device that was not occupied
--- Cost: linear in kernel_totals, once these are made; where work was recorded only in some steps, one pass over kernels.
+-- Cost: linear in kernel_totals, once these are made; one pass over kernels where only some steps were recorded.
 -- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
