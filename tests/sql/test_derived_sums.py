@@ -6,11 +6,12 @@ conversions by step; and the most memory of a device.
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from engines import make_dump, run_tests
+from engines import BUILD, make_dump, run_tests
 
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
 LAUNCHES = (("gemm", "kernel", "cudaLaunchKernel"), ("elementwise_kernel", "kernel", "cudaLaunchKernel"),
@@ -153,6 +154,22 @@ def test_sums(engine):
             if got:
                 seen.add(what)
     assert seen == set(PAIRS), seen
+
+
+def test_totals_that_a_file_claims(engine):
+    """Totals are made of rows, whatever a file says of them: passes agree about which of them is which."""
+    path = os.path.join(directory.name, "claims.tfprof")
+    rows = ["= threads kind name", "host main", "= ops name category thread_id start_ns dur_ns", "mm op 0 1000 50",
+            "mm op 0 2000 70", "= op_totals name count", *("wrong 9" for _ in range(50)),
+            "= step_op_totals op_total_id count", "40 7", "= kernel_totals name count", "wrong 9"]
+    subprocess.run([os.path.join(BUILD, "tests", "make_dump_of_rows"), path], encoding="utf-8", check=True,
+                   input="\n".join(row.replace(" ", "\t") for row in rows) + "\n")
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{path}')")
+    totals = connection.values("SELECT name, count, sum_ns, min_ns, in_step_count, device_count FROM op_totals")
+    assert totals == [("mm", 2.0, 120, 50, None, None)], totals
+    assert connection.values("SELECT count, sum_ns FROM step_op_totals") == [(2, 120)]
+    assert connection.values("SELECT count(*), count(launch_delay_ns) FROM kernel_totals") == [(0, 0)]
 
 
 if __name__ == "__main__":
