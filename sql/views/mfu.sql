@@ -29,8 +29,8 @@ WITH on_devices AS MATERIALIZED (
       WHEN input_types GLOB '*Float8*' THEN 'float8'
       WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
       WHEN input_types GLOB '*Half*' THEN 'float16'
-      WHEN input_types GLOB '*double*' THEN 'float64'
       WHEN input_types GLOB '*float*' THEN iif(on_tensor_cores, 'tf32', 'float32')
+      WHEN input_types GLOB '*double*' THEN 'float64'
     END AS dtype,
     sum(flops) AS flops
   FROM (

@@ -3,8 +3,8 @@
 -- One row for each profile, side and op, and of a run of several hosts one for all of them; side host is time on the
 -- processor, side device the time of the kernels that ops launched (none without a device).  On the host one row IDLE
 -- says how long no op ran on the steps' own thread nor on one that runs the backward pass; it counts in no share.
--- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
--- ops.sample_weight.
+-- Counted are the ops of measured steps (no warm-up, ops recorded), without functions of Python; in a profile without
+-- such steps all; weighed by ops.sample_weight.
 --
 -- Of XPlane files it is what XProf lists: on the host ops and stages of the input pipeline of the whole recording, and
 -- their self time without other such ones inside (ops.op_self_ns); on the device kernels by the op that they name, its
@@ -27,12 +27,13 @@
 --                                 where too few were (sampling_summary)
 --   side_self_ratio               share of the self time of its side
 --   side_cumulative_ratio         that share added up from the first position to this
---   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is
+--   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is; of calls
+--                                 that launched kernels on the side of the device
 --   tensor_core_ratio             on the device the share of kernels on tensor cores in the op's time, of XPlane
 --                                 files; NULL of others (operator_summary tells it)
 --   bound_by                      on the device compute or memory: which rate is nearer to the highest that the device
---                                 allows; of ops of PyTorch memory where operations are not counted; NULL where a
---                                 rate is not known (roofline has more)
+--                                 allows for the number types of the inputs; of ops of PyTorch memory where operations
+--                                 are not counted; NULL where a rate is not known (roofline has more)
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
 -- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.
@@ -49,30 +50,49 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,
     sum(device_count) AS device_count
   FROM temp.op_totals
-  WHERE category <> 'user' AND is_measured = 1 AND count > 0 AND profile_id IN (SELECT id FROM others)
+  WHERE category NOT IN ('user', 'python') AND is_measured = 1 AND count > 0
+    AND profile_id IN (SELECT id FROM others)
   GROUP BY profile_id, op_type, name, execution_mode
   UNION ALL
   SELECT profile_id, op_type, name, execution_mode, sum(count), sum(1.0 * sum_ns), sum(1.0 * op_self_ns), 0, 0, 0
   FROM temp.op_totals
   WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
   GROUP BY profile_id, op_type, name, execution_mode
-), computing AS (
-  SELECT ops.profile_id AS profile_id, op_type, name, execution_mode, sum(flops) AS flops,
-    sum(1.0 * work.sum_ns) AS host_ns, sum(1.0 * work.device_ns) AS device_ns
+), peaks AS MATERIALIZED ( -- by number type; NULL: not told, the highest
+  SELECT profile_id, dtype, max(flops_per_second) AS flops_per_second FROM temp.device_peaks GROUP BY profile_id, dtype
+  UNION ALL
+  SELECT profile_id, NULL, max(flops_per_second)
+  FROM temp.device_peaks WHERE dtype NOT IN ('float8', 'int8') GROUP BY profile_id
+), shaped AS (
+  SELECT ops.profile_id AS profile_id, op_type, name, execution_mode, has_flops, has_bytes, flops, bytes_accessed,
+    1.0 * work.sum_ns AS host_ns, 1.0 * nullif(work.device_ns, 0) AS device_ns,
+    CASE -- as in roofline
+      WHEN input_types GLOB '*Float8*' THEN 'float8'
+      WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
+      WHEN input_types GLOB '*Half*' THEN 'float16'
+      WHEN input_types GLOB '*float*' THEN iif(work.uses_tensor_core = 1, 'tf32', 'float32')
+      WHEN input_types GLOB '*double*' THEN 'float64'
+    END AS dtype
   FROM temp.op_totals AS ops CROSS JOIN temp.op_shape_totals AS work ON work.op_total_id = ops.id
-  WHERE has_flops = 1 AND category <> 'user' AND is_measured = 1
-  GROUP BY ops.profile_id, op_type, name, execution_mode
-), moving AS (
-  SELECT ops.profile_id AS profile_id, op_type, name, execution_mode, sum(bytes_accessed) AS bytes,
-    sum(1.0 * work.sum_ns) AS host_ns, sum(1.0 * work.device_ns) AS device_ns
-  FROM temp.op_totals AS ops CROSS JOIN temp.op_shape_totals AS work ON work.op_total_id = ops.id
-  WHERE has_bytes = 1 AND category <> 'user' AND is_measured = 1
-  GROUP BY ops.profile_id, op_type, name, execution_mode
+  WHERE (has_flops = 1 OR has_bytes = 1) AND category <> 'user' AND is_measured = 1
+), working AS ( -- a call that launched work did it on the device
+  SELECT shaped.profile_id AS profile_id, op_type, name, execution_mode,
+    sum(flops) FILTER (WHERE device_ns IS NULL AND has_flops = 1) AS host_flops,
+    sum(host_ns) FILTER (WHERE device_ns IS NULL AND has_flops = 1) AS host_flops_ns,
+    sum(bytes_accessed) FILTER (WHERE device_ns IS NULL AND has_bytes = 1) AS host_bytes,
+    sum(host_ns) FILTER (WHERE device_ns IS NULL AND has_bytes = 1) AS host_bytes_ns,
+    sum(flops) FILTER (WHERE device_ns > 0 AND has_flops = 1) AS device_flops,
+    sum(device_ns) FILTER (WHERE has_flops = 1) AS device_flops_ns,
+    sum(bytes_accessed) FILTER (WHERE device_ns > 0 AND has_bytes = 1) AS device_bytes,
+    sum(device_ns) FILTER (WHERE has_bytes = 1) AS device_bytes_ns,
+    sum(1e9 * flops / nullif(flops_per_second, 0)) FILTER (WHERE device_ns > 0 AND has_flops = 1) AS ideal_ns
+  FROM shaped LEFT JOIN peaks ON peaks.profile_id = shaped.profile_id AND peaks.dtype IS shaped.dtype
+  GROUP BY shaped.profile_id, op_type, name, execution_mode
 ), in_step AS ( -- a step lies in one profile
   SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, step_id,
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_self_ns) AS device_self_ns
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1
+  WHERE category NOT IN ('user', 'python') AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY op_type, name, execution_mode, step_id
 ), errors AS (
@@ -84,16 +104,13 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, op_type, name, execution_mode
 ), rated AS MATERIALIZED (
-  SELECT counted.*, computing.flops AS flops, computing.host_ns AS host_flops_ns,
-    computing.device_ns AS device_flops_ns, moving.bytes AS bytes, moving.host_ns AS host_bytes_ns,
-    moving.device_ns AS device_bytes_ns,
+  SELECT counted.*, host_flops, host_flops_ns, host_bytes, host_bytes_ns, device_flops, device_flops_ns, device_bytes,
+    device_bytes_ns, ideal_ns,
     CASE WHEN errors.profile_id IS NOT NULL THEN errors.self_ns ELSE 0 END AS self_error_ns,
     CASE WHEN errors.profile_id IS NOT NULL THEN errors.device_self_ns ELSE 0 END AS device_self_error_ns
   FROM counted
-  LEFT JOIN computing ON computing.profile_id = counted.profile_id AND computing.name IS counted.name
-    AND computing.op_type IS counted.op_type AND computing.execution_mode IS counted.execution_mode
-  LEFT JOIN moving ON moving.profile_id = counted.profile_id AND moving.name IS counted.name
-    AND moving.op_type IS counted.op_type AND moving.execution_mode IS counted.execution_mode
+  LEFT JOIN working ON working.profile_id = counted.profile_id AND working.name IS counted.name
+    AND working.op_type IS counted.op_type AND working.execution_mode IS counted.execution_mode
   LEFT JOIN errors ON errors.profile_id = counted.profile_id AND errors.name IS counted.name
     AND errors.op_type IS counted.op_type AND errors.execution_mode IS counted.execution_mode
 ), named_kernels AS ( -- of sources whose kernels name their ops
@@ -105,16 +122,17 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   GROUP BY profile_id, op_type, op_name, name
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
-    self_error_ns, flops, host_flops_ns AS flops_ns, bytes, host_bytes_ns AS bytes_ns, NULL AS tensor_core_ns
+    self_error_ns, host_flops AS flops, host_flops_ns AS flops_ns, host_bytes AS bytes, host_bytes_ns AS bytes_ns,
+    NULL AS ideal_ns, NULL AS tensor_core_ns
   FROM rated
   UNION ALL
   SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
-    device_self_error_ns, flops, device_flops_ns, bytes, device_bytes_ns, NULL
+    device_self_error_ns, device_flops, device_flops_ns, device_bytes, device_bytes_ns, ideal_ns, NULL
   FROM rated WHERE device_self_ns > 0
   UNION ALL
   SELECT profile_id, 'device', op_type, op_name, NULL, max(count), sum(sum_ns), sum(self_ns), 0,
     sum(flops), sum(sum_ns) FILTER (WHERE flops >= 0), sum(bytes), sum(sum_ns) FILTER (WHERE bytes >= 0),
-    sum(tensor_core_ns)
+    NULL, sum(tensor_core_ns)
   FROM named_kernels GROUP BY profile_id, op_type, op_name
 ), step_time AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
@@ -167,19 +185,18 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   ) GROUP BY profile_id
 ), all_sides AS (
   SELECT profile_id, NULL AS run_id, side, op_type, name, execution_mode, count, sum_ns, self_ns, self_error_ns, flops,
-    flops_ns, bytes, bytes_ns, tensor_core_ns
+    flops_ns, bytes, bytes_ns, ideal_ns, tensor_core_ns
   FROM sides
   UNION ALL
   SELECT NULL, run_id, side, op_type, name, execution_mode, sum(count), sum(sum_ns), sum(self_ns),
     CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(self_error_ns * self_error_ns)) END, sum(flops),
-    sum(flops_ns), sum(bytes), sum(bytes_ns), sum(tensor_core_ns)
+    sum(flops_ns), sum(bytes), sum(bytes_ns), sum(ideal_ns), sum(tensor_core_ns)
   FROM sides JOIN hosts ON hosts.profile_id = sides.profile_id
   GROUP BY run_id, side, op_type, name, execution_mode
 ), ceilings AS MATERIALIZED ( -- hosts of a run are alike
-  SELECT devices.profile_id AS profile_id, max(flops_per_second) AS flops_per_second,
+  SELECT devices.profile_id AS profile_id, peaks.flops_per_second AS flops_per_second,
     max(memory_bytes_per_second) AS bytes_per_second
-  FROM temp.devices AS devices JOIN temp.device_peaks AS peaks ON peaks.device_id = devices.id
-  WHERE peaks.dtype NOT IN ('float8', 'int8')
+  FROM temp.devices AS devices JOIN peaks ON peaks.profile_id = devices.profile_id AND peaks.dtype IS NULL
   GROUP BY devices.profile_id
 ), listed AS (
   SELECT profile_id, run_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
@@ -188,17 +205,18 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, run_id, side), 0)
       AS side_cumulative_ratio,
     1e9 * flops / nullif(flops_ns, 0) AS flops_per_second, 1e9 * bytes / nullif(bytes_ns, 0) AS bytes_per_second,
-    tensor_core_ns / nullif(sum_ns, 0) AS tensor_core_ratio, execution_mode, 0 AS is_idle
+    ideal_ns / nullif(flops_ns, 0) AS ideal_ratio, tensor_core_ns / nullif(sum_ns, 0) AS tensor_core_ratio,
+    execution_mode, 0 AS is_idle
   FROM all_sides
   WINDOW of_side AS (PARTITION BY profile_id, run_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
   UNION ALL
   SELECT profile_id, NULL, NULL, side, 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL,
-    NULL, NULL, NULL, 1
+    NULL, NULL, NULL, NULL, 1
   FROM idle
   UNION ALL
   SELECT NULL, run_id, NULL, side, 'IDLE', 'IDLE', sum(step_count), sum(self_ns), sum(self_ns),
     CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(self_error_ns * self_error_ns)) END, NULL, NULL, NULL,
-    NULL, NULL, NULL, 1
+    NULL, NULL, NULL, NULL, 1
   FROM idle JOIN hosts ON hosts.profile_id = idle.profile_id
   GROUP BY run_id, side
 )
@@ -223,10 +241,12 @@ SELECT
   listed.tensor_core_ratio AS tensor_core_ratio,
   CASE
     WHEN listed.side = 'host' THEN NULL
-    WHEN listed.flops_per_second * ceilings.bytes_per_second >= listed.bytes_per_second * ceilings.flops_per_second
+    WHEN coalesce(listed.ideal_ratio, listed.flops_per_second / ceilings.flops_per_second)
+      >= listed.bytes_per_second / ceilings.bytes_per_second
     THEN 'compute'
-    WHEN coalesce(listed.flops_per_second, iif(profiles.format <> 'xplane', 0.0, NULL)) * ceilings.bytes_per_second
-      < listed.bytes_per_second * ceilings.flops_per_second
+    WHEN coalesce(listed.ideal_ratio, listed.flops_per_second / ceilings.flops_per_second,
+        iif(profiles.format <> 'xplane', 0.0, NULL))
+      < listed.bytes_per_second / ceilings.bytes_per_second
     THEN 'memory' END AS bound_by,
   listed.execution_mode AS execution_mode,
   listed.is_idle AS is_idle

@@ -4,14 +4,16 @@
 -- hosts the same for all of them, in order of time.  Of XPlane files with devices a row is a kernel of an op, with the
 -- operations and bytes that the file tells of kernels or of the instructions of XLA that they run, all of the
 -- recording.  Of others it is an op, with the operations counted from its shapes (ops.flops), of measured steps and
--- weighed by ops.sample_weight; its time is that of kernels launched inside it, without a device that on the host.
+-- weighed by ops.sample_weight; its time is that of kernels launched inside it, and calls that launched
+-- none do not count; without a device it is that on the host.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      by time, from 1; 0 for the program; of a loop of a TPU, whose time has that of the
 --                                 ops in it, as its operations have theirs, the rest counts, for time_ratio, too
 --   op_type, op_name, kernel_name   NULL for the program; the last for ops, too
 --   dtype                         the number type whose peak counts: that of the op's inputs (tf32 where kernels use
---                                 tensor cores for float); NULL where it is not told: then the highest counts, as in
---                                 XProf, without those of float8 and integers
+--                                 tensor cores for float), the narrowest, as numbers of Python among them are double;
+--                                 NULL where it is not told: then the highest counts, as in XProf, without those of
+--                                 float8 and integers
 --   count, sum_ns                 calls or kernels and their time; of the program from the first work of each device to
 --                                 its last, of sources other than XPlane that of the steps on each device
 --   time_ratio                    share of the time of the program; NULL for what ran on the host beside others
@@ -65,8 +67,8 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
       WHEN input_types GLOB '*Float8*' THEN 'float8'
       WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
       WHEN input_types GLOB '*Half*' THEN 'float16'
-      WHEN input_types GLOB '*double*' THEN 'float64'
       WHEN input_types GLOB '*float*' THEN iif(uses_tensor_core, 'tf32', 'float32')
+      WHEN input_types GLOB '*double*' THEN 'float64'
     END AS dtype,
     sum(work.count * sample_weight) AS count,
     sum(sample_weight * iif(on_devices.profile_id IS NULL, work.sum_ns, nullif(work.device_ns, 0))) AS sum_ns,
@@ -74,6 +76,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   FROM temp.op_totals AS ops CROSS JOIN temp.op_shape_totals AS work ON work.op_total_id = ops.id
   LEFT JOIN on_devices ON on_devices.profile_id = ops.profile_id
   WHERE (has_flops = 1 OR has_bytes = 1) AND category <> 'user' AND is_measured = 1 AND is_xplane IS NOT 1
+    AND (on_devices.profile_id IS NULL OR work.device_ns > 0)
   GROUP BY ops.profile_id, op_type, name, dtype
 ), pieces AS MATERIALIZED (
   SELECT profile_id, NULL AS run_id, op_type, op_name, kernel_name, dtype, count, sum_ns, flops,

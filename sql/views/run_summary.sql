@@ -73,9 +73,9 @@ WITH processes AS (
   SELECT *, row_number() OVER (ORDER BY input_ratio DESC, profile_id) AS place FROM temp.input_summary
   WHERE input_ratio >= 0.001
 ), ranks AS (
-  SELECT rank, communication_ns, overlap_ns, step_ns,
+  SELECT rank, communication_ns + overlap_ns AS whole_ns, overlap_ns, step_ns,
     row_number() OVER (ORDER BY communication_ns DESC, profile_id) AS place
-  FROM temp.distributed_summary WHERE communication_ns > 0 AND step_ns > 0
+  FROM temp.distributed_summary WHERE communication_ns + overlap_ns > 0 AND step_ns > 0
 ), recorded AS (
   SELECT min(steps_recorded_ratio) AS steps_ratio, total(rows_dropped) AS rows_dropped
   FROM temp.coverage
@@ -105,8 +105,8 @@ WITH processes AS (
       || coalesce(' (' || nullif(model, device) || ')', '')
       || iif(device_count > 1, coalesce(', rank ' || rank, '') || format(', least of %d,', device_count), '')
       || printf(' busy %.0f %%', 100 * utilization_ratio)
-      || coalesce(printf(', multiprocessors %.0f %%', 100 * sm_efficiency_ratio), '')
-      || coalesce(printf(', tensor cores %.0f %%', 100 * tensor_core_ratio), '')
+      || iif(sm_efficiency_ratio >= 0, printf(', multiprocessors %.0f %%', 100 * sm_efficiency_ratio), '')
+      || iif(tensor_core_ratio >= 0, printf(', tensor cores %.0f %%', 100 * tensor_core_ratio), '')
     FROM devices WHERE place = 1
   UNION ALL SELECT 8, 'memory', coalesce(
       (SELECT coalesce(device || ' ', '') || word || format_bytes(peak_bytes)
@@ -118,7 +118,7 @@ WITH processes AS (
   UNION ALL SELECT 9, 'input', printf('%.1f %% of the step time is spent waiting for it', 100 * input_ratio)
       || coalesce(' (rank ' || rank || ')', '') FROM input WHERE place = 1
   UNION ALL SELECT 10, 'ranks', printf('communication %.0f %% of the step time, %.0f %% of it beside computation',
-      100.0 * communication_ns / step_ns, 100.0 * overlap_ns / communication_ns)
+      100.0 * whole_ns / step_ns, 100.0 * overlap_ns / whole_ns)
       || coalesce(' (rank ' || rank || ')', '') FROM ranks WHERE place = 1
   UNION ALL SELECT 11, 'recorded', printf('ops of %.3g %% of the steps', 100 * coalesce(steps_ratio, 1))
       || iif(rows_dropped, ', ' || format_count(rows_dropped) || ' rows lost', '')

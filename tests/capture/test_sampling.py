@@ -61,7 +61,7 @@ def test_sampled():
         assert all(row[3] == 0 for row in rows if row[1] == 0), rows
         assert counts(sampled) == counts(everything), (counts(sampled), counts(everything))
         for sql in (
-            "SELECT op_type, count FROM op_type_stats ORDER BY 1",
+            "SELECT op_type, count FROM op_type_stats WHERE is_idle = 0 ORDER BY 1",
             "SELECT name, count FROM range_summary WHERE name <> 'gc.collect' ORDER BY 1",
             "SELECT name, count(*) FROM ranges WHERE name <> 'gc.collect' GROUP BY name ORDER BY 1",
             "SELECT op_count, autograd_count FROM thread_summary",
@@ -206,7 +206,10 @@ def lines_of_traces(directory):
 STATED = (
     ("SELECT name, per_step_self_error_ns * {steps} FROM op_summary", "SELECT name, step_id, self_ns FROM {ops}"),
     ("SELECT name, per_step_count_error * {steps} FROM op_summary", "SELECT name, step_id, 1 FROM {ops}"),
-    ("SELECT op_type, self_error_ns FROM op_type_stats", "SELECT coalesce(op_type, name), step_id, self_ns FROM {ops}"),
+    (
+        "SELECT op_type, self_error_ns FROM op_type_stats WHERE is_idle = 0",
+        "SELECT coalesce(op_type, name), step_id, self_ns FROM {ops}",
+    ),
     ("SELECT name, self_error_ns FROM op_stats WHERE is_idle = 0", "SELECT name, step_id, self_ns FROM {ops}"),
     ("SELECT thread_id, op_error_ns FROM thread_summary", "SELECT thread_id, step_id, self_ns FROM {ops}"),
     (

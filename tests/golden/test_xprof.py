@@ -9,6 +9,7 @@ import collections
 import gzip
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -181,7 +182,8 @@ def test_op_types(_directory):
                 sums[op_type] += row["total_self_time"] * 1000
         here = collections.Counter()
         calls = collections.Counter()
-        for row in query(path, "SELECT op_type, self_ns, count FROM op_type_stats" + of_all_hosts(path)):
+        for row in query(path, "SELECT op_type, self_ns, count FROM (SELECT * FROM op_type_stats WHERE side = 'host' "
+                                "AND is_idle = 0)" + of_all_hosts(path)):
             here[row["op_type"]] += row["self_ns"]
             calls[row["op_type"]] += row["count"]
         for op_type, self_ns in here.items():
@@ -190,16 +192,27 @@ def test_op_types(_directory):
                    for op_type, total in sums.items()), (name, sums, here)
 
 
+def test_shares_of_the_summary(_directory):
+    """Nothing takes more than all of it, and what is not known is no 0 %."""
+    for name, path in recordings():
+        for row in query(path, "SELECT * FROM run_summary"):
+            shares = [float(share) for share in re.findall(r"([0-9.]+) %", row["text"])]
+            assert all(share <= 100 for share in shares), (name, row)
+        known = query(path, "SELECT count(sm_efficiency_ratio) AS known FROM device_utilization")[0]["known"]
+        told = query(path, "SELECT count(*) AS told FROM run_summary WHERE text LIKE '%multiprocessors%'")[0]["told"]
+        assert known > 0 or told == 0, name
+
+
 def test_hosts_add_up(_directory):
     """Rows for all hosts are the sums of those of each; a recording of one host has none."""
     for name, path in recordings():
-        for view, keys in (("op_stats", "side, op_type, name, is_idle"), ("op_type_stats", "op_type")):
+        for view, keys in (("op_stats", "side, op_type, name, is_idle"), ("op_type_stats", "side, op_type, is_idle")):
             sums = f"{keys}, sum(count) AS calls, sum(self_ns) AS self_ns FROM {view} WHERE "
             whole = query(path, f"SELECT {sums} profile_id IS NULL GROUP BY {keys} ORDER BY {keys}")
             hosts = query(path, f"SELECT {sums} profile_id IS NOT NULL GROUP BY {keys} ORDER BY {keys}")
             check(whole, hosts if "multihost" in name else [], (name, view))
             shares = query(path, f"SELECT host, sum({'side_' * (view == 'op_stats')}self_ratio) AS whole FROM {view} "
-                                 f"GROUP BY host{', side' * (view == 'op_stats')} HAVING sum(self_ns) > 0")
+                                 "WHERE is_idle = 0 GROUP BY host, side HAVING sum(self_ns) > 0")
             assert all(row["whole"] is None or is_close(row["whole"], 1, 1e-9) for row in shares), (name, shares)
 
 

@@ -181,6 +181,11 @@ class Launching(torch.autograd.Function):
         launch(3)
         memory.release(memory.allocate(1 << 20))
         return value * 2
+def addmm(bias, left, right, *, beta=1, alpha=1):  # an op that does its work on the device
+    launch(3)
+    return bias + left.mm(right)
+library = torch.library.Library("aten", "IMPL")
+library.impl("addmm", addmm, "CPU")
 """
 
 
