@@ -89,6 +89,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_kernel_totals,
     &derive_launch_totals,
     &derive_device_kernel_totals,
+    &derive_device_times,
     &derive_repeated_launches,
     &derive_step_kernel_totals,
     &derive_unfused_kernels,

@@ -17,6 +17,7 @@ extern const struct derive_pass derive_critical_path;
 extern const struct derive_pass derive_critical_path_totals;
 extern const struct derive_pass derive_device_activities;
 extern const struct derive_pass derive_device_kernel_totals;
+extern const struct derive_pass derive_device_times;
 extern const struct derive_pass derive_repeated_launches;
 extern const struct derive_pass derive_device_links;
 extern const struct derive_pass derive_device_memory;

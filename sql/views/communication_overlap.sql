@@ -6,7 +6,7 @@
 --   communication_ns, overlap_ns   time in which a communication kernel ran; of it, while a compute kernel ran too
 --   overlap_ratio                  their share: 1 is communication that costs nothing
 --   device_id, device              joins devices.id; its name
--- Cost: one pass over device_activities.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
+-- Cost: that of device_times.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
@@ -22,15 +22,8 @@ WITH thinned AS MATERIALIZED (
     AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
   GROUP BY activities.profile_id, activities.device_id, activities.step_id
 ), covered AS (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
-    union_ns(activities.start_ns, activities.end_ns) AS both_ns,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication')
-      AS communication_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.kind IN ('compute', 'communication')
-    AND activities.is_before_last_step = 1 AND activities.profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY activities.profile_id, activities.device_id
+  SELECT profile_id, device_id, compute_communication_ns AS both_ns, compute_ns, communication_ns
+  FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
   SELECT in_step.profile_id, device_id, CAST(sum(both_ns * coalesce(weight, 1.0)) AS INTEGER),
     CAST(total(compute_ns * coalesce(weight, 1.0)) AS INTEGER),

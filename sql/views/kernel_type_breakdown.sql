@@ -5,7 +5,7 @@
 -- temporal_breakdown, as which it weighs, step by step, where work was recorded only in some.
 --   kernel_type          COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping "
 --   sum_ns, sum_ratio    the time, added up over profiles and devices; its share of all rows
--- Cost: one pass over device_activities.  Example: SELECT * FROM kernel_type_breakdown;
+-- Cost: that of device_times.  Example: SELECT * FROM kernel_type_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
@@ -23,17 +23,9 @@ WITH thinned AS MATERIALIZED (
   WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
   GROUP BY activities.profile_id, device_id, activities.step_id
 ), covered AS (
-  SELECT
-    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS a,
-    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS b,
-    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')) AS c,
-    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'communication')) AS ab,
-    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')) AS ac,
-    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('communication', 'memcpy', 'memset')) AS bc,
-    1.0 * union_ns(start_ns, end_ns) AS abc
-  FROM temp.device_activities
-  WHERE kind <> 'sync' AND is_before_last_step = 1 AND profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY profile_id, device_id
+  SELECT 1.0 * compute_ns AS a, 1.0 * communication_ns AS b, 1.0 * copy_ns AS c, 1.0 * compute_communication_ns AS ab,
+    1.0 * compute_copy_ns AS ac, 1.0 * communication_copy_ns AS bc, 1.0 * work_ns AS abc
+  FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
   SELECT weight * a, weight * b, weight * c, weight * ab, weight * ac, weight * bc, weight * abc
   FROM covered_in_step

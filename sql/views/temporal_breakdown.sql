@@ -15,7 +15,7 @@
 --   idle_error                                     error of idle_ratio where only some steps were recorded; 0 where
 --                                                  all were, NULL where too few were (sampling_summary)
 --   device_id, device                              joins devices.id; its name
--- Cost: one pass over device_activities.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
+-- Cost: that of device_times.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
@@ -51,13 +51,8 @@ WITH thinned AS MATERIALIZED (
   LEFT JOIN in_step ON in_step.step_id = drawn.step_id AND in_step.device_id IS weighed.device_id
   GROUP BY weighed.profile_id, weighed.device_id
 ), busy AS (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
-    max(activities.end_ns) - min(activities.start_ns) AS kernel_ns,
-    union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.is_before_last_step = 1 AND activities.profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY activities.profile_id, activities.device_id
+  SELECT profile_id, device_id, last_end_ns - first_start_ns AS kernel_ns, busy_ns, compute_ns
+  FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
   SELECT profile_id, device_id, CAST(max(kernel_ns, busy_ns) AS INTEGER), CAST(busy_ns AS INTEGER),
     CAST(compute_ns AS INTEGER)

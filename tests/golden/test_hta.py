@@ -72,7 +72,8 @@ UP, DOWN = "-((-{0}) / 1000) * 1000", "({0} / 1000) * 1000"  # times are positiv
 
 
 def round_like_hta(db):
-    """Tables with the names of ours, whose times are rounded; the views read them from now on."""
+    """Tables with the names of ours, whose times are rounded, and device_times of these; the views read them from now
+    on."""
     for table in ROUNDED:
         columns = [name for _, name, *_ in db.values(f"PRAGMA table_info({table})")]
         texts = []
@@ -88,6 +89,16 @@ def round_like_hta(db):
                 texts.append(column)
         db.values(f"CREATE TEMP TABLE copied AS SELECT {', '.join(texts)} FROM temp.{table}")
         db.values(f"ALTER TABLE temp.copied RENAME TO {table}")
+    covers = {"busy_ns": "1", "work_ns": "kind <> 'sync'"}
+    sorts = {"compute": "'compute'", "communication": "'communication'", "copy": "'memcpy', 'memset'"}
+    for names in (("compute",), ("communication",), ("copy",), ("compute", "communication"), ("compute", "copy"),
+                  ("communication", "copy")):
+        covers["_".join(names) + "_ns"] = f"kind IN ({', '.join(sorts[name] for name in names)})"
+    texts = [f"union_ns(start_ns, end_ns) FILTER (WHERE {condition}) AS {name}" for name, condition in covers.items()]
+    db.values(f"""CREATE TEMP TABLE copied AS SELECT profile_id, device_id, min(start_ns) AS first_start_ns,
+              max(end_ns) AS last_end_ns, {", ".join(texts)} FROM temp.device_activities
+              WHERE is_before_last_step = 1 GROUP BY profile_id, device_id""")
+    db.values("ALTER TABLE temp.copied RENAME TO device_times")
 
 
 def view(db, name):

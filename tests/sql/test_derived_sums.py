@@ -106,6 +106,15 @@ PAIRS = {  # what is derived, and what SQL makes
         """SELECT step_id, device_id, kind, name, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2, 3, 4
         ORDER BY 1, 2, 3, 4""",
     ),
+    "times of devices": (
+        """SELECT device_id, busy_ns, work_ns, compute_ns, copy_ns, compute_copy_ns, last_end_ns - first_start_ns
+        FROM device_times ORDER BY 1""",
+        """SELECT device_id, union_ns(start_ns, end_ns), union_ns(start_ns, end_ns) FILTER (WHERE kind <> 'sync'),
+        union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute'),
+        union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')),
+        union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')),
+        max(end_ns) - min(start_ns) FROM device_activities WHERE is_before_last_step = 1 GROUP BY 1 ORDER BY 1""",
+    ),
     "launches that repeat": (
         "SELECT device_id, launched_count, launched_ns, repeated_count FROM device_kernel_totals "
         "WHERE repeated_count > 0 ORDER BY 1",

@@ -21,10 +21,9 @@ from stored import every_file
 
 # What is recorded of devices, and derived from it.
 TABLES = ("kernels", "transfers", "api_calls", "syncs", "graph_launches", "device_activities", "device_steps",
-          "kernel_totals", "device_kernel_totals", "step_kernel_totals", "activity_totals", "step_activity_totals",
-          "idle_totals", "launch_totals", "critical_path_totals",
-          "step_segments", "step_segment_totals", "critical_path", "queue_events", "collectives", "page_migrations",
-          "overheads")
+          "device_times", "kernel_totals", "device_kernel_totals", "step_kernel_totals", "activity_totals",
+          "step_activity_totals", "idle_totals", "launch_totals", "critical_path_totals", "step_segments",
+          "step_segment_totals", "critical_path", "queue_events", "collectives", "page_migrations", "overheads")
 WEIGHED, KNOWN, AS_IT_IS, BY_OPS, STEPS, NO_ROWS = (
     "sums are weighed", "what is not known is left out, what is known weighed",
     "one row for each thing that was recorded, or statistics of these", "weighed by the op that launched it",
