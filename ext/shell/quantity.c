@@ -40,6 +40,17 @@ static const char *inside_call(const char *name, size_t *length) {
   return name;
 }
 
+/* Last words of names. */
+static const struct ending {
+  const char *text;
+  enum quantity quantity;
+} endings[] = {{"bytes", QUANTITY_BYTES},
+               {"bytes_accessed", QUANTITY_BYTES},
+               {"bytes_per_second", QUANTITY_BYTE_RATE},
+               {"flops", QUANTITY_FLOPS},
+               {"flops_per_second", QUANTITY_FLOP_RATE},
+               {NULL, QUANTITY_NONE}};
+
 enum quantity quantity_of_name(const char *name) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
   size_t length = strlen(name);
@@ -51,7 +62,10 @@ enum quantity quantity_of_name(const char *name) {
     name = dot + 1;
   }
   if (ends_with(name, length, "_ns")) return is_time(name, length) ? QUANTITY_NONE : QUANTITY_NS;
-  if (ends_with(name, length, "_bytes") || (length == 5 && ends_with(name, length, "bytes"))) return QUANTITY_BYTES;
+  for (const struct ending *of = endings; of->text; of++) {
+    size_t size = strlen(of->text);
+    if (ends_with(name, length, of->text) && (length == size || name[length - size - 1] == '_')) return of->quantity;
+  }
   return QUANTITY_NONE;
 }
 
@@ -61,6 +75,9 @@ size_t quantity_text(enum quantity quantity, double number, char *text) {
     case QUANTITY_NONE: break;
     case QUANTITY_NS: return fabs(number) < longest_ns ? scaled_text_ns(number, text) : 0;
     case QUANTITY_BYTES: return scaled_text_bytes(number, text);
+    case QUANTITY_BYTE_RATE: return scaled_text_byte_rate(number, text);
+    case QUANTITY_FLOPS: return scaled_text_flops(number, text);
+    case QUANTITY_FLOP_RATE: return scaled_text_flop_rate(number, text);
   }
   return 0;
 }

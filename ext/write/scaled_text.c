@@ -32,3 +32,19 @@ size_t scaled_text_count(double number, char *text) {
   static const char *const units[] = {"", "k", "M", "G", "T", "P", "E", NULL};
   return scale(number, 1000, units, text);
 }
+
+size_t scaled_text_byte_rate(double number, char *text) {
+  static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", NULL};
+  return scale(number, 1000, units, text);
+}
+
+size_t scaled_text_flops(double number, char *text) {
+  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", NULL};
+  return scale(number, 1000, units, text);
+}
+
+size_t scaled_text_flop_rate(double number, char *text) {
+  static const char *const units[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",
+                                      "TFLOP/s", "PFLOP/s", "EFLOP/s", NULL};
+  return scale(number, 1000, units, text);
+}
