@@ -10,7 +10,8 @@
 --   ratio                  its share of the step
 --   count                  compilations and their phases
 --   inductor_ns            time of it in which torch.compile's inductor made kernels
--- Of torch.compile captures have it, from PyTorch 2.6 on in every step, and traces; of XLA XPlane files.
+-- Of torch.compile captures have it, from PyTorch 2.6 on in every step, and traces; of XLA and tf.function, whose
+-- compiling is to make a graph of Python code, XPlane files.
 -- Cost: linear in compilations, a sort of them.
 -- Example: SELECT number, format_ns(compile_ns), ratio FROM compilation_summary;
 WITH sums AS (

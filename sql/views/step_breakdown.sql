@@ -13,8 +13,9 @@
 -- until the next op of the step has ended; data_loader_ns is waiting for the next element of the input pipeline, before
 -- communication; runtime_ns is launching, executors included where there is a device.  The profiler takes copies by
 -- GPUs, fills too, for device compute (here input_ns, output_ns, device_to_device_ns), newer ones leave out all of the
--- host where there is a device, and of several hosts it shows only the steps that overlap.  Its category Compilation,
--- which nothing ever fills there, is what XLA and JAX mark as such.
+-- host where there is a device, and of several hosts it shows only the steps that overlap.  Nothing ever fills its
+-- category Compilation: what tf.function, XLA and JAX mark as compiling it shows as compute of the host, so that its
+-- Host compute is host_compute_ns and compile_ns together; the other categories are the same.
 --   profile_id, host, rank, step_id, number, name, dur_ns
 --   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
 --   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between

@@ -2,7 +2,8 @@
 **
 ** The phases of torch.compile are ops named `NAME (dynamo_timed)`, one inside another: dynamo is the tracing and what
 ** holds everything together, aot the graph of forward and backward pass, inductor the code of kernels and its compiler.
-** Those of XLA, for TensorFlow and JAX, are rows of the runtime with the names of its functions.
+** Those of XLA, for TensorFlow and JAX, are rows of the runtime with the names of its functions, and so is what
+** tf.function marks while it traces a function: it makes a graph of Python code, which is optimised and compiled.
 */
 #include <string.h>
 
@@ -18,15 +19,18 @@ static size_t length_of_phase(const char *name) {
   return length > end && !strcmp(name + length - end, suffix) ? length - end : 0;
 }
 
-bool is_xla_compiling(const char *name) {
+/* The mark of TensorFlow's python/eager/polymorphic_function. */
+static bool is_graph_building(const char *name) { return strcmp(name, "tf.function-graph_building") == 0; }
+
+bool is_runtime_compiling(const char *name) {
   static const char *const beginnings[] = {"backend_compile", "lower_sharding_computation", "XlaCompile", "HLO passes"};
   for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
     if (!strncmp(name, beginnings[i], strlen(beginnings[i]))) return true;
-  return strstr(name, "::Compile") || strstr(name, "Compiler::");
+  return is_graph_building(name) || strstr(name, "::Compile") || strstr(name, "Compiler::");
 }
 
 static const char *compiler_of(const char *name) {
-  if (!length_of_phase(name)) return "xla";
+  if (!length_of_phase(name)) return is_graph_building(name) ? "tf.function" : "xla";
   static const char *const inductor[] = {"inductor",      "compile_fx", "GraphLowering", "Scheduler",    "PyCodeCache",
                                          "async_compile", "fx_codegen", "compile_file",  "TritonBundler"};
   for (size_t i = 0; i < sizeof inductor / sizeof inductor[0]; i++)
@@ -43,7 +47,7 @@ struct compilations {
 static enum tfprof_status find_compilations(struct compilations *found, struct tfprof_error *error) {
   const struct pool *pool = store_pool(found->profile->store);
   enum tfprof_status status = TFPROF_OK;
-  enum { NOT_ASKED, OTHER, OF_XLA, OF_TORCH };
+  enum { NOT_ASKED, OTHER, OF_RUNTIME, OF_TORCH };
   uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by name: one of these */
   string_id runtime = derive_known_text(found->profile, "runtime");
   if (!kinds) return error_no_memory(error);
@@ -56,9 +60,9 @@ static enum tfprof_status find_compilations(struct compilations *found, struct t
       uint8_t *kind = &kinds[names[i]];
       if (*kind == NOT_ASKED) {
         const char *name = pool_text(pool, names[i]);
-        *kind = length_of_phase(name) ? OF_TORCH : is_xla_compiling(name) ? OF_XLA : OTHER;
+        *kind = length_of_phase(name) ? OF_TORCH : is_runtime_compiling(name) ? OF_RUNTIME : OTHER;
       }
-      if (*kind == OTHER || (*kind == OF_XLA && categories[i] != runtime)) continue;
+      if (*kind == OTHER || (*kind == OF_RUNTIME && categories[i] != runtime)) continue;
       uint32_t *ops = scratch_grow(found->ops, found->count, &found->capacity, 256, sizeof *ops);
       if (!ops) {
         status = error_no_memory(error);
@@ -135,7 +139,7 @@ static enum tfprof_status run_compilations(struct profile *profile, struct tfpro
 
 const struct derive_pass derive_compilations = {
     .name = "compilations",
-    .summary = "What torch.compile and XLA mark, by their names.",
+    .summary = "What torch.compile, XLA and tf.function mark, by their names.",
     .makes_table = TABLE_compilations,
     .reads = {{TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},

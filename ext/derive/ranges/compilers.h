@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Whether a row of the host's runtime with this name is XLA's compiler at work, or JAX lowering a function for it. */
-bool is_xla_compiling(const char *name);
+/* Whether a row of the host's runtime with this name is a compiler at work: XLA's, JAX lowering a function for it, or
+** tf.function making a graph of Python code. */
+bool is_runtime_compiling(const char *name);
 
 #endif

@@ -263,7 +263,7 @@ static enum step_category of_caused_op(const char *name, bool *is_wanted) {
     if (strncmp(name, enclosing[i], strlen(enclosing[i])) == 0) *is_wanted = false;
   }
   if (strncasecmp(name, "MemcpyHToD", 10) == 0) return STEP_MEMCPY_HTOD;
-  if (is_xla_compiling(name)) return STEP_COMPILATION;
+  if (is_runtime_compiling(name)) return STEP_COMPILATION;
   return strncasecmp(name, "IteratorGetNext", 15) == 0 ? STEP_DATA_LOADER : STEP_CPU;
 }
 static enum step_category of_launching_op(const char *name, bool *is_wanted) {
