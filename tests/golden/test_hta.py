@@ -72,8 +72,7 @@ UP, DOWN = "-((-{0}) / 1000) * 1000", "({0} / 1000) * 1000"  # times are positiv
 
 
 def round_like_hta(db):
-    """Tables with the names of ours, whose times are rounded, and device_times of these; the views read them from now
-    on."""
+    """Tables with the names of ours, whose times are rounded, and totals of these; the views read them from now on."""
     for table in ROUNDED:
         columns = [name for _, name, *_ in db.values(f"PRAGMA table_info({table})")]
         texts = []
@@ -89,16 +88,48 @@ def round_like_hta(db):
                 texts.append(column)
         db.values(f"CREATE TEMP TABLE copied AS SELECT {', '.join(texts)} FROM temp.{table}")
         db.values(f"ALTER TABLE temp.copied RENAME TO {table}")
+    for table, select in totals_of_activities().items():
+        db.values(f"CREATE TEMP TABLE copied AS {select}")
+        db.values(f"ALTER TABLE temp.copied RENAME TO {table}")
+
+
+def totals_of_activities():
+    """{table: the SELECT that makes of device_activities what the extension derives of them}."""
+    counted = "FROM temp.device_activities WHERE is_before_last_step = 1"
     covers = {"busy_ns": "1", "work_ns": "kind <> 'sync'"}
     sorts = {"compute": "'compute'", "communication": "'communication'", "copy": "'memcpy', 'memset'"}
     for names in (("compute",), ("communication",), ("copy",), ("compute", "communication"), ("compute", "copy"),
                   ("communication", "copy")):
         covers["_".join(names) + "_ns"] = f"kind IN ({', '.join(sorts[name] for name in names)})"
     texts = [f"union_ns(start_ns, end_ns) FILTER (WHERE {condition}) AS {name}" for name, condition in covers.items()]
-    db.values(f"""CREATE TEMP TABLE copied AS SELECT profile_id, device_id, min(start_ns) AS first_start_ns,
-              max(end_ns) AS last_end_ns, {", ".join(texts)} FROM temp.device_activities
-              WHERE is_before_last_step = 1 GROUP BY profile_id, device_id""")
-    db.values("ALTER TABLE temp.copied RENAME TO device_times")
+    gap = "max(0, start_ns - previous_end_ns)"
+    delay = "max(0, start_ns - launch_end_ns)"
+    lanes = f"SELECT DISTINCT profile_id, device_id, thread_id {counted} AND kind <> 'sync' AND thread_id IS NOT NULL"
+    return {
+        "device_times": f"""SELECT profile_id, device_id, min(start_ns) AS first_start_ns, max(end_ns) AS last_end_ns,
+            {", ".join(texts)} {counted} GROUP BY profile_id, device_id""",
+        "launch_totals": f"""SELECT profile_id,
+            api_call_id IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*') AS is_graph,
+            count(*) AS count, sum(dur_ns < launch_end_ns - launch_ns) AS short_count,
+            sum(launch_end_ns - launch_ns > 50000) AS slow_count,
+            sum(start_ns - launch_end_ns > 100000) AS long_delay_count, sum(launch_end_ns - launch_ns) AS call_ns,
+            sum(dur_ns) AS sum_ns, total({delay}) AS delay_ns, count(launch_end_ns) AS delayed_count,
+            max({delay}) AS max_delay_ns
+            {counted} AND kind <> 'sync' AND api_call_id IS NOT NULL GROUP BY 1, 2""",
+        "idle_totals": f"""SELECT lanes.*, categories.category AS category, coalesce(count, 0) AS count,
+            coalesce(sum_ns, 0) AS sum_ns, mean_ns, stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns
+            FROM ({lanes}) AS lanes CROSS JOIN (SELECT column1 AS category
+              FROM (VALUES ('host_wait'), ('kernel_wait'), ('other'))) AS categories
+            LEFT JOIN (SELECT device_id AS device, thread_id AS thread,
+              CASE WHEN launch_ns > previous_end_ns THEN 'host_wait'
+                WHEN start_ns - previous_end_ns < 30000 THEN 'kernel_wait'
+                WHEN previous_end_ns IS NOT NULL THEN 'other' END AS waited,
+              count(*) AS count, sum({gap}) AS sum_ns, avg({gap}) AS mean_ns, stddev({gap}) AS stddev_ns,
+              min({gap}) AS min_ns, percentile({gap}, 25) AS p25_ns, median({gap}) AS median_ns,
+              percentile({gap}, 75) AS p75_ns, max({gap}) AS max_ns
+              {counted} AND kind <> 'sync' AND thread_id IS NOT NULL GROUP BY 1, 2, 3) AS sums
+            ON thread = lanes.thread_id AND device IS lanes.device_id AND waited = categories.category""",
+    }
 
 
 def view(db, name):
