@@ -34,7 +34,7 @@ struct open_cell {
 struct cell_maker {
   int64_t bucket_ns;
   struct cell *cells;
-  size_t count, capacity;
+  size_t count, capacity, most;
   struct open_cell *open; /* by track */
   uint32_t open_count;
   struct sweep *sweep;
@@ -91,6 +91,7 @@ static enum tfprof_status open_cell(struct cell_maker *maker, uint32_t track, in
                                     string_id category, struct tfprof_error *error) {
   struct open_cell *open = &maker->open[track];
   close_cell(maker, open);
+  if (maker->count == maker->most) return error_set(error, TFPROF_LIMIT, "more than %zu cells", maker->most);
   if (maker->count == maker->capacity) {
     size_t capacity = maker->capacity ? maker->capacity * 2 : 4096;
     struct cell *cells = realloc(maker->cells, capacity * sizeof *cells);
@@ -204,7 +205,7 @@ static enum tfprof_status sort_cells(struct cell_maker *maker, struct tfprof_err
 
 enum tfprof_status cells_make(struct cells *cells, struct store *store, int64_t from_ns, int64_t to_ns,
                               int64_t bucket_ns, const int64_t *threads, size_t thread_count, struct sweep_index *index,
-                              struct tfprof_error *error) {
+                              size_t most, struct tfprof_error *error) {
   *cells = (struct cells){.sweep = {.store = store,
                                     .from_ns = from_ns,
                                     .to_ns = to_ns,
@@ -213,7 +214,7 @@ enum tfprof_status cells_make(struct cells *cells, struct store *store, int64_t 
                                     .index = index,
                                     .take = take_block,
                                     .forget = forget_tracks}};
-  struct cell_maker maker = {.bucket_ns = bucket_ns, .sweep = &cells->sweep};
+  struct cell_maker maker = {.bucket_ns = bucket_ns, .most = most, .sweep = &cells->sweep};
   assert(bucket_ns >= 0);
   cells->sweep.user = &maker;
   for (unsigned kind = 0; kind < LANE_TABLES; kind++)

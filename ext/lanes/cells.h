@@ -28,11 +28,11 @@ struct cells {
   struct sweep sweep; /* the lanes and tracks that they lie in */
 };
 
-/* Of the events that touch [from, to); bucket_ns 0: each event by itself. threads as in struct sweep. Errors as
-** sweep_run(); after one there is nothing to clear. */
+/* Of the events that touch [from, to); bucket_ns 0: each event by itself. threads and index as in struct sweep. Errors
+** as sweep_run(), and TFPROF_LIMIT for more than `most` cells; after one there is nothing to clear. */
 enum tfprof_status cells_make(struct cells *cells, struct store *store, int64_t from_ns, int64_t to_ns,
                               int64_t bucket_ns, const int64_t *threads, size_t thread_count, struct sweep_index *index,
-                              struct tfprof_error *error);
+                              size_t most, struct tfprof_error *error);
 void cells_clear(struct cells *cells);
 
 /* The longest event, and its name; 0: it has none. */

@@ -315,7 +315,7 @@ static enum tfprof_status finish_lanes(struct lane_writer *writer, struct tfprof
 }
 
 enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store *store, int64_t from_ns, int64_t to_ns,
-                                     int64_t origin_ns, int64_t bucket_ns, struct sweep_index *index,
+                                     int64_t origin_ns, int64_t bucket_ns, struct sweep_index *index, size_t most_cells,
                                      struct tfprof_error *error) {
   struct sweep sweep = {.store = store, .from_ns = from_ns, .to_ns = to_ns, .index = index};
   struct cells cells = {0};
@@ -323,7 +323,7 @@ enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store 
   enum tfprof_status status;
   *columns = (struct lane_columns){0};
   if (bucket_ns) {
-    status = cells_make(&cells, store, from_ns, to_ns, bucket_ns, NULL, 0, index, error);
+    status = cells_make(&cells, store, from_ns, to_ns, bucket_ns, NULL, 0, index, most_cells, error);
     if (!status) status = write_cells(&writer, &cells, error);
   } else {
     status = write_events(&writer, &sweep, error);

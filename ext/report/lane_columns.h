@@ -67,10 +67,10 @@ struct lane_columns {
   uint64_t bytes;                   /* of all columns */
 };
 
-/* Of the events that touch [from, to), since `origin`; bucket_ns 0: each event by itself. index may be NULL. After a
-** failure there is nothing to clear. */
+/* Of the events that touch [from, to), since `origin`; bucket_ns 0: each event by itself. index may be NULL.
+** TFPROF_LIMIT: of a bucket there are more than most_cells. After a failure there is nothing to clear. */
 enum tfprof_status lane_columns_make(struct lane_columns *columns, struct store *store, int64_t from_ns, int64_t to_ns,
-                                     int64_t origin_ns, int64_t bucket_ns, struct sweep_index *index,
+                                     int64_t origin_ns, int64_t bucket_ns, struct sweep_index *index, size_t most_cells,
                                      struct tfprof_error *error);
 void lane_columns_clear(struct lane_columns *columns);
 /* Leaves out links and traces, for where they do not fit. */

@@ -225,17 +225,26 @@ static enum tfprof_status pack_lanes(struct report *report, const struct lane_co
 /* The columns of the events; where those do not fit without who caused them, or of cells, ever coarser. */
 static enum tfprof_status make_events(struct report *report, struct lane_columns *columns, struct packed_bytes *lanes,
                                       struct tfprof_error *error) {
+  const uint64_t room = report->options->maximum_bytes;
   int64_t bucket_ns = 0;
+  size_t most_cells = SIZE_MAX;
   report->summary->has_causes = true;
   for (;;) {
     enum tfprof_status status = lane_columns_make(columns, report->store, report->from_ns, report->to_ns,
-                                                  report->parameters.origin_ns, bucket_ns, NULL, error);
+                                                  report->parameters.origin_ns, bucket_ns, NULL, most_cells, error);
     report->summary->bucket_ns = bucket_ns;
-    if (!status) status = pack_lanes(report, columns, lanes, error);
-    if (status || fits(report, columns, lanes) || bucket_ns > INT64_MAX / 8) return status;
+    bool is_hopeless = status == TFPROF_LIMIT;
+    if (is_hopeless) status = TFPROF_OK;
+    else if (!status) status = pack_lanes(report, columns, lanes, error);
+    if (status || bucket_ns > INT64_MAX / 8) return status;
+    if (!is_hopeless && fits(report, columns, lanes)) return status;
     lane_columns_drop_causes(columns);
     report->summary->has_causes = false;
-    if (fits(report, columns, lanes)) return status;
+    if (!is_hopeless && fits(report, columns, lanes)) return status;
+    /* A cell takes more bytes than an event: of many more than there is room for events none need be made. */
+    if (!bucket_ns)
+      most_cells = (size_t)(1.25 * (double)columns->event_count * (double)room /
+                            ((double)columns->bytes + (double)lanes->length + 1));
     lane_columns_clear(columns);
     free(lanes->bytes);
     *lanes = (struct packed_bytes){0};

@@ -216,7 +216,8 @@ static void answer_events(struct served_run *run, struct job *job, struct output
   enum tfprof_status status = output_open_memory(&head, MOST_ANSWER_BYTES, &error);
   connection_begin(run->connection);
   if (!status) {
-    status = lane_columns_make(&columns, run->connection->store, from, to, run->origin_ns, bucket, run->index, &error);
+    status = lane_columns_make(&columns, run->connection->store, from, to, run->origin_ns, bucket, run->index, SIZE_MAX,
+                               &error);
     if (status) output_abandon(head);
   }
   connection_end(run->connection);

@@ -235,8 +235,8 @@ static int timeline_filter(sqlite3_vtab_cursor *base, int given, const char *tex
   if (!status) status = take_bucket(cursor->arguments[2], connection->store, from_ns, to_ns, &bucket_ns, &error);
   if (!status) status = take_lanes(cursor->arguments[3], &threads, &thread_count, &error);
   if (!status) {
-    status =
-        cells_make(&cursor->cells, connection->store, from_ns, to_ns, bucket_ns, threads, thread_count, NULL, &error);
+    status = cells_make(&cursor->cells, connection->store, from_ns, to_ns, bucket_ns, threads, thread_count, NULL,
+                        SIZE_MAX, &error);
     cursor->has_cells = !status;
   }
   connection_end(connection);
