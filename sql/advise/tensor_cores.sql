@@ -3,8 +3,9 @@
 -- For each device that has tensor cores (compute capability 7.0 and newer, or not known) the time of kernels in the
 -- measured steps (measured_steps) whose op is one that they can compute (kernels.tensor_core_eligible: convolutions,
 -- matrix products, recurrent layers), but whose name is none of a kernel that uses them (kernels.uses_tensor_core).
--- Copies and conversions that such ops launch, too, count with them, so not all of it can be won.
--- Thresholds: 10 % of the time of all kernels; a warning from 30 % on.
+-- Copies and sums that such ops launch, too, count with them, so not all of it can be won; what only changes the layout
+-- of their data does not, of which operation speaks.
+-- Thresholds: 10 % of the time of all kernels and 1 % of the step time; a warning from 30 % and 5 % on.
 -- What it would save: half of that time, where the device is what the step waits for: numbers of half the size take
 -- half the memory traffic, which bounds small products, and tensor cores compute large ones several times as fast.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over step_kernel_totals; over kernels
@@ -19,14 +20,17 @@ WITH sums AS MATERIALIZED (
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   GROUP BY kernels.profile_id, kernels.device_id
-), speaking AS MATERIALIZED (
-  SELECT sums.*, devices.name AS device, devices.model AS model
-  FROM sums LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
-  WHERE without_ns > 0 AND without_ns >= 0.10 * kernel_ns
-    AND coalesce(CAST(devices.compute_capability AS REAL), 7.0) >= 7.0
-), time AS (
-  SELECT profile_id, sum(weight) AS weight, CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
+), time AS MATERIALIZED (
+  SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
+    CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
   FROM temp.measured_steps GROUP BY 1
+), speaking AS MATERIALIZED (
+  SELECT sums.*, devices.name AS device, devices.model AS model, time.weight AS weight, time.step_ns AS step_ns,
+    time.each AS each
+  FROM sums JOIN time ON time.profile_id = sums.profile_id
+  LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+  WHERE without_ns > 0 AND without_ns >= 0.10 * kernel_ns AND without_ns >= 0.01 * time.step_ns
+    AND coalesce(CAST(devices.compute_capability AS REAL), 7.0) >= 7.0
 ), by_op AS (
   SELECT speaking.profile_id AS profile_id, speaking.device_id AS device_id, kernels.op_name AS op_name,
     sum(1.0 * kernels.dur_ns) AS without_ns
@@ -41,22 +45,28 @@ WITH sums AS MATERIALIZED (
 )
 SELECT
   'tensor_cores' AS check_name,
-  CASE WHEN without_ns >= 0.30 * kernel_ns THEN 'warning' ELSE 'info' END AS severity,
+  CASE WHEN without_ns >= 0.30 * kernel_ns AND without_ns >= 0.05 * step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the kernel time of %s, %s %s, is of ops that tensor cores could compute, '
       || 'without them; with them it is %.0f %%', 100.0 * without_ns / kernel_ns,
-      coalesce(speaking.device, speaking.model, 'a device'), format_ns(without_ns / time.weight), time.each,
+      coalesce(speaking.device, speaking.model, 'a device'), format_ns(without_ns / speaking.weight), speaking.each,
       100.0 * (eligible_ns - without_ns) / kernel_ns)
     || coalesce('; most in ' || most.op_name, '') AS message,
   without_ns / kernel_ns AS value,
   0.10 AS threshold,
   CAST(0.5 * without_ns AS INTEGER) AS saves_ns,
-  'Train with mixed precision: torch.autocast("cuda", dtype=torch.bfloat16); from compute capability 8.0 on at least '
-    || 'torch.set_float32_matmul_precision("high"); sizes that are multiples of 8.' AS suggestion,
-  'SELECT op_name, name, dur_ns FROM temp.kernels WHERE tensor_core_eligible = 1 AND profile_id = '
-    || speaking.profile_id || ' LIMIT 20' AS evidence
+  CASE profiles.framework
+    WHEN 'tensorflow' THEN 'Train with mixed precision: tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), '
+      || 'or "mixed_float16" with loss scaling; sizes that are multiples of 8. TF32, from compute capability 8.0 on, '
+      || 'is on unless tf.config.experimental.enable_tensor_float_32_execution(False) is called.'
+    WHEN 'jax' THEN 'Compute in jnp.bfloat16; from compute capability 8.0 on at least '
+      || 'jax.config.update("jax_default_matmul_precision", "tensorfloat32"); sizes that are multiples of 8.'
+    ELSE 'Train with mixed precision: torch.autocast("cuda", dtype=torch.bfloat16); from compute capability 8.0 on at '
+      || 'least torch.set_float32_matmul_precision("high"); sizes that are multiples of 8.' END AS suggestion,
+  'SELECT op_name, name, dur_ns FROM temp.kernels WHERE tensor_core_eligible = 1 AND uses_tensor_core = 0 '
+    || 'AND profile_id = ' || speaking.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM speaking
-JOIN time ON time.profile_id = speaking.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = speaking.profile_id
 LEFT JOIN most ON most.profile_id = speaking.profile_id AND most.device_id IS speaking.device_id AND most.place = 1
 ORDER BY saves_ns DESC, speaking.profile_id, speaking.device_id

@@ -18,7 +18,9 @@
 --   count, sum_ns, mean_ns, min_ns, max_ns   launches and their time
 --   sum_error_ns                  error of sum_ns where only some steps were recorded; 0 where all were, NULL where
 --                                 too few were (sampling_summary)
--- XProf shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
+-- XProf's list of names for tensor cores lacks the convolutions of Ampere and later (xmma_fprop_implicit_gemm), which
+-- use them, and has products of xmma that do not (ffma); eligible it calls also what only changes the layout for an op.
+-- It shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
 -- by time.
 -- Cost: linear in kernel_totals, once they are made.
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;

@@ -9,9 +9,12 @@
 **                           kernels that vLLM and TensorRT bring along, and for those that a row of collectives names;
 **                           else compute, where the source does not tell
 **   uses_tensor_core        a part of the name is one of those by which NVIDIA's libraries tell (the list of PyProf's
-**                           prof/tc.py, which the PyTorch TensorBoard plugin uses too), or of the families since then
+**                           prof/tc.py, which XProf and the PyTorch TensorBoard plugin use too), or of the families
+**                           since then, as the implicit products of xmma (xmma_fprop_implicit_gemm) and of CUTLASS
+**                           (MmaTensorOp); but none of one that says to multiply without them (ffma, simt)
 **   tensor_core_eligible    the op that launched it, by its name, is one that tensor cores can compute
-**                           (tensor_core_ops.h), or the kernel does so; NULL without an op
+**                           (tensor_core_ops.h), and the kernel does not only change the layout of what such an op
+**                           reads or writes; or the kernel uses them; NULL without an op
 */
 #include "derive/names/tensor_core_ops.h"
 #include "derive/passes.h"
@@ -21,11 +24,21 @@
 #include <string.h>
 
 static const char *const tensor_core_parts[] = {
-    "h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel",
-    "conv1x1", "conv2d_c1_k1", "direct_group", "xmma_implicit_gemm", "xmma_sparse_conv",
+    "h884", "s884", "h1688", "s1688", "hmma", "i8816", "i16832", "16816", "dgrad_1x1_stride_2x2",
+    "first_layer_wgrad_kernel", "conv1x1", "conv2d_c1_k1", "direct_group", "xmma_implicit_gemm", "xmma_sparse_conv",
     "xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm", "c1688",
-    /* Hopper and later, flash attention, and the matrix cores of AMD */
-    "wgmma", "gmma", "tcgen05", "flash_fwd", "flash_bwd", "tensorop", "imma", "dmma", "nvjet_", "MFMA", "mfma"};
+    /* Ampere's convolutions, names of CUTLASS as CUDA mangles them */
+    "xmma_fprop_implicit_gemm", "xmma_dgrad_implicit_gemm", "xmma_wgrad_implicit_gemm", "MmaTensorOp",
+    "OpClassTensorOp",
+    /* Hopper and later, flash attention, and the matrix cores of AMD, also as Tensile names them (Cijk_…_MI16x16x1) */
+    "wgmma", "gmma", "tcgen05", "flash_fwd", "flash_bwd", "tensorop", "imma", "dmma", "nvjet_", "MFMA", "mfma",
+    "_MI16x16x", "_MI32x32x", "_MI4x4x"};
+
+/* Of the families above, those that multiply number by number. */
+static const char *const plain_parts[] = {"_ffma_", "_simt_", "OpClassSimt"};
+
+/* These compute nothing that tensor cores could. */
+static const char *const layout_parts[] = {"nchwToNhwc", "nhwcToNchw"};
 
 static const char *const communication_heads[] = {"nccl", "rccl", "hccl", "oneccl", "nvshmem"};
 static const char *const communication_parts[] = {"ncclKernel", "ncclDevKernel", "ncclSymkDevKernel",
@@ -73,8 +86,8 @@ static size_t shorten(const char *name, char *to) {
   return length;
 }
 
-enum { IS_KNOWN = 1, IS_COMMUNICATION = 2, USES_TENSOR_CORE = 4 };
-enum { IS_OP_KNOWN = 8, IS_OP_ELIGIBLE = 16 }; /* of names of ops */
+enum { IS_KNOWN = 1, IS_COMMUNICATION = 2, USES_TENSOR_CORE = 4, CHANGES_LAYOUT = 8 };
+enum { IS_OP_KNOWN = 16, IS_OP_ELIGIBLE = 32 }; /* of names of ops */
 
 struct names {
   uint8_t *facts;    /* by string */
@@ -90,7 +103,8 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
   if (!shortened) return error_no_memory(error);
   size_t length = shorten(name, shortened);
   names->facts[id] |= IS_KNOWN | (is_communication(name) ? IS_COMMUNICATION : 0) |
-                     (AMONG(name, tensor_core_parts) ? USES_TENSOR_CORE : 0);
+                     (AMONG(name, tensor_core_parts) && !AMONG(name, plain_parts) ? USES_TENSOR_CORE : 0) |
+                     (AMONG(name, layout_parts) ? CHANGES_LAYOUT : 0);
   names->shorts[id] = id;
   enum tfprof_status status = length ? pool_intern(pool, shortened, length, &names->shorts[id]) : TFPROF_OK;
   scratch_free(shortened);
@@ -135,6 +149,7 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
       r->kinds[row] = names->facts[ids[i]] & IS_COMMUNICATION ? communication : compute;
       r->uses[row] = (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
       if (r->uses[row] && ops[i]) r->eligible[row] = 1;
+      if (names->facts[ids[i]] & CHANGES_LAYOUT && r->eligible[row] == 1) r->eligible[row] = 0;
     }
   }
   uint32_t *named = NULL, collective_count = 0;
