@@ -42,7 +42,7 @@ WITH settings AS MATERIALIZED (
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles WHERE id IN (SELECT profile_id FROM other_devices)
 ), in_last_step AS MATERIALIZED ( -- of each device by itself, [busy_ns, span_ns]: to group all rows takes longer
-  SELECT last_step.profile_id AS profile_id, last_step.device AS device, (
+  SELECT last_step.profile_id AS profile_id, last_step.device AS device, last_step.step_id AS step_id, (
       SELECT json_array(sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns))
       FROM temp.node_steps AS node_steps CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
       WHERE node_steps.step_id = last_step.step_id AND start_ns IS NOT NULL
@@ -50,11 +50,13 @@ WITH settings AS MATERIALIZED (
   FROM settings CROSS JOIN last_step WHERE NOT is_compat
 ), measured AS MATERIALIZED (
   SELECT profile_id, device, json_extract(times, '$[0]') AS busy_ns, json_extract(times, '$[1]') AS span_ns,
-    'SELECT node_id, accelerator_ns FROM temp.node_steps' AS evidence
+    'SELECT node_id, accelerator_ns FROM temp.node_steps WHERE step_id = ' || step_id || ' ORDER BY 2 DESC LIMIT 20'
+      AS evidence
   FROM in_last_step
   UNION ALL
   SELECT nodes.profile_id, nodes.canonical_device, sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns),
-    'SELECT node_id, accelerator_ns FROM temp.node_steps'
+    'SELECT node_id, accelerator_ns FROM temp.node_steps WHERE profile_id = ' || nodes.profile_id
+      || ' ORDER BY 2 DESC LIMIT 20'
   FROM own_last_step
   CROSS JOIN temp.nodes AS nodes ON nodes.id = own_last_step.node_id
   CROSS JOIN temp.node_steps AS node_steps
@@ -67,7 +69,9 @@ WITH settings AS MATERIALIZED (
         THEN 1.0 * union_ns(max(start_ns, windows.start_ns), min(end_ns, windows.end_ns)) END
       FROM temp.kernels AS kernels
       WHERE kernels.device_id = other_devices.id AND start_ns < windows.end_ns AND end_ns > windows.start_ns),
-    1.0 * (windows.end_ns - windows.start_ns), 'SELECT name, dur_ns FROM temp.kernels'
+    1.0 * (windows.end_ns - windows.start_ns),
+    'SELECT name, count(*), sum(dur_ns) FROM temp.kernels WHERE device_id = ' || other_devices.id
+      || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20'
   FROM other_devices JOIN windows ON windows.profile_id = other_devices.profile_id
   WHERE other_devices.profile_id NOT IN (SELECT profile_id FROM thinned)
   UNION ALL -- kernels were recorded only in some steps, which stand for the others
@@ -79,7 +83,8 @@ WITH settings AS MATERIALIZED (
       SELECT sum(dur_ns * coalesce(sample_weight, 1.0)) FROM temp.steps AS steps
       WHERE steps.profile_id = other_devices.profile_id
         AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))),
-    'SELECT name, dur_ns FROM temp.kernels'
+    'SELECT name, count(*), sum(dur_ns) FROM temp.kernels WHERE device_id = ' || id
+      || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20'
   FROM other_devices WHERE profile_id IN (SELECT profile_id FROM thinned)
 ), ratios AS (
   SELECT profile_id, device, evidence,
@@ -99,6 +104,6 @@ SELECT
   CASE WHEN ratio < low_ratio THEN
     'See what the device waits for: input, small kernels, copies, or synchronisation (gpu_gaps, step_breakdown).'
   ELSE 'Nothing to do; device_utilization says how well the kernels fill the device.' END AS suggestion,
-  ratios.evidence || ' WHERE profile_id = ' || ratios.profile_id || ' ORDER BY 2 DESC' AS evidence
+  ratios.evidence AS evidence
 FROM ratios JOIN temp.process_names AS processes ON processes.profile_id = ratios.profile_id
 ORDER BY ratios.profile_id, device

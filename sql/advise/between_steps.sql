@@ -47,7 +47,7 @@ SELECT
   'Log, save and count every so many steps, or in another thread; convert metrics to numbers when they are printed.'
     AS suggestion,
   'SELECT number, dur_ns, start_ns - lag(end_ns) OVER (ORDER BY start_ns) AS gap_ns FROM temp.steps WHERE profile_id = '
-    || found.profile_id || ' ORDER BY 3 DESC' AS evidence
+    || found.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
 WHERE lost_ns >= 0.05 * (step_ns + gap_ns)
 ORDER BY saves_ns DESC, found.profile_id

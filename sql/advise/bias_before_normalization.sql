@@ -5,7 +5,7 @@
 -- normalisation next to it with no activation, pooling or dropout between them.  Subtracting the mean cancels the bias.
 -- Threshold: one.
 -- What it would save: the time of these BiasAdd, of PyTorch of the additions inside of convolutions (on devices where
--- they have any), in as many steps as were measured.
+-- they have any), in as many steps as were measured; NULL where these are no ops of their own.
 -- Columns: those of every check, see sql/README.md; value counts layers.  Cost: one pass over the ops of a step.
 -- Needs: ops, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'bias_before_normalization';
@@ -51,11 +51,13 @@ SELECT
   'bias_before_normalization' AS check_name,
   'info' AS severity,
   processes.name AS subject,
-  processes.prefix || format('%d layers add a bias that the batch normalisation behind them cancels, such as %s',
+  processes.prefix || format(CASE sums.count
+      WHEN 1 THEN '%d layer adds a bias that the batch normalisation behind it cancels: %s'
+      ELSE '%d layers add a bias that the batch normalisation behind them cancels, such as %s' END,
     sums.count, sums.name) AS message,
   1.0 * sums.count AS value,
   1.0 AS threshold,
-  CAST((sums.dur_ns + coalesce(additions.dur_ns, 0)) * last.all_count AS INTEGER) AS saves_ns,
+  nullif(CAST((sums.dur_ns + coalesce(additions.dur_ns, 0)) * last.all_count AS INTEGER), 0) AS saves_ns,
   'Give layers in front of a batch normalisation none: Conv2d(…, bias=False), use_bias=False.' AS suggestion,
   'SELECT name, op_type, input_shapes, dur_ns FROM temp.ops WHERE (op_type = ''BiasAdd'' OR op_type GLOB '
     || '''FusedBatchNorm*'' OR name GLOB ''aten::conv?d'' OR name IN (''aten::linear'', ''aten::batch_norm'')) '

@@ -61,11 +61,11 @@ SELECT
   'blocking_copies' AS check_name,
   CASE WHEN speaking.blocked_ns >= 0.05 * speaking.step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
-  processes.prefix || format('the host waits for %s during %.1f %% of the %s, %s %s: %.1f of %s',
+  processes.prefix || format('the host waits for %s during %.1f %% of the %s, %s %s: %s of %s',
       CASE WHEN has_copies AND has_fills THEN 'copies and fills' WHEN has_copies THEN 'copies' ELSE 'fills' END,
       100.0 * speaking.blocked_ns / speaking.step_ns, speaking.whole,
       format_ns(speaking.blocked_ns / speaking.weight), speaking.each,
-      speaking.count / speaking.weight, format_bytes(speaking.bytes / speaking.weight))
+      format_count(speaking.count / speaking.weight), format_bytes(speaking.bytes / speaking.weight))
     || coalesce(', most by ' || most.call, '')
     || coalesce(' in ' || most.op_name, '')
     || coalesce(' (' || most.location || ')', '') AS message,

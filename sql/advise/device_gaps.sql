@@ -56,10 +56,10 @@ SELECT
   CASE WHEN sums.idle_ns >= 0.20 * sums.step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
   processes.prefix || coalesce(devices.name, devices.model, 'a device')
-    || format(' has nothing to do for %.0f %% of the %s, %s %s, while the host does something else: %.1f gaps of '
+    || format(' has nothing to do for %.0f %% of the %s, %s %s, while the host does something else: %s %s of '
       || '0.1 ms and more %s, the longest %s', 100.0 * sums.idle_ns / sums.step_ns, sums.whole,
-      format_ns(sums.idle_ns / sums.weight), sums.each, sums.gap_count / sums.weight, sums.each,
-      format_ns(sums.longest_ns))
+      format_ns(sums.idle_ns / sums.weight), sums.each, format_count(sums.gap_count / sums.weight),
+      iif(sums.gap_count = sums.weight, 'gap', 'gaps'), sums.each, format_ns(sums.longest_ns))
     || coalesce(', most before ' || most.op_name, '')
     || coalesce(' (' || most.location || ')', '')
     || CASE WHEN busy.number IS NULL THEN '' ELSE format('; it works for %.0f %% of a step on average, and for %.0f %% '

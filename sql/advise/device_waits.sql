@@ -58,7 +58,7 @@ SELECT
   'Take values from the device rarely and late: keep losses as tensors and print every hundredth, copy with '
     || 'non_blocking=True, replace masks that become shapes by torch.where.' AS suggestion,
   'SELECT kind, op_name, location, count, sum_ns FROM temp.sync_summary WHERE profile_id = ' || most.profile_id
-    AS evidence
+    || ' LIMIT 20' AS evidence
 FROM most
 JOIN time ON time.profile_id = most.profile_id
 JOIN dry ON dry.profile_id = most.profile_id

@@ -35,9 +35,10 @@ SELECT
   'eager_ops' AS check_name,
   'warning' AS severity,
   processes.name AS subject,
-  processes.prefix || format('%.0f %% of the step time goes to ops that are called one by one from Python: %.1f a '
-      || 'step, %s, most in %s', 100.0 * sums.eager_ns / times.step_ns, 1.0 * sums.count / times.step_count,
-    format_ns(sums.eager_ns / times.step_count), most.names) AS message,
+  processes.prefix || format('%.0f %% of the step time goes to ops that are called one by one from Python: %s a '
+      || 'step, %s, most in %s', 100.0 * sums.eager_ns / times.step_ns,
+    format_count(1.0 * sums.count / times.step_count), format_ns(sums.eager_ns / times.step_count),
+    most.names) AS message,
   sums.eager_ns / times.step_ns AS value,
   0.10 AS threshold,
   CAST(max(0, sums.eager_ns - coalesce(working.work_ns, 0)) AS INTEGER) AS saves_ns,

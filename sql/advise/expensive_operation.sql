@@ -123,21 +123,27 @@ WITH RECURSIVE settings AS MATERIALIZED (
     -- the whole is a little more than it is, as TensorFlow has it: a half rounds down
     format(' (%.2f%%)', 100.0 * micros / (all_micros + 1e-10)) AS share,
     iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane),
-      'SELECT side, op_type, sum(self_ns) FROM temp.op_stats GROUP BY 1, 2 ORDER BY 3 DESC',
-      'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros''') AS evidence
-  FROM ops JOIN settings WHERE place <= count
+      'SELECT side, op_type, sum(self_ns) FROM temp.op_stats WHERE profile_id = ' || profile_id
+        || ' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20',
+      'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros'' AND profile = ' || profile_id || ' LIMIT 20')
+      AS evidence
+  FROM ops JOIN settings WHERE place <= count AND (is_compat OR micros > 0)
   UNION ALL
   SELECT profile_id, 2, place, 'top ' || place || ' graph node: ' || name, cpu_micros, accelerator_micros, micros, '',
-    iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane), 'SELECT name, side, self_ns FROM temp.op_stats',
-      'SELECT name, micros FROM temp.graph_view ORDER BY 2 DESC')
+    iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane),
+      'SELECT name, side, self_ns FROM temp.op_stats WHERE is_idle = 0 AND profile_id = ' || profile_id
+        || ' ORDER BY 3 DESC LIMIT 20',
+      'SELECT name, micros FROM temp.graph_view WHERE profile = ' || profile_id || ' ORDER BY 2 DESC LIMIT 20')
   FROM nodes JOIN settings WHERE place <= count
   UNION ALL
   SELECT lines.profile_id, 3, lines.position, format('%*s%s', 2 * depth, '', name), cpu_micros, accelerator_micros,
     micros,
-    '', 'SELECT name, total_micros FROM temp.code_view WHERE max_depth = 100 AND order_by = ''micros'''
+    '', 'SELECT name, total_micros FROM temp.code_view WHERE max_depth = 100 AND order_by = ''micros'' AND profile = '
+      || lines.profile_id || ' LIMIT 20'
   FROM shown JOIN lines ON lines.profile_id = shown.profile_id AND lines.position = shown.position WHERE depth >= 0
   UNION ALL
-  SELECT shown.profile_id, 3, 0, NULL, 0, 0, 0, NULL, 'SELECT name, total_micros FROM temp.code_view'
+  SELECT shown.profile_id, 3, 0, NULL, 0, 0, 0, NULL,
+    'SELECT name, total_micros FROM temp.code_view WHERE profile = ' || shown.profile_id || ' LIMIT 20'
   FROM settings CROSS JOIN shown JOIN branches
     ON branches.profile_id = shown.profile_id AND branches.parent_position = shown.position AND children > 1
   WHERE is_compat GROUP BY shown.profile_id

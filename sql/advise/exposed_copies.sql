@@ -39,7 +39,7 @@ SELECT
     'Keep results on the device until they are needed, and copy them with non_blocking=True into pinned memory.'
   END AS suggestion,
   'SELECT name, direction, count(*), sum(bytes), sum(dur_ns) FROM temp.transfers WHERE kind = ''memcpy'' AND '
-    || 'profile_id = ' || sums.profile_id || ' GROUP BY 1, 2 ORDER BY 5 DESC' AS evidence
+    || 'profile_id = ' || sums.profile_id || ' GROUP BY 1, 2 ORDER BY 5 DESC LIMIT 20' AS evidence
 FROM sums
 JOIN time ON time.profile_id = sums.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id

@@ -63,7 +63,7 @@ SELECT
     WHEN profiles.framework = 'jax' THEN ' or into the input pipeline, and put the whole step into one jax.jit.'
     ELSE ' or into a DataLoader worker, and let torch.compile take over loops over small ops.' END AS suggestion,
   'SELECT number, dur_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = ' || parts.profile_id
-    || ' ORDER BY outside_ns DESC' AS evidence
+    || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
 FROM parts
 JOIN step_time ON step_time.profile_id = parts.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id

@@ -32,9 +32,10 @@ SELECT
   'input_decoding' AS check_name,
   'warning' AS severity,
   processes.name AS subject,
-  processes.prefix || format('Decoding takes %s of processor time a step, %.1f calls (%s); steps wait for '
+  processes.prefix || format('Decoding takes %s of processor time a step, %s %s (%s); steps wait for '
       || 'input for %.0f %% of their time', format_ns(decoding.decode_ns / waiting.step_count),
-    decoding.count / waiting.step_count, decoding.name,
+    format_count(decoding.count / waiting.step_count),
+    iif(decoding.count = waiting.step_count, 'call', 'calls'), decoding.name,
     100.0 * waiting.wait_ns / waiting.step_ns) AS message,
   decoding.decode_ns / waiting.step_ns AS value,
   0.20 AS threshold,

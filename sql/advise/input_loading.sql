@@ -35,7 +35,7 @@ SELECT
       || 'samples cheaper (decode once, cache, batch the transforms).'
   END AS suggestion,
   'SELECT name, step_id, dur_ns FROM temp.input_events WHERE parent_id IS NULL AND profile_id = '
-    || waits.profile_id || ' ORDER BY 3 DESC' AS evidence
+    || waits.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM temp.input_waits AS waits
 JOIN workers ON workers.profile_id = waits.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = waits.profile_id

@@ -25,9 +25,10 @@ SELECT
   'input_python' AS check_name,
   'warning' AS severity,
   processes.name AS subject,
-  processes.prefix || format('Python functions of the input pipeline take %s a step, %.1f calls, one at a time; steps '
+  processes.prefix || format('Python functions of the input pipeline take %s a step, %s %s, one at a time; steps '
       || 'wait for input for %.0f %% of their time', format_ns(calls.python_ns / waiting.step_count),
-    1.0 * calls.count / waiting.step_count, 100.0 * waiting.wait_ns / waiting.step_ns) AS message,
+    format_count(1.0 * calls.count / waiting.step_count),
+    iif(calls.count = waiting.step_count, 'call', 'calls'), 100.0 * waiting.wait_ns / waiting.step_ns) AS message,
   calls.python_ns / waiting.step_ns AS value,
   0.05 AS threshold,
   CAST(min(calls.python_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,

@@ -48,7 +48,7 @@ SELECT
     || ', which takes as many elements at once as there are processors free; cache() what does not change.'
     AS suggestion,
   'SELECT name, count(*), sum(self_ns), min(parallelism) FROM temp.input_events WHERE profile_id = '
-    || ranked.profile_id || ' GROUP BY 1 ORDER BY 3 DESC' AS evidence
+    || ranked.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM ranked
 JOIN waiting ON waiting.profile_id = ranked.profile_id
 JOIN sums ON sums.profile_id = ranked.profile_id

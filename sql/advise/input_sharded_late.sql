@@ -45,7 +45,7 @@ SELECT
   'Shard first, the list of files where there are enough: files.shard(count, index), and only then read, shuffle, map '
     || 'and batch.' AS suggestion,
   'SELECT long_name, count(*), sum(self_ns) FROM temp.input_events WHERE profile_id = ' || wasted.profile_id
-    || ' GROUP BY 1 ORDER BY length(long_name)' AS evidence
+    || ' GROUP BY 1 ORDER BY length(long_name) LIMIT 20' AS evidence
 FROM wasted
 JOIN temp.input_waits AS waits ON waits.profile_id = wasted.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = wasted.profile_id

@@ -28,7 +28,7 @@ SELECT
   'Give the pipeline threads of its own: options.threading.private_threadpool_size = number of processors, and '
     || 'options.threading.max_intra_op_parallelism = 1.' AS suggestion,
   'SELECT name, count(*), sum(self_ns) FROM temp.input_events WHERE profile_id = ' || shared.profile_id
-    || ' AND thread_id IN (SELECT id FROM temp.threads WHERE name GLOB ''tf_Compute*'') GROUP BY 1' AS evidence
+    || ' AND thread_id IN (SELECT id FROM temp.threads WHERE name GLOB ''tf_Compute*'') GROUP BY 1 LIMIT 20' AS evidence
 FROM shared
 JOIN temp.input_waits AS waits ON waits.profile_id = shared.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = shared.profile_id

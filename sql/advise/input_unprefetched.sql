@@ -39,7 +39,7 @@ SELECT
   min(waiting.wait_ns, waiting.step_ns - waiting.wait_ns) AS saves_ns,
   'End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).' AS suggestion,
   'SELECT long_name, count(*), sum(dur_ns) FROM temp.input_events WHERE profile_id = ' || ranked.profile_id
-    || ' GROUP BY 1 ORDER BY length(long_name)' AS evidence
+    || ' GROUP BY 1 ORDER BY length(long_name) LIMIT 20' AS evidence
 FROM ranked
 JOIN waiting ON waiting.profile_id = ranked.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = ranked.profile_id

@@ -50,13 +50,14 @@ WITH settings AS MATERIALIZED (
   SELECT run_id, 1 AS place, name, count(*) AS count, avg(dur_ns) AS mean_ns, max(dur_ns) AS longest_ns,
     sum(1.0 * transfer_ns) AS sum_ns,
     1e9 * sum(1.0 * bytes) / nullif(sum(1.0 * transfer_ns) FILTER (WHERE bytes IS NOT NULL), 0) AS rate,
-    NULL AS bus_rate, 'SELECT name, dur_ns, bytes FROM temp.transfers WHERE kind = ''receive''' AS evidence
+    NULL AS bus_rate, 'SELECT name, dur_ns, bytes FROM temp.transfers WHERE kind = ''receive'' ORDER BY 2 DESC LIMIT 20'
+      AS evidence
   FROM received GROUP BY run_id, name
   UNION ALL
   SELECT run_id, 2, name, count(*), avg(dur_ns), max(dur_ns), sum(1.0 * transfer_ns),
     1e9 * sum(1.0 * bytes) / nullif(sum(1.0 * transfer_ns) FILTER (WHERE bytes IS NOT NULL), 0),
     sum(bus_bytes) / nullif(sum(1.0 * transfer_ns) FILTER (WHERE bus_bytes IS NOT NULL), 0),
-    'SELECT name, dur_ns, bytes FROM temp.collectives WHERE name = ' || quote(name)
+    'SELECT name, dur_ns, bytes FROM temp.collectives WHERE name = ' || quote(name) || ' ORDER BY 2 DESC LIMIT 20'
   FROM exchanged GROUP BY run_id, name
 ), rates AS (
   SELECT moved.*, coalesce(rate < slow AND sum_ns >= time_ratio * coalesce(all_ns, 0), 0) AS is_slow, slow

@@ -29,8 +29,8 @@ SELECT
   NULL AS saves_ns,
   'Something is kept from step to step: losses appended with their graph (use loss.item() or detach()), caches '
     || 'without a bound, lists of outputs.' AS suggestion,
-  'SELECT time_ns, value FROM temp.counters WHERE name = ''process_resident_bytes'' AND profile_id = '
-    || growth.profile_id || ' ORDER BY time_ns, id' AS evidence
+  'SELECT count, first, last, maximum FROM temp.counter_summary WHERE name = ''process_resident_bytes'' '
+    || 'AND profile_id = ' || growth.profile_id AS evidence
 FROM growth JOIN temp.process_names AS processes ON processes.profile_id = growth.profile_id
 WHERE reading_count >= 20 AND late_bytes - early_bytes > 0.10 * early_bytes AND late_bytes - early_bytes > 67108864
 ORDER BY value DESC, growth.profile_id

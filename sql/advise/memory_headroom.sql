@@ -34,7 +34,7 @@ SELECT
   'Leave some room: a longer batch or a fragmented allocator fails from here. Smaller batches, torch.utils.checkpoint '
     || 'for activations, optimizer.zero_grad(set_to_none=True), mixed precision.' AS suggestion,
   'SELECT location, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || filled.profile_id
-    || ' AND device_id = ' || filled.device_id AS evidence
+    || ' AND device_id = ' || filled.device_id || ' ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM filled
 JOIN temp.process_names AS processes ON processes.profile_id = filled.profile_id
 LEFT JOIN holders ON holders.profile_id = filled.profile_id AND holders.device_id = filled.device_id

@@ -47,7 +47,7 @@ SELECT
   'Something holds what this line makes: a list of losses or outputs (keep loss.item() or loss.detach()), a cache '
     || 'without a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
   'SELECT location, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
-    || ' ORDER BY live_bytes DESC, 1' AS evidence
+    || ' ORDER BY live_bytes DESC, 1 LIMIT 20' AS evidence
 FROM by_line
 JOIN counts ON counts.profile_id = by_line.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = by_line.profile_id

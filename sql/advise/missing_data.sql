@@ -42,7 +42,8 @@ WITH told AS (
       || CASE WHEN message_count > 1 THEN ' (and ' || (message_count - 1) || ' more)' ELSE '' END
       AS message, times AS value,
     'Record again where the answer matters; the diagnostics say what was lost and why.' AS suggestion,
-    'SELECT profile_id, message, count, file FROM temp.diagnostics WHERE reason = ' || quote(reason) AS evidence
+    'SELECT profile_id, message, count, file FROM temp.diagnostics WHERE reason = ' || quote(reason)
+      || ' LIMIT 20' AS evidence
   FROM told
   UNION ALL
   SELECT profile_id, 1, 'info', 'No steps were recognised among ' || format_count(op_count) || ' ops; step times, '
@@ -50,12 +51,12 @@ WITH told AS (
     'Steps come from the ends of Optimizer.step; in a loop without an optimizer begin each iteration with '
       || 'tfprof.step(number), after import tfprof; candidate_steps shows what it repeats.',
     'SELECT name, count(*) FROM temp.' || iif(profile_id IN (SELECT profile_id FROM temp.ranges), 'ranges', 'ops')
-      || ' WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC'
+      || ' WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC LIMIT 20'
   FROM repeated
   UNION ALL
   SELECT profile_id, 1, 'info', 'No step was traced, so none of the ' || node_count || ' nodes has a time',
     1.0 * node_count, 'Open the steps together with the graph: tfprof --graph_path=GRAPH --run_meta_path=RUN_META.',
-    'SELECT name, op_type FROM temp.nodes WHERE profile_id = ' || profile_id
+    'SELECT name, op_type FROM temp.nodes WHERE profile_id = ' || profile_id || ' LIMIT 20'
   FROM untraced WHERE node_count > 0
 )
 SELECT

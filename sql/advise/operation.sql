@@ -52,7 +52,8 @@ WITH normalised AS (
     1.0 * node_count AS value, 1.0 AS threshold, NULL AS saves_ns,
     'Use a layer that is fused: tf.keras.layers.BatchNormalization(fused=True), slim.batch_norm(fused=True).'
       AS suggestion,
-    'SELECT name, op_type FROM temp.nodes WHERE name GLOB ''*BatchNorm*'' AND profile_id = ' || profile_id AS evidence
+    'SELECT name, op_type FROM temp.nodes WHERE name GLOB ''*BatchNorm*'' AND profile_id = ' || profile_id
+      || ' LIMIT 20' AS evidence
   FROM normalised WHERE profile_id NOT IN (SELECT profile_id FROM fused)
   UNION ALL
   SELECT wrong.profile_id, 2, 'warning',
@@ -67,14 +68,15 @@ WITH normalised AS (
         ELSE 'tensor cores read channels last; give the layers data_format=''channels_last'', all of them.' END)
     END,
     'SELECT name, op_type, dtype FROM temp.nodes WHERE data_format = ' || quote(data_format) || ' AND profile_id = '
-      || wrong.profile_id
+      || wrong.profile_id || ' LIMIT 20'
   FROM wrong LEFT JOIN times ON times.profile_id = wrong.profile_id
   UNION ALL
   SELECT profile_id, 3, 'warning', format('%.0f %% of the kernels'' time converts between NCHW and NHWC: %s',
       100.0 * conversion_ns / kernel_ns, format_ns(conversion_ns)), 1.0 * conversion_ns / kernel_ns,
     tfprof_setting('operation.conversion_ratio', 0.05), conversion_ns,
     'Keep the model and its input in one layout: model.to(memory_format=torch.channels_last), and the input likewise.',
-    'SELECT name, dur_ns FROM temp.kernels WHERE name LIKE ''%n%c%To%'' AND profile_id = ' || profile_id
+    'SELECT name, dur_ns FROM temp.kernels WHERE (name LIKE ''%nchwToNhwc%'' OR name LIKE ''%nhwcToNchw%'') '
+      || 'AND profile_id = ' || profile_id || ' ORDER BY 2 DESC LIMIT 20'
   FROM conversions WHERE conversion_ns >= tfprof_setting('operation.conversion_ratio', 0.05) * kernel_ns
     AND conversion_ns > 0
 )

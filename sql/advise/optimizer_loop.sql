@@ -52,7 +52,7 @@ SELECT
   'Construct it with fused=True, or foreach=True where the fused form does not exist: the same update in a few ops '
     || 'over all parameters.' AS suggestion,
   'SELECT name, count(*) FROM temp.ops WHERE parent_id IN (SELECT id FROM temp.ops WHERE name = '
-    || quote(optimizers.name) || ') GROUP BY 1' AS evidence
+    || quote(optimizers.name) || ') GROUP BY 1 ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM optimizers
 JOIN step_time ON step_time.profile_id = optimizers.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = optimizers.profile_id

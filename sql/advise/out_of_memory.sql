@@ -46,7 +46,7 @@ SELECT
   NULL AS saves_ns,
   'Where the lines that hold most are activations: smaller batches, torch.utils.checkpoint, mixed precision. Where '
     || 'they are lists or caches that grow: keep less, detach() what is kept.' AS suggestion,
-  'SELECT * FROM temp.memory_failures WHERE profile_id = ' || last.profile_id AS evidence
+  'SELECT * FROM temp.memory_failures WHERE profile_id = ' || last.profile_id || ' LIMIT 20' AS evidence
 FROM last
 JOIN temp.process_names AS processes ON processes.profile_id = last.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = last.device_id

@@ -38,8 +38,9 @@ SELECT
   'sixteen_bit_share' AS check_name,
   'info' AS severity,
   processes.name AS subject,
-  processes.prefix || format('Only %.0f %% of the kernel time of %s is computed in 16 bits, %.0f %% in 32',
-    100.0 * speaking.small_ratio, coalesce(speaking.device, 'a device'), 100.0 * speaking.large_ratio) AS message,
+  processes.prefix || iif(speaking.small_ratio = 0, 'Nothing', format('Only %.0f %%', 100.0 * speaking.small_ratio))
+    || format(' of the kernel time of %s is computed in 16 bits, %.0f %% in 32', coalesce(speaking.device, 'a device'),
+      100.0 * speaking.large_ratio) AS message,
   speaking.small_ratio AS value,
   0.10 AS threshold,
   CAST(0.5 * speaking.large_ns AS INTEGER) AS saves_ns,

@@ -95,7 +95,8 @@ SELECT
     WHEN 'device' THEN 'Give every device the same work: batches of one length, experts and stages of one size; where '
       || 'it has the same, look at its clock and temperature.'
     ELSE 'Look for other load on its host, a slower clock, or its network.' END AS suggestion,
-  'SELECT rank, number, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank' AS evidence
+  'SELECT rank, number, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
+    AS evidence
 FROM explained AS late
 JOIN step_time ON step_time.profile_id = late.profile_id
 ORDER BY saves_ns DESC, late.profile_id

@@ -34,7 +34,7 @@ SELECT
   'Keep tensors in the type, device and layout in which they are used: convert once outside the loop, create them '
     || 'with dtype= and device=, and avoid transposes that force contiguous copies.' AS suggestion,
   'SELECT name, input_shapes, count(*) FROM temp.ops WHERE name IN (''aten::_to_copy'', ''aten::clone'')'
-    || ' AND profile_id = ' || step_time.profile_id || ' GROUP BY 1, 2' AS evidence
+    || ' AND profile_id = ' || step_time.profile_id || ' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM step_time
 JOIN conversions ON conversions.profile_id = step_time.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = step_time.profile_id

@@ -35,7 +35,7 @@ SELECT
   'Call fewer and larger ops: torch.compile the model, use a larger batch, the foreach or fused optimizer, and '
     || 'operate on stacked tensors instead of looping over them in Python.' AS suggestion,
   'SELECT name, count(*), sum(dur_ns) FROM temp.ops WHERE dur_ns < 20000 AND profile_id = ' || called.profile_id
-    || ' GROUP BY 1 ORDER BY 3 DESC' AS evidence
+    || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM called
 JOIN step_time ON step_time.profile_id = called.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = called.profile_id

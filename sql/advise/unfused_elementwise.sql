@@ -36,8 +36,8 @@ SELECT
   CAST(0.5 * sums.follow_ns AS INTEGER) AS saves_ns,
   'Let a compiler make one kernel of them: torch.compile(model), @tf.function(jit_compile=True) or '
     || 'TF_XLA_FLAGS=--tf_xla_auto_jit=2; optimizers with fused=True.' AS suggestion,
-  'SELECT start_ns, name, op_name, dur_ns FROM temp.kernels WHERE profile_id = ' || sums.profile_id
-    || ' ORDER BY thread_id, start_ns LIMIT 50' AS evidence
+  'SELECT step_id, unfused_count, unfused_ns FROM temp.step_kernel_totals WHERE profile_id = ' || sums.profile_id
+    || ' AND device_id IS ' || coalesce(sums.device_id, 'NULL') || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
 JOIN time ON time.profile_id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id

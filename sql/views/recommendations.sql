@@ -86,7 +86,8 @@ SELECT
   threshold AS threshold,
   CASE level || ' ' || topic
     WHEN 'unknown input' THEN 'No steps are known, so that it cannot be told what bounds them.'
-    WHEN 'no input' THEN printf('Input takes %.1f %% of the step time: look elsewhere.', percent)
+    WHEN 'no input' THEN iif(value = 0, 'No time of the steps is known to go to input: look elsewhere.',
+      printf('Input takes %.1f %% of the step time: look elsewhere.', percent))
     WHEN 'potential input' THEN printf('Input takes %.1f %% of the step time, but %.1f %% are told by nothing that was '
       || 'recorded: reading, or Python.', percent, 100 * other_ratio)
     WHEN 'moderate input' THEN printf('Input takes %.1f %% of the step time: shorten it, and the rest too.', percent)
@@ -101,8 +102,8 @@ SELECT
       percent)
     WHEN 'device_collectives' THEN printf('Communication of devices takes %.1f %% of the step time while nothing else '
       || 'runs there.', percent)
-    WHEN 'precision' THEN printf('Only %.1f %% of the kernel time computes in 16 bits: mixed precision is faster on '
-      || 'most devices.', percent)
+    WHEN 'precision' THEN iif(value = 0, 'Nothing', printf('Only %.1f %% of the kernel time', percent))
+      || ' is computed in 16 bits: mixed precision is faster on most devices.'
     WHEN 'tf_function' THEN printf('%.1f %% of the time in functions goes to tracing them or running them eagerly: '
       || '%s.', percent, names)
     WHEN 'eager' THEN printf('%.1f %% of the time of ops is spent in eager ones: put them into a tf.function.', percent)

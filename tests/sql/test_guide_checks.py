@@ -33,7 +33,7 @@ def answered(connection):
     rows = connection.values("SELECT check_name, value, saves_ns, message, evidence, suggestion, threshold FROM advise "
                              f"WHERE check_name IN {CHECKS} OR message GLOB '*could not be answered*'")
     for name, value, saves, message, evidence, suggestion, threshold in rows:
-        assert connection.values(evidence), (name, evidence)
+        assert 0 < len(connection.values(evidence)) <= 50, (name, evidence)
         assert suggestion and value is not None and threshold is not None and message, name
         assert saves is None or saves >= 0, (name, saves)
     return {row[0]: row[1:4] for row in rows}
@@ -144,7 +144,7 @@ def test_input_python(engine):
     found = said_of(engine, run(pipeline, pool("EagerPyFunc", 2)))
     assert set(found) == {"input_loading", "input_python"}, found  # more calls at once would not help
     assert near(found["input_python"][0], 0.16) and found["input_python"][1] == STEPS * 160_000, found
-    assert "2.0 calls" in found["input_python"][2], found
+    assert "2 calls" in found["input_python"][2], found
     assert "input_python" not in said_of(engine, run(pipeline, pool("ParseExample", 2)))
     assert said_of(engine, run(waiting([ROOT, ROOT + "::Prefetch"], wait=40), pool("PyFunc", 2))) == {}
 
@@ -314,21 +314,24 @@ def test_bias_before_normalization(engine):
     for types in (("Conv2D", "FusedBatchNormV3"), ("BiasAdd", "Relu", "FusedBatchNormV3")):
         assert said_of(engine, run(of_step(*types))) == {}, types
 
-    def torch(bias, between=()):
+    def torch(bias, between=(), is_added_apart=True):
         events = []
         for step in range(STEPS):
             begin = step * 1_000_000
             events += [span("user_annotation", f"ProfilerStep#{step}", begin, 1_000_000),
                        span("cpu_op", "aten::conv2d", begin + 100_000, 200_000,
                             **{"Input Dims": [[8, 3, 32, 32], [6, 3, 3, 3], bias, [], [], [], []]}),
-                       span("cpu_op", "aten::_convolution", begin + 110_000, 180_000),
-                       span("cpu_op", "aten::add_", begin + 250_000, 30_000)]
+                       span("cpu_op", "aten::_convolution", begin + 110_000, 180_000)]
+            events += [span("cpu_op", "aten::add_", begin + 250_000, 30_000)] * is_added_apart
             events += [span("cpu_op", name, begin + 350_000, 20_000) for name in between]
             events += [span("cpu_op", "aten::batch_norm", begin + 400_000, 400_000)]
         return answered(opened(engine, events)).get("bias_before_normalization")
 
     value, saves, message = torch([6])
-    assert value == 1 and saves == STEPS * 30_000 and "aten::conv2d" in message, (value, saves, message)
+    assert value == 1 and saves == STEPS * 30_000, (value, saves)
+    assert message.endswith("1 layer adds a bias that the batch normalisation behind it cancels: aten::conv2d"), message
+    value, saves, message = torch([6], is_added_apart=False)
+    assert value == 1 and saves is None, (saves, message)
     assert torch([]) is None and torch([6], ["aten::relu"]) is None
 
 
@@ -394,7 +397,8 @@ def test_sixteen_bit_share(engine):
         return answered(opened(engine, events, **DEVICE)).get("sixteen_bit_share")
 
     value, saves, message = trace("void layer_norm<float>")
-    assert value == 0 and saves == STEPS * 400_000 and "100 % in 32" in message, (value, saves, message)
+    assert value == 0 and saves == STEPS * 400_000, (value, saves)
+    assert "Nothing of the kernel time of GPU 0 is computed in 16 bits, 100 % in 32" in message, message
     assert trace("void layer_norm<c10::Half>") is None and trace("void unknown") is None
 
 
