@@ -22,12 +22,12 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT profile_id, side, op_type, name, count, 1.0 * self_ns AS self_ns, self_error_ns, execution_mode, is_idle
   FROM temp.op_stats WHERE profile_id IS NOT NULL
 ), by_type AS (
-  SELECT profile_id, NULL AS run_id, side, op_type, count(DISTINCT name) AS name_count, sum(count) AS count,
+  SELECT profile_id, NULL AS run_id, side, op_type, count(DISTINCT name) AS name_count, sum(1.0 * count) AS count,
     sum(self_ns) AS self_ns, max(self_error_ns) AS self_error_ns, max(is_idle) AS is_idle,
     min(execution_mode) AS first_mode, max(execution_mode) AS last_mode
   FROM by_name GROUP BY profile_id, side, op_type
   UNION ALL
-  SELECT NULL, run_id, side, op_type, count(DISTINCT name), sum(count), sum(self_ns),
+  SELECT NULL, run_id, side, op_type, count(DISTINCT name), sum(1.0 * count), sum(self_ns),
     CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(1.0 * self_error_ns * self_error_ns)) END, max(is_idle),
     min(execution_mode), max(execution_mode)
   FROM by_name JOIN hosts ON hosts.profile_id = by_name.profile_id
@@ -65,7 +65,7 @@ SELECT
   by_type.side AS side,
   by_type.op_type AS op_type,
   by_type.name_count AS name_count,
-  by_type.count AS count,
+  CAST(by_type.count AS INTEGER) AS count,
   CAST(by_type.self_ns AS INTEGER) AS self_ns,
   CASE WHEN by_type.is_idle = 1 THEN CAST(by_type.self_error_ns AS INTEGER)
     WHEN by_type.profile_id IN (SELECT profile_id FROM sampled) OR by_type.run_id IN (

@@ -42,7 +42,10 @@ def test_every_view_can_be_read(engine):
             arguments = f"({', '.join(values)})" if parameters else ""
             rows, error = connection.query(f"SELECT * FROM temp.{name}{arguments}")
             needs_steps = not has_steps and "last" in str(parameters)
-            assert not error or (needs_steps and "it has no steps" in error), (what, name, error)
+            are_refused = needs_steps and error and "it has no steps" in error
+            # Rows drawn by chance may have no step whose ops were recorded.
+            are_refused = are_refused or (what == "random rows" and error and "were not recorded" in error)
+            assert not error or are_refused, (what, name, error)
             if name == "advise":
                 assert not any("could not be answered" in str(row) for row in rows), (what, rows)
             # All columns are named.
