@@ -15,7 +15,9 @@ WITH measured AS MATERIALIZED (
 ), counts AS (
   SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
 ), unreleased AS MATERIALIZED ( -- few of all, which then need no order
-  SELECT profile_id, code_trace_id, step_id, bytes FROM temp.allocations WHERE released_ns IS NULL
+  SELECT profile_id, code_trace_id, step_id, bytes FROM temp.allocations
+  WHERE released_ns IS NULL -- without an address no release is known
+    AND (address IS NOT NULL OR profile_id NOT IN (SELECT profile_id FROM temp.memory_peaks))
 ), live AS (
   SELECT unreleased.profile_id AS profile_id, unreleased.code_trace_id AS code_trace_id,
     unreleased.step_id AS step_id, sum(1.0 * unreleased.bytes) AS bytes,

@@ -9,7 +9,8 @@
 --   count                   pieces; NULL where they are not known one by one
 --   region                  what they are for (allocations.region), unknown where that cannot be told; before: what was
 --                           in use without an allocation on record, which was made before the recording; stack: what is
---                           set aside for stacks
+--                           set aside for stacks; where releases cannot be paired with allocations, since the source
+--                           has no addresses, all that was in use is one row of unknown
 --   dtype, shape            of the tensors in them, where the source tells or they are the model's parameters
 --   module                  the innermost module of the model that it was in
 --   location                file:line of the innermost line of the program itself
@@ -42,6 +43,7 @@ WITH peaks AS MATERIALIZED (
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
     AND allocations.allocated_ns <= peaks.peak_time_ns AND allocations.released_ns IS NULL
+    AND allocations.address IS NOT NULL -- else nobody knows
   WHERE peaks.profile_id NOT IN (SELECT id FROM told)
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
@@ -67,8 +69,11 @@ WITH peaks AS MATERIALIZED (
   SELECT profile_id, device_id, allocator, NULL, NULL, NULL, 'stack', NULL, NULL, stack_bytes, stack_bytes, NULL
   FROM peaks WHERE stack_bytes > 0
   UNION ALL
-  SELECT peaks.profile_id, peaks.device_id, peaks.allocator, NULL, NULL, NULL, 'before', NULL, NULL,
-    peaks.heap_bytes - CAST(coalesce(known.bytes, 0) AS INTEGER), NULL, NULL
+  SELECT peaks.profile_id, peaks.device_id, peaks.allocator, NULL, NULL, NULL,
+    CASE WHEN known.bytes IS NULL AND EXISTS (SELECT 1 FROM temp.allocations AS allocations
+        WHERE allocations.profile_id = peaks.profile_id AND allocations.address IS NULL
+          AND allocations.released_ns IS NULL) THEN 'unknown' ELSE 'before' END,
+    NULL, NULL, peaks.heap_bytes - CAST(coalesce(known.bytes, 0) AS INTEGER), NULL, NULL
   FROM peaks LEFT JOIN known ON known.profile_id = peaks.profile_id AND known.device_id IS peaks.device_id
     AND known.allocator IS peaks.allocator
   WHERE peaks.heap_bytes > coalesce(known.bytes, 0)

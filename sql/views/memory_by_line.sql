@@ -14,7 +14,7 @@
 --   count, bytes            allocations, and what they were given in all
 --   bytes_error             error of bytes where only some steps were recorded; 0 where all were, NULL where
 --                           too few were (sampling_summary)
---   live_count, live_bytes  of them never released
+--   live_count, live_bytes  of them never released; NULL where releases are not known, as the source has no addresses
 --   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no
 --                           totals
 --   peak_ratio              its share of all that was in use then, what was allocated before the recording included; of
@@ -46,7 +46,8 @@ WITH highest AS (
     total(allocations.bytes) FILTER (WHERE allocations.released_ns IS NULL) AS live_bytes,
     total(allocations.bytes) FILTER (WHERE allocations.allocated_ns <= peaks.time_ns
       AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)) AS peak_bytes,
-    max(peaks.time_ns) AS peak_ns, max(peaks.in_use_bytes) AS in_use_bytes
+    max(peaks.time_ns) AS peak_ns, max(peaks.in_use_bytes) AS in_use_bytes,
+    max(allocations.address IS NULL AND allocations.released_ns IS NULL) AS is_unpaired
   FROM temp.allocations AS allocations
   LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
   WHERE allocations.allocated_ns IS NOT NULL
@@ -56,7 +57,7 @@ WITH highest AS (
   SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, by_step.code_trace_id AS code_trace_id,
     count - small_count + small_count * coalesce(steps.sample_weight, 1.0) AS count,
     bytes - small_bytes + small_bytes * coalesce(steps.sample_weight, 1) AS bytes,
-    live_count, live_bytes, peak_bytes, peak_ns, in_use_bytes
+    live_count, live_bytes, peak_bytes, peak_ns, in_use_bytes, is_unpaired
   FROM by_step LEFT JOIN temp.steps AS steps ON steps.id = by_step.step_id
   UNION ALL
   SELECT totals.profile_id, totals.device_id, totals.code_trace_id,
@@ -64,7 +65,7 @@ WITH highest AS (
       THEN coalesce(totals.sample_weight, 1) ELSE 1 END,
     1.0 * totals.allocated_bytes * CASE WHEN totals.code_trace_id IS NULL AND totals.step_id IS NOT NULL
       THEN coalesce(totals.sample_weight, 1) ELSE 1 END,
-    0, 0.0, 0.0, peaks.time_ns, peaks.in_use_bytes
+    0, 0.0, 0.0, peaks.time_ns, peaks.in_use_bytes, 0
   FROM temp.memory_totals AS totals
   LEFT JOIN peaks ON peaks.profile_id = totals.profile_id AND peaks.device_id IS totals.device_id
 ), sums AS (
@@ -72,6 +73,7 @@ WITH highest AS (
     max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
     max(lines.is_library) AS is_library, sum(count) AS count, sum(bytes) AS bytes,
     CAST(sum(live_count) AS INTEGER) AS live_count, CAST(sum(live_bytes) AS INTEGER) AS live_bytes,
+    max(is_unpaired) AND parts.profile_id IN (SELECT profile_id FROM temp.memory_peaks) AS is_unpaired,
     CASE WHEN max(peak_ns) IS NOT NULL THEN CAST(sum(peak_bytes) AS INTEGER) END AS peak_bytes,
     max(in_use_bytes) AS in_use_bytes
   FROM parts LEFT JOIN lines ON lines.code_trace_id = parts.code_trace_id
@@ -101,8 +103,8 @@ SELECT
   CAST(round(sums.count) AS INTEGER) AS count,
   CAST(round(sums.bytes) AS INTEGER) AS bytes,
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS bytes_error,
-  sums.live_count AS live_count,
-  sums.live_bytes AS live_bytes,
+  iif(sums.is_unpaired, NULL, sums.live_count) AS live_count,
+  iif(sums.is_unpaired, NULL, sums.live_bytes) AS live_bytes,
   sums.peak_bytes AS peak_bytes,
   1.0 * sums.peak_bytes / nullif(max(sums.in_use_bytes,
     sum(1.0 * sums.peak_bytes) OVER (PARTITION BY sums.profile_id, sums.device_id)), 0) AS peak_ratio,

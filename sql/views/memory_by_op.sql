@@ -10,7 +10,8 @@
 --   bytes_error                 error of bytes where only some steps were recorded; 0 where all were, NULL
 --                               where too few were (sampling_summary)
 --   mean_bytes, max_bytes       of one allocation
---   live_count, live_bytes      of them never released
+--   live_count, live_bytes      of them never released; NULL where releases are not known, as the source has no
+--                               addresses
 --   mean_held_ns                from allocation to release, of those released
 --   bytes_ratio                 share of all bytes that the profile allocated on the device
 -- Cost: one pass over allocations and memory_totals, one look-up for each op that made some.
@@ -20,26 +21,28 @@ WITH by_op AS ( -- allocations come in the order that they are grouped in
     sum(1.0 * bytes) AS bytes, max(bytes / coalesce(nullif(occurrence_count, 0), 1)) AS max_bytes,
     total(coalesce(occurrence_count, 1)) FILTER (WHERE released_ns IS NULL) AS live_count,
     sum(1.0 * bytes) FILTER (WHERE released_ns IS NULL) AS live_bytes,
-    total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count
+    total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count,
+    max(address IS NULL AND released_ns IS NULL) AS is_unpaired
   FROM temp.allocations
   GROUP BY profile_id, device_id, op_id, step_id
 ), parts AS (
   SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
     by_op.count * coalesce(steps.sample_weight, 1) AS count, by_op.bytes * coalesce(steps.sample_weight, 1) AS bytes,
     by_op.max_bytes AS max_bytes, by_op.live_count AS live_count, by_op.live_bytes AS live_bytes,
-    by_op.held_ns AS held_ns, by_op.held_count AS held_count
+    by_op.held_ns AS held_ns, by_op.held_count AS held_count, by_op.is_unpaired AS is_unpaired
   FROM by_op LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
   LEFT JOIN temp.steps AS steps ON steps.id = by_op.step_id
   UNION ALL
   SELECT profile_id, device_id, NULL,
     1.0 * allocation_count * CASE WHEN step_id IS NULL THEN 1 ELSE coalesce(sample_weight, 1) END,
     1.0 * allocated_bytes * CASE WHEN step_id IS NULL THEN 1 ELSE coalesce(sample_weight, 1) END,
-    NULL, 0, NULL, 0.0, 0
+    NULL, 0, NULL, 0.0, 0, 0
   FROM temp.memory_totals
 ), sums AS (
   SELECT profile_id, device_id, name, sum(count) AS count, sum(bytes) AS bytes, max(max_bytes) AS max_bytes,
     CAST(total(live_count) AS INTEGER) AS live_count, CAST(total(live_bytes) AS INTEGER) AS live_bytes,
-    sum(held_ns) / nullif(sum(held_count), 0) AS mean_held_ns
+    sum(held_ns) / nullif(sum(held_count), 0) AS mean_held_ns,
+    max(is_unpaired) AND profile_id IN (SELECT profile_id FROM temp.memory_peaks) AS is_unpaired
   FROM parts GROUP BY profile_id, device_id, name
 ), in_step AS (
   SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
@@ -68,8 +71,8 @@ SELECT
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS bytes_error,
   CAST(sums.bytes / nullif(sums.count, 0) AS INTEGER) AS mean_bytes,
   sums.max_bytes AS max_bytes,
-  sums.live_count AS live_count,
-  sums.live_bytes AS live_bytes,
+  iif(sums.is_unpaired, NULL, sums.live_count) AS live_count,
+  iif(sums.is_unpaired, NULL, sums.live_bytes) AS live_bytes,
   CAST(sums.mean_held_ns AS INTEGER) AS mean_held_ns,
   1.0 * sums.bytes / nullif(total(sums.bytes) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS bytes_ratio
 FROM sums

@@ -9,8 +9,9 @@
 --   capacity_bytes        what there was at the peak: in use, for stacks and free; where the source does not tell what
 --                         was free, the size of the device's memory
 --   lifetime_peak_bytes   the most that was in use since the program began, as the allocator counts it
---   peak_bytes            the most that was in use while it was recorded, stacks included; NULL where the source has
---                         no totals
+--   peak_bytes            the most that was in use while it was recorded, stacks included; of a source without totals
+--                         the most that allocations and releases add up to (memory_timeline.device_bytes), which is a
+--                         lower bound: it lacks what was in use before the recording and not released in it
 --   peak_time_ns          when that was; at the first such moment (XProf: the last)
 --   step_id               the step that it was in
 --   stack_bytes, heap_bytes, free_bytes   of it for stacks and in the hands of the program, and what was free then;
@@ -23,7 +24,7 @@
 -- A profile for pprof tells of one moment: what was in use then is the peak, and all pieces count as often as their row
 -- stands for pieces (occurrence_count).
 -- XProf counts allocations of the 1,000 moments that it draws; here all count.
--- Cost: two passes over memory_events.
+-- Cost: two passes over memory_events; of a source without totals, that of memory_timeline.
 -- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
 WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment
   SELECT allocations.profile_id AS profile_id, device_id, allocator,
@@ -33,12 +34,32 @@ WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one momen
   WHERE sources.format = 'pprof'
   GROUP BY allocations.profile_id, device_id, allocator
   HAVING total(bytes) > 0
+), highest AS MATERIALIZED ( -- of sources without totals
+  SELECT peaks.profile_id AS profile_id, peaks.device_id AS device_id, peaks.allocator AS allocator,
+    max(changes.all_bytes) AS bytes
+  FROM temp.memory_peaks AS peaks CROSS JOIN temp.memory_events AS changes
+    ON changes.profile_id = peaks.profile_id AND changes.device_id IS peaks.device_id
+    AND changes.allocator IS peaks.allocator
+  WHERE peaks.peak_bytes IS NULL
+  GROUP BY 1, 2, 3
+), added AS MATERIALIZED (
+  SELECT profile_id, device_id, allocator, bytes, (
+      SELECT changes.id FROM temp.memory_events AS changes
+      WHERE changes.profile_id = highest.profile_id AND changes.device_id IS highest.device_id
+        AND changes.allocator IS highest.allocator AND changes.all_bytes = highest.bytes
+      ORDER BY changes.time_ns, changes.id LIMIT 1) AS event_id
+  FROM highest WHERE bytes IS NOT NULL
 ), sums AS (
-  SELECT profile_id, device_id, allocator, allocation_count AS allocations, release_count AS deallocations,
-    lifetime_peak_bytes, reserved_peak_bytes, peak_bytes, memory_event_id AS event_id
-  FROM temp.memory_peaks
+  SELECT peaks.profile_id AS profile_id, peaks.device_id AS device_id, peaks.allocator AS allocator,
+    peaks.allocation_count AS allocations, peaks.release_count AS deallocations,
+    peaks.lifetime_peak_bytes AS lifetime_peak_bytes, peaks.reserved_peak_bytes AS reserved_peak_bytes,
+    coalesce(peaks.peak_bytes, added.bytes) AS peak_bytes,
+    coalesce(peaks.memory_event_id, added.event_id) AS event_id, added.bytes AS added_bytes
+  FROM temp.memory_peaks AS peaks
+  LEFT JOIN added ON added.profile_id = peaks.profile_id AND added.device_id IS peaks.device_id
+    AND added.allocator IS peaks.allocator
   UNION ALL
-  SELECT profile_id, device_id, allocator, count, 0, NULL, NULL, bytes, NULL FROM told
+  SELECT profile_id, device_id, allocator, count, 0, NULL, NULL, bytes, NULL, NULL FROM told
 ), totals AS (
   SELECT profile_id, device_id, allocator, CAST(sum(1.0 * allocation_count) AS INTEGER) AS count
   FROM temp.memory_totals GROUP BY profile_id, device_id, allocator
@@ -59,7 +80,7 @@ SELECT
   events.time_ns AS peak_time_ns,
   events.step_id AS step_id,
   events.stack_bytes AS stack_bytes,
-  coalesce(events.in_use_bytes, told.bytes) AS heap_bytes,
+  coalesce(events.in_use_bytes, sums.added_bytes, told.bytes) AS heap_bytes,
   coalesce(events.free_bytes, nullif(events.reserved_bytes, 0) - events.in_use_bytes) AS free_bytes,
   nullif(events.reserved_bytes, 0) AS reserved_bytes,
   nullif(sums.reserved_peak_bytes, 0) AS reserved_peak_bytes,

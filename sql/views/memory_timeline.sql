@@ -2,6 +2,9 @@
 --
 -- One row for each allocation, release and change of category, in the order of time.  Memory from before the recording
 -- counts as category unknown, and so does what nothing is known about; the categories together are what was in use.
+-- Where the source tells no totals, what was in use before is taken for as little as was released of it, so that
+-- device_bytes is a lower bound; where it has no addresses (libkineto before 2022), releases cannot be paired with
+-- allocations, and all is unknown.
 -- Where a capture has summed up what came and went (memory_totals) that is not in it; what was held for longer, all
 -- steps whose ops are recorded, and the moment when most was in use are whole.
 --   profile_id, host, rank, device_id, device, allocator   the memory: each allocator of a device has its own

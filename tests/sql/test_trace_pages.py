@@ -232,6 +232,60 @@ def test_compilations(engine):
     assert connection.values("SELECT * FROM compilation_summary") == []
 
 
+def change(at, size, **arguments):
+    """A piece of the CPU's memory that came or, below 0, went, without totals."""
+    return {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at / 1000,
+            "args": {"Bytes": size, "Device Type": 0, "Device Id": -1, **arguments}}
+
+
+MEMORY = "SELECT category, bytes, device_bytes FROM memory_timeline"
+
+
+def test_memory_without_addresses(engine):
+    """Nobody knows which piece went: all is unknown, never below nothing, and nothing is called live or kept."""
+    events = [span("user_annotation", f"ProfilerStep#{i}", 100_000 * i, 100_000) for i in range(12)]
+    for i in range(12):
+        at = 100_000 * i
+        events += [span("cpu_op", "aten::empty", at + 1000, 90_000), change(at + 2000, 3 << 20),
+                   change(at + 50_000, -(1 << 20)), change(at + 60_000, -(2 << 20))]
+    connection = opened(engine, events)
+    levels = [3 << 20, 2 << 20, 0]
+    assert connection.values(MEMORY) == [("unknown", level, level) for level in levels * 12]
+    assert connection.values("SELECT count(*), count(region) FROM allocations") == [(12, 0)]
+    rows = connection.values("SELECT allocations, deallocations, peak_bytes, heap_bytes, number FROM memory_summary "
+                             "JOIN steps ON steps.id = step_id")
+    assert rows == [(12, 24, 3 << 20, 3 << 20, 0)], rows
+    rows = connection.values("SELECT op_name, bytes, count, region, peak_ratio FROM memory_breakdown")
+    assert rows == [(None, 3 << 20, None, "unknown", 1.0)], rows
+    for view in ("memory_by_op", "memory_by_line"):
+        rows = connection.values(f"SELECT count, bytes, live_count, live_bytes FROM {view}")
+        assert rows == [(12, 36 << 20, None, None)], (view, rows)
+    assert connection.values("SELECT message FROM advise WHERE check_name = 'memory_kept'") == []
+    # What was there before is the least that there can have been.
+    connection = opened(engine, events + [change(500, -(5 << 20))])
+    assert connection.values(MEMORY)[:2] == [("unknown", 0, 0), ("unknown", 3 << 20, 3 << 20)]
+    connection = opened(engine, events + [change(70_000, -(5 << 20))])
+    assert connection.values(MEMORY)[:5] == [("unknown", level << 20, level << 20) for level in (8, 7, 5, 0, 3)]
+    assert connection.values("SELECT peak_bytes FROM memory_summary") == [(8 << 20,)]
+
+
+def test_memory_without_totals(engine):
+    """With addresses the pieces at the peak are known, and what was released without being allocated before is too."""
+    events = [span("user_annotation", f"ProfilerStep#{i}", 100_000 * i, 100_000) for i in range(2)]
+    events += [span("cpu_op", "aten::empty", 1000, 90_000), change(2000, 300, Addr=1 << 20),
+               change(3000, 50, Addr=2 << 20), change(4000, -50, Addr=2 << 20), change(5000, -70, Addr=3 << 20),
+               change(150_000, -300, Addr=1 << 20)]
+    connection = opened(engine, events)
+    assert [row[2] for row in connection.values(MEMORY)] == [370, 420, 370, 300, 0]
+    assert min(row[1] for row in connection.values(MEMORY)) == 0
+    assert connection.values("SELECT peak_bytes, heap_bytes FROM memory_summary") == [(420, 420)]
+    rows = connection.values("SELECT op_name, bytes, count, region FROM memory_breakdown")
+    assert rows == [("aten::empty", 300, 1, "activation"), (None, 70, None, "before"),
+                    ("aten::empty", 50, 1, "temporary")], rows
+    rows = connection.values("SELECT name, live_count, live_bytes FROM memory_by_op")
+    assert rows == [("aten::empty", 0, 0), (None, 0, 0)], rows
+
+
 def test_memory_of_operators(engine):
     """operator_memory against each event added to the ops around it; an op that calls one of
     its own name only is one call."""

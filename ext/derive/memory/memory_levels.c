@@ -2,14 +2,16 @@
 ** it is for.
 **
 ** The changes of each memory - a device and an allocator - are added up in the order of time, those of one time in the
-** order of the source.  What was in use before the first of them that tells a total counts as unknown.
+** order of the source.  What was in use before the first of them that tells a total counts as unknown; where none
+** does, that is what was released of it without being allocated before: the least that there can have been.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
 #include "derive/totals/groups.h"
 
 struct memory {
-  int64_t first, before; /* when the first change that tells a total came, INT64_MAX; what was in use before it */
+  int64_t first, before;   /* when the first change that tells a total came, INT64_MAX; what was in use before it */
+  int64_t unknown, lowest; /* the sum of changes of category unknown so far, and the lowest that it was */
   int64_t all;
   bool is_known; /* a change has told its bytes */
 };
@@ -108,8 +110,22 @@ static enum tfprof_status read_changes(struct levels *l, struct tfprof_error *er
   return status;
 }
 
+/* What was in use before, of memories of which no change tells a total: no sum is ever below nothing. */
+static void find_what_was_before(struct levels *l) {
+  for (size_t i = 0; i < l->change_count; i++) {
+    struct memory *memory = &l->of_memory[l->changes[i].lane];
+    uint32_t row = l->changes[i].row;
+    if (memory->first != INT64_MAX || l->categories[row] != l->unknown || l->bytes[row] == NO_VALUE) continue;
+    memory->unknown = saturated_sum(memory->unknown, l->bytes[row]);
+    if (memory->unknown >= memory->lowest) continue;
+    memory->lowest = memory->unknown;
+    memory->before = -memory->lowest;
+  }
+}
+
 static enum tfprof_status add_up_changes(struct levels *l, struct tfprof_error *error) {
   enum tfprof_status status = lane_span_sort(l->changes, l->change_count, error);
+  if (!status) find_what_was_before(l);
   for (size_t i = 0; i < l->change_count && !status; i++) {
     uint32_t row = l->changes[i].row, number = l->changes[i].lane;
     struct memory *memory = &l->of_memory[number];

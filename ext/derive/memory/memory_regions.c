@@ -14,7 +14,8 @@
 **   input            allocated in a step outside of all modules before the model was called, and held until it was:
 **                    batches that were made or moved to a device
 **   activation       allocated by another op in a step: what the backward pass needs, outputs, the loss
-** NULL where no op was recorded, or none of them holds.  What the source tells of an allocation itself (memory_events)
+** NULL where no op was recorded, or none of them holds, and where it is not known how long the piece was held: without
+** addresses releases pair with nothing (allocations.c).  What the source tells of an allocation itself (memory_events)
 ** comes before all of that.  The names are those of PyTorch's memory profiler, which
 ** follows tensors by their addresses; those are in no trace that it exports and in no capture.
 */
@@ -207,9 +208,12 @@ struct made {
   string_id *regions, *dtypes, *shapes;
 };
 
-static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, const int64_t *allocated,
-                        const int64_t *released, const int64_t *bytes, const string_id *texts, struct made *made) {
+/* Those of which nobody knows when they were `released`, where `addresses` are what pairs them with that, have none. */
+static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, const int64_t *addresses,
+                        const int64_t *allocated, const int64_t *released, const int64_t *bytes,
+                        const string_id *texts, struct made *made) {
   for (uint32_t row = 0; row < rows; row++) {
+    if (addresses && addresses[row] == NO_VALUE && released[row] == NO_VALUE) continue;
     enum region region = region_of(w, ops[row], allocated[row], released[row]);
     const struct parameter_size *parameter = NULL;
     if (region == PERSISTENT && bytes[row] != NO_VALUE) parameter = parameter_pieces_take(&w->parameters, bytes[row]);
@@ -218,6 +222,22 @@ static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, cons
     made->dtypes[row] = parameter->dtype;
     made->shapes[row] = parameter->shape;
   }
+}
+
+/* Whether there is a release that no allocation is known of. */
+static enum tfprof_status find_unpaired_releases(struct profile *profile, uint32_t rows, bool *has_unpaired,
+                                                 struct tfprof_error *error) {
+  string_id release = derive_known_text(profile, "release");
+  enum tfprof_status status = TFPROF_OK;
+  *has_unpaired = false;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_memory_events, &block, &status, error);) {
+    uint32_t of[ROWS_BLOCK];
+    string_id kinds[ROWS_BLOCK];
+    block_references(&block, COLUMN_memory_events_allocation_id, rows, of);
+    block_texts(&block, COLUMN_memory_events_kind, kinds);
+    for (uint32_t i = 0; i < block.count; i++) *has_unpaired |= of[i] == NO_ROW && kinds[i] == release;
+  }
+  return status;
 }
 
 /* What the source tells of allocations as they happen. */
@@ -246,7 +266,8 @@ static enum tfprof_status take_told(struct profile *profile, uint32_t rows, stru
 static enum tfprof_status run_memory_regions(struct profile *profile, struct tfprof_error *error) {
   struct work w = {0};
   uint32_t rows, *ops = NULL;
-  int64_t *allocated = NULL, *released = NULL, *bytes = NULL;
+  int64_t *addresses = NULL, *allocated = NULL, *released = NULL, *bytes = NULL;
+  bool has_unpaired = false;
   string_id texts[REGIONS] = {0};
   struct made made = {0};
   enum tfprof_status status = derive_row_count(profile, TABLE_allocations, &rows, error);
@@ -262,6 +283,9 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   if (!status)
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_released_ns, &released, error);
   if (!status) status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_bytes, &bytes, error);
+  if (!status) status = find_unpaired_releases(profile, rows, &has_unpaired, error);
+  if (!status && has_unpaired)
+    status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_address, &addresses, error);
   for (int region = 1; region < REGIONS && !status; region++)
     status = derive_text(profile, region_names[region], &texts[region], error);
   made.regions = scratch_allocate_zeroed((size_t)rows * 3, sizeof *made.regions);
@@ -269,7 +293,7 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   if (!status) {
     made.dtypes = made.regions + rows;
     made.shapes = made.dtypes + rows;
-    set_regions(&w, rows, ops, allocated, released, bytes, texts, &made);
+    set_regions(&w, rows, ops, addresses, allocated, released, bytes, texts, &made);
     status = take_told(profile, rows, &made, error);
     if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, made.regions, error);
   }
@@ -277,6 +301,7 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_shape, made.shapes, error);
   scratch_free(made.regions);
   scratch_free(ops);
+  scratch_free(addresses);
   scratch_free(allocated);
   scratch_free(released);
   scratch_free(bytes);
@@ -296,6 +321,7 @@ const struct derive_pass derive_memory_regions = {
     .summary = "What a piece of memory is for, from the ops that allocated it, how long it was held and the model.",
     .makes_table = -1,
     .reads = {{TABLE_allocations, COLUMN_allocations_op_id},
+              {TABLE_allocations, COLUMN_allocations_address},
               {TABLE_allocations, COLUMN_allocations_bytes},
               {TABLE_allocations, COLUMN_allocations_allocated_ns},
               {TABLE_allocations, COLUMN_allocations_released_ns},
