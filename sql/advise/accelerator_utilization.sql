@@ -3,7 +3,8 @@
 -- One row for each GPU that nodes of a graph ran on: the time that its nodes spent on it (node_steps.accelerator_ns),
 -- over the time from the first start to the last end of these nodes, in the last step in which any of them ran; at most
 -- 1, since nodes may overlap on several streams.  GPUs of runs without such nodes: the time in which any kernel ran,
--- over that of all steps, or of the kernels where there are no steps, as in device_utilization.
+-- over that of all steps, or of the kernels where there are no steps, as in device_utilization.  The suggestion
+-- says which step was looked at.
 -- With tfprof_set('compat', 1) each node counts in the last step that has it itself, timed or not, as in TensorFlow's
 -- profiler, where the ratio falls to 0 when these are several steps; and a GPU of a graph counts only with such nodes.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.
@@ -51,12 +52,14 @@ WITH settings AS MATERIALIZED (
 ), measured AS MATERIALIZED (
   SELECT profile_id, device, json_extract(times, '$[0]') AS busy_ns, json_extract(times, '$[1]') AS span_ns,
     'SELECT node_id, accelerator_ns FROM temp.node_steps WHERE step_id = ' || step_id || ' ORDER BY 2 DESC LIMIT 20'
-      AS evidence
+      AS evidence, coalesce((SELECT ' This is from the first to the last node of step ' || number
+        || '; device_utilization has the share of all steps.' FROM temp.steps AS steps WHERE steps.id = step_id), '')
+      AS looked_at
   FROM in_last_step
   UNION ALL
   SELECT nodes.profile_id, nodes.canonical_device, sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns),
     'SELECT node_id, accelerator_ns FROM temp.node_steps WHERE profile_id = ' || nodes.profile_id
-      || ' ORDER BY 2 DESC LIMIT 20'
+      || ' ORDER BY 2 DESC LIMIT 20', ''
   FROM own_last_step
   CROSS JOIN temp.nodes AS nodes ON nodes.id = own_last_step.node_id
   CROSS JOIN temp.node_steps AS node_steps
@@ -71,7 +74,7 @@ WITH settings AS MATERIALIZED (
       WHERE kernels.device_id = other_devices.id AND start_ns < windows.end_ns AND end_ns > windows.start_ns),
     1.0 * (windows.end_ns - windows.start_ns),
     'SELECT name, count(*), sum(dur_ns) FROM temp.kernels WHERE device_id = ' || other_devices.id
-      || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20'
+      || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20', ''
   FROM other_devices JOIN windows ON windows.profile_id = other_devices.profile_id
   WHERE other_devices.profile_id NOT IN (SELECT profile_id FROM thinned)
   UNION ALL -- kernels were recorded only in some steps, which stand for the others
@@ -84,10 +87,10 @@ WITH settings AS MATERIALIZED (
       WHERE steps.profile_id = other_devices.profile_id
         AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))),
     'SELECT name, count(*), sum(dur_ns) FROM temp.kernels WHERE device_id = ' || id
-      || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20'
+      || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20', ''
   FROM other_devices WHERE profile_id IN (SELECT profile_id FROM thinned)
 ), ratios AS (
-  SELECT profile_id, device, evidence,
+  SELECT profile_id, device, evidence, looked_at,
     CASE WHEN tfprof_setting('compat', 0) THEN busy_ns / span_ns ELSE min(1.0, busy_ns / span_ns) END AS ratio,
     tfprof_setting('accelerator_utilization.low_ratio', 0.5) AS low_ratio
   FROM measured WHERE span_ns > 0 AND busy_ns IS NOT NULL
@@ -103,7 +106,7 @@ SELECT
   NULL AS saves_ns,
   CASE WHEN ratio < low_ratio THEN
     'See what the device waits for: input, small kernels, copies, or synchronisation (gpu_gaps, step_breakdown).'
-  ELSE 'Nothing to do; device_utilization says how well the kernels fill the device.' END AS suggestion,
+  ELSE 'Nothing to do; device_utilization says how well the kernels fill the device.' END || looked_at AS suggestion,
   ratios.evidence AS evidence
 FROM ratios JOIN temp.process_names AS processes ON processes.profile_id = ratios.profile_id
 ORDER BY ratios.profile_id, device

@@ -1,7 +1,8 @@
 -- Devices at a glance: how much of the time they worked, and how well filled they were.
 --
 -- One row for each profile and device that ran kernels, over the time of all steps as step_breakdown has them, and over
--- the span of the kernels where a profile has no steps.  The measures are those of the PyTorch TensorBoard plugin.
+-- the span of the kernels where a profile has no steps; where each step was recorded by itself (steps.origin is
+-- session), what lies between them does not count.  The measures are those of the PyTorch TensorBoard plugin.
 -- Where kernels were recorded only in some steps, these stand for the others (thinned_steps): each with what it
 -- launched, over the time of all steps.
 --   profile_id, rank, device_id, device, model   the device, its name and product name
@@ -27,6 +28,8 @@ WITH thinned AS MATERIALIZED (
     coalesce((SELECT max(last_end_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles
+), sessions AS MATERIALIZED (
+  SELECT profile_id, sum(1.0 * dur_ns) AS span_ns FROM temp.steps WHERE origin = 'session' GROUP BY 1
 ), all_kernels AS (
   SELECT profile_id, device_id, busy_ns, coalesce(busy_ns * filled_ratio, 0.0) AS filled_ns,
     blocks_known_count AS has_blocks, coalesce(occupancy_known_ns * occupancy_ratio, 0.0) AS occupied_ns,
@@ -95,7 +98,7 @@ WITH thinned AS MATERIALIZED (
   FROM estimated
   UNION ALL
   SELECT all_kernels.profile_id AS profile_id, all_kernels.device_id AS device_id,
-    windows.end_ns - windows.start_ns AS span_ns,
+    CAST(coalesce(max(sessions.span_ns, all_kernels.busy_ns), windows.end_ns - windows.start_ns) AS INTEGER) AS span_ns,
     all_kernels.busy_ns - coalesce(outside.busy_ns, 0) AS busy_ns,
     all_kernels.filled_ns - coalesce(outside.filled_ns, 0) AS filled_ns,
     all_kernels.has_blocks - coalesce(outside.has_blocks, 0) AS has_blocks,
@@ -106,6 +109,7 @@ WITH thinned AS MATERIALIZED (
     all_kernels.kernel_count - coalesce(outside.kernel_count, 0) AS kernel_count,
     CAST(all_kernels.kernel_ns - coalesce(outside.kernel_ns, 0) AS INTEGER) AS kernel_ns, 0
   FROM all_kernels JOIN windows ON windows.profile_id = all_kernels.profile_id
+  LEFT JOIN sessions ON sessions.profile_id = all_kernels.profile_id
   LEFT JOIN outside ON outside.profile_id = all_kernels.profile_id AND outside.device_id IS all_kernels.device_id
 )
 SELECT

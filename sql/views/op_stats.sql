@@ -15,7 +15,7 @@
 -- two equal ones.  Of a TPU an op has the category that XLA gave it as type, a loop's self time is without the ops in
 -- it, and IDLE counts from the first of its steps to the last; there XProf's types are Unknown.  Its mode is always
 -- Function; what is not known of the roofline is NULL here.  Its shares with IDLE are self_ns over the sum of all rows
--- of the side.
+-- of the side.  Of TensorFlow's profile before XPlane the device has the nodes that ran there.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device
@@ -118,7 +118,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(1.0 * self_ns) AS self_ns, sum(flops) AS flops,
     sum(bytes_accessed) AS bytes, total(1.0 * sum_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
   FROM temp.kernel_totals
-  WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM xplanes)
+  WHERE op_name IS NOT NULL AND (last_op_id IS NULL OR profile_id IN (SELECT id FROM xplanes))
   GROUP BY profile_id, op_type, op_name, name
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,

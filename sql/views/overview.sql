@@ -66,7 +66,8 @@ WITH members AS MATERIALIZED (
   SELECT profile_id, sum(count) AS count FROM (
     SELECT profile_id, op_type, op_name, max(count) AS count FROM (
       SELECT profile_id, op_type, op_name, name, sum(count) AS count FROM temp.kernel_totals
-      WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+      WHERE op_name IS NOT NULL
+        AND (last_op_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane'))
       GROUP BY profile_id, op_type, op_name, name
     ) GROUP BY profile_id, op_type, op_name
   ) GROUP BY profile_id

@@ -17,14 +17,15 @@
 WITH by_kernel AS (
   SELECT profile_id, op_type, op_name, name, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
     sum(1.0 * flops) AS flops, sum(1.0 * sum_ns) FILTER (WHERE flops >= 0) AS flops_ns,
-    max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible
+    max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
+    max(last_op_id) AS last_op_id
   FROM temp.kernel_totals
   WHERE op_name IS NOT NULL
   GROUP BY profile_id, op_type, op_name, name
 ), named AS MATERIALIZED (
   SELECT profile_id, op_type, op_name, max(count) AS count, sum(self_ns) AS self_ns, sum(flops) AS flops,
     sum(flops_ns) AS flops_ns, max(uses_tensor_core) AS uses_tensor_core,
-    max(tensor_core_eligible) AS tensor_core_eligible
+    max(tensor_core_eligible) AS tensor_core_eligible, max(last_op_id) AS last_op_id
   FROM by_kernel GROUP BY profile_id, op_type, op_name
 ), launched AS (
   SELECT profile_id, op_type, name AS op_name, sum(device_count) AS count, sum(1.0 * device_self_ns) AS self_ns
@@ -40,7 +41,8 @@ WITH by_kernel AS (
   GROUP BY profile_id, op_type, name
 ), by_op AS (
   SELECT profile_id, op_type, op_name, count, self_ns, flops, flops_ns, uses_tensor_core, tensor_core_eligible
-  FROM named WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  FROM named
+  WHERE last_op_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   UNION ALL
   SELECT launched.profile_id, launched.op_type, launched.op_name, launched.count, launched.self_ns, computing.flops,
     computing.flops_ns, named.uses_tensor_core, named.tensor_core_eligible

@@ -134,6 +134,31 @@ def test_profile(engine):
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
 
 
+def test_nodes_on_devices(engine):
+    """Nodes are the ops of a device's side, and the time between steps is none of theirs."""
+    if not os.environ.get("TFPROF_SHARED"):
+        return
+    traces = os.path.join(os.environ["TFPROF_SHARED"], "traces", "tf")
+    connection = opened(engine, os.path.join(traces, "profile_gpu"))
+    names = "SELECT count(*), count(op_name), sum(op_name = name), count(op_type), sum(1.0 * dur_ns) FROM kernels"
+    ((count, named, alike, typed, kernel_ns),) = connection.values(names)
+    assert count == named == alike == typed > 1900, (count, named, alike, typed)
+    sides = dict(connection.values("SELECT side, sum(sum_ns) FROM op_stats GROUP BY side"))
+    assert abs(sides["device"] - kernel_ns) < 1000 and sides["host"] > 0, (sides, kernel_ns)
+    ((host, device, utilization),) = connection.values(
+        "SELECT host_op_ratio, device_op_ratio, utilization_ratio FROM overview")
+    assert 0.5 < device < 0.6 and abs(host + device - 1) < 1e-9, (host, device)
+    # Three steps of 4.50, 0.77 and 3.50 ms, 27 ms from the first to the last.
+    ((step_ns, busy_ns),) = connection.values(
+        "SELECT (SELECT sum(dur_ns) FROM steps), (SELECT 1.0 * union_ns(start_ns, end_ns) FROM kernels "
+        "WHERE start_ns < (SELECT max(end_ns) FROM steps))")
+    assert abs(utilization - busy_ns / step_ns) < 0.01, (utilization, busy_ns, step_ns)
+    assert len(connection.values("SELECT 1 FROM top_device_ops")) == 10
+    ((suggestion,),) = connection.values("SELECT suggestion FROM advise WHERE check_name = 'accelerator_utilization'")
+    assert suggestion.endswith("from the first to the last node of step 9; device_utilization has the share of all "
+                               "steps."), suggestion
+
+
 def test_profile_whose_first_node_has_no_number(engine):
     """A map entry of protobuf may lack a key that is 0."""
     def node(number, name, key):

@@ -47,6 +47,9 @@ static bool add_rows(struct tf_model *model, struct profile *profile, bool is_ac
 #undef ADD
   if (is_accelerator) {
     if (facts->op) column_set_add(raw, COLUMN_kernels_short_name);
+    /* What a device ran is told by the node, which is the op. */
+    if (facts->name) column_set_add(raw, COLUMN_kernels_op_name);
+    if (facts->op) column_set_add(raw, COLUMN_kernels_op_type);
     ok = eager_rows_set_constant(&rows, COLUMN_kernels_kind, compute);
   } else {
     if (facts->op) column_set_add(raw, COLUMN_ops_op_type);
@@ -87,8 +90,8 @@ enum kind { NAME, OP, TRACE, NODE, STEP, LANE, DEVICE, START, DURATION, END, OTH
 static enum kind kind_of(bool is_accelerator, unsigned column) {
   if (is_accelerator) {
     switch (column) {
-      case COLUMN_kernels_name: return NAME;
-      case COLUMN_kernels_short_name: return OP;
+      case COLUMN_kernels_name: case COLUMN_kernels_op_name: return NAME;
+      case COLUMN_kernels_short_name: case COLUMN_kernels_op_type: return OP;
       case COLUMN_kernels_node_id: return NODE;
       case COLUMN_kernels_step_id: return STEP;
       case COLUMN_kernels_thread_id: return LANE;
