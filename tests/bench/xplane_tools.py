@@ -20,7 +20,9 @@ VIEWS = (
     ("overview", "overview_page", "get_overview"),
     ("op_stats", "framework_op_stats", None),
     ("kernel_stats", "kernel_stats", "get_kernel_stats"),
-    ("memory_timeline", "memory_profile", "get_memory_profile"),
+    ("memory_summary", "memory_profile", "get_memory_profile"),
+    ("memory_breakdown", None, None),
+    ("memory_timeline", None, None),  # every event, where XProf draws a thousand moments
     ("input_summary", "input_pipeline_analyzer", None),
     ("timeline", "trace_viewer", None),
 )
@@ -86,7 +88,7 @@ def main():
             os.makedirs(profiles)
             linked = os.path.join(profiles, "host.xplane.pb")
             os.symlink(path, linked)
-            if options.xprof:
+            if options.xprof and tool:
                 one = run([options.xprof, "-c", XPROF, linked, tool])
                 if one:
                     seconds, used, length = one[3].split()[-3:]
