@@ -4,7 +4,8 @@
 -- out.  Where kernels were recorded only in some steps, counts, bytes and times of what they carried out are weighed
 -- (thinned_steps).
 --   profile_id, rank
---   name, process_group, group_size, dtype, bytes   what is exchanged, each time
+--   name, process_group, group_size, dtype, bytes   what is exchanged, each time; all_reduce, all_gather and all_to_all
+--                                     also where the source says allreduce, as c10d's rows in traces do
 --   count, total_bytes                how often; the bytes of all of them
 --   sum_error_ns                      error of sum_ns where only some steps were recorded; 0 where all were, NULL where
 --                                     too few were (sampling_summary)
@@ -20,7 +21,9 @@
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), sums AS (
-  SELECT collectives.profile_id AS profile_id, collectives.name AS name, process_group, group_size, dtype, bytes,
+  SELECT collectives.profile_id AS profile_id,
+    replace(replace(replace(collectives.name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall',
+      'all_to_all') AS name, process_group, group_size, dtype, bytes,
     CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
     CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS total_bytes,
     CAST(sum(collectives.dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
@@ -32,11 +35,13 @@ WITH thinned AS MATERIALIZED (
   LEFT JOIN thinned ON thinned.step_id = collectives.step_id AND collectives.kernel_id IS NOT NULL
   WHERE (collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
     AND weight IS NOT 0
-  GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
+  GROUP BY collectives.profile_id, 2, process_group, group_size, dtype, bytes
 ), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT profile_id, name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
+  SELECT profile_id,
+    replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall',
+      'all_to_all') AS name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
   FROM temp.collectives WHERE profile_id IN (SELECT profile_id FROM thinned) AND kernel_id IS NOT NULL
-  GROUP BY profile_id, name, process_group, group_size, dtype, bytes, step_id
+  GROUP BY profile_id, 2, process_group, group_size, dtype, bytes, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name, process_group, group_size, dtype, bytes,
     sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,

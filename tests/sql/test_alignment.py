@@ -143,7 +143,7 @@ def test_waits(engine):
         # Of four collectives a step of 99 ms, each 6 ms after the last rank comes; the others come 12 ms earlier.
         for rank, transfer, waiting in connection.values(
                 "SELECT rank, sum(transfer_ns) / 32e6, (sum(sum_ns) - sum(transfer_ns)) / 32e6 FROM collective_summary "
-                "WHERE name = 'allreduce' GROUP BY 1"):
+                "WHERE name = 'all_reduce' GROUP BY 1"):
             assert abs(transfer - 6) < 0.1 and abs(waiting - (0 if rank == 3 else 12)) < 0.1, (rank, transfer, waiting)
         for rank, both, parts, waiting in connection.values(
                 "SELECT rank, overlap_ns + communication_ns, transfer_ns + waiting_ns, waiting_ns "
