@@ -63,10 +63,13 @@ static void test_column(const struct table_spec *table, int index) {
     check(!ends_with(name, "_id"), "%s.%s: ends with _id, but is no reference", where, name);
   }
   if (column->visibility == INTERNAL_COLUMN) return;
-  bool is_time = column->type == TYPE_TIME || column->type == TYPE_DURATION;
+  /* Means and their like are no whole nanoseconds. */
+  bool is_mean = column->type == TYPE_REAL && strcmp(column->unit, "ns") == 0;
+  bool is_time = column->type == TYPE_TIME || column->type == TYPE_DURATION || is_mean;
   check(is_time == ends_with(name, "_ns"), "%s.%s: name and type disagree on whether it is a time", where, name);
   check(is_time == (strcmp(column->unit, "ns") == 0), "%s.%s: type and unit disagree", where, name);
-  if (ends_with(name, "_bytes")) check(!strcmp(column->unit, "bytes"), "%s.%s: the unit is not bytes", where, name);
+  if (ends_with(name, "_bytes") && column->type != TYPE_BOOLEAN)
+    check(!strcmp(column->unit, "bytes"), "%s.%s: the unit is not bytes", where, name);
   if (ends_with(name, "_ratio")) check(!strcmp(column->unit, "ratio"), "%s.%s: the unit is not ratio", where, name);
 }
 
