@@ -148,8 +148,8 @@ def test_ranges_of_steps_that_are_not_there(engine):
         there = f"'*', {first}, {last}"
         fails(connection, f"SELECT * FROM step_range({arguments})", "step_range: ", *words)
         for view in ("op_diff_steps", "kernel_diff_steps"):
-            fails(connection, f"SELECT count(*) FROM {view}({arguments}, {there})", f"{view}: step_range: ", *words)
-            fails(connection, f"SELECT name FROM {view}({there}, {arguments})", f"{view}: step_range: ", *words)
+            fails(connection, f"SELECT count(*) FROM {view}({arguments}, {there})", f"{view}: ", *words)
+            fails(connection, f"SELECT name FROM {view}({there}, {arguments})", f"{view}: ", *words)
     fails(engine(), "SELECT * FROM step_range('*', 0, 9)", "it has no steps")
 
 
