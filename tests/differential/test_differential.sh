@@ -2,12 +2,12 @@
 # test_differential.sh: generated queries on the virtual tables and on copies of them, with the oldest and the newest
 # SQLite: two minutes of those of one seed, the same each time.
 #
-#   TFPROF_DIFFERENTIAL_QUERIES   how many with each SQLite (1500; all that are kept: 100000)
+#   TFPROF_DIFFERENTIAL_QUERIES   how many with each SQLite (1000; all that are kept: 100000)
 #   TFPROF_DIFFERENTIAL_SEED      another seed has other queries (1)
 set -eu
 cd "$(dirname "$0")/../.."
 export TFPROF_BUILD=${TFPROF_BUILD:-$PWD/build}
-queries=${TFPROF_DIFFERENTIAL_QUERIES:-1500}
+queries=${TFPROF_DIFFERENTIAL_QUERIES:-1000}
 seed=${TFPROF_DIFFERENTIAL_SEED:-1}
 python=${TFPROF_PYTHON:-python3}
 engines=(cli)
