@@ -89,6 +89,39 @@ def test_kernel_vector(directory):
            (1000, 32, 16384, "64,1,1", "1,1,1", 1, 1)], "kernels")
 
 
+def test_kernel_merge_vector(directory):
+    """The rows of kernel_stats_utils_test: kernels that are alike are one row, those of another op another."""
+    run = os.path.join(directory, "merged.xplane.pb")
+    lengths = (("add", 500), ("add", 1200), ("add", 900), ("other", 700))
+    with open(run, "wb") as file:
+        file.write(space(plane("/device:GPU:0", [line(1, "Stream #1(Compute)", [
+            event("kernel", 2_000_000 * at, dur_ns * 1000, tf_op=Ref(f"{op}:Add"))
+            for at, (op, dur_ns) in enumerate(lengths)], 0)])))
+    check([(row["op_name"], row["count"], row["sum_ns"], row["min_ns"], row["max_ns"])
+           for row in query(run, "SELECT * FROM kernel_stats ORDER BY position")],
+          [("add", 3, 2600, 500, 1200), ("other", 1, 700, 700, 700)], "merged kernels")
+
+
+def test_op_vector(directory):
+    """The ops of op_stats_to_tf_stats_test: kernels of two streams, of one op several, one of them on tensor cores."""
+    def kernels(*which):
+        return [event(name, 20_000_000 * at, micros * 1_000_000, tf_op=Ref(op))
+                for at, (name, micros, op) in enumerate(which)]
+
+    first = (("kernel1", 8, "TfOp1:TfOp1"), ("kernel2", 10, "TfOp1:TfOp1"))
+    run = os.path.join(directory, "ops.xplane.pb")
+    with open(run, "wb") as file:
+        file.write(space(plane("/device:GPU:0", [
+            line(1, "Stream #1(Compute)", kernels(
+                *first, ("kernel3", 10, "TfOp2:TfOp2"), ("volta_fp16_s884gemm", 10, "Conv2D:Conv2D"),
+                ("kernel5", 10, "Conv2D:Conv2D")), 0),
+            line(2, "Stream #2(Compute)", kernels(*first), 0)])))
+    check([(row["name"], row["count"], row["self_ns"], row["tensor_core_ratio"], row["is_idle"])
+           for row in query(run, "SELECT * FROM op_stats WHERE side = 'device' AND is_idle = 0")],
+          [("TfOp1", 2, 36_000, 0, 0), ("Conv2D", 1, 20_000, 0.5, 0), ("TfOp2", 1, 10_000, 0, 0)], "ops")
+    check(query(run, "SELECT count(*) AS rows FROM op_stats WHERE side = 'device'"), [{"rows": 4}], "ops and IDLE")
+
+
 def golden_ops(name, with_idle):
     """XProf's rows of op statistics by side, type and name."""
     tables = golden_tables(name, "framework_op_stats")
