@@ -62,7 +62,8 @@ def test_hidden_argument(engine):
         fails(connection, f"SELECT count(*) FROM {view}(NULL)", f"{view}: profile must be", "and is NULL")
         fails(connection, f"SELECT count(*) FROM {view}('')", f"{view}: profile must be", "and is empty")
         fails(connection, f"SELECT count(*) FROM {view} WHERE profile = (SELECT id FROM steps WHERE 0)", "and is NULL")
-    fails(connection, "SELECT count(*) FROM op_diff('rank1', NULL)", "op_diff: op_totals: profile must be", "and is NULL")
+    fails(connection, "SELECT count(*) FROM op_diff('rank1', NULL)", "op_diff: op_totals: profile must be",
+          "and is NULL")
     assert connection.values(f"SELECT count(*) FROM ops WHERE profile IN ({one}, '*rank2*')") == [
         (counts[one] + counts[ids["rank2.tfprof"]],)
     ]
