@@ -43,7 +43,7 @@ WITH processes AS (
   WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
 ), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
   SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
-      name, 100 * self_ns / whole_ns), ', ') AS text
+      coalesce(nullif(name, ''), 'without a name'), 100 * self_ns / whole_ns), ', ') AS text
   FROM (SELECT name, self_ns, sum(self_ns) OVER () AS whole_ns
         FROM (SELECT name, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
               WHERE self_ns > 0 AND (category NOT IN ('runtime', 'python') OR NOT EXISTS (
