@@ -4,7 +4,8 @@
 -- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are the measured ones (no warm-up), ratios of the time of
 -- all of them.
 --   profile_id, host, rank, run_id
---   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics; 0, NULL without
+--   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics: of all hosts of the
+--                            steps that they share, each as long as its slowest host took; 0, NULL without
 --   device_compute_ratio, device_to_device_ratio, device_collectives_ratio   what the step time goes to:
 --   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, compile_ratio, other_ratio   they add up to 1
 --   idle_ratio               what is no input, output, device compute or collective
@@ -24,10 +25,10 @@
 -- Example: SELECT mean_step_ns, input_ratio, verdict, utilization_ratio FROM overview;
 WITH members AS MATERIALIZED (
   SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups
+), weighed AS MATERIALIZED (
+  SELECT * FROM temp.weighed_steps
 ), parts AS ( -- as step_statistics has them: of a step its share, of the time in which it is known
-  SELECT members.run_id AS run_id, members.profile_id AS profile_id, count(*) AS step_count,
-    CAST(round(avg(dur_ns)) AS INTEGER) AS mean_ns, CAST(round(stddev(dur_ns)) AS INTEGER) AS stddev_ns,
-    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id,
     sum(device_compute_ns * device_weight)
       / nullif(sum(iif(device_compute_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_compute,
     sum(device_to_device_ns * device_weight)
@@ -47,8 +48,19 @@ WITH members AS MATERIALIZED (
     sum(memcpy_ns * device_weight) / nullif(sum(iif(memcpy_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memcpy,
     sum(memset_ns * device_weight) / nullif(sum(iif(memset_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memset,
     1.0 * sum(data_loader_ns) / nullif(sum(iif(data_loader_ns IS NULL, NULL, dur_ns)), 0) AS data_loader
-  FROM temp.weighed_steps AS steps JOIN members ON members.member_id = steps.profile_id
+  FROM weighed AS steps JOIN members ON members.member_id = steps.profile_id
   GROUP BY members.run_id, members.profile_id
+), whole_steps AS ( -- of each process its own, of all hosts of a run those that they went through together
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id, weighed.dur_ns AS dur_ns
+  FROM weighed JOIN members ON members.member_id = weighed.profile_id
+  WHERE members.profile_id IS NOT NULL
+  UNION ALL
+  SELECT run_id, NULL, dur_ns FROM temp.common_steps
+), step_times AS (
+  SELECT run_id, profile_id, count(*) AS step_count,
+    CAST(round(avg(dur_ns)) AS INTEGER) AS mean_ns, CAST(round(stddev(dur_ns)) AS INTEGER) AS stddev_ns,
+    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
+  FROM whole_steps GROUP BY run_id, profile_id
 ), devices AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id,
     avg(used.utilization_ratio) AS utilization, avg(used.sm_efficiency_ratio) AS sm_efficiency,
@@ -122,11 +134,11 @@ SELECT
   shown.host AS host,
   shown.rank AS rank,
   shown.run_id AS run_id,
-  coalesce(parts.step_count, 0) AS step_count,
-  parts.mean_ns AS mean_step_ns,
-  parts.stddev_ns AS stddev_step_ns,
-  parts.min_ns AS min_step_ns,
-  parts.max_ns AS max_step_ns,
+  coalesce(step_times.step_count, 0) AS step_count,
+  step_times.mean_ns AS mean_step_ns,
+  step_times.stddev_ns AS stddev_step_ns,
+  step_times.min_ns AS min_step_ns,
+  step_times.max_ns AS max_step_ns,
   parts.device_compute AS device_compute_ratio,
   parts.device_to_device AS device_to_device_ratio,
   parts.device_collectives AS device_collectives_ratio,
@@ -154,6 +166,7 @@ SELECT
   eager_share.ratio AS host_eager_ratio
 FROM shown
 LEFT JOIN parts ON parts.run_id = shown.run_id AND parts.profile_id IS shown.profile_id
+LEFT JOIN step_times ON step_times.run_id = shown.run_id AND step_times.profile_id IS shown.profile_id
 LEFT JOIN devices ON devices.run_id = shown.run_id AND devices.profile_id IS shown.profile_id
 LEFT JOIN precisions ON precisions.run_id = shown.run_id AND precisions.profile_id IS shown.profile_id
 LEFT JOIN op_counts ON op_counts.run_id = shown.run_id AND op_counts.profile_id IS shown.profile_id

@@ -1,8 +1,10 @@
 -- Step statistics: how long steps take and how that varies, as a whole and by what their time goes to.
 --
--- One row for each process and part of its measured steps (no warm-up), and for each part one more of all steps of all
--- hosts of a run that has several, with ALL_HOSTS for host and NULL for profile_id and rank.  Parts are cut as
--- step_breakdown cuts them.  Of a capture's steps only those count in which the part is known.
+-- One row for each process and part of its measured steps (no warm-up), and for each part one more for all hosts of a
+-- run that has several, with ALL_HOSTS for host and NULL for profile_id and rank: there the step, the whole, is that of
+-- common_steps, which all hosts went through and which took as long as the slowest of them, and the parts are those of
+-- all steps of all hosts.  Parts are cut as step_breakdown cuts them.  Of a capture's steps only those count in which
+-- the part is known.
 --   profile_id, host, rank, run_id
 --   position, part              0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives,
 --                               4 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
@@ -15,7 +17,7 @@
 --   mean_ratio, stddev_ratio, min_ratio, max_ratio   of its shares of each step: with part 'input' the percentages
 --                               that the input pipeline analyzer sums up
 -- TensorFlow's profiler takes copies of GPUs for device compute, so its input and output lack them.  Of several hosts
--- it has the longest of the steps that go on together and the parts of one of them; XProf leaves out the first and the
+-- it has the parts of one of them, whichever that is; XProf leaves out the first and the
 -- last of more than five steps.
 -- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
 WITH parts(position, part) AS (
@@ -32,12 +34,20 @@ WITH parts(position, part) AS (
     CASE WHEN parts.position IN (0, 14) THEN 1.0 WHEN parts.position IN (4, 9) THEN cut.host_weight
       ELSE cut.device_weight END AS weight
   FROM temp.weighed_steps AS cut CROSS JOIN parts
+), counted AS ( -- the step of all hosts is the one that they share
+  SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, groups.host AS host, groups.rank AS rank,
+    known.position AS position, known.part AS part, known.dur_ns AS dur_ns, known.part_ns AS part_ns,
+    known.weight AS weight
+  FROM known JOIN temp.process_groups AS groups ON groups.member_id = known.profile_id
+  WHERE known.part_ns IS NOT NULL AND known.weight > 0 AND (known.position > 0 OR groups.profile_id IS NOT NULL)
+  UNION ALL
+  SELECT run_id, NULL, 'ALL_HOSTS', NULL, 0, 'step', dur_ns, dur_ns, 1.0 FROM temp.common_steps
 )
 SELECT
-  groups.profile_id AS profile_id,
-  groups.host AS host,
-  groups.rank AS rank,
-  groups.run_id AS run_id,
+  known.profile_id AS profile_id,
+  known.host AS host,
+  known.rank AS rank,
+  known.run_id AS run_id,
   known.position AS position,
   known.part AS part,
   count(*) AS step_count,
@@ -51,7 +61,6 @@ SELECT
   stddev(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS stddev_ratio,
   min(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS min_ratio,
   max(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS max_ratio
-FROM known JOIN temp.process_groups AS groups ON groups.member_id = known.profile_id
-WHERE known.part_ns IS NOT NULL AND known.weight > 0
-GROUP BY groups.run_id, groups.profile_id, groups.host, groups.rank, known.position, known.part
-ORDER BY groups.run_id, profile_id, position
+FROM counted AS known
+GROUP BY known.run_id, known.profile_id, known.host, known.rank, known.position, known.part
+ORDER BY known.run_id, profile_id, position

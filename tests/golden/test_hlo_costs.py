@@ -216,5 +216,28 @@ def test_one_name(folder):
     assert [tuple(row.values()) for row in rows] == [(16, 64), (64, 256), (None, None), (9, 36), (5, 64)], rows
 
 
+def test_several_kernels(folder):
+    """Kernels that one run of an instruction launches share what it computes; the same kernel again is another run."""
+    product = [instruction(1, "x", "parameter", shape(8, 8)), instruction(2, "gemm", "dot", shape(8, 8), (1, 1), more=(
+        message(30, varint(1) + number(2, 0)))), instruction(3, "sum", "add", shape(8, 8), (2, 2))]
+    launched = [("split", "gemm", 30), ("add up", "gemm", 10), ("split", "gemm", 60), ("add up", "gemm", 20),
+                ("add", "sum", 5), ("split", "gemm", 0), ("add up", "gemm", 0), ("split", "gemm", 7)]
+    kernels = [event(name, 100_000 * at, 1000 * dur_ns, hlo_op=Ref(of), hlo_module=Ref("made"), program_id=7)
+               for at, (name, of, dur_ns) in enumerate(launched)]
+    data = space(plane("/device:GPU:0", [line(3, "Stream #3(Compute)", kernels)]),
+                 programs({"made(7)": module({1: (product, 3)})}))
+    rows = query(write(folder, data), "SELECT name, flops, bytes_accessed FROM kernels ORDER BY start_ns")
+    alone = query(write(folder, space(plane("/device:GPU:0", [line(3, "Stream #3(Compute)", kernels[:1])]),
+                                      programs({"made(7)": module({1: (product, 3)})}))),
+                  "SELECT flops, bytes_accessed FROM kernels")[0]
+    flops, moved = alone["flops"], alone["bytes_accessed"]
+    assert flops > 0 and moved > 0, alone
+    shares = [0.75, 0.25, 0.75, 0.25, None, 0.5, 0.5, 1]
+    for row, share in zip(rows, shares):
+        if share:
+            assert (row["flops"], row["bytes_accessed"]) == (flops * share, moved * share), (row, flops, moved)
+    assert rows[4]["flops"] == 64, rows[4]
+
+
 if __name__ == "__main__":
     run_tests(globals())

@@ -133,6 +133,30 @@ def test_hosts(_directory):
                   (view, host))
 
 
+def test_steps_of_all_hosts(_directory):
+    """A step of several hosts is as long as the slowest of them took; nothing is made of them where a run has one."""
+    for name, path in recordings():
+        common = query(path, "SELECT * FROM common_steps")
+        if "multihost" not in name:
+            check(common, [], name)
+            continue
+        theirs = golden_json(name, "tf216.overview_page")["input_analysis"]["step_time_summary"]
+        statistics_row = by_part(path)[None, "step"]
+        overview = query(path, "SELECT * FROM overview WHERE host = 'ALL_HOSTS'")[0]
+        for column, key in (("mean_{}ns", "average"), ("stddev_{}ns", "standard_deviation"), ("min_{}ns", "minimum"),
+                            ("max_{}ns", "maximum")):
+            for row, part in ((statistics_row, ""), (overview, "step_")):
+                found = row[column.format(part)]
+                assert is_close(found, theirs[key] * 1e6, SLACK), (name, column, found, theirs)
+        check(statistics_row["step_count"], overview["step_count"], name)
+        for step in common:
+            pod = query(path, f"SELECT * FROM pod_steps WHERE pod_step = {step['pod_step']}")
+            slowest = max(pod, key=lambda row: row["dur_ns"])
+            check((step["dur_ns"], step["slowest_profile_id"], step["min_dur_ns"]),
+                  (slowest["dur_ns"], slowest["profile_id"], min(row["dur_ns"] for row in pod)), (name, step))
+        check(len(common), overview["step_count"], name)
+
+
 def test_run_environment(_directory):
     """Hosts, tasks, kind and number of devices."""
     for name, path in recordings():

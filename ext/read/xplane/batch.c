@@ -16,6 +16,7 @@ void batch_clear(struct batch *batch) {
   for (unsigned slot = 0; slot < ROW_SLOTS; slot++) batch->rest[slot] = ROW_NULL;
   batch->own_texts.count = 0;
   memset(batch->problems, 0, sizeof batch->problems);
+  batch->instruction_run = (struct instruction_run){0};
 }
 
 void batch_free(struct batch *batch) {

@@ -98,6 +98,18 @@ struct event {
   struct event_field fields[KEY_COUNT + 1]; /* those that are present; at KEY_UNKNOWN any */
 };
 
+/* Kernels one after the other that one run of an instruction of XLA launched: a product that is split and then added
+** up, a convolution around which layouts change. They share what the instruction computes and moves. */
+enum { INSTRUCTION_KERNELS = 16 };
+struct instruction_run {
+  const struct hlo_op *op; /* NULL: the last kernel was of none */
+  const struct xplane_line *line;
+  struct text_part instruction;
+  uint32_t first_row, count;
+  const struct event_name *names[INSTRUCTION_KERNELS];
+  int64_t durations[INSTRUCTION_KERNELS];
+};
+
 struct batch {
   const struct listing *listing;
   const struct xplane_line *line; /* that the event lies on */
@@ -119,6 +131,7 @@ struct batch {
   int64_t rest[ROW_SLOTS];    /* of a STEADY slot what its first row has, else NULL */
   LIST(struct own_text) own_texts;
   struct problem_tally problems[PROBLEM_COUNT];
+  struct instruction_run instruction_run;
 };
 
 void batch_clear(struct batch *batch);
@@ -160,6 +173,8 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
 /* Rows of the event. */
 void emit_host(struct batch *batch);
 void emit_device(struct batch *batch);
+/* Behind the last event of a batch: what waits for the next one is written. */
+void emit_device_end(struct batch *batch);
 
 /* ---- what a stat says; whatever is taken is not in `attributes` ---- */
 

@@ -1,7 +1,7 @@
 /* emit_device.c: rows of an event on a line of a device: kernels, transfers, counters, overheads.
 **
 ** Streams of GPUs have copies and fills by their names, and kernels else.  Their durations are the source's, in whole
-** nanoseconds, so that sums are those of other tools.
+** nanoseconds, so that sums are those of other tools.  Kernels of one run of an instruction share its operations.
 **
 ** The ops of a TPU are kernels of the op that the framework named, of its category as type; what goes on beside them
 ** are kernels too where it is a collective, else copies.  Runs of programs are launches.
@@ -60,6 +60,60 @@ static void set_op(struct batch *b, uint32_t row, const struct hlo_op *made_of) 
   SET(kernels_op_type, batch_text(b, type));
 }
 
+/* Shares a number by the kernels' durations; the last one has what rounding leaves. */
+static void share_count(struct batch *b, unsigned slot, int64_t whole) {
+  const struct instruction_run *run = &b->instruction_run;
+  double all_ns = 0;
+  int64_t left = whole;
+  if (whole == ROW_NULL) return;
+  for (uint32_t i = 0; i < run->count; i++) all_ns += (double)run->durations[i];
+  for (uint32_t i = 0; i < run->count; i++) {
+    double share = all_ns > 0 ? (double)run->durations[i] / all_ns : 1.0 / run->count;
+    int64_t mine = i + 1 == run->count ? left : (int64_t)((double)whole * share);
+    if (mine > left) mine = left;
+    batch_set(b, slot, run->first_row + i, mine);
+    left -= mine;
+  }
+}
+
+/* What XLA's analysis says of an instruction is of all kernels together that one run of it launches. */
+static void end_instruction(struct batch *b) {
+  struct instruction_run *run = &b->instruction_run;
+  if (!run->op) return;
+  share_count(b, ROW_kernels_flops, run->op->flops);
+  share_count(b, ROW_kernels_bytes_accessed, run->op->bytes_accessed);
+  run->op = NULL;
+}
+
+/* A kernel that the run has had already is the first of the next one. (An instruction that launches one kernel several
+** times, as some transforms do, so looks like several runs of it: traces do not tell these apart.) */
+static bool goes_on(const struct batch *b, const struct hlo_op *made_of, struct text_part instruction, uint32_t row) {
+  const struct instruction_run *run = &b->instruction_run;
+  bool is_same = run->op == made_of && run->line == b->line && run->count < INSTRUCTION_KERNELS &&
+                 run->first_row + run->count == row && run->instruction.length == instruction.length &&
+                 memcmp(run->instruction.bytes, instruction.bytes, instruction.length) == 0;
+  for (uint32_t i = 0; i < run->count && is_same; i++) is_same = run->names[i] != b->event.name;
+  return is_same;
+}
+
+static void set_costs(struct batch *b, uint32_t row, const struct hlo_op *made_of) {
+  struct text_part instruction;
+  int64_t flops = event_count(b, KEY_FLOPS), bytes = event_count(b, KEY_BYTES_ACCESSED);
+  bool is_told = flops != ROW_NULL || bytes != ROW_NULL || !made_of || !event_peek_text(b, KEY_HLO_OP, &instruction);
+  struct instruction_run *run = &b->instruction_run;
+  if (b->is_dry) return;
+  if (is_told || !goes_on(b, made_of, instruction, row)) end_instruction(b);
+  if (is_told) {
+    SET(kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
+    SET(kernels_bytes_accessed, bytes == ROW_NULL && made_of ? made_of->bytes_accessed : bytes);
+    return;
+  }
+  if (!run->op)
+    *run = (struct instruction_run){.op = made_of, .line = b->line, .instruction = instruction, .first_row = row};
+  run->names[run->count] = b->event.name;
+  run->durations[run->count++] = b->event.dur_ns > 0 ? b->event.dur_ns : 0;
+}
+
 static void emit_kernel(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_kernels);
   if (row == UINT32_MAX) return;
@@ -76,9 +130,7 @@ static void emit_kernel(struct batch *b) {
   SET(kernels_hlo_op, event_text(b, KEY_HLO_OP));
   SET(kernels_program, event_integer(b, KEY_PROGRAM));
   const struct hlo_op *made_of = event_hlo_op(b);
-  int64_t flops = event_count(b, KEY_FLOPS), bytes = event_count(b, KEY_BYTES_ACCESSED);
-  SET(kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
-  SET(kernels_bytes_accessed, bytes == ROW_NULL && made_of ? made_of->bytes_accessed : bytes);
+  set_costs(b, row, made_of);
   SET(kernels_theoretical_occupancy_ratio, event_real(b, KEY_THEORETICAL_OCCUPANCY, 0.01));
   set_op(b, row, made_of);
   const struct xplane_details *details = event_details(b, KEY_KERNEL_DETAILS);
@@ -287,3 +339,5 @@ void emit_device(struct batch *b) {
   else if (kind == EVENT_FILL && !has_details) emit_transfer(b, false);
   else emit_kernel(b);
 }
+
+void emit_device_end(struct batch *b) { end_instruction(b); }

@@ -254,6 +254,7 @@ static void read_piece(struct pieces *all, const struct piece *piece, struct bat
     if (reader.wrong && !all->source->are_lines_told[xplane_lines_of_group(all->group)])
       batch_problem(batch, PROBLEM_DAMAGED, part->offset + wire_offset(&reader));
   }
+  emit_device_end(batch);
 }
 
 /* Texts that stand in the events become texts of the pool. */
