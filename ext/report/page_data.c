@@ -14,20 +14,38 @@
 const char page_redacted[] = "(redacted)";
 
 bool page_is_secret(const char *column) {
-  static const char *const names[] = {"host", "path", "command", "pid", "parent_pid", "text", "file"};
+  static const char *const names[] = {"host", "path", "command", "pid", "parent_pid", "tid",
+                                      "text", "file", "run",     "job"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (strcmp(column, names[i]) == 0) return true;
   }
   return false;
 }
 
+static bool is_word_letter(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
+         letter == '_';
+}
+
+/* Where the secret stands in the text from `from` on, not as a part of a word; NULL: nowhere. */
+static const char *find_secret(const char *text, const char *from, const char *secret, size_t length) {
+  for (const char *found = strstr(from, secret); found; found = strstr(found + 1, secret)) {
+    bool is_part = (is_word_letter(secret[0]) && found > text && is_word_letter(found[-1])) ||
+                   (is_word_letter(secret[length - 1]) && is_word_letter(found[length]));
+    if (!is_part) return found;
+  }
+  return NULL;
+}
+
 char *page_clean(const struct page_texts *texts, const char *text) {
   char *current = NULL;
+  size_t text_length = strlen(text);
   for (size_t i = 0; i < texts->secret_count; i++) {
-    const char *from = current ? current : text;
-    if (!strstr(from, texts->secrets[i])) continue;
+    const char *whole = current ? current : text, *from = whole, *secret = texts->secrets[i];
+    size_t length = strlen(secret);
+    if (length > text_length || !find_secret(whole, from, secret, length)) continue;
     sqlite3_str *made = sqlite3_str_new(NULL);
-    for (const char *found; (found = strstr(from, texts->secrets[i])); from = found + strlen(texts->secrets[i])) {
+    for (const char *found; (found = find_secret(whole, from, secret, length)); from = found + length) {
       sqlite3_str_append(made, from, (int)(found - from));
       sqlite3_str_appendall(made, page_redacted);
     }
@@ -119,6 +137,15 @@ static void write_cell(const struct page_texts *texts, sqlite3_stmt *statement, 
   }
 }
 
+/* By its column; a fact that is told as (name, value) by its name. */
+static bool is_secret_cell(sqlite3_stmt *statement, int column) {
+  if (page_is_secret(sqlite3_column_name(statement, column))) return true;
+  if (column == 0 || strcmp(sqlite3_column_name(statement, column), "value") != 0 ||
+      strcmp(sqlite3_column_name(statement, 0), "name") != 0 || sqlite3_column_type(statement, 0) != SQLITE_TEXT)
+    return false;
+  return page_is_secret((const char *)sqlite3_column_text(statement, 0));
+}
+
 static int write_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count,
                       struct repeated_texts *repeated) {
   struct output_file *file = texts->file;
@@ -134,7 +161,7 @@ static int write_rows(const struct page_texts *texts, sqlite3_stmt *statement, u
     output_text(file, *row_count ? ",\n[" : "\n[");
     for (int i = 0; i < columns; i++) {
       if (i) output_text(file, ",");
-      bool is_secret = texts->is_redacted && page_is_secret(sqlite3_column_name(statement, i));
+      bool is_secret = texts->is_redacted && is_secret_cell(statement, i);
       write_cell(texts, statement, i, is_secret, *row_count, repeated);
     }
     output_text(file, "]");

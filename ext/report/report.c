@@ -9,7 +9,8 @@
 ** the element that it stands in, packed or not.
 **
 ** --redact: what says where and for whom a run ran (hosts, paths, command lines, process ids, lines of source) is left
-** out, as columns of these names and wherever their values turn up in other texts.
+** out, as columns of these names and wherever their values stand as words of their own in other texts; of a path
+** without a folder, such as `run`, only the column is, since every text has such words.
 */
 #include "report/report.h"
 
@@ -23,7 +24,8 @@
 #include "report/page_data.h"
 #include "write/output_file.h"
 
-enum { MOST_SECRETS = 4096, SHORTEST_SECRET = 3, FIRST_BUCKET_NS = 1024, MOST_TEXT_BYTES = 1 << 30 };
+enum { MOST_SECRETS = 65536, SHORTEST_SECRET = 2, SHORTEST_LINE = 8 };
+enum { FIRST_BUCKET_NS = 1024, MOST_TEXT_BYTES = 1 << 30 };
 
 struct report {
   sqlite3 *db;
@@ -34,8 +36,8 @@ struct report {
   struct page_texts texts;
   struct panel_parameters parameters;
   int64_t from_ns, to_ns;
-  char *secrets[MOST_SECRETS]; /* texts that are left out; the longest first */
-  size_t secret_count;
+  char **secrets; /* texts that are left out; the longest first */
+  size_t secret_count, secret_capacity;
 };
 
 /* ---- texts ---- */
@@ -123,29 +125,45 @@ static bool ask_integer(const struct report *report, const char *sql, int64_t *a
   return has_answer;
 }
 
+static enum tfprof_status take_secret(struct report *report, const char *text, struct tfprof_error *error) {
+  if (report->secret_count == MOST_SECRETS) {
+    return error_set(error, TFPROF_LIMIT, "more than %d hosts, paths, commands and lines are open: too many to redact",
+                     MOST_SECRETS);
+  }
+  if (report->secret_count == report->secret_capacity) {
+    size_t capacity = report->secret_capacity ? 2 * report->secret_capacity : 256;
+    char **grown = realloc(report->secrets, capacity * sizeof *grown);
+    if (!grown) return error_no_memory(error);
+    report->secrets = grown;
+    report->secret_capacity = capacity;
+  }
+  report->secrets[report->secret_count] = strdup(text);
+  return report->secrets[report->secret_count++] ? TFPROF_OK : error_no_memory(error);
+}
+
 static enum tfprof_status find_secrets(struct report *report, struct tfprof_error *error) {
+  /* Of files of source the folders: their own names stand beside their lines in every panel. */
   static const char sql[] =
-      "SELECT DISTINCT secret FROM (SELECT host AS secret FROM temp.profiles UNION ALL SELECT path FROM temp.profiles"
-      " UNION ALL SELECT command FROM temp.profiles UNION ALL SELECT path FROM temp.runs"
-      " UNION ALL SELECT command FROM temp.runs UNION ALL SELECT file FROM temp.diagnostics"
+      "WITH files(path, is_source) AS (SELECT path, 0 FROM temp.profiles UNION SELECT path, 0 FROM temp.runs"
+      " UNION SELECT file, 0 FROM temp.diagnostics UNION SELECT job, 0 FROM temp.profiles"
+      " UNION SELECT file, 1 FROM temp.code_frames),"
+      " paths(path) AS (SELECT path FROM files WHERE NOT is_source"
+      " UNION SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM files)"
+      " SELECT DISTINCT secret FROM (SELECT host AS secret FROM temp.profiles"
+      " UNION ALL SELECT path FROM paths WHERE path GLOB '*/*'"
+      " UNION ALL SELECT command FROM temp.profiles UNION ALL SELECT command FROM temp.runs"
+      " UNION ALL SELECT trim(text) FROM temp.code_frames WHERE length(trim(text)) >= ?2"
       " UNION ALL SELECT 'process ' || pid FROM temp.profiles)"
-      " WHERE length(secret) >= ?1 ORDER BY length(secret) DESC, secret LIMIT ?2";
+      " WHERE length(secret) >= ?1 ORDER BY length(secret) DESC, secret";
   sqlite3_stmt *statement = NULL;
   if (!report->options->is_redacted) return TFPROF_OK;
   if (sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL)) return query_error(report, "what to redact", error);
   sqlite3_bind_int(statement, 1, SHORTEST_SECRET);
-  sqlite3_bind_int(statement, 2, MOST_SECRETS + 1);
-  int result;
+  sqlite3_bind_int(statement, 2, SHORTEST_LINE);
+  int result = SQLITE_DONE;
   enum tfprof_status status = TFPROF_OK;
-  while ((result = sqlite3_step(statement)) == SQLITE_ROW && !status) {
-    if (report->secret_count == MOST_SECRETS) {
-      status = error_set(error, TFPROF_LIMIT, "more than %d hosts, paths and commands are open: too many to redact",
-                         MOST_SECRETS);
-      break;
-    }
-    report->secrets[report->secret_count] = strdup((const char *)sqlite3_column_text(statement, 0));
-    if (!report->secrets[report->secret_count++]) status = error_no_memory(error);
-  }
+  while (!status && (result = sqlite3_step(statement)) == SQLITE_ROW)
+    status = take_secret(report, (const char *)sqlite3_column_text(statement, 0), error);
   if (!status && result != SQLITE_DONE) status = query_error(report, "what to redact", error);
   sqlite3_finalize(statement);
   return status;
@@ -362,6 +380,7 @@ enum tfprof_status report_write(sqlite3 *db, struct store *store, const struct r
     else status = output_commit(report->file, error);
   }
   for (size_t i = 0; i < report->secret_count; i++) free(report->secrets[i]);
+  free(report->secrets);
   free(report);
   return status;
 }

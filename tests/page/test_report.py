@@ -4,13 +4,18 @@
 The file is read without a browser; test_browser.py looks at it in one.
 """
 
+import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import reports  # noqa: E402
-from reports import CAPTURE, ROOT, SHARED, Report, bound, query, query_all, tfprof, write_report  # noqa: E402
+import scratch  # noqa: E402
+import test_alignment  # noqa: E402
+from reports import BUILD, CAPTURE, ROOT, SHARED, Report, bound, query, query_all, tfprof, write_report  # noqa: E402
 
 LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
 PAGE_BYTES = 200000
@@ -117,6 +122,25 @@ def check_redacted():
     for secret in secrets + texts:
         assert secret not in closed.unpacked, secret
     assert os.path.dirname(CAPTURE) not in closed.unpacked
+    # A run that is called as words of other texts are, and a host of two letters: whole words of them are left out.
+    folder = os.path.join(scratch.DIRECTORY, "redacted")
+    os.makedirs(os.path.join(folder, "run"))
+    shutil.copy(CAPTURE, os.path.join(folder, "run"))
+    with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
+        json.dump(test_alignment.trace(0, 0, "vm"), file)
+    folders = [row["folder"] for row in query(CAPTURE, "SELECT DISTINCT rtrim(file, replace(file, '/', '')) AS folder "
+                                              "FROM code_frames WHERE file LIKE '/%'")]
+    assert folders
+    for run, words in (("run", [*folders, *texts]), ("run.json", ["vm"])):
+        subprocess.run([os.path.join(BUILD, "tfprof"), "report", run, "--redact", "-o", "closed.html"], cwd=folder,
+                       check=True, capture_output=True)
+        found = Report(os.path.join(folder, "closed.html"))
+        cells = [cell for panel in found.panels.values() for row in panel["rows"] for cell in row]
+        shown = "\n".join([str(cell) for cell in cells] + [str(name) for name, _ in found.lanes["names"]])
+        for word in words:
+            assert not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", shown), word
+        parts = re.findall(r"\w\(redacted\)\w*|\w*\(redacted\)\w", found.unpacked)
+        assert not parts, parts[:3]
     titled = Report(write_report("titled.html", CAPTURE, "--redact", "--title", "A <b>title</b> & more"))
     assert "<title>A &lt;b&gt;title&lt;/b&gt; &amp; more</title>" in titled.text
 
