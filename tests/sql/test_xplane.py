@@ -384,6 +384,18 @@ def test_execution_modes(directory):
           "still among the attributes")
 
 
+def test_modes_of_names(directory):
+    """What was going on when the recording began has the mode of the others of its name, where they have one."""
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", [
+        event("a:Add", 100_000, 1_000_000), event("m:Mul", 2_000_000, 1_000_000), event("n:Neg", 4_000_000, 1_000_000),
+        event("FunctionRun", 10_000_000, 9_000_000), event("a:Add", 11_000_000, 1_000_000),
+        event("m:Mul", 13_000_000, 1_000_000), event("EagerExecute", 20_000_000, 9_000_000, is_func=0),
+        event("m:Mul", 21_000_000, 1_000_000)])])))
+    check([(row["name"], row["execution_mode"]) for row in query(
+        run, "SELECT name, execution_mode FROM ops WHERE category = 'op' ORDER BY start_ns")],
+        [("a", "function"), ("m", None), ("n", None), ("a", "function"), ("m", "function"), ("m", "eager")], "modes")
+
+
 def test_modes_across_threads(directory):
     """What runs on another thread goes by the call around what handed it on; its own call comes first."""
     run = written(directory, space(plane("/host:CPU", [

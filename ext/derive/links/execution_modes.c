@@ -3,6 +3,9 @@
 ** What TensorFlow runs op by op lies in calls that say so; what executors of functions run lies in theirs.  The nearest
 ** call around an op counts; where there is none on its thread, that around what handed the work on, from thread to
 ** thread.  Stages of the input pipeline run in whichever call asks for an element, and have none.
+**
+** What was going on when the recording began has no call around it: an op whose other calls all have one mode has that,
+** too, so that it is not shown as two.
 */
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"
@@ -80,6 +83,29 @@ static enum tfprof_status follow_handings(struct profile *profile, const uint32_
   return status;
 }
 
+/* Ops without a mode get that which all others of their name have. `modes` has NO_ROW for none. */
+static enum tfprof_status follow_names(struct profile *profile, uint32_t *modes, struct tfprof_error *error) {
+  size_t names_count = (size_t)pool_count(store_pool(profile->store)) + 1;
+  uint32_t *mode_of_name = scratch_allocate_zeroed(names_count, sizeof *mode_of_name); /* 0: none, NO_ROW: several */
+  string_id op = derive_known_text(profile, "op");
+  enum tfprof_status status = mode_of_name ? TFPROF_OK : error_no_memory(error);
+  for (unsigned is_filling = 0; is_filling < 2; is_filling++) {
+    for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+      string_id categories[ROWS_BLOCK], names[ROWS_BLOCK];
+      block_texts(&block, COLUMN_ops_category, categories);
+      block_texts(&block, COLUMN_ops_name, names);
+      for (uint32_t i = 0; i < block.count; i++) {
+        uint32_t *mode = &modes[block.row + i], *common = &mode_of_name[names[i]];
+        if (!op || !names[i] || categories[i] != op || (*mode == NO_ROW) != is_filling) continue;
+        if (!is_filling) *common = *common && *common != *mode ? NO_ROW : *mode;
+        else if (*common) *mode = *common;
+      }
+    }
+  }
+  scratch_free(mode_of_name);
+  return status;
+}
+
 static enum tfprof_status run_execution_modes(struct profile *profile, struct tfprof_error *error) {
   uint32_t rows, *parents = NULL;
   string_id input = derive_known_text(profile, "input");
@@ -96,6 +122,7 @@ static enum tfprof_status run_execution_modes(struct profile *profile, struct tf
   }
   if (!status) derive_inherit(parents, modes, rows);
   if (!status) status = follow_handings(profile, parents, modes, rows, error);
+  if (!status) status = follow_names(profile, modes, error);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     string_id categories[ROWS_BLOCK];
     block_texts(&block, COLUMN_ops_category, categories);
@@ -123,10 +150,12 @@ static bool has_no_modes(const struct profile *profile) {
 
 const struct derive_pass derive_execution_modes = {
     .name = "execution modes",
-    .summary = "Whether ops ran eagerly or in a function, by the nearest call around each or around what caused it.",
+    .summary = "Whether ops ran eagerly or in a function, by the nearest call around each or around what caused it, else "
+               "as all others of its name.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_parent_id},
               {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_called_mode},
               {TABLE_ops, COLUMN_ops_produced_context},
               {TABLE_ops, COLUMN_ops_consumed_context}},
