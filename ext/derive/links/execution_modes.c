@@ -150,8 +150,8 @@ static bool has_no_modes(const struct profile *profile) {
 
 const struct derive_pass derive_execution_modes = {
     .name = "execution modes",
-    .summary = "Whether ops ran eagerly or in a function, by the nearest call around each or around what caused it, else "
-               "as all others of its name.",
+    .summary = "Whether ops ran eagerly or in a function, by the nearest call around each or around what caused it, "
+               "else as all others of its name.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_parent_id},
               {TABLE_ops, COLUMN_ops_category},
