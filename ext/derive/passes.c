@@ -104,6 +104,13 @@ const struct derive_pass *const derive_passes[] = {
     &derive_critical_path_totals,
     &derive_step_activity_totals,
     &derive_memory_peaks,
+    &derive_stream_totals,
+    &derive_api_call_totals,
+    &derive_allocation_totals,
+    &derive_memory_event_totals,
+    &derive_memory_of_totals,
+    &derive_module_totals,
+    &derive_step_input_totals,
     &derive_memory_levels,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

@@ -16,11 +16,10 @@ WITH thinned AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), parts AS ( -- steps are told apart only where they stand for different numbers of steps
   SELECT profile_id, domain, name, NULL AS step_id, 1.0 AS weight,
-    count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(coalesce(result, 0) <> 0) AS error_count,
-    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
-  FROM temp.api_calls
-  WHERE profile_id IN (SELECT profile_id FROM whole)
-    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns, sum(iif(coalesce(result, 0) <> 0, count, 0)) AS error_count,
+    min(min_ns) AS min_ns, max(max_ns) AS max_ns
+  FROM temp.api_call_totals
+  WHERE profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
   GROUP BY profile_id, domain, name
   UNION ALL
   SELECT api_calls.profile_id, domain, name, api_calls.step_id, coalesce(max(weight), 1.0), 

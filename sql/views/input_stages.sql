@@ -21,10 +21,12 @@ WITH families AS MATERIALIZED (
     AND trainers.pid = workers.parent_pid AND trainers.host IS workers.host AND trainers.id <> workers.id
 ), marks AS ( -- in the order of time: where a loader begins, is asked for a batch, and where a process fetches one
   SELECT profile_id, 1 AS begins, 0 AS is_next, NULL AS pid, id AS event_id, start_ns, end_ns, step_id
-  FROM temp.ranges WHERE name = 'torch.utils.data.DataLoader.__iter__'
+  FROM temp.ranges
+  WHERE name = 'torch.utils.data.DataLoader.__iter__' AND profile_id IN (SELECT profile_id FROM families)
   UNION ALL
   SELECT profile_id, 0, 1, NULL, id, start_ns, end_ns, step_id
-  FROM temp.input_events WHERE stage = 'read_in_advance'
+  FROM temp.input_events
+  WHERE stage = 'read_in_advance' AND profile_id IN (SELECT profile_id FROM families)
   UNION ALL
   SELECT families.profile_id, 0, 0, families.pid, events.id, events.start_ns, events.end_ns, NULL
   FROM temp.input_events AS events JOIN families ON families.worker_id = events.profile_id
@@ -52,13 +54,13 @@ WITH families AS MATERIALIZED (
     AND nexts.batch = fetched.turn * sets.worker_count + fetched.place
   WHERE fetched.end_ns <= nexts.end_ns
 ), done AS (
-  SELECT step_id, NULL AS pid, name, stage, dur_ns, self_ns, NULL AS ready_ns
-  FROM temp.input_events WHERE step_id IS NOT NULL
+  SELECT step_id, NULL AS pid, name, stage, count, sum_ns, self_ns, NULL AS ready_ns
+  FROM temp.step_input_totals WHERE step_id IS NOT NULL
   UNION ALL
-  SELECT taken.step_id, taken.pid, events.name, events.stage, events.dur_ns, events.self_ns, taken.ready_ns
+  SELECT taken.step_id, taken.pid, events.name, events.stage, 1, events.dur_ns, events.self_ns, taken.ready_ns
   FROM taken JOIN temp.input_events AS events ON events.id = taken.event_id
   UNION ALL
-  SELECT taken.step_id, taken.pid, events.name, events.stage, events.dur_ns, events.self_ns, NULL
+  SELECT taken.step_id, taken.pid, events.name, events.stage, 1, events.dur_ns, events.self_ns, NULL
   FROM taken JOIN temp.input_events AS events ON events.parent_id = taken.event_id
 )
 SELECT
@@ -69,8 +71,8 @@ SELECT
   done.name AS name,
   done.stage AS category,
   done.pid AS worker_pid,
-  count(*) AS count,
-  CAST(sum(1.0 * done.dur_ns) AS INTEGER) AS sum_ns,
+  sum(done.count) AS count,
+  CAST(sum(1.0 * done.sum_ns) AS INTEGER) AS sum_ns,
   CAST(sum(1.0 * done.self_ns) AS INTEGER) AS self_ns,
   min(done.ready_ns) AS ready_ns
 FROM done

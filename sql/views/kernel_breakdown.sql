@@ -22,15 +22,20 @@ WITH thinned AS MATERIALIZED (
   FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
   WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
   GROUP BY activities.profile_id, kind, name
-), sums AS (
-  SELECT activities.profile_id AS profile_id, activities.kind AS kind, activities.name AS name, count(*) AS count,
-    CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS sum_ns, max(activities.dur_ns) AS max_ns,
-      min(activities.dur_ns) AS min_ns,
-    avg(activities.dur_ns) AS mean_ns, stddev(activities.dur_ns) AS stddev_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.kind <> 'sync' AND activities.is_before_last_step = 1
-    AND activities.profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY activities.profile_id, activities.kind, activities.name
+), counted AS (
+  SELECT profile_id, kind, name, count, known_count, sum_ns, max_ns, min_ns, stddev_ns,
+    1.0 * sum_ns / known_count AS mean_ns,
+    sum(1.0 * sum_ns) OVER alike / sum(known_count) OVER alike AS mean_of_all_ns
+  FROM temp.stream_totals
+  WHERE kind <> 'sync' AND is_before_last_step = 1 AND profile_id IN (SELECT profile_id FROM whole)
+  WINDOW alike AS (PARTITION BY profile_id, kind, name)
+), sums AS ( -- of the streams, each of which has its mean and deviation
+  SELECT profile_id, kind, name, sum(count) AS count, CAST(sum(1.0 * sum_ns) AS INTEGER) AS sum_ns,
+    max(max_ns) AS max_ns, min(min_ns) AS min_ns, max(mean_of_all_ns) AS mean_ns,
+    CASE WHEN sum(known_count) > 1 THEN sqrt((total((known_count - 1) * stddev_ns * stddev_ns)
+      + total(known_count * (mean_ns - mean_of_all_ns) * (mean_ns - mean_of_all_ns))) / (sum(known_count) - 1)) END
+      AS stddev_ns
+  FROM counted GROUP BY profile_id, kind, name
   UNION ALL
   SELECT profile_id, kind, name, CAST(round(count) AS INTEGER), CAST(sum_ns AS INTEGER), max_ns, min_ns, sum_ns / count,
     CASE WHEN count > 1 THEN sqrt(max(0, squares - sum_ns * sum_ns / count) / (count - 1)) END

@@ -10,7 +10,7 @@
 --   count_diff, dur_diff_ns  b less a
 --   change                   + where b runs it more often, - where less, = else
 -- parameters: a, b
--- Cost: one pass over kernels and transfers of each side.
+-- Cost: linear in stream_totals, once these are made.
 -- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, id AS step_id, sample_weight AS weight FROM temp.steps -- thinned_steps, of tables alone
@@ -19,17 +19,13 @@ WITH thinned AS MATERIALIZED (
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), sides AS (
-  SELECT name, 1.0 * count(*) AS a_count, sum(1.0 * dur_ns) AS a_ns, 0 AS b_count, 0 AS b_ns
-  FROM temp.kernels(:a) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+  SELECT name, 1.0 * sum(count) AS a_count, sum(1.0 * sum_ns) AS a_ns, 0 AS b_count, 0 AS b_ns
+  FROM temp.stream_totals(:a)
+  WHERE kind IS NOT 'sync' AND profile_id IN (SELECT profile_id FROM whole) GROUP BY name
   UNION ALL
-  SELECT name, count(*), sum(1.0 * dur_ns), 0, 0
-  FROM temp.transfers(:a) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
-  UNION ALL
-  SELECT name, 0, 0, count(*), sum(1.0 * dur_ns)
-  FROM temp.kernels(:b) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
-  UNION ALL
-  SELECT name, 0, 0, count(*), sum(1.0 * dur_ns)
-  FROM temp.transfers(:b) WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+  SELECT name, 0, 0, sum(count), sum(1.0 * sum_ns)
+  FROM temp.stream_totals(:b)
+  WHERE kind IS NOT 'sync' AND profile_id IN (SELECT profile_id FROM whole) GROUP BY name
   UNION ALL
   SELECT name, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), 0, 0
   FROM temp.device_activities(:a) AS work LEFT JOIN thinned ON thinned.step_id = work.step_id

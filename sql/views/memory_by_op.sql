@@ -14,24 +14,17 @@
 --                               addresses
 --   mean_held_ns                from allocation to release, of those released
 --   bytes_ratio                 share of all bytes that the profile allocated on the device
--- Cost: one pass over allocations and memory_totals, one look-up for each op that made some.
+-- Cost: linear in allocation_totals, once these are made, and memory_totals; where only some steps were recorded one
+-- pass over allocations with one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;
-WITH by_op AS ( -- allocations come in the order that they are grouped in
-  SELECT profile_id, device_id, op_id, step_id, total(coalesce(occurrence_count, 1)) AS count,
-    sum(1.0 * bytes) AS bytes, max(bytes / coalesce(nullif(occurrence_count, 0), 1)) AS max_bytes,
-    total(coalesce(occurrence_count, 1)) FILTER (WHERE released_ns IS NULL) AS live_count,
-    sum(1.0 * bytes) FILTER (WHERE released_ns IS NULL) AS live_bytes,
-    total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count,
-    max(address IS NULL AND released_ns IS NULL) AS is_unpaired
-  FROM temp.allocations
-  GROUP BY profile_id, device_id, op_id, step_id
-), parts AS (
-  SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
-    by_op.count * coalesce(steps.sample_weight, 1) AS count, by_op.bytes * coalesce(steps.sample_weight, 1) AS bytes,
-    by_op.max_bytes AS max_bytes, by_op.live_count AS live_count, by_op.live_bytes AS live_bytes,
-    by_op.held_ns AS held_ns, by_op.held_count AS held_count, by_op.is_unpaired AS is_unpaired
-  FROM by_op LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
-  LEFT JOIN temp.steps AS steps ON steps.id = by_op.step_id
+WITH parts AS (
+  SELECT profile_id, device_id, op_name AS name,
+    1.0 * count * coalesce(occurrence_count, 1) * coalesce(step_weight, 1) AS count,
+    bytes * coalesce(step_weight, 1) AS bytes, max_bytes / coalesce(nullif(occurrence_count, 0), 1) AS max_bytes,
+    iif(is_released, 0, 1.0 * count * coalesce(occurrence_count, 1)) AS live_count,
+    iif(is_released, NULL, bytes) AS live_bytes, iif(is_released AND has_start, 1.0 * held_ns, 0.0) AS held_ns,
+    iif(is_released AND has_start, count, 0) AS held_count, NOT has_address AND NOT is_released AS is_unpaired
+  FROM temp.allocation_totals
   UNION ALL
   SELECT profile_id, device_id, NULL,
     1.0 * allocation_count * CASE WHEN step_id IS NULL THEN 1 ELSE coalesce(sample_weight, 1) END,
@@ -44,6 +37,11 @@ WITH by_op AS ( -- allocations come in the order that they are grouped in
     sum(held_ns) / nullif(sum(held_count), 0) AS mean_held_ns,
     max(is_unpaired) AND profile_id IN (SELECT profile_id FROM temp.memory_peaks) AS is_unpaired
   FROM parts GROUP BY profile_id, device_id, name
+), by_op AS ( -- allocations come in the order that they are grouped in
+  SELECT profile_id, device_id, op_id, step_id, sum(1.0 * bytes) AS bytes
+  FROM temp.allocations
+  WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
+  GROUP BY profile_id, device_id, op_id, step_id
 ), in_step AS (
   SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
     steps.id AS step_id, sum(by_op.bytes) AS bytes
@@ -51,7 +49,6 @@ WITH by_op AS ( -- allocations come in the order that they are grouped in
   JOIN temp.steps AS steps ON steps.id = by_op.step_id
   LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
-    AND by_op.profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY by_op.profile_id, by_op.device_id, ops.name, steps.id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, device_id, name,

@@ -52,20 +52,12 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
 ), module_of_trace AS MATERIALIZED (
   SELECT trace_id, substr(module, 2) AS module FROM walked WHERE module <> ''
 ), forward_ops AS ( -- those of which a module may be known; weighed when added up, as few weights differ
-  SELECT profile_id, node_id, module, NULL AS code_trace_id, count(*) * sample_weight AS count,
-    sum(1.0 * self_ns) * sample_weight AS self_ns, sum(1.0 * device_self_ns) * sample_weight AS device_self_ns,
-    sum(1.0 * flops) * sample_weight AS flops
-  FROM temp.ops
-  WHERE module IS NOT NULL AND is_measured = 1
-    AND category <> 'user' AND category <> 'python' AND category <> 'module'
-  GROUP BY profile_id, node_id, module, sample_weight
-  UNION ALL
-  SELECT profile_id, node_id, NULL, code_trace_id, count(*) * sample_weight, sum(1.0 * self_ns) * sample_weight,
-    sum(1.0 * device_self_ns) * sample_weight, sum(1.0 * flops) * sample_weight
-  FROM temp.ops
-  WHERE module IS NULL AND code_trace_id IS NOT NULL AND is_measured = 1
-    AND category <> 'user' AND category <> 'python' AND category <> 'module'
-  GROUP BY profile_id, node_id, code_trace_id, sample_weight
+  SELECT profile_id, node_id, module, CASE WHEN module IS NULL THEN code_trace_id END AS code_trace_id,
+    count * sample_weight AS count, 1.0 * self_ns * sample_weight AS self_ns,
+    1.0 * device_self_ns * sample_weight AS device_self_ns, flops * sample_weight AS flops
+  FROM temp.module_totals
+  WHERE (module IS NOT NULL OR code_trace_id IS NOT NULL) AND is_measured = 1
+    AND category NOT IN ('user', 'python', 'module')
 ), backward_nodes AS MATERIALIZED (
   SELECT backward.id AS id, forward.profile_id AS profile_id, forward.node_id AS node_id, forward.module AS module,
     forward.code_trace_id AS code_trace_id, backward.dur_ns AS dur_ns, backward.sample_weight AS sample_weight
@@ -89,8 +81,8 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
   FROM backward_nodes AS nodes LEFT JOIN backward_flops ON backward_flops.backward_id = nodes.id
   GROUP BY nodes.profile_id, nodes.node_id, nodes.module, nodes.code_trace_id
   UNION ALL
-  SELECT profile_id, node_id, module, NULL, sum(1.0 * self_ns * sample_weight), sum(1.0 * flops * sample_weight)
-  FROM temp.ops
+  SELECT profile_id, node_id, module, NULL, sum(1.0 * self_ns * sample_weight), sum(flops * sample_weight)
+  FROM temp.module_totals
   WHERE is_backward = 1 AND module IS NOT NULL AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id, node_id, module

@@ -11,25 +11,22 @@
 --   allocated_bytes, allocated_self_bytes     their sizes
 --   allocated_error_bytes          error of allocated_bytes where only some steps were recorded; 0 where all
 --                                  were, NULL where too few were (sampling_summary)
--- Cost: two passes over ops (three where only some steps were recorded), one over memory_events with a look-up of an op
--- for each op that has some.
+-- Cost: linear in op_totals and memory_event_totals, once these are made, and one look-up of names of ops and their
+-- callers; where only some steps were recorded one pass over ops.
 -- Example: SELECT op_name, allocation_count, increase_bytes FROM operator_memory LIMIT 10;
-WITH with_memory AS MATERIALIZED (
-  SELECT id FROM temp.profiles
-  WHERE EXISTS (SELECT 1 FROM temp.ops WHERE ops.profile_id = profiles.id AND allocated_bytes > 0)
-    OR EXISTS (SELECT 1 FROM temp.ops WHERE ops.profile_id = profiles.id AND released_bytes > 0)
-), own AS (
-  SELECT op_id, sum(1.0 * bytes) AS increase_bytes, count(*) FILTER (WHERE kind = 'allocate') AS allocation_count
-  FROM temp.memory_events WHERE op_id IS NOT NULL AND +kind IN ('allocate', 'release') GROUP BY op_id
-), own_sums AS MATERIALIZED (
-  SELECT ops.profile_id AS profile_id, ops.name AS name, sum(own.increase_bytes * ops.sample_weight) AS increase_bytes,
-    sum(own.allocation_count * ops.sample_weight) AS allocation_count
-  FROM own CROSS JOIN temp.ops AS ops ON ops.id = own.op_id
-  WHERE ops.category IN ('op', 'autograd')
-  GROUP BY ops.profile_id, ops.name
+WITH own_sums AS MATERIALIZED (
+  SELECT profile_id, op_name AS name, sum(bytes * op_weight) AS increase_bytes,
+    sum(iif(kind = 'allocate', count, 0) * op_weight) AS allocation_count
+  FROM temp.memory_event_totals
+  WHERE op_category IN ('op', 'autograd') AND kind IN ('allocate', 'release')
+  GROUP BY profile_id, op_name
+), callers AS MATERIALIZED ( -- few pairs of names, so that not every op has to be compared with its caller
+  SELECT DISTINCT name, parent_name FROM temp.ops
 ), same_name AS MATERIALIZED (
   SELECT parent_id, profile_id, name, sample_weight, allocation_count, allocated_bytes, released_bytes
-  FROM temp.ops WHERE parent_name = name AND +category IN ('op', 'autograd')
+  FROM temp.ops
+  WHERE parent_name IN (SELECT name FROM callers WHERE parent_name = name) AND parent_name = name
+    AND +category IN ('op', 'autograd')
 ), with_others AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
@@ -39,12 +36,10 @@ WITH with_memory AS MATERIALIZED (
   FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
 ), sums AS (
-  SELECT profile_id, name, sum(sample_weight) AS count, sum(allocation_count * sample_weight) AS allocation_count,
-    sum(allocated_bytes * sample_weight) AS allocated_bytes, sum(released_bytes * sample_weight) AS released_bytes,
-    sum(allocated_self_bytes * sample_weight) AS allocated_self_bytes
-  FROM temp.ops
-  WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END AND profile_id IN (SELECT id FROM with_memory)
-  GROUP BY profile_id, name
+  SELECT profile_id, name, sum(count) AS count, sum(allocation_count) AS allocation_count,
+    sum(allocated_bytes) AS allocated_bytes, sum(released_bytes) AS released_bytes,
+    sum(allocated_self_bytes) AS allocated_self_bytes
+  FROM temp.op_totals WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
 ), in_step AS ( -- outermost of its name, so that nothing counts twice
   SELECT profile_id, name, step_id, sum(1.0 * allocated_bytes) AS bytes
   FROM temp.ops

@@ -15,15 +15,16 @@
 --   start_ms, end_ms              first start and last end, from the start of the run
 --   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
 --                                 they overlap
--- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
+-- Cost: linear in op_totals and stream_totals, once these are made; where only some steps were recorded one pass over
+-- ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at that of each op
-  SELECT thread_id, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    min(start_ns) AS start_ns, max(end_ns) AS end_ns
-  FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id, category
+), ops_of AS MATERIALIZED (
+  SELECT thread_id, category, sum(count) AS count, sum(1.0 * self_ns) AS self_ns, min(first_start_ns) AS start_ns,
+    max(last_end_ns) AS end_ns
+  FROM temp.op_totals WHERE thread_id IS NOT NULL GROUP BY thread_id, category
 ), rows_of AS (
   SELECT thread_id, CASE WHEN category NOT IN ('user', 'python', 'module') THEN count ELSE 0 END AS op_count,
     CASE WHEN category = 'autograd' THEN count ELSE 0 END AS autograd_count,
@@ -31,11 +32,11 @@ WITH thinned AS MATERIALIZED (
     0 AS kernel_count, 0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, start_ns, end_ns
   FROM ops_of
   UNION ALL
-  SELECT thread_id, 0, 0, 0, count(*), sum(1.0 * dur_ns), 0, 0, min(start_ns), max(end_ns)
-  FROM temp.kernels WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM whole) GROUP BY thread_id
-  UNION ALL
-  SELECT thread_id, 0, 0, 0, 0, 0, count(*), sum(1.0 * dur_ns), min(start_ns), max(end_ns)
-  FROM temp.transfers WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM whole) GROUP BY thread_id
+  SELECT thread_id, 0, 0, 0, sum(iif(is_kernel, count, 0)), sum(iif(is_kernel, 1.0 * sum_ns, 0)),
+    sum(iif(is_kernel, 0, count)), sum(iif(is_kernel, 0, 1.0 * sum_ns)), min(first_start_ns), max(last_end_ns)
+  FROM temp.stream_totals
+  WHERE thread_id IS NOT NULL AND kind IS NOT 'sync' AND profile_id IN (SELECT profile_id FROM whole)
+  GROUP BY thread_id
   UNION ALL
   SELECT thread_id, 0, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), 0, 0, min(start_ns),
     max(end_ns)

@@ -129,6 +129,11 @@ def totals_of_activities():
               percentile({gap}, 75) AS p75_ns, max({gap}) AS max_ns
               {counted} AND kind <> 'sync' AND thread_id IS NOT NULL GROUP BY 1, 2, 3) AS sums
             ON thread = lanes.thread_id AND device IS lanes.device_id AND waited = categories.category""",
+        "stream_totals": """SELECT profile_id, device_id, thread_id, kind, name, is_before_last_step,
+            kernel_id IS NOT NULL AS is_kernel, count(*) AS count, count(dur_ns) AS known_count, sum(dur_ns) AS sum_ns,
+            min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, stddev(dur_ns) AS stddev_ns, min(start_ns) AS first_start_ns,
+            max(end_ns) AS last_end_ns
+            FROM temp.device_activities GROUP BY 1, 2, 3, 4, 5, 6, 7""",
     }
 
 

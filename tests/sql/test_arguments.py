@@ -323,7 +323,7 @@ def test_diagnostics_do_not_depend_on_what_was_asked(engine):
 
     expected = diagnostics()
     assert any("flops_too_large" in row for row in expected) and len(expected) > 10, expected
-    for before in ("SELECT max(parent_id) FROM input_events", "SELECT sum(flops), max(step_id) FROM ops",
+    for before in ("SELECT max(parent_id) FROM input_events", "SELECT total(flops), max(step_id) FROM ops",
                    "SELECT count(*) FROM (SELECT * FROM tensors ORDER BY attributes)"):
         assert diagnostics(before) == expected, before
 

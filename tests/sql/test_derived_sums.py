@@ -1,6 +1,7 @@
 """Sums that the extension makes once are those that SQL makes of the rows: of ops by the place that they come from, by
-the range that calls them, by step and name; of work of devices by name, and by step; of launches that steps repeat; of
-conversions by step; and the most memory of a device.
+the range that calls them, by step and name; of work of devices by name, by step and by stream; of calls, allocations,
+memory events, modules and input; of launches that steps repeat; of conversions by step; and the most memory of a
+device.
 """
 
 import json
@@ -58,10 +59,22 @@ def make_trace(path):
     return path
 
 
+def make_rows(name, rows):
+    path = os.path.join(directory.name, name + ".tfprof")
+    subprocess.run([os.path.join(BUILD, "tests", "make_dump_of_rows"), path], encoding="utf-8", check=True,
+                   input="\n".join(row.replace(" ", "\t") for row in rows) + "\n")
+    return path
+
+
 SOURCES = {
     "ops": make_dump(os.path.join(directory.name, "ops.tfprof"), 30000, 2, "make_ops_dump"),
     "golden": os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "dump-1", "ops.tfprof"),
     "trace": make_trace(os.path.join(directory.name, "trace.json")),
+    "input": make_rows("input", [
+        "= steps number start_ns dur_ns", "0 0 100", "1 100 100",
+        "= input_events name stage start_ns dur_ns self_ns step_id", "map preprocess 5 20 10 0",
+        "map preprocess 9 30  0", "map preprocess 110 40 5 1", "read read_on_demand 110 40 5 1",
+        "read read_on_demand 300 4 5 "]),
 }
 CONVERSIONS = "('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')"
 PAIRS = {  # what is derived, and what SQL makes
@@ -105,6 +118,54 @@ PAIRS = {  # what is derived, and what SQL makes
         JOIN activity_totals AS totals ON totals.id = activity_total_id ORDER BY 1, 2, 3, 4""",
         """SELECT step_id, device_id, kind, name, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2, 3, 4
         ORDER BY 1, 2, 3, 4""",
+    ),
+    "work of streams": (
+        """SELECT device_id, thread_id, kind, name, is_before_last_step, is_kernel, count, known_count, sum_ns, min_ns,
+        max_ns, round(stddev_ns, 6), first_start_ns, last_end_ns FROM stream_totals ORDER BY 1, 2, 3, 4, 5""",
+        """SELECT device_id, thread_id, kind, name, is_before_last_step, kernel_id IS NOT NULL, count(*), count(dur_ns),
+        sum(dur_ns), min(dur_ns), max(dur_ns), round(stddev(dur_ns), 6), min(start_ns), max(end_ns)
+        FROM device_activities GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5""",
+    ),
+    "calls": (
+        """SELECT domain, name, result, is_warmup, count, sum_ns, min_ns, max_ns FROM api_call_totals
+        ORDER BY 1, 2, 3, 4""",
+        """SELECT domain, api_calls.name, result, is_warmup, count(*), sum(api_calls.dur_ns),
+        min(api_calls.dur_ns), max(api_calls.dur_ns)
+        FROM api_calls LEFT JOIN steps ON steps.id = step_id GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""",
+    ),
+    "allocations": (
+        """SELECT device_id, op_name, step_weight, occurrence_count, has_address, is_released, has_start, count, bytes,
+        max_bytes, held_ns FROM allocation_totals ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+        """SELECT allocations.device_id, ops.name, steps.sample_weight, allocations.occurrence_count,
+        address IS NOT NULL, released_ns IS NOT NULL, allocated_ns IS NOT NULL, count(*), sum(1.0 * bytes), max(bytes),
+        sum(released_ns - allocated_ns)
+        FROM allocations LEFT JOIN ops ON ops.id = op_id LEFT JOIN steps ON steps.id = allocations.step_id
+        GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+    ),
+    "memory events": (
+        "SELECT kind, op_name, op_category, op_weight, count, bytes FROM memory_event_totals ORDER BY 1, 2, 3, 4",
+        """SELECT kind, ops.name, ops.category, sample_weight, count(*), sum(1.0 * bytes)
+        FROM memory_events LEFT JOIN ops ON ops.id = memory_events.op_id GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""",
+    ),
+    "memory of ops": (
+        """SELECT name, category, thread_id, is_measured, allocation_count, allocated_bytes, allocated_self_bytes,
+        released_bytes FROM op_totals ORDER BY 1, 2, 3, 4""",
+        """SELECT name, category, thread_id, is_measured, sum(allocation_count * sample_weight),
+        sum(allocated_bytes * sample_weight), sum(allocated_self_bytes * sample_weight),
+        sum(released_bytes * sample_weight) FROM ops GROUP BY 1, 2, 3, 4, op_type, execution_mode
+        ORDER BY 1, 2, 3, 4""",
+    ),
+    "modules": (
+        """SELECT node_id, module, code_trace_id, category, is_measured, is_backward, sample_weight, count, self_ns,
+        device_self_ns, flops FROM module_totals ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+        """SELECT node_id, module, code_trace_id, category, is_measured, is_backward, sample_weight, count(*),
+        sum(self_ns), sum(device_self_ns), sum(1.0 * flops) FROM ops GROUP BY 1, 2, 3, 4, 5, 6, 7
+        ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+    ),
+    "input by step": (
+        "SELECT step_id, name, stage, count, sum_ns, self_ns FROM step_input_totals ORDER BY 1, 2, 3",
+        """SELECT step_id, name, stage, count(*), sum(dur_ns), sum(self_ns) FROM input_events GROUP BY 1, 2, 3
+        ORDER BY 1, 2, 3""",
     ),
     "times of devices": (
         """SELECT device_id, busy_ns, work_ns, compute_ns, copy_ns, compute_copy_ns, last_end_ns - first_start_ns
@@ -167,18 +228,36 @@ def test_sums(engine):
 
 def test_totals_that_a_file_claims(engine):
     """Totals are made of rows, whatever a file says of them: passes agree about which of them is which."""
-    path = os.path.join(directory.name, "claims.tfprof")
     rows = ["= threads kind name", "host main", "= ops name category thread_id start_ns dur_ns", "mm op 0 1000 50",
             "mm op 0 2000 70", "= op_totals name count", *("wrong 9" for _ in range(50)),
             "= step_op_totals op_total_id count", "40 7", "= kernel_totals name count", "wrong 9"]
-    subprocess.run([os.path.join(BUILD, "tests", "make_dump_of_rows"), path], encoding="utf-8", check=True,
-                   input="\n".join(row.replace(" ", "\t") for row in rows) + "\n")
     connection = engine()
-    connection.values(f"SELECT tfprof_open('{path}')")
+    connection.values(f"SELECT tfprof_open('{make_rows('claims', rows)}')")
     totals = connection.values("SELECT name, count, sum_ns, min_ns, in_step_count, device_count FROM op_totals")
     assert totals == [("mm", 2.0, 120, 50, None, None)], totals
     assert connection.values("SELECT count, sum_ns FROM step_op_totals") == [(2, 120)]
     assert connection.values("SELECT count(*), count(launch_delay_ns) FROM kernel_totals") == [(0, 0)]
+
+
+def test_weights_of_nothing(engine):
+    """-0 is 0 where rows are alike by it, and known."""
+    rows = ["= ops name category start_ns dur_ns sample_weight", "mm op 1000 50 -0.0", "mm op 2000 70 0.0",
+            "mm op 3000 70 "]
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{make_rows('nothing', rows)}')")
+    totals = connection.values("SELECT sample_weight, count FROM op_shape_totals ORDER BY 1")
+    assert totals == [(None, 1), (0.0, 2)], totals
+
+
+def test_kernels_without_a_duration(engine):
+    """They are counted, and are no part of means and deviations, which are those of all streams together."""
+    rows = ["= devices ordinal", "0", "= threads kind name", "stream a", "stream b",
+            "= kernels name kind device_id thread_id start_ns dur_ns", "gemm compute 0 0 1000 10",
+            "gemm compute 0 0 2000 30", "gemm compute 0 1 3000 50", "gemm compute 0 1 4000 "]
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{make_rows('unended', rows)}')")
+    rows = connection.values("SELECT count, sum_ns, min_ns, max_ns, mean_ns, stddev_ns FROM kernel_breakdown")
+    assert rows == [(4, 90, 10, 50, 30.0, 20.0)], rows
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #define TFPROF_DERIVE_GROUPS_H
 
 #include <math.h>
+#include <string.h>
 
 #include "derive/rows.h"
 
@@ -25,6 +26,21 @@ uint32_t groups_number(struct groups *groups, const int64_t *key);
 /* The same of one that is known, which changes nothing; NO_ROW: it is not. */
 uint32_t groups_find(const struct groups *groups, const int64_t *key);
 void groups_free(struct groups *groups);
+
+/* A real as a value of a key, NAN as NO_VALUE, and back; -0 and 0 are alike. */
+static inline int64_t key_of_real(double real) {
+  int64_t key;
+  if (isnan(real)) return NO_VALUE;
+  if (real == 0) real = 0; /* of -0 the bits are NO_VALUE */
+  memcpy(&key, &real, sizeof key);
+  return key;
+}
+static inline double real_of_key(int64_t key) {
+  double real;
+  if (key == NO_VALUE) return (double)NAN;
+  memcpy(&real, &key, sizeof real);
+  return real;
+}
 
 /* A sum as a column of whole numbers has it, NO_VALUE for NAN. */
 static inline int64_t whole_sum(double sum) {

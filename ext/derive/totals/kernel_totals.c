@@ -8,7 +8,6 @@
 #include "derive/passes.h"
 #include "derive/totals/grouping.h"
 
-#include <string.h>
 
 enum kernel_key {
   KEY_GROUP,
@@ -56,20 +55,6 @@ struct kernel_totals {
   double *step_weights; /* by step */
 };
 
-static int64_t bits_of(double real) {
-  int64_t bits;
-  if (isnan(real)) return NO_VALUE;
-  memcpy(&bits, &real, sizeof bits);
-  return bits;
-}
-
-static double real_of(int64_t bits) {
-  double real;
-  if (bits == NO_VALUE) return (double)NAN;
-  memcpy(&real, &bits, sizeof real);
-  return real;
-}
-
 /* ---- keys ---- */
 
 struct key_block {
@@ -101,8 +86,8 @@ static void make_key(const struct kernel_totals *totals, const struct key_block 
   key[KEY_WARMUP] = step == NO_ROW ? NO_VALUE : totals->warmups[step];
   key[KEY_TENSOR_CORE] = keys->tensor_core[i];
   key[KEY_ELIGIBLE] = keys->eligible[i];
-  key[KEY_STEP_WEIGHT] = step == NO_ROW ? NO_VALUE : bits_of(totals->step_weights[step]);
-  key[KEY_OCCUPANCY] = bits_of(keys->occupancies[i]);
+  key[KEY_STEP_WEIGHT] = step == NO_ROW ? NO_VALUE : key_of_real(totals->step_weights[step]);
+  key[KEY_OCCUPANCY] = key_of_real(keys->occupancies[i]);
 }
 
 /* ---- sums ---- */
@@ -259,7 +244,7 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, const 
   for (unsigned k = 0; k < KEYS; k++) {
     const int64_t *keys = grouped->groups.keys + k;
     if (k < WHOLE_KEYS) SET_INTEGERS(key_columns[k], keys[(size_t)i * KEYS]);
-    else SET_REALS(key_columns[k], real_of(keys[(size_t)i * KEYS]));
+    else SET_REALS(key_columns[k], real_of_key(keys[(size_t)i * KEYS]));
   }
   SET_INTEGERS(COLUMN_kernel_totals_kernel_id, items[i].first);
   SET_INTEGERS(COLUMN_kernel_totals_name, items[i].name ? (int64_t)items[i].name : NO_VALUE);

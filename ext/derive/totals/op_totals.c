@@ -21,6 +21,7 @@ enum op_sum {
   SUM_CALLS, SUM_NS, SUM_SELF, SUM_OP_SELF,
   SUM_DEVICE_CALLS, SUM_DEVICE, SUM_DEVICE_SELF, SUM_TENSOR_CORE,
   SUM_IN_STEPS, SUM_WITH_STACK, SUM_WITH_SHAPES, SUM_SELF_WITH_FLOPS,
+  SUM_ALLOCATIONS, SUM_ALLOCATED, SUM_ALLOCATED_SELF, SUM_RELEASED,
   SUMS
 };
 struct op_total {
@@ -139,6 +140,15 @@ static void add_known_columns(struct op_total *items, const struct row_block *bl
   }
 }
 
+static void add_memory(struct op_total *items, const struct row_block *block, const uint32_t *numbers) {
+  double weights[ROWS_BLOCK];
+  block_reals(block, COLUMN_ops_sample_weight, weights);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_allocation_count, SUM_ALLOCATIONS);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_allocated_bytes, SUM_ALLOCATED);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_allocated_self_bytes, SUM_ALLOCATED_SELF);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_released_bytes, SUM_RELEASED);
+}
+
 static void join_ops(const struct grouping *grouping, void *item, const void *later) {
   (void)grouping;
   struct op_total *total = item;
@@ -210,6 +220,14 @@ static enum tfprof_status set_known(const struct op_columns *columns, struct tfp
   return status;
 }
 
+static enum tfprof_status set_memory(const struct op_columns *columns, struct tfprof_error *error) {
+  enum tfprof_status status = set_real(columns, SUM_ALLOCATIONS, COLUMN_op_totals_allocation_count, error);
+  if (!status) status = set_real(columns, SUM_ALLOCATED, COLUMN_op_totals_allocated_bytes, error);
+  if (!status) status = set_real(columns, SUM_ALLOCATED_SELF, COLUMN_op_totals_allocated_self_bytes, error);
+  if (!status) status = set_real(columns, SUM_RELEASED, COLUMN_op_totals_released_bytes, error);
+  return status;
+}
+
 static enum tfprof_status run(struct profile *profile, bool makes_table, struct op_totals totals,
                               enum tfprof_status (*set)(const struct op_columns *columns, struct tfprof_error *error),
                               struct tfprof_error *error) {
@@ -246,6 +264,10 @@ static enum tfprof_status run_device_totals(struct profile *profile, struct tfpr
 
 static enum tfprof_status run_known_of_totals(struct profile *profile, struct tfprof_error *error) {
   return run(profile, false, (struct op_totals){.add = add_known_columns}, set_known, error);
+}
+
+static enum tfprof_status run_memory_of_totals(struct profile *profile, struct tfprof_error *error) {
+  return run(profile, false, (struct op_totals){.add = add_memory}, set_memory, error);
 }
 
 #define NUMBERED_BY \
@@ -296,4 +318,20 @@ const struct derive_pass derive_known_of_totals = {
                {TABLE_op_totals, COLUMN_op_totals_shapes_count},
                {TABLE_op_totals, COLUMN_op_totals_flops_self_ns}},
     .run = run_known_of_totals,
+};
+
+const struct derive_pass derive_memory_of_totals = {
+    .name = "memory of totals of ops",
+    .summary = "What was allocated and released in the same, in the same way.",
+    .makes_table = -1,
+    .reads = {NUMBERED_BY,
+              {TABLE_ops, COLUMN_ops_allocation_count},
+              {TABLE_ops, COLUMN_ops_allocated_bytes},
+              {TABLE_ops, COLUMN_ops_allocated_self_bytes},
+              {TABLE_ops, COLUMN_ops_released_bytes}},
+    .writes = {{TABLE_op_totals, COLUMN_op_totals_allocation_count},
+               {TABLE_op_totals, COLUMN_op_totals_allocated_bytes},
+               {TABLE_op_totals, COLUMN_op_totals_allocated_self_bytes},
+               {TABLE_op_totals, COLUMN_op_totals_released_bytes}},
+    .run = run_memory_of_totals,
 };

@@ -10,22 +10,29 @@ union plain_cell {
   double real;
   int64_t whole;
 };
+/* Cells of PLAIN_DEVIATION: Welford's running mean and squares of the distances from the first value, which are exact
+** where values lie close together far from 0. Other sums have one cell. */
+enum { CELL_COUNT, CELL_FIRST, CELL_MEAN, CELL_SQUARES, DEVIATION_CELLS };
+enum { MAXIMUM_CELLS = PLAIN_MAXIMUM_COLUMNS * DEVIATION_CELLS };
 
 /* Columns that rows have in common. */
 struct plain_shared {
   unsigned table, count;
   uint16_t columns[PLAIN_MAXIMUM_COLUMNS];
-  uint16_t kinds[PLAIN_MAXIMUM_COLUMNS]; /* enum plain_sum */
-  uint32_t limits[PLAIN_MAXIMUM_COLUMNS]; /* of references: rows of what they refer to */
+  uint16_t kinds[PLAIN_MAXIMUM_COLUMNS];    /* enum plain_sum */
+  uint16_t others[PLAIN_MAXIMUM_COLUMNS];   /* of PLAIN_REFERRED */
+  uint32_t limits[PLAIN_MAXIMUM_COLUMNS];   /* of references: rows of what they refer to */
 };
 
 struct plain_run {
+  const struct profile *profile;
   const struct plain_totals *totals;
   unsigned sum_count, shared_count;
+  unsigned cell_count, first_cells[PLAIN_MAXIMUM_COLUMNS]; /* of an item, and by sum */
   struct plain_column shared[PLAIN_MAXIMUM_COLUMNS], sums[PLAIN_MAXIMUM_COLUMNS];
   struct plain_shared own, others; /* of the table: those of these totals but PLAIN_TOTAL, and those of `via` */
   struct groups totals_via; /* rows of `via` by what they share, numbered as they lie */
-  union plain_cell none[PLAIN_MAXIMUM_COLUMNS];
+  union plain_cell none[MAXIMUM_CELLS];
 };
 
 static enum column_type type_of(unsigned table, unsigned column) {
@@ -33,6 +40,32 @@ static enum column_type type_of(unsigned table, unsigned column) {
 }
 
 /* ---- blocks ---- */
+
+/* What identifies a value of a row, NO_VALUE for NULL or no row; most rows that are referred to lie near the last. */
+static int64_t value_of_referred(const struct profile_table *content, unsigned table, unsigned column, uint32_t row,
+                        size_t *hint) {
+  const struct segment *segment = row == NO_ROW ? NULL : derive_segment_of(content, row, hint);
+  const struct column *values = segment ? segment->columns[column] : NULL;
+  enum column_type type = type_of(table, column);
+  uint32_t at = segment ? row - (uint32_t)segment->first_row : 0;
+  if (!values || column_is_null(values, at)) return NO_VALUE;
+  if (type == TYPE_REAL) return key_of_real(column_real(values, at));
+  int64_t value = column_integer(values, at);
+  return value || (type != TYPE_TEXT && type != TYPE_JSON) ? value : NO_VALUE;
+}
+
+static void read_referred(const struct plain_run *run, unsigned k, const struct row_block *block, int64_t *values) {
+  const struct plain_shared *shared = &run->own;
+  unsigned target = schema_tables[shared->table].columns[shared->columns[k]].target;
+  const struct profile_table *content = &run->profile->tables[target];
+  uint32_t references[ROWS_BLOCK];
+  size_t hint = 0;
+  block_references(block, shared->columns[k], shared->limits[k], references);
+  for (uint32_t i = 0; i < block->count; i++) {
+    bool is_same = i && references[i] == references[i - 1];
+    values[i] = is_same ? values[i - 1] : value_of_referred(content, target, shared->others[k], references[i], &hint);
+  }
+}
 
 /* What identifies a value of a column, NO_VALUE for NULL. */
 static void read_shared(const struct plain_shared *shared, unsigned k, const struct row_block *block, int64_t *values) {
@@ -49,10 +82,7 @@ static void read_shared(const struct plain_shared *shared, unsigned k, const str
   } else if (type == TYPE_REAL) {
     double reals[ROWS_BLOCK];
     block_reals(block, column, reals);
-    for (uint32_t i = 0; i < block->count; i++) {
-      memcpy(&values[i], &reals[i], sizeof values[i]);
-      if (isnan(reals[i])) values[i] = NO_VALUE;
-    }
+    for (uint32_t i = 0; i < block->count; i++) values[i] = key_of_real(reals[i]);
   } else {
     block_integers(block, column, values);
   }
@@ -89,11 +119,13 @@ static void put_into_bins(int64_t *values, uint32_t count) {
 }
 
 /* The keys of a block's rows, `count` values each, scratch memory of the caller's; NULL: no memory. */
-static int64_t *read_keys_of(const struct plain_shared *shared, const struct row_block *block) {
+static int64_t *read_keys_of(const struct plain_run *run, const struct plain_shared *shared,
+                             const struct row_block *block) {
   int64_t *keys = scratch_allocate((size_t)block->count * shared->count * sizeof *keys + 1);
   int64_t values[ROWS_BLOCK];
   for (unsigned k = 0; k < shared->count && keys; k++) {
-    read_shared(shared, k, block, values);
+    if (shared->kinds[k] == PLAIN_REFERRED) read_referred(run, k, block, values);
+    else read_shared(shared, k, block, values);
     if (shared->kinds[k] == PLAIN_BIN) put_into_bins(values, block->count);
     for (uint32_t i = 0; i < block->count && shared->kinds[k] == PLAIN_IS_KNOWN; i++) values[i] = values[i] != NO_VALUE;
     for (uint32_t i = 0; i < block->count && shared->kinds[k] == PLAIN_IS_POSITIVE; i++) values[i] = values[i] > 0;
@@ -106,7 +138,7 @@ static bool number_rows(const struct grouping *grouping, struct grouped *to, con
                         uint32_t *numbers) {
   const struct plain_run *run = grouping->context;
   unsigned own = run->own.count, others = run->others.count;
-  int64_t *keys = read_keys_of(&run->own, block), *via = others ? read_keys_of(&run->others, block) : NULL;
+  int64_t *keys = read_keys_of(run, &run->own, block), *via = others ? read_keys_of(run, &run->others, block) : NULL;
   bool ok = keys && (via || !others);
   uint32_t last = NO_ROW; /* rows that follow each other often belong together */
   for (uint32_t i = 0; i < block->count && ok; i++) {
@@ -141,20 +173,61 @@ static void read_numbers(unsigned table, unsigned column, const struct row_block
   for (uint32_t i = 0; i < block->count; i++) numbers[i] = values[i] == NO_VALUE ? (double)NAN : (double)values[i];
 }
 
+static void read_differences(const struct row_block *block, const struct plain_column *column, double *numbers) {
+  int64_t values[ROWS_BLOCK], others[ROWS_BLOCK];
+  block_integers(block, column->from, values);
+  block_integers(block, column->other, others);
+  for (uint32_t i = 0; i < block->count; i++) {
+    bool is_known = values[i] != NO_VALUE && others[i] != NO_VALUE;
+    numbers[i] = is_known ? (double)derive_difference(values[i], others[i]) : (double)NAN;
+  }
+}
+
+static void add_integers(enum plain_sum sum, union plain_cell *cells, unsigned width, const int64_t *values,
+                         const uint32_t *numbers, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    union plain_cell *cell = &cells[(size_t)numbers[i] * width];
+    if (values[i] == NO_VALUE) continue;
+    if (sum == PLAIN_LEAST) {
+      if (cell->whole == NO_VALUE || values[i] < cell->whole) cell->whole = values[i];
+    } else if (sum == PLAIN_MOST) {
+      if (values[i] > cell->whole) cell->whole = values[i]; /* NO_VALUE is below all */
+    } else {
+      if (!cell[CELL_COUNT].whole++) cell[CELL_FIRST].whole = values[i];
+      double value = (double)derive_difference(values[i], cell[CELL_FIRST].whole);
+      double difference = value - cell[CELL_MEAN].real;
+      cell[CELL_MEAN].real += difference / (double)cell[CELL_COUNT].whole;
+      cell[CELL_SQUARES].real += difference * (value - cell[CELL_MEAN].real);
+    }
+  }
+}
+
 static void add_column(const struct plain_run *run, unsigned s, union plain_cell *cells, const struct row_block *block,
                        const uint32_t *numbers) {
   const struct plain_column *column = &run->sums[s];
-  unsigned width = run->sum_count;
+  unsigned width = run->cell_count;
   double reals[ROWS_BLOCK];
-  cells += s;
-  if (column->sum != PLAIN_ROWS) read_numbers(run->totals->of, column->from, block, reals);
-  for (uint32_t i = 0; i < block->count; i++) {
-    union plain_cell *cell = &cells[(size_t)numbers[i] * width];
-    switch ((enum plain_sum)column->sum) {
-      case PLAIN_ROWS: cell->whole++; break;
-      case PLAIN_KNOWN: cell->whole += !isnan(reals[i]); break;
-      default: add_real(cell, reals[i]);
-    }
+  int64_t integers[ROWS_BLOCK];
+  cells += run->first_cells[s];
+  switch ((enum plain_sum)column->sum) {
+    case PLAIN_ROWS:
+      for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole++;
+      break;
+    case PLAIN_KNOWN:
+      read_numbers(run->totals->of, column->from, block, reals);
+      for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole += !isnan(reals[i]);
+      break;
+    case PLAIN_LATER:
+      read_differences(block, column, reals);
+      for (uint32_t i = 0; i < block->count; i++) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
+      break;
+    case PLAIN_SUM:
+      read_numbers(run->totals->of, column->from, block, reals);
+      for (uint32_t i = 0; i < block->count; i++) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
+      break;
+    default:
+      block_integers(block, column->from, integers);
+      add_integers((enum plain_sum)column->sum, cells, width, integers, numbers, block->count);
   }
 }
 
@@ -168,15 +241,24 @@ static bool add_alike_rows(const struct grouping *grouping, struct grouped *to, 
 
 /* ---- columns ---- */
 
+static double deviation_of(const union plain_cell *cells) {
+  int64_t count = cells[CELL_COUNT].whole;
+  return count > 1 ? sqrt(cells[CELL_SQUARES].real / (double)(count - 1)) : (double)NAN;
+}
+
 static enum tfprof_status set_column(struct profile *profile, const struct plain_run *run, unsigned s,
                                      const struct grouped *grouped, int64_t *integers, double *reals,
                                      struct tfprof_error *error) {
-  unsigned table = run->totals->table, column = run->sums[s].column, width = run->sum_count;
-  const union plain_cell *cells = (const union plain_cell *)grouped->items + s;
+  unsigned table = run->totals->table, column = run->sums[s].column, width = run->cell_count;
+  const union plain_cell *cells = (const union plain_cell *)grouped->items + run->first_cells[s];
   uint32_t count = grouped->groups.count;
-  bool is_sum = run->sums[s].sum == PLAIN_SUM;
-  if (is_sum && type_of(table, column) == TYPE_REAL) {
-    for (uint32_t i = 0; i < count; i++) reals[i] = cells[(size_t)i * width].real;
+  enum plain_sum sum = (enum plain_sum)run->sums[s].sum;
+  bool is_sum = sum == PLAIN_SUM || sum == PLAIN_LATER;
+  if (sum == PLAIN_DEVIATION || (is_sum && type_of(table, column) == TYPE_REAL)) {
+    for (uint32_t i = 0; i < count; i++) {
+      const union plain_cell *cell = &cells[(size_t)i * width];
+      reals[i] = is_sum ? cell->real : deviation_of(cell);
+    }
     return derive_set_reals(profile, table, column, reals, error);
   }
   for (uint32_t i = 0; i < count; i++) {
@@ -194,10 +276,7 @@ static enum tfprof_status set_shared(struct profile *profile, const struct plain
   uint32_t count = grouped->groups.count;
   for (uint32_t i = 0; i < count; i++) integers[i] = keys[(size_t)i * run->shared_count];
   if (type_of(table, column) != TYPE_REAL) return derive_set_integers(profile, table, column, integers, error);
-  for (uint32_t i = 0; i < count; i++) {
-    if (integers[i] == NO_VALUE) reals[i] = (double)NAN;
-    else memcpy(&reals[i], &integers[i], sizeof reals[i]);
-  }
+  for (uint32_t i = 0; i < count; i++) reals[i] = real_of_key(integers[i]);
   return derive_set_reals(profile, table, column, reals, error);
 }
 
@@ -217,13 +296,38 @@ static enum tfprof_status set_totals(struct profile *profile, const struct plain
   return status;
 }
 
+/* Chan's way to put two means and squares together. */
+static void join_deviations(union plain_cell *cells, const union plain_cell *more) {
+  double count = (double)cells[CELL_COUNT].whole, later = (double)more[CELL_COUNT].whole;
+  if (!more[CELL_COUNT].whole) return;
+  if (!cells[CELL_COUNT].whole) {
+    memcpy(cells, more, DEVIATION_CELLS * sizeof *cells);
+    return;
+  }
+  double apart = (double)derive_difference(more[CELL_FIRST].whole, cells[CELL_FIRST].whole) + more[CELL_MEAN].real -
+                 cells[CELL_MEAN].real;
+  cells[CELL_COUNT].whole += more[CELL_COUNT].whole;
+  cells[CELL_MEAN].real += apart * later / (count + later);
+  cells[CELL_SQUARES].real += more[CELL_SQUARES].real + apart * apart * count * later / (count + later);
+}
+
 static void join_cells(const struct grouping *grouping, void *item, const void *later) {
   const struct plain_run *run = grouping->context;
-  union plain_cell *cells = item;
-  const union plain_cell *more = later;
   for (unsigned s = 0; s < run->sum_count; s++) {
-    if (run->sums[s].sum == PLAIN_SUM) add_real(&cells[s], more[s].real);
-    else cells[s].whole += more[s].whole;
+    union plain_cell *cell = (union plain_cell *)item + run->first_cells[s];
+    const union plain_cell *more = (const union plain_cell *)later + run->first_cells[s];
+    switch ((enum plain_sum)run->sums[s].sum) {
+      case PLAIN_SUM:
+      case PLAIN_LATER: add_real(cell, more->real); break;
+      case PLAIN_LEAST:
+        if (more->whole != NO_VALUE && (cell->whole == NO_VALUE || more->whole < cell->whole)) *cell = *more;
+        break;
+      case PLAIN_MOST:
+        if (more->whole > cell->whole) *cell = *more;
+        break;
+      case PLAIN_DEVIATION: join_deviations(cell, more); break;
+      default: cell->whole += more->whole;
+    }
   }
 }
 
@@ -245,7 +349,7 @@ static enum tfprof_status load_others(struct profile *profile, struct plain_run 
   }
   run->totals_via.width = theirs.count;
   for (struct row_block block = {0}; derive_next_block(profile, via->table, &block, &status, error);) {
-    int64_t *keys = read_keys_of(&theirs, &block);
+    int64_t *keys = read_keys_of(run, &theirs, &block);
     for (uint32_t i = 0; i < block.count && keys && !status; i++) {
       if (groups_number(&run->totals_via, keys + (size_t)i * theirs.count) == NO_ROW) status = error_no_memory(error);
     }
@@ -263,21 +367,26 @@ static enum tfprof_status begin_run(struct profile *profile, struct plain_run *r
   for (unsigned c = 0; c < totals->column_count && !status; c++) {
     const struct plain_column *column = &totals->columns[c];
     const struct column_spec *spec = &schema_tables[totals->of].columns[column->from];
-    union plain_cell *none = &run->none[run->sum_count];
+    union plain_cell *none = &run->none[run->cell_count];
     switch ((enum plain_sum)column->sum) {
       case PLAIN_TOTAL: has_total = true; break;
       case PLAIN_SHARED:
       case PLAIN_BIN:
       case PLAIN_IS_KNOWN:
       case PLAIN_IS_POSITIVE:
+      case PLAIN_REFERRED:
         run->own.kinds[run->own.count] = column->sum;
+        run->own.others[run->own.count] = column->other;
         if (spec->type == TYPE_REFERENCE)
           status = derive_row_count(profile, spec->target, &run->own.limits[run->own.count], error);
         run->own.columns[run->own.count++] = column->from;
         run->shared[run->shared_count++] = *column;
         break;
       default:
-        if (column->sum == PLAIN_SUM) none->real = (double)NAN;
+        if (column->sum == PLAIN_SUM || column->sum == PLAIN_LATER) none->real = (double)NAN;
+        if (column->sum == PLAIN_LEAST || column->sum == PLAIN_MOST) none->whole = NO_VALUE;
+        run->first_cells[run->sum_count] = run->cell_count;
+        run->cell_count += column->sum == PLAIN_DEVIATION ? DEVIATION_CELLS : 1;
         run->sums[run->sum_count++] = *column;
     }
   }
@@ -290,13 +399,13 @@ static enum tfprof_status begin_run(struct profile *profile, struct plain_run *r
 
 enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_totals *totals,
                                     struct tfprof_error *error) {
-  struct plain_run run = {.totals = totals};
+  struct plain_run run = {.profile = profile, .totals = totals};
   struct grouped grouped = {.items = NULL};
   enum tfprof_status status = begin_run(profile, &run, error);
   const struct grouping grouping = {.profile = profile,
                                     .table = totals->of,
                                     .width = run.shared_count,
-                                    .item_size = run.sum_count * sizeof(union plain_cell),
+                                    .item_size = run.cell_count * sizeof(union plain_cell),
                                     .context = &run,
                                     .add = add_alike_rows,
                                     .join = join_cells};

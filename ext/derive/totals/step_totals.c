@@ -11,12 +11,6 @@
 
 /* ---- what is alike, and what is added up ---- */
 
-#define SHARED(to, from, column) {COLUMN_##to##_##column, COLUMN_##from##_##column, PLAIN_SHARED}
-#define TOTAL(to, column) {COLUMN_##to##_##column, 0, PLAIN_TOTAL}
-#define ROWS(to) {COLUMN_##to##_count, 0, PLAIN_ROWS}
-#define SUM(to, column, from) {COLUMN_##to##_##column, COLUMN_##from, PLAIN_SUM}
-#define BIN(to, from) {COLUMN_##to##_from_ns, COLUMN_##from, PLAIN_BIN}
-
 /* The columns that op_totals.c makes rows of ops alike by. */
 static const struct plain_totals all_ops = {
     .table = TABLE_op_totals,
@@ -55,7 +49,7 @@ static const struct plain_totals device_durations = {
                 ROWS(op_device_durations), SUM(op_device_durations, sum_ns, ops_device_ns)},
 };
 
-#define IS(kind, to, from) {COLUMN_op_shape_totals_##to, COLUMN_ops_##from, PLAIN_IS_##kind}
+#define SHAPE_IS(kind, to, from) IS(kind, op_shape_totals, to, ops_##from)
 #define SHAPE_SUM(to, from) SUM(op_shape_totals, to, ops_##from)
 static const struct plain_totals shapes = {
     .table = TABLE_op_shape_totals,
@@ -64,9 +58,9 @@ static const struct plain_totals shapes = {
     .column_count = 14,
     .columns = {TOTAL(op_shape_totals, op_total_id), SHARED(op_shape_totals, ops, input_shapes),
                 SHARED(op_shape_totals, ops, input_types), SHARED(op_shape_totals, ops, sample_weight),
-                IS(POSITIVE, uses_tensor_core, tensor_core_ns), IS(KNOWN, has_flops, flops),
-                IS(KNOWN, has_bytes, bytes_accessed), ROWS(op_shape_totals),
-                {COLUMN_op_shape_totals_self_count, COLUMN_ops_self_ns, PLAIN_KNOWN}, SHAPE_SUM(sum_ns, dur_ns),
+                SHAPE_IS(POSITIVE, uses_tensor_core, tensor_core_ns), SHAPE_IS(KNOWN, has_flops, flops),
+                SHAPE_IS(KNOWN, has_bytes, bytes_accessed), ROWS(op_shape_totals),
+                KNOWN(op_shape_totals, self_count, ops_self_ns), SHAPE_SUM(sum_ns, dur_ns),
                 SHAPE_SUM(self_ns, self_ns), SHAPE_SUM(device_ns, device_ns), SHAPE_SUM(flops, flops),
                 SHAPE_SUM(bytes_accessed, bytes_accessed)},
 };
@@ -129,7 +123,6 @@ static enum tfprof_status run_critical_path_totals(struct profile *profile, stru
 
 /* ---- passes ---- */
 
-#define READ(table, column) {TABLE_##table, COLUMN_##table##_##column}
 #define SHARED_OF_OPS \
   READ(op_totals, name), READ(op_totals, op_type), READ(op_totals, category), READ(op_totals, execution_mode), \
       READ(op_totals, thread_id), READ(op_totals, is_measured), READ(ops, name), READ(ops, op_type), \

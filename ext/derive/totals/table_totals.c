@@ -1,0 +1,152 @@
+/* table_totals.c: stream_totals, api_call_totals, allocation_totals, memory_event_totals, module_totals and
+** step_input_totals: rows of tables that have one for each thing that happened, added up by what views group them by.
+**
+** What stands for several steps, or is left out as warm-up, is apart where views weigh it.
+*/
+#include "derive/passes.h"
+#include "derive/totals/plain_totals.h"
+
+#define ACTIVITY(column) SHARED(stream_totals, device_activities, column)
+static const struct plain_totals streams = {
+    .table = TABLE_stream_totals,
+    .of = TABLE_device_activities,
+    .column_count = 14,
+    .columns = {ACTIVITY(device_id), ACTIVITY(thread_id), ACTIVITY(kind), ACTIVITY(name), ACTIVITY(is_before_last_step),
+                IS(KNOWN, stream_totals, is_kernel, device_activities_kernel_id), ROWS(stream_totals),
+                KNOWN(stream_totals, known_count, device_activities_dur_ns),
+                SUM(stream_totals, sum_ns, device_activities_dur_ns),
+                LEAST(stream_totals, min_ns, device_activities_dur_ns),
+                MOST(stream_totals, max_ns, device_activities_dur_ns),
+                DEVIATION(stream_totals, stddev_ns, device_activities_dur_ns),
+                LEAST(stream_totals, first_start_ns, device_activities_start_ns),
+                MOST(stream_totals, last_end_ns, device_activities_end_ns)},
+};
+
+static const struct plain_totals calls = {
+    .table = TABLE_api_call_totals,
+    .of = TABLE_api_calls,
+    .column_count = 8,
+    .columns = {SHARED(api_call_totals, api_calls, domain), SHARED(api_call_totals, api_calls, name),
+                SHARED(api_call_totals, api_calls, result),
+                REFERRED(api_call_totals, is_warmup, api_calls_step_id, steps_is_warmup), ROWS(api_call_totals),
+                SUM(api_call_totals, sum_ns, api_calls_dur_ns), LEAST(api_call_totals, min_ns, api_calls_dur_ns),
+                MOST(api_call_totals, max_ns, api_calls_dur_ns)},
+};
+
+static const struct plain_totals allocations = {
+    .table = TABLE_allocation_totals,
+    .of = TABLE_allocations,
+    .column_count = 11,
+    .columns = {SHARED(allocation_totals, allocations, device_id),
+                REFERRED(allocation_totals, op_name, allocations_op_id, ops_name),
+                REFERRED(allocation_totals, step_weight, allocations_step_id, steps_sample_weight),
+                SHARED(allocation_totals, allocations, occurrence_count),
+                IS(KNOWN, allocation_totals, has_address, allocations_address),
+                IS(KNOWN, allocation_totals, is_released, allocations_released_ns),
+                IS(KNOWN, allocation_totals, has_start, allocations_allocated_ns), ROWS(allocation_totals),
+                SUM(allocation_totals, bytes, allocations_bytes), MOST(allocation_totals, max_bytes, allocations_bytes),
+                LATER(allocation_totals, held_ns, allocations_released_ns, allocations_allocated_ns)},
+};
+
+static const struct plain_totals memory_events = {
+    .table = TABLE_memory_event_totals,
+    .of = TABLE_memory_events,
+    .column_count = 6,
+    .columns = {SHARED(memory_event_totals, memory_events, kind),
+                REFERRED(memory_event_totals, op_name, memory_events_op_id, ops_name),
+                REFERRED(memory_event_totals, op_category, memory_events_op_id, ops_category),
+                REFERRED(memory_event_totals, op_weight, memory_events_op_id, ops_sample_weight),
+                ROWS(memory_event_totals), SUM(memory_event_totals, bytes, memory_events_bytes)},
+};
+
+static const struct plain_totals modules = {
+    .table = TABLE_module_totals,
+    .of = TABLE_ops,
+    .column_count = 11,
+    .columns = {SHARED(module_totals, ops, node_id), SHARED(module_totals, ops, module),
+                SHARED(module_totals, ops, code_trace_id), SHARED(module_totals, ops, category),
+                SHARED(module_totals, ops, is_measured), SHARED(module_totals, ops, is_backward),
+                SHARED(module_totals, ops, sample_weight), ROWS(module_totals),
+                SUM(module_totals, self_ns, ops_self_ns), SUM(module_totals, device_self_ns, ops_device_self_ns),
+                SUM(module_totals, flops, ops_flops)},
+};
+
+static const struct plain_totals step_inputs = {
+    .table = TABLE_step_input_totals,
+    .of = TABLE_input_events,
+    .column_count = 6,
+    .columns = {SHARED(step_input_totals, input_events, step_id), SHARED(step_input_totals, input_events, name),
+                SHARED(step_input_totals, input_events, stage), ROWS(step_input_totals),
+                SUM(step_input_totals, sum_ns, input_events_dur_ns),
+                SUM(step_input_totals, self_ns, input_events_self_ns)},
+};
+
+#define RUN(totals) \
+  static enum tfprof_status run_##totals(struct profile *profile, struct tfprof_error *error) { \
+    return plain_totals_run(profile, &(totals), error); \
+  }
+RUN(streams)
+RUN(calls)
+RUN(allocations)
+RUN(memory_events)
+RUN(modules)
+RUN(step_inputs)
+
+const struct derive_pass derive_stream_totals = {
+    .name = "totals of streams",
+    .summary = "Work and time of one stream, kind and name, by a hash table of these.",
+    .makes_table = TABLE_stream_totals,
+    .reads = {READ(device_activities, device_id), READ(device_activities, thread_id), READ(device_activities, kind),
+              READ(device_activities, name), READ(device_activities, is_before_last_step),
+              READ(device_activities, kernel_id), READ(device_activities, dur_ns), READ(device_activities, start_ns),
+              READ(device_activities, end_ns), READ(devices, ordinal), READ(threads, kind)},
+    .run = run_streams,
+};
+
+const struct derive_pass derive_api_call_totals = {
+    .name = "totals of API calls",
+    .summary = "Calls of one function with one result, in warm-up or not, by a hash table of these.",
+    .makes_table = TABLE_api_call_totals,
+    .reads = {READ(api_calls, domain), READ(api_calls, name), READ(api_calls, result), READ(api_calls, step_id),
+              READ(api_calls, dur_ns), READ(steps, is_warmup)},
+    .run = run_calls,
+};
+
+const struct derive_pass derive_allocation_totals = {
+    .name = "totals of allocations",
+    .summary = "Allocations of ops of one name on one device, in steps of one weight, by a hash table of these.",
+    .makes_table = TABLE_allocation_totals,
+    .reads = {READ(allocations, device_id), READ(allocations, op_id), READ(allocations, step_id),
+              READ(allocations, occurrence_count), READ(allocations, address), READ(allocations, allocated_ns),
+              READ(allocations, released_ns), READ(allocations, bytes), READ(ops, name), READ(steps, sample_weight),
+              READ(devices, ordinal)},
+    .run = run_allocations,
+};
+
+const struct derive_pass derive_memory_event_totals = {
+    .name = "totals of memory events",
+    .summary = "Memory events of one kind in ops of one name, by a hash table of these.",
+    .makes_table = TABLE_memory_event_totals,
+    .reads = {READ(memory_events, kind), READ(memory_events, op_id), READ(memory_events, bytes), READ(ops, name),
+              READ(ops, category), READ(ops, sample_weight)},
+    .run = run_memory_events,
+};
+
+const struct derive_pass derive_module_totals = {
+    .name = "totals of modules",
+    .summary = "Ops of one module, or of one place in the program, by a hash table of these.",
+    .makes_table = TABLE_module_totals,
+    .reads = {READ(ops, node_id), READ(ops, module), READ(ops, code_trace_id), READ(ops, category),
+              READ(ops, is_measured), READ(ops, is_backward), READ(ops, sample_weight), READ(ops, self_ns),
+              READ(ops, device_self_ns), READ(ops, flops)},
+    .run = run_modules,
+};
+
+const struct derive_pass derive_step_input_totals = {
+    .name = "totals of input events by step",
+    .summary = "Input events of one step and name, by a hash table of these.",
+    .makes_table = TABLE_step_input_totals,
+    .reads = {READ(input_events, step_id), READ(input_events, name), READ(input_events, stage),
+              READ(input_events, dur_ns), READ(input_events, self_ns), READ(steps, start_ns)},
+    .run = run_step_inputs,
+};
