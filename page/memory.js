@@ -13,7 +13,8 @@ function readBlocks(rows, columns) {
   const at = Object.fromEntries(columns.map((name, i) => [name, i]));
   return rows.map((row) => ({ row, id: row[at.id], device: String(row[at.device]), from: row[at.at_ns], to: row[at.released_at_ns],
     bytes: row[at.bytes], address: row[at.address] === null ? null : Number(row[at.address]), category: row[at.category],
-    op: row[at.op_name], location: row[at.location] }));
+    tensor: [row[at.dtype], row[at.shape]].filter(Boolean).join(' ') || null, op: row[at.op_name], module: row[at.module],
+    location: row[at.location] }));
 }
 
 // Each block lies on those that were made before it and are still held; when one below goes, those above sink.
@@ -165,8 +166,8 @@ class Blocks {
   }
 
   describe(block) {
-    return `${formatBytes(block.bytes)}${block.category ? ` · ${block.category}` : ''}${block.op ? ` · ${block.op}` : ''}` +
-      `${block.location ? ` · ${block.location}` : ''} · from ${formatNs(block.from)} ` +
+    const told = [block.category, block.tensor, block.op, block.module, block.location].filter(Boolean);
+    return `${[formatBytes(block.bytes), ...told].join(' · ')} · from ${formatNs(block.from)} ` +
       (block.to === null ? 'to the end' : `for ${formatNs(block.to - block.from)}`);
   }
 
@@ -208,8 +209,10 @@ class Blocks {
     const inside = isZoomed ? this.blocks.filter((block) => block.from >= this.from && block.from <= this.to)
       .sort((a, b) => b.bytes - a.bytes) : [];
     const sum = live.reduce((total, block) => total + block.bytes, 0);
-    const table = (list, title) => makeTable(['bytes', 'category', 'op_name', 'location', 'at_ns', 'dur_ns'], list.slice(0, HOLD_ROWS).map(
-      (block) => [block.bytes, block.category, block.op, block.location, block.from, block.to === null ? null : block.to - block.from]), title, { first: 10 });
+    const table = (list, title) => makeTable(
+      ['bytes', 'category', 'tensor', 'op_name', 'module', 'location', 'at_ns', 'dur_ns'], list.slice(0, HOLD_ROWS).map(
+        (block) => [block.bytes, block.category, block.tensor, block.op, block.module, block.location, block.from,
+          block.to === null ? null : block.to - block.from]), title, { first: 10 });
     const before = this.totals.filter(([time]) => time <= moment).pop();
     this.holders.replaceChildren(element('h3', {}, `At ${formatNs(moment)}: ${live.length.toLocaleString('en')} large allocations ` +
       `hold ${formatBytes(sum)}${before && before[1] > sum ? ` of ${formatBytes(before[1])} in use` : ''}`),

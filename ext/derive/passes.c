@@ -47,6 +47,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_allocations,
     &derive_memory_of_ops,
     &derive_memory_regions,
+    &derive_allocation_tensors,
     &derive_memory_segments,
     &derive_memory_traces,
     &derive_model_changes,

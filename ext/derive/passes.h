@@ -56,6 +56,7 @@ extern const struct derive_pass derive_memory_of_totals;
 extern const struct derive_pass derive_memory_levels;
 extern const struct derive_pass derive_memory_peaks;
 extern const struct derive_pass derive_memory_regions;
+extern const struct derive_pass derive_allocation_tensors;
 extern const struct derive_pass derive_memory_segments;
 extern const struct derive_pass derive_memory_traces;
 extern const struct derive_pass derive_model_changes;

@@ -13,7 +13,8 @@ WITH pieces AS MATERIALIZED (
 SELECT allocations.profile_id, coalesce(devices.name, allocator, '?') AS device, allocations.id AS id,
   allocated_ns - coalesce(:origin_ns, 0) AS at_ns, released_ns - coalesce(:origin_ns, 0) AS released_at_ns,
   released_ns - allocated_ns AS held_ns,
-  allocations.bytes AS bytes, address, region AS category, ops.name AS op_name, location
+  allocations.bytes AS bytes, address, region AS category, dtype, shape, ops.name AS op_name, allocations.module,
+  location
 FROM pieces JOIN temp.allocations ON allocations.id = pieces.id
 LEFT JOIN temp.devices ON devices.id = allocations.device_id
 LEFT JOIN temp.ops ON ops.id = allocations.op_id

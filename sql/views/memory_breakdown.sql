@@ -11,8 +11,11 @@
 --                           in use without an allocation on record, which was made before the recording; stack: what is
 --                           set aside for stacks; where releases cannot be paired with allocations, since the source
 --                           has no addresses, all that was in use is one row of unknown
---   dtype, shape            of the tensors in them, where the source tells or they are the model's parameters
---   module                  the innermost module of the model that it was in
+--   dtype, shape            of the tensors in them when they were allocated (allocations.dtype): as the source tells,
+--                           of parameters as the model has them, else as the op that allocated them was asked for or
+--                           returns; NULL where neither tells, and shape of a single number
+--   module                  the innermost module of the model that they were allocated in, of a parameter the module
+--                           whose it is (allocations.module)
 --   location                file:line of the innermost line of the program itself
 --   peak_ratio              share of peak_bytes
 -- Of a profile for pprof all pieces were in use; their rows stand for several (occurrence_count).
@@ -29,7 +32,8 @@ WITH peaks AS MATERIALIZED (
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
     allocations.bytes AS bytes, allocations.requested_bytes AS requested_bytes, allocations.op_id AS op_id,
     coalesce(allocations.region, 'unknown') AS region, allocations.dtype AS dtype, allocations.shape AS shape,
-    allocations.code_trace_id AS code_trace_id, coalesce(allocations.occurrence_count, 1) AS count
+    allocations.module AS module, allocations.code_trace_id AS code_trace_id,
+    coalesce(allocations.occurrence_count, 1) AS count
   FROM peaks CROSS JOIN temp.allocations AS allocations
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
@@ -38,7 +42,7 @@ WITH peaks AS MATERIALIZED (
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
     allocations.requested_bytes, allocations.op_id, coalesce(allocations.region, 'unknown'), allocations.dtype,
-    allocations.shape, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+    allocations.shape, allocations.module, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
   FROM peaks CROSS JOIN temp.allocations AS allocations
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
@@ -48,7 +52,7 @@ WITH peaks AS MATERIALIZED (
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
     allocations.requested_bytes, allocations.op_id, coalesce(allocations.region, 'unknown'), allocations.dtype,
-    allocations.shape, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+    allocations.shape, allocations.module, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
   FROM peaks CROSS JOIN temp.allocations AS allocations
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
@@ -57,13 +61,13 @@ WITH peaks AS MATERIALIZED (
   SELECT profile_id, device_id, allocator, total(bytes) AS bytes FROM held GROUP BY profile_id, device_id, allocator
 ), parts AS (
   SELECT held.profile_id AS profile_id, held.device_id AS device_id, held.allocator AS allocator, ops.name AS op_name,
-    ops.module AS module, lines.location AS location, held.region AS region, held.dtype AS dtype, held.shape AS shape,
+    held.module AS module, lines.location AS location, held.region AS region, held.dtype AS dtype, held.shape AS shape,
     CAST(total(held.bytes) AS INTEGER) AS bytes, CAST(sum(1.0 * held.requested_bytes) AS INTEGER) AS requested_bytes,
     sum(held.count) AS count
   FROM held
   LEFT JOIN temp.ops AS ops ON ops.id = held.op_id
   LEFT JOIN lines ON lines.code_trace_id = held.code_trace_id
-  GROUP BY held.profile_id, held.device_id, held.allocator, ops.name, ops.module, lines.location, held.region,
+  GROUP BY held.profile_id, held.device_id, held.allocator, ops.name, held.module, lines.location, held.region,
     held.dtype, held.shape
   UNION ALL
   SELECT profile_id, device_id, allocator, NULL, NULL, NULL, 'stack', NULL, NULL, stack_bytes, stack_bytes, NULL

@@ -1,10 +1,10 @@
 /* fuzz_flops.c: any bytes as the arguments of flops(): op type, shapes of inputs and output, and attributes, parted by
-** zero bytes; the same, and types of inputs after them, as a call whose bytes are counted. */
+** zero bytes; the same, and types of inputs after them, as a call whose bytes are counted, and that allocates. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "derive/flops/flops.h"
-#include "derive/flops/moved_bytes.h"
+#include "derive/flops/held_tensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,5 +29,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                              .input_types = texts[4],
                              .flops = status == FLOPS_KNOWN ? flops : -1};
   if (moved_bytes_count(call, &moved, &bytes) && bytes < 0) abort();
+  for (int64_t piece = 4; piece < INT64_MAX / 16; piece *= 16) {
+    struct held_tensor tensor = {0};
+    bool has_tensors;
+    enum held held =
+        held_tensor_find(call, &moved, (struct held_piece){piece, true}, true, true, &has_tensors, &tensor);
+    if (held != HELD_UNKNOWN && !tensor.dtype && !tensor.has_shape) abort();
+    for (uint32_t i = 0; i < tensor.dimensions; i++)
+      if (tensor.sizes[i] < 1) abort();
+  }
   return 0;
 }

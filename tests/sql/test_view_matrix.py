@@ -116,10 +116,13 @@ def xplane_jax(folder):
         line(1, "python", steps_of(100)), line(2, "tf_XLAEigen", ops)]), programs({"jit_f(1)": program})))
 
 
+OUTPUT = 256 * 128 * 4  # bytes, of the product below
+
+
 def memory(at, bytes_, device_type, total):
     return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at / 1000, "s": "t",
             "args": {"Addr": 4096, "Bytes": bytes_, "Device Type": device_type, "Device Id": device_type - 1,
-                     "Total Allocated": total, "Total Reserved": 8192}}
+                     "Total Allocated": total, "Total Reserved": 2 * OUTPUT}}
 
 
 def torch_gpu(folder):
@@ -130,7 +133,7 @@ def torch_gpu(folder):
                    span("user_annotation", LOADING, at + 100, 5000),
                    span("cpu_op", "aten::mm", at + 10_000, 900, **{
                        "External id": i + 1, "Input type": ["float", "float"], "Input Dims": [[256, 512], [512, 128]]}),
-                   memory(at + 10_200, 4096, 1, 4096), memory(at + 90_000, -4096, 1, 0),
+                   memory(at + 10_200, OUTPUT, 1, OUTPUT), memory(at + 90_000, -OUTPUT, 1, 0),
                    launch(at + 10_100, 10, i + 1),
                    kernel(at + 12_000, 4000, 7, i + 1, "ampere_sgemm", grid=[8, 1, 1], block=[128, 1, 1],
                           **{"External id": i + 1, "registers per thread": 64, "shared memory": 1024,
@@ -151,7 +154,7 @@ def torch_cpu(folder):
                    span("user_annotation", LOADING, at + 100, 5000),
                    span("cpu_op", "aten::mm", at + 10_000, 900, **{
                        "External id": i + 1, "Input type": ["float", "float"], "Input Dims": [[256, 512], [512, 128]]}),
-                   memory(at + 10_200, 4096, 0, 4096), memory(at + 90_000, -4096, 0, 0)]
+                   memory(at + 10_200, OUTPUT, 0, OUTPUT), memory(at + 90_000, -OUTPUT, 0, 0)]
     path = os.path.join(folder, "cpu.pt.trace.json")
     made_traces.write(path, events)
     return path

@@ -12,7 +12,8 @@
 **
 ** Whole numbers and truth values among the inputs are kept for ops of at least VALUES_INPUTS inputs that begin with two
 ** tensors: convolutions and attention, whose floating point operations depend on strides and flags, are among them, and
-** few whose numbers change with every call.
+** few whose numbers change with every call.  And for ops of FACTORY_INPUTS inputs that begin with a list: aten::empty
+** and aten::empty_strided are among them, whose sizes and type tell what the memory is for that they allocate.
 */
 #ifndef TFPROF_CAPTURE_TORCH_INPUTS_H
 #define TFPROF_CAPTURE_TORCH_INPUTS_H
@@ -43,6 +44,7 @@ enum {
   LIST_MAXIMUM = 30, /* TENSOR_LIST_DISPLAY_LENGTH_LIMIT and SCALAR_LIST_LENGTH_LIMIT of torch/csrc/profiler */
   DIMENSION_MAXIMUM = 64,
   VALUES_INPUTS = 7,
+  FACTORY_INPUTS = 6,
 };
 
 struct input_layout {
@@ -117,9 +119,10 @@ static inline uint64_t input_tensor_word(const uint8_t *tensor, const uint8_t **
 
 /* Whether values are kept for an op with these inputs. */
 static inline bool input_values_wanted(const uint8_t *values, uint64_t count) {
-  if (count < VALUES_INPUTS) return false;
+  if (count < FACTORY_INPUTS) return false;
   uint32_t first, second;
   memcpy(&first, values + IVALUE_TAG, sizeof first);
+  if (count == FACTORY_INPUTS) return first == input_layout.tag_list;
   memcpy(&second, values + IVALUE_SIZE + IVALUE_TAG, sizeof second);
   return first == TAG_TENSOR && second == TAG_TENSOR;
 }

@@ -33,7 +33,7 @@ static struct flops_text text_of_call(const struct byte_counting *c, int64_t id)
 
 static bool is_moving(const struct byte_counting *c, string_id type) {
   if (c->type_kinds[type] == NOT_ASKED)
-    c->type_kinds[type] = moved_bytes_knows(text_of_call(c, type)) ? MOVING : NOT_MOVING;
+    c->type_kinds[type] = moved_row_find(text_of_call(c, type)) ? MOVING : NOT_MOVING;
   return c->type_kinds[type] == MOVING;
 }
 

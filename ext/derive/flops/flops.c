@@ -332,8 +332,7 @@ static bool window_argument(const struct flops_call *call, unsigned place, const
   return argument(call, place, name, standard, value) && (value->count == 1 || value->count == dimensions);
 }
 
-/* How often a window fits; -1: nothing sensible. */
-static int64_t window_count(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+int64_t flops_window_count(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   const int64_t most = INT64_C(1) << 40;
   if (in < 0 || kernel < 1 || stride < 1 || padding < 0 || dilation < 1) return -1;
   if (in > most || kernel > most || padding > most || dilation > most / kernel) return -1;
@@ -364,8 +363,22 @@ static int transposed_by_sizes(const struct flops_shape *input, const struct flo
   return is_plain ? 0 : is_transposed ? 1 : -1;
 }
 
-static enum flops_status count_convolution(const struct flops_call *call, int64_t places, int64_t *flops) {
+struct windows {
   struct flops_value stride, padding, dilation;
+};
+
+static bool read_windows(const struct flops_call *call, int64_t places, uint32_t spatial, struct windows *windows) {
+  return window_argument(call, places & 255, "stride", 1, spatial, &windows->stride) &&
+         window_argument(call, places >> 8 & 255, "padding", 0, spatial, &windows->padding) &&
+         window_argument(call, places >> 16 & 255, "dilation", 1, spatial, &windows->dilation);
+}
+
+static int64_t windows_of(const struct windows *windows, uint32_t dimension, int64_t in, int64_t kernel) {
+  return flops_window_count(in, kernel, of_dimension(&windows->stride, dimension),
+                      of_dimension(&windows->padding, dimension), of_dimension(&windows->dilation, dimension));
+}
+
+static enum flops_status count_convolution(const struct flops_call *call, int64_t places, int64_t *flops) {
   const struct flops_shape *input = tensor(call, 0, 1), *weight = tensor(call, 1, 3);
   if (!input || !weight || (input->count != weight->count && input->count + 1 != weight->count)) return FLOPS_UNKNOWN;
   uint32_t before = input->count == weight->count ? 2 : 1, spatial = weight->count - 2;
@@ -385,13 +398,10 @@ static enum flops_status count_convolution(const struct flops_call *call, int64_
     times_sizes(&product, &call->output.shapes[0], before, input->count);
     return flops_of_product(&product, flops);
   }
-  if (!window_argument(call, places & 255, "stride", 1, spatial, &stride) ||
-      !window_argument(call, places >> 8 & 255, "padding", 0, spatial, &padding) ||
-      !window_argument(call, places >> 16 & 255, "dilation", 1, spatial, &dilation))
-    return FLOPS_UNKNOWN;
+  struct windows windows;
+  if (!read_windows(call, places, spatial, &windows)) return FLOPS_UNKNOWN;
   for (uint32_t i = 0; i < spatial; i++)
-    times(&product, window_count(input->sizes[before + i], weight->sizes[2 + i], of_dimension(&stride, i),
-                                 of_dimension(&padding, i), of_dimension(&dilation, i)));
+    times(&product, windows_of(&windows, i, input->sizes[before + i], weight->sizes[2 + i]));
   return flops_of_product(&product, flops);
 }
 
@@ -558,7 +568,7 @@ static int64_t image_windows(const struct flops_call *call, int64_t in, int64_t 
   if (stride < 1 || dilation < 1 || !flops_named(call, "padding", &padding)) return -1;
   if (padding.text.length == 4 && !memcmp(padding.text.bytes, "SAME", 4)) return in < 1 ? in : (in - 1) / stride + 1;
   if (padding.text.length != 5 || memcmp(padding.text.bytes, "VALID", 5)) return -1;
-  return window_count(in, kernel, stride, 0, dilation);
+  return flops_window_count(in, kernel, stride, 0, dilation);
 }
 
 /* Multiplies by the elements of the output of an op that moves a window over an image; `channels`: of the output. */
@@ -741,6 +751,24 @@ bool flops_is_convolution(struct flops_text op_type) {
   bool is_foreach;
   const struct table_row *row = op_type.bytes ? find_row(op_type.bytes, op_type.length, &is_foreach) : NULL;
   return row && row->count == count_convolution;
+}
+
+uint32_t flops_convolved_sizes(const struct flops_call *call, struct flops_text op_type, int64_t *sizes) {
+  struct windows windows;
+  bool is_foreach;
+  const struct table_row *row = op_type.bytes ? find_row(op_type.bytes, op_type.length, &is_foreach) : NULL;
+  const struct flops_shape *input = tensor(call, 0, 3), *weight = tensor(call, 1, 3);
+  if (!row || row->count != count_convolution || !input || !weight || input->count != weight->count) return 0;
+  uint32_t spatial = weight->count - 2;
+  if (weight->count > FLOPS_VALUES || flag_at(call, row->number >> 24 & 255)) return 0;
+  if (!read_windows(call, row->number, spatial, &windows)) return 0;
+  sizes[0] = input->sizes[0];
+  sizes[1] = weight->sizes[0];
+  for (uint32_t i = 0; i < spatial; i++) {
+    sizes[2 + i] = windows_of(&windows, i, input->sizes[2 + i], weight->sizes[2 + i]);
+    if (sizes[2 + i] < 0) return 0;
+  }
+  return weight->count;
 }
 
 struct flops_call *flops_call_create(void) { return calloc(1, sizeof(struct flops_call)); }

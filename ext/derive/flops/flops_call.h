@@ -49,4 +49,10 @@ bool flops_read_output(struct flops_call *call, struct flops_text text);
 bool flops_named(const struct flops_call *call, const char *name, struct flops_value *value);
 bool flops_placed(const struct flops_call *call, unsigned position, struct flops_value *value);
 
+/* How often a window fits; -1: nothing sensible. */
+int64_t flops_window_count(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation);
+/* How many of `sizes` (of FLOPS_VALUES) the output of a convolution has, forward, whose inputs and attributes were
+** read; 0: it is transposed, or not known. */
+uint32_t flops_convolved_sizes(const struct flops_call *call, struct flops_text op_type, int64_t *sizes);
+
 #endif

@@ -4,37 +4,21 @@
 #include <string.h>
 
 #include "derive/flops/flops_call.h"
+#include "derive/flops/number_types.h"
 
-enum written {
-  WRITTEN_BROADCAST,
-  WRITTEN_FIRST,
-  WRITTEN_MASKED,
-  WRITTEN_INPUTS,
-  WRITTEN_NOTHING,
-  WRITTEN_FILLED,
-  WRITTEN_ROWS,
-  WRITTEN_PRODUCT,
-  WRITTEN_CONVOLVED,
-  WRITTEN_GRADIENTS
-};
-struct moved_row {
-  const char *op_type;
-  enum written written;
-  int number;
-};
 static const struct moved_row rows[] = {
 #define MOVED(op_type, written, number) {op_type, WRITTEN_##written, number},
 #include "derive/flops/moved_bytes.def"
 #undef MOVED
 };
 
-static const struct moved_row *find_moved(struct flops_text name) {
-  size_t low = 0, high = sizeof rows / sizeof rows[0], length = name.length;
-  if (!name.bytes || !length) return NULL;
-  if (name.bytes[length - 1] == '_') length--;
+const struct moved_row *moved_row_find(struct flops_text op_type) {
+  size_t low = 0, high = sizeof rows / sizeof rows[0], length = op_type.length;
+  if (!op_type.bytes || !length) return NULL;
+  if (op_type.bytes[length - 1] == '_') length--;
   while (low < high) {
     size_t middle = low + (high - low) / 2, other = strlen(rows[middle].op_type);
-    int order = memcmp(name.bytes, rows[middle].op_type, length < other ? length : other);
+    int order = memcmp(op_type.bytes, rows[middle].op_type, length < other ? length : other);
     if (!order && length == other) return &rows[middle];
     if (order > 0 || (!order && length > other)) low = middle + 1;
     else high = middle;
@@ -42,43 +26,7 @@ static const struct moved_row *find_moved(struct flops_text name) {
   return NULL;
 }
 
-bool moved_bytes_knows(struct flops_text op_type) { return find_moved(op_type) != NULL; }
-
 /* ---- sizes ---- */
-
-/* Bytes of an element; 0: it is no tensor, or of a type that is not known. */
-static int64_t size_of_type(struct flops_text type) {
-  static const struct {
-    const char *name;
-    int64_t bytes;
-  } types[] = {{"float", 4},
-               {"double", 8},
-               {"c10::Half", 2},
-               {"c10::BFloat16", 2},
-               {"long int", 8},
-               {"long", 8},
-               {"int", 4},
-               {"short int", 2},
-               {"short", 2},
-               {"signed char", 1},
-               {"unsigned char", 1},
-               {"bool", 1},
-               {"unsigned int", 4},
-               {"unsigned short", 2},
-               {"unsigned long", 8},
-               {"c10::complex<float>", 8},
-               {"c10::complex<double>", 16},
-               {"c10::Float8_e4m3fn", 1},
-               {"c10::Float8_e5m2", 1},
-               {"c10::Float8_e4m3fnuz", 1},
-               {"c10::Float8_e5m2fnuz", 1}};
-  if (type.length < 2 || type.bytes[0] != '"') return 0;
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    size_t length = strlen(types[i].name);
-    if (type.length == length + 2 && memcmp(type.bytes + 1, types[i].name, length) == 0) return types[i].bytes;
-  }
-  return 0;
-}
 
 struct moving {
   const struct flops_call *shapes;
@@ -113,7 +61,8 @@ static bool read_types(struct moving *m) {
   for (uint32_t i = 0; i < m->shapes->input_count; i++) {
     struct flops_text type;
     if (!flops_element(m->call->input_types, i, &type)) return false;
-    m->sizes[i] = size_of_type(type);
+    const struct number_type *number = number_type_of_input(type);
+    m->sizes[i] = number ? number->bytes : 0;
     bool is_empty = m->shapes->inputs[i].count == 0 || m->shapes->inputs[i].is_list;
     if (m->shapes->inputs[i].is_list && m->shapes->inputs[i].count) return false;
     if (is_empty) m->sizes[i] = 0;
@@ -232,7 +181,7 @@ static void add_written(struct moving *m, const struct moved_row *row, int64_t *
 }
 
 bool moved_bytes_count(struct flops_call *memory, const struct moved_call *call, int64_t *bytes) {
-  const struct moved_row *row = find_moved(call->op_type);
+  const struct moved_row *row = moved_row_find(call->op_type);
   struct moving m = {.shapes = memory, .call = call};
   memory->shape_count = memory->size_count = memory->input_count = memory->output.count = 0;
   memory->has_overflow = false;

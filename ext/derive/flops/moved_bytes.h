@@ -9,8 +9,26 @@
 
 #include "derive/flops/flops.h"
 
-/* Whether the op type is one whose bytes can be told. */
-bool moved_bytes_knows(struct flops_text op_type);
+/* A line of moved_bytes.def, which tells what each kind means. */
+enum written {
+  WRITTEN_BROADCAST,
+  WRITTEN_FIRST,
+  WRITTEN_MASKED,
+  WRITTEN_INPUTS,
+  WRITTEN_NOTHING,
+  WRITTEN_FILLED,
+  WRITTEN_ROWS,
+  WRITTEN_PRODUCT,
+  WRITTEN_CONVOLVED,
+  WRITTEN_GRADIENTS
+};
+struct moved_row {
+  const char *op_type;
+  enum written written;
+  int number;
+};
+/* NULL: the op type is none whose bytes can be told. */
+const struct moved_row *moved_row_find(struct flops_text op_type);
 
 struct moved_call {
   struct flops_text op_type, input_shapes, input_types, output_shapes, input_values;

@@ -1,5 +1,5 @@
 /* memory_regions.c: allocations.region: what a piece of memory is for, as far as the ops that allocated and released it
-** tell; and of parameters dtype and shape.
+** tell; and allocations.node_id: which parameter it is.
 **
 ** Of these the first that holds:
 **   input            allocated while the DataLoader was asked for a batch, or by a process of its for one
@@ -205,7 +205,8 @@ static enum region region_of(struct work *w, uint32_t op, int64_t allocated, int
 
 /* What the pass makes, by row of allocations. */
 struct made {
-  string_id *regions, *dtypes, *shapes;
+  string_id *regions;
+  uint32_t *nodes;
 };
 
 /* Those of which nobody knows when they were `released`, where `addresses` are what pairs them with that, have none. */
@@ -218,9 +219,7 @@ static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, cons
     const struct parameter_size *parameter = NULL;
     if (region == PERSISTENT && bytes[row] != NO_VALUE) parameter = parameter_pieces_take(&w->parameters, bytes[row]);
     made->regions[row] = texts[parameter ? PARAMETER : region];
-    if (!parameter) continue;
-    made->dtypes[row] = parameter->dtype;
-    made->shapes[row] = parameter->shape;
+    if (parameter) made->nodes[row] = parameter->node;
   }
 }
 
@@ -241,24 +240,18 @@ static enum tfprof_status find_unpaired_releases(struct profile *profile, uint32
 }
 
 /* What the source tells of allocations as they happen. */
-static enum tfprof_status take_told(struct profile *profile, uint32_t rows, struct made *made,
+static enum tfprof_status take_told(struct profile *profile, uint32_t rows, string_id *made,
                                     struct tfprof_error *error) {
   string_id allocate = derive_known_text(profile, "allocate");
   enum tfprof_status status = TFPROF_OK;
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_memory_events, &block, &status, error);) {
     uint32_t of[ROWS_BLOCK];
-    string_id kinds[ROWS_BLOCK], regions[ROWS_BLOCK], dtypes[ROWS_BLOCK], shapes[ROWS_BLOCK];
+    string_id kinds[ROWS_BLOCK], regions[ROWS_BLOCK];
     block_references(&block, COLUMN_memory_events_allocation_id, rows, of);
     block_texts(&block, COLUMN_memory_events_kind, kinds);
     block_texts(&block, COLUMN_memory_events_region, regions);
-    block_texts(&block, COLUMN_memory_events_dtype, dtypes);
-    block_texts(&block, COLUMN_memory_events_shape, shapes);
-    for (uint32_t i = 0; i < block.count; i++) {
-      if (of[i] == NO_ROW || kinds[i] != allocate) continue;
-      if (regions[i]) made->regions[of[i]] = regions[i];
-      if (dtypes[i]) made->dtypes[of[i]] = dtypes[i];
-      if (shapes[i]) made->shapes[of[i]] = shapes[i];
-    }
+    for (uint32_t i = 0; i < block.count; i++)
+      if (of[i] != NO_ROW && kinds[i] == allocate && regions[i]) made[of[i]] = regions[i];
   }
   return status;
 }
@@ -288,18 +281,19 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_address, &addresses, error);
   for (int region = 1; region < REGIONS && !status; region++)
     status = derive_text(profile, region_names[region], &texts[region], error);
-  made.regions = scratch_allocate_zeroed((size_t)rows * 3, sizeof *made.regions);
-  if (!status && !made.regions) status = error_no_memory(error);
+  made.regions = scratch_allocate_zeroed(rows, sizeof *made.regions);
+  made.nodes = scratch_allocate((size_t)rows * sizeof *made.nodes);
+  if (!status && (!made.regions || !made.nodes)) status = error_no_memory(error);
   if (!status) {
-    made.dtypes = made.regions + rows;
-    made.shapes = made.dtypes + rows;
+    memset(made.nodes, 0xff, (size_t)rows * sizeof *made.nodes); /* NO_ROW */
     set_regions(&w, rows, ops, addresses, allocated, released, bytes, texts, &made);
-    status = take_told(profile, rows, &made, error);
+    status = take_told(profile, rows, made.regions, error);
     if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, made.regions, error);
   }
-  if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_dtype, made.dtypes, error);
-  if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_shape, made.shapes, error);
+  if (!status)
+    status = derive_set_references(profile, TABLE_allocations, COLUMN_allocations_node_id, made.nodes, error);
   scratch_free(made.regions);
+  scratch_free(made.nodes);
   scratch_free(ops);
   scratch_free(addresses);
   scratch_free(allocated);
@@ -328,8 +322,6 @@ const struct derive_pass derive_memory_regions = {
               {TABLE_memory_events, COLUMN_memory_events_allocation_id},
               {TABLE_memory_events, COLUMN_memory_events_kind},
               {TABLE_memory_events, COLUMN_memory_events_region},
-              {TABLE_memory_events, COLUMN_memory_events_dtype},
-              {TABLE_memory_events, COLUMN_memory_events_shape},
               {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_parent_id},
@@ -343,8 +335,6 @@ const struct derive_pass derive_memory_regions = {
               {TABLE_nodes, COLUMN_nodes_dtype},
               {TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_end_ns}},
-    .writes = {{TABLE_allocations, COLUMN_allocations_region},
-               {TABLE_allocations, COLUMN_allocations_dtype},
-               {TABLE_allocations, COLUMN_allocations_shape}},
+    .writes = {{TABLE_allocations, COLUMN_allocations_region}, {TABLE_allocations, COLUMN_allocations_node_id}},
     .run = run_memory_regions,
 };

@@ -21,6 +21,7 @@ static void merge_sizes(struct parameter_pieces *pieces) {
       continue;
     }
     last->count += own->count;
+    last->node = NO_ROW;
     if (last->shape != own->shape) last->shape = 0;
     if (last->dtype != own->dtype) last->dtype = 0;
   }
@@ -41,7 +42,9 @@ enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const 
     block_texts(&block, COLUMN_nodes_shape, shapes);
     block_texts(&block, COLUMN_nodes_dtype, dtypes);
     for (uint32_t i = 0; i < block.count; i++)
-      if (bytes[i] > 0) pieces->sizes[pieces->count++] = (struct parameter_size){bytes[i], 1, shapes[i], dtypes[i]};
+      if (bytes[i] > 0)
+        pieces->sizes[pieces->count++] =
+            (struct parameter_size){bytes[i], 1, (uint32_t)block.row + i, shapes[i], dtypes[i]};
   }
   merge_sizes(pieces);
   return status;
@@ -60,15 +63,27 @@ static uint32_t first_size(const struct parameter_pieces *pieces, int64_t bytes)
   return low;
 }
 
+/* The sizes from *first up to *last would have got a piece of so many bytes, its own size being the last of them. */
+static void sizes_of_piece(const struct parameter_pieces *pieces, int64_t bytes, bool is_rounded, uint32_t *first,
+                           uint32_t *last) {
+  *first = *last = first_size(pieces, bytes);
+  while (*last < pieces->count && pieces->sizes[*last].bytes == bytes) (*last)++;
+  if (is_rounded && bytes >= DEVICE_UNIT && bytes % DEVICE_UNIT == 0)
+    *first = first_size(pieces, bytes - DEVICE_UNIT + 1);
+}
+
 const struct parameter_size *parameter_pieces_take(struct parameter_pieces *pieces, int64_t bytes) {
-  uint32_t at = first_size(pieces, bytes);
-  bool is_found = at < pieces->count && pieces->sizes[at].bytes == bytes && pieces->sizes[at].count;
-  if (!is_found && bytes >= DEVICE_UNIT && bytes % DEVICE_UNIT == 0) {
-    at = first_size(pieces, bytes - DEVICE_UNIT + 1);
-    while (at < pieces->count && pieces->sizes[at].bytes <= bytes && !pieces->sizes[at].count) at++;
-    is_found = at < pieces->count && pieces->sizes[at].bytes <= bytes;
-  }
-  if (!is_found) return NULL;
-  pieces->sizes[at].count--;
-  return &pieces->sizes[at];
+  uint32_t first, last;
+  sizes_of_piece(pieces, bytes, true, &first, &last);
+  while (first < last && !pieces->sizes[last - 1].count) last--;
+  if (first == last) return NULL;
+  pieces->sizes[last - 1].count--;
+  return &pieces->sizes[last - 1];
+}
+
+const struct parameter_size *parameter_pieces_like(const struct parameter_pieces *pieces, int64_t bytes,
+                                                   bool is_rounded) {
+  uint32_t first, last;
+  sizes_of_piece(pieces, bytes, is_rounded, &first, &last);
+  return last - first == 1 ? &pieces->sizes[first] : NULL;
 }

@@ -13,6 +13,7 @@
 struct parameter_size {
   int64_t bytes;
   uint32_t count;         /* parameters of this size that no piece was found for yet */
+  uint32_t node;          /* NO_ROW: there are several */
   string_id shape, dtype; /* 0: of those of this size not all have the same */
 };
 
@@ -27,5 +28,9 @@ enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const 
 void parameter_pieces_free(struct parameter_pieces *pieces);
 /* Whether a kept piece is one; to be asked in the order of allocation. The parameters of its size are one less then. */
 const struct parameter_size *parameter_pieces_take(struct parameter_pieces *pieces, int64_t bytes);
+/* What the parameters of the size of a piece have in common, as their gradients do; NULL: there are none, or, where the
+** allocator rounds up, some of another size that would have got the same. */
+const struct parameter_size *parameter_pieces_like(const struct parameter_pieces *pieces, int64_t bytes,
+                                                   bool is_rounded);
 
 #endif

@@ -1,5 +1,6 @@
 """A small network whose most memory is in use in the backward pass; PATH: under torch.profiler, whose trace is written
-there, and what its memory profile says of that moment is printed as JSON, {category: bytes}."""
+there, and what its memory profile says is printed as JSON: {"categories": {category: bytes} of that moment, "tensors":
+[[address, time_ns, bytes, [[shape, dtype] of each tensor that ops had in it]] of each allocation]}."""
 
 import json
 import sys
@@ -26,6 +27,25 @@ def prepare():
     return step
 
 
+def tensors_of_allocations(tree):
+    """It follows tensors by the addresses of their inputs and by the number of the allocation there."""
+    from torch._C._profiler import _EventType, _TensorMetadata
+
+    allocations, tensors = {}, {}
+    for event in tree.dfs():
+        kind, fields = event.typed
+        if kind == _EventType.Allocation and fields.alloc_size > 0:
+            allocations[fields.allocation_id] = [fields.ptr, event.start_time_ns, fields.alloc_size]
+        for value in fields.inputs if kind == _EventType.TorchOp else ():
+            for tensor in value if isinstance(value, list) else [value]:
+                if isinstance(tensor, _TensorMetadata) and tensor.allocation_id is not None:
+                    seen = tensors.setdefault(tensor.allocation_id, [])
+                    own = [list(tensor.sizes), str(tensor.dtype).replace("torch.", "")]
+                    if own not in seen:
+                        seen.append(own)
+    return [allocation + [tensors.get(number, [])] for number, allocation in allocations.items()]
+
+
 def profiled(path):
     from torch.profiler import ProfilerActivity, profile
     from torch.profiler._memory_profiler import _CATEGORY_TO_INDEX, MemoryProfileTimeline
@@ -35,10 +55,12 @@ def profiled(path):
                  with_stack=True) as profiler:
         for _ in range(4):
             step()
-    _, sizes = MemoryProfileTimeline(profiler._memory_profile())._coalesce_timeline("cpu")
+    memory_profile = profiler._memory_profile()
+    _, sizes = MemoryProfileTimeline(memory_profile)._coalesce_timeline("cpu")
     most = max(sizes, key=sum)
     names = [str(category).replace("Category.", "").lower() for category in _CATEGORY_TO_INDEX]
-    print(json.dumps(dict(zip(names, most[1:]))))
+    print(json.dumps({"categories": dict(zip(names, most[1:])),
+                      "tensors": tensors_of_allocations(memory_profile._op_tree)}))
     profiler.export_chrome_trace(path)
 
 
