@@ -6,9 +6,9 @@
 --   title, text     what is told; and that, with units
 -- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
 -- longest steps, least to most.  time: the parts of step_breakdown, over steps whose ops were recorded.  ops, lines:
--- those with most self time, of ops the framework's own and those of the input.  devices, memory, input, ranks: the
--- worst of each.  held by: of allocations alone, as a snapshot has them, the lines that hold most at the peak.
--- recorded: how much this rests on, where that is not all.
+-- those with most self time, of ops the framework's own and those of the input; of long names the end.  devices,
+-- memory, input, ranks: the worst of each.  held by: of allocations alone, as a snapshot has them, the lines that hold
+-- most at the peak.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
@@ -43,7 +43,8 @@ WITH processes AS (
   WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
 ), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
   SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
-      coalesce(nullif(name, ''), 'without a name'), 100 * self_ns / whole_ns), ', ') AS text
+      coalesce(nullif(iif(length(name) > 48, '…' || substr(name, -47), name), ''), 'without a name'),
+      100 * self_ns / whole_ns), ', ') AS text
   FROM (SELECT name, self_ns, sum(self_ns) OVER () AS whole_ns
         FROM (SELECT name, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
               WHERE self_ns > 0 AND (category NOT IN ('runtime', 'python') OR NOT EXISTS (
@@ -52,7 +53,7 @@ WITH processes AS (
         ORDER BY self_ns DESC, name LIMIT 3)
 ), lines AS (
   SELECT group_concat(printf(iif(self_ratio < 0.0095, '%s %.2f %%', '%s %.0f %%'),
-      location, 100 * self_ratio), ', ') AS text
+      iif(length(location) > 48, '…' || substr(location, -47), location), 100 * self_ratio), ', ') AS text
   FROM (SELECT location, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.code_summary
         WHERE self_ratio > 0 AND location IS NOT NULL GROUP BY location ORDER BY 3 DESC, 1 LIMIT 3)
 ), devices AS (
@@ -65,7 +66,8 @@ WITH processes AS (
     count(*) OVER () AS device_count
   FROM temp.memory_summary WHERE coalesce(lifetime_peak_bytes, peak_bytes) > 0
 ), holders AS ( -- only of what holds allocations and no ops: elsewhere the report shows them
-  SELECT group_concat(format('%s %s', location, format_bytes(bytes)), ', ') AS text
+  SELECT group_concat(format('%s %s', iif(length(location) > 48, '…' || substr(location, -47), location),
+      format_bytes(bytes)), ', ') AS text
   FROM (SELECT location, sum(coalesce(peak_bytes, live_bytes)) AS bytes FROM temp.memory_by_line
         WHERE location IS NOT NULL AND NOT EXISTS (SELECT 1 FROM temp.ops)
         GROUP BY location HAVING bytes > 0 ORDER BY 2 DESC, 1 LIMIT 3)

@@ -353,6 +353,11 @@ def test_run_summary(engine):
     busy = connection.values("SELECT 100 * utilization_ratio FROM device_utilization")[0][0]
     assert told["devices"].startswith(f"GPU 0 (NVIDIA A100) busy {busy:.0f} %"), told
     connection.close()
+    long_name = "outer::" * 10 + "inner::op"  # of which the end tells most
+    connection = opened(engine, [span("cpu_op", long_name, 1000, 300)], **device)
+    told = dict(connection.values("SELECT title, text FROM run_summary"))
+    assert told["ops"] == f"…{long_name[-47:]} 100 % of the op time", told
+    connection.close()
     connection = opened(engine, [kernel(10, 40)], **device)
     assert [row[0] for row in connection.values("SELECT title FROM run_summary")] == ["run", "devices"]
     connection.close()
