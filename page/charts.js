@@ -12,7 +12,9 @@ const order = ['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_l
 const sameAs = { op: 'cpu', autograd: 'memset', user: 'runtime', range: 'runtime', module: 'runtime', input: 'data_loader',
   python: 'other', rest: 'other', outside: 'other', wait: 'communication', compute: 'kernel', computation: 'kernel',
   device_to_device: 'memcpy', collectives: 'communication', host_compute: 'cpu', launch: 'runtime', output: 'memset',
-  non_compute: 'memcpy', idle: 'other', overlap: 'runtime', receive: 'memcpy', dur: 'cpu' };
+  non_compute: 'memcpy', idle: 'other', overlap: 'runtime', receive: 'memcpy', dur: 'cpu',
+  parameter: 'kernel', activation: 'memset', gradient: 'cpu', optimizer_state: 'runtime', temporary: 'memcpy',
+  autograd_detail: 'compile', persistent: 'communication', unknown: 'other' };
 
 // The category's own, or one by its place.
 export function colourOf(word, place = 0) {

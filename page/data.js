@@ -111,6 +111,26 @@ export function rowsInSteps(panel) {
   return [...[...last.values()].map((row) => row.map((value, i) => (i === at ? window[0] : value))), ...inside];
 }
 
+// What is in use of each memory, by its name: [time, bytes of all categories together] in order. A category holds its last.
+export function memoryTotals() {
+  const panel = panels.get('memory_over_time'), totals = new Map(), last = new Map();
+  if (!panel || !panel.all.length) return totals;
+  const at = (name) => panel.at(name);
+  for (const row of rowsOf(panel).sort((a, b) => a[at('at_ns')] - b[at('at_ns')])) {
+    const memory = String(row[at('device')]), time = row[at('at_ns')];
+    if (!totals.has(memory)) {
+      totals.set(memory, []);
+      last.set(memory, new Map());
+    }
+    const points = totals.get(memory);
+    last.get(memory).set(row[at('category')], row[at('bytes')]);
+    const sum = [...last.get(memory).values()].reduce((all, bytes) => all + Math.max(0, bytes), 0);
+    if (points.length && points[points.length - 1][0] === time) points[points.length - 1][1] = sum;
+    else points.push([time, sum]);
+  }
+  return totals;
+}
+
 // ---- what is downloaded ----
 
 function csvCell(value) {

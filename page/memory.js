@@ -1,12 +1,12 @@
 // memory.js: who holds memory: a shape for each large allocation over time, who holds it at the moment that is chosen,
 // and where the allocations lie in the segments of the allocator.
 import { colourOf, token } from './charts.js';
-import { panelOf, rowsOf, stepWindow } from './data.js';
+import { memoryTotals, panelOf, rowsOf, stepWindow } from './data.js';
 import { element, getState, makeFigure, onState, setState, tell } from './state.js';
 import { makeTable } from './table.js';
 import { formatBytes, formatNs } from './units.js';
 
-const BLOCKS_HEIGHT = 300, HOLD_ROWS = 200, FIRST_SEGMENTS = 24, MOST_SEGMENTS = 500;
+const BLOCKS_HEIGHT = 300, HOLD_ROWS = 200, MOST_MEMORIES = 8, FIRST_SEGMENTS = 24, MOST_SEGMENTS = 500;
 const isLive = (block, time) => block.from <= time && (block.to === null || block.to > time);
 
 function readBlocks(rows, columns) {
@@ -49,22 +49,9 @@ function stackUp(blocks, end) {
   return { most, mostAt };
 }
 
-// In use by all categories together, from the rows of the panel memory_over_time.
-function totalsOf(device) {
-  const panel = panelOf('memory_over_time');
-  if (!panel || !panel.all.length) return [];
-  const at = (name) => panel.at(name), last = new Map(), totals = [];
-  for (const row of rowsOf(panel).filter((each) => String(each[at('device')]) === device)
-    .sort((a, b) => a[at('at_ns')] - b[at('at_ns')])) {
-    last.set(row[at('category')], row[at('bytes')]);
-    totals.push([row[at('at_ns')], [...last.values()].reduce((sum, value) => sum + Math.max(0, value), 0)]);
-  }
-  return totals;
-}
-
 class Blocks {
   constructor(device, blocks) {
-    Object.assign(this, { device, blocks, totals: totalsOf(device), hovered: null });
+    Object.assign(this, { device, blocks, totals: memoryTotals().get(device) || [], hovered: null });
     this.start = Math.min(...blocks.map((block) => block.from), ...this.totals.slice(0, 1).map(([time]) => time));
     this.end = Math.max(...blocks.map((block) => block.to ?? block.from), ...this.totals.slice(-1).map(([time]) => time), this.start + 1);
     Object.assign(this, stackUp(blocks, this.end));
@@ -230,12 +217,14 @@ onState((now, before) => {
 
 export function makeBlocks(panel, rows) {
   const blocks = readBlocks(rows, panel.columns), devices = [...new Set(blocks.map((block) => block.device))];
-  const views = devices.slice(0, 8).map((device) => new Blocks(device, blocks.filter((block) => block.device === device)));
+  const left = devices.length - MOST_MEMORIES;
+  const views = devices.slice(0, MOST_MEMORIES).map((device) => new Blocks(device, blocks.filter((block) => block.device === device)));
   for (const view of views) {
     view.moved = () => { view.draw(); view.showHolders(); tell(view.holders.firstChild.textContent); };
     shown.push(view);
   }
-  return element('div.multiples.wide', {}, ...views.map((view) => view.root));
+  return element('div.multiples.wide', {}, ...views.map((view) => view.root),
+    left > 0 ? element('p.note', {}, `${left} more: choose a process above, or see the table.`) : null);
 }
 
 // ---- the address map ----

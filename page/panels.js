@@ -11,7 +11,7 @@ import { element, getState, linkTo, makeFigure, setState, stateSteps } from './s
 import { formatNs, titleOf, unitOf } from './units.js';
 
 const severities = { critical: '■', warning: '▲', info: '○' };
-const MOST_MULTIPLES = 40;
+const MOST_MULTIPLES = 40, MOST_FIGURES = 8;
 const bySteps = new Set(['against', 'compare', 'findings', 'blocks', 'addresses']); // what sees to the steps itself
 
 const names = (text) => (text || '').split(' ').filter(Boolean);
@@ -98,6 +98,14 @@ function findings(panel, rows) {
       ...others.map((row) => element('li', {}, element('p', {}, `${subject(row)}: ${row[at('message')] ?? ''}`), findingLinks(panel, row))))) : null)));
 }
 
+// A figure for each group, of the first; how many are left out is told.
+function figures(groups, draw) {
+  const left = groups.length - MOST_FIGURES;
+  return element('div.multiples.wide', {}, ...groups.slice(0, MOST_FIGURES).map(([name, list]) =>
+    makeFigure(String(name), draw(list, String(name)))),
+  left > 0 ? element('p.note', {}, `${left} more: choose a process above, or see the table.`) : null);
+}
+
 function over(panel, rows, kind) {
   const x = panel.at(panel.keys.x), columns = names(panel.keys.y), group = panel.at(panel.keys.group);
   const rightAt = panel.at(panel.keys.right);
@@ -112,27 +120,23 @@ function over(panel, rows, kind) {
     return kind === 'stack' ? makeStack(xs, shown, values, xUnit, unit, options) : makeLines(xs, shown, values, xUnit, unit, options);
   };
   if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''), columns);
-  const groups = [...groupBy(rows, group)];
-  return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, list]) =>
-    makeFigure(String(name), draw(list, String(name)))));
+  return figures([...groupBy(rows, group)], draw);
 }
 
 // Rows of (time, category, value) as columns by category, each holding its last value.
 function area(panel, rows) {
   const x = panel.at(panel.keys.x), y = panel.at(panel.keys.y), by = panel.at(panel.keys.series);
-  const device = panel.at(panel.keys.group);
-  const groups = [...groupBy(rows, device).entries()];
-  return element('div.multiples.wide', {}, ...groups.slice(0, 8).map(([name, group]) => {
-    const sorted = [...group].sort((a, b) => a[x] - b[x]), kinds = [...new Set(sorted.map((row) => row[by]))];
-    const xs = [...new Set(sorted.map((row) => row[x]))], columns = kinds.map(() => []), last = kinds.map(() => 0);
+  const all = [...new Set(rows.map((row) => String(row[by])))].sort(), places = new Map(all.map((kind, i) => [kind, i]));
+  return figures([...groupBy(rows, panel.at(panel.keys.group))], (group, name) => {
+    const sorted = [...group].sort((a, b) => a[x] - b[x]), xs = [...new Set(sorted.map((row) => row[x]))];
+    const columns = all.map(() => []), last = all.map(() => 0);
     let at = 0;
     for (const time of xs) {
-      for (; at < sorted.length && sorted[at][x] === time; at++) last[kinds.indexOf(sorted[at][by])] = sorted[at][y];
-      kinds.forEach((kind, i) => columns[i].push(Math.max(0, last[i])));
+      for (; at < sorted.length && sorted[at][x] === time; at++) last[places.get(String(sorted[at][by]))] = sorted[at][y];
+      all.forEach((kind, i) => columns[i].push(Math.max(0, last[i])));
     }
-    return makeFigure(String(name),
-      makeStack(xs, kinds.map(String), columns, 'ns', unitOf(panel.keys.y), { isStepped: false, title: `${panel.title}, ${name}` }));
-  }));
+    return makeStack(xs, all, columns, 'ns', unitOf(panel.keys.y), { isStepped: false, title: `${panel.title}, ${name}` });
+  });
 }
 
 function multiples(panel, rows) {

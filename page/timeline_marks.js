@@ -1,6 +1,6 @@
 // timeline_marks.js: what the timeline shows beside events: bands above the lanes (the critical path, gaps of devices and
 // the findings that speak of them) and curves below (memory, counters).  All of it comes from panels.
-import { panelOf, rowsOf } from './data.js';
+import { memoryTotals, panelOf, rowsOf } from './data.js';
 import { colourOf, token } from './charts.js';
 import { formatNs } from './units.js';
 import { GUTTER } from './timeline_view.js';
@@ -69,17 +69,7 @@ export function curvesOf() {
     if (!groups.has(key)) groups.set(key, { name, unit, points: [] });
     return groups.get(key).points;
   };
-  // Memory is by category: what is in use is their sum.
-  const last = new Map();
-  for (const row of recordsOf('memory_over_time').sort((a, b) => a.at_ns - b.at_ns)) {
-    const key = `${row.profile_id} ${row.device}`;
-    if (!last.has(key)) last.set(key, new Map());
-    last.get(key).set(row.category, row.bytes);
-    const points = groupOf(`memory ${key}`, `memory · ${row.device ?? 'host'}`, 'bytes');
-    const sum = [...last.get(key).values()].reduce((total, bytes) => total + bytes, 0);
-    if (points.length && points[points.length - 1][0] === row.at_ns) points[points.length - 1][1] = sum;
-    else points.push([row.at_ns, sum]);
-  }
+  for (const [memory, points] of memoryTotals()) groupOf(`memory ${memory}`, `memory · ${memory}`, 'bytes').push(...points);
   for (const row of recordsOf('counters_over_time')) {
     const unit = row.unit === 'bytes' || row.unit === 'ratio' || row.unit === 'ns' ? row.unit : 'plain';
     groupOf(`${row.profile_id} ${row.name} ${row.device_id}`, row.name, unit).push([row.at_ns, row.value]);

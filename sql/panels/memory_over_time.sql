@@ -1,5 +1,5 @@
 -- Memory over time
--- What is in use, by what it holds: at most a thousand moments, each with the most that was in use.
+-- What is in use, by what it holds: at most a thousand moments, each the one when most was in use until the next.
 -- page: memory 10
 -- also: overview 35
 -- chart: area
@@ -8,13 +8,29 @@
 -- series: category
 -- group: device
 -- empty: Memory was not recorded: profile_memory=True in torch.profiler.
-WITH moments AS MATERIALIZED (
-  SELECT profile_id, device_id, device, time_ns, category, bytes FROM temp.memory_timeline
-  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND time_ns IS NOT NULL
+WITH memories AS MATERIALIZED (
+  SELECT *, row_number() OVER (ORDER BY profile_id, device_id, allocator) AS number FROM temp.memory_names
+), changes AS MATERIALIZED (
+  SELECT number, time_ns, category, bytes, device_bytes,
+    row_number() OVER (ORDER BY number, time_ns, event_id) AS place
+  FROM temp.memory_timeline JOIN memories ON memories.profile_id = memory_timeline.profile_id
+    AND memories.device_id IS memory_timeline.device_id AND memories.allocator IS memory_timeline.allocator
+  WHERE (:profile_id IS NULL OR memory_timeline.profile_id = :profile_id) AND time_ns IS NOT NULL
 ), spans AS (
-  SELECT max(1, (max(time_ns) - min(time_ns)) / 1000) AS bucket_ns, min(time_ns) AS start_ns FROM moments
+  SELECT max(1, (max(time_ns) - min(time_ns)) / 1000) AS bucket_ns, min(time_ns) AS start_ns FROM changes
+), moments AS ( -- of each stretch of time the one with most, and the last of all
+  SELECT place FROM (
+    SELECT place, max(device_bytes) FROM changes CROSS JOIN spans GROUP BY number, (time_ns - start_ns) / bucket_ns
+  )
+  UNION ALL SELECT max(place) FROM changes GROUP BY number
+), placed AS ( -- until which moment a change comes
+  SELECT number, category, bytes, place, min(iif(is_moment, place, NULL)) OVER later AS at_place,
+    min(iif(is_moment, time_ns, NULL)) OVER later AS moment_ns
+  FROM (SELECT *, place IN (SELECT place FROM moments) AS is_moment FROM changes)
+  WINDOW later AS (PARTITION BY number ORDER BY place DESC)
+), kept AS ( -- the last one of each category is what it has then
+  SELECT number, category, at_place, moment_ns, bytes, max(place) FROM placed GROUP BY at_place, category
 )
-SELECT profile_id, device, category, max(time_ns) - coalesce(:origin_ns, 0) AS at_ns, max(bytes) AS bytes
-FROM moments CROSS JOIN spans
-GROUP BY profile_id, device_id, category, (time_ns - start_ns) / bucket_ns
-ORDER BY profile_id, device_id, at_ns, category
+SELECT profile_id, device_id, name AS device, category, moment_ns - coalesce(:origin_ns, 0) AS at_ns, bytes
+FROM kept JOIN memories ON memories.number = kept.number
+ORDER BY at_place, category

@@ -202,6 +202,23 @@ def check_memory(browser):
             ["2.00 ms", "8.00 KiB"], ["2.50 ms", "12.0 KiB"], ["3.50 ms", "4.00 KiB"]], cells
     tab.locator("#p-memory_blocks h3", has_text="Made in the window: 2").wait_for()
     watched.close()
+    # Memories of two processes are two; without addresses nobody knows how long an allocation was held.
+    folder = os.path.join(reports.scratch.DIRECTORY, "memories")
+    os.makedirs(folder)
+    for pid in (8, 9):
+        for event in events:
+            event["pid"] = pid
+            if pid == 9:
+                event.get("args", {}).pop("Addr", None)
+        with open(os.path.join(folder, f"{pid}.json"), "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    watched = Watched(browser, write_report("memories.html", folder))
+    watched.show("memory")
+    captions = watched.tab.locator("#p-memory_over_time figcaption").all_inner_texts()
+    assert captions == ["process 8: GPU 0", "process 9: GPU 0"], captions
+    captions = watched.tab.locator("#p-memory_blocks figcaption").all_inner_texts()
+    assert captions == ["process 8: GPU 0"], captions
+    watched.close()
 
 
 def check_compare(browser):

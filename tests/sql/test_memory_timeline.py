@@ -126,6 +126,28 @@ def test_damage(engine):
             connection.close()
 
 
+def test_panel(engine):
+    """The page draws of each stretch of time the moment with most, never what no moment had; each process by itself."""
+    events = [[T, 2, 1000, 4], [T + 1, 4, -1000, 4], [T + 2, 2, 900, 5], [T + 3, 2, 50, 3], [T + 4, 4, -900, 5],
+              [T + 5, 4, -50, 3], [T + 999_000, 2, 7, 3], [T + 1_000_000, 2, 8, 4]]
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    with open(os.path.join(root, "sql", "panels", "memory_over_time.sql"), encoding="utf-8") as file:
+        panel = file.read().replace(":profile_id", "NULL").replace(":origin_ns", str(T))
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("one", "other"):
+            with open(os.path.join(directory, f"{name}.raw.json"), "w", encoding="utf-8") as file:
+                json.dump(events, file)
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{directory}/*.raw.json')")
+        rows = connection.values(f"SELECT device, at_ns, category, bytes FROM ({panel})")
+        names = [name for name, in connection.values("SELECT name FROM memory_names")]
+        assert len(names) == 2 and names[0] != names[1] and {row[0] for row in rows} == set(names), (names, rows)
+        wanted = [(0, "activation", 1000), (999_000, "activation", 0), (999_000, "gradient", 0),
+                  (999_000, "temporary", 7), (1_000_000, "activation", 8)]
+        for name in names:
+            assert [row[1:] for row in rows if row[0] == name] == wanted, rows
+
+
 def test_pytorch_once(engine):
     python = os.environ.get("TFPROF_PYTHON") or sys.executable
     if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
