@@ -190,7 +190,8 @@ def test_directories(directory):
     newest = os.path.join(directory, "plugins", "profile", "2025_01_01_00_00_00")
     for name in ("ALL_HOSTS.op_stats_v2.pb", "a.SSTABLE", "a.metadata.SSTABLE", "a.trie.SSTABLE"):
         written(newest, b"\x0a\x03abc" * 100, name)
-    for path in (newest, directory):
+    plugins = os.path.join(directory, "plugins")
+    for path in (newest, directory, plugins, os.path.join(plugins, "profile")):
         check(sorted(os.path.basename(each) for each in column(path, "SELECT path FROM profiles")),
               ["a.xplane.pb", "b.xplane.pb"], path)
     # JAX writes a trace for Chrome's viewer beside each: the same events, without their stats.

@@ -206,8 +206,10 @@ static struct recognised probe_xplane(const char *path, const uint8_t *head, siz
 }
 
 static const struct read_format *const formats[] = {&read_format_xplane, NULL};
-/* As the profilers put them into a log directory; Keras has one for training below it. */
-static const char *const below_logs[] = {"plugins/profile/*/*.xplane.pb", "*/plugins/profile/*/*.xplane.pb", NULL};
+/* As the profilers put them into a log directory; Keras has one for training below it. People name the folders within
+** it as well. */
+static const char *const below_logs[] = {"plugins/profile/*/*.xplane.pb", "*/plugins/profile/*/*.xplane.pb",
+                                         "profile/*/*.xplane.pb", "*/*.xplane.pb", NULL};
 /* For Chrome's viewer, at most a million events of it. */
 static const char *const copies[][2] = {{".xplane.pb", ".trace.json.gz"}, {NULL, NULL}};
 const struct reader xplane_reader = {.formats = formats, .probe = probe_xplane, .copies = copies, .below = below_logs};
