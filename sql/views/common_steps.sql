@@ -18,8 +18,9 @@ SELECT
   pod.min_dur_ns AS min_dur_ns
 FROM (
   SELECT profile_id, step_id, pod_step, dur_ns, dur_ns - behind_ns AS min_dur_ns FROM temp.pod_steps
-  -- Where each run has one host pod_steps is not begun.
+  -- Where each run has one host pod_steps is not begun; LIMIT keeps it from being taken into the join, which would.
   WHERE EXISTS (SELECT 1 FROM temp.process_groups WHERE host = 'ALL_HOSTS') AND pod_step IS NOT NULL
+  LIMIT -1
 ) AS pod
 JOIN temp.profiles AS profiles ON profiles.id = pod.profile_id
 JOIN temp.steps AS steps ON steps.id = pod.step_id
