@@ -51,11 +51,12 @@ WITH processes AS (
                 SELECT 1 FROM temp.op_summary WHERE category NOT IN ('runtime', 'python') AND self_ns > 0))
               GROUP BY name)
         ORDER BY self_ns DESC, name LIMIT 3)
-), lines AS (
-  SELECT group_concat(printf(iif(self_ratio < 0.0095, '%s %.2f %%', '%s %.0f %%'),
-      iif(length(location) > 48, '…' || substr(location, -47), location), 100 * self_ratio), ', ') AS text
-  FROM (SELECT location, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.code_summary
-        WHERE self_ratio > 0 AND location IS NOT NULL GROUP BY location ORDER BY 3 DESC, 1 LIMIT 3)
+), lines AS ( -- of all processes together, loaders of data with them
+  SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
+      iif(length(location) > 48, '…' || substr(location, -47), location), 100 * self_ns / whole_ns), ', ') AS text
+  FROM (SELECT location, sum(1.0 * self_ns) AS self_ns, sum(sum(1.0 * self_ns)) OVER () AS whole_ns
+        FROM temp.code_summary WHERE self_ns > 0 GROUP BY location ORDER BY location IS NULL, 2 DESC, 1 LIMIT 3)
+  WHERE location IS NOT NULL
 ), devices AS (
   SELECT *, row_number() OVER (ORDER BY utilization_ratio, device_id) AS place, count(*) OVER () AS device_count
   FROM temp.device_utilization WHERE utilization_ratio IS NOT NULL

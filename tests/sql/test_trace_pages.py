@@ -11,10 +11,11 @@ import math
 import os
 import random
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
-from made_traces import FIXTURES, SHARED, copy, kernel, launch, opened, span
+from made_traces import FIXTURES, SHARED, copy, kernel, launch, opened, span, write
 
 
 def test_convolutions_of_old_traces(engine):
@@ -358,6 +359,17 @@ def test_run_summary(engine):
     told = dict(connection.values("SELECT title, text FROM run_summary"))
     assert told["ops"] == f"…{long_name[-47:]} 100 % of the op time", told
     connection.close()
+    with tempfile.TemporaryDirectory(prefix="tfprof-summary-") as directory:
+        for pid, (line, dur) in enumerate((("train.py(3): step", 60_000), ("data.py(5): item", 20_000)), 1):
+            write(os.path.join(directory, f"{pid}.json"), [
+                dict(event, pid=pid) for event in (
+                    span("python_function", line, 0, 100_000, **{"Python id": 1, "Python parent id": None}),
+                    span("cpu_op", "aten::mm", 1000, dur))])
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{directory}/*.json')")
+        told = dict(connection.values("SELECT title, text FROM run_summary"))
+        assert told["lines"] == "train.py:3 75 %, data.py:5 25 % of the op time", told
+        connection.close()
     connection = opened(engine, [kernel(10, 40)], **device)
     assert [row[0] for row in connection.values("SELECT title FROM run_summary")] == ["run", "devices"]
     connection.close()
