@@ -3,9 +3,11 @@ exactly, and where some are within the error that is stated.
 """
 
 import json
+import os
 
 import capturing
 
+PANELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sql", "panels")
 # Calls that are hard to tell apart: from one line, within each other, in a backward pass, on several threads, ended by
 # an exception, switched between by generators.
 PROGRAM = """
@@ -127,6 +129,12 @@ def test_every_call():
         )
         assert row["n"] == row["inside"] and row["shortest"] > 0 and row["lost"] == 0, row
         assert row["within"] == row["nested"] > 0, row
+        # The page draws them within the model, and what is outside of it beside it.
+        with open(os.path.join(PANELS, "module_tree.sql"), encoding="utf-8") as file:
+            rows = capturing.query(directory, file.read().replace(":profile_id", "NULL"))
+        assert {row["place"]: row["module"] for row in rows} == {
+            name if name in ("Model", "Softplus") else f"Model.{name}": name for name in (row["module"] for row in rows)
+        } and len(rows) > 5, rows
         # The first op begins with the call, the last one ends with it.
         rows = capturing.query(
             directory,
