@@ -13,7 +13,8 @@
 WITH processes AS (
   SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
     min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework, min(command) AS command,
-    max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count
+    max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count,
+    (SELECT count(*) FROM temp.process_names WHERE is_helper = 1) AS helper_count
   FROM temp.profile_summary
 ), pace AS ( -- of each process with steps, that with the longest first
   SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place, count(*) OVER () AS profile_count,
@@ -86,7 +87,9 @@ WITH processes AS (
   SELECT 1, 'run', concat_parts FROM (
     SELECT coalesce(substr(command, 1, 60) || iif(length(command) > 60, '…', '') || ', ', '')
       || coalesce(nullif(framework, '') || ', ', '')
-      || iif(profile_count > 1, format('%d processes', profile_count)
+      || iif(profile_count > 1, format(iif(profile_count - helper_count = 1, '%d process', '%d processes'),
+          profile_count - helper_count)
+        || iif(helper_count, format(' and %d without steps, such as data loaders', helper_count), '')
         || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host, '1 process'))
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
