@@ -215,7 +215,10 @@ function showRows(name, answer, error) {
   }
   if (['lanes', 'step_marks'].includes(name) && shownPage() === 'timeline' && panelOf('lanes').isWaiting === false &&
       panelOf('step_marks').isWaiting === false && !shownTimeline()) showPage();
-  else if (forMarks.has(name)) remarkTimeline();
+  else if (forMarks.has(name)) {
+    remarkTimeline();
+    if (shownPage() === 'timeline' && document.querySelector('.timeline > .empty')) showPage(); // now there may be something
+  }
 }
 
 // The head, then the page that is shown, then what its choices and the timeline need, then the others.

@@ -22,11 +22,22 @@ export function colourOf(word, place = 0) {
   return colours[key] || colours[sameAs[key]] || colours[order[place % order.length]];
 }
 
+const partsOf = (fill) => (fill[0] === '#' ? [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16)) : fill.match(/\d+/g).map(Number));
+function luminance(parts) {
+  const [r, g, b] = parts.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
 // Black or white, whichever is read better on #rrggbb or rgb(r g b): one of them always has a contrast of 4.5.
-export function inkOn(fill) {
-  const values = fill[0] === '#' ? [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16)) : fill.match(/\d+/g).map(Number);
-  const [r, g, b] = values.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000' : '#fff';
+export const inkOn = (fill) => (luminance(partsOf(fill)) > 0.179 ? '#000' : '#fff');
+
+// The colour as a thin line, which has no edge: darker or lighter until it has a contrast of 3 to the ground.
+export function lineColour(fill, ground = token('--ground')) {
+  const back = luminance(partsOf(ground.length === 4 ? ground.replace(/[0-9a-f]/gi, '$&$&') : ground)), isDark = back < 0.179;
+  let parts = partsOf(fill);
+  const contrast = () => { const front = luminance(parts); return (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05); };
+  for (let i = 0; i < 30 && contrast() < 3; i++) parts = parts.map((value) => Math.round(isDark ? 255 - 0.93 * (255 - value) : 0.93 * value));
+  return `rgb(${parts.join(' ')})`;
 }
 
 // A colour of page.css.
@@ -113,9 +124,9 @@ function listenToKeys(holder, plot, xUnit, isBrush) {
 // Draws when it is in the page and has a width.
 function mount(holder, height, options, data, isBrush) {
   holder.height = height;
-  // Whole steps, and bytes by powers of two.
-  const increments = (unit) => (unit === 'id' ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6]
-    : unit === 'bytes' ? Array.from({ length: 50 }, (_, i) => 2 ** i) : undefined);
+  // Whole steps and counts, and bytes by powers of two.
+  const increments = (unit) => (unit === 'id' || unit === 'count' ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6]
+    : unit === 'bytes' || unit === 'rate' ? Array.from({ length: 50 }, (_, i) => 2 ** i) : undefined);
   const axis = (values, unit) => ({ incrs: increments(unit), stroke: token('--quiet'), grid: { stroke: token('--line'), width: 1 },
     ticks: { stroke: token('--line'), width: 1 }, font: '12px system-ui', values });
   requestAnimationFrame(() => {
@@ -127,7 +138,8 @@ function mount(holder, height, options, data, isBrush) {
              { ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.unit)), options.unit), size: 72 },
              ...(options.hasRight ? [{ ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, 'ratio'))), scale: 'right', side: 1,
                size: 56, grid: { show: false } }] : [])],
-      scales: { x: { time: false, ...(options.xUnit === 'id' ? { range: (u, low, high) => [low - 0.6, high + 0.6] } : {}) },
+      scales: { x: { time: false, ...(options.range || options.xUnit === 'id'
+        ? { range: (u, low, high) => options.range || [low - 0.6, high + 0.6] } : {}) },
                 y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] }, right: { range: [0, 1] } },
       hooks: options.isTime ? { ready: [(u) => u.over.addEventListener('click', () => {
         if (u.cursor.idx !== null) setState({ at: String(Math.round(u.posToVal(u.cursor.left, 'x'))) }, true);
@@ -155,8 +167,9 @@ const plotHolder = (title) => element('div.plot', { role: 'application', tabinde
   `${title ? `${title}: ` : ''}a chart: arrows, shift and Enter choose a range, Escape all; its rows are in the table below` });
 
 function series(name, unit, colour, fill, raw) {
-  return { label: titleOf(name), stroke: colour, fill, width: fill ? 0.5 : 1.5, points: { show: false },
-    value: (u, value, s, i) => (i === null || i === undefined ? '–' : formatUnit(raw[i], unit)) };
+  const isSparse = !fill && raw.filter((value) => value !== null).length < 3; // no line to be seen
+  return { label: titleOf(name), stroke: colour, fill, width: fill ? 0.5 : 1.5, points: { show: isSparse, size: 6 }, spanGaps: true,
+    value: (u, value, s, i) => (i === null || i === undefined ? '' : formatUnit(raw[i], unit)) };
 }
 
 // Areas on each other: the last of the names lies at the bottom of the list and on top of the others.
@@ -167,17 +180,17 @@ export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isS
   const path = isStepped && x.length < 2000 ? uPlot.paths.bars({ size: [0.9, 60], gap: 0 }) : undefined;
   const list = shown.reverse();
   return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', plot: { series: [
-    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '–' : formatUnit(value, xUnit)) },
+    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '' : formatUnit(value, xUnit)) },
     ...list.map((i) => ({ ...series(names[i], unit, colourOf(names[i], i), colourOf(names[i], i), columns[i]),
       ...(path ? { paths: path } : { paths: uPlot.paths.stepped({ align: 1 }) }) }))] } },
     [x, ...list.map((i) => stacked[i])], isBrush);
 }
 
 // `right`: values from 0 to 1 with an axis of their own, to the right.
-export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200, title = '', right = null } = {}) {
-  return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', hasRight: right !== null, plot: { series: [
-    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '–' : formatUnit(value, xUnit)) },
-    ...names.map((name, i) => series(name, unit, colourOf(name, i), undefined, columns[i])),
+export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200, title = '', right = null, range = null } = {}) {
+  return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', hasRight: right !== null, range, plot: { series: [
+    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '' : formatUnit(value, xUnit)) },
+    ...names.map((name, i) => series(name, unit, lineColour(colourOf(name, i)), undefined, columns[i])),
     ...(right ? [{ ...series(right.name, 'ratio', token('--quiet'), undefined, right.values), scale: 'right', dash: [4, 3] }] : [])] } },
     [x, ...columns, ...(right ? [right.values] : [])], isBrush);
 }
@@ -189,8 +202,8 @@ export function makeHistogram(values, unit, title, { low = Math.min(...values), 
   const counts = new Array(bins).fill(0);
   for (const value of values) counts[Math.min(bins - 1, Math.floor((value - low) / width))]++;
   const middles = counts.map((count, i) => low + width * (i + 0.5));
-  return mount(plotHolder(title), 200, { xUnit: unit, unit: 'plain', plot: { series: [
-    { label: title, value: (u, value) => (value === null ? '–' : formatUnit(value, unit)) },
+  return mount(plotHolder(title), 200, { xUnit: unit, unit: 'count', range: [low, low + width * bins], plot: { series: [
+    { label: title, value: (u, value) => (value === null ? '' : formatUnit(value, unit)) },
     { ...series('count', 'plain', colours.kernel, colours.kernel, counts),
       paths: uPlot.paths.bars({ size: [0.95, 80] }) }] } }, [middles, counts], false);
 }

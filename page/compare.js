@@ -136,7 +136,7 @@ function sideTitle(side) {
   const processes = panelOf('processes'), at = (name) => processes.at(name);
   const row = processes.all.find((each) => each[at(side.kind === 'r' ? 'run_id' : 'profile_id')] === side.id);
   const run = row ? String(row[at('run')] ?? `run ${side.id}`) : 'nothing';
-  const one = side.kind === 'p' && row ? ` · ${row[at('rank')] !== null ? `rank ${row[at('rank')]}` : `process ${row[at('pid')]}`}` : '';
+  const one = side.kind === 'p' && row ? ` · ${row[at('name')]}` : '';
   return run + one + (side.steps ? `, steps ${side.steps[0]} to ${side.steps[1]}` : '');
 }
 

@@ -73,6 +73,12 @@ export const panelsOf = (page) => [...panels.values()].filter((panel) => placeOn
   .sort((a, b) => placeOn(a, page).place - placeOn(b, page).place);
 export const allPanels = () => [...panels.values()];
 
+// What a process is called everywhere: rank 3, process 1234, host a.
+export function processName(profile) {
+  const open = panels.get('processes'), row = open && open.all.find((each) => each[open.at('profile_id')] === profile);
+  return (row && row[open.at('name')]) || `process ${profile}`;
+}
+
 // The rows of the profile and of the steps that are looked at.
 export function rowsOf(panel) {
   const profile = getState('profile'), steps = stateSteps();

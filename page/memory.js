@@ -4,9 +4,9 @@ import { colourOf, token } from './charts.js';
 import { memoryTotals, panelOf, rowsOf, stepWindow } from './data.js';
 import { element, getState, makeFigure, onState, setState, tell } from './state.js';
 import { makeTable } from './table.js';
-import { formatBytes, formatNs } from './units.js';
+import { formatBytes, formatMoment, formatNs } from './units.js';
 
-const BLOCKS_HEIGHT = 300, HOLD_ROWS = 200, MOST_MEMORIES = 8, FIRST_SEGMENTS = 24, MOST_SEGMENTS = 500;
+const BLOCKS_HEIGHT = 300, AXIS = 18, HOLD_ROWS = 200, MOST_MEMORIES = 8, FIRST_SEGMENTS = 24, MOST_SEGMENTS = 500;
 const isLive = (block, time) => block.from <= time && (block.to === null || block.to > time);
 
 function readBlocks(rows, columns) {
@@ -61,7 +61,7 @@ class Blocks {
     [this.from, this.to] = isSeen ? [Math.max(from, this.start), Math.min(to, this.end)] : [this.start, this.end];
     this.canvas = element('canvas.blocks', { tabindex: '0', role: 'application', 'aria-label':
       `allocations of ${device}: arrows move the moment, P: peak, Escape: all` });
-    this.canvas.style.height = `${BLOCKS_HEIGHT}px`;
+    this.canvas.style.height = `${BLOCKS_HEIGHT + AXIS}px`;
     this.said = element('p.note', {}, '\u00a0');
     this.holders = element('div');
     this.listen();
@@ -95,11 +95,12 @@ class Blocks {
     const width = this.canvas.clientWidth, scale = devicePixelRatio || 1;
     if (!width) return;
     this.canvas.width = width * scale;
-    this.canvas.height = BLOCKS_HEIGHT * scale;
+    this.canvas.height = (BLOCKS_HEIGHT + AXIS) * scale;
     const pen = this.canvas.getContext('2d');
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = token('--panel');
     pen.fillRect(0, 0, width, BLOCKS_HEIGHT);
+    pen.clearRect(0, BLOCKS_HEIGHT, width, AXIS);
     this.shape(pen, this.totals, this.end, 0);
     pen.fillStyle = token('--strong');
     pen.fill();
@@ -116,12 +117,34 @@ class Blocks {
         pen.stroke();
       }
     }
+    this.drawAxes(pen, width);
     const x = this.xOf(this.moment);
     pen.fillStyle = token('--ink');
     pen.fillRect(Math.round(x), 0, 1, BLOCKS_HEIGHT);
     if (this.dragged) {
       pen.fillStyle = token('--area');
       pen.fillRect(Math.min(...this.dragged), 0, Math.abs(this.dragged[1] - this.dragged[0]), BLOCKS_HEIGHT);
+    }
+  }
+
+  // How much, on lines across, and when, below.
+  drawAxes(pen, width) {
+    const step = 2 ** Math.ceil(Math.log2(this.most / 4)), span = this.to - this.from, power = 10 ** Math.floor(Math.log10(span / (width / 110)));
+    const tick = [1, 2, 5, 10].map((factor) => factor * power).find((each) => span / each <= width / 110) || span;
+    pen.font = '12px system-ui';
+    for (let bytes = step; bytes < this.most * 1.04; bytes += step) {
+      const y = Math.round(this.yOf(bytes)), text = formatBytes(bytes);
+      pen.fillStyle = token('--line');
+      pen.fillRect(0, y, width, 1);
+      pen.fillStyle = token('--ground');
+      pen.fillRect(0, y + 1, pen.measureText(text).width + 8, 16);
+      pen.fillStyle = token('--quiet');
+      pen.fillText(text, 4, y + 13);
+    }
+    for (let time = Math.ceil(this.from / tick) * tick; time <= this.to; time += tick) {
+      const x = this.xOf(time), text = formatMoment(time, tick);
+      pen.fillRect(Math.round(x), BLOCKS_HEIGHT, 1, 4);
+      pen.fillText(text, Math.min(x + 3, width - pen.measureText(text).width), BLOCKS_HEIGHT + 14);
     }
   }
 

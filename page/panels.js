@@ -1,7 +1,7 @@
 // panels.js: a panel as a section: its title, a sentence, what its chart is, the rows as a table, its SQL, CSV and JSON.
 import { makeAgainst, makeCompare } from './compare.js';
 import { makeBars, makeHeat, makeHistogram, makeLines, makeStack, makeStackedBars } from './charts.js';
-import { csvOf, download, isByTime, jsonOf, panelOf, rowsInSteps } from './data.js';
+import { csvOf, download, isByTime, jsonOf, panelOf, processName, rowsInSteps } from './data.js';
 import { buildTree, makeFlame } from './flame.js';
 import { makeAddresses, makeBlocks } from './memory.js';
 import { makeFacts, makeTable } from './table.js';
@@ -28,8 +28,8 @@ function groupBy(rows, at) {
 }
 
 function profileLabel(panel, row) {
-  const rank = panel.at('rank'), profile = panel.at('profile_id');
-  return rank >= 0 && row[rank] !== null ? `rank ${row[rank]}` : profile >= 0 && row[profile] !== null ? `process ${row[profile]}` : '';
+  const profile = panel.at('profile_id');
+  return profile >= 0 && row[profile] !== null ? processName(row[profile]) : '';
 }
 
 // One chart for each profile; of more than four the one with least of it, the one in the middle, and the one with most.
@@ -61,14 +61,15 @@ function findingLinks(panel, row) {
 }
 
 // What several processes share is told once, by what one of them says: the one that could save most.  A process may have
-// several findings of one check: its first is of a kind with the first of the others.
+// several findings of one check: its first is of a kind with the first of the others.  What only informs is told once by
+// each check.
 function shareFindings(panel, rows) {
   const at = (name) => panel.at(name), groups = new Map(), counts = new Map();
   for (const row of rows) {
     const check = row[at('check_name')], subject = row[at('subject')], own = `${check}\n${subject}`;
     const isProcess = row[at('profile_id')] !== null || /^(rank|process) \d+\b/.test(subject);
     counts.set(own, (counts.get(own) || 0) + 1);
-    const key = isProcess ? `${check}\n#${counts.get(own)}` : own;
+    const key = row[at('severity')] === 'info' ? `${check}\n#1` : isProcess ? `${check}\n#${counts.get(own)}` : own;
     if (!groups.has(key)) groups.set(key, { isProcess, list: [] });
     groups.get(key).list.push(row);
   }
@@ -84,12 +85,15 @@ function findings(panel, rows) {
   const evidence = (row) => (row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
     element('pre.sql', { tabindex: '0' }, `${row[at('evidence')]};`)) : null);
   const subject = (row) => (row[at('subject')] === null ? '' : String(row[at('subject')]));
+  const among = (isProcess, first, others) => {
+    const subjects = new Set([first, ...others].map(subject)).size, times = others.length + 1;
+    return [isProcess && subjects > 1 ? `${subjects} of ${processes ? processes.all.length : '?'} processes, as ${subject(first)}`
+      : subject(first), times > subjects || (times > 1 && !isProcess) ? `${times} times` : ''].filter(Boolean).join(', ');
+  };
   return element('ul.findings', {}, ...shareFindings(panel, rows).map(({ isProcess, first, others }) => element('li', { class: first[at('severity')] },
     element('h3', {}, element('span.severity', { role: 'img', 'aria-label': first[at('severity')], title: first[at('severity')] },
       severities[first[at('severity')]] || '○'),
-      ` ${titleOf(first[at('check_name')])} `, element('small', {}, !others.length ? subject(first)
-        : !isProcess ? `${subject(first)}, ${others.length + 1} times`
-          : `${others.length + 1} of ${processes ? processes.all.length : '?'} processes, as ${subject(first)}`),
+      ` ${titleOf(first[at('check_name')])} `, element('small', {}, among(isProcess, first, others)),
       first[at('saves_ns')] > 0 ? element('small.saves', {}, `· could save ${formatNs(first[at('saves_ns')])}`) : null),
     element('p', {}, String(first[at('message')] ?? '')),
     first[at('suggestion')] ? element('p.suggestion', {}, String(first[at('suggestion')])) : null,
@@ -139,15 +143,26 @@ function area(panel, rows) {
   });
 }
 
+// A chart for each series, over the same time; a line for each process and device of it.
 function multiples(panel, rows) {
-  const at = (key) => panel.at(panel.keys[key]), profile = panel.at('profile_id');
+  const at = (key) => panel.at(panel.keys[key]), profile = panel.at('profile_id'), device = panel.at('device');
+  const times = rows.map((row) => row[at('x')]), range = [0, 1].map((end) => times.reduce((a, b) => ((b < a) === !end ? b : a), times[0]));
   const groups = [...groupBy(rows, at('series')).entries()];
+  const lineOf = (row) => [rows.every((each) => each[profile] === row[profile]) ? '' : profileLabel(panel, row),
+    device >= 0 ? row[device] : ''].filter(Boolean).join(' ');
   const charts = groups.slice(0, MOST_MULTIPLES).map(([name, group]) => {
     const unit = group[0][at('unit')] === 'bytes' ? 'bytes' : group[0][at('unit')] === 'ratio' ? 'ratio' : 'plain';
-    const first = group.filter((row) => row[profile] === group[0][profile]);
-    return makeFigure(`${name}${group[0][at('unit')] ? ` (${group[0][at('unit')]})` : ''}`,
-      makeLines(first.map((row) => row[at('x')]), [String(name)], [first.map((row) => row[at('y')])], 'ns', unit,
-                { height: 140, title: String(name) }));
+    const lines = new Map();
+    for (const row of group) {
+      const line = lineOf(row);
+      if (!lines.has(line)) lines.set(line, new Map());
+      lines.get(line).set(row[at('x')], row[at('y')]);
+    }
+    const shown = [...lines].slice(0, MOST_FIGURES), xs = [...new Set(shown.flatMap(([, line]) => [...line.keys()]))].sort((a, b) => a - b);
+    const more = lines.size > shown.length ? `; ${lines.size - shown.length} more lines: choose a process above` : '';
+    return makeFigure(`${name}${group[0][at('unit')] ? ` (${group[0][at('unit')]})` : ''}${more}`,
+      makeLines(xs, shown.map(([line]) => line || String(name)), shown.map(([, line]) => xs.map((x) => line.get(x) ?? null)), 'ns', unit,
+                { height: 140, title: String(name), range }));
   });
   const left = groups.length - charts.length;
   return element('div.multiples', {}, ...charts,
@@ -174,7 +189,7 @@ function chartOf(panel, rows) {
     case 'area': return area(panel, rows);
     case 'histogram': return makeHistogram(rows.map((row) => row[at('value')]).filter((value) => value !== null),
                                            unitOf(panel.keys.value), titleOf(panel.keys.value));
-    case 'heat': return makeHeat(rows, at('x'), at('y'), at('value'), unitOf(panel.keys.value), 'step', 'rank', (row) =>
+    case 'heat': return makeHeat(rows, at('x'), at('y'), at('value'), unitOf(panel.keys.value), 'step', titleOf(panel.keys.y), (row) =>
       setState({ page: 'timeline', panel: null, profile: null, t: null, steps: `${row[at('x')]}-${row[at('x')]}` }));
     case 'against': return makeAgainst(panel);
     case 'compare': return makeCompare(panel);

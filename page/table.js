@@ -1,5 +1,5 @@
 // table.js: rows as a table that sorts by a click on a head and filters by a text; the first of them, then all.
-import { run } from './data.js';
+import { processName, run } from './data.js';
 import { element, linkTo, tell } from './state.js';
 import { formatCell, titleOf, unitOf } from './units.js';
 
@@ -38,6 +38,16 @@ function cellOf(row, i, columns) {
   return cell;
 }
 
+// Where rows are of several processes, and no column of theirs says of which, profile_id becomes the process's name.
+function withProcesses(columns, rows) {
+  const [at, rank, host] = ['profile_id', 'rank', 'host'].map((name) => columns.indexOf(name));
+  const isTold = (row) => row[at] === null || (rank >= 0 && row[rank] !== null) ||
+    (host >= 0 && processName(row[at]) === `host ${row[host]}`);
+  if (at < 0 || columns.includes('pid') || rows.every((row) => row[at] === rows[0][at]) || rows.every(isTold)) return [columns, rows];
+  return [columns.map((name, i) => (i === at ? 'process' : name)),
+    rows.map((row) => row.map((value, i) => (i === at && value !== null ? processName(value) : value)))];
+}
+
 // The columns that say something: not ids, none without a value, no errors where all was recorded.
 function shownColumns(columns, rows) {
   const shown = columns.map((column, i) => i).filter((i) => !hidden.test(columns[i]) &&
@@ -46,7 +56,8 @@ function shownColumns(columns, rows) {
 }
 
 // `filter`: the text to filter by at first; `first`: how many rows are shown at first.
-export function makeTable(columns, rows, caption, { filter: wanted = null, first = 50 } = {}) {
+export function makeTable(allColumns, allRows, caption, { filter: wanted = null, first = 50 } = {}) {
+  const [columns, rows] = withProcesses(allColumns, allRows);
   const shown = shownColumns(columns, rows);
   let sortBy = -1, isDescending = true, most = first, pattern = (wanted || '').toLowerCase();
   const body = element('tbody'), heads = [];

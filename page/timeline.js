@@ -1,7 +1,7 @@
 // timeline.js: the timeline: lanes that one zooms, pans, searches and measures.  Keys go by their place on the keyboard.
 import { busyOf, countOf, firstFrom, firstTouching, idOf, insertEvents, readEvents } from './lanes.js';
 import { AREA_COLUMNS, areaStatistics, areaTree } from './timeline_area.js';
-import { BAND, markAt, valueAt } from './timeline_marks.js';
+import { BAND, curvesOf, markAt, valueAt } from './timeline_marks.js';
 import { LaneCanvas, RULER, STEPS, countAll, keyOfLane, layOut, pinsOf } from './timeline_canvas.js';
 import { causeOf, chainOf, eventOf, placeOf, traceOf, tracesOf } from './timeline_links.js';
 import { GUTTER, ROW } from './timeline_view.js';
@@ -517,7 +517,7 @@ export async function reloadTimeline() {
   const { end } = events, isAtEnd = Boolean(getState('t')) && shown.to >= end;
   const fresh = await readServedEvents(() => {});
   if (timeline !== shown) return;
-  events = fresh;
+  events = withCurves(fresh);
   if (isAtEnd) [shown.from, shown.to] = [shown.from + events.end - end, shown.to + events.end - end];
   else if (!getState('t') && !stateSteps()) [shown.from, shown.to] = [events.start, events.end];
   shown.takeOthers();
@@ -532,6 +532,15 @@ export function remarkTimeline() {
   const { density } = shown;
   shown.takeOthers();
   shown.density = density;
+}
+
+// Where there are no events, memory and counters may have a place in time.
+function withCurves(read) {
+  if (read.tracks.length) return read;
+  const times = curvesOf().flatMap((curve) => curve.times);
+  if (!times.length) return read;
+  const start = times.reduce((a, b) => Math.min(a, b)), end = times.reduce((a, b) => Math.max(a, b), start + 1);
+  return { ...read, start, end };
 }
 
 export function forgetEvents() { events = whole = null; }
@@ -557,7 +566,8 @@ export async function showTimeline(root) {
     performance.mark('events');
   }
   if (!root.isConnected) return null;
-  if (!events.tracks.length) {
+  events = withCurves(events);
+  if (!events.tracks.length && !curvesOf().length) {
     root.replaceChildren(element('p.empty', {}, 'Nothing with a place in time was recorded.'));
     return null;
   }

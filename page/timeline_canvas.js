@@ -2,7 +2,7 @@
 import { densityOf, drawTracks, GUTTER, paintOf, ROW, ticksOf } from './timeline_view.js';
 import { BAND, CURVE, bandsOf, curvesOf, drawBand, drawCurve } from './timeline_marks.js';
 import { chainOf } from './timeline_links.js';
-import { panelOf, rowsOf } from './data.js';
+import { panelOf, processName, rowsOf } from './data.js';
 import { element, getState, setState, stateSteps } from './state.js';
 import { formatCount, formatMoment, formatNs, formatUnit } from './units.js';
 import { token } from './charts.js';
@@ -39,7 +39,7 @@ export function layOut(events, profile, pins) {
       name = stream ? `${thread[at.device] || 'device'} ${thread[at.ordinal] ?? ''} · stream ${thread[at.stream] ?? ''}`
                     : thread[at.name] || `thread ${thread[at.tid] ?? ''}`;
     }
-    const rank = thread && thread[at.rank] !== null ? `rank ${thread[at.rank]} · ` : several ? `${group.lane.profile_id} · ` : '';
+    const rank = thread && thread[at.rank] !== null ? `rank ${thread[at.rank]} · ` : several ? `${processName(group.lane.profile_id)} · ` : '';
     const title = rank + name;
     rows.push({ title: (isPinned(group) ? '◆ ' : '') + title, lane: group.lane });
     group.tracks.forEach((track, i) => rows.push({ track, lane: track.lane, group: title,

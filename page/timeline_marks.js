@@ -1,6 +1,6 @@
 // timeline_marks.js: what the timeline shows beside events: bands above the lanes (the critical path, gaps of devices and
 // the findings that speak of them) and curves below (memory, counters).  All of it comes from panels.
-import { memoryTotals, panelOf, rowsOf } from './data.js';
+import { memoryTotals, panelOf, processName, rowsOf } from './data.js';
 import { colourOf, token } from './charts.js';
 import { formatNs } from './units.js';
 import { GUTTER } from './timeline_view.js';
@@ -23,7 +23,7 @@ export function bandsOf(profile) {
   const path = recordsOf('mark_path').map((row) => ({ from: row.at_ns, to: row.at_ns + row.dur_ns,
     fill: colourOf(pathColours[row.kind] || row.kind),
     text: `critical path: ${pathWords[row.kind] || row.kind}, ${formatNs(row.dur_ns)}` +
-      `${profile ? '' : ` (process ${row.profile_id})`}` }));
+      `${profile ? '' : ` (${processName(row.profile_id)})`}` }));
   const said = new Set(recordsOf('findings').map((row) => row.check_name));
   const gaps = [], found = [];
   for (const row of recordsOf('mark_gaps')) {

@@ -13,7 +13,8 @@ WITH readings AS MATERIALIZED (
 ), spans AS (
   SELECT max(1, (max(time_ns) - min(time_ns)) / 500) AS bucket_ns, min(time_ns) AS start_ns FROM readings
 )
-SELECT profile_id, name, unit, device_id, min(time_ns) - coalesce(:origin_ns, 0) AS at_ns, avg(value) AS value
-FROM readings CROSS JOIN spans
-GROUP BY profile_id, name, unit, device_id, (time_ns - start_ns) / bucket_ns
-ORDER BY name, profile_id, device_id, at_ns LIMIT 50000
+SELECT readings.profile_id AS profile_id, readings.name AS name, unit, device_id, devices.name AS device,
+  min(time_ns) - coalesce(:origin_ns, 0) AS at_ns, avg(value) AS value
+FROM readings CROSS JOIN spans LEFT JOIN temp.devices ON devices.id = device_id
+GROUP BY readings.profile_id, readings.name, unit, device_id, (time_ns - start_ns) / bucket_ns
+ORDER BY readings.name, readings.profile_id, device_id, at_ns LIMIT 50000

@@ -46,11 +46,13 @@ WITH places(check_name, page, panel) AS (VALUES
       WHEN 'memory_headroom' THEN (SELECT peak_time_ns || ' 0' FROM temp.memory_summary
         WHERE peak_time_ns IS NOT NULL ORDER BY peak_bytes DESC LIMIT 1)
       WHEN 'out_of_memory' THEN (SELECT time_ns || ' 0' FROM temp.memory_failures ORDER BY time_ns LIMIT 1)
-    END AS moment
+    END AS moment,
+    advise.check_name = 'job' AND instr(evidence, 'temp.counter') > 0 AS is_of_counters
   FROM temp.advise LEFT JOIN temp.process_names ON process_names.name = subject
 )
 SELECT found.check_name AS check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence,
-  found.profile_id AS profile_id, page, panel,
+  found.profile_id AS profile_id, iif(is_of_counters, 'counters', page) AS page,
+  iif(is_of_counters, 'counters_over_time', panel) AS panel,
   CAST(substr(moment, 1, instr(moment, ' ') - 1) AS INTEGER) - coalesce(:origin_ns, 0) AS at_ns,
   CAST(substr(moment, instr(moment, ' ') + 1) AS INTEGER) AS dur_ns
 FROM found LEFT JOIN places ON places.check_name = found.check_name

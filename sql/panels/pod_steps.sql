@@ -1,6 +1,6 @@
 -- The steps that all took together
 -- What took most of each rank's step, and how far behind the fastest it was.
--- page: ranks 25
+-- page: ranks 50
 -- chart: table
 -- step: number
 -- empty: There are no steps.

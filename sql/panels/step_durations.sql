@@ -1,6 +1,6 @@
 -- How long steps take
 -- How many steps took how long.
--- page: overview 30
+-- page: overview 48
 -- chart: histogram
 -- value: dur_ns
 -- step: number

@@ -221,6 +221,47 @@ def check_memory(browser):
     watched.close()
 
 
+def check_several(browser):
+    """What is of several processes says of which; charts of numbers show all of them, the first and the last, too."""
+    folder = os.path.join(reports.scratch.DIRECTORY, "several")
+    os.makedirs(folder)
+    for pid, longest in ((8, 100), (9, 900)):
+        events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": pid, "tid": pid,
+                   "ts": 1000 * step, "dur": longest if step == 3 else 90} for step in range(1, 6)]
+        events += [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": pid, "tid": pid, "ts": 1000 * step + 1,
+                    "dur": 50, "args": {"External id": step}} for step in range(1, 6)]
+        events += [{"ph": "C", "name": "room", "pid": pid, "tid": 0, "ts": ts, "args": {"left": pid * ts}}
+                   for ts in (1000, 3000, 5000)[:pid - 6]]
+        with open(os.path.join(folder, f"{pid}.json"), "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    watched = Watched(browser, write_report("processes.html", folder))
+    tab = watched.tab
+    watched.show("overview")
+    tab.wait_for_function("() => document.querySelector('#p-step_durations .plot').plot")
+    low, high = tab.evaluate("['min', 'max'].map((end) => document.querySelector('#p-step_durations .plot')"
+                             ".plot.scales.x[end])")
+    durations = [row["d"] for row in query(folder, "SELECT dur_ns AS d FROM steps WHERE is_warmup = 0")]
+    assert low <= min(durations) < max(durations) <= high, (low, high)
+    watched.show("ops")
+    assert {tab.locator("#p-ops tbody tr").nth(i).locator("td").first.inner_text() for i in (0, 1)} == {
+        "process 8", "process 9"}
+    watched.show("counters")
+    tab.wait_for_function("() => document.querySelector('#p-counters_over_time .plot').plot")
+    lines = tab.locator("#p-counters_over_time .u-legend .u-label").all_inner_texts()[1:]
+    assert lines == ["process 8", "process 9"], lines
+    watched.show("timeline")
+    tab.wait_for_function("() => performance.getEntriesByName('first-frame').length")
+    watched.close()
+    # Memory has a place in time without any event.
+    watched = Watched(browser, write_report("snapshot.html", reports.memory_snapshot()))
+    watched.show("timeline")
+    watched.tab.wait_for_function("() => performance.getEntriesByName('first-frame').length")
+    assert not watched.tab.locator(".empty").count()
+    watched.show("memory")
+    watched.tab.locator("#p-memory_blocks h3").first.wait_for()
+    watched.close()
+
+
 def check_compare(browser):
     """Both sides in all are op_diff, and swapping them turns every difference round."""
     sides = [CAPTURE, os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")]
@@ -529,6 +570,7 @@ def main():
         check_keys(browser, capture, CAPTURE)
         check_ranks(browser)
         check_memory(browser)
+        check_several(browser)
         check_compare(browser)
         check_contrast(browser, capture)
         check_access(browser, capture)
