@@ -92,8 +92,8 @@ ENTRY_POINT void tfprof_capture_modules_again(unsigned milliseconds);
 ENTRY_POINT int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name,
                                          const char *type);
 ENTRY_POINT int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes,
-                                           int64_t trainable, const char *kind, const char *shape, const char *dtype,
-                                           const char *device, const char *attributes);
+                                           int64_t trainable, int64_t address, const char *kind, const char *shape,
+                                           const char *dtype, const char *device, const char *attributes);
 /* Text that lies in no file (typed_sources.h). */
 ENTRY_POINT int tfprof_capture_find_sources(void *work, void *start_thread);
 ENTRY_POINT unsigned long tfprof_capture_wanted_source(char *name, unsigned long size);
@@ -205,7 +205,11 @@ int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) {
 int tfprof_capture_prove_inputs(void) {
   char reason[256] = "";
   bool is_proved = torch_inputs_prove_ops(reason, sizeof reason);
-  part_set(&shapes_part, is_proved ? PART_OK : PART_OFF, reason);
+  if (is_proved && !input_layout.storage)
+    part_set(&shapes_part, PART_DEGRADED,
+             "where parameters lie in memory is not known: this PyTorch's storages are laid out in another way");
+  else
+    part_set(&shapes_part, is_proved ? PART_OK : PART_OFF, reason);
   return is_proved;
 }
 
@@ -312,10 +316,10 @@ int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, con
 }
 
 int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes, int64_t trainable,
-                               const char *kind, const char *shape, const char *dtype, const char *device,
-                               const char *attributes) {
-  return module_tell_change(
-      &(struct module_change){row, kind, shape, dtype, device, attributes, parameters, bytes, trainable, module});
+                               int64_t address, const char *kind, const char *shape, const char *dtype,
+                               const char *device, const char *attributes) {
+  return module_tell_change(&(struct module_change){row, kind, shape, dtype, device, attributes, parameters, bytes,
+                                                    trainable, address, module});
 }
 
 int tfprof_capture_find_sources(void *work, void *start_thread) { return typed_sources_begin(work, start_thread); }

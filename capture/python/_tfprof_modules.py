@@ -167,7 +167,7 @@ class Modules:
                 children.append((key, tree[0][0]))
         for key, one in list(getattr(module, "_parameters", {}).items()):
             if one is not None:
-                parameters.append((key, id(one), (type(one), one.shape, one.dtype, one.device, one.requires_grad)))
+                parameters.append((key, id(one), (type(one), one.shape, one.dtype, one.device, one.requires_grad, 0)))
         return children, parameters
 
     def tell_children(self, known, children, facts):
@@ -243,6 +243,7 @@ class Modules:
                 count=count if same_as is None else 0,
                 size=count * item_size(facts[2]) if same_as is None else 0,
                 trainable=int(trainable),
+                memory=facts[5],
             )
             parameter.address, parameter.state = address, state
         for key, parameter in known.parameters.items():
@@ -265,10 +266,11 @@ class Modules:
         return self.rows - 1
 
     def change(
-        self, row, kind, shape=None, dtype=None, device=None, attributes=None, count=-1, size=-1, trainable=-1, module=0
+        self, row, kind, shape=None, dtype=None, device=None, attributes=None, count=-1, size=-1, trainable=-1,
+        memory=0, module=0
     ):
         texts = map(encode, (kind, shape, dtype, device, attributes))
-        if not self.library.tfprof_capture_tell_change(row, module, count, size, trainable, *texts):
+        if not self.library.tfprof_capture_tell_change(row, module, count, size, trainable, memory, *texts):
             raise MemoryError("a change of a module is not recorded")
 
 

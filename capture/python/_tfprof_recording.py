@@ -207,6 +207,7 @@ class Recording:
         for tensor, dtype, policy, shape in samples:
             sizes = list(shape)
             numbers += [tensor._cdata, dtype, policy, len(sizes)] + sizes + [0] * (8 - len(sizes))
+            numbers.append(-1 if policy else tensor.data_ptr())
         array = (ctypes.c_int64 * len(numbers))(*numbers)
         if not self.library.tfprof_capture_prove_tensors(array, len(samples)):
             return
@@ -243,6 +244,8 @@ class Recording:
             (empty((2, 3, 4, 5), memory_format=torch.channels_last), 6, 0, (2, 3, 4, 5)),
             (empty((2, 3, 2, 4, 5), memory_format=torch.channels_last_3d), 6, 0, (2, 3, 2, 4, 5)),
             (empty((3, 4), layout=torch.sparse_coo), 6, 1, (3, 4)),
+            # Memory that is not freed by its address.
+            (torch.frombuffer(bytearray(40), dtype=torch.int16), 2, 0, (20,)),
         ]
 
         class Wrapped(torch.Tensor):
@@ -460,7 +463,7 @@ class Recording:
         ctypes, library = self.ctypes, self.holding_gil
         texts, numbers = ctypes.c_char_p, ctypes.c_int64
         library.tfprof_capture_tell_node.argtypes = [ctypes.c_uint] + [numbers] * 2 + [texts] * 2
-        library.tfprof_capture_tell_change.argtypes = [numbers, ctypes.c_uint] + [numbers] * 3 + [texts] * 5
+        library.tfprof_capture_tell_change.argtypes = [numbers, ctypes.c_uint] + [numbers] * 4 + [texts] * 5
         library.tfprof_capture_modules_again.argtypes = [ctypes.c_uint]
         library.tfprof_capture_module_news.argtypes = [ctypes.py_object, ctypes.c_int]
         library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 5 + [ctypes.c_void_p]

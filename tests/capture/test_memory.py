@@ -326,6 +326,55 @@ for batch in data:
         print("categories: %s" % sorted({str(region) for region, _, _ in found}))
 
 
+def check_parameters():
+    """Which parameter lies where, by its address: several of one size, made in another order than the model has them,
+    converted, shared, or together in one piece."""
+    source = """
+import json, torch
+from torch import nn
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        second = nn.Linear(64, 64)
+        self.first, self.second, self.shared = nn.Linear(64, 64), second, nn.Linear(64, 64)
+        self.shared.weight = self.first.weight
+        self.scale = nn.Parameter(torch.ones(64))
+    def forward(self, x):
+        return self.shared(self.second(self.first(x))) * self.scale
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        together = torch.zeros(2, 64)
+        self.left, self.right = nn.Parameter(together[0]), nn.Parameter(together[1])
+    def forward(self, x):
+        return x * self.left + self.right
+model, flat = Network().double(), Flat()
+parameters = [*model.named_parameters(), *flat.named_parameters("Flat")]
+optimizer = torch.optim.SGD([parameter for _, parameter in parameters], lr=0.1)
+for _ in range(4):
+    optimizer.zero_grad()
+    (model(torch.ones(8, 64, dtype=torch.float64)) + flat(torch.ones(8, 64))).mean().backward()
+    optimizer.step()
+print(json.dumps({name: parameter.data_ptr() for name, parameter in parameters}))
+"""
+    with capturing.Directory() as directory:
+        out, _ = capturing.run(directory, ["-c", source], ops="all")
+        places = json.loads(out)
+        (path,) = capturing.dumps(directory)
+        rows = query(path, """SELECT a.address, a.region, n.name, a.module, a.dtype, a.shape FROM allocations AS a
+            LEFT JOIN nodes AS n ON n.id = a.node_id WHERE a.released_ns IS NULL""")
+        found = {row.pop("address"): row for row in rows}
+        assert found[places.pop("Flat.left")] == {"region": "parameter", "name": None, "module": None,
+                                                  "dtype": "float32", "shape": "2x64"}, (places, found)
+        places.pop("Flat.right")
+        for name, place in places.items():
+            assert found[place] == {
+                "region": "parameter", "name": name, "module": name.rpartition(".")[0] or "Network",
+                "dtype": "float64", "shape": "64x64" if name.endswith("weight") else "64"}, (name, found[place])
+        assert len(places) == 6 and len({*places.values()}) == 6, places
+    print("parameters by their addresses: %s" % ", ".join(sorted(places)))
+
+
 AT_THE_PEAK = """WITH peak AS (SELECT time_ns, in_use_bytes FROM memory_events WHERE kind = 'allocate'
     ORDER BY in_use_bytes DESC, time_ns LIMIT 1)
 SELECT coalesce(region, 'unknown') AS region, sum(bytes) AS bytes, max(in_use_bytes) AS in_use_bytes
@@ -400,9 +449,9 @@ def check_profile():
         out, _ = capturing.run(both, [program, os.path.join(both, "trace.json")], ops="all")
         compare_tensors(capturing.dumps(both)[0], json.loads(out[out.index("{"):out.rindex("}") + 1])["tensors"])
         parameters = query(path, "SELECT module, sum(bytes) AS bytes FROM memory_breakdown WHERE region = 'parameter' "
-                                 "AND module IS NOT NULL GROUP BY 1")
-        assert parameters == [{"module": "0", "bytes": 16 * 3 * 9 * 4}, {"module": "3", "bytes": 16 * 16 * 9 * 4},
-                              {"module": "6", "bytes": (4096 + 1) * 10 * 4}], parameters
+                                 "GROUP BY 1")
+        wanted = {"0": 16 * 3 * 9 + 16, "1": 16 + 16, "3": 16 * 16 * 9 + 16, "6": 4096 * 10 + 10}
+        assert {row["module"]: row["bytes"] // 4 for row in parameters} == wanted, parameters
         of_trace = {row["region"]: row["bytes"] for row in query(trace, AT_THE_PEAK)}
         for region in ("optimizer_state", "gradient", "activation", "autograd_detail"):
             assert of_trace[region] == its[region], (region, of_trace, its)
@@ -456,6 +505,7 @@ def main():
     check_kill()
     check_off()
     check_regions()
+    check_parameters()
     check_profile()
     check_late_library()
 

@@ -7,6 +7,7 @@
 #include "python/python_code.h"
 #include "python/python_frames.h"
 #include "recorder/row_map.h"
+#include "torch_inputs.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,8 @@ static void *pack(void **parts, unsigned count) {
   if (is_whole && count == 2) tuple = python_api.new_tuple(2, parts[0], parts[1]);
   if (is_whole && count == 3) tuple = python_api.new_tuple(3, parts[0], parts[1], parts[2]);
   if (is_whole && count == 5) tuple = python_api.new_tuple(5, parts[0], parts[1], parts[2], parts[3], parts[4]);
+  if (is_whole && count == 6)
+    tuple = python_api.new_tuple(6, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
   for (unsigned i = 0; i < count; i++)
     if (parts[i]) python_api.decrement(parts[i]);
   return tuple;
@@ -137,6 +140,15 @@ static void sign_class(struct walk *walk, void *type) {
   sign(walk, hash_bytes(name, strnlen(name, 1000)));
 }
 
+/* An integer; NULL: an error is set. */
+static void *memory_of_parameter(void *parameter) {
+  void *integer = input_layout.storage ? python_api.attribute(parameter, "_cdata") : NULL;
+  const uint8_t *tensor = integer ? python_api.address(integer) : NULL;
+  if (integer) python_api.decrement(integer);
+  else python_api.clear_error();
+  return python_api.new_integer(tensor ? (intptr_t)torch_tensor_memory(tensor) : 0);
+}
+
 static void *facts_of_parameter(struct walk *walk, void *parameter) {
   void *none = python_api.none, *type = type_of(parameter);
   sign_class(walk, type);
@@ -149,7 +161,7 @@ static void *facts_of_parameter(struct walk *walk, void *parameter) {
     sign_object(walk, device);
     sign(walk, (uintptr_t)dtype ^ (uintptr_t)trainable);
   }
-  void *facts = pack((void *[]){same(type), shape, dtype, device, trainable}, 5);
+  void *facts = pack((void *[]){same(type), shape, dtype, device, trainable, memory_of_parameter(parameter)}, 6);
   if (facts) return facts;
   python_api.clear_error(); /* some tensors have no shape to tell */
   return same(none);

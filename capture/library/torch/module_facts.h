@@ -9,7 +9,8 @@
 ** The facts of a module are a tuple
 **   (number, class, weak reference, [(key, number)] of its modules, [(key, address, facts)] of its parameters)
 ** with None for both lists where it does not keep its parts in plain dictionaries. Facts of a parameter are
-** (class, shape, dtype, device, requires_grad), or None where they are not known yet.
+** (class, shape, dtype, device, requires_grad, where its memory begins), or None where they are not known yet; the last
+** is 0 where it has none or that is not known.
 */
 #ifndef TFPROF_CAPTURE_MODULE_FACTS_H
 #define TFPROF_CAPTURE_MODULE_FACTS_H

@@ -25,6 +25,7 @@ enum {
   CHANGE_BYTES,
   CHANGE_TRAINABLE,
   CHANGE_MODULE,
+  CHANGE_ADDRESS,
   CHANGE_ATTRIBUTES,
   CHANGE_COLUMNS
 };
@@ -40,6 +41,7 @@ static const struct row_column change_columns[CHANGE_COLUMNS] = {
     {DUMP_node_changes_param_bytes, DUMP_UNORDERED, false, false},
     {DUMP_node_changes_trainable, DUMP_UNORDERED, false, false},
     {DUMP_node_changes_recorded_module, DUMP_UNORDERED, false, false},
+    {DUMP_node_changes_recorded_address, DUMP_UNORDERED, false, false},
     {DUMP_ATTRIBUTES, DUMP_UNORDERED, false, false},
 };
 
@@ -175,6 +177,7 @@ static void add_change(struct recorder *recorder, const struct told *told) {
   if (change->bytes >= 0) row_set(&changes, row, CHANGE_BYTES, change->bytes);
   if (change->trainable >= 0) row_set(&changes, row, CHANGE_TRAINABLE, change->trainable);
   if (change->module) row_set(&changes, row, CHANGE_MODULE, change->module);
+  if (change->address) row_set(&changes, row, CHANGE_ADDRESS, change->address);
 }
 
 void module_rows_drain(struct recorder *recorder) {

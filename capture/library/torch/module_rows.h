@@ -36,6 +36,7 @@ struct module_change {
   int64_t row; /* of the node */
   const char *kind, *shape, *dtype, *device, *attributes;
   int64_t parameters, bytes, trainable;
+  int64_t address; /* where the memory of a parameter begins; 0: none, or not known */
   uint32_t module; /* another number under which the module was seen; 0: none */
 };
 bool module_tell_change(const struct module_change *change);

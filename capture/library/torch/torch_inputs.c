@@ -105,7 +105,8 @@ enum {
   SAMPLE_POLICY,
   SAMPLE_DIMENSIONS,
   SAMPLE_SIZES,
-  SAMPLE_NUMBERS = 12,
+  SAMPLE_MEMORY = SAMPLE_SIZES + 8,
+  SAMPLE_NUMBERS,
   TENSOR_SEARCHED = 192, /* sizeof(c10::TensorImpl) is 176 in 2.13 and no more than 208 in older versions */
   TENSOR_READ = TENSOR_SEARCHED + 16,
 };
@@ -154,6 +155,35 @@ static uint16_t only_place(const struct sample *samples, unsigned count, uint16_
   return found;
 }
 
+/* Whether every sample's memory is found by these two steps. */
+static bool leads_to_memory(const struct sample *samples, unsigned count, unsigned storage, unsigned memory) {
+  unsigned found = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const uint8_t *object = torch_pointer(samples[i].bytes, storage);
+    uint64_t address;
+    if (samples[i].expected[SAMPLE_MEMORY] == -1) continue;
+    if (!object || !guarded_word(object + memory, &address)) return false;
+    if (address != (uint64_t)samples[i].expected[SAMPLE_MEMORY]) return false;
+    found++;
+  }
+  return found > 2;
+}
+
+/* Where the memory lies is left out when there is no such place or more than one. */
+static void find_memory(const struct sample *samples, unsigned count) {
+  enum { SEARCHED = 64 };
+  unsigned found = 0;
+  for (unsigned storage = 8; storage < SEARCHED; storage += 8) {
+    for (unsigned memory = 8; memory < SEARCHED; memory += 8) {
+      if (!leads_to_memory(samples, count, storage, memory)) continue;
+      input_layout.storage = (uint16_t)storage;
+      input_layout.memory = (uint16_t)memory;
+      found++;
+    }
+  }
+  if (found != 1) input_layout.storage = 0;
+}
+
 bool torch_inputs_prove_tensors(const int64_t *numbers, unsigned count, char *reason, size_t size) {
   enum { MAXIMUM_SAMPLES = 32 };
   struct sample samples[MAXIMUM_SAMPLES];
@@ -193,6 +223,7 @@ bool torch_inputs_prove_tensors(const int64_t *numbers, unsigned count, char *re
   }
   input_layout.policy_word = (uint16_t)(bit / 64 * 8);
   input_layout.policy_shift = bit % 64;
+  find_memory(samples, count);
   return true;
 }
 

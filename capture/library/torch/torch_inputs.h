@@ -54,15 +54,17 @@ struct input_layout {
   uint16_t dtype;       /* caffe2::TypeMeta: 16 bits that equal the ScalarType */
   uint16_t policy_word; /* the 8 bytes that hold sizes_strides_policy_, and its place in them */
   uint8_t policy_shift;
+  /* In TensorImpl the address of c10::StorageImpl, and in that where its memory begins; storage 0: not found. */
+  uint16_t storage, memory;
   uint32_t tag_list, tag_bool;
   uint16_t list_begin;     /* in c10::detail::ListImpl: std::vector<IValue>; its element type follows */
   const void *tensor_type; /* the element type of a list of tensors: one object in the process */
 };
 extern struct input_layout input_layout;
 
-/* Proof in two steps, called by the Python hook. `samples`: `count` times 12 numbers: address of the TensorImpl,
-** dtype, policy (0 default, 1 custom strides, 2 custom sizes; -1 not known), number of sizes, 8 sizes. false: `reason`
-** is filled. */
+/* Proof in two steps, called by the Python hook. `samples`: `count` times 13 numbers: address of the TensorImpl,
+** dtype, policy (0 default, 1 custom strides, 2 custom sizes; -1 not known), number of sizes, 8 sizes, address of the
+** storage's memory (-1: it has none). false: `reason` is filled. */
 bool torch_inputs_prove_tensors(const int64_t *samples, unsigned count, char *reason, size_t size);
 /* Then the hook runs transpose(a, 0, 1), broadcast_tensors(a, b) and a.expand(2, 3), a being of 2 x 3, on this thread.
 */
@@ -76,6 +78,12 @@ static inline uint64_t torch_word(const uint8_t *object, unsigned offset) {
 }
 static inline const uint8_t *torch_pointer(const uint8_t *object, unsigned offset) {
   return (const uint8_t *)(uintptr_t)torch_word(object, offset);
+}
+
+/* Where the memory of a tensor's storage begins; NULL: it has none, or that is not known. */
+static inline const uint8_t *torch_tensor_memory(const uint8_t *tensor) {
+  const uint8_t *storage = input_layout.storage ? torch_pointer(tensor, input_layout.storage) : NULL;
+  return storage ? torch_pointer(storage, input_layout.memory) : NULL;
 }
 
 /* Bool's tag differs between versions; SymInt, SymFloat and SymBool are the (at most three) tags just below it. UInt,

@@ -2,10 +2,10 @@
 **
 ** Of these the first that tells something:
 **   - the source, where it tells it of each allocation (memory_events);
-**   - of a parameter its node, or what all parameters of its size have in common;
+**   - of a parameter its node;
 **   - the ops around the allocation, from the innermost on (held_tensors.h): what one was asked to make room for, or
 **     what one returns, if the piece was still held when that ended;
-**   - of gradients and the optimizer's state, what all parameters of that size have in common.
+**   - of parameters, gradients and the optimizer's state, what all parameters of that size have in common.
 ** Allocations by calls that are alike are looked at once.
 */
 #include "derive/flops/held_tensors.h"
@@ -233,7 +233,7 @@ static enum tfprof_status set_block_tensors(struct tensors *t, const struct row_
     }
     struct found found = {.held = HELD_UNKNOWN};
     bool is_asked = nodes[i] == NO_ROW && !*dtype && !*shape && bytes[i] > 0 && ops[i] != NO_ROW;
-    if (is_asked && !(is_parameter && like))
+    if (is_asked)
       status = look_at_ops_around(t, ops[i], bytes[i], is_rounded, released[i], &found, error);
     if (found.held == HELD_UNKNOWN && like && nodes[i] == NO_ROW) {
       found.dtype = like->dtype;
@@ -258,7 +258,7 @@ static enum tfprof_status run_allocation_tensors(struct profile *profile, struct
   if (!t.memory || !t.dtypes) status = error_no_memory(error);
   t.shapes = t.dtypes + rows;
   t.modules = t.shapes + rows;
-  if (!status) status = parameter_pieces_read(&t.parameters, profile, error);
+  if (!status) status = parameter_pieces_read(&t.parameters, profile, NULL, error);
   if (!status) status = read_model(profile, &model, error);
   if (!status) status = read_devices(profile, &device_count, &are_rounded, error);
   if (!status) status = derive_all_op_parents(profile, &t.parents, error);

@@ -1,14 +1,15 @@
 /* memory_regions.c: allocations.region: what a piece of memory is for, as far as the ops that allocated and released it
 ** tell; and allocations.node_id: which parameter it is.
 **
-** Of these the first that holds:
+** A piece in which a parameter of the model was seen (parameter_places.h) is one. Of all others the first that holds:
 **   input            allocated while the DataLoader was asked for a batch, or by a process of its for one
 **   temporary        released before the outermost op that it was allocated in had ended, or for a piece of the
 **                    optimizer, within the same call of Optimizer.step
 **   optimizer_state  allocated in Optimizer.step and held beyond it
 **   gradient         allocated by a backward op and held beyond the backward pass
 **   autograd_detail  allocated by another backward op: gradients of what lies between layers
-**   parameter        held to the end, and as large as a parameter of the model (parameter_pieces.h)
+**   parameter        held to the end, and as large as a parameter of the model (parameter_pieces.h) that was not seen
+**                    to lie elsewhere
 **   persistent       allocated before the first step and held until after the last one, or in a step and held for more
 **                    than the one after it: whatever else the program keeps
 **   input            allocated in a step outside of all modules before the model was called, and held until it was:
@@ -16,11 +17,12 @@
 **   activation       allocated by another op in a step: what the backward pass needs, outputs, the loss
 ** NULL where no op was recorded, or none of them holds, and where it is not known how long the piece was held: without
 ** addresses releases pair with nothing (allocations.c).  What the source tells of an allocation itself (memory_events)
-** comes before all of that.  The names are those of PyTorch's memory profiler, which
-** follows tensors by their addresses; those are in no trace that it exports and in no capture.
+** comes before all of that.  The names are those of PyTorch's memory profiler, which follows tensors by their
+** addresses; those are in no trace that it exports, and in a capture for parameters only.
 */
 #include "derive/links/ancestors.h"
 #include "derive/memory/parameter_pieces.h"
+#include "derive/memory/parameter_places.h"
 #include "derive/memory/training_passes.h"
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
@@ -209,12 +211,25 @@ struct made {
   uint32_t *nodes;
 };
 
-/* Those of which nobody knows when they were `released`, where `addresses` are what pairs them with that, have none. */
+/* Those in which parameters were seen. */
+static void set_places(const struct work *w, uint32_t rows, const struct parameter_places *places,
+                       const int64_t *addresses, const int64_t *allocated, const int64_t *released, string_id parameter,
+                       struct made *made) {
+  for (uint32_t row = 0; row < rows && places->count; row++) {
+    bool is_to_the_end = released[row] == NO_VALUE || released[row] > w->last_step;
+    if (addresses[row] == NO_VALUE) continue;
+    if (parameter_places_find(places, addresses[row], allocated[row], released[row], is_to_the_end, &made->nodes[row]))
+      made->regions[row] = parameter;
+  }
+}
+
+/* Those of which nobody knows when they were `released`, where addresses are what pairs them with that, have none. */
 static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, const int64_t *addresses,
-                        const int64_t *allocated, const int64_t *released, const int64_t *bytes,
+                        const int64_t *allocated, const int64_t *released, const int64_t *bytes, bool has_unpaired,
                         const string_id *texts, struct made *made) {
   for (uint32_t row = 0; row < rows; row++) {
-    if (addresses && addresses[row] == NO_VALUE && released[row] == NO_VALUE) continue;
+    if (made->regions[row]) continue;
+    if (has_unpaired && addresses[row] == NO_VALUE && released[row] == NO_VALUE) continue;
     enum region region = region_of(w, ops[row], allocated[row], released[row]);
     const struct parameter_size *parameter = NULL;
     if (region == PERSISTENT && bytes[row] != NO_VALUE) parameter = parameter_pieces_take(&w->parameters, bytes[row]);
@@ -263,13 +278,14 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   bool has_unpaired = false;
   string_id texts[REGIONS] = {0};
   struct made made = {0};
+  struct parameter_places places = {0};
   enum tfprof_status status = derive_row_count(profile, TABLE_allocations, &rows, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &w.op_count, error);
   if (status || !rows || !w.op_count) return status;
   status = look_at_ops(profile, &w, error);
   if (!status) status = look_at_passes(profile, &w, error);
   if (!status) status = look_at_steps(profile, &w, error);
-  if (!status) status = parameter_pieces_read(&w.parameters, profile, error);
+  if (!status) status = parameter_places_read(&places, profile, error);
   if (!status) status = derive_all_references(profile, TABLE_allocations, COLUMN_allocations_op_id, &ops, error);
   if (!status)
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_allocated_ns, &allocated, error);
@@ -277,7 +293,7 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_released_ns, &released, error);
   if (!status) status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_bytes, &bytes, error);
   if (!status) status = find_unpaired_releases(profile, rows, &has_unpaired, error);
-  if (!status && has_unpaired)
+  if (!status && (has_unpaired || places.count))
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_address, &addresses, error);
   for (int region = 1; region < REGIONS && !status; region++)
     status = derive_text(profile, region_names[region], &texts[region], error);
@@ -286,7 +302,11 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   if (!status && (!made.regions || !made.nodes)) status = error_no_memory(error);
   if (!status) {
     memset(made.nodes, 0xff, (size_t)rows * sizeof *made.nodes); /* NO_ROW */
-    set_regions(&w, rows, ops, addresses, allocated, released, bytes, texts, &made);
+    set_places(&w, rows, &places, addresses, allocated, released, texts[PARAMETER], &made);
+    status = parameter_pieces_read(&w.parameters, profile, places.are_held, error);
+  }
+  if (!status) {
+    set_regions(&w, rows, ops, addresses, allocated, released, bytes, has_unpaired, texts, &made);
     status = take_told(profile, rows, made.regions, error);
     if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, made.regions, error);
   }
@@ -306,6 +326,7 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   scratch_free(w.places);
   training_passes_free(&w.passes);
   parameter_pieces_free(&w.parameters);
+  parameter_places_free(&places);
   step_lookup_free(&w.steps);
   return status;
 }
@@ -330,6 +351,10 @@ const struct derive_pass derive_memory_regions = {
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_sequence_number},
               {TABLE_ops, COLUMN_ops_module},
+              {TABLE_node_changes, COLUMN_node_changes_node_id},
+              {TABLE_node_changes, COLUMN_node_changes_time_ns},
+              {TABLE_node_changes, COLUMN_node_changes_param_bytes},
+              {TABLE_node_changes, COLUMN_node_changes_recorded_address},
               {TABLE_nodes, COLUMN_nodes_param_bytes},
               {TABLE_nodes, COLUMN_nodes_shape},
               {TABLE_nodes, COLUMN_nodes_dtype},

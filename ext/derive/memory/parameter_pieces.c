@@ -29,7 +29,7 @@ static void merge_sizes(struct parameter_pieces *pieces) {
 }
 
 enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const struct profile *profile,
-                                         struct tfprof_error *error) {
+                                         const bool *are_found, struct tfprof_error *error) {
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_nodes, &rows, error);
   if (status || !rows) return status;
@@ -41,10 +41,11 @@ enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const 
     block_integers(&block, COLUMN_nodes_param_bytes, bytes);
     block_texts(&block, COLUMN_nodes_shape, shapes);
     block_texts(&block, COLUMN_nodes_dtype, dtypes);
-    for (uint32_t i = 0; i < block.count; i++)
-      if (bytes[i] > 0)
-        pieces->sizes[pieces->count++] =
-            (struct parameter_size){bytes[i], 1, (uint32_t)block.row + i, shapes[i], dtypes[i]};
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t node = (uint32_t)block.row + i;
+      if (bytes[i] <= 0 || (are_found && are_found[node])) continue;
+      pieces->sizes[pieces->count++] = (struct parameter_size){bytes[i], 1, node, shapes[i], dtypes[i]};
+    }
   }
   merge_sizes(pieces);
   return status;

@@ -1,9 +1,9 @@
 /* parameter_pieces.h: which of the pieces of memory that a program keeps are the parameters of its model.
 **
-** A capture has the parameters with their sizes (nodes) and pieces of memory with theirs, but no addresses of
-** parameters. So as many of the kept pieces of a size as the model has parameters and buffers of that size are these,
-** the first that were allocated before the others: what else is as large, such as a copy of the model, came later.
-** Allocators of devices round up to 512 bytes.
+** A source has the parameters with their sizes (nodes) and pieces of memory with theirs, but it need not have seen
+** where the parameters lie (parameter_places.h). So as many of the kept pieces of a size as the model has parameters of
+** that size are these, the first that were allocated before the others: what else is as large, such as a copy of the
+** model, came later. Allocators of devices round up to 512 bytes.
 */
 #ifndef TFPROF_DERIVE_PARAMETER_PIECES_H
 #define TFPROF_DERIVE_PARAMETER_PIECES_H
@@ -22,9 +22,9 @@ struct parameter_pieces {
   uint32_t count;
 };
 
-/* Needs nodes.param_bytes, shape, dtype. */
+/* Needs nodes.param_bytes, shape, dtype. `are_found`: by node, those that are left out; NULL: none. */
 enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const struct profile *profile,
-                                         struct tfprof_error *error);
+                                         const bool *are_found, struct tfprof_error *error);
 void parameter_pieces_free(struct parameter_pieces *pieces);
 /* Whether a kept piece is one; to be asked in the order of allocation. The parameters of its size are one less then. */
 const struct parameter_size *parameter_pieces_take(struct parameter_pieces *pieces, int64_t bytes);
