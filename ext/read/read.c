@@ -230,10 +230,28 @@ static enum tfprof_status open_listed(struct opening *opening, const char *path,
   return has_none ? open_below(opening, path, list, error) : status;
 }
 
+/* Of a recording that is still written the events may be to come; a file of another profiler is whole. */
+static void tell_of_nothing(struct profile *profile) {
+  static const bool is_no_event[TABLE_count] = {
+      [TABLE_runs] = true,    [TABLE_profiles] = true,    [TABLE_devices] = true,     [TABLE_device_peaks] = true,
+      [TABLE_links] = true,   [TABLE_threads] = true,     [TABLE_given_names] = true, [TABLE_diagnostics] = true};
+  if (strcmp(profile->source->format, "tfprof") == 0) return;
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    if (!is_no_event[table] && (profile->tables[table].is_estimated || profile_raw_rows(profile, table))) return;
+  }
+  profile_diagnose_once(profile, "warning", "no_events",
+                        "the file, of the format %s, holds no events: the profiler was on while nothing ran, or it is "
+                        "another file than the one that was meant", profile->source->format);
+}
+
 /* Makes what was opened visible, with what was not. */
 static void publish(struct opening *opening) {
   store_publish_run(opening->store, opening->run_number);
   drop_replaced(opening->store, opening->run_number);
+  for (size_t i = 0; i < store_profile_count(opening->store); i++) {
+    struct profile *profile = store_profile_at(opening->store, i);
+    if (profile->run_number == opening->run_number) tell_of_nothing(profile);
+  }
   clock_alignment_run(opening->store, opening->run_number);
   struct profile *profile = first_profile(opening);
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {

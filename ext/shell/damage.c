@@ -20,7 +20,7 @@ struct damage {
 
 /* Errors, and warnings of what is not there; others are of what is there, such as odd numbers. */
 static bool is_damage(const char *severity, const char *reason) {
-  static const char *const reasons[] = {"torn", "cut", "truncated", "lost", "damaged"};
+  static const char *const reasons[] = {"torn", "cut", "truncated", "lost", "damaged", "no_events"};
   if (strcmp(severity, "error") == 0) return true;
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
     if (strcmp(severity, "warning") == 0 && strncmp(reason, reasons[i], strlen(reasons[i])) == 0) return true;

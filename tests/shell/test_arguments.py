@@ -419,6 +419,24 @@ def test_damaged_files_are_told():
     assert tfprof("scope", "--profile_path=" + os.path.join(FILES, "profile"))[2] == ""
 
 
+def test_files_without_events_are_told():
+    """A file of which no table has a row does not answer with zeros alone, whatever it is called."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        event = '{"ph":"X","cat":"x","name":"a","pid":1,"tid":1,"ts":1,"dur":2}'
+        name_alone = '{"ph":"M","name":"process_name","pid":1,"args":{"name":"x"}}'
+        for name, events, is_told in (("x.xplane.pb", "", True), ("named.json", name_alone, True),
+                                      ("one.json", event, False)):
+            path = os.path.join(directory, name)
+            with open(path, "w") as file:
+                file.write('{"traceEvents":[' + events + "]}")
+            question = "SELECT reason FROM diagnostics WHERE reason = 'no_events'"
+            status, out, error = tfprof("--format", "csv", path, question)
+            assert status == 0 and ("no_events" in out.split()) == is_told, (name, out)
+            assert ("holds no events" in error) == is_told, error
+            assert ("holds no events" in tfprof(path, "summary")[1]) == is_told
+    assert not tfprof(os.path.join(FILES, "graph.pb"), "SELECT count(*) FROM nodes")[2]
+
+
 def test_unknown_commands():
     """A word by itself or with options is no SQL and waits for no semicolon."""
     for text in ("tree -max_depth 3\n", "advice\n", "  .tree\n"):
