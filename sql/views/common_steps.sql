@@ -4,27 +4,34 @@
 -- Such a step ends for all with its slowest host: step_statistics and overview count these for all hosts of a run.
 --   run_id
 --   pod_step                the number of the step, as in pod_steps
---   dur_ns                  how long the slowest host took, the whole step
+--   dur_ns                  how long the slowest host took, the whole step, whatever was recorded of it
 --   slowest_profile_id      the profile of that host
 --   min_dur_ns              how long the fastest took
 -- XProf and TensorFlow's profiler take the time of several hosts' steps so, and their parts from one of the hosts.
--- Cost: that of pod_steps; nothing where each run has one host.
+-- Cost: that of pod_step_members; nothing where each run has one host.
 -- Example: SELECT pod_step, dur_ns, dur_ns - min_dur_ns AS spread_ns, slowest_profile_id FROM common_steps;
+WITH several AS MATERIALIZED (
+  SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1
+), members AS (
+  -- Where each run has one host this is not begun; LIMIT keeps it from being taken into the join, which would.
+  SELECT run_id, profile_id, step_id, pod_step FROM temp.pod_step_members
+  WHERE EXISTS (SELECT 1 FROM several) AND pod_step IS NOT NULL LIMIT -1
+), timed AS ( -- as step_breakdown has it
+  SELECT members.run_id AS run_id, members.pod_step AS pod_step, members.profile_id AS profile_id,
+    members.step_id AS step_id, CAST(sum(parts.sum_ns) AS INTEGER) AS dur_ns
+  FROM members JOIN temp.step_segment_totals AS parts ON parts.step_id = members.step_id
+  WHERE members.run_id IN (SELECT run_id FROM several)
+  GROUP BY members.run_id, members.pod_step, members.profile_id, members.step_id
+), ordered AS (
+  SELECT timed.*, min(dur_ns) OVER (PARTITION BY run_id, pod_step) AS min_dur_ns FROM timed
+)
 SELECT
-  profiles.run_id AS run_id,
-  pod.pod_step AS pod_step,
-  max(pod.dur_ns) AS dur_ns,
-  pod.profile_id AS slowest_profile_id,
-  pod.min_dur_ns AS min_dur_ns
-FROM (
-  SELECT profile_id, step_id, pod_step, dur_ns, dur_ns - behind_ns AS min_dur_ns FROM temp.pod_steps
-  -- Where each run has one host pod_steps is not begun; LIMIT keeps it from being taken into the join, which would.
-  WHERE EXISTS (SELECT 1 FROM temp.process_groups WHERE host = 'ALL_HOSTS') AND pod_step IS NOT NULL
-  LIMIT -1
-) AS pod
-JOIN temp.profiles AS profiles ON profiles.id = pod.profile_id
-JOIN temp.steps AS steps ON steps.id = pod.step_id
-WHERE profiles.run_id IN (SELECT run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS')
-GROUP BY profiles.run_id, pod.pod_step
+  ordered.run_id AS run_id,
+  ordered.pod_step AS pod_step,
+  max(ordered.dur_ns) AS dur_ns,
+  ordered.profile_id AS slowest_profile_id,
+  ordered.min_dur_ns AS min_dur_ns
+FROM ordered JOIN temp.steps AS steps ON steps.id = ordered.step_id
+GROUP BY ordered.run_id, ordered.pod_step
 HAVING total(steps.is_warmup) = 0
-ORDER BY run_id, pod_step
+ORDER BY ordered.run_id, ordered.pod_step

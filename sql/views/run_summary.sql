@@ -13,9 +13,10 @@
 WITH processes AS (
   SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
     min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework, min(command) AS command,
-    max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count,
-    (SELECT count(*) FROM temp.process_names WHERE is_helper = 1) AS helper_count
+    max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count
   FROM temp.profile_summary
+), helpers AS (
+  SELECT count(*) AS helper_count FROM temp.process_names WHERE is_helper = 1
 ), pace AS ( -- of each process with steps, that with the longest first
   SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place, count(*) OVER () AS profile_count,
     min(median_ns) OVER () AS least_ns
@@ -25,22 +26,20 @@ WITH processes AS (
     count(*) AS step_count
   FROM (SELECT steps.training_ns FROM pace CROSS JOIN temp.steps AS steps ON steps.profile_id = pace.profile_id
         WHERE pace.place = 1 AND steps.is_warmup = 0 ORDER BY steps.start_ns, steps.id)
-), breakdown AS MATERIALIZED (
+), breakdown AS (
   SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
     total(communication_ns) AS communication_ns, total(runtime_ns) AS runtime_ns, total(data_loader_ns) AS input_ns,
     total(cpu_ns) AS cpu_ns, total(rest_ns) AS rest_ns
   FROM temp.step_breakdown WHERE cpu_ns IS NOT NULL
-), parts(position, name, dur_ns) AS (
-  SELECT 1, 'kernels', kernel_ns FROM breakdown
-  UNION ALL SELECT 2, 'copies', copy_ns FROM breakdown
-  UNION ALL SELECT 3, 'communication', communication_ns FROM breakdown
-  UNION ALL SELECT 4, 'launching', runtime_ns FROM breakdown
-  UNION ALL SELECT 5, 'input', input_ns FROM breakdown
-  UNION ALL SELECT 6, 'host', cpu_ns FROM breakdown
-  UNION ALL SELECT 7, 'other', rest_ns FROM breakdown
+), names(position, name) AS (
+  VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'input'), (6, 'host'), (7, 'other')
+), parts AS (
+  SELECT position, name, CASE position WHEN 1 THEN kernel_ns WHEN 2 THEN copy_ns WHEN 3 THEN communication_ns
+    WHEN 4 THEN runtime_ns WHEN 5 THEN input_ns WHEN 6 THEN cpu_ns WHEN 7 THEN rest_ns END AS dur_ns
+  FROM breakdown CROSS JOIN names
 ), time AS (
   SELECT group_concat(printf('%s %.0f %%', name, 100 * dur_ns / whole_ns), ', ') AS text
-  FROM (SELECT name, dur_ns, (SELECT sum(dur_ns) FROM parts) AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
+  FROM (SELECT name, dur_ns, sum(dur_ns) OVER () AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
   WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
 ), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
   SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
@@ -94,7 +93,7 @@ WITH processes AS (
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
-    FROM processes WHERE profile_count > 0)
+    FROM processes CROSS JOIN helpers WHERE profile_count > 0)
   UNION ALL SELECT 2, 'steps', format('%d', step_count)
       || iif(EXISTS (SELECT 1 FROM temp.steps WHERE steps.profile_id = pace.profile_id AND origin = 'repetition'),
         ' by repetition', '') || iif(warmup_count, format(' (%d warm-up)', warmup_count), '')
