@@ -3,12 +3,12 @@
 -- all together, too.
 -- page: overview 18
 -- chart: facts
--- empty: Nothing was recorded.
+-- empty: There are no steps: call prof.step(), or record a program that has an optimizer.
 SELECT profile_id, rank, host, verdict, step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns,
   device_compute_ratio, device_to_device_ratio, device_collectives_ratio, host_compute_ratio, kernel_launch_ratio,
   input_ratio, output_ratio, compile_ratio, other_ratio, idle_ratio, kernel_ratio, memcpy_ratio, memset_ratio,
   data_loader_ratio, utilization_ratio, sm_efficiency_ratio, occupancy_ratio, tensor_core_ratio, half_precision_ratio,
   host_op_ratio, device_op_ratio, host_eager_ratio
 FROM temp.overview
-WHERE :profile_id IS NULL OR profile_id = :profile_id
+WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND step_count > 0
 ORDER BY profile_id IS NOT NULL, profile_id, run_id LIMIT 100

@@ -1,5 +1,6 @@
 -- Where the host was
--- Time of each measured step in ops, input, waiting, and outside of them.
+-- Each moment of a measured step's thread: in ops, those of the input with them; else in the input pipeline, waiting
+-- for a device or other ranks, or outside of all.
 -- page: steps 5
 -- chart: stack
 -- x: number
