@@ -41,6 +41,8 @@ extern const struct derive_pass derive_idle_reasons;
 extern const struct derive_pass derive_idle_totals;
 extern const struct derive_pass derive_input_events;
 extern const struct derive_pass derive_kernel_configurations;
+extern const struct derive_pass derive_kernel_kinds;
+extern const struct derive_pass derive_kernel_launch_totals;
 extern const struct derive_pass derive_kernel_names;
 extern const struct derive_pass derive_kernel_self_time;
 extern const struct derive_pass derive_kernel_totals;

@@ -144,6 +144,25 @@ static int skip_rows(struct cursor *cursor, int64_t count) {
   return result;
 }
 
+static int prepare_filters(struct cursor *cursor, sqlite3_value **values) {
+  int result = SQLITE_OK;
+  for (unsigned i = 0; i < cursor->plan.term_count && !result; i++) {
+    const struct plan_term *term = &cursor->plan.terms[i];
+    result =
+        filter_prepare(&cursor->filters[i], cursor_table(cursor)->spec, term, values[term->argument], cursor->pool);
+    if (cursor->has_outer_join && outer_join_concerns((enum term_operator)term->operator))
+      cursor->filters[i].kind = FILTER_EVERYTHING;
+  }
+  return result;
+}
+
+static bool has_impossible_filter(const struct cursor *cursor) {
+  for (unsigned i = 0; i < cursor->plan.term_count; i++) {
+    if (filter_is_impossible(&cursor->filters[i])) return true;
+  }
+  return false;
+}
+
 int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, int count, sqlite3_value **values) {
   struct cursor *cursor = (struct cursor *)base;
   struct plan *plan = &cursor->plan;
@@ -157,6 +176,10 @@ int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, 
     return connection_table_message(base->pVtab, name, "profile must be given as profile = value, or as %s(value)",
                                     name);
   }
+  cursor->pool = store_pool(cursor_table(cursor)->connection->store);
+  if (!result) result = prepare_filters(cursor, values);
+  /* Where no row can pass, as where IN has no values, rows need not be there: nothing is read or derived for them. */
+  if (!result && plan->profile_argument < 0 && has_impossible_filter(cursor)) return SQLITE_OK;
   if (!result)
     result =
         plan->profile_argument >= 0 ? take_selection(cursor, values[plan->profile_argument]) : take_snapshot(cursor);
@@ -165,15 +188,7 @@ int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, 
     cursor->bound = calloc(cursor->snapshot->segment_count + 1, sizeof(struct bound_segment *));
     if (!cursor->bound) return SQLITE_NOMEM;
   }
-  cursor->pool = store_pool(cursor->snapshot->store);
-  for (unsigned i = 0; i < plan->term_count && !result; i++) {
-    const struct plan_term *term = &plan->terms[i];
-    result =
-        filter_prepare(&cursor->filters[i], cursor_table(cursor)->spec, term, values[term->argument], cursor->pool);
-    if (cursor->has_outer_join && outer_join_concerns((enum term_operator)term->operator))
-      cursor->filters[i].kind = FILTER_EVERYTHING;
-  }
-  if (!result) result = walk_start(cursor);
+  result = walk_start(cursor);
   if (!result && plan->skip_argument >= 0) result = skip_rows(cursor, sqlite3_value_int64(values[plan->skip_argument]));
   return result;
 }

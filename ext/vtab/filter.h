@@ -67,6 +67,11 @@ int filter_prepare(struct filter *filter, const struct table_spec *spec, const s
                    sqlite3_value *value, struct pool *pool);
 void filter_clear(struct filter *filter);
 
+/* Whether no value passes, nor NULL. */
+static inline bool filter_is_impossible(const struct filter *filter) {
+  return filter->kind == FILTER_NOTHING && !filter->null_matches;
+}
+
 /* The id of the text of a FILTER_TEXT_EQUAL or _NOT; 0: no text of the pool, and so of no row that is loaded. */
 string_id filter_find_text(struct filter *filter);
 static inline string_id filter_text(struct filter *filter) {

@@ -384,7 +384,7 @@ int walk_start(struct cursor *cursor) {
   cursor->has_last = false;
   for (unsigned i = 0; i < plan->term_count; i++) {
     struct filter *filter = &cursor->filters[i];
-    if (filter->kind == FILTER_NOTHING && !filter->null_matches) return walk_stretch(cursor, 0, 0);
+    if (filter_is_impossible(filter)) return walk_stretch(cursor, 0, 0);
     if (filter->kind != FILTER_EVERYTHING) cursor->active[cursor->active_count++] = filter;
   }
   if (cursor->snapshot->rows == 0) return walk_stretch(cursor, 0, 0);

@@ -22,14 +22,18 @@
 -- use them, and has products of xmma that do not (ffma); eligible it calls also what only changes the layout for an op.
 -- It shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
 -- by time.
--- Cost: linear in kernel_totals, once they are made.
+-- Cost: linear in kernel_launch_totals, of captures in kernel_totals, once they are made.
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
-WITH weighed AS (
-  SELECT totals.*,
+WITH weighed AS ( -- steps can be warm-up, and stand for others, in captures; elsewhere nobody has to find them
+  SELECT profile_id, launch_group, op_name, kernel_id, uses_tensor_core, tensor_core_eligible,
+    theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns, 1.0 AS weight
+  FROM temp.kernel_launch_totals WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format <> 'tfprof')
+  UNION ALL
+  SELECT profile_id, launch_group, op_name, kernel_id, uses_tensor_core, tensor_core_eligible,
+    theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns,
     CASE WHEN profile_id IN (SELECT profile_id FROM temp.thinned_steps) THEN coalesce(step_weight, 1.0) ELSE 1.0 END
-      AS weight
-  FROM temp.kernel_totals AS totals
-  WHERE is_warmup IS NOT 1
+  FROM temp.kernel_totals
+  WHERE is_warmup IS NOT 1 AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'tfprof')
 ), summed AS (
   SELECT profile_id, launch_group, op_name, min(kernel_id) AS kernel_id,
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
@@ -45,9 +49,10 @@ WITH weighed AS (
     dynamic_shared_bytes
   FROM summed JOIN temp.kernels AS kernels ON kernels.id = summed.kernel_id
 ), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT profile_id, launch_group, op_name, step_id, sum(1.0 * dur_ns) AS sum_ns
-  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM temp.thinned_steps)
-  GROUP BY profile_id, launch_group, op_name, step_id
+  SELECT kernels.profile_id AS profile_id, launch_group, op_name, step_id, sum(1.0 * kernels.dur_ns) AS sum_ns
+  FROM temp.profiles AS captures CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = captures.id
+  WHERE captures.format = 'tfprof' AND kernels.profile_id IN (SELECT profile_id FROM temp.thinned_steps)
+  GROUP BY kernels.profile_id, launch_group, op_name, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, launch_group, op_name,
     sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,

@@ -24,16 +24,20 @@
 --   unseen_ratio                time by which unrecorded steps are longer than the longest recorded one, by all time
 -- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM sampled_steps ORDER BY weight DESC LIMIT 5;
 WITH totals AS MATERIALIZED (
-  SELECT profile_id, count(*) FILTER (WHERE sample_weight > 0) AS row_count, sum(sample_weight) AS step_count,
+  SELECT steps.profile_id AS profile_id, min(rank) AS rank, count(*) FILTER (WHERE sample_weight > 0) AS row_count,
+    sum(sample_weight) AS step_count,
     sum(sample_weight * sample_weight) AS weight_squares,
     count(*) FILTER (WHERE sample_weight > 1.000001) AS drawn_count,
     sum(max(0, sample_weight - 1) * sample_weight) AS drawn_weight, max(sample_weight) AS largest_weight,
-    sum(sample_weight * (dur_ns - coalesce(recording_ns, 0.0))) AS time_ns,
-    max(dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS longest_ns,
-    min(dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS shortest_ns,
-    total(sample_weight * recording_ns) AS recording_ns, sum(dur_ns - coalesce(recording_ns, 0.0)) AS all_ns
-  FROM temp.steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL
-  GROUP BY profile_id HAVING max(sample_weight) > 1
+    sum(sample_weight * (steps.dur_ns - coalesce(recording_ns, 0.0))) AS time_ns,
+    max(steps.dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS longest_ns,
+    min(steps.dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS shortest_ns,
+    total(sample_weight * recording_ns) AS recording_ns,
+    sum(steps.dur_ns - coalesce(recording_ns, 0.0)) AS all_ns
+  FROM temp.profiles AS profiles CROSS JOIN temp.steps AS steps ON steps.profile_id = profiles.id
+  WHERE profiles.format <> 'xplane' -- whose steps all speak for themselves, and need not be found for this
+    AND is_warmup = 0 AND sample_weight IS NOT NULL
+  GROUP BY steps.profile_id HAVING max(sample_weight) > 1
 ), unseen AS MATERIALIZED ( -- few steps are longer
   SELECT totals.profile_id AS profile_id, total(steps.dur_ns - longest_ns) AS unseen_ns
   FROM totals LEFT JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id AND steps.is_warmup = 0
@@ -48,8 +52,8 @@ WITH totals AS MATERIALIZED (
       AS lead_squares,
     max(steps.sample_weight * pow(steps.dur_ns - coalesce(steps.recording_ns, 0.0) - time_ns / step_count, 2))
       OVER of_profile AS largest_square
-  FROM totals JOIN unseen ON unseen.profile_id = totals.profile_id
-  JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id
+  FROM totals CROSS JOIN unseen ON unseen.profile_id = totals.profile_id
+  CROSS JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id
   WHERE steps.is_warmup = 0 AND steps.sample_weight > 0
   WINDOW of_profile AS (PARTITION BY steps.profile_id)
 ), freedoms AS (
@@ -65,7 +69,7 @@ WITH totals AS MATERIALIZED (
 )
 SELECT
   factors.profile_id AS profile_id,
-  profiles.rank AS rank,
+  factors.rank AS rank,
   factors.step_id AS step_id,
   factors.weight AS weight,
   factors.duration_ns AS duration_ns,
@@ -76,5 +80,5 @@ SELECT
   CASE WHEN factors.is_calibrated THEN factors.spread_factor / factors.lead_squares
     - pow(0.25 * factors.recording_ns / factors.lead_squares, 2) ELSE 0.0 END AS lead_factor,
   factors.unseen_ns / factors.time_ns AS unseen_ratio
-FROM factors JOIN temp.profiles AS profiles ON profiles.id = factors.profile_id
+FROM factors
 ORDER BY profile_id, step_id

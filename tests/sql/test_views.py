@@ -94,7 +94,7 @@ def test_advice_is_in_order(engine):
     advice = connection.values("SELECT saves_ns, severity FROM advise")
     assert len(advice) == total
     ranks = {"critical": 0, "warning": 1, "info": 2}
-    order = [(ranks[severity], -saves if saves is not None else 1) for saves, severity in advice]
+    order = [(ranks[severity], saves is None, -(saves or 0)) for saves, severity in advice]
     assert order == sorted(order)
     assert all(severity in ("info", "warning", "critical") for _, severity in advice)
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import engines
 import mutations
 import xplane_files as files
 from asking import BUILD, query, run_tests
@@ -232,6 +233,30 @@ def test_damage(directory):
         path = written(directory, mutations.mutate(data, generator), "changed.xplane.pb")
         status, _, error = ask_all(path)
         assert status in (0, 3) and (status == 0 or "changed.xplane.pb" in error), (number, status, error)
+
+
+def test_planes_that_are_needed(directory):
+    """Kernels that name their ops are told of without reading what hosts did."""
+    ops = [event("MatMul:MatMul", k * 1000, 900, correlation_id=k) for k in range(40000)]
+    kernels = [event("gemm", k * 1000, 500, correlation_id=k, tf_op=Ref("model/MatMul:MatMul"),
+                     kernel_details=Ref("regs:32 static_shared:0 dynamic_shared:0 grid:4,1,1 block:128,1,1 occ_pct:50"))
+               for k in range(100)]
+    path = written(directory, space(plane("/host:CPU", [line(1, "main", ops)]),
+                                    plane("/device:GPU:0", [line(3, "Stream #3(Compute)", kernels)])))
+
+    def bytes_read():
+        with open("/proc/self/io", encoding="ascii") as file:
+            return int(file.readline().split()[1])
+
+    connection = engines.Newest()
+    connection.values(f"SELECT tfprof_open('{path}')")
+    before = bytes_read()
+    rows = connection.values("SELECT kernel_name, block, op_name, count, sum_ns FROM kernel_stats")
+    taken = bytes_read() - before
+    check(rows, [("gemm", "128,1,1", "model/MatMul", 100, 0)], "kernel_stats")
+    assert taken < os.path.getsize(path) / 4, (taken, os.path.getsize(path))
+    connection.values("SELECT max(dur_ns) FROM ops")
+    assert bytes_read() - before > os.path.getsize(path) / 2, "reading ops is not seen: the test shows nothing"
 
 
 def test_bad_files(directory):

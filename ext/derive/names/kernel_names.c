@@ -1,6 +1,7 @@
 /* kernel_names.c: what the name of a kernel tells: its short form, its kind, and whether it computes on tensor cores.
 **
-** Each distinct name is looked at once.
+** Each distinct name is looked at once.  The kind has a pass of its own, which asks for collectives and so for what the
+** host did: of an XPlane file the rest needs the planes of devices alone.
 **
 **   short_name              without return type, namespaces' template arguments, template arguments and parameters:
 **                           "void at::native::vectorized_elementwise_kernel<4, F, A>(int, F, A)" is
@@ -86,8 +87,8 @@ static size_t shorten(const char *name, char *to) {
   return length;
 }
 
-enum { IS_KNOWN = 1, IS_COMMUNICATION = 2, USES_TENSOR_CORE = 4, CHANGES_LAYOUT = 8 };
-enum { IS_OP_KNOWN = 16, IS_OP_ELIGIBLE = 32 }; /* of names of ops */
+enum { IS_KNOWN = 1, USES_TENSOR_CORE = 2, CHANGES_LAYOUT = 4 };
+enum { IS_OP_KNOWN = 8, IS_OP_ELIGIBLE = 16 }; /* of names of ops */
 
 struct names {
   uint8_t *facts;    /* by string */
@@ -102,8 +103,7 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
   char *shortened = scratch_allocate(pool_length(pool, id) + 1);
   if (!shortened) return error_no_memory(error);
   size_t length = shorten(name, shortened);
-  names->facts[id] |= IS_KNOWN | (is_communication(name) ? IS_COMMUNICATION : 0) |
-                     (AMONG(name, tensor_core_parts) && !AMONG(name, plain_parts) ? USES_TENSOR_CORE : 0) |
+  names->facts[id] |= IS_KNOWN | (AMONG(name, tensor_core_parts) && !AMONG(name, plain_parts) ? USES_TENSOR_CORE : 0) |
                      (AMONG(name, layout_parts) ? CHANGES_LAYOUT : 0);
   names->shorts[id] = id;
   enum tfprof_status status = length ? pool_intern(pool, shortened, length, &names->shorts[id]) : TFPROF_OK;
@@ -113,7 +113,7 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
 }
 
 struct results {
-  string_id *shorts, *kinds;
+  string_id *shorts;
   int64_t *uses, *eligible;
 };
 
@@ -128,9 +128,7 @@ static int64_t eligibility(const struct profile *profile, struct names *names, s
 
 static enum tfprof_status fill(struct profile *profile, struct names *names, struct results *r,
                                struct tfprof_error *error) {
-  string_id compute, communication;
-  enum tfprof_status status = derive_text(profile, "compute", &compute, error);
-  if (!status) status = derive_text(profile, "communication", &communication, error);
+  enum tfprof_status status = TFPROF_OK;
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
     string_id ids[ROWS_BLOCK], ops[ROWS_BLOCK], equations[ROWS_BLOCK];
     block_texts(&block, COLUMN_kernels_name, ids);
@@ -146,19 +144,11 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
         r->eligible[row] = NO_VALUE;
         continue;
       }
-      r->kinds[row] = names->facts[ids[i]] & IS_COMMUNICATION ? communication : compute;
       r->uses[row] = (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
       if (r->uses[row] && ops[i]) r->eligible[row] = 1;
       if (names->facts[ids[i]] & CHANGES_LAYOUT && r->eligible[row] == 1) r->eligible[row] = 0;
     }
   }
-  uint32_t *named = NULL, collective_count = 0;
-  if (!status) status = derive_row_count(profile, TABLE_collectives, &collective_count, error);
-  if (!status) status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &named, error);
-  for (uint32_t i = 0; i < collective_count && !status; i++) {
-    if (named[i] != NO_ROW) r->kinds[named[i]] = communication;
-  }
-  scratch_free(named);
   return status;
 }
 
@@ -170,13 +160,12 @@ static enum tfprof_status run_kernel_names(struct profile *profile, struct tfpro
   struct names names = {.facts = scratch_allocate_zeroed(texts, 1),
                         .shorts = scratch_allocate_zeroed(texts, sizeof *names.shorts),
                         .count = texts};
-  struct results r = {scratch_allocate_zeroed(rows, sizeof *r.shorts), scratch_allocate_zeroed(rows, sizeof *r.kinds),
-                      scratch_allocate(rows * sizeof *r.uses), scratch_allocate(rows * sizeof *r.eligible)};
-  if (!names.facts || !names.shorts || !r.shorts || !r.kinds || !r.uses || !r.eligible) status = error_no_memory(error);
+  struct results r = {scratch_allocate_zeroed(rows, sizeof *r.shorts), scratch_allocate(rows * sizeof *r.uses),
+                      scratch_allocate(rows * sizeof *r.eligible)};
+  if (!names.facts || !names.shorts || !r.shorts || !r.uses || !r.eligible) status = error_no_memory(error);
   for (uint32_t i = 0; i < rows && !status; i++) r.uses[i] = r.eligible[i] = NO_VALUE;
   if (!status) status = fill(profile, &names, &r, error);
   if (!status) status = derive_set_texts(profile, TABLE_kernels, COLUMN_kernels_short_name, r.shorts, error);
-  if (!status) status = derive_set_texts(profile, TABLE_kernels, COLUMN_kernels_kind, r.kinds, error);
   if (!status) status = derive_set_integers(profile, TABLE_kernels, COLUMN_kernels_uses_tensor_core, r.uses, error);
   if (!status) {
     status = derive_set_integers(profile, TABLE_kernels, COLUMN_kernels_tensor_core_eligible, r.eligible, error);
@@ -184,22 +173,72 @@ static enum tfprof_status run_kernel_names(struct profile *profile, struct tfpro
   scratch_free(names.facts);
   scratch_free(names.shorts);
   scratch_free(r.shorts);
-  scratch_free(r.kinds);
   scratch_free(r.uses);
   scratch_free(r.eligible);
   return status;
 }
 
+/* ---- kinds ---- */
+
+static enum tfprof_status fill_kinds(struct profile *profile, uint8_t *facts, string_id *kinds,
+                                     struct tfprof_error *error) {
+  enum { KNOWN = 1, COMMUNICATION = 2 };
+  const struct pool *pool = store_pool(profile->store);
+  string_id compute = derive_known_text(profile, "compute");
+  string_id communication = derive_known_text(profile, "communication");
+  uint32_t *named = NULL, collective_count = 0;
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
+    string_id ids[ROWS_BLOCK];
+    block_texts(&block, COLUMN_kernels_name, ids);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (!ids[i]) continue;
+      if (!facts[ids[i]]) facts[ids[i]] = KNOWN | (is_communication(pool_text(pool, ids[i])) ? COMMUNICATION : 0);
+      kinds[block.row + i] = facts[ids[i]] & COMMUNICATION ? communication : compute;
+    }
+  }
+  if (!status) status = derive_row_count(profile, TABLE_collectives, &collective_count, error);
+  if (!status) status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &named, error);
+  for (uint32_t i = 0; i < collective_count && !status; i++) {
+    if (named[i] != NO_ROW) kinds[named[i]] = communication;
+  }
+  scratch_free(named);
+  return status;
+}
+
+static enum tfprof_status run_kernel_kinds(struct profile *profile, struct tfprof_error *error) {
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &rows, error);
+  if (status || !rows) return status;
+  uint8_t *facts = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, 1); /* by string */
+  string_id *kinds = scratch_allocate_zeroed(rows, sizeof *kinds);
+  status = facts && kinds ? fill_kinds(profile, facts, kinds, error) : error_no_memory(error);
+  if (!status) status = derive_set_texts(profile, TABLE_kernels, COLUMN_kernels_kind, kinds, error);
+  scratch_free(facts);
+  scratch_free(kinds);
+  return status;
+}
+
+static const char *const kind_texts[] = {"compute", "communication", NULL};
+
+const struct derive_pass derive_kernel_kinds = {
+    .name = "kinds of kernels",
+    .summary = "Whether kernels compute or communicate, from their names, each looked at once, and from collectives.",
+    .makes_table = -1,
+    .reads = {{TABLE_kernels, COLUMN_kernels_name}, {TABLE_collectives, COLUMN_collectives_kernel_id}},
+    .writes = {{TABLE_kernels, COLUMN_kernels_kind}},
+    .run = run_kernel_kinds,
+    .texts = kind_texts,
+};
+
 const struct derive_pass derive_kernel_names = {
     .name = "kernel names",
-    .summary = "Short name, kind and use of tensor cores from the names of kernels and ops, each looked at once.",
+    .summary = "Short name and use of tensor cores from the names of kernels and ops, each looked at once.",
     .makes_table = -1,
     .reads = {{TABLE_kernels, COLUMN_kernels_name},
               {TABLE_kernels, COLUMN_kernels_op_name},
-              {TABLE_kernels, COLUMN_kernels_equation},
-              {TABLE_collectives, COLUMN_collectives_kernel_id}},
+              {TABLE_kernels, COLUMN_kernels_equation}},
     .writes = {{TABLE_kernels, COLUMN_kernels_short_name},
-               {TABLE_kernels, COLUMN_kernels_kind},
                {TABLE_kernels, COLUMN_kernels_uses_tensor_core},
                {TABLE_kernels, COLUMN_kernels_tensor_core_eligible}},
     .run = run_kernel_names,

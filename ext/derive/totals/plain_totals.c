@@ -213,6 +213,12 @@ static void add_column(const struct plain_run *run, unsigned s, union plain_cell
     case PLAIN_ROWS:
       for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole++;
       break;
+    case PLAIN_FIRST:
+      for (uint32_t i = 0; i < block->count; i++) {
+        union plain_cell *cell = &cells[(size_t)numbers[i] * width];
+        if (cell->whole == NO_VALUE) cell->whole = (int64_t)block->row + i;
+      }
+      break;
     case PLAIN_KNOWN:
       read_numbers(run->totals->of, column->from, block, reals);
       for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole += !isnan(reals[i]);
@@ -319,6 +325,7 @@ static void join_cells(const struct grouping *grouping, void *item, const void *
     switch ((enum plain_sum)run->sums[s].sum) {
       case PLAIN_SUM:
       case PLAIN_LATER: add_real(cell, more->real); break;
+      case PLAIN_FIRST: break;
       case PLAIN_LEAST:
         if (more->whole != NO_VALUE && (cell->whole == NO_VALUE || more->whole < cell->whole)) *cell = *more;
         break;
@@ -384,7 +391,8 @@ static enum tfprof_status begin_run(struct profile *profile, struct plain_run *r
         break;
       default:
         if (column->sum == PLAIN_SUM || column->sum == PLAIN_LATER) none->real = (double)NAN;
-        if (column->sum == PLAIN_LEAST || column->sum == PLAIN_MOST) none->whole = NO_VALUE;
+        if (column->sum == PLAIN_FIRST || column->sum == PLAIN_LEAST || column->sum == PLAIN_MOST)
+          none->whole = NO_VALUE;
         run->first_cells[run->sum_count] = run->cell_count;
         run->cell_count += column->sum == PLAIN_DEVIATION ? DEVIATION_CELLS : 1;
         run->sums[run->sum_count++] = *column;

@@ -13,6 +13,7 @@ enum plain_sum {
   PLAIN_IS_POSITIVE, /* whether it is above 0, the same */
   PLAIN_REFERRED,    /* the column `other` of the row that it refers to, the same */
   PLAIN_ROWS,        /* how many they are; `from` is not looked at */
+  PLAIN_FIRST,       /* the first of them, a reference; the same */
   PLAIN_KNOWN,       /* how many have a value there */
   PLAIN_SUM,         /* the sum, NULL of nothing that is known */
   PLAIN_LATER,       /* the same of how much more it is than the column `other` */
@@ -51,6 +52,7 @@ enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_
 #define IS(kind, totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_IS_##kind, 0}
 #define REFERRED(totals, to, from, other) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_REFERRED, COLUMN_##other}
 #define ROWS(totals) {COLUMN_##totals##_count, 0, PLAIN_ROWS, 0}
+#define FIRST(totals, to) {COLUMN_##totals##_##to, 0, PLAIN_FIRST, 0}
 #define KNOWN(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_KNOWN, 0}
 #define SUM(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_SUM, 0}
 #define LATER(totals, to, from, other) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_LATER, COLUMN_##other}

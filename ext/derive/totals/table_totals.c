@@ -1,10 +1,23 @@
-/* table_totals.c: stream_totals, api_call_totals, allocation_totals, memory_event_totals, module_totals and
-** step_input_totals: rows of tables that have one for each thing that happened, added up by what views group them by.
+/* table_totals.c: kernel_launch_totals, stream_totals, api_call_totals, allocation_totals, memory_event_totals,
+** module_totals and step_input_totals: rows of tables that have one for each thing that happened, added up by what
+** views group them by.
 **
 ** What stands for several steps, or is left out as warm-up, is apart where views weigh it.
 */
 #include "derive/passes.h"
 #include "derive/totals/plain_totals.h"
+
+/* Nothing here asks which step launched a kernel, so that of an XPlane file the planes of hosts need not be read. */
+#define KERNEL(column) SHARED(kernel_launch_totals, kernels, column)
+static const struct plain_totals launches = {
+    .table = TABLE_kernel_launch_totals,
+    .of = TABLE_kernels,
+    .column_count = 10,
+    .columns = {KERNEL(launch_group), KERNEL(op_name), KERNEL(uses_tensor_core), KERNEL(tensor_core_eligible),
+                KERNEL(theoretical_occupancy_ratio), FIRST(kernel_launch_totals, kernel_id), ROWS(kernel_launch_totals),
+                SUM(kernel_launch_totals, sum_ns, kernels_dur_ns), LEAST(kernel_launch_totals, min_ns, kernels_dur_ns),
+                MOST(kernel_launch_totals, max_ns, kernels_dur_ns)},
+};
 
 #define ACTIVITY(column) SHARED(stream_totals, device_activities, column)
 static const struct plain_totals streams = {
@@ -85,12 +98,22 @@ static const struct plain_totals step_inputs = {
   static enum tfprof_status run_##totals(struct profile *profile, struct tfprof_error *error) { \
     return plain_totals_run(profile, &(totals), error); \
   }
+RUN(launches)
 RUN(streams)
 RUN(calls)
 RUN(allocations)
 RUN(memory_events)
 RUN(modules)
 RUN(step_inputs)
+
+const struct derive_pass derive_kernel_launch_totals = {
+    .name = "totals of launches of kernels",
+    .summary = "Kernels of one name and geometry, launched by ops of one name, by a hash table of these.",
+    .makes_table = TABLE_kernel_launch_totals,
+    .reads = {READ(kernels, launch_group), READ(kernels, op_name), READ(kernels, uses_tensor_core),
+              READ(kernels, tensor_core_eligible), READ(kernels, theoretical_occupancy_ratio), READ(kernels, dur_ns)},
+    .run = run_launches,
+};
 
 const struct derive_pass derive_stream_totals = {
     .name = "totals of streams",
