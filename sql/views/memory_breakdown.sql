@@ -5,7 +5,8 @@
 --   profile_id, host, rank, device_id, allocator, memory   as in memory_summary
 --   op_name                 the op that allocated them; NULL: none was recorded
 --   bytes                   what the allocator gave
---   requested_bytes         what the program had asked for; on a CPU that is what it gets; NULL where it is not told
+--   requested_bytes         what the program had asked for: as the source tells, on a CPU what it gets, else what the
+--                           tensors in them take; NULL where none of that is known
 --   count                   pieces; NULL where they are not known one by one
 --   region                  what they are for (allocations.region), unknown where that cannot be told; before: what was
 --                           in use without an allocation on record, which was made before the recording; stack: what is
@@ -30,7 +31,8 @@ WITH peaks AS MATERIALIZED (
   SELECT id FROM temp.profiles WHERE format = 'pprof'
 ), held AS MATERIALIZED ( -- comparisons alone are made before a row is looked at: so released later, or never
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
-    allocations.bytes AS bytes, allocations.requested_bytes AS requested_bytes, allocations.op_id AS op_id,
+    allocations.bytes AS bytes, coalesce(allocations.requested_bytes, allocations.tensor_bytes) AS requested_bytes,
+    allocations.op_id AS op_id,
     coalesce(allocations.region, 'unknown') AS region, allocations.dtype AS dtype, allocations.shape AS shape,
     allocations.module AS module, allocations.code_trace_id AS code_trace_id,
     coalesce(allocations.occurrence_count, 1) AS count
@@ -41,8 +43,9 @@ WITH peaks AS MATERIALIZED (
   WHERE peaks.profile_id NOT IN (SELECT id FROM told)
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
-    allocations.requested_bytes, allocations.op_id, coalesce(allocations.region, 'unknown'), allocations.dtype,
-    allocations.shape, allocations.module, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+    coalesce(allocations.requested_bytes, allocations.tensor_bytes), allocations.op_id,
+    coalesce(allocations.region, 'unknown'), allocations.dtype, allocations.shape, allocations.module,
+    allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
   FROM peaks CROSS JOIN temp.allocations AS allocations
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
@@ -51,8 +54,9 @@ WITH peaks AS MATERIALIZED (
   WHERE peaks.profile_id NOT IN (SELECT id FROM told)
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
-    allocations.requested_bytes, allocations.op_id, coalesce(allocations.region, 'unknown'), allocations.dtype,
-    allocations.shape, allocations.module, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+    coalesce(allocations.requested_bytes, allocations.tensor_bytes), allocations.op_id,
+    coalesce(allocations.region, 'unknown'), allocations.dtype, allocations.shape, allocations.module,
+    allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
   FROM peaks CROSS JOIN temp.allocations AS allocations
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
@@ -62,7 +66,9 @@ WITH peaks AS MATERIALIZED (
 ), parts AS (
   SELECT held.profile_id AS profile_id, held.device_id AS device_id, held.allocator AS allocator, ops.name AS op_name,
     held.module AS module, lines.location AS location, held.region AS region, held.dtype AS dtype, held.shape AS shape,
-    CAST(total(held.bytes) AS INTEGER) AS bytes, CAST(sum(1.0 * held.requested_bytes) AS INTEGER) AS requested_bytes,
+    CAST(total(held.bytes) AS INTEGER) AS bytes,
+    CASE WHEN count(held.requested_bytes) = count(*)
+      THEN CAST(sum(1.0 * held.requested_bytes) AS INTEGER) END AS requested_bytes,
     sum(held.count) AS count
   FROM held
   LEFT JOIN temp.ops AS ops ON ops.id = held.op_id

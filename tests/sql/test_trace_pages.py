@@ -183,6 +183,38 @@ def test_memory_pages(engine):
     assert [row[6] for row in rows] == [1, 0.75, 0.25], rows
 
 
+def test_tensors_of_memory(engine):
+    """What tensors pieces hold: as the innermost op was asked for, or as the first one with tensors returns; a device
+    gives more than they take, and what an op gives back before it ends need not be one."""
+    def piece(time, address, size, device=True):
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": time / 1000,
+                "args": {"Bytes": size, "Addr": address, "Device Id": 0 if device else -1, "Device Type": int(device)}}
+
+    def op(name, start, dur, shapes, types, values=None):
+        return span("cpu_op", name, start, dur, **{"Input Dims": shapes, "Input type": types},
+                    **({"Concrete Inputs": values} if values else {}))
+    empty = [[]] * 6, ["ScalarList", "Scalar", "Scalar", "Scalar", "", ""]
+    events = [
+        span("user_annotation", "ProfilerStep#1", 0, 10_000),
+        op("aten::mm", 100, 100, [[32, 10], [10, 65]], ["float", "float"]),
+        piece(110, 1 << 20, 8704), piece(120, 2 << 20, 8704), piece(150, 2 << 20, -8704),
+        op("aten::randn", 300, 100, [[], []], ["ScalarList", ""], ["[7, 3]", ""]),
+        op("aten::empty", 310, 50, *empty, ["[7, 3]", "15", "0", "", "", ""]), piece(320, 3 << 20, 42, device=False),
+        op("aten::clone", 500, 100, [[5, 4]], ["double"]),
+        op("aten::empty_like", 505, 50, [[5, 4]], ["double"]),
+        op("aten::empty", 510, 20, *empty), piece(520, 4 << 20, 512), piece(560, 5 << 20, 1024),
+    ]
+    rows = opened(engine, events, deviceProperties=[GPU]).values(
+        "SELECT bytes, dtype, shape, tensor_bytes FROM allocations ORDER BY id")
+    assert rows == [(8704, "float32", "32x65", 8320), (8704, None, None, None), (42, "bfloat16", "7x3", 42),
+                    (512, "float64", "5x4", 160), (1024, None, None, None)], rows
+    rows = opened(engine, events, deviceProperties=[GPU]).values(
+        "SELECT memory, op_name, bytes, requested_bytes, dtype, shape FROM memory_breakdown")
+    assert rows == [
+        ("CPU 0", "aten::empty", 42, 42, "bfloat16", "7x3"), ("GPU 0", "aten::mm", 8704, 8320, "float32", "32x65"),
+        ("GPU 0", "aten::mm", 8704, None, None, None)], rows
+
+
 def test_precision(engine):
     """Names of kernels as libraries write them, and of those that tell nothing the inputs of the op."""
     names = {

@@ -44,7 +44,7 @@ MATTERS = {
     "op_type_stats": "count self_ns self_ratio",
     "kernel_stats": "count sum_ns block registers_per_thread occupancy_ratio op_name is_op_tensor_core_eligible",
     "memory_summary": "allocations peak_bytes capacity_bytes fragmentation_ratio",
-    "memory_breakdown": "bytes op_name region dtype shape",
+    "memory_breakdown": "bytes requested_bytes op_name region dtype shape",
     "input_pipelines": "calls mean_ns slow_calls",
     "input_pipeline_graph": "name self_ns is_bottleneck",
     "input_bottleneck": "max_latency_ns name suggestion",

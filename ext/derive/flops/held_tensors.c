@@ -36,7 +36,8 @@ static bool takes(const struct holding *h, int64_t elements, int64_t width, int6
   return elements > 0 && !__builtin_mul_overflow(elements, width, bytes) && held_piece_fits(h->piece, *bytes);
 }
 
-static void set_tensor(struct holding *h, const int64_t *sizes, uint32_t count, const char *dtype) {
+static void set_tensor(struct holding *h, int64_t bytes, const int64_t *sizes, uint32_t count, const char *dtype) {
+  h->tensor->bytes = bytes;
   h->tensor->dtype = dtype;
   h->tensor->has_shape = count <= HELD_DIMENSIONS;
   h->tensor->dimensions = h->tensor->has_shape ? count : 0;
@@ -46,7 +47,7 @@ static void set_tensor(struct holding *h, const int64_t *sizes, uint32_t count, 
 static bool take_sizes(struct holding *h, const int64_t *sizes, uint32_t count, const struct number_type *type) {
   int64_t bytes;
   if (!type || !takes(h, elements_of(sizes, count), type->bytes, &bytes)) return false;
-  set_tensor(h, sizes, count, type->name);
+  set_tensor(h, bytes, sizes, count, type->name);
   return true;
 }
 
@@ -106,7 +107,7 @@ static bool find_allocated(struct holding *h, const struct factory *factory) {
   else if (!is_standard && type.count == 1) number = number_type_numbered(type.numbers[0]);
   if (number) {
     if (!takes(h, elements, number->bytes, &bytes)) return false;
-    set_tensor(h, sizes.numbers, sizes.count, number->name);
+    set_tensor(h, bytes, sizes.numbers, sizes.count, number->name);
     return true;
   }
   /* torch.set_default_dtype() may have made it another one. */
@@ -114,7 +115,7 @@ static bool find_allocated(struct holding *h, const struct factory *factory) {
   for (size_t i = 0; i < sizeof standard / sizeof *standard && is_standard; i++) {
     number = number_type_numbered(standard[i]);
     if (!takes(h, elements, number->bytes, &bytes)) continue;
-    set_tensor(h, sizes.numbers, sizes.count, number->name);
+    set_tensor(h, bytes, sizes.numbers, sizes.count, number->name);
     return true;
   }
   return false;
@@ -288,7 +289,7 @@ static bool take_likeness(struct holding *h) {
       continue;
     struct held_tensor before = *h->tensor;
     bool is_another = is_found && bytes == most;
-    set_tensor(h, shape->sizes, shape->count, h->types[i]->name);
+    set_tensor(h, bytes, shape->sizes, shape->count, h->types[i]->name);
     if (is_another) {
       bool is_alike = before.has_shape && h->tensor->has_shape && before.dimensions == h->tensor->dimensions &&
                       !memcmp(before.sizes, h->tensor->sizes, before.dimensions * sizeof *before.sizes);

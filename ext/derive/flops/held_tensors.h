@@ -16,6 +16,7 @@ struct held_piece {
 
 enum { HELD_DIMENSIONS = 16 };
 struct held_tensor {
+  int64_t bytes;     /* that it takes */
   const char *dtype; /* NULL: not known */
   bool has_shape;    /* else that is not known */
   uint32_t dimensions;

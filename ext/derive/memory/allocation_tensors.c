@@ -1,4 +1,5 @@
-/* allocation_tensors.c: allocations.dtype, shape and module: which tensor a piece of memory holds, and whose it is.
+/* allocation_tensors.c: dtype, shape, tensor_bytes and module of allocations: which tensor a piece of memory holds, and
+** whose it is.
 **
 ** Of these the first that tells something:
 **   - the source, where it tells it of each allocation (memory_events);
@@ -23,6 +24,7 @@ enum { IS_ROUNDED = 1, IS_RETURNED = 2, IS_INNERMOST = 4 };
 
 struct found {
   string_id dtype, shape;
+  int64_t bytes;
   uint8_t held; /* enum held */
   bool has_tensors;
 };
@@ -38,6 +40,7 @@ struct tensors {
   string_id op;      /* the category */
   struct parameter_pieces parameters;
   string_id *dtypes, *shapes, *modules; /* by row: the result */
+  int64_t *sizes;                       /* the same: tensor_bytes */
 };
 
 /* ---- by ops ---- */
@@ -74,6 +77,7 @@ static enum tfprof_status look_at_call(const struct tensors *t, const int64_t *k
   found->held = (uint8_t)held_tensor_find(t->memory, &call, piece, (key[KEY_FLAGS] & IS_RETURNED) != 0,
                                           (key[KEY_FLAGS] & IS_INNERMOST) != 0, &found->has_tensors, &tensor);
   if (found->held == HELD_UNKNOWN) return TFPROF_OK;
+  found->bytes = tensor.bytes;
   if (tensor.dtype) status = derive_text(t->profile, tensor.dtype, &found->dtype, error);
   return status ? status : shape_text(t, &tensor, &found->shape, error);
 }
@@ -137,6 +141,7 @@ static string_id module_of_op(struct tensors *t, uint32_t op) {
 /* Names, and by row of nodes what stands around it. */
 struct model {
   string_id *names, *dtypes, *shapes;
+  int64_t *bytes;
   uint32_t *parents, count;
 };
 
@@ -148,6 +153,7 @@ static enum tfprof_status read_model(const struct profile *profile, struct model
   model->dtypes = model->names + model->count;
   model->shapes = model->dtypes + model->count;
   status = derive_all_references(profile, TABLE_nodes, COLUMN_nodes_parent_id, &model->parents, error);
+  if (!status) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_param_bytes, &model->bytes, error);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_nodes, &block, &status, error);) {
     block_texts(&block, COLUMN_nodes_name, model->names + block.row);
     block_texts(&block, COLUMN_nodes_dtype, model->dtypes + block.row);
@@ -159,6 +165,7 @@ static enum tfprof_status read_model(const struct profile *profile, struct model
 static void free_model(struct model *model) {
   scratch_free(model->names);
   scratch_free(model->parents);
+  scratch_free(model->bytes);
 }
 
 /* Whether the allocators of each device give more than is asked for; of no device, none. */
@@ -228,6 +235,7 @@ static enum tfprof_status set_block_tensors(struct tensors *t, const struct row_
       t->modules[row] = around == NO_ROW ? 0 : model->names[around];
       if (!*dtype) *dtype = model->dtypes[nodes[i]];
       if (!*shape) *shape = model->shapes[nodes[i]];
+      t->sizes[row] = model->bytes[nodes[i]];
     } else if (!is_parameter && ops[i] != NO_ROW) {
       t->modules[row] = module_of_op(t, ops[i]);
     }
@@ -238,7 +246,9 @@ static enum tfprof_status set_block_tensors(struct tensors *t, const struct row_
     if (found.held == HELD_UNKNOWN && like && nodes[i] == NO_ROW) {
       found.dtype = like->dtype;
       found.shape = like->shape;
+      found.bytes = like->bytes;
     }
+    if (found.bytes) t->sizes[row] = found.bytes;
     if (!*dtype) *dtype = found.dtype;
     if (!*shape) *shape = found.shape;
   }
@@ -255,7 +265,9 @@ static enum tfprof_status run_allocation_tensors(struct profile *profile, struct
   if (status || !rows) return status;
   t.memory = flops_call_create();
   t.dtypes = scratch_allocate_zeroed((size_t)rows * 3, sizeof *t.dtypes);
-  if (!t.memory || !t.dtypes) status = error_no_memory(error);
+  t.sizes = scratch_allocate((size_t)rows * sizeof *t.sizes);
+  if (!t.memory || !t.dtypes || !t.sizes) status = error_no_memory(error);
+  for (uint32_t row = 0; row < rows && !status; row++) t.sizes[row] = NO_VALUE;
   t.shapes = t.dtypes + rows;
   t.modules = t.shapes + rows;
   if (!status) status = parameter_pieces_read(&t.parameters, profile, NULL, error);
@@ -268,10 +280,13 @@ static enum tfprof_status run_allocation_tensors(struct profile *profile, struct
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_dtype, t.dtypes, error);
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_shape, t.shapes, error);
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_module, t.modules, error);
+  if (!status)
+    status = derive_set_integers(profile, TABLE_allocations, COLUMN_allocations_tensor_bytes, t.sizes, error);
   flops_call_free(t.memory);
   groups_free(&t.groups);
   scratch_free(t.of_groups);
   scratch_free(t.dtypes);
+  scratch_free(t.sizes);
   scratch_free(t.parents);
   scratch_free(are_rounded);
   parameter_pieces_free(&t.parameters);
@@ -310,6 +325,7 @@ const struct derive_pass derive_allocation_tensors = {
               {TABLE_nodes, COLUMN_nodes_dtype}},
     .writes = {{TABLE_allocations, COLUMN_allocations_dtype},
                {TABLE_allocations, COLUMN_allocations_shape},
+               {TABLE_allocations, COLUMN_allocations_tensor_bytes},
                {TABLE_allocations, COLUMN_allocations_module}},
     .run = run_allocation_tensors,
 };
