@@ -19,11 +19,16 @@ WITH sums AS MATERIALIZED (
   FROM sums JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
   WHERE location IS NOT NULL
   GROUP BY sums.profile_id, step_id, location
-), dear AS (
-  SELECT location FROM lines GROUP BY location ORDER BY sum(self_ns) DESC, location LIMIT 60
+), dear AS ( -- of many steps fewer lines, so that all steps have their rows
+  SELECT location FROM lines GROUP BY location ORDER BY sum(self_ns) DESC, location
+  LIMIT (SELECT max(8, min(60, 45000 / max(1, count(*)))) FROM temp.steps)
+), first AS (
+  SELECT lines.profile_id AS profile_id, run_id, number, is_warmup, location, CAST(round(count) AS INTEGER) AS count,
+    CAST(self_ns AS INTEGER) AS self_ns, CAST(own_ns AS INTEGER) AS recorded_ns,
+    row_number() OVER (PARTITION BY run_id ORDER BY lines.profile_id, number, self_ns DESC, location) AS row
+  FROM lines JOIN temp.profiles ON profiles.id = lines.profile_id LEFT JOIN temp.steps ON steps.id = step_id
+  WHERE location IN (SELECT location FROM dear)
 )
-SELECT lines.profile_id, run_id, number, is_warmup, location, CAST(round(count) AS INTEGER) AS count,
-  CAST(self_ns AS INTEGER) AS self_ns, CAST(own_ns AS INTEGER) AS recorded_ns
-FROM lines JOIN temp.profiles ON profiles.id = lines.profile_id LEFT JOIN temp.steps ON steps.id = step_id
-WHERE location IN (SELECT location FROM dear)
-ORDER BY run_id, lines.profile_id, number, self_ns DESC, location LIMIT 50000
+SELECT profile_id, run_id, number, is_warmup, location, count, self_ns, recorded_ns
+FROM first WHERE row <= 200000 / (SELECT max(1, count(*)) FROM temp.runs) + 1 -- no run has none because of another
+ORDER BY run_id, profile_id, number, self_ns DESC, location LIMIT 200000

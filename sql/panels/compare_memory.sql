@@ -12,4 +12,4 @@ FROM temp.memory_timeline AS moments JOIN temp.memory_events ON memory_events.id
 JOIN temp.profiles ON profiles.id = moments.profile_id LEFT JOIN temp.steps ON steps.id = memory_events.step_id
 WHERE :profile_id IS NULL OR moments.profile_id = :profile_id
 GROUP BY moments.profile_id, steps.id, 5
-ORDER BY run_id, moments.profile_id, number, 5 LIMIT 50000
+ORDER BY run_id, moments.profile_id, number, 5 LIMIT 200000

@@ -21,4 +21,4 @@ SELECT profile_id, run_id, number, part, sum_ns FROM (
   UNION ALL SELECT profile_id, run_id, number, 8, 'rest', rest_ns FROM parts
 )
 WHERE sum_ns IS NOT NULL
-ORDER BY run_id, profile_id, number, place LIMIT 50000
+ORDER BY run_id, profile_id, number, place LIMIT 200000

@@ -20,4 +20,4 @@ SELECT profile_id, number, part, sum_ns FROM (
   UNION ALL SELECT profile_id, number, 8, 'rest', rest_ns FROM parts
 )
 WHERE sum_ns IS NOT NULL
-ORDER BY profile_id, number, place LIMIT 20000
+ORDER BY profile_id, number, place LIMIT 200000

@@ -145,6 +145,34 @@ def check_redacted():
     assert "<title>A &lt;b&gt;title&lt;/b&gt; &amp; more</title>" in titled.text
 
 
+def check_many_steps():
+    """Of many steps each has its rows on both sides; what has no name of its own there is with all others."""
+    steps, kinds, paths = 400, 90, []
+    for name, factor in (("before", 1), ("after", 2)):
+        events = []
+        for step in range(steps):
+            at = step * 1000
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
+                           "ts": at, "dur": 990})
+            events += [{"ph": "X", "cat": "cpu_op", "name": f"op{kind:02}", "pid": 9, "tid": 9, "ts": at + 10 * kind,
+                        "dur": factor * (1 + kind % 5)} for kind in range(kinds)]
+        paths.append(os.path.join(scratch.DIRECTORY, f"{name}.json"))
+        with open(paths[-1], "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    report = Report(write_report("many.html", paths[0], "--compare", paths[1], "--no-events"))
+    for name, side in (("compare_ops", "run_id"), ("step_ops", "profile_id")):
+        panel = report.panels[name]
+        at, sums, seen = panel["columns"].index, {}, {}
+        for row in panel["rows"]:
+            seen.setdefault(row[at(side)], set()).add(row[at("number")])
+            sums[row[at(side)]] = sums.get(row[at(side)], 0) + row[at("self_ns")]
+        measured = steps - (3 if name == "step_ops" else 0)
+        assert [len(numbers - {None}) for numbers in seen.values()] in ([steps] * 2, [measured] * 2), (name, seen)
+        one, other = (sums[key] for key in sorted(sums))
+        assert other == 2 * one, (name, sums)
+        assert any(row[at("name")] == "(all others)" for row in panel["rows"])
+
+
 def check_hostile():
     """No text of a profile ends the element that it stands in."""
     run = reports.hostile_trace()
@@ -180,6 +208,7 @@ def main():
     check_smaller()
     check_steps()
     check_redacted()
+    check_many_steps()
     check_hostile()
     if SHARED:
         check_whole("gpu.html", os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz"))

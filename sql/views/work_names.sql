@@ -1,0 +1,19 @@
+-- Names of work: which names of ops and of what devices did take most time, to show step by step those alone.
+--
+-- One row for each row of op_totals but marks of the program, and of activity_totals but waits.
+--   side        host: of an op, its own time counts; device: of a kernel or a copy
+--   id          the row of op_totals or activity_totals, by which step_op_totals and step_activity_totals go
+--   name        the op, kernel or copy
+--   place       1 for the name with most time on its side, of all that is open together; NULL where it has no name
+-- Cost: linear in op_totals and activity_totals.
+-- Example: SELECT DISTINCT name FROM work_names WHERE side = 'device' AND place <= 10 ORDER BY place;
+WITH named AS MATERIALIZED (
+  SELECT 'host' AS side, id, name, self_ns AS ns FROM temp.op_totals WHERE category <> 'user'
+  UNION ALL SELECT 'device', id, name, sum_ns FROM temp.activity_totals WHERE kind <> 'sync'
+), ranked AS MATERIALIZED (
+  SELECT side, name, row_number() OVER (PARTITION BY side ORDER BY sum(1.0 * ns) DESC, name) AS place
+  FROM named WHERE name IS NOT NULL GROUP BY side, name
+)
+SELECT named.side AS side, named.id AS id, named.name AS name, ranked.place AS place
+FROM named LEFT JOIN ranked ON ranked.name = named.name AND ranked.side = named.side
+ORDER BY named.side DESC, place, named.id
