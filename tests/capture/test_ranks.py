@@ -9,7 +9,7 @@ import capturing
 import test_torch_profiler as profiler
 
 TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--rdzv-backend", "c10d"]
-TORCHRUN += ["--rdzv-endpoint", "localhost:0"]
+TORCHRUN += ["--rdzv-endpoint", "localhost:0", "--rdzv-conf", "join_timeout=60"]
 
 
 def profiles(directory):
