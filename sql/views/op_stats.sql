@@ -30,7 +30,8 @@
 --   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is; of calls
 --                                 that launched kernels on the side of the device
 --   tensor_core_ratio             on the device the share of kernels on tensor cores in the op's time, of XPlane
---                                 files; NULL of others (operator_summary tells it)
+--                                 files; NULL of others (operator_summary tells it), and where no kernel of it tells
+--                                 by its name, as of TPUs and of TensorFlow's older profiles
 --   bound_by                      on the device compute or memory: which rate is nearer to the highest that the device
 --                                 allows for the number types of the inputs; of ops of PyTorch memory where operations
 --                                 are not counted; NULL where a rate is not known (roofline has more)
@@ -116,7 +117,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
 ), named_kernels AS ( -- of sources whose kernels name their ops
   SELECT profile_id, op_type, op_name, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
     sum(1.0 * self_ns) AS self_ns, sum(flops) AS flops,
-    sum(bytes_accessed) AS bytes, total(1.0 * sum_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+    sum(bytes_accessed) AS bytes, sum(1.0 * sum_ns * uses_tensor_core) AS tensor_core_ns
   FROM temp.kernel_totals
   WHERE op_name IS NOT NULL AND (last_op_id IS NULL OR profile_id IN (SELECT id FROM xplanes))
   GROUP BY profile_id, op_type, op_name, name

@@ -123,7 +123,7 @@ def test_ops(folder):
         check((row["count"], row["sum_ns"], row["self_ns"], row["bound_by"]), (count, 1000 * total, 1000 * own, bound),
               row["name"])
         close(row["flops_per_second"], 1e9 * rate, row["name"])
-        check((row["tensor_core_ratio"] or 0, row["execution_mode"]), (0, None), row["name"])
+        check((row["tensor_core_ratio"], row["execution_mode"]), (None, None), row["name"])
     check(XPROF_OPS, {}, "ops that are missing")
     check([row["self_ns"] for row in rows if row["is_idle"]], [1_090_000], "idle")
     check([row["op_name"] for row in query(run, "SELECT op_name FROM top_device_ops")],
