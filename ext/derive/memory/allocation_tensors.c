@@ -7,7 +7,7 @@
 **   - the ops around the allocation, from the innermost on (held_tensors.h): what one was asked to make room for, or
 **     what one returns, if the piece was still held when that ended;
 **   - of parameters, gradients and the optimizer's state, what all parameters of that size have in common.
-** Allocations by calls that are alike are looked at once.
+** Allocations by calls that are alike are looked at once, unless hardly any are.
 */
 #include "derive/flops/held_tensors.h"
 #include "derive/links/ancestors.h"
@@ -18,7 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEVELS = 8 }; /* ops around an allocation that are looked at */
+enum {
+  LEVELS = 8,             /* ops around an allocation that are looked at */
+  REMEMBERED = 256 * 1024 /* calls: some 30 MB */
+};
 enum { KEY_TYPE, KEY_SHAPES, KEY_TYPES, KEY_OUTPUTS, KEY_VALUES, KEY_BYTES, KEY_FLAGS, KEY_WIDTH };
 enum { IS_ROUNDED = 1, IS_RETURNED = 2, IS_INNERMOST = 4 };
 
@@ -84,8 +87,10 @@ static enum tfprof_status look_at_call(const struct tensors *t, const int64_t *k
 
 static enum tfprof_status look_at_op(struct tensors *t, const int64_t *key, struct found *found,
                                      struct tfprof_error *error) {
-  uint32_t before = t->groups.count, group = groups_number(&t->groups, key);
+  bool is_full = t->groups.count >= REMEMBERED;
+  uint32_t before = t->groups.count, group = is_full ? groups_find(&t->groups, key) : groups_number(&t->groups, key);
   enum tfprof_status status = TFPROF_OK;
+  if (is_full && group == NO_ROW) return look_at_call(t, key, found, error);
   if (group == NO_ROW) return error_no_memory(error);
   if (group == before) {
     struct found *room = scratch_grow(t->of_groups, group, &t->group_room, 256, sizeof *room);

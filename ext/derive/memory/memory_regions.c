@@ -273,7 +273,8 @@ static enum tfprof_status take_told(struct profile *profile, uint32_t rows, stri
 
 static enum tfprof_status run_memory_regions(struct profile *profile, struct tfprof_error *error) {
   struct work w = {0};
-  uint32_t rows, *ops = NULL;
+  uint32_t rows, nodes, *ops = NULL;
+  bool *are_held = NULL;
   int64_t *addresses = NULL, *allocated = NULL, *released = NULL, *bytes = NULL;
   bool has_unpaired = false;
   string_id texts[REGIONS] = {0};
@@ -281,6 +282,7 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   struct parameter_places places = {0};
   enum tfprof_status status = derive_row_count(profile, TABLE_allocations, &rows, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &w.op_count, error);
+  if (!status) status = derive_row_count(profile, TABLE_nodes, &nodes, error);
   if (status || !rows || !w.op_count) return status;
   status = look_at_ops(profile, &w, error);
   if (!status) status = look_at_passes(profile, &w, error);
@@ -303,7 +305,8 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   if (!status) {
     memset(made.nodes, 0xff, (size_t)rows * sizeof *made.nodes); /* NO_ROW */
     set_places(&w, rows, &places, addresses, allocated, released, texts[PARAMETER], &made);
-    status = parameter_pieces_read(&w.parameters, profile, places.are_held, error);
+    are_held = parameter_places_held(&places, nodes);
+    status = are_held ? parameter_pieces_read(&w.parameters, profile, are_held, error) : error_no_memory(error);
   }
   if (!status) {
     set_regions(&w, rows, ops, addresses, allocated, released, bytes, has_unpaired, texts, &made);
@@ -327,6 +330,7 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   training_passes_free(&w.passes);
   parameter_pieces_free(&w.parameters);
   parameter_places_free(&places);
+  scratch_free(are_held);
   step_lookup_free(&w.steps);
   return status;
 }
