@@ -3,7 +3,7 @@ import { allPanels, panelOf, panelsOf, placeOn, readPanels, run, takeRows } from
 import { element, getState, onState, setState, stateSteps } from './state.js';
 import { chosenStep, makeSides } from './compare.js';
 import { showPalette } from './palette.js';
-import { askPanels, askRuns, chosenRun, follow, isServed, servedRuns } from './served.js';
+import { askPanels, askRuns, chosenRun, follow, isAsked, isServed, servedRuns } from './served.js';
 import { forgetEvents, reloadTimeline, remarkTimeline, showTimeline, shownTimeline } from './timeline.js';
 import { forgetPlots, forgetPlotsIn } from './charts.js';
 import { makePanel } from './panels.js';
@@ -165,6 +165,7 @@ function onKey(event) {
 
 function changed(now, before) {
   if (isServed && now.run !== before.run) askAgain();
+  else if (isServed && now.page !== before.page) askStale(isNeeded);
   if (now.theme !== before.theme) showTheme();
   if (['page', 'profile', 'steps', 'panel', 'theme', ...choices].some((key) => now[key] !== before[key])) {
     document.getElementById('main').removeAttribute('data-ready');
@@ -237,12 +238,24 @@ function askAgain() {
   askPanels(allPanels().map((panel) => panel.name), showRows, orderOf);
 }
 
+// What the page that is shown is made of, and the head above it.
+const isNeeded = (panel) => placeOn(panel, shownPage()) || panel.keys.chart === 'header' ||
+  ['processes', 'step_marks', 'lanes'].includes(panel.name) || (shownPage() === 'timeline' && forMarks.has(panel.name)) ||
+  (shownPage() === 'steps' && panel.name === 'compare_steps'); // which tells the slowest
+
+// Rows have come: what is shown is asked for anew, and what is under way, which may not have them; the rest when it is
+// shown.
 async function takeChanges() {
-  const needed = allPanels().filter((panel) => placeOn(panel, shownPage()) || panel.keys.chart === 'header' ||
-    ['processes', 'step_marks', 'lanes'].includes(panel.name));
-  askPanels(needed.map((panel) => panel.name), showRows, orderOf);
+  for (const panel of allPanels()) panel.isStale = true;
+  askStale((panel) => isNeeded(panel) || panel.isWaiting || isAsked(panel.name));
   await reloadTimeline();
   if (shownPage() === 'timeline' && !shownTimeline()) showPage(); // until now there was nothing to show
+}
+
+function askStale(isWanted) {
+  const stale = allPanels().filter((panel) => panel.isStale && isWanted(panel));
+  for (const panel of stale) panel.isStale = false;
+  askPanels(stale.map((panel) => panel.name), showRows, orderOf);
 }
 
 // How old what is shown is, and whether more will come.
@@ -257,7 +270,7 @@ function showAge(changes, error) {
     changes.age_ns < 7200e9 ? `${Math.round(changes.age_ns / 60e9)} min old` : changes.age_ns < 172800e9
       ? `${Math.round(changes.age_ns / 3600e9)} h old` : `${Math.round(changes.age_ns / 86400e9)} days old`;
   const sampling = changes.sampled > 0 && changes.sampled < changes.steps
-    ? ` · ops of one step in ${Math.round(changes.steps / changes.sampled)}` : '';
+    ? ` · ops of ${changes.sampled} of ${changes.steps} steps` : '';
   badge.textContent = `${changes.growing ? '● live, ' : 'ended, '}${age}${sampling}`;
   badge.className = changes.growing ? 'note live' : 'note';
   showTroubles(changes);

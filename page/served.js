@@ -65,6 +65,8 @@ export function chosenRun() {
 // ---- panels, the ones that are looked at first ----
 
 const wanted = []; // names, the first of them next
+const answering = new Set();
+export const isAsked = (name) => wanted.includes(name) || answering.has(name);
 let underWay = 0, onRows = () => {}, firstOf = () => 0;
 
 function nextPanel() {
@@ -72,10 +74,15 @@ function nextPanel() {
     wanted.sort((a, b) => firstOf(a) - firstOf(b));
     const name = wanted.shift(), run = chosenRun();
     underWay++;
+    answering.add(name);
     askServer('panel', { run, name }, { view: `panel-${name}` }).then((reply) => reply.json())
       .then((answer) => { if (run === chosenRun()) onRows(name, answer.panel, null); })
       .catch((error) => { if (error.status !== 409) onRows(name, null, error); })
-      .finally(() => { underWay--; nextPanel(); });
+      .finally(() => {
+        underWay--;
+        answering.delete(name);
+        nextPanel();
+      });
   }
 }
 

@@ -109,6 +109,10 @@ def check_growing(browser):
         tab.tab.locator(".tools .note", has_text="events of").wait_for(timeout=60000)
         tab.tab.locator(".header-facts", has_text="10.0 k").wait_for()
         assert "old" in tab.tab.locator("#age").inner_text()
+        # What was not shown when they came has them, too, when it is.
+        for page, panel in (("ops", "ops"), ("code", "code_lines"), ("overview", "step_statistics")):
+            tab.show(page)
+            tab.tab.locator(f"#p-{panel} table, #p-{panel} dl").first.wait_for(timeout=60000)
         tab.close()
 
 
