@@ -116,6 +116,22 @@ int main(void) {
   large.bytes = 6 << 20;
   large.expected = NULL;
   ask(&large, true, true, true);
+  /* Of small pieces it is what all have in common that would fit; a guess is none. */
+  struct asked small[] = {
+      {"aten::native_dropout", "[[8,4],[],[]]", "[\"float\",\"Scalar\",\"Scalar\"]", NULL, 512, "? 8x4"},
+      {"aten::convolution_backward", "[[2,5,8,8],[2,3,8,8],[5,3,1,1],[],[],[],[],[],[],[],[]]",
+       "[\"float\",\"float\",\"float\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"Scalar\","
+       "\"ScalarList\",\"Scalar\",\"ScalarList\"]",
+       NULL, 512, "float32 ?"},
+      {"aten::native_batch_norm", "[[8,400],[400],[400],[400],[400],[],[],[]]",
+       "[\"float\",\"float\",\"float\",\"float\",\"float\",\"Scalar\",\"Scalar\",\"Scalar\"]", NULL, 2048,
+       "float32 400"},
+      {"aten::nll_loss_forward", "[[32,1000],[32],[],[],[]]", "[\"float\",\"long int\",\"\",\"Scalar\",\"Scalar\"]",
+       NULL, 512, NULL},
+      {"aten::clone", "[[5,4],[]]", "[\"double\",\"\"]", NULL, 512, "float64 5x4"},
+      {"aten::flip", "[[500,400],[]]", "[\"double\",\"ScalarList\"]", NULL, 1600000 + 448, "float64 500x400"},
+  };
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) ask(&small[i], true, true, true);
   /* Of what it gives back itself a call tells nothing, but what it was asked to make room for. */
   struct asked scratch = {"aten::mm", "[[32,10],[10,64]]", TWO, NULL, 32 * 64 * 4, NULL};
   ask(&scratch, false, false, true);

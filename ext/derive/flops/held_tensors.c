@@ -22,6 +22,7 @@ struct holding {
   struct held_piece piece;
   const struct number_type *types[FLOPS_INPUTS]; /* NULL: no tensor, or of a type that is not known */
   struct held_tensor *tensor;
+  bool is_offered; /* what the tensor is has been offered */
 };
 
 /* -1: not known. */
@@ -51,15 +52,38 @@ static bool take_sizes(struct holding *h, const int64_t *sizes, uint32_t count, 
   return true;
 }
 
+/* One of the things that an op returns: of several that would have got the piece it is what they have in common. */
+static void offer(struct holding *h, const int64_t *sizes, uint32_t count, const struct number_type *type) {
+  struct held_tensor before = *h->tensor;
+  bool is_another = h->is_offered;
+  if (!take_sizes(h, sizes, count, type)) return;
+  h->is_offered = true;
+  if (!is_another) return;
+  bool is_alike = before.has_shape && h->tensor->has_shape && before.dimensions == h->tensor->dimensions &&
+                  !memcmp(before.sizes, h->tensor->sizes, before.dimensions * sizeof *before.sizes);
+  h->tensor->has_shape = is_alike;
+  if (!is_alike) h->tensor->dimensions = 0;
+  if (before.dtype != h->tensor->dtype) h->tensor->dtype = NULL;
+  if (before.bytes != h->tensor->bytes) h->tensor->bytes = 0;
+}
+
+static bool is_told(const struct holding *h) { return h->is_offered && (h->tensor->dtype || h->tensor->has_shape); }
+
 static const struct flops_shape *input_at(const struct holding *h, int64_t place) {
   bool is_there = place >= 0 && place < h->shapes->input_count && h->types[place];
   const struct flops_shape *shape = is_there ? &h->shapes->inputs[place].shapes[0] : NULL;
   return shape && shape->is_known ? shape : NULL;
 }
 
-static bool take_input(struct holding *h, int64_t place, const struct number_type *type) {
+static bool take_input(struct holding *h, int64_t place) {
   const struct flops_shape *shape = input_at(h, place);
-  return shape && take_sizes(h, shape->sizes, shape->count, type ? type : h->types[place]);
+  return shape && take_sizes(h, shape->sizes, shape->count, h->types[place]);
+}
+
+/* As an input, of another type if that is not NULL. */
+static void offer_like(struct holding *h, int64_t place, const struct number_type *type) {
+  const struct flops_shape *shape = input_at(h, place);
+  if (shape) offer(h, shape->sizes, shape->count, type ? type : h->types[place]);
 }
 
 /* ---- what an op is asked to make room for ---- */
@@ -199,10 +223,11 @@ static bool take_convolved(struct holding *h) {
 }
 
 /* Of the input, of the weights, of the bias. */
-static bool take_gradients(struct holding *h) {
+static void offer_gradients(struct holding *h) {
   const struct flops_shape *weights = input_at(h, 2);
-  if (take_input(h, 1, NULL) || take_input(h, 2, NULL)) return true;
-  return weights && weights->count && take_sizes(h, weights->sizes, 1, h->types[2]);
+  offer_like(h, 1, NULL);
+  offer_like(h, 2, NULL);
+  if (weights && weights->count) offer(h, weights->sizes, 1, h->types[2]);
 }
 
 /* aten::sum, aten::mean and the like, where the dimensions that go are told: as the second input, and as the third
@@ -230,15 +255,17 @@ static bool take_reduced(struct holding *h) {
 static bool take_row(struct holding *h, const struct moved_row *row) {
   switch (row->written) {
     case WRITTEN_BROADCAST: return take_broadcast(h, row->number != 0);
-    case WRITTEN_FIRST: return take_input(h, row->number, NULL);
-    case WRITTEN_MASKED: return take_input(h, 0, NULL) || take_input(h, 0, number_type_numbered(11));
+    case WRITTEN_FIRST: return take_input(h, row->number);
+    case WRITTEN_MASKED:
+      offer_like(h, 0, NULL);
+      offer_like(h, 0, number_type_numbered(11));
+      return is_told(h);
     case WRITTEN_INPUTS:
-      for (int64_t i = row->number; i < row->number + 3; i++)
-        if (take_input(h, i, NULL)) return true;
-      return false;
+      for (int64_t i = row->number; i < row->number + 3; i++) offer_like(h, i, NULL);
+      return is_told(h);
     case WRITTEN_PRODUCT: return take_product(h, row->number);
     case WRITTEN_CONVOLVED: return take_convolved(h);
-    case WRITTEN_GRADIENTS: return take_gradients(h);
+    case WRITTEN_GRADIENTS: offer_gradients(h); return is_told(h);
     case WRITTEN_ROWS: return take_rows(h);
     case WRITTEN_NOTHING: return take_reduced(h);
     case WRITTEN_FILLED: return false; /* in place */
@@ -275,32 +302,45 @@ static bool take_pooled(struct holding *h) {
     sizes[before + i] =
         flops_window_count(input->sizes[before + i], arguments[KERNEL].numbers[i], arguments[STRIDE].numbers[i],
                            arguments[PADDING].numbers[i], arguments[DILATION].numbers[i]);
-  return take_sizes(h, sizes, input->count, h->types[0]) ||
-         take_sizes(h, sizes, input->count, number_type_numbered(4));
+  offer(h, sizes, input->count, h->types[0]);
+  offer(h, sizes, input->count, number_type_numbered(4));
+  return is_told(h);
 }
 
-/* As one of the inputs, of several that which leaves least; of those that leave as little what they have in common. */
-static bool take_likeness(struct holding *h) {
-  int64_t most = 0, bytes;
-  bool is_found = false;
+static bool has_end(struct flops_text op_type, const char *end) {
+  size_t length = strlen(end);
+  return op_type.length >= length && !memcmp(op_type.bytes + op_type.length - length, end, length);
+}
+
+/* Ops that copy, or make room for a copy. */
+static bool is_copy(struct flops_text op_type) {
+  return has_end(op_type, "_like") || has_end(op_type, "::clone") || has_end(op_type, "::contiguous");
+}
+
+/* Whether what the op returns, or returns beside its output, is as large as an input: gradients of weights, and what a
+** batch norm keeps, but not what other norms and attention do. Of an op that is not known that is a guess. */
+static bool may_be_like(const struct moved_call *call, const struct moved_row *row) {
+  if (!row) return true;
+  if (row->written != WRITTEN_FIRST || !call->op_type.bytes) return false;
+  return strstr(row->op_type, "batch_norm") || strstr(row->op_type, "_backward");
+}
+
+/* Of a piece that may be larger than what was asked for, most inputs of about its size would fit: a guess is as good as
+** the room that is left is small. */
+static bool is_near(const struct holding *h, int64_t bytes) {
+  enum { LEAST_SHARE = 64 };
+  return !h->piece.is_rounded || h->piece.bytes - bytes <= h->piece.bytes / LEAST_SHARE;
+}
+
+/* As one of the inputs. */
+static bool take_likeness(struct holding *h, bool is_guess) {
   for (uint32_t i = 0; i < h->shapes->input_count; i++) {
     const struct flops_shape *shape = input_at(h, i);
-    if (!shape || !takes(h, elements_of(shape->sizes, shape->count), h->types[i]->bytes, &bytes) || bytes < most)
-      continue;
-    struct held_tensor before = *h->tensor;
-    bool is_another = is_found && bytes == most;
-    set_tensor(h, bytes, shape->sizes, shape->count, h->types[i]->name);
-    if (is_another) {
-      bool is_alike = before.has_shape && h->tensor->has_shape && before.dimensions == h->tensor->dimensions &&
-                      !memcmp(before.sizes, h->tensor->sizes, before.dimensions * sizeof *before.sizes);
-      h->tensor->has_shape = is_alike;
-      if (!is_alike) h->tensor->dimensions = 0;
-      if (before.dtype != h->tensor->dtype) h->tensor->dtype = NULL;
-    }
-    most = bytes;
-    is_found = true;
+    int64_t bytes;
+    if (!shape || !takes(h, elements_of(shape->sizes, shape->count), h->types[i]->bytes, &bytes)) continue;
+    if (!is_guess || is_near(h, bytes)) offer(h, shape->sizes, shape->count, h->types[i]);
   }
-  return is_found && (h->tensor->dtype || h->tensor->has_shape);
+  return is_told(h);
 }
 
 enum held held_tensor_find(struct flops_call *memory, const struct moved_call *call, struct held_piece piece,
@@ -328,7 +368,6 @@ enum held held_tensor_find(struct flops_call *memory, const struct moved_call *c
   if (is_pool(call->op_type)) return take_pooled(&h) ? HELD_RETURNED : HELD_UNKNOWN;
   const struct moved_row *row = moved_row_find(call->op_type);
   if (row && take_row(&h, row)) return HELD_RETURNED;
-  /* What an op returns beside its output, such as what a norm keeps, is as large as another input. */
-  bool may_be_like = is_innermost && (!row || row->written == WRITTEN_FIRST || row->written == WRITTEN_INPUTS);
-  return may_be_like && take_likeness(&h) ? HELD_RETURNED : HELD_UNKNOWN;
+  if (!is_innermost || !may_be_like(call, row)) return HELD_UNKNOWN;
+  return take_likeness(&h, !row && !is_copy(call->op_type)) ? HELD_RETURNED : HELD_UNKNOWN;
 }
