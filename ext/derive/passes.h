@@ -85,6 +85,7 @@ extern const struct derive_pass derive_outermost_ops;
 extern const struct derive_pass derive_outermost_ops_of_activities;
 extern const struct derive_pass derive_output_shapes;
 extern const struct derive_pass derive_queue_events;
+extern const struct derive_pass derive_queue_totals;
 extern const struct derive_pass derive_ranges;
 extern const struct derive_pass derive_segment_totals;
 extern const struct derive_pass derive_short_names_of_activities;

@@ -1,6 +1,6 @@
 /* gzip_pieces.c: see gzip_pieces.h.  The format of the file is that of RFC 1952, its blocks those of RFC 1951; that a
 ** piece ends at a byte is zlib's Z_SYNC_FLUSH.  Of a timeline the highest level that does not look for a longer match
-** behind each that it has found (3) makes a seventh more bytes than the usual one in a third of the time.
+** behind each that it has found (3) makes 15 to 29 % more bytes than the usual one in half the time.
 */
 #include "write/gzip_pieces.h"
 

@@ -19,7 +19,7 @@
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
 --   rows_dropped              rows that were lost while recording or reading
 --   complete                  1: the file was closed in order
--- Cost: one pass over kernels, once op_totals and host_steps are made.  Example: SELECT * FROM coverage;
+-- Cost: linear in op_totals, kernel_totals and host_steps, once these are made.  Example: SELECT * FROM coverage;
 WITH op_shares AS (
   SELECT profile_id, sum(count) AS row_count, total(in_step_count) AS in_steps, total(self_ns) AS self_ns,
     total(flops_self_ns) AS flops_self_ns
@@ -41,9 +41,8 @@ WITH op_shares AS (
   FROM temp.host_steps AS of_step CROSS JOIN temp.steps AS steps ON steps.id = of_step.step_id
   WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY steps.profile_id
 ), kernel_shares AS (
-  SELECT profile_id, count(*) AS kernel_count, count(op_id) AS with_op, count(api_call_id) AS with_call
-  FROM temp.kernels
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE sample_weight = 0) GROUP BY profile_id
+  SELECT profile_id, sum(count) AS kernel_count, sum(op_count) AS with_op, sum(call_count) AS with_call
+  FROM temp.kernel_totals WHERE step_weight IS NOT 0 GROUP BY profile_id
 ), dropped AS (
   SELECT profile_id, CAST(sum(1.0 * count) AS INTEGER) AS row_count FROM temp.diagnostics
   WHERE reason = 'dropped_rows' GROUP BY profile_id -- the rows capture_dropped say why

@@ -10,7 +10,8 @@
 --   count, mean, stddev, min, p25, p50, p75, max   of the length at each event
 --   full_ns                                        for how long 1024 or more were waiting
 --   device_id, thread_id                           joins devices.id and threads.id
--- Cost: one pass over device_activities, sorted.  Example: SELECT stream, mean, max FROM queue_length;
+-- Cost: linear in queue_totals, once these are made; where launches were recorded only in some steps one pass over
+-- device_activities.  Example: SELECT stream, mean, max FROM queue_length;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), full_in_step AS (
@@ -24,32 +25,23 @@ WITH thinned AS MATERIALIZED (
 ), weighed AS MATERIALIZED (
   SELECT device_id, thread_id, CAST(sum(full_ns * weight) AS INTEGER) AS full_ns
   FROM full_in_step GROUP BY device_id, thread_id
-), queues AS (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
-    depth_summary(activities.launch_ns, activities.start_ns) AS lengths,
-    depth_ns(activities.launch_ns, activities.start_ns, 1024) AS full_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.kind <> 'sync' AND activities.launch_ns IS NOT NULL AND activities.thread_id IS NOT NULL
-    AND activities.is_before_last_step = 1
-    AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
-  GROUP BY activities.profile_id, activities.device_id, activities.thread_id
 )
 SELECT
   queues.profile_id AS profile_id,
   profiles.rank AS rank,
   threads.stream AS stream,
-  json_extract(queues.lengths, '$.count') AS count,
-  json_extract(queues.lengths, '$.mean') AS mean,
-  json_extract(queues.lengths, '$.stddev') AS stddev,
-  json_extract(queues.lengths, '$.min') AS min,
-  json_extract(queues.lengths, '$.p25') AS p25,
-  json_extract(queues.lengths, '$.p50') AS p50,
-  json_extract(queues.lengths, '$.p75') AS p75,
-  json_extract(queues.lengths, '$.max') AS max,
+  queues.count AS count,
+  queues.mean AS mean,
+  queues.stddev AS stddev,
+  queues.min AS min,
+  queues.p25 AS p25,
+  queues.median AS p50,
+  queues.p75 AS p75,
+  queues.max AS max,
   coalesce(weighed.full_ns, queues.full_ns) AS full_ns,
   queues.device_id AS device_id,
   queues.thread_id AS thread_id
-FROM queues
+FROM temp.queue_totals AS queues
 JOIN temp.profiles AS profiles ON profiles.id = queues.profile_id
 JOIN temp.threads AS threads ON threads.id = queues.thread_id
 LEFT JOIN weighed ON weighed.thread_id = queues.thread_id AND weighed.device_id IS queues.device_id

@@ -129,6 +129,15 @@ def totals_of_activities():
               percentile({gap}, 75) AS p75_ns, max({gap}) AS max_ns
               {counted} AND kind <> 'sync' AND thread_id IS NOT NULL GROUP BY 1, 2, 3) AS sums
             ON thread = lanes.thread_id AND device IS lanes.device_id AND waited = categories.category""",
+        "queue_totals": f"""SELECT profile_id, device_id, thread_id, {", ".join(
+              f"json_extract(lengths, '$.{key}') AS {name}" for key, name in (
+                ("count", "count"), ("mean", "mean"), ("stddev", "stddev"), ("min", "min"), ("p25", "p25"),
+                ("p50", "median"), ("p75", "p75"), ("max", "max")))}, full_ns
+            FROM (SELECT profile_id, device_id, thread_id, depth_summary(launch_ns, start_ns) AS lengths,
+                depth_ns(launch_ns, start_ns, 1024) AS full_ns
+              {counted} AND kind <> 'sync' AND launch_ns IS NOT NULL AND thread_id IS NOT NULL
+                AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
+              GROUP BY profile_id, device_id, thread_id)""",
         "stream_totals": """SELECT profile_id, device_id, thread_id, kind, name, is_before_last_step,
             kernel_id IS NOT NULL AS is_kernel, count(*) AS count, count(dur_ns) AS known_count, sum(dur_ns) AS sum_ns,
             min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, stddev(dur_ns) AS stddev_ns, min(start_ns) AS first_start_ns,

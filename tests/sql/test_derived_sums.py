@@ -1,7 +1,7 @@
 """Sums that the extension makes once are those that SQL makes of the rows: of ops by the place that they come from, by
-the range that calls them, by step and name; of work of devices by name, by step and by stream; of calls, allocations,
-memory events, modules and input; of launches that steps repeat; of conversions by step; and the most memory of a
-device.
+the range that calls them, by step and name; of work of devices by name, by step and by stream; of queues, calls,
+allocations, memory events, modules and input; of launches that steps repeat; of conversions by step; and the most
+memory of a device.
 """
 
 import json
@@ -125,6 +125,21 @@ PAIRS = {  # what is derived, and what SQL makes
         """SELECT device_id, thread_id, kind, name, is_before_last_step, kernel_id IS NOT NULL, count(*), count(dur_ns),
         sum(dur_ns), min(dur_ns), max(dur_ns), round(stddev(dur_ns), 6), min(start_ns), max(end_ns)
         FROM device_activities GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5""",
+    ),
+    "queues": (
+        """SELECT device_id, thread_id, count, round(mean, 9), round(stddev, 9), min, p25, median, p75, max, full_ns
+        FROM queue_totals ORDER BY 1, 2""",
+        """SELECT device_id, thread_id, lengths ->> 'count', round(lengths ->> 'mean', 9),
+        round(lengths ->> 'stddev', 9), lengths ->> 'min', lengths ->> 'p25', lengths ->> 'p50', lengths ->> 'p75',
+        lengths ->> 'max', full_ns
+        FROM (SELECT device_id, thread_id, depth_summary(launch_ns, start_ns) AS lengths,
+            depth_ns(launch_ns, start_ns, 1024) AS full_ns
+          FROM device_activities WHERE launch_ns IS NOT NULL AND is_before_last_step = 1 GROUP BY 1, 2)
+        ORDER BY 1, 2""",
+    ),
+    "links of kernels": (
+        "SELECT sum(op_count), sum(call_count) FROM kernel_totals HAVING count(*)",
+        "SELECT count(op_id), count(api_call_id) FROM kernels HAVING count(*)",
     ),
     "calls": (
         """SELECT domain, name, result, is_warmup, count, sum_ns, min_ns, max_ns FROM api_call_totals

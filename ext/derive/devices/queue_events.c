@@ -3,8 +3,8 @@
 ** A launch makes the queue of its stream one longer when the launching call begins, the start of the kernel, copy or
 ** fill makes it one shorter; of moments that are the same, launches come first.  What counts is what
 ** HolisticTraceAnalysis counts: nothing from the last step that the profiler marked (last_steps.c), no launches of
-** whole device graphs, and nothing whose call was not recorded.  Two lists, of launches and of starts, are merged for
-** each stream.  Saving a dump leaves the table out (read/dump_save.c).
+** whole device graphs, and nothing whose call or start was not recorded.  Two lists, of launches and of starts,
+** are merged for each stream.  Saving a dump leaves the table out (read/dump_save.c).
 */
 #include "derive/links/graph_launches.h"
 #include "derive/match.h"
@@ -46,7 +46,8 @@ static enum tfprof_status choose_rows(struct work *w, struct tfprof_error *error
     block_texts(&block, COLUMN_device_activities_kind, kinds);
     for (uint32_t i = 0; i < block.count; i++) {
       uint32_t row = (uint32_t)block.row + i;
-      bool is_launched = w->launches[row] != NO_VALUE && w->calls[row] != NO_ROW && !is_graph[w->calls[row]];
+      bool is_known = w->launches[row] != NO_VALUE && w->starts[row] != NO_VALUE;
+      bool is_launched = is_known && w->calls[row] != NO_ROW && !is_graph[w->calls[row]];
       w->counts[row] =
           is_launched && kinds[i] && kinds[i] != sync && w->threads[row] != NO_ROW && is_before[row] == 1;
       w->counted += w->counts[row];

@@ -80,6 +80,7 @@ static enum tfprof_status join_stretches(struct stretches *s, size_t count, stru
   for (size_t i = 1; i < count; i++) {
     s->number_of[i] = scratch_allocate(((size_t)s->of[i].groups.count + 1) * sizeof *s->number_of[i]);
     if (!s->number_of[i] || !join_stretch(s->grouping, all, &s->of[i], s->number_of[i])) return error_no_memory(error);
+    grouped_free(&s->of[i]);
   }
   if (s->grouping->numbers) derive_parallel(s->rows, count, number_stretch, s);
   return TFPROF_OK;

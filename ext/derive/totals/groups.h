@@ -42,6 +42,14 @@ static inline double real_of_key(int64_t key) {
   return real;
 }
 
+/* Sets a column of a made table to an expression of `i`, the number of the row, by way of an array of the name `kind`
+** (integers, reals or references) that has room for `count`; goes by `status` and sets it and *error. */
+#define SET_TOTALS(kind, profile, table, column, expression) \
+  do { \
+    for (uint32_t i = 0; i < count && !status; i++) kind[i] = (expression); \
+    if (!status) status = derive_set_##kind(profile, table, column, kind, error); \
+  } while (0)
+
 /* A sum as a column of whole numbers has it, NO_VALUE for NAN. */
 static inline int64_t whole_sum(double sum) {
   if (isnan(sum)) return NO_VALUE;

@@ -115,11 +115,7 @@ static enum tfprof_status set_idle_columns(const struct idle_gaps *idle, const s
   const struct lane_span *at = idle->gaps;
   for (uint32_t i = 0; i < count && !status; at += idle->items[i++].count) gaps[i] = at;
 #define SET(kind, column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count && !status; i++) kind[i] = (expression); \
-    if (!status) \
-      status = derive_set_##kind(idle->profile, TABLE_idle_totals, COLUMN_idle_totals_##column, kind, error); \
-  } while (0)
+  SET_TOTALS(kind, idle->profile, TABLE_idle_totals, COLUMN_idle_totals_##column, expression)
   const struct idle_total *of = idle->items;
   const int64_t *keys = idle->streams.keys;
   SET(integers, device_id, keys[(size_t)(i / IDLE_CATEGORIES) * 2]);

@@ -317,11 +317,8 @@ static enum tfprof_status set_time_columns(const struct kernel_time *t, struct t
   double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
   enum tfprof_status status = references && integers && reals ? TFPROF_OK : error_no_memory(error);
 #define SET(kind, column, expression) \
-  do { \
-    unsigned of_table = t->by_step ? COLUMN_step_kernel_totals_##column : COLUMN_device_kernel_totals_##column; \
-    for (uint32_t i = 0; i < count && !status; i++) kind[i] = (expression); \
-    if (!status) status = derive_set_##kind(t->profile, table, of_table, kind, error); \
-  } while (0)
+  SET_TOTALS(kind, t->profile, table, \
+             t->by_step ? COLUMN_step_kernel_totals_##column : COLUMN_device_kernel_totals_##column, expression)
   if (t->by_step) {
     for (uint32_t i = 0; i < count && !status; i++) references[i] = t->totals[i].step;
     if (!status)

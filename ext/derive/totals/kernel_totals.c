@@ -44,7 +44,7 @@ struct kernel_total {
 
 /* NAN: of nothing that is known. */
 struct launch_total {
-  int64_t delayed;
+  int64_t delayed, with_op, with_call;
   double delay, blocks, blocks_known, occupancy, occupancy_known;
 };
 
@@ -173,18 +173,22 @@ static void join_kernels(const struct grouping *grouping, void *item, const void
 }
 
 static bool add_launches(const struct grouping *grouping, struct grouped *to, const struct row_block *block) {
-  static const struct launch_total none = {0, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
-  int64_t durations[ROWS_BLOCK], delays[ROWS_BLOCK];
+  static const struct launch_total none = {0, 0, 0, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+  int64_t durations[ROWS_BLOCK], delays[ROWS_BLOCK], ops[ROWS_BLOCK], calls[ROWS_BLOCK];
   double blocks[ROWS_BLOCK], occupancies[ROWS_BLOCK];
   uint32_t numbers[ROWS_BLOCK];
   if (!number_kernels(grouping, to, block, &none, NULL, numbers)) return false;
   block_integers(block, COLUMN_kernels_dur_ns, durations);
   block_integers(block, COLUMN_kernels_launch_delay_ns, delays);
+  block_integers(block, COLUMN_kernels_op_id, ops);
+  block_integers(block, COLUMN_kernels_api_call_id, calls);
   block_reals(block, COLUMN_kernels_blocks_per_multiprocessor, blocks);
   block_reals(block, COLUMN_kernels_occupancy_ratio, occupancies);
   for (uint32_t i = 0; i < block->count; i++) {
     struct launch_total *total = (struct launch_total *)to->items + numbers[i];
     total->delayed += delays[i] != NO_VALUE;
+    total->with_op += ops[i] != NO_VALUE;
+    total->with_call += calls[i] != NO_VALUE;
     add_known(&total->delay, delays[i]);
     if (durations[i] == NO_VALUE) continue;
     double duration = (double)durations[i];
@@ -201,6 +205,8 @@ static void join_launches(const struct grouping *grouping, void *item, const voi
   struct launch_total *total = item;
   const struct launch_total *more = later;
   total->delayed += more->delayed;
+  total->with_op += more->with_op;
+  total->with_call += more->with_call;
   join_real(&total->delay, more->delay);
   join_real(&total->blocks, more->blocks);
   join_real(&total->blocks_known, more->blocks_known);
@@ -232,15 +238,8 @@ static enum tfprof_status set_columns(const struct kernel_totals *totals, const 
   double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
   enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
 #define SET_INTEGERS(column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count && !status; i++) integers[i] = (expression); \
-    if (!status) status = derive_set_integers(totals->profile, TABLE_kernel_totals, column, integers, error); \
-  } while (0)
-#define SET_REALS(column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count && !status; i++) reals[i] = (expression); \
-    if (!status) status = derive_set_reals(totals->profile, TABLE_kernel_totals, column, reals, error); \
-  } while (0)
+  SET_TOTALS(integers, totals->profile, TABLE_kernel_totals, column, expression)
+#define SET_REALS(column, expression) SET_TOTALS(reals, totals->profile, TABLE_kernel_totals, column, expression)
   for (unsigned k = 0; k < KEYS; k++) {
     const int64_t *keys = grouped->groups.keys + k;
     if (k < WHOLE_KEYS) SET_INTEGERS(key_columns[k], keys[(size_t)i * KEYS]);
@@ -273,6 +272,8 @@ static enum tfprof_status set_launches(const struct kernel_totals *totals, const
   double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
   enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
   SET_INTEGERS(COLUMN_kernel_totals_delayed_count, items[i].delayed);
+  SET_INTEGERS(COLUMN_kernel_totals_op_count, items[i].with_op);
+  SET_INTEGERS(COLUMN_kernel_totals_call_count, items[i].with_call);
   SET_INTEGERS(COLUMN_kernel_totals_launch_delay_ns, whole_sum(items[i].delay));
   SET_REALS(COLUMN_kernel_totals_blocks_per_multiprocessor, items[i].blocks / items[i].blocks_known); /* NAN: NULL */
   SET_INTEGERS(COLUMN_kernel_totals_blocks_known_ns, whole_sum(items[i].blocks_known));
@@ -350,9 +351,13 @@ const struct derive_pass derive_launch_totals = {
     .makes_table = -1,
     .reads = {NUMBERED_BY,
               {TABLE_kernels, COLUMN_kernels_launch_delay_ns},
+              {TABLE_kernels, COLUMN_kernels_op_id},
+              {TABLE_kernels, COLUMN_kernels_api_call_id},
               {TABLE_kernels, COLUMN_kernels_blocks_per_multiprocessor},
               {TABLE_kernels, COLUMN_kernels_occupancy_ratio}},
     .writes = {{TABLE_kernel_totals, COLUMN_kernel_totals_delayed_count},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_op_count},
+               {TABLE_kernel_totals, COLUMN_kernel_totals_call_count},
                {TABLE_kernel_totals, COLUMN_kernel_totals_launch_delay_ns},
                {TABLE_kernel_totals, COLUMN_kernel_totals_blocks_per_multiprocessor},
                {TABLE_kernel_totals, COLUMN_kernel_totals_blocks_known_ns},

@@ -95,14 +95,10 @@ static enum tfprof_status set_launch_columns(struct profile *profile, const stru
                                              struct tfprof_error *error) {
   const struct launch *items = grouped->items;
   uint32_t count = grouped->groups.count;
-  int64_t *values = scratch_allocate(((size_t)count + 1) * sizeof *values);
-  enum tfprof_status status = values ? TFPROF_OK : error_no_memory(error);
+  int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
+  enum tfprof_status status = integers ? TFPROF_OK : error_no_memory(error);
 #define SET(column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count && !status; i++) values[i] = (expression); \
-    if (!status) \
-      status = derive_set_integers(profile, TABLE_launch_totals, COLUMN_launch_totals_##column, values, error); \
-  } while (0)
+  SET_TOTALS(integers, profile, TABLE_launch_totals, COLUMN_launch_totals_##column, expression)
   SET(is_graph, grouped->groups.keys[i]);
   SET(count, items[i].count);
   SET(short_count, items[i].short_kernels);
@@ -114,7 +110,7 @@ static enum tfprof_status set_launch_columns(struct profile *profile, const stru
   SET(delayed_count, items[i].ended);
   SET(max_delay_ns, items[i].longest);
 #undef SET
-  scratch_free(values);
+  scratch_free(integers);
   return status;
 }
 

@@ -64,14 +64,10 @@ static enum tfprof_status set_peaks(struct profile *profile, const struct groupe
   const struct memory_peak *items = grouped->items;
   const int64_t *keys = grouped->groups.keys;
   uint32_t count = grouped->groups.count;
-  int64_t *values = scratch_allocate(((size_t)count + 1) * sizeof *values);
-  enum tfprof_status status = values ? TFPROF_OK : error_no_memory(error);
+  int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
+  enum tfprof_status status = integers ? TFPROF_OK : error_no_memory(error);
 #define SET(column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count && !status; i++) values[i] = (expression); \
-    if (!status) \
-      status = derive_set_integers(profile, TABLE_memory_peaks, COLUMN_memory_peaks_##column, values, error); \
-  } while (0)
+  SET_TOTALS(integers, profile, TABLE_memory_peaks, COLUMN_memory_peaks_##column, expression)
   SET(device_id, keys[(size_t)i * KEYS + KEY_DEVICE]);
   SET(allocator, keys[(size_t)i * KEYS + KEY_ALLOCATOR]);
   SET(allocation_count, items[i].allocations);
@@ -81,7 +77,7 @@ static enum tfprof_status set_peaks(struct profile *profile, const struct groupe
   SET(lifetime_peak_bytes, items[i].lifetime);
   SET(reserved_peak_bytes, items[i].reserved);
 #undef SET
-  scratch_free(values);
+  scratch_free(integers);
   return status;
 }
 

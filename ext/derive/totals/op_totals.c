@@ -190,11 +190,7 @@ static enum tfprof_status set_host(const struct op_columns *columns, struct tfpr
   if (!status) status = set_time(columns, SUM_NS, COLUMN_op_totals_sum_ns, error);
   if (!status) status = set_time(columns, SUM_SELF, COLUMN_op_totals_self_ns, error);
   if (!status) status = set_time(columns, SUM_OP_SELF, COLUMN_op_totals_op_self_ns, error);
-#define SET(column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count; i++) integers[i] = (expression); \
-    if (!status) status = derive_set_integers(columns->profile, TABLE_op_totals, column, integers, error); \
-  } while (0)
+#define SET(column, expression) SET_TOTALS(integers, columns->profile, TABLE_op_totals, column, expression)
   for (unsigned k = 0; k < SHARED; k++) SET(shared[k], columns->keys[(size_t)i * SHARED + k]);
   SET(COLUMN_op_totals_min_ns, columns->items[i].least);
   SET(COLUMN_op_totals_max_ns, columns->items[i].most);

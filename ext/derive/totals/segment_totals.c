@@ -56,15 +56,10 @@ static int by_step_and_first_start(const void *left, const void *right) {
 
 static enum tfprof_status set_segment_columns(struct profile *profile, const struct segment_total *totals,
                                               uint32_t count, struct tfprof_error *error) {
-  int64_t *values = scratch_allocate(((size_t)count + 1) * sizeof *values);
-  enum tfprof_status status = values ? TFPROF_OK : error_no_memory(error);
+  int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
+  enum tfprof_status status = integers ? TFPROF_OK : error_no_memory(error);
 #define SET(column, expression) \
-  do { \
-    for (uint32_t i = 0; i < count && !status; i++) values[i] = (expression); \
-    if (!status) \
-      status = derive_set_integers(profile, TABLE_step_segment_totals, COLUMN_step_segment_totals_##column, values, \
-                                   error); \
-  } while (0)
+  SET_TOTALS(integers, profile, TABLE_step_segment_totals, COLUMN_step_segment_totals_##column, expression)
   SET(step_id, totals[i].step);
   SET(category, totals[i].category);
   SET(count, totals[i].count);
@@ -72,7 +67,7 @@ static enum tfprof_status set_segment_columns(struct profile *profile, const str
   SET(first_start_ns, totals[i].first_start);
   SET(last_end_ns, totals[i].last_end);
 #undef SET
-  scratch_free(values);
+  scratch_free(integers);
   return status;
 }
 
