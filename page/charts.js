@@ -140,7 +140,7 @@ function mount(holder, height, options, data, isBrush) {
                size: 56, grid: { show: false } }] : [])],
       scales: { x: { time: false, ...(options.range || options.xUnit === 'id'
         ? { range: (u, low, high) => options.range || [low - 0.6, high + 0.6] } : {}) },
-                y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] }, right: { range: [0, 1] } },
+                y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? Math.min(high * 1.05, options.ceiling || Infinity) : 1] }, right: { range: [0, 1] } },
       hooks: options.isTime ? { ready: [(u) => u.over.addEventListener('click', () => {
         if (u.cursor.idx !== null) setState({ at: String(Math.round(u.posToVal(u.cursor.left, 'x'))) }, true);
       })] } : {},
@@ -172,18 +172,27 @@ function series(name, unit, colour, fill, raw) {
     value: (u, value, s, i) => (i === null || i === undefined ? '' : formatUnit(raw[i], unit)) };
 }
 
+// Up to where values are to be seen, where a few lie so far above the others that those would be none: Infinity where not.
+function ceilingOf(values, times) {
+  const sorted = [...values].sort((a, b) => a - b), at = (share) => sorted[Math.floor(share * (sorted.length - 1))];
+  const ceiling = at(0.5) + 8 * (at(0.9) - at(0.5));
+  return sorted.length >= 20 && ceiling > 0 && sorted[sorted.length - 1] > times * ceiling ? ceiling : Infinity;
+}
+
 // Areas on each other: the last of the names lies at the bottom of the list and on top of the others.
 export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isStepped = true, height = 240, title = '' } = {}) {
   const sums = new Array(x.length).fill(0);
   const stacked = columns.map((values) => values.map((value, i) => (sums[i] += value || 0)));
   const shown = names.map((name, i) => i).filter((i) => columns[i].some((value) => value));
   const path = isStepped && x.length < 2000 ? uPlot.paths.bars({ size: [0.9, 60], gap: 0 }) : undefined;
-  const list = shown.reverse();
-  return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', plot: { series: [
+  const list = shown.reverse(), ceiling = xUnit === 'id' ? ceilingOf(sums, 4) : Infinity, above = sums.filter((sum) => sum > ceiling);
+  const holder = mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', ceiling, plot: { series: [
     { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '' : formatUnit(value, xUnit)) },
     ...list.map((i) => ({ ...series(names[i], unit, colourOf(names[i], i), colourOf(names[i], i), columns[i]),
       ...(path ? { paths: path } : { paths: uPlot.paths.stepped({ align: 1 }) }) }))] } },
     [x, ...list.map((i) => stacked[i])], isBrush);
+  return above.length ? element('div', {}, element('p.note', {}, `▲ ${above.length.toLocaleString('en')} of ` +
+    `${sums.length.toLocaleString('en')} are higher than the chart, up to ${formatUnit(above.reduce((a, b) => Math.max(a, b)), unit)}.`), holder) : holder;
 }
 
 // `right`: values from 0 to 1 with an axis of their own, to the right.
@@ -196,16 +205,20 @@ export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, hei
 }
 
 // How many rows lie in each of at most forty equal stretches.
-export function makeHistogram(values, unit, title, { low = Math.min(...values), high = Math.max(...values) } = {}) {
+export function makeHistogram(values, unit, title, { low = Math.min(...values), high = null } = {}) {
+  const most = Math.max(...values), ceiling = high === null ? ceilingOf(values, 2) : Infinity, above = values.filter((value) => value > ceiling);
+  high = high ?? Math.min(most, ceiling);
   const bins = Math.max(1, Math.min(40, Math.ceil(2 * Math.sqrt(values.length))));
   const width = (high - low) / bins || Math.max(1, Math.abs(low) * 0.01);
   const counts = new Array(bins).fill(0);
   for (const value of values) counts[Math.min(bins - 1, Math.floor((value - low) / width))]++;
   const middles = counts.map((count, i) => low + width * (i + 0.5));
-  return mount(plotHolder(title), 200, { xUnit: unit, unit: 'count', range: [low, low + width * bins], plot: { series: [
+  const holder = mount(plotHolder(title), 200, { xUnit: unit, unit: 'count', range: [low, low + width * bins], plot: { series: [
     { label: title, value: (u, value) => (value === null ? '' : formatUnit(value, unit)) },
     { ...series('count', 'plain', colours.kernel, colours.kernel, counts),
       paths: uPlot.paths.bars({ size: [0.95, 80] }) }] } }, [middles, counts], false);
+  return above.length ? element('div', {}, element('p.note', {}, `The last bar has ${above.length.toLocaleString('en')} that take longer, ` +
+    `up to ${formatUnit(most, unit)}.`), holder) : holder;
 }
 
 // Counts by bins that are there already, a bar each: label, number and how many.

@@ -101,7 +101,10 @@ static void print_address(const struct serving *serving) {
   const char *token = serving->rules.token, *address = options->address ? options->address : "127.0.0.1";
   if (options->socket) {
     printf("http://127.0.0.1:8888/#token=%s\n", token);
-    fprintf(stderr, "from your computer first: ssh -N -L 8888:%s %s\n", options->socket, serving->own_name);
+    char *whole = realpath(options->socket, NULL); /* ssh takes a path from the root on alone */
+    fprintf(stderr, "from your computer first: ssh -N -L 8888:%s %s\n", whole ? whole : options->socket,
+            serving->own_name);
+    free(whole);
   } else {
     bool is_six = strchr(address, ':') != NULL, is_any = strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
     printf("http://%s%s%s:%u/#token=%s\n", is_six && !is_any ? "[" : "", is_any ? serving->own_name : address,

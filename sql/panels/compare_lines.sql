@@ -21,7 +21,7 @@ WITH sums AS MATERIALIZED (
   GROUP BY sums.profile_id, step_id, location
 ), dear AS ( -- of many steps fewer lines, so that all steps have their rows
   SELECT location FROM lines GROUP BY location ORDER BY sum(self_ns) DESC, location
-  LIMIT (SELECT max(8, min(60, 45000 / max(1, count(*)))) FROM temp.steps)
+  LIMIT (SELECT max(8, min(60, 45000 / max(1, count(*)))) FROM temp.steps WHERE ops_recorded IS NOT 0)
 ), first AS (
   SELECT lines.profile_id AS profile_id, run_id, number, is_warmup, location, CAST(round(count) AS INTEGER) AS count,
     CAST(self_ns AS INTEGER) AS self_ns, CAST(own_ns AS INTEGER) AS recorded_ns,

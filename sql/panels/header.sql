@@ -8,7 +8,8 @@ SELECT name AS name, value AS value FROM (
   FROM temp.profiles
   UNION ALL SELECT 3, 'host', CASE WHEN count(DISTINCT host) > 1 THEN count(DISTINCT host) || ' hosts'
     ELSE max(host) END FROM temp.profiles
-  UNION ALL SELECT 4, 'recorded', format_ns(max(end_ns) - min(start_ns)) FROM temp.profiles
+  UNION ALL SELECT 4, 'recorded', format_ns(max(dur_ns)) FROM (
+    SELECT max(end_ns) - min(start_ns) AS dur_ns FROM temp.profiles GROUP BY run_id)
   UNION ALL SELECT 5, 'steps', format_count(count(*)) FROM temp.steps HAVING count(*) > 0
   UNION ALL SELECT 6, 'median step', format_ns(median(median_ns)) FROM temp.step_summary
   UNION ALL SELECT 7, 'ops', format_count(count(*)) FROM temp.ops HAVING count(*) > 0

@@ -7,8 +7,9 @@
 -- value: sum_ns
 -- empty: There are no steps with kernels.
 WITH shown AS MATERIALIZED ( -- of many steps fewer names, so that all steps have their rows
-  SELECT max(8, min(60, 20000 / max(1, count(*)))) AS names FROM temp.steps
+  SELECT max(8, min(60, 40000 / max(1, count(*)))) AS names FROM temp.steps
   WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND is_warmup = 0
+    AND ops_recorded IS NOT 0
 ), places AS MATERIALIZED ( -- names are long: what is told step by step goes by their places; 0: all others
   SELECT id, name, iif(place <= names, place, 0) AS place FROM temp.work_names CROSS JOIN shown WHERE side = 'device'
 ), labels AS MATERIALIZED (

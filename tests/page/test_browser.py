@@ -262,6 +262,29 @@ def check_several(browser):
     watched.close()
 
 
+def check_far_apart(browser):
+    """One step that takes a thousand times as long as the others leaves something to be seen of them, and is told."""
+    events, at = [], 0
+    for step in range(40):
+        length = 1_000_000 if step == 20 else 1000 + step
+        events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9, "ts": at,
+                    "dur": length},
+                   {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 9, "tid": 9, "ts": at, "dur": length - 1}]
+        at += length
+    path = os.path.join(reports.scratch.DIRECTORY, "far.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    watched = Watched(browser, write_report("far.html", path))
+    watched.show("overview")
+    said = [text.replace("\u202f", " ") for text in watched.tab.locator("#p-step_time .note").all_inner_texts()]
+    assert said == ["▲ 1 of 40 are higher than the chart, up to 1.00 s."], said
+    watched.tab.wait_for_function("() => document.querySelector('#p-step_time .plot').plot")
+    assert watched.tab.evaluate("document.querySelector('#p-step_time .plot').plot.scales.y.max") < 10e6
+    said = watched.tab.locator("#p-step_durations .note").all_inner_texts()
+    assert said and said[0].startswith("The last bar has 1 that take longer, up to 1.00"), said
+    watched.close()
+
+
 def check_compare(browser):
     """Both sides in all are op_diff, and swapping them turns every difference round."""
     sides = [CAPTURE, os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")]
@@ -571,6 +594,7 @@ def main():
         check_ranks(browser)
         check_memory(browser)
         check_several(browser)
+        check_far_apart(browser)
         check_compare(browser)
         check_contrast(browser, capture)
         check_access(browser, capture)

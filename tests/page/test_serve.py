@@ -10,13 +10,14 @@ import random
 import signal
 import socket
 import stat
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import reports  # noqa: E402
 from reports import CAPTURE, ROOT, query, query_all, scratch, varints  # noqa: E402
-from serving import Served, serve_once, skip_without  # noqa: E402
+from serving import TFPROF, Served, serve_once, skip_without  # noqa: E402
 
 LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
 FOREVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -263,6 +264,13 @@ def check_socket():
         status, _, told = serve_once(CAPTURE, "--socket", path)
         assert status == 1 and "in use" in told, told
     assert not os.path.exists(path)
+    # ssh takes only a whole path.
+    process = subprocess.Popen([TFPROF, "serve", CAPTURE, "--socket", "within"], cwd=scratch.DIRECTORY, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    told = process.stderr.readline()
+    process.terminate()
+    process.communicate()
+    assert f"8888:{os.path.realpath(scratch.DIRECTORY)}/within " in told, told
     # What a server that was killed has left is in nobody's way; what is no socket stays, whatever it is.
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(path)
