@@ -1,7 +1,7 @@
 // app.js: the pages, what is chosen above them, and the keys.
 import { allPanels, panelOf, panelsOf, placeOn, readPanels, run, takeRows } from './data.js';
 import { element, getState, onState, setState, stateSteps } from './state.js';
-import { chosenStep, makeSides } from './compare.js';
+import { chosenProfile, chosenStep, makeSides } from './compare.js';
 import { showPalette } from './palette.js';
 import { askPanels, askRuns, chosenRun, follow, isAsked, isServed, servedRuns } from './served.js';
 import { forgetEvents, reloadTimeline, remarkTimeline, showTimeline, shownTimeline } from './timeline.js';
@@ -67,7 +67,7 @@ function themeChoice() {
 function stepSlider() {
   const numbers = stepNumbers();
   if (numbers.length < 2) return null;
-  const profile = getState('profile'), at = Math.max(0, numbers.indexOf(chosenStep(profile ? Number(profile) : null)));
+  const at = Math.max(0, numbers.indexOf(chosenStep(chosenProfile())));
   const said = element('output', {}, `step ${numbers[at]}`);
   const slider = element('input', { type: 'range', min: '0', max: String(numbers.length - 1), value: String(at), 'aria-label': 'step',
     oninput: () => { said.textContent = `step ${numbers[Number(slider.value)]}`; },

@@ -243,7 +243,7 @@ export function heatColour(share) {
   return `rgb(${cividis[low].map((value, i) => Math.round(value + (next[i] - value) * part)).join(' ')})`;
 }
 
-const HEAT_WIDTH = 1000, HEAT_HEIGHT = 640, HEAT_GUTTER = 56;
+const HEAT_WIDTH = 1000, HEAT_HEIGHT = 640;
 
 // Values in order, as many together as there is no room for: the place of each, and the first of each place.
 function heatPlaces(values, room) {
@@ -253,7 +253,7 @@ function heatPlaces(values, room) {
 }
 
 // A cell for each x and y, with a scale; where they are too many for their pixels, the most of those that share a cell.
-export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
+export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open, nameOf = String) {
   const xs = heatPlaces(rows.map((row) => row[xAt]), HEAT_WIDTH / 3), ys = heatPlaces(rows.map((row) => row[yAt]), HEAT_HEIGHT / 3);
   const columns = xs.firsts.length, lines = ys.firsts.length, cells = new Map();
   const cellOf = (x, y) => cells.get(y * columns + x);
@@ -268,7 +268,8 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
   const said = element('p.note', { 'aria-live': 'polite' }, '\u00a0');
   let atX = 0, atY = 0;
   const wide = Math.max(3, Math.min(28, Math.floor(HEAT_WIDTH / columns))), high = Math.max(3, Math.min(20, Math.floor(HEAT_HEIGHT / lines)));
-  const scale = devicePixelRatio || 1, width = columns * wide + HEAT_GUTTER, height = lines * high + 36;
+  const gutter = nameOf === String ? 56 : 180;
+  const scale = devicePixelRatio || 1, width = columns * wide + gutter, height = lines * high + 36;
   canvas.width = width * scale;
   canvas.height = height * scale;
   canvas.style.width = `${width}px`;
@@ -278,20 +279,20 @@ export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle, open) {
   draw.font = '12px system-ui';
   draw.fillStyle = token('--quiet');
   draw.textAlign = 'right';
-  ys.firsts.forEach((y, i) => { if (i % Math.ceil(16 / high) === 0) draw.fillText(String(y), HEAT_GUTTER - 6, i * high + Math.min(14, high / 2 + 5)); });
+  ys.firsts.forEach((y, i) => { if (i % Math.ceil(16 / high) === 0) draw.fillText(nameOf(y), gutter - 6, i * high + Math.min(14, high / 2 + 5)); });
   draw.textAlign = 'left';
-  xs.firsts.forEach((x, i) => { if (i % Math.ceil(44 / wide) === 0) draw.fillText(String(x), HEAT_GUTTER + i * wide, lines * high + 14); });
-  draw.fillText(xTitle, HEAT_GUTTER, lines * high + 30);
+  xs.firsts.forEach((x, i) => { if (i % Math.ceil(44 / wide) === 0) draw.fillText(String(x), gutter + i * wide, lines * high + 14); });
+  draw.fillText(xTitle, gutter, lines * high + 30);
   draw.fillText(yTitle, 0, 12);
   for (const [key, row] of cells) {
     draw.fillStyle = heatColour((row[valueAt] || 0) / (most || 1));
-    draw.fillRect(HEAT_GUTTER + key % columns * wide, Math.floor(key / columns) * high, wide - (wide > 4 ? 1 : 0), high - (high > 4 ? 1 : 0));
+    draw.fillRect(gutter + key % columns * wide, Math.floor(key / columns) * high, wide - (wide > 4 ? 1 : 0), high - (high > 4 ? 1 : 0));
   }
   const tellRow = () => {
     const row = cellOf(atX, atY);
-    said.textContent = row ? `${yTitle} ${row[yAt]}, ${xTitle} ${row[xAt]}: ${formatUnit(row[valueAt], unit)}` : '\u00a0';
+    said.textContent = row ? `${yTitle} ${nameOf(row[yAt])}, ${xTitle} ${row[xAt]}: ${formatUnit(row[valueAt], unit)}` : '\u00a0';
   };
-  const point = (event) => { [atX, atY] = [Math.floor((event.offsetX - HEAT_GUTTER) / wide), Math.floor(event.offsetY / high)]; };
+  const point = (event) => { [atX, atY] = [Math.floor((event.offsetX - gutter) / wide), Math.floor(event.offsetY / high)]; };
   const isInside = () => atX >= 0 && atX < columns && atY >= 0 && atY < lines;
   canvas.addEventListener('mousemove', (event) => {
     point(event);

@@ -1,7 +1,7 @@
 // compare.js: two sides against each other: one step against the median step, and two runs, processes or ranges of
 // steps as before and after, with what chance alone could make of the difference.
 import { makeHistogram } from './charts.js';
-import { panelOf } from './data.js';
+import { panelOf, processName } from './data.js';
 import { element, getState, setState, stateSteps } from './state.js';
 import { formatRatio, formatUnit, titleOf, unitOf } from './units.js';
 
@@ -72,6 +72,15 @@ const byDifference = (a, b) => Math.abs(b.b - b.a) - Math.abs(a.b - a.a) || (a.l
 
 // ---- one step against the median step ----
 
+// The process that is chosen, else the one with the slowest step.
+export function chosenProfile() {
+  const list = panelOf('compare_steps'), wanted = getState('profile');
+  if (wanted || !list || !list.all.length) return wanted ? Number(wanted) : null;
+  const at = (name) => list.at(name), measured = list.all.filter((row) => !row[at('is_warmup')]);
+  const slowest = (measured.length ? measured : list.all).reduce((a, b) => (b[at('dur_ns')] > a[at('dur_ns')] ? b : a));
+  return slowest[at('profile_id')];
+}
+
 // The step that is looked at: the first of those that are chosen, else the slowest.
 export function chosenStep(profile) {
   const chosen = stateSteps(), list = panelOf('compare_steps');
@@ -84,8 +93,7 @@ export function chosenStep(profile) {
 
 export function makeAgainst(panel) {
   const at = (key) => panel.at(panel.keys[key]), profileAt = panel.at('profile_id');
-  const wanted = getState('profile');
-  const profile = wanted ? Number(wanted) : panel.all.length ? panel.all[0][profileAt] : null;
+  const chosen = chosenProfile(), profile = chosen === null && panel.all.length ? panel.all[0][profileAt] : chosen;
   const rows = panel.all.filter((row) => row[profileAt] === profile), number = chosenStep(profile);
   const numbers = [...new Set(rows.map((row) => row[at('x')]))].filter((value) => value !== null);
   if (!numbers.includes(number)) {
@@ -103,6 +111,7 @@ export function makeAgainst(panel) {
   const unit = unitOf(panel.keys.value);
   return element('div', {}, ...[differenceTable(list, unit, [titleOf(panel.keys.label), `median of ${numbers.length}`, `step ${number}`,
     'difference', '%', ''], `${panel.title}: step ${number} against the median step`),
+  panel.all.some((row) => row[profileAt] !== profile) ? element('p.note', {}, `Of ${processName(profile)}; others can be chosen above.`) : null,
 ].filter(Boolean));
 }
 

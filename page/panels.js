@@ -176,6 +176,14 @@ function labelOfBar(panel, rows) {
   return (row) => `${isOne ? '' : `${profileLabel(panel, row)} · `}${row[label] ?? '–'}`;
 }
 
+// By rank, else by process.
+function heat(panel, rows) {
+  const [x, y, value] = ['x', 'y', 'value'].map((key) => panel.at(panel.keys[key])), isNamed = rows.some((row) => row[y] === null);
+  return makeHeat(rows, x, isNamed ? panel.at('profile_id') : y, value, unitOf(panel.keys.value), 'step',
+    isNamed ? '' : titleOf(panel.keys.y), (row) =>
+      setState({ page: 'timeline', panel: null, profile: null, t: null, steps: `${row[x]}-${row[x]}` }), isNamed ? processName : String);
+}
+
 function chartOf(panel, rows) {
   const at = (key) => panel.at(panel.keys[key]);
   switch (panel.keys.chart) {
@@ -189,8 +197,7 @@ function chartOf(panel, rows) {
     case 'area': return area(panel, rows);
     case 'histogram': return makeHistogram(rows.map((row) => row[at('value')]).filter((value) => value !== null),
                                            unitOf(panel.keys.value), titleOf(panel.keys.value));
-    case 'heat': return makeHeat(rows, at('x'), at('y'), at('value'), unitOf(panel.keys.value), 'step', titleOf(panel.keys.y), (row) =>
-      setState({ page: 'timeline', panel: null, profile: null, t: null, steps: `${row[at('x')]}-${row[at('x')]}` }));
+    case 'heat': return heat(panel, rows);
     case 'against': return makeAgainst(panel);
     case 'compare': return makeCompare(panel);
     case 'blocks': return makeBlocks(panel, rows);

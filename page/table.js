@@ -1,7 +1,7 @@
 // table.js: rows as a table that sorts by a click on a head and filters by a text; the first of them, then all.
 import { processName, run } from './data.js';
 import { element, linkTo, tell } from './state.js';
-import { formatCell, titleOf, unitOf } from './units.js';
+import { formatUnit, titleOf, unitOf } from './units.js';
 
 const MOST_ROWS = 2000;
 const hidden = /^(profile_id|device_id|thread_id|node_id|step_id|collective_id|op_id)$/;
@@ -22,14 +22,21 @@ function placeInTimeline(row, i, columns) {
   return { ...place, t: `${Math.round(value - ns)}~${Math.round(value + 2 * ns)}`, sel: id ? `ops:${id}` : null };
 }
 
+// A column's own unit; of values that stand for this and that, the one that the row tells.
+const measured = /^(value|first|last|minimum|maximum|mean)$/, units = ['bytes', 'ratio', 'ns'];
+function unitOfCell(row, column, columns) {
+  const told = measured.test(column) ? row[columns.indexOf('unit')] : undefined;
+  return units.includes(told) ? told : unitOf(column);
+}
+
 function cellOf(row, i, columns) {
   const value = row[i], column = columns[i], place = placeInTimeline(row, i, columns);
-  const isNumber = typeof value === 'number', text = formatCell(value, column);
+  const isNumber = typeof value === 'number', unit = unitOfCell(row, column, columns), text = formatUnit(value, unit);
   const cell = element('td', { class: isNumber ? 'number' : value === null ? 'number nothing' : 'text' });
   if (value === null) cell.title = 'not recorded';
   else if (isNumber && text !== String(value)) cell.title = String(value);
   else if (!isNumber && text.length > 40) cell.title = text;
-  if (isNumber && unitOf(column) === 'ratio') {
+  if (isNumber && unit === 'ratio') {
     const bar = element('span.share', {});
     bar.style.width = `${Math.max(0, Math.min(1, value)) * 100}%`;
     cell.append(bar);
@@ -45,7 +52,7 @@ function withProcesses(columns, rows) {
     (host >= 0 && processName(row[at]) === `host ${row[host]}`);
   if (at < 0 || columns.includes('pid') || rows.every((row) => row[at] === rows[0][at]) || rows.every(isTold)) return [columns, rows];
   return [columns.map((name, i) => (i === at ? 'process' : name)),
-    rows.map((row) => row.map((value, i) => (i === at && value !== null ? processName(value) : value)))];
+    rows.map((row) => row.map((value, i) => (i === at ? (value === null ? 'all' : processName(value)) : value)))];
 }
 
 // The columns that say something: not ids, none without a value, no errors where all was recorded.

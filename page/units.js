@@ -53,8 +53,6 @@ export function formatUnit(value, unit) {
   }
 }
 
-export const formatCell = (value, column) => formatUnit(value, unitOf(column));
-
 // How many decimals tell ticks apart that are `step` of the unit apart.
 export function formatTick(value, unit) {
   if (value === 0 && unit !== 'plain') return '0';

@@ -1,8 +1,8 @@
 -- Who is waited for
--- How often and how long the others waited for a rank.
+-- What share of a step the others waited for a rank on average, in how many steps most for it, and how long in all.
 -- page: ranks 30
 -- chart: table
 -- empty: None is late, or one rank alone is open.
-SELECT profile_id, rank, metric, count, late_ns, step_count FROM temp.stragglers
+SELECT profile_id, rank, metric AS late_ratio, count, late_ns, step_count FROM temp.stragglers
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY late_ns DESC, rank

@@ -245,6 +245,10 @@ def check_several(browser):
     watched.show("ops")
     assert {tab.locator("#p-ops tbody tr").nth(i).locator("td").first.inner_text() for i in (0, 1)} == {
         "process 8", "process 9"}
+    watched.show("steps")  # that of the slowest step is the one that every panel looks at
+    assert tab.locator(".panel.steps output").inner_text() == "step 3"
+    said = tab.locator("#p-step_ops").inner_text()
+    assert "step 3" in said and "Of process 9" in said, said
     watched.show("counters")
     tab.wait_for_function("() => document.querySelector('#p-counters_over_time .plot').plot")
     lines = tab.locator("#p-counters_over_time .u-legend .u-label").all_inner_texts()[1:]
