@@ -108,6 +108,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_memory_peaks,
     &derive_kernel_launch_totals,
     &derive_stream_totals,
+    &derive_op_kernel_totals,
+    &derive_outermost_totals,
     &derive_queue_totals,
     &derive_api_call_totals,
     &derive_allocation_totals,

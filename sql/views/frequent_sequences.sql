@@ -10,15 +10,14 @@
 --   kernel_count                     how many they are
 --   count                            how often it occurs
 --   kernel_ns, op_ns                 time of all of them on the device, and of the ops on the host
--- Cost: one pass over device_activities.
+-- Cost: a look-up in device_activities for each op that launched three, once outermost_totals are made.
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
 WITH calls AS (
-  SELECT profile_id, outermost_op_id AS op_id, count(*) AS kernel_count,
-    ordered_concat(short_name, ' | ', start_ns) AS pattern, CAST(sum(1.0 * dur_ns) AS INTEGER) AS kernel_ns
-  FROM temp.device_activities
-  WHERE outermost_op_id IS NOT NULL AND is_before_last_step = 1
-  GROUP BY profile_id, outermost_op_id
-  HAVING count(*) >= 3
+  SELECT profile_id, outermost_op_id AS op_id, count AS kernel_count, sum_ns AS kernel_ns,
+    (SELECT ordered_concat(short_name, ' | ', start_ns) FROM temp.device_activities AS activities
+      WHERE activities.outermost_op_id = totals.outermost_op_id AND activities.is_before_last_step = 1) AS pattern
+  FROM temp.outermost_totals AS totals
+  WHERE outermost_op_id IS NOT NULL AND is_before_last_step = 1 AND count >= 3
 )
 SELECT
   calls.profile_id AS profile_id,

@@ -12,38 +12,19 @@
 --   kernel_delay_ns       mean time from the start of the first launch to the start of what it launched
 --                         (both NULL, and the order that of the starts, where no calls were recorded)
 --   kernel_ns             time of all the kernels
--- Cost: one pass over device_activities, one look-up of an op for each kernel.
+-- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
 WITH sampled AS (
   SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
+), weighed AS (
+  SELECT *, iif(profile_id IN (SELECT profile_id FROM sampled), coalesce(step_weight, 1.0), 1.0) AS weight
+  FROM temp.op_kernel_totals WHERE like_op_id IS NOT NULL
 ), alike AS (
-  SELECT activities.profile_id AS profile_id, activities.like_op_id AS op_id,
-    count(activities.op_kernels_start_ns) AS op_count, count(*) AS kernel_count,
-    1.0 * count(activities.op_kernels_start_ns) AS count,
-    sum(1.0 * (activities.launch_ns - ops.start_ns))
-      FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL) AS launch_delay_ns,
-    sum(1.0 * (activities.op_kernels_start_ns - activities.launch_ns)) AS kernel_delay_ns,
-    sum(1.0 * activities.dur_ns) AS kernel_ns
-  FROM temp.device_activities AS activities -- they come in the order of like_op_id
-  CROSS JOIN temp.ops AS ops ON ops.id = activities.op_id
-  WHERE activities.like_op_id IS NOT NULL
-    AND activities.profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
-  GROUP BY activities.like_op_id
-  UNION ALL
-  SELECT activities.profile_id, activities.like_op_id,
-    count(activities.op_kernels_start_ns) AS op_count, count(*) AS kernel_count,
-    total(coalesce(steps.sample_weight, 1.0)) FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL) AS count,
-    sum(coalesce(steps.sample_weight, 1.0) * (activities.launch_ns - ops.start_ns))
-      FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL) AS launch_delay_ns,
-    sum(coalesce(steps.sample_weight, 1.0) * (activities.op_kernels_start_ns - activities.launch_ns))
-      AS kernel_delay_ns,
-    sum(coalesce(steps.sample_weight, 1.0) * activities.dur_ns) AS kernel_ns
-  FROM temp.device_activities AS activities
-  CROSS JOIN temp.ops AS ops ON ops.id = activities.op_id
-  LEFT JOIN temp.steps AS steps ON steps.id = activities.step_id
-  WHERE activities.like_op_id IS NOT NULL AND activities.profile_id IN (SELECT profile_id FROM sampled)
-    AND steps.sample_weight IS NOT 0
-  GROUP BY activities.like_op_id
+  SELECT profile_id, like_op_id AS op_id, sum(iif(is_first, count, 0)) AS op_count, sum(count) AS kernel_count,
+    total(iif(is_first, weight * count, 0)) AS count,
+    sum(weight * launch_delay_ns) FILTER (WHERE is_first) AS launch_delay_ns,
+    sum(weight * kernel_delay_ns) AS kernel_delay_ns, sum(weight * sum_ns) AS kernel_ns
+  FROM weighed WHERE weight <> 0 GROUP BY profile_id, like_op_id
 ), named AS (
   SELECT alike.*, ops.name AS op_name,
     (SELECT ordered_concat(short_name, ' -> ', coalesce(launch_ns, start_ns)) FROM temp.device_activities

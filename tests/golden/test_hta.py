@@ -138,6 +138,14 @@ def totals_of_activities():
               {counted} AND kind <> 'sync' AND launch_ns IS NOT NULL AND thread_id IS NOT NULL
                 AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
               GROUP BY profile_id, device_id, thread_id)""",
+        "op_kernel_totals": """SELECT work.profile_id AS profile_id, like_op_id,
+            op_kernels_start_ns IS NOT NULL AS is_first, steps.sample_weight AS step_weight, count(*) AS count,
+            sum(work.dur_ns) AS sum_ns, sum(work.launch_ns - ops.start_ns) AS launch_delay_ns,
+            sum(op_kernels_start_ns - work.launch_ns) AS kernel_delay_ns
+            FROM temp.device_activities AS work LEFT JOIN temp.ops AS ops ON ops.id = work.op_id
+            LEFT JOIN temp.steps AS steps ON steps.id = work.step_id GROUP BY 1, 2, 3, 4""",
+        "outermost_totals": """SELECT profile_id, outermost_op_id, is_before_last_step, count(*) AS count,
+            sum(dur_ns) AS sum_ns FROM temp.device_activities GROUP BY 1, 2, 3""",
         "stream_totals": """SELECT profile_id, device_id, thread_id, kind, name, is_before_last_step,
             kernel_id IS NOT NULL AS is_kernel, count(*) AS count, count(dur_ns) AS known_count, sum(dur_ns) AS sum_ns,
             min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, stddev(dur_ns) AS stddev_ns, min(start_ns) AS first_start_ns,

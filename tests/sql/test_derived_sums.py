@@ -137,6 +137,19 @@ PAIRS = {  # what is derived, and what SQL makes
           FROM device_activities WHERE launch_ns IS NOT NULL AND is_before_last_step = 1 GROUP BY 1, 2)
         ORDER BY 1, 2""",
     ),
+    "kernels of ops": (
+        """SELECT like_op_id, is_first, step_weight, count, sum_ns, launch_delay_ns, kernel_delay_ns
+        FROM op_kernel_totals ORDER BY 1, 2, 3""",
+        """SELECT like_op_id, op_kernels_start_ns IS NOT NULL, steps.sample_weight, count(*), sum(work.dur_ns),
+        sum(work.launch_ns - ops.start_ns), sum(work.op_kernels_start_ns - work.launch_ns)
+        FROM device_activities AS work LEFT JOIN ops ON ops.id = work.op_id LEFT JOIN steps ON steps.id = work.step_id
+        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
+    ),
+    "work of outermost ops": (
+        "SELECT outermost_op_id, is_before_last_step, count, sum_ns FROM outermost_totals ORDER BY 1, 2",
+        """SELECT outermost_op_id, is_before_last_step, count(*), sum(dur_ns) FROM device_activities GROUP BY 1, 2
+        ORDER BY 1, 2""",
+    ),
     "links of kernels": (
         "SELECT sum(op_count), sum(call_count) FROM kernel_totals HAVING count(*)",
         "SELECT count(op_id), count(api_call_id) FROM kernels HAVING count(*)",
@@ -262,6 +275,20 @@ def test_weights_of_nothing(engine):
     connection.values(f"SELECT tfprof_open('{make_rows('nothing', rows)}')")
     totals = connection.values("SELECT sample_weight, count FROM op_shape_totals ORDER BY 1")
     assert totals == [(None, 1), (0.0, 2)], totals
+
+
+def test_launches_without_a_start(engine):
+    """What is not known to have started is in no queue."""
+    rows = ["= devices ordinal", "0", "= threads kind name", "host main", "stream a",
+            "= api_calls name thread_id start_ns dur_ns correlation", "cudaLaunchKernel 0 100 10 1",
+            "cudaLaunchKernel 0 200 10 2", "cudaLaunchKernel 0 300 10 3",
+            "= kernels name kind device_id thread_id start_ns dur_ns correlation", "gemm compute 0 1 150 10 1",
+            "gemm compute 0 1  10 2", "gemm compute 0 1 350 10 3"]
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{make_rows('unstarted', rows)}')")
+    rows = connection.values("SELECT count, mean, min, p50, max, full_ns FROM queue_length")
+    assert rows == [(4, 0.5, 0, 0.5, 1, 0)], rows
+    assert connection.values("SELECT count(*), min(time_ns) FROM queue_events") == [(4, 100)]
 
 
 def test_kernels_without_a_duration(engine):

@@ -54,17 +54,24 @@ static int64_t value_of_referred(const struct profile_table *content, unsigned t
   return value || (type != TYPE_TEXT && type != TYPE_JSON) ? value : NO_VALUE;
 }
 
-static void read_referred(const struct plain_run *run, unsigned k, const struct row_block *block, int64_t *values) {
-  const struct plain_shared *shared = &run->own;
-  unsigned target = schema_tables[shared->table].columns[shared->columns[k]].target;
-  const struct profile_table *content = &run->profile->tables[target];
+/* The column `other` of the rows that a reference of a block's rows refers to. */
+static void read_by_reference(const struct profile *profile, unsigned table, const struct row_block *block,
+                              unsigned reference, uint32_t limit, unsigned other, int64_t *values) {
+  unsigned target = schema_tables[table].columns[reference].target;
+  const struct profile_table *content = &profile->tables[target];
   uint32_t references[ROWS_BLOCK];
   size_t hint = 0;
-  block_references(block, shared->columns[k], shared->limits[k], references);
+  block_references(block, reference, limit, references);
   for (uint32_t i = 0; i < block->count; i++) {
     bool is_same = i && references[i] == references[i - 1];
-    values[i] = is_same ? values[i - 1] : value_of_referred(content, target, shared->others[k], references[i], &hint);
+    values[i] = is_same ? values[i - 1] : value_of_referred(content, target, other, references[i], &hint);
   }
+}
+
+static void read_referred(const struct plain_run *run, unsigned k, const struct row_block *block, int64_t *values) {
+  const struct plain_shared *shared = &run->own;
+  read_by_reference(run->profile, shared->table, block, shared->columns[k], shared->limits[k], shared->others[k],
+                    values);
 }
 
 /* What identifies a value of a column, NO_VALUE for NULL. */
@@ -173,10 +180,12 @@ static void read_numbers(unsigned table, unsigned column, const struct row_block
   for (uint32_t i = 0; i < block->count; i++) numbers[i] = values[i] == NO_VALUE ? (double)NAN : (double)values[i];
 }
 
-static void read_differences(const struct row_block *block, const struct plain_column *column, double *numbers) {
+static void read_differences(const struct plain_run *run, const struct row_block *block,
+                             const struct plain_column *column, double *numbers) {
   int64_t values[ROWS_BLOCK], others[ROWS_BLOCK];
   block_integers(block, column->from, values);
-  block_integers(block, column->other, others);
+  if (column->by) read_by_reference(run->profile, run->totals->of, block, column->by, NO_ROW, column->other, others);
+  else block_integers(block, column->other, others);
   for (uint32_t i = 0; i < block->count; i++) {
     bool is_known = values[i] != NO_VALUE && others[i] != NO_VALUE;
     numbers[i] = is_known ? (double)derive_difference(values[i], others[i]) : (double)NAN;
@@ -224,7 +233,7 @@ static void add_column(const struct plain_run *run, unsigned s, union plain_cell
       for (uint32_t i = 0; i < block->count; i++) cells[(size_t)numbers[i] * width].whole += !isnan(reals[i]);
       break;
     case PLAIN_LATER:
-      read_differences(block, column, reals);
+      read_differences(run, block, column, reals);
       for (uint32_t i = 0; i < block->count; i++) add_real(&cells[(size_t)numbers[i] * width], reals[i]);
       break;
     case PLAIN_SUM:

@@ -16,7 +16,7 @@ enum plain_sum {
   PLAIN_FIRST,       /* the first of them, a reference; the same */
   PLAIN_KNOWN,       /* how many have a value there */
   PLAIN_SUM,         /* the sum, NULL of nothing that is known */
-  PLAIN_LATER,       /* the same of how much more it is than the column `other` */
+  PLAIN_LATER,       /* the same of how much more it is than the column `other`, of the row that `by` refers to */
   PLAIN_LEAST,       /* the least integer, and NULL, the same */
   PLAIN_MOST,
   PLAIN_DEVIATION    /* the standard deviation (by n - 1) of integers; NULL where fewer than two are known */
@@ -25,7 +25,7 @@ enum plain_sum {
 struct plain_column {
   uint16_t column, from; /* of the totals, of the table */
   uint16_t sum;          /* enum plain_sum */
-  uint16_t other;
+  uint16_t other, by; /* `by` 0: of the same row */
 };
 
 enum { PLAIN_MAXIMUM_COLUMNS = 16 };
@@ -46,19 +46,21 @@ enum tfprof_status plain_totals_run(struct profile *profile, const struct plain_
                                     struct tfprof_error *error);
 
 /* How lists are written: a column `to` of the totals, and one of their table. */
-#define SHARED(totals, from, column) {COLUMN_##totals##_##column, COLUMN_##from##_##column, PLAIN_SHARED, 0}
-#define TOTAL(totals, to) {COLUMN_##totals##_##to, 0, PLAIN_TOTAL, 0}
-#define BIN(totals, from) {COLUMN_##totals##_from_ns, COLUMN_##from, PLAIN_BIN, 0}
-#define IS(kind, totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_IS_##kind, 0}
-#define REFERRED(totals, to, from, other) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_REFERRED, COLUMN_##other}
-#define ROWS(totals) {COLUMN_##totals##_count, 0, PLAIN_ROWS, 0}
-#define FIRST(totals, to) {COLUMN_##totals##_##to, 0, PLAIN_FIRST, 0}
-#define KNOWN(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_KNOWN, 0}
-#define SUM(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_SUM, 0}
-#define LATER(totals, to, from, other) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_LATER, COLUMN_##other}
-#define LEAST(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_LEAST, 0}
-#define MOST(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_MOST, 0}
-#define DEVIATION(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_DEVIATION, 0}
+#define SHARED(totals, from, column) {COLUMN_##totals##_##column, COLUMN_##from##_##column, PLAIN_SHARED, 0, 0}
+#define TOTAL(totals, to) {COLUMN_##totals##_##to, 0, PLAIN_TOTAL, 0, 0}
+#define BIN(totals, from) {COLUMN_##totals##_from_ns, COLUMN_##from, PLAIN_BIN, 0, 0}
+#define IS(kind, totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_IS_##kind, 0, 0}
+#define REFERRED(totals, to, from, other) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_REFERRED, COLUMN_##other, 0}
+#define ROWS(totals) {COLUMN_##totals##_count, 0, PLAIN_ROWS, 0, 0}
+#define FIRST(totals, to) {COLUMN_##totals##_##to, 0, PLAIN_FIRST, 0, 0}
+#define KNOWN(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_KNOWN, 0, 0}
+#define SUM(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_SUM, 0, 0}
+#define LATER(totals, to, from, other) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_LATER, COLUMN_##other, 0}
+#define LATER_THAN_OF(totals, to, from, by, other) \
+  {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_LATER, COLUMN_##other, COLUMN_##by}
+#define LEAST(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_LEAST, 0, 0}
+#define MOST(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_MOST, 0, 0}
+#define DEVIATION(totals, to, from) {COLUMN_##totals##_##to, COLUMN_##from, PLAIN_DEVIATION, 0, 0}
 /* And what their pass reads. */
 #define READ(table, column) {TABLE_##table, COLUMN_##table##_##column}
 

@@ -1,6 +1,6 @@
-/* table_totals.c: kernel_launch_totals, stream_totals, api_call_totals, allocation_totals, memory_event_totals,
-** module_totals and step_input_totals: rows of tables that have one for each thing that happened, added up by what
-** views group them by.
+/* table_totals.c: kernel_launch_totals, stream_totals, op_kernel_totals, outermost_totals, api_call_totals,
+** allocation_totals, memory_event_totals, module_totals and step_input_totals: rows of tables that have one for each
+** thing that happened, added up by what views group them by.
 **
 ** What stands for several steps, or is left out as warm-up, is apart where views weigh it.
 */
@@ -33,6 +33,29 @@ static const struct plain_totals streams = {
                 DEVIATION(stream_totals, stddev_ns, device_activities_dur_ns),
                 LEAST(stream_totals, first_start_ns, device_activities_start_ns),
                 MOST(stream_totals, last_end_ns, device_activities_end_ns)},
+};
+
+static const struct plain_totals alike_kernels = {
+    .table = TABLE_op_kernel_totals,
+    .of = TABLE_device_activities,
+    .column_count = 7,
+    .columns = {SHARED(op_kernel_totals, device_activities, like_op_id),
+                IS(KNOWN, op_kernel_totals, is_first, device_activities_op_kernels_start_ns),
+                REFERRED(op_kernel_totals, step_weight, device_activities_step_id, steps_sample_weight),
+                ROWS(op_kernel_totals), SUM(op_kernel_totals, sum_ns, device_activities_dur_ns),
+                LATER_THAN_OF(op_kernel_totals, launch_delay_ns, device_activities_launch_ns, device_activities_op_id,
+                              ops_start_ns),
+                LATER(op_kernel_totals, kernel_delay_ns, device_activities_op_kernels_start_ns,
+                      device_activities_launch_ns)},
+};
+
+static const struct plain_totals outermost = {
+    .table = TABLE_outermost_totals,
+    .of = TABLE_device_activities,
+    .column_count = 4,
+    .columns = {SHARED(outermost_totals, device_activities, outermost_op_id),
+                SHARED(outermost_totals, device_activities, is_before_last_step), ROWS(outermost_totals),
+                SUM(outermost_totals, sum_ns, device_activities_dur_ns)},
 };
 
 static const struct plain_totals calls = {
@@ -100,6 +123,8 @@ static const struct plain_totals step_inputs = {
   }
 RUN(launches)
 RUN(streams)
+RUN(alike_kernels)
+RUN(outermost)
 RUN(calls)
 RUN(allocations)
 RUN(memory_events)
@@ -124,6 +149,25 @@ const struct derive_pass derive_stream_totals = {
               READ(device_activities, kernel_id), READ(device_activities, dur_ns), READ(device_activities, start_ns),
               READ(device_activities, end_ns), READ(devices, ordinal), READ(threads, kind)},
     .run = run_streams,
+};
+
+const struct derive_pass derive_op_kernel_totals = {
+    .name = "totals of kernels of ops",
+    .summary = "Kernels of ops that launch the same, by a hash table of these.",
+    .makes_table = TABLE_op_kernel_totals,
+    .reads = {READ(device_activities, like_op_id), READ(device_activities, op_kernels_start_ns),
+              READ(device_activities, step_id), READ(device_activities, dur_ns), READ(device_activities, launch_ns),
+              READ(device_activities, op_id), READ(ops, start_ns), READ(steps, sample_weight)},
+    .run = run_alike_kernels,
+};
+
+const struct derive_pass derive_outermost_totals = {
+    .name = "totals of outermost ops",
+    .summary = "Work of devices of one outermost op, by a hash table of these.",
+    .makes_table = TABLE_outermost_totals,
+    .reads = {READ(device_activities, outermost_op_id), READ(device_activities, is_before_last_step),
+              READ(device_activities, dur_ns), READ(ops, start_ns)},
+    .run = run_outermost,
 };
 
 const struct derive_pass derive_api_call_totals = {
