@@ -1,5 +1,5 @@
 -- Memory over time
--- What is in use, by what it holds: at most a thousand moments, each the one when most was in use until the next.
+-- What is in use, by what it holds: of each thousandth of the time the moment when most was.
 -- page: memory 10
 -- also: overview 35
 -- chart: area
@@ -18,11 +18,15 @@ WITH memories AS MATERIALIZED (
   WHERE (:profile_id IS NULL OR memory_timeline.profile_id = :profile_id) AND time_ns IS NOT NULL
 ), spans AS (
   SELECT max(1, (max(time_ns) - min(time_ns)) / 1000) AS bucket_ns, min(time_ns) AS start_ns FROM changes
-), moments AS ( -- of each stretch of time the one with most, and the last of all
+), moments AS ( -- of each stretch of time the one with most; before one without any the last, which holds through it
   SELECT place FROM (
     SELECT place, max(device_bytes) FROM changes CROSS JOIN spans GROUP BY number, (time_ns - start_ns) / bucket_ns
   )
-  UNION ALL SELECT max(place) FROM changes GROUP BY number
+  UNION ALL SELECT place FROM (
+    SELECT place, bucket, lead(bucket) OVER (PARTITION BY number ORDER BY bucket) AS next_bucket FROM (
+      SELECT number, max(place) AS place, (time_ns - start_ns) / bucket_ns AS bucket
+      FROM changes CROSS JOIN spans GROUP BY number, bucket)
+  ) WHERE next_bucket IS NOT bucket + 1
 ), placed AS ( -- until which moment a change comes
   SELECT number, category, bytes, place, min(iif(is_moment, place, NULL)) OVER later AS at_place,
     min(iif(is_moment, time_ns, NULL)) OVER later AS moment_ns

@@ -18,7 +18,7 @@ def main():
     path = write_report("picture.html", sys.argv[1], "--title", "ResNet-50")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
-        watched = Watched(browser, path, viewport={"width": 1280, "height": 690}, color_scheme="light")
+        watched = Watched(browser, path, viewport={"width": 1280, "height": 790}, color_scheme="light")
         watched.show("timeline")
         watched.tab.screenshot(path=os.path.join(ROOT, "page", "picture.png"))
         watched.close()

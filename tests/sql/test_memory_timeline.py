@@ -142,7 +142,7 @@ def test_panel(engine):
         rows = connection.values(f"SELECT device, at_ns, category, bytes FROM ({panel})")
         names = [name for name, in connection.values("SELECT name FROM memory_names")]
         assert len(names) == 2 and names[0] != names[1] and {row[0] for row in rows} == set(names), (names, rows)
-        wanted = [(0, "activation", 1000), (999_000, "activation", 0), (999_000, "gradient", 0),
+        wanted = [(0, "activation", 1000), (5, "activation", 0), (5, "gradient", 0), (5, "temporary", 0),
                   (999_000, "temporary", 7), (1_000_000, "activation", 8)]
         for name in names:
             assert [row[1:] for row in rows if row[0] == name] == wanted, rows
