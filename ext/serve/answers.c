@@ -113,6 +113,8 @@ static void answer_sql(struct served_run *run, struct job *job, struct output_fi
   int stepped = page_rows(&texts, statement, job->values.rows, &rows);
   if (!result) result = stepped;
   if (result != SQLITE_DONE && result != SQLITE_ROW) trouble = sqlite3_errmsg(run->db);
+  if (result == SQLITE_AUTH)
+    trouble = "not authorized: what is open can be asked here (SELECT), not changed; a prompt, `tfprof RUN`, does both";
   output_text(file, ",\"error\":");
   page_text(&texts, trouble);
   output_format(file, ",\"place\":%d,\"more\":%s,\"interrupted\":%s,\"ns\":%lld,\"version\":%llu}", place,
