@@ -202,6 +202,7 @@ static void say_next(const char *directory, const char *tools, const char *exten
   fputs("tfprof: look at it with\n", stderr);
   fprintf(stderr, "  %stfprof %-*s    an SQL prompt; try  SELECT * FROM step_summary;\n", tools, width, run);
   fprintf(stderr, "  %stfprof %s advise    what to improve first\n", tools, run);
+  fprintf(stderr, "  %stfprof report %s    report.html: a page with charts and the timeline\n", tools, run);
   say_sqlite(directory, extension);
   free(quoted);
 }

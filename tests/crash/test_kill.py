@@ -146,7 +146,7 @@ def test_ends_of_all_kinds():
                 assert query(directory, "SELECT complete FROM profiles")[0]["complete"] == 1, ending
             if status:
                 assert "what was recorded is complete" in error, error
-            assert "recorded" in error and "look at it with" in error, error
+            assert "recorded" in error and "look at it with" in error and "tfprof report " in error, error
 
 
 def test_a_growing_run_can_be_opened():
