@@ -309,6 +309,8 @@ async function start() {
     return;
   }
   await readPanels();
+  // A file of some steps looks at those: what it has of all says so.
+  if (!isServed && run.steps && !getState('steps')) setState({ steps: run.steps.join('-') }, true);
   showNavigation();
   showPage();
   onState(changed);

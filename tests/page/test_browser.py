@@ -141,6 +141,12 @@ def check_steps(browser, path, run):
     watched.tab.keyboard.press("]")
     watched.tab.wait_for_function("() => /steps=(\\d+)-\\1(&|$)/.test(location.hash)")
     watched.close()
+    # A file of some steps begins with those, and says what it has of all.
+    watched = Watched(browser, write_report("of_steps.html", run, "--steps", f"{numbers[1]}-{numbers[2]}"))
+    watched.tab.wait_for_selector('main.overview[data-ready="overview"]')
+    assert f"steps={numbers[1]}-{numbers[2]}" in watched.tab.url, watched.tab.url
+    assert "Of all steps" in watched.tab.locator("#p-step_statistics").inner_text()
+    watched.close()
 
 
 def check_ranks(browser):
