@@ -108,6 +108,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_memory_peaks,
     &derive_kernel_launch_totals,
     &derive_stream_totals,
+    &derive_step_trace_totals,
     &derive_op_kernel_totals,
     &derive_outermost_totals,
     &derive_queue_totals,

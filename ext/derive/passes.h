@@ -98,6 +98,7 @@ extern const struct derive_pass derive_unfused_kernels;
 extern const struct derive_pass derive_step_marks;
 extern const struct derive_pass derive_step_op_totals;
 extern const struct derive_pass derive_step_phases;
+extern const struct derive_pass derive_step_trace_totals;
 extern const struct derive_pass derive_step_segments;
 extern const struct derive_pass derive_steps;
 extern const struct derive_pass derive_steps_of_allocations;

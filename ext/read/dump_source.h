@@ -116,7 +116,8 @@ static inline bool dump_is_totals(unsigned table) {
          table == TABLE_launch_totals || table == TABLE_critical_path_totals || table == TABLE_stream_totals ||
          table == TABLE_api_call_totals || table == TABLE_allocation_totals || table == TABLE_memory_event_totals ||
          table == TABLE_kernel_launch_totals || table == TABLE_module_totals || table == TABLE_queue_totals ||
-         table == TABLE_step_input_totals || table == TABLE_op_kernel_totals || table == TABLE_outermost_totals;
+         table == TABLE_step_input_totals || table == TABLE_op_kernel_totals || table == TABLE_outermost_totals ||
+         table == TABLE_step_trace_totals;
 }
 
 #endif

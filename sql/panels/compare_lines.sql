@@ -7,10 +7,10 @@
 -- value: self_ns
 -- empty: No stacks were recorded.
 WITH sums AS MATERIALIZED (
-  SELECT profile_id, step_id, coalesce(origin_code_trace_id, code_trace_id) AS trace_id, sum(sample_weight) AS count,
-    sum(self_ns * sample_weight) AS self_ns, sum(self_ns) AS own_ns
-  FROM temp.ops
-  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND +category <> 'user'
+  SELECT profile_id, step_id, coalesce(origin_code_trace_id, code_trace_id) AS trace_id,
+    sum(count * sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns, sum(1.0 * self_ns) AS own_ns
+  FROM temp.step_trace_totals
+  WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND category <> 'user'
     AND coalesce(origin_code_trace_id, code_trace_id) IS NOT NULL
   GROUP BY profile_id, step_id, trace_id
 ), lines AS MATERIALIZED (

@@ -19,7 +19,7 @@ WITH calls AS MATERIALIZED (
     CASE WHEN category IN ('user', 'input') THEN 0 ELSE coalesce(code_trace_id, 0) END AS place, start_ns, end_ns
   FROM temp.ops
   WHERE parent_id IS NULL AND thread_id IS NOT NULL AND category NOT IN ('python', 'module')
-    AND profile_id NOT IN (SELECT profile_id FROM temp.steps)
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM temp.steps))
 ), series AS (
   SELECT profile_id, thread_id, is_range, name, place, count(*) AS call_count, sum(1.0 * end_ns - start_ns) AS call_ns,
     min(start_ns) AS first_ns

@@ -99,6 +99,12 @@ PAIRS = {  # what is derived, and what SQL makes
         """SELECT step_id, name, category, thread_id, is_measured, op_type, execution_mode, sample_weight, count(*),
         sum(dur_ns), sum(self_ns) FROM ops GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8""",
     ),
+    "ops by place": (
+        """SELECT step_id, origin_code_trace_id, code_trace_id, category, sample_weight, count, self_ns
+        FROM step_trace_totals ORDER BY 1, 2, 3, 4, 5""",
+        """SELECT step_id, origin_code_trace_id, code_trace_id, category, sample_weight, count(*), sum(self_ns)
+        FROM ops GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5""",
+    ),
     "durations of ops": (
         """SELECT op_total_id, sum(count), sum(sum_ns) FROM op_durations GROUP BY 1
         HAVING min(sum_ns >= from_ns * count AND sum_ns <= max(1000, from_ns * 1.25) * count) ORDER BY 1""",

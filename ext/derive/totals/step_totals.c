@@ -1,6 +1,7 @@
 /* step_totals.c: the tables activity_totals, step_activity_totals and step_op_totals: what is alike added up by name,
-** and in each step; op_durations and op_device_durations: by how long it took;
-** op_shape_totals: by the inputs; critical_path_totals: pieces of critical paths by kind.
+** and in each step; op_durations and op_device_durations: by how long it took; op_shape_totals: by the inputs;
+** step_trace_totals: by the place in the program that called it; critical_path_totals: pieces of critical paths by
+** kind.
 **
 ** What is told step by step and name by name, and what compares steps, is read from these: they have a row where ops
 ** and work of devices have one for each call.  A row of a step does not repeat the name, which is long as a rule: it
@@ -65,6 +66,16 @@ static const struct plain_totals shapes = {
                 SHAPE_SUM(bytes_accessed, bytes_accessed)},
 };
 
+static const struct plain_totals traces = {
+    .table = TABLE_step_trace_totals,
+    .of = TABLE_ops,
+    .column_count = 7,
+    .columns = {SHARED(step_trace_totals, ops, step_id), SHARED(step_trace_totals, ops, origin_code_trace_id),
+                SHARED(step_trace_totals, ops, code_trace_id), SHARED(step_trace_totals, ops, category),
+                SHARED(step_trace_totals, ops, sample_weight), ROWS(step_trace_totals),
+                SUM(step_trace_totals, self_ns, ops_self_ns)},
+};
+
 static const struct plain_totals all_activities = {
     .table = TABLE_activity_totals,
     .of = TABLE_device_activities,
@@ -107,6 +118,10 @@ static enum tfprof_status run_op_device_durations(struct profile *profile, struc
 
 static enum tfprof_status run_op_shape_totals(struct profile *profile, struct tfprof_error *error) {
   return plain_totals_run(profile, &shapes, error);
+}
+
+static enum tfprof_status run_step_trace_totals(struct profile *profile, struct tfprof_error *error) {
+  return plain_totals_run(profile, &traces, error);
 }
 
 static enum tfprof_status run_activity_totals(struct profile *profile, struct tfprof_error *error) {
@@ -161,6 +176,15 @@ const struct derive_pass derive_op_shape_totals = {
               READ(ops, tensor_core_ns), READ(ops, flops), READ(ops, bytes_accessed), READ(ops, dur_ns),
               READ(ops, self_ns), READ(ops, device_ns)},
     .run = run_op_shape_totals,
+};
+
+const struct derive_pass derive_step_trace_totals = {
+    .name = "totals of ops by place in the program",
+    .summary = "Calls and times of ops of one step that come from one place, by a hash table of these.",
+    .makes_table = TABLE_step_trace_totals,
+    .reads = {READ(ops, step_id), READ(ops, origin_code_trace_id), READ(ops, code_trace_id), READ(ops, category),
+              READ(ops, sample_weight), READ(ops, self_ns), READ(steps, start_ns), READ(code_traces, parent_id)},
+    .run = run_step_trace_totals,
 };
 
 #define SHARED_OF_ACTIVITIES \
