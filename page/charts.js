@@ -2,7 +2,7 @@
 // made of elements.  Colours are those of categories everywhere (Okabe and Ito, 2008, with a
 // grey that is not their pink for those who do not see green), in the order of the stack.
 import { element, setState, tell } from './state.js';
-import { formatTick, formatUnit, titleOf, unitOf } from './units.js';
+import { formatTicks, formatUnit, titleOf, unitOf } from './units.js';
 
 export const colours = {
   kernel: '#0072B2', memcpy: '#56B4E9', memset: '#CC79A7', communication: '#E69F00', runtime: '#009E73',
@@ -134,9 +134,9 @@ function mount(holder, height, options, data, isBrush) {
     const plot = new uPlot({ width: Math.max(holder.clientWidth, 100), height, legend: { show: true, live: true },
       cursor: { drag: { x: true, y: false, setScale: !isBrush }, focus: { prox: 16 },
         ...(options.isTime ? { sync: { key: 'time', setSeries: false } } : {}) },
-      axes: [axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.xUnit)), options.xUnit),
-             { ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.unit)), options.unit), size: 72 },
-             ...(options.hasRight ? [{ ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, 'ratio'))), scale: 'right', side: 1,
+      axes: [axis((u, ticks) => formatTicks(ticks, options.xUnit), options.xUnit),
+             { ...axis((u, ticks) => formatTicks(ticks, options.unit), options.unit), size: 72 },
+             ...(options.hasRight ? [{ ...axis((u, ticks) => formatTicks(ticks, 'ratio')), scale: 'right', side: 1,
                size: 56, grid: { show: false } }] : [])],
       scales: { x: { time: false, ...(options.range || options.xUnit === 'id'
         ? { range: (u, low, high) => options.range || [low - 0.6, high + 0.6] } : {}) },

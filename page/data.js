@@ -76,7 +76,7 @@ export const allPanels = () => [...panels.values()];
 // What a process is called everywhere: rank 3, process 1234, host a.
 export function processName(profile) {
   const open = panels.get('processes'), row = open && open.all.find((each) => each[open.at('profile_id')] === profile);
-  return (row && row[open.at('name')]) || `process ${profile}`;
+  return ((row && row[open.at('name')]) || `process ${profile}`).replace(/^.*\/(?=.)/, ''); // of a path the file
 }
 
 // The rows of the profile and of the steps that are looked at.

@@ -32,6 +32,11 @@ function profileLabel(panel, row) {
   return profile >= 0 && row[profile] !== null ? processName(row[profile]) : '';
 }
 
+function isOfOne(panel, rows) {
+  const profile = panel.at('profile_id');
+  return profile < 0 || rows.every((row) => row[profile] === rows[0][profile]);
+}
+
 // One chart for each profile; of more than four the one with least of it, the one in the middle, and the one with most.
 function byProfile(panel, rows, make, columns) {
   const groups = [...groupBy(rows, panel.at('profile_id')).values()];
@@ -171,8 +176,7 @@ function multiples(panel, rows) {
 
 // Of several processes each bar says which one it is of.
 function labelOfBar(panel, rows) {
-  const profile = panel.at('profile_id'), label = panel.at(panel.keys.label);
-  const isOne = profile < 0 || rows.every((row) => row[profile] === rows[0][profile]);
+  const label = panel.at(panel.keys.label), isOne = isOfOne(panel, rows);
   return (row) => `${isOne ? '' : `${profileLabel(panel, row)} · `}${row[label] ?? '–'}`;
 }
 
@@ -188,7 +192,8 @@ function chartOf(panel, rows) {
   const at = (key) => panel.at(panel.keys[key]);
   switch (panel.keys.chart) {
     case 'findings': return findings(panel, rows);
-    case 'facts': return makeFacts(panel.columns, rows, (row) => profileLabel(panel, row) || String(row[panel.at('host')] ?? 'all'));
+    case 'facts': return makeFacts(panel.columns, rows, (row) => (isOfOne(panel, rows) && panel.at('device') >= 0 ? String(row[panel.at('device')])
+      : profileLabel(panel, row) || String(row[panel.at('host')] ?? 'all')));
     case 'bars': return makeBars(rows, labelOfBar(panel, rows), at('value'), unitOf(panel.keys.value), panel.keys.note ? at('note') : -1);
     case 'hstack': return makeStackedBars(rows, (row) => [panel.keys.label === 'rank' ? '' : row[at('label')],
       profileLabel(panel, row)].filter(Boolean).join(' · '), names(panel.keys.y),

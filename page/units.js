@@ -53,10 +53,17 @@ export function formatUnit(value, unit) {
   }
 }
 
-// How many decimals tell ticks apart that are `step` of the unit apart.
-export function formatTick(value, unit) {
-  if (value === 0 && unit !== 'plain') return '0';
-  return formatUnit(value, unit);
+// Ticks of an axis, times with as many decimals as tell them apart.
+export function formatTicks(ticks, unit) {
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 0;
+  return ticks.map((tick) => {
+    if (tick === 0 && unit !== 'plain') return '0';
+    if (unit !== 'ns' || !(step > 0)) return formatUnit(tick, unit);
+    const power = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.abs(tick)) / 3 + 1e-9))), part = step / 1000 ** power;
+    let digits = 0;
+    while (digits < 9 && Math.abs(part * 10 ** digits - Math.round(part * 10 ** digits)) > 1e-6) digits++;
+    return (tick / 1000 ** power).toFixed(digits) + '\u202f' + ['ns', 'µs', 'ms', 's'][power];
+  });
 }
 
 // A column's name as people read it.

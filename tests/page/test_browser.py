@@ -269,6 +269,8 @@ def check_several(browser):
     assert not watched.tab.locator(".empty").count()
     watched.show("memory")
     watched.tab.locator("#p-memory_blocks h3").first.wait_for()
+    heads = watched.tab.locator("#p-memory_peaks thead th").all_inner_texts()
+    assert heads == ["cuda:0", "cuda:1"], heads
     watched.close()
 
 
@@ -290,6 +292,9 @@ def check_far_apart(browser):
     assert said == ["▲ 1 of 40 are higher than the chart, up to 1.00 s."], said
     watched.tab.wait_for_function("() => document.querySelector('#p-step_time .plot').plot")
     assert watched.tab.evaluate("document.querySelector('#p-step_time .plot').plot.scales.y.max") < 10e6
+    ticks = watched.tab.evaluate("""() => { const { plot } = document.querySelector('#p-step_durations .plot');
+      return plot.axes[0].values(plot, [0, 1, 2].map((i) => 1388e6 + i * 5e5)); }""")
+    assert [tick.replace("\u202f", " ") for tick in ticks] == ["1.3880 s", "1.3885 s", "1.3890 s"], ticks
     said = watched.tab.locator("#p-step_durations .note").all_inner_texts()
     assert said and said[0].startswith("The last bar has 1 that take longer, up to 1.00"), said
     watched.close()
