@@ -1,6 +1,7 @@
 -- Names of work: which names of ops and of what devices did take most time, to show step by step those alone.
 --
--- One row for each row of op_totals but marks of the program, and of activity_totals but waits.
+-- One row for each row of op_totals but marks of the program, and of activity_totals but waits.  Where kernels
+-- were recorded only in some steps, time is that of these as they are.
 --   side        host: of an op, its own time counts; device: of a kernel or a copy
 --   id          the row of op_totals or activity_totals, by which step_op_totals and step_activity_totals go
 --   name        the op, kernel or copy

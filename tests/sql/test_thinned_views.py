@@ -23,7 +23,8 @@ from stored import every_file
 TABLES = ("kernels", "transfers", "api_calls", "syncs", "graph_launches", "device_activities", "device_steps",
           "device_times", "kernel_totals", "device_kernel_totals", "step_kernel_totals", "activity_totals",
           "step_activity_totals", "idle_totals", "launch_totals", "critical_path_totals", "step_segments",
-          "step_segment_totals", "critical_path", "queue_events", "collectives", "page_migrations", "overheads")
+          "step_segment_totals", "critical_path", "queue_events", "queue_totals", "stream_totals", "api_call_totals",
+          "kernel_launch_totals", "op_kernel_totals", "outermost_totals", "collectives", "page_migrations", "overheads")
 WEIGHED, KNOWN, AS_IT_IS, BY_OPS, STEPS, NO_ROWS = (
     "sums are weighed", "what is not known is left out, what is known weighed",
     "one row for each thing that was recorded, or statistics of these", "weighed by the op that launched it",
@@ -39,6 +40,7 @@ DECISIONS = {
     "gap_causes": KNOWN, "gpu_gaps": KNOWN, "idle_breakdown": KNOWN, "thinned_starts": KNOWN, "coverage": KNOWN,
     "kernel_launch_stats": AS_IT_IS, "queue_length": AS_IT_IS, "queue_length_series": AS_IT_IS,
     "memory_bandwidth": AS_IT_IS, "memory_bandwidth_series": AS_IT_IS, "collective_waits": AS_IT_IS,
+    "work_names": AS_IT_IS,
     "stragglers": AS_IT_IS,
     "op_kernels": BY_OPS, "frequent_sequences": BY_OPS, "operator_summary": BY_OPS,
     "top_device_ops": BY_OPS, "roofline": BY_OPS,
