@@ -70,7 +70,7 @@ WITH processes AS (
   SELECT group_concat(format('%s %s', iif(length(location) > 48, '…' || substr(location, -47), location),
       format_bytes(bytes)), ', ') AS text
   FROM (SELECT location, sum(coalesce(peak_bytes, live_bytes)) AS bytes FROM temp.memory_by_line
-        WHERE location IS NOT NULL AND NOT EXISTS (SELECT 1 FROM temp.ops)
+        WHERE location IS NOT NULL
         GROUP BY location HAVING bytes > 0 ORDER BY 2 DESC, 1 LIMIT 3)
 ), input AS (
   SELECT *, row_number() OVER (ORDER BY input_ratio DESC, profile_id) AS place FROM temp.input_summary
@@ -119,7 +119,7 @@ WITH processes AS (
         || iif(device_count > 1, format(', most of %d memories', device_count), '') FROM memory WHERE place = 1)
       || coalesce(', resident ' || format_bytes(resident_bytes), ''), 'resident ' || format_bytes(resident_bytes))
     FROM processes WHERE resident_bytes > 0 OR EXISTS (SELECT 1 FROM memory)
-  UNION ALL SELECT 8.5, 'held by', text FROM holders WHERE text IS NOT NULL
+  UNION ALL SELECT 8.5, 'held by', (SELECT text FROM holders) WHERE NOT EXISTS (SELECT 1 FROM temp.ops) -- or not made
   UNION ALL SELECT 9, 'input', printf('%.1f %% of the step time is spent waiting for it', 100 * input_ratio)
       || coalesce(' (rank ' || rank || ')', '') FROM input WHERE place = 1
   UNION ALL SELECT 10, 'ranks', printf('communication %.0f %% of the step time, %.0f %% of it beside computation',
@@ -129,4 +129,6 @@ WITH processes AS (
       || iif(rows_dropped, ', ' || format_count(rows_dropped) || ' rows lost', '')
     FROM recorded WHERE steps_ratio < 1 OR rows_dropped > 0
 )
-SELECT row_number() OVER (ORDER BY place) AS position, title AS title, text AS text FROM told ORDER BY place
+SELECT row_number() OVER (ORDER BY place) AS position, title AS title, text AS text FROM told
+WHERE text IS NOT NULL
+ORDER BY place
