@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "serve/serve.h"
@@ -33,7 +34,7 @@ static const char serve_help[] =
     "                        is encrypted: ssh -L is better\n"
     "      --host-name NAME  another name that browsers may call it by; several times\n"
     "      --token-file FILE the token, 32 digits of hexadecimal in a file, instead of\n"
-    "                        a new one each time\n"
+    "                        a new one each time; nobody else may read that file\n"
     "      --stay            goes on when nobody has asked for half an hour\n"
     "  -h, --help            this text\n"
     "\n"
@@ -68,13 +69,18 @@ static bool take_port(const char *text, unsigned *port) {
   return true;
 }
 
-/* The first word of the file. */
-static bool read_token(const char *path, char token[TOKEN_LENGTH + 1]) {
+/* The first word of the file. NULL, or what is wrong, with a place for the path: who can read the file can ask. */
+static const char *read_token(const char *path, char token[TOKEN_LENGTH + 1]) {
+  struct stat info;
   FILE *file = fopen(path, "re");
   bool is_read = file && fscanf(file, "%32s", token) == 1;
   int next = file ? getc(file) : EOF;
+  bool is_known = file && fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode) &&
+                  (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
   if (file) fclose(file);
-  return is_read && (next == EOF || next == '\n' || next == '\r' || next == ' ') && request_is_token(token);
+  if (!is_read || (next != EOF && next != '\n' && next != '\r' && next != ' ') || !request_is_token(token))
+    return "'%s' has no token: 32 digits of hexadecimal, such as `openssl rand -hex 16` prints";
+  return is_known ? "'%s' can be read by others, and so the token is no secret: chmod 600 that file" : NULL;
 }
 
 struct serve_words {
@@ -99,9 +105,8 @@ static int take_serve_value(char **argv, int *i, struct serve_words *words) {
     if (options->host_name_count == MOST_HOST_NAMES) return serve_usage("%s: there are too many", word) + 1;
     options->host_names[options->host_name_count++] = value;
   } else if ((value = serve_value(argv, i, "--token-file"))) {
-    if (!read_token(value, words->token))
-      return serve_usage("'%s' has no token: 32 digits of hexadecimal, such as `openssl rand -hex 16` prints", value) +
-             1;
+    const char *wrong = read_token(value, words->token);
+    if (wrong) return serve_usage(wrong, value) + 1;
     options->token = words->token;
   } else {
     return serve_usage("unknown option '%s'", word) + 1;

@@ -290,6 +290,10 @@ def check_names():
     token = "0123456789abcdef" * 2
     with open(path, "w", encoding="utf-8") as file:
         file.write(token + "\n")
+    os.chmod(path, 0o640)
+    got, printed, told = serve_once(CAPTURE, "--token-file", path)
+    assert got == 2 and "chmod 600" in told and not printed, (got, printed, told)
+    os.chmod(path, 0o600)
     for words, wanted in (([], {"node7": 421, "192.0.2.7": 421}),
                           (["--host-name", "node7"], {"node7": 200, "NODE7.:80": 200, "node77": 421, "192.0.2.7": 421}),
                           (["--listen", "127.0.0.1", "--host-name", "node7"],
