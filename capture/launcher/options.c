@@ -117,7 +117,7 @@ static const char help_begin[] =
     "  tfprof run                                    an SQL prompt on the recording\n"
     "  tfprof run \"SELECT * FROM step_summary\"       one answer\n"
     "  tfprof run advise                             what to improve first\n"
-    "  tfprof report run                             a page with charts and the timeline\n"
+    "  tfprof report run                             a page: charts, the timeline\n"
     "\n"
     "usage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]\n"
     "\n";

@@ -8,13 +8,15 @@
 --   place       1 for the name with most time on its side, of all that is open together; NULL where it has no name
 -- Cost: linear in op_totals and activity_totals.
 -- Example: SELECT DISTINCT name FROM work_names WHERE side = 'device' AND place <= 10 ORDER BY place;
-WITH named AS MATERIALIZED (
+WITH named AS (
   SELECT 'host' AS side, id, name, self_ns AS ns FROM temp.op_totals WHERE category <> 'user'
   UNION ALL SELECT 'device', id, name, sum_ns FROM temp.activity_totals WHERE kind <> 'sync'
-), ranked AS MATERIALIZED (
-  SELECT side, name, row_number() OVER (PARTITION BY side ORDER BY sum(1.0 * ns) DESC, name) AS place
-  FROM named WHERE name IS NOT NULL GROUP BY side, name
+), summed AS (
+  SELECT side, id, name, sum(1.0 * ns) OVER (PARTITION BY side, name) AS name_ns FROM named
 )
-SELECT named.side AS side, named.id AS id, named.name AS name, ranked.place AS place
-FROM named LEFT JOIN ranked ON ranked.name = named.name AND ranked.side = named.side
-ORDER BY named.side DESC, place, named.id
+SELECT summed.side AS side, summed.id AS id, summed.name AS name,
+  CASE WHEN summed.name IS NOT NULL
+    THEN dense_rank() OVER (PARTITION BY summed.side, summed.name IS NULL ORDER BY summed.name_ns DESC, summed.name)
+  END AS place
+FROM summed
+ORDER BY summed.side DESC, place, summed.id
