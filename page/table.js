@@ -144,7 +144,8 @@ export function makeFacts(columns, rows, labelOf) {
   const profile = columns.indexOf('profile_id'), isMany = rows.length > 5;
   const single = isMany ? rows.filter((row) => profile >= 0 && row[profile] === null) : rows, each = isMany ? rows.filter((row) => !single.includes(row)) : [];
   const heads = [...single.map(labelOf), ...(isMany ? ['least', 'median', 'most'] : [])];
-  const lines = shown.filter((i) => columns[i] !== 'rank').map((i) => element('tr', {},
+  const isInHeads = (i) => !isMany && single.every((row) => String(row[i]) === labelOf(row));
+  const lines = shown.filter((i) => columns[i] !== 'rank' && !isInHeads(i)).map((i) => element('tr', {},
     element('th', { scope: 'row', class: 'text', title: columns[i] }, titleOf(columns[i])),
     ...single.map((row) => cellOf(row, i, columns)), ...(isMany ? extremes(each, i, columns, labelOf) : [])));
   return element('div.scroll', { tabindex: '0' }, isMany ? element('p.note', {}, `Of ${each.length}, each number by itself; ` +
