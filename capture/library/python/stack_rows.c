@@ -86,6 +86,7 @@ struct code_copy *code_copy_make(struct recorder *recorder, const struct code_it
   code->file_name = (char *)code->table + item->table_length;
   memcpy(code->file_name, file, item->file_length);
   code->file_name[item->file_length] = 0;
+  code->is_own = !strncmp(code->file_name, "<_tfprof", 8);
   return code;
 }
 
@@ -177,6 +178,7 @@ static bool reserve_trace(void) {
 }
 
 int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset) {
+  if (code->is_own && parent >= 0) return parent;
   int32_t line = python_line(python_layout.table, code->table, code->table_length, code->first_line, offset);
   int64_t frame = frame_row(recorder, code, line);
   if (frame < 0) return -1;

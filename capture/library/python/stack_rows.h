@@ -19,6 +19,7 @@ struct code_copy {         /* of a code object, in the memory of the writer thre
   int32_t first_line;
   uint32_t table_length;
   uint64_t hash; /* of file and function: equal in other processes */
+  bool is_own;   /* of the recorder, which stands around functions of libraries: no part of a trace */
   char *file_name;
   uint8_t table[];
 };
@@ -28,7 +29,8 @@ void stack_rows_close(void);
 /* NULL: no memory. Freed with code_copy_free. */
 struct code_copy *code_copy_make(struct recorder *recorder, const struct code_item *item);
 void code_copy_free(struct code_copy *code);
-/* The row number of the trace, or -1: no memory. `parent` is the caller's row or -1. */
+/* The row number of the trace, or -1: no memory. `parent` is the caller's row or -1. Code of the recorder's own has the
+** caller's trace. */
 int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset);
 /* Whether there are as many traces as may be: further ones are their innermost frame alone. */
 bool stack_rows_are_full(void);
