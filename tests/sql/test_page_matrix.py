@@ -78,7 +78,7 @@ def two_ranks(folder):
                               **{"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000,
                                  "Group size": 2, "dtype": "Float", "Process Group Name": "0"})]
         write(os.path.join(folder, "ranks", f"rank{rank}.pt.trace.json"), events,
-              distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
+              host_name=f"node{rank}", distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
     return os.path.join(folder, "ranks")
 
 
