@@ -20,10 +20,13 @@
 -- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
+), named AS (
+  SELECT id, profile_id, step_id, kernel_id, dur_ns, process_group, group_size, dtype, bytes,
+    replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall', 'all_to_all')
+      AS name
+  FROM temp.collectives
 ), sums AS (
-  SELECT collectives.profile_id AS profile_id,
-    replace(replace(replace(collectives.name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall',
-      'all_to_all') AS name, process_group, group_size, dtype, bytes,
+  SELECT collectives.profile_id AS profile_id, collectives.name AS name, process_group, group_size, dtype, bytes,
     CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
     CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS total_bytes,
     CAST(sum(collectives.dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
@@ -31,17 +34,15 @@ WITH thinned AS MATERIALIZED (
     sum(waits.transfer_ns * coalesce(weight, 1.0))
       / sum(CASE WHEN waits.transfer_ns IS NOT NULL THEN coalesce(weight, 1.0) END) AS mean_transfer_ns
   FROM temp.collective_waits AS waits -- which has each collective once
-  CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
+  CROSS JOIN named AS collectives ON collectives.id = waits.collective_id
   LEFT JOIN thinned ON thinned.step_id = collectives.step_id AND collectives.kernel_id IS NOT NULL
   WHERE (collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
     AND weight IS NOT 0
-  GROUP BY collectives.profile_id, 2, process_group, group_size, dtype, bytes
+  GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
 ), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT profile_id,
-    replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall',
-      'all_to_all') AS name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
-  FROM temp.collectives WHERE profile_id IN (SELECT profile_id FROM thinned) AND kernel_id IS NOT NULL
-  GROUP BY profile_id, 2, process_group, group_size, dtype, bytes, step_id
+  SELECT profile_id, name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
+  FROM named WHERE profile_id IN (SELECT profile_id FROM thinned) AND kernel_id IS NOT NULL
+  GROUP BY profile_id, name, process_group, group_size, dtype, bytes, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name, process_group, group_size, dtype, bytes,
     sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,

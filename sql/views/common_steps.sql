@@ -11,7 +11,7 @@
 -- Cost: that of pod_step_members; nothing where each run has one host.
 -- Example: SELECT pod_step, dur_ns, dur_ns - min_dur_ns AS spread_ns, slowest_profile_id FROM common_steps;
 WITH several AS MATERIALIZED (
-  SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1
+  SELECT DISTINCT run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), members AS (
   -- Where each run has one host this is not begun; LIMIT keeps it from being taken into the join, which would.
   SELECT run_id, profile_id, step_id, pod_step FROM temp.pod_step_members

@@ -40,8 +40,7 @@
 -- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.
 -- Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
 WITH hosts AS MATERIALIZED ( -- of runs of several
-  SELECT id AS profile_id, run_id FROM temp.profiles
-  WHERE run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+  SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), xplanes AS MATERIALIZED (
   SELECT id FROM temp.profiles WHERE format = 'xplane'
 ), others AS MATERIALIZED (

@@ -16,8 +16,7 @@
 -- Cost: that of op_stats; one pass over ops where they were sampled.
 -- Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats WHERE side = 'host' LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
-  SELECT id AS profile_id, run_id FROM temp.profiles
-  WHERE run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+  SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), by_name AS MATERIALIZED (
   SELECT profile_id, side, op_type, name, count, 1.0 * self_ns AS self_ns, self_error_ns, execution_mode, is_idle
   FROM temp.op_stats WHERE profile_id IS NOT NULL

@@ -33,8 +33,7 @@
 -- Cost: linear in kernel_totals and op_shape_totals, once these are made.
 -- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
-  SELECT id AS profile_id, run_id FROM temp.profiles
-  WHERE run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+  SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), on_devices AS MATERIALIZED (
   SELECT profile_id, count(DISTINCT device_id) AS device_count,
     profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane') AS is_xplane

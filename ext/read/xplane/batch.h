@@ -99,7 +99,8 @@ struct event {
 };
 
 /* Kernels one after the other that one run of an instruction of XLA launched: a product that is split and then added
-** up, a convolution around which layouts change. They share what the instruction computes and moves. */
+** up, a convolution around which layouts change. They share what the instruction computes and moves. A run of more
+** kernels, and one that two pieces of a line part, counts as two. */
 enum { INSTRUCTION_KERNELS = 16 };
 struct instruction_run {
   const struct hlo_op *op; /* NULL: the last kernel was of none */
@@ -173,7 +174,7 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
 /* Rows of the event. */
 void emit_host(struct batch *batch);
 void emit_device(struct batch *batch);
-/* Behind the last event of a batch: what waits for the next one is written. */
+/* Ends the run of an instruction of XLA, whose kernels wait for each other: behind the last event of a batch, too. */
 void emit_device_end(struct batch *batch);
 
 /* ---- what a stat says; whatever is taken is not in `attributes` ---- */

@@ -77,7 +77,7 @@ static void share_count(struct batch *b, unsigned slot, int64_t whole) {
 }
 
 /* What XLA's analysis says of an instruction is of all kernels together that one run of it launches. */
-static void end_instruction(struct batch *b) {
+void emit_device_end(struct batch *b) {
   struct instruction_run *run = &b->instruction_run;
   if (!run->op) return;
   share_count(b, ROW_kernels_flops, run->op->flops);
@@ -102,7 +102,7 @@ static void set_costs(struct batch *b, uint32_t row, const struct hlo_op *made_o
   bool is_told = flops != ROW_NULL || bytes != ROW_NULL || !made_of || !event_peek_text(b, KEY_HLO_OP, &instruction);
   struct instruction_run *run = &b->instruction_run;
   if (b->is_dry) return;
-  if (is_told || !goes_on(b, made_of, instruction, row)) end_instruction(b);
+  if (is_told || !goes_on(b, made_of, instruction, row)) emit_device_end(b);
   if (is_told) {
     SET(kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
     SET(kernels_bytes_accessed, bytes == ROW_NULL && made_of ? made_of->bytes_accessed : bytes);
@@ -339,5 +339,3 @@ void emit_device(struct batch *b) {
   else if (kind == EVENT_FILL && !has_details) emit_transfer(b, false);
   else emit_kernel(b);
 }
-
-void emit_device_end(struct batch *b) { end_instruction(b); }
