@@ -52,7 +52,7 @@ def check(loaders):
             # The call that ends an epoch is one more.
             assert row["count"] <= 1 + row["name"].endswith("__next__") and 0 <= row["self_ns"] <= row["sum_ns"], row
             stages[row["step_id"]][row["name"].rsplit(".", 1)[-1]] = row
-        own = query(directory, "SELECT file, function FROM code_frames WHERE file LIKE '%_tfprof_%'")
+        own = query(directory, "SELECT file, function FROM code_frames WHERE file GLOB '<_tfprof*'")
         assert own == [], own  # the recorder stands around what loaders do, and is no part of the program's stacks
         first = len(told) - len(steps)  # those before are warm-up
         assert first >= 0 and len(steps) > 40, (len(told), len(steps))
