@@ -6,10 +6,10 @@
 #include "device_clock.h"
 #include "device_facts.h"
 #include "function_names.h"
+#include "recorder/own_threads.h"
 #include "stream_numbers.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -490,19 +490,12 @@ static void *fetch_records(void *argument) {
 
 static bool start_fetching(void) {
   pthread_condattr_t attributes;
-  pthread_t thread;
-  sigset_t all, before;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&asked, &attributes);
   pthread_cond_init(&done, &attributes);
   pthread_condattr_destroy(&attributes);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for the program's threads */
-  bool is_started = !pthread_create(&thread, NULL, fetch_records, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (is_started) pthread_detach(thread);
-  return is_started;
+  return own_thread_start(NULL, fetch_records, NULL);
 }
 
 void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {

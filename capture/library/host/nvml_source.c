@@ -4,9 +4,9 @@
 #include "nvml_devices.h"
 #include "process_counters.h"
 #include "recorder/clock.h"
+#include "recorder/own_threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,9 +123,6 @@ static void *run_gpu_thread(void *argument) {
 
 static void start_gpu_thread(void) {
   pthread_condattr_t attributes;
-  pthread_attr_t detached;
-  pthread_t thread;
-  sigset_t all, before;
   pthread_mutex_lock(&lock);
   bool is_wanted = !has_thread && !end_wanted;
   if (is_wanted) {
@@ -133,13 +130,7 @@ static void start_gpu_thread(void) {
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for the program's threads */
-    has_thread = pthread_create(&thread, &detached, run_gpu_thread, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&detached);
+    has_thread = own_thread_start(NULL, run_gpu_thread, NULL);
     if (!has_thread) report("gpu_counters: off: its thread cannot be started");
   }
   pthread_mutex_unlock(&lock);

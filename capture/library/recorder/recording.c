@@ -3,6 +3,7 @@
 
 #include "doorbell.h"
 #include "dump/directory.h"
+#include "own_threads.h"
 #include "parts.h"
 #include "pulse.h"
 #include "recorder.h"
@@ -10,7 +11,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,15 +225,9 @@ static bool start_thread(void) {
   doorbell_begin();
   flush_wanted = flush_done = 0;
   stop_wanted = is_stopped = false;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all,
-                  &before); /* the new thread inherits the mask: the program's signals are for the program's threads */
-  bool is_started = pthread_create(&thread, NULL, write_recording, NULL) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  has_thread = is_started;
-  if (!is_started) doorbell_end();
-  return is_started;
+  has_thread = own_thread_start(&thread, write_recording, NULL);
+  if (!has_thread) doorbell_end();
+  return has_thread;
 }
 
 /* A file of a name that is not taken yet. */

@@ -2,10 +2,10 @@
 #include "torch_lock.h"
 
 #include "python/guarded_read.h"
+#include "recorder/own_threads.h"
 #include "torch_api.h"
 
 #include <link.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -125,21 +125,11 @@ static void *make_change(void *argument) {
   return NULL;
 }
 
-/* The thread must not take the program's signals. */
-static bool start_change(pthread_t *thread, struct change *change) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool is_started = pthread_create(thread, NULL, make_change, change) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return is_started;
-}
-
 static bool is_taken_by_changes(pthread_mutex_t *lock) {
   pthread_t thread;
   struct change change = {.has_ended = false};
   if (pthread_mutex_lock(lock)) return false;
-  bool is_started = start_change(&thread, &change), is_proved = false;
+  bool is_started = own_thread_start(&thread, make_change, &change), is_proved = false;
   for (int i = 0; is_started && !is_proved && i < PROOF_TRIES && !atomic_load(&change.has_ended); i++, usleep(TRY_US))
     is_proved = __atomic_load_n((const int *)(const void *)lock, __ATOMIC_RELAXED) == LOCK_HAS_WAITER;
   pthread_mutex_unlock(lock);
