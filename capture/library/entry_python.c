@@ -58,7 +58,7 @@ ENTRY_POINT int tfprof_capture_find_python(unsigned version);
 ENTRY_POINT unsigned long tfprof_capture_describe_stack(char *text, unsigned long size);
 ENTRY_POINT int tfprof_capture_code_died(const void *code);
 ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
-/* Once stacks are believed (python_calls.h). */
+/* Once stacks are believed (python_calls.h): a new reference, None where it cannot be made. */
 ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
 /* What threading.Thread calls the calling thread, in UTF-8. */
@@ -73,29 +73,32 @@ ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks
 /* One of gc.callbacks, with the GIL held. `about`: a dictionary. */
 ENTRY_POINT void tfprof_capture_collected(const wchar_t *phase, void *about);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
-/* Modules: what module_discovery.h and module_facts.h need; the code object to be looked for, and what is then seen of
-** the caller's stack; whether that was right. */
-ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
-                                            void *no_overrides, const void *code);
+/* Once stacks are found, modules: what module_discovery.h and module_facts.h need; the code object to be looked for,
+** and what is then seen of the caller's stack; whether that was right. */
+ENTRY_POINT void tfprof_capture_find_modules(void *work, void *get_objects, void *module_class, void *tensor_class,
+                                             void *lazy_class, void *no_overrides, const void *code);
 ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room);
 ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason);
-/* The thread that looks at the stacks of the others: about to come (0: there is one), and come. */
-ENTRY_POINT int tfprof_capture_begin_looking(void);
-ENTRY_POINT void tfprof_capture_look_at_threads(void);
-/* What module_facts.h tells of a module and what is below, or of a model: a new reference. */
+/* A thread of the program has begun: from the first one on there is one that looks at the stacks of the others. */
+ENTRY_POINT void tfprof_capture_begin_looking(void);
+/* What module_facts.h tells of a module and what is below, or of a model: a new reference. None where that cannot be
+** told; NULL is no object, and ctypes would end the process. */
 ENTRY_POINT void *tfprof_capture_module_tree(void *module);
 ENTRY_POINT void *tfprof_capture_model_tree(unsigned model);
 /* Appends what has not been told yet to a list. */
 ENTRY_POINT void tfprof_capture_module_news(void *list, int is_last_time);
 ENTRY_POINT void tfprof_capture_modules_again(unsigned milliseconds);
+/* Without the GIL: around what tells modules (module_discovery.h). */
+ENTRY_POINT int tfprof_capture_begin_telling(unsigned milliseconds);
+ENTRY_POINT void tfprof_capture_end_telling(void);
 /* A module (its number not 0) or a parameter; then what it is like (module_rows.h). 0: no memory. */
 ENTRY_POINT int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name,
                                          const char *type);
 ENTRY_POINT int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes,
                                            int64_t trainable, int64_t address, const char *kind, const char *shape,
                                            const char *dtype, const char *device, const char *attributes);
-/* Text that lies in no file (typed_sources.h). */
-ENTRY_POINT int tfprof_capture_find_sources(void *work, void *start_thread);
+/* Once stacks are found: text that lies in no file (typed_sources.h). */
+ENTRY_POINT void tfprof_capture_find_sources(void *work);
 ENTRY_POINT unsigned long tfprof_capture_wanted_source(char *name, unsigned long size);
 ENTRY_POINT void tfprof_capture_tell_source(const char *name, const char *text, int cell);
 /* How long an op takes here, before recording begins: with 1 callbacks that do nothing are registered, with 0 they go,
@@ -227,9 +230,10 @@ int tfprof_capture_prove_memory(const void *address, int64_t bytes) {
 }
 
 int tfprof_capture_find_python(unsigned version) {
-  char reason[256];
+  char reason[256] = "this Python lacks a function";
   if (!guarded_read_begin()) return 0;
-  if (python_find(version, reason, sizeof reason) && python_watch_code(reason, sizeof reason)) return 1;
+  if (python_api_find() && python_find(version, reason, sizeof reason) && python_watch_code(reason, sizeof reason))
+    return 1;
   part_set(&stacks_part, PART_OFF, reason);
   return 0;
 }
@@ -277,14 +281,12 @@ void tfprof_capture_no_calls(const char *reason) {
   part_set(&stacks_part, PART_DEGRADED, text);
 }
 
-int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
-                                void *no_overrides, const void *code) {
-  if (!python_api_find()) return 0;
-  module_facts_begin(lazy_class, no_overrides);
-  module_discovery_begin(work, get_objects, start_thread);
+void tfprof_capture_find_modules(void *work, void *get_objects, void *module_class, void *tensor_class,
+                                 void *lazy_class, void *no_overrides, const void *code) {
+  module_facts_begin(&(struct module_classes){module_class, tensor_class, lazy_class, no_overrides});
+  module_discovery_begin(work, get_objects);
   module_sightings_begin();
   python_module_code = (uintptr_t)code;
-  return 1;
 }
 
 unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room) {
@@ -299,9 +301,7 @@ void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *
 
 void tfprof_capture_step_aside(int is_aside) { cuda_source_step_aside(is_aside); }
 
-int tfprof_capture_begin_looking(void) { return module_discovery_begin_looking(); }
-
-void tfprof_capture_look_at_threads(void) { module_discovery_look(); }
+void tfprof_capture_begin_looking(void) { module_discovery_begin_looking(); }
 
 void *tfprof_capture_module_tree(void *module) { return module_facts_tree(module); }
 
@@ -310,6 +310,10 @@ void *tfprof_capture_model_tree(unsigned model) { return module_facts_model(mode
 void tfprof_capture_module_news(void *list, int is_last_time) { module_discovery_take(list, is_last_time); }
 
 void tfprof_capture_modules_again(unsigned milliseconds) { module_discovery_again(milliseconds); }
+
+int tfprof_capture_begin_telling(unsigned milliseconds) { return module_telling_begin(milliseconds); }
+
+void tfprof_capture_end_telling(void) { module_telling_end(); }
 
 int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name, const char *type) {
   return module_tell(&(struct module_node){module, parent, depth, name, type});
@@ -322,7 +326,7 @@ int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters,
                                                     trainable, address, module});
 }
 
-int tfprof_capture_find_sources(void *work, void *start_thread) { return typed_sources_begin(work, start_thread); }
+void tfprof_capture_find_sources(void *work) { typed_sources_begin(work); }
 
 unsigned long tfprof_capture_wanted_source(char *name, unsigned long size) {
   return typed_sources_wanted(name, size);

@@ -16,9 +16,8 @@ were replaced, frozen, moved or taken out since.  A model that is gone stays as 
 import json
 import os
 import time
-from _thread import allocate_lock
 
-LOCK_SECONDS = 2
+TELLING_MS = 2000  # that another thread may take
 LOOK_AGAIN_SECONDS = 10
 LAZY_SECONDS = 1  # until lazy parameters are looked at again
 SHARE = 500  # of the time that passes looking again takes at most one part in so many
@@ -46,15 +45,15 @@ class Parameter:
 
 
 class Modules:
-    def __init__(self, library, torch, say_problem):
-        self.library, self.torch, self.say_problem = library, torch, say_problem
+    def __init__(self, library, holding_gil, torch, say_problem):
+        self.library, self.torch, self.say_problem = holding_gil, torch, say_problem
+        self.begin_telling, self.end_telling = library.tfprof_capture_begin_telling, library.tfprof_capture_end_telling
         self.lazy_class = getattr(torch.nn.parameter, "UninitializedTensorMixin", None)
         self.begin()
         os.register_at_fork(after_in_child=self.begin)
 
     def begin(self):
         """Nothing has been told yet; also in a forked child, whose dump is another one."""
-        self.lock = allocate_lock()
         self.waiting = []  # news that were not told yet
         self.rows = 0
         self.modules = {}  # by number: Known
@@ -70,7 +69,7 @@ class Modules:
         end of the program a thread may stay where it is: what it has not told yet is in the list for the last one.
         """
         self.library.tfprof_capture_module_news(self.waiting, is_last_time)
-        if self.is_broken or not self.lock.acquire(True, LOCK_SECONDS):
+        if self.is_broken or not self.begin_telling(TELLING_MS):
             return
         try:
             no_overrides = getattr(self.torch._C, "DisableTorchFunction", None)
@@ -83,7 +82,7 @@ class Modules:
             self.is_broken = True
             self.say_problem(problem)
         finally:
-            self.lock.release()
+            self.end_telling()
 
     def settle(self, flush):
         """At the end: what has been seen, initialised, added or changed since."""
@@ -162,9 +161,10 @@ class Modules:
         for key, child in list(getattr(module, "_modules", {}).items()):
             if child is not None:
                 tree = self.library.tfprof_capture_module_tree(child)
-                for one in tree:
+                for one in tree or ():
                     facts.setdefault(one[0], one)
-                children.append((key, tree[0][0]))
+                if tree:
+                    children.append((key, tree[0][0]))
         for key, one in list(getattr(module, "_parameters", {}).items()):
             if one is not None:
                 parameters.append((key, id(one), (type(one), one.shape, one.dtype, one.device, one.requires_grad, 0)))

@@ -86,7 +86,6 @@ class Recording:
         has for them, and so does the main thread.  With the first of them comes the thread that looks at their stacks
         when they meet a new module.
         """
-        import _thread
         import functools
         import threading
 
@@ -97,11 +96,10 @@ class Recording:
         note_thread = self.holding_gil.tfprof_capture_note_thread
         foreign, main = threading._DummyThread, threading.main_thread()
         begin_looking = self.library.tfprof_capture_begin_looking
-        look_at_threads = self.holding_gil.tfprof_capture_look_at_threads
 
         def look_from_now_on():
-            if self.modules is not None and begin_looking():
-                _thread.start_new_thread(look_at_threads, ())
+            if self.modules is not None:
+                begin_looking()
 
         @functools.wraps(look_at_number)
         def look_and_tell(thread):
@@ -115,8 +113,9 @@ class Recording:
 
         threading.Thread._set_native_id = look_and_tell
         for thread in threading.enumerate():
-            if thread.native_id and thread is not main and not isinstance(thread, foreign):
-                note_thread(thread.native_id, kept_of_name(thread))
+            native_id = getattr(thread, "native_id", None)  # libraries that replace threads leave it out
+            if native_id and thread is not main and not isinstance(thread, foreign):
+                note_thread(native_id, kept_of_name(thread))
                 look_from_now_on()
 
     def watch_ranks(self):
@@ -398,6 +397,8 @@ class Recording:
         make = self.holding_gil.tfprof_capture_call_watcher
         make.restype = self.ctypes.py_object
         begins, ends = make(0), make(1)
+        if begins is None or ends is None:
+            raise MemoryError()
         events, tool = monitoring.events, free[0]
         monitoring.use_tool_id(tool, "tfprof")
         mask = 0
@@ -451,7 +452,6 @@ class Recording:
         """Modules are seen as the first local of the function that calls them: of two, one called by the
         other, which do nothing but look.
         """
-        import _thread
         import gc
 
         function = getattr(self.torch.nn.Module, "_wrapped_call_impl", None)
@@ -466,17 +466,17 @@ class Recording:
         library.tfprof_capture_tell_change.argtypes = [numbers, ctypes.c_uint] + [numbers] * 4 + [texts] * 5
         library.tfprof_capture_modules_again.argtypes = [ctypes.c_uint]
         library.tfprof_capture_module_news.argtypes = [ctypes.py_object, ctypes.c_int]
-        library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 5 + [ctypes.c_void_p]
+        library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 6 + [ctypes.c_void_p]
+        library.tfprof_capture_find_modules.restype = None
         library.tfprof_capture_module_tree.argtypes = [ctypes.py_object]
         library.tfprof_capture_module_tree.restype = ctypes.py_object
         library.tfprof_capture_model_tree.argtypes = [ctypes.c_uint]
         library.tfprof_capture_model_tree.restype = ctypes.py_object
         part = sys.modules["_tfprof_hooks"].load_beside("_tfprof_modules")
-        modules = part.Modules(library, self.torch, self.say_problem)
-        functions = (modules.found, gc.get_objects, _thread.start_new_thread)
-        classes = (modules.lazy_class, getattr(self.torch._C, "DisableTorchFunction", None))
-        if not library.tfprof_capture_find_modules(*functions, *classes, id(code)):
-            return self.believe_modules(False, "this Python lacks a function")
+        modules = part.Modules(self.library, library, self.torch, self.say_problem)
+        classes = (self.torch.nn.Module, self.torch.Tensor, modules.lazy_class)
+        no_overrides = getattr(self.torch._C, "DisableTorchFunction", None)
+        library.tfprof_capture_find_modules(modules.found, gc.get_objects, *classes, no_overrides, id(code))
         if not self.sees_modules():
             return self.believe_modules(False, "the locals of this Python's frames are laid out in another way")
         self.modules = modules

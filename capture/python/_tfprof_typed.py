@@ -27,12 +27,10 @@ class TypedSources:
 
     def begin(self, holding_gil):
         """`holding_gil`: the library, called without giving up the GIL."""
-        import _thread
-
         find = holding_gil.tfprof_capture_find_sources
-        find.argtypes = [self.ctypes.py_object] * 2
-        if find(self.tell_wanted, _thread.start_new_thread):
-            self.tell_all()
+        find.restype, find.argtypes = None, [self.ctypes.py_object]
+        find(self.tell_wanted)
+        self.tell_all()
 
     def tell_wanted(self):
         try:

@@ -384,13 +384,18 @@ def check_short_lived():
         assert modules < 30, modules
     for how in ((), ("busy",)):
         found, _ = names_of_short_lived("threads", *how)
-        unknown = [(name, module) for name, module in found if module is None or "." not in module.lstrip("S")]
-        assert all(name == "aten::sigmoid" and module for name, module in unknown), found
+        # A thread waits half a second for who looks at its stack: on a very busy machine that may be in vain.
+        unnamed = sum(count for (_, module), count in found.items() if module is None)
+        assert unnamed <= 5, found
+        whole = [(name, module) for name, module in found if module and "." not in module.lstrip("S")]
+        assert all(name == "aten::sigmoid" for name, module in whole), found
         by_name = collections.Counter()
         for (name, module), count in found.items():
-            by_name[name, module.rpartition(".")[2] if name != "aten::sigmoid" else ""] += count
-        assert by_name == {("aten::linear", "0"): 180, ("aten::relu", "1"): 180, ("aten::linear", "2"): 180,
-                           ("aten::tanh", "0"): 180, ("aten::sigmoid", ""): 180}, by_name
+            by_name[name, module.rpartition(".")[2] if module and name != "aten::sigmoid" else ""] += count
+        assert sum(by_name.values()) == 5 * 180, by_name
+        for key in (("aten::linear", "0"), ("aten::relu", "1"), ("aten::linear", "2"), ("aten::tanh", "0"),
+                    ("aten::sigmoid", "")):
+            assert 180 - unnamed <= by_name[key] <= 180, by_name
     found, _ = names_of_short_lived("vmap")
     assert set(module for _, module in found) == {"layers.0", "layers.1", "layers.2", "also.0", "Sigmoid"}, found
     # Where its first op throws it may be gone before anybody looks, but it is taken for no other.

@@ -9,11 +9,14 @@
 
 #include "python/python_api.h"
 #include "python/python_frames.h"
+#include "python/python_thread.h"
 #include "torch/known_modules.h"
 #include "torch/module_discovery.h"
 #include "torch/module_facts.h"
 #include "torch/module_rows.h"
 #include "torch/module_sightings.h"
+
+#include <signal.h>
 
 #define INTERPRETER __attribute__((visibility("default"), used))
 
@@ -27,7 +30,7 @@ struct type { /* as PyTypeObject begins */
 };
 static struct type module_type = {.references = 1, .name = "Module"},
                    other_type = {.references = 1, .name = "Other"}, list_type, number_type, function_type,
-                   reference_type;
+                   reference_type, base_type; /* torch.nn.Module, torch.Tensor */
 
 struct object { /* as PyObject begins */
   int64_t references;
@@ -76,7 +79,7 @@ struct python_thread {
   struct python_thread *next;
 };
 
-static struct object work = {1, NULL}, get_objects = {1, NULL}, start_thread = {1, NULL};
+static struct object work = {1, NULL}, get_objects = {1, NULL};
 static int module_code[8];
 static pthread_mutex_t gil = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool has_gil;
@@ -85,8 +88,7 @@ static struct module *alive[ALIVE_MAXIMUM];
 static unsigned alive_count;
 static int (*_Atomic pending)(void *);
 static _Thread_local struct python_thread *own_state;
-static pthread_t hooks[ALIVE_MAXIMUM];
-static unsigned hook_count;
+static unsigned work_count;
 static uint64_t rows_told, told_again;
 static int64_t row_of[NUMBERS]; /* by number: its row and one */
 
@@ -131,6 +133,8 @@ INTERPRETER int Py_AddPendingCall(int (*function)(void *), void *argument);
 INTERPRETER int PyGILState_Check(void);
 INTERPRETER void *PyEval_SaveThread(void);
 INTERPRETER void PyEval_RestoreThread(void *state);
+INTERPRETER int PyGILState_Ensure(void);
+INTERPRETER void PyGILState_Release(int state);
 INTERPRETER void *PyInterpreterState_Main(void);
 INTERPRETER void *PyInterpreterState_ThreadHead(void *interpreter);
 INTERPRETER void *PyThreadState_Next(void *thread);
@@ -212,7 +216,9 @@ void *PyDict_Items(void *object) {
   return list;
 }
 
-int PyType_IsSubtype(void *type, void *of) { return type == of; }
+int PyType_IsSubtype(void *type, void *of) {
+  return type == of || (of == &base_type && (type == &module_type || type == &other_type));
+}
 int64_t PyObject_Hash(void *object) { return ((struct number *)object)->value; }
 
 void *PyList_New(intptr_t size) {
@@ -282,6 +288,17 @@ void PyEval_RestoreThread(void *state) {
   check(state == &gil, "another state");
   take_gil();
 }
+int PyGILState_Ensure(void) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+  check(sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1), "a thread of ours takes signals");
+  take_gil();
+  return 7;
+}
+void PyGILState_Release(int state) {
+  check(state == 7, "another state");
+  give_gil();
+}
 void *PyInterpreterState_Main(void) { return &states; }
 void *PyInterpreterState_ThreadHead(void *interpreter) { return *(struct python_thread **)interpreter; }
 void *PyThreadState_Next(void *thread) { return ((struct python_thread *)thread)->next; }
@@ -322,15 +339,11 @@ static void take_news(struct list *news) {
   }
 }
 
-static void *run_hook(void *arguments) {
-  take_gil();
+static void run_hook(void) {
   struct list *news = PyList_New(0);
   module_discovery_take(news, false);
   take_news(news);
   Py_DecRef(news);
-  Py_DecRef(arguments);
-  give_gil();
-  return NULL;
 }
 
 void *PyObject_CallObject(void *callable, void *arguments) {
@@ -347,12 +360,11 @@ void *PyObject_CallObject(void *callable, void *arguments) {
     Py_IncRef(target);
     return target;
   }
-  check(callable == &start_thread && PyList_GetItem(arguments, 0) == &work, "something else is called");
-  void *given = PyList_GetItem(arguments, 1);
-  Py_IncRef(given);
-  check(hook_count < ALIVE_MAXIMUM && !pthread_create(&hooks[hook_count++], NULL, run_hook, given), "no thread");
-  Py_IncRef(&work);
-  return &work;
+  check(callable == &work && !arguments, "something else is called");
+  run_hook();
+  work_count++;
+  Py_IncRef(&_Py_NoneStruct);
+  return &_Py_NoneStruct;
 }
 
 /* ---- The program. */
@@ -409,12 +421,6 @@ static void *run_program(void *argument) {
   return NULL;
 }
 
-static void *run_looker(void *argument) {
-  take_gil();
-  module_discovery_look();
-  return argument;
-}
-
 /* The rows of nodes; each has a number of its own. */
 static uint64_t count_nodes(const char *path) {
   struct tfprof_error error;
@@ -457,19 +463,18 @@ int main(void) {
   python_thread_state = state_of_caller;
   check(python_api_find(), "the interpreter lacks a function");
   take_gil();
-  module_facts_begin(&_Py_NoneStruct, &_Py_NoneStruct);
-  module_discovery_begin(&work, &get_objects, &start_thread);
+  module_facts_begin(&(struct module_classes){&base_type, &base_type, &_Py_NoneStruct, &_Py_NoneStruct});
+  module_discovery_begin(&work, &get_objects);
   for (int i = 0; i < THREADS; i++) {
     made[i].next = states;
     states = &made[i];
   }
   give_gil();
   check(tfprof_capture_arm(), "the library does not arm");
-  pthread_t threads[THREADS], looker;
+  pthread_t threads[THREADS];
   running = THREADS;
-  check(module_discovery_begin_looking() && !module_discovery_begin_looking(), "two lookers");
-  pthread_create(&looker, NULL, run_looker, NULL);
-  pthread_detach(looker);
+  module_discovery_begin_looking();
+  module_discovery_begin_looking();
   for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, run_program, &made[i]);
   while (running) { /* the main thread of the interpreter */
     int (*call)(void *) = atomic_exchange(&pending, NULL);
@@ -479,10 +484,7 @@ int main(void) {
     usleep(500);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-  take_gil();
-  unsigned hook_threads = hook_count;
-  give_gil();
-  for (unsigned i = 0; i < hook_threads; i++) pthread_join(hooks[i], NULL);
+  python_threads_stop();
   take_gil();
   struct list *rest = PyList_New(0);
   module_discovery_take(rest, true);
@@ -494,7 +496,7 @@ int main(void) {
   tfprof_capture_finish();
   uint64_t rows = count_nodes(path);
   printf("%llu modules told, %llu made again, %u calls\n", (unsigned long long)rows_told,
-         (unsigned long long)told_again, hook_threads);
+         (unsigned long long)told_again, work_count);
   check(rows_told > KEPT_ALIVE && rows == rows_told, "%llu rows of %llu modules", (unsigned long long)rows,
         (unsigned long long)rows_told);
   /* Of four sorts of models no more than those that live are ever new. */

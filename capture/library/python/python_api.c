@@ -41,6 +41,8 @@ bool python_api_find(void) {
       WANTED(has_gil, "PyGILState_Check"),
       WANTED(release_gil, "PyEval_SaveThread"),
       WANTED(take_gil, "PyEval_RestoreThread"),
+      WANTED(enter, "PyGILState_Ensure"),
+      WANTED(leave, "PyGILState_Release"),
       WANTED(interpreter, "PyInterpreterState_Main"),
       WANTED(first_thread, "PyInterpreterState_ThreadHead"),
       WANTED(next_thread, "PyThreadState_Next"),

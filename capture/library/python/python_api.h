@@ -37,6 +37,8 @@ struct python_api {
   int (*has_gil)(void);                                            /* the same */
   void *(*release_gil)(void);
   void (*take_gil)(void *state); /* without the GIL: what release_gil has returned */
+  int (*enter)(void);            /* on a thread that is none of Python's: takes the GIL */
+  void (*leave)(int state);      /* gives it up: what enter has returned */
   void *(*interpreter)(void);
   void *(*first_thread)(void *interpreter); /* borrowed, as the next */
   void *(*next_thread)(void *thread);

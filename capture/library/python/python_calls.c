@@ -3,6 +3,7 @@
 #include "python_calls.h"
 
 #include "channel/thread_record.h"
+#include "python_api.h"
 #include "python_code.h"
 #include "python_frames.h"
 #include "recorder/clock.h"
@@ -113,14 +114,13 @@ struct method_definition {
   const char *doc;
 };
 enum { FASTCALL = 0x80 };
-static void *none;
 
 static void *call_began(void *self, void *const *arguments, long count) {
   (void)self;
   (void)arguments;
   (void)count;
   begin_call();
-  return none;
+  return python_api.none;
 }
 
 static void *call_ended(void *self, void *const *arguments, long count) {
@@ -128,18 +128,17 @@ static void *call_ended(void *self, void *const *arguments, long count) {
   (void)arguments;
   (void)count;
   end_call();
-  return none;
+  return python_api.none;
 }
 
 void *python_call_watcher(int number) {
   static struct method_definition definitions[2] = {{"call_began", call_began, FASTCALL, NULL},
                                                     {"call_ended", call_ended, FASTCALL, NULL}};
-  void *(*make_function)(struct method_definition *, void *, void *);
-  void *address = dlsym(RTLD_DEFAULT, "PyCFunction_NewEx");
-  none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
-  if (!address || !none) return NULL;
-  memcpy(&make_function, &address, sizeof address);
-  return make_function(&definitions[number], NULL, NULL);
+  void *function = python_api.new_function(&definitions[number], NULL, NULL);
+  if (function) return function;
+  python_api.clear_error();
+  python_api.increment(python_api.none);
+  return python_api.none;
 }
 
 /* ---- Before: Py_tracefunc (cpython/pystate.h). PyTrace_CALL is 0, PyTrace_RETURN 3, which exceptions and the pauses

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* With the GIL held. The callbacks for sys.monitoring: number 0 for the beginning of a call, 1 for its end. A new
-** reference to a builtin function, or NULL when this Python does not export what it takes. */
+** reference to a builtin function, or to None where memory is short. No error is set. */
 void *python_call_watcher(int number);
 /* With the GIL held: the calling thread's calls are told to us through PyEval_SetProfile. false: it is not there. */
 bool python_calls_profile_thread(void);

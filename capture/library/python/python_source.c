@@ -3,6 +3,8 @@
 
 #include "python_layout.h"
 #include "python_samples.h"
+#include "python_thread.h"
+#include "python_worker.h"
 #include "stack_nodes.h"
 #include "stack_rows.h"
 #include "typed_sources.h"
@@ -15,8 +17,15 @@ static void python_enter_thread(struct capture_thread *thread) {
 
 static const char * python_reset(bool is_whole) {
   (void)is_whole;
+  python_threads_reset();
+  python_worker_reset();
   typed_sources_reset();
   return NULL;
+}
+
+static void python_stop(void) {
+  typed_sources_stop();
+  python_threads_stop();
 }
 
 static bool python_open(struct recorder *recorder) {
@@ -54,9 +63,12 @@ const struct capture_source python_source = {
     .name = "python",
     .needs_framework = true,
     .parts = (struct capture_part *const[]){&stacks_part, NULL},
-    .locks = (const struct fork_lock[]){{.lock = &typed_sources_lock}, {0}},
+    .locks = (const struct fork_lock[]){{.lock = &typed_sources_lock},
+                                        {.lock = &python_worker_lock},
+                                        {.lock = &python_threads_lock},
+                                        {0}},
     .enter_thread = python_enter_thread,
-    .stop = typed_sources_stop,
+    .stop = python_stop,
     .reset = python_reset,
     .open = python_open,
     .pulse = python_samples_take,

@@ -1,9 +1,9 @@
-/* typed_sources.c: see typed_sources.h. The functions of the interpreter are found by name: nothing is linked. */
+/* typed_sources.c: see typed_sources.h. */
 #include "typed_sources.h"
 
+#include "python_worker.h"
 #include "recorder/clock.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,22 +24,11 @@ struct typed_source {
   enum { WANTED, ASKED, TOLD } state;
 };
 
-static struct {
-  int (*add_pending_call)(int (*function)(void *), void *argument);
-  void *(*call)(void *callable, void *arguments);
-  void *(*new_tuple)(intptr_t size, ...);
-  void (*increment)(void *object);
-  void (*decrement)(void *object);
-  void (*clear_error)(void);
-  void *work, *start_thread;
-  bool is_ready;
-} python;
-
+static bool is_ready; /* somebody can be asked */
 pthread_mutex_t typed_sources_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct typed_source *sources[SOURCES_MAXIMUM];
 static unsigned source_count;
 static size_t text_bytes;
-static bool is_asking; /* the interpreter was asked and has not called yet */
 
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
 
@@ -60,7 +49,7 @@ static struct typed_source *find_source(const char *name) {
 
 const struct typed_source *typed_source(const char *name) {
   pthread_mutex_lock(&typed_sources_lock);
-  const struct typed_source *source = python.is_ready ? find_source(name) : NULL;
+  const struct typed_source *source = is_ready ? find_source(name) : NULL;
   pthread_mutex_unlock(&typed_sources_lock);
   return source;
 }
@@ -96,58 +85,19 @@ int32_t typed_source_cell(const struct typed_source *source) {
 
 /* ---- Asking. */
 
-/* Called by the interpreter with the GIL held. Whatever fails leaves no trace: an error set here would be the
-** program's. */
-static int start_work(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&typed_sources_lock);
-  is_asking = false;
-  bool is_ready = python.is_ready;
-  pthread_mutex_unlock(&typed_sources_lock);
-  if (!is_ready) return 0;
-  void *arguments = python.new_tuple(0);
-  void *start_arguments = arguments ? python.new_tuple(2, python.work, arguments) : NULL;
-  void *result = start_arguments ? python.call(python.start_thread, start_arguments) : NULL;
-  if (!result) python.clear_error();
-  if (arguments) python.decrement(arguments);
-  if (start_arguments) python.decrement(start_arguments);
-  if (result) python.decrement(result);
-  return 0;
-}
-
 void typed_sources_tick(void) {
   bool is_wanted = false;
   pthread_mutex_lock(&typed_sources_lock);
-  for (unsigned i = source_count; i-- && !is_wanted;) is_wanted = sources[i]->state == WANTED;
-  bool is_due = is_wanted && python.is_ready && !is_asking;
-  if (is_due) is_asking = true;
+  for (unsigned i = source_count; i-- && !is_wanted;) is_wanted = is_ready && sources[i]->state == WANTED;
   pthread_mutex_unlock(&typed_sources_lock);
-  if (!is_due || python.add_pending_call(start_work, NULL) == 0) return;
-  pthread_mutex_lock(&typed_sources_lock);
-  is_asking = false; /* too many calls are pending: at the next tick */
-  pthread_mutex_unlock(&typed_sources_lock);
+  if (is_wanted) python_worker_ask(WORK_SOURCES);
 }
 
-bool typed_sources_begin(void *work, void *start_thread) {
-  const struct {
-    void *target;
-    const char *symbol;
-  } functions[] = {
-      {&python.add_pending_call, "Py_AddPendingCall"}, {&python.call, "PyObject_CallObject"},
-      {&python.new_tuple, "PyTuple_Pack"},             {&python.increment, "Py_IncRef"},
-      {&python.decrement, "Py_DecRef"},                {&python.clear_error, "PyErr_Clear"},
-  };
-  for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++) {
-    void *address = dlsym(RTLD_DEFAULT, functions[i].symbol);
-    if (!address) return false;
-    memcpy(functions[i].target, &address, sizeof address);
-  }
-  python.increment(python.work = work);
-  python.increment(python.start_thread = start_thread);
+void typed_sources_begin(void *work) {
+  python_worker_give(WORK_SOURCES, work);
   pthread_mutex_lock(&typed_sources_lock);
-  python.is_ready = true;
+  is_ready = true;
   pthread_mutex_unlock(&typed_sources_lock);
-  return true;
 }
 
 size_t typed_sources_wanted(char *name, size_t size) {
@@ -180,12 +130,11 @@ void typed_sources_tell(const char *name, const char *text, int32_t cell) {
 
 void typed_sources_stop(void) {
   pthread_mutex_lock(&typed_sources_lock);
-  python.is_ready = false;
+  is_ready = false;
   pthread_mutex_unlock(&typed_sources_lock);
 }
 
 void typed_sources_reset(void) {
-  is_asking = false; /* a forked child has no pending calls */
   for (unsigned i = 0; i < source_count; i++)
     if (sources[i]->state == ASKED) sources[i]->state = WANTED;
 }

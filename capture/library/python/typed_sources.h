@@ -1,11 +1,9 @@
 /* typed_sources.h: the text of source that lies in no file: cells of notebooks, what is typed at a prompt.
 **
 ** Python keeps such text in linecache, by the name that the code objects have instead of a file.  Reading it takes the
-** GIL, which the writer thread never does.  So names are asked for: the writer wants a name, the interpreter is asked
-** to call us when it can (Py_AddPendingCall: on the main thread, between two instructions), and then a new Python
-** thread runs the hook's function, which takes the names and tells their texts.  A thread of its own, because debuggers
-** and torch.compile may be watching the main thread.  What is there already when recording begins, and at the end, is
-** told without being asked for.
+** GIL, which the writer thread never does.  So names are asked for: the writer wants a name, and the hook's function,
+** called on a thread of its own (python_worker.h), takes the names and tells their texts.  What is there already when
+** recording begins, and at the end, is told without being asked for.
 **
 ** A name is asked for once and its text kept for as long as the process lives, at most so many of both.
 */
@@ -37,9 +35,8 @@ void typed_sources_tick(void);
 
 /* ---- By the hook. */
 
-/* With the GIL: `work` is called without arguments on a thread of its own; `start_thread` is
-** _thread.start_new_thread. false: this interpreter lacks a function. Both are kept for ever. */
-bool typed_sources_begin(void *work, void *start_thread);
+/* With the GIL: `work` is called when there is something to tell; it is kept for ever. */
+void typed_sources_begin(void *work);
 /* The next name that is wanted, which has to be told then; its length, 0: there is none. */
 size_t typed_sources_wanted(char *name, size_t size);
 /* The text of a source, NULL when there is none. */

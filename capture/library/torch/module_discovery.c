@@ -6,6 +6,8 @@
 #include "python/python_api.h"
 #include "python/python_code.h"
 #include "python/python_frames.h"
+#include "python/python_thread.h"
+#include "python/python_worker.h"
 #include "recorder/clock.h"
 
 #include <stdatomic.h>
@@ -25,19 +27,20 @@ enum {
   WAITS_MS = 2000, /* in vain, all together */
 };
 
-static void *work, *get_objects, *start_thread, *news; /* with the GIL */
+static void *get_objects, *news; /* with the GIL */
 
 pthread_mutex_t module_discovery_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wanted, answered;
 static _Atomic bool is_ready;
-static bool is_asked;  /* the main thread by the writer thread, and it has not come yet */
 static bool has_looker;
 static bool has_news;
 static uint64_t questions, answers; /* for the looker */
 static uint64_t waited_in_vain_ms;
 static unsigned searches;
 static uint64_t fruitless_pause_ms, next_search_ms, next_work_ms, again_ms; /* again: 0: not wanted */
-static _Atomic uint64_t news_lost;
+static _Atomic uint64_t news_lost, looks_failed;
+static _Atomic int call; /* of the main thread */
+enum { CALL_NONE, CALL_ASKING, CALL_PENDING };
 static void *_Atomic main_state; /* the PyThreadState of the thread that comes; NULL: it has not come yet */
 static void *_Atomic coming;     /* the same while it is here */
 
@@ -52,12 +55,9 @@ static void begin_conditions(void) {
   pthread_condattr_destroy(&attributes);
 }
 
-void module_discovery_begin(void *its_work, void *its_get_objects, void *its_start_thread) {
-  work = its_work;
-  get_objects = its_get_objects;
-  start_thread = its_start_thread;
-  void *const kept[] = {work, get_objects, start_thread};
-  for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++) python_api.increment(kept[i]);
+void module_discovery_begin(void *work, void *its_get_objects) {
+  python_worker_give(WORK_MODULES, work);
+  python_api.increment(get_objects = its_get_objects);
   begin_conditions();
   atomic_store(&is_ready, true);
 }
@@ -66,10 +66,12 @@ void module_discovery_begin(void *its_work, void *its_get_objects, void *its_sta
 
 static void look(void *module, void *caller) {
   if (!news && !(news = python_api.new_list(0))) {
+    atomic_fetch_add(&looks_failed, 1);
     python_api.clear_error();
   } else if (python_api.list_size(news) >= NEWS_MAXIMUM) {
     atomic_fetch_add(&news_lost, 1);
   } else if (!module_facts_look(module, caller, news)) {
+    atomic_fetch_add(&looks_failed, 1);
     python_api.clear_error();
   }
 }
@@ -159,16 +161,6 @@ static void search_in_time(bool is_last_time) {
 
 /* ---- Telling the hook. */
 
-static void tell(void) {
-  void *arguments = python_api.new_tuple(0);
-  void *start_arguments = arguments ? python_api.new_tuple(2, work, arguments) : NULL;
-  void *result = start_arguments ? python_api.call(start_thread, start_arguments) : NULL;
-  void *const owned[] = {arguments, start_arguments, result};
-  for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
-    if (owned[i]) python_api.decrement(owned[i]);
-  if (!result) python_api.clear_error();
-}
-
 static void look_and_tell(void) {
   if (!atomic_load(&is_ready)) return;
   look_at_stacks();
@@ -184,15 +176,13 @@ static void look_and_tell(void) {
     next_work_ms = now + SHORTEST_PAUSE_MS;
   }
   pthread_mutex_unlock(&module_discovery_lock);
-  if (is_due) tell();
+  if (is_due) python_worker_ask(WORK_MODULES);
 }
 
 /* Called by the interpreter on its main thread. */
 static int come(void *unused) {
   (void)unused;
-  pthread_mutex_lock(&module_discovery_lock);
-  is_asked = false;
-  pthread_mutex_unlock(&module_discovery_lock);
+  atomic_store(&call, CALL_NONE); /* who asks from now on may have met something that is not seen below */
   void *state = python_thread_state ? python_thread_state() : NULL;
   atomic_store(&main_state, state);
   atomic_store(&coming, state);
@@ -215,11 +205,34 @@ void module_discovery_take(void *list, bool is_last_time) {
   if (taken) python_api.decrement(taken);
 }
 
+/* ---- Telling, by one thread at a time. */
+
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
+
+bool module_telling_begin(unsigned milliseconds) {
+  for (unsigned waited = 0; pthread_mutex_trylock(&telling); waited++) {
+    if (waited >= milliseconds) return false;
+    usleep(1000);
+  }
+  return true;
+}
+
+void module_telling_end(void) { pthread_mutex_unlock(&telling); }
+
 /* ---- Asking, without the GIL. */
 
-/* Whether the same call is pending already cannot be known for sure, and a second one costs little. */
+/* The interpreter has few places for pending calls, which the program needs, too: ours takes one, or two where threads
+** ask at the same moment, since another one's asking may fail. */
 bool module_discovery_ask(void) {
-  return atomic_load_explicit(&is_ready, memory_order_relaxed) && python_api.add_pending_call(come, NULL) == 0;
+  if (!atomic_load_explicit(&is_ready, memory_order_relaxed)) return false;
+  int seen = CALL_NONE;
+  atomic_compare_exchange_strong(&call, &seen, CALL_ASKING);
+  if (seen == CALL_PENDING) return true;
+  bool is_taken = python_api.add_pending_call(come, NULL) == 0;
+  seen = CALL_ASKING; /* unless it has come already */
+  if (!is_taken) atomic_store(&call, CALL_NONE);
+  else atomic_compare_exchange_strong(&call, &seen, CALL_PENDING);
+  return is_taken;
 }
 
 bool module_discovery_is_main(uint32_t tid) {
@@ -251,15 +264,8 @@ bool module_discovery_wait(void) {
   return is_answered;
 }
 
-bool module_discovery_begin_looking(void) {
-  pthread_mutex_lock(&module_discovery_lock);
-  bool is_first = !has_looker;
-  has_looker = true;
-  pthread_mutex_unlock(&module_discovery_lock);
-  return is_first;
-}
-
-void module_discovery_look(void) {
+/* The thread that does so. With the GIL, which it gives up while it waits. */
+static void look_for_others(void) {
   while (atomic_load(&is_ready)) {
     void *state = python_api.release_gil();
     pthread_mutex_lock(&module_discovery_lock);
@@ -275,19 +281,20 @@ void module_discovery_look(void) {
   }
 }
 
+void module_discovery_begin_looking(void) {
+  pthread_mutex_lock(&module_discovery_lock);
+  if (!has_looker && atomic_load(&is_ready)) has_looker = python_thread_start(look_for_others);
+  pthread_mutex_unlock(&module_discovery_lock);
+}
+
 void module_discovery_tick(void) {
   uint64_t now = now_ms();
   bool are_wanted = known_modules_are_wanted();
   pthread_mutex_lock(&module_discovery_lock);
   bool is_due = (has_news && now >= next_work_ms) || (again_ms && now >= again_ms) ||
                 (are_wanted && now >= next_search_ms);
-  if (is_asked) is_due = false;
-  if (is_due) is_asked = true;
   pthread_mutex_unlock(&module_discovery_lock);
-  if (!is_due || (atomic_load(&is_ready) && python_api.add_pending_call(come, NULL) == 0)) return;
-  pthread_mutex_lock(&module_discovery_lock);
-  is_asked = false;
-  pthread_mutex_unlock(&module_discovery_lock);
+  if (is_due) module_discovery_ask(); /* where it cannot be asked it is at the next tick */
 }
 
 void module_discovery_again(unsigned milliseconds) {
@@ -298,17 +305,21 @@ void module_discovery_again(unsigned milliseconds) {
 
 uint64_t module_discovery_lost(void) { return atomic_load(&news_lost); }
 
+uint64_t module_discovery_failed(void) { return atomic_load(&looks_failed); }
+
 /* ---- The end. */
 
 void module_discovery_stop(void) { atomic_store(&is_ready, false); }
 
 void module_discovery_reset(void) {
   /* A forked child has no pending calls, and not the looker. What was news is the parent's. */
-  is_asked = has_looker = has_news = false;
+  call = CALL_NONE;
+  has_looker = has_news = false;
   news = NULL;
   main_state = coming = NULL;
   questions = answers = waited_in_vain_ms = 0;
   next_search_ms = next_work_ms = again_ms = fruitless_pause_ms = 0;
   searches = 0;
   begin_conditions();
+  pthread_mutex_init(&telling, NULL);
 }

@@ -11,16 +11,17 @@
 
 #include <stdlib.h>
 
-static void *lazy_class, *no_overrides;
+static struct module_classes classes;
 
-void module_facts_begin(void *lazy, void *overrides) {
-  lazy_class = lazy;
-  no_overrides = overrides;
-  python_api.increment(lazy);
-  python_api.increment(overrides);
+void module_facts_begin(const struct module_classes *its_classes) {
+  classes = *its_classes;
+  void *const kept[] = {classes.module, classes.tensor, classes.lazy, classes.no_overrides};
+  for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++) python_api.increment(kept[i]);
 }
 
 static void *type_of(void *object) { return (void *)(uintptr_t)python_at(object, OBJECT_TYPE); }
+
+static bool is_a(void *object, void *type) { return python_api.is_subtype(type_of(object), type); }
 
 static void *same(void *object) {
   python_api.increment(object);
@@ -150,18 +151,22 @@ static void *memory_of_parameter(void *parameter) {
 }
 
 static void *facts_of_parameter(struct walk *walk, void *parameter) {
-  void *none = python_api.none, *type = type_of(parameter);
+  static const char *const names[] = {"shape", "dtype", "device", "requires_grad"};
+  enum { SHAPE, DTYPE, DEVICE, TRAINABLE, NAMES };
+  void *none = python_api.none, *type = type_of(parameter), *values[NAMES] = {NULL};
   sign_class(walk, type);
-  if (lazy_class != none && python_api.is_subtype(type, lazy_class)) return same(none);
-  void *shape = python_api.attribute(parameter, "shape"), *dtype = python_api.attribute(parameter, "dtype"),
-       *device = python_api.attribute(parameter, "device"),
-       *trainable = python_api.attribute(parameter, "requires_grad");
-  if (shape && dtype && device && trainable) {
-    sign_object(walk, shape);
-    sign_object(walk, device);
-    sign(walk, (uintptr_t)dtype ^ (uintptr_t)trainable);
+  if (classes.lazy != none && is_a(parameter, classes.lazy)) return same(none);
+  unsigned count = 0;
+  while (count < NAMES && (values[count] = python_api.attribute(parameter, names[count]))) count++;
+  void *memory = NULL;
+  if (count == NAMES) {
+    sign_object(walk, values[SHAPE]);
+    sign_object(walk, values[DEVICE]);
+    sign(walk, (uintptr_t)values[DTYPE] ^ (uintptr_t)values[TRAINABLE]);
+    memory = memory_of_parameter(parameter);
   }
-  void *facts = pack((void *[]){same(type), shape, dtype, device, trainable, memory_of_parameter(parameter)}, 6);
+  void *facts =
+      pack((void *[]){same(type), values[SHAPE], values[DTYPE], values[DEVICE], values[TRAINABLE], memory}, 6);
   if (facts) return facts;
   python_api.clear_error(); /* some tensors have no shape to tell */
   return same(none);
@@ -180,8 +185,8 @@ static bool wait_for(struct walk *walk, void *module) {
   return true;
 }
 
-/* What is said of the values of a dictionary that are not None; NULL: an error is set. Modules are walked later, in
-** their order. */
+/* What is said of the values of a dictionary that are modules, or tensors: a program may keep None, and by mistake
+** anything else, among them. NULL: an error is set, or there is no memory. Modules are walked later, in their order. */
 static void *facts_of_values(struct walk *walk, void *dictionary, bool is_of_modules) {
   void *items = python_api.items(dictionary), *list = items ? python_api.new_list(0) : NULL;
   intptr_t count = list ? python_api.list_size(items) : 0;
@@ -190,7 +195,7 @@ static void *facts_of_values(struct walk *walk, void *dictionary, bool is_of_mod
   bool is_whole = list != NULL;
   for (intptr_t i = 0; i < count && is_whole; i++) {
     void *item = python_api.list_item(items, i), *value = python_api.tuple_item(item, 1);
-    if (value == python_api.none) continue;
+    if (!is_a(value, is_of_modules ? classes.module : classes.tensor)) continue;
     void *key = python_api.tuple_item(item, 0);
     sign_object(walk, key);
     if (is_of_modules)
@@ -209,9 +214,7 @@ static void *facts_of_values(struct walk *walk, void *dictionary, bool is_of_mod
   return is_whole ? list : NULL;
 }
 
-static bool is_dictionary(void *object) {
-  return object && python_api.is_subtype(type_of(object), python_api.dictionary_type);
-}
+static bool is_dictionary(void *object) { return object && is_a(object, python_api.dictionary_type); }
 
 bool module_facts_is_made(void *module) {
   void *dictionary = python_api.dictionary_of(module, NULL);
@@ -243,15 +246,15 @@ static void *facts_of_module(struct walk *walk, void *module) {
 
 /* Tensors of the program's own classes may ask Python what their shape is; now they do not. */
 static void *quiet_begin(void) {
-  void *guard = no_overrides == python_api.none ? NULL : python_api.call(no_overrides, NULL);
+  bool has_guard = classes.no_overrides != python_api.none;
+  void *guard = has_guard ? python_api.call(classes.no_overrides, NULL) : NULL;
   void *enter = guard ? python_api.attribute(guard, "__enter__") : NULL;
   void *result = enter ? python_api.call(enter, NULL) : NULL;
   if (enter) python_api.decrement(enter);
   if (result) python_api.decrement(result);
   if (!result) python_api.clear_error();
-  if (result || !guard) return guard;
-  python_api.decrement(guard);
-  return NULL;
+  if (!result && guard) python_api.decrement(guard);
+  return result ? guard : NULL;
 }
 
 static void quiet_end(void *guard) {
@@ -265,7 +268,7 @@ static void quiet_end(void *guard) {
   if (!result) python_api.clear_error();
 }
 
-/* false: an error is set. */
+/* false: memory was short. No error is left: leaving the guard clears it. */
 static bool walk_tree(struct walk *walk, void *root) {
   *walk = (struct walk){.facts = python_api.new_list(0), .signature = 1};
   bool is_whole = walk->facts && wait_for(walk, root);
@@ -284,6 +287,7 @@ static bool walk_tree(struct walk *walk, void *root) {
     python_api.decrement(module);
   }
   while (walk->waiting_count) python_api.decrement(walk->waiting[--walk->waiting_count]);
+  if (!is_whole) python_api.clear_error();
   quiet_end(guard);
   return is_whole;
 }
@@ -298,7 +302,7 @@ static void walk_end(struct walk *walk) {
 
 void *module_facts_tree(void *module) {
   struct walk walk;
-  void *facts = walk_tree(&walk, module) ? same(walk.facts) : NULL;
+  void *facts = same(walk_tree(&walk, module) ? walk.facts : python_api.none);
   walk_end(&walk);
   return facts;
 }
@@ -306,9 +310,12 @@ void *module_facts_tree(void *module) {
 void *module_facts_model(uint32_t model) {
   uintptr_t root = known_model_root(model);
   void *reference = root ? known_module_reference(root) : NULL;
-  void *module = reference ? python_api.call(reference, NULL) : NULL;
-  if (!reference) return same(python_api.none);
-  if (!module || module == python_api.none) return module;
+  void *module = reference ? python_api.call(reference, NULL) : same(python_api.none);
+  if (!module) {
+    python_api.clear_error();
+    return same(python_api.none);
+  }
+  if (module == python_api.none) return module;
   void *facts = module_facts_tree(module);
   python_api.decrement(module);
   return facts;

@@ -18,18 +18,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `lazy_class`: that of parameters without a shape yet, or None; `no_overrides`: a class of context managers under
-** which tensors answer themselves whatever their class says, or None. Both are kept for ever. */
-void module_facts_begin(void *lazy_class, void *no_overrides);
-/* A new list of the facts of a module and of all below, itself first. NULL: an error is set. */
+/* What PyTorch calls what is looked at. Classes are kept for ever. */
+struct module_classes {
+  void *module, *tensor; /* torch.nn.Module, torch.Tensor */
+  void *lazy;            /* of parameters without a shape yet, or None */
+  void *no_overrides;    /* of context managers under which tensors answer themselves, whatever their class says,
+                         ** or None */
+};
+void module_facts_begin(const struct module_classes *classes);
+/* A new list of the facts of a module and of all below, itself first. None: memory was short. Never NULL, and no error
+** is set: whoever calls functions in C from Python takes a NULL for an object. */
 void *module_facts_tree(void *module);
-/* The same of a model (known_modules.h); None when it is gone. */
+/* The same of a model (known_modules.h); None when it is gone, too. */
 void *module_facts_model(uint32_t model);
 /* A module that is held by nobody yet, or has to be looked at again, is looked at; `caller` is the module that called
 ** it, or NULL. What is to be told of it is appended to `news`:
 **   (model, [facts])   a model that was not there before, or, with model 0, new facts of a module that was
 **   (number, number)   the second one, which may be in the file, is the first one again
-** false: an error is set. */
+** false: memory was short; an error may be set. */
 bool module_facts_look(void *module, void *caller, void *news);
 /* Tells under which other numbers modules that are held now were seen. false: an error is set. */
 bool module_facts_add_numbers(void *news);

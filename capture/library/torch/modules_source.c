@@ -30,8 +30,10 @@ static void modules_losses(struct recorder *recorder) {
   module_rows_losses(recorder);
   static const char why[] =
       "models have no names because the program makes ever other ones, faster than they can be looked at";
+  static const char why_none[] = "looks at models came to nothing because memory was short";
   recorder_lost(recorder,
                 (struct loss){known_models_refused() + module_discovery_lost(), "warning", why, "nodes", NULL});
+  recorder_lost(recorder, (struct loss){module_discovery_failed(), "warning", why_none, "nodes", NULL});
 }
 
 static void modules_close(bool in_child) {
