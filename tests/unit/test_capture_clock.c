@@ -54,28 +54,58 @@ static void test_wandering_counter(void) {
   clock_map_end(&map);
 }
 
-/* The machine slept, or was moved to another host: the clock is far ahead, or far behind. The map still goes up. */
-static void test_jumps(void) {
+/* A reading that does not fit: one of the clocks has jumped, which is no affair of the slope. */
+static void test_unfitting_reading(void) {
   struct clock_map map = {.capacity = 4};
   map.pieces = malloc(map.capacity * sizeof *map.pieces);
   map.pieces[0] = (struct clock_piece){1000, 5000, 1};
   map.count = 1;
   map.last = (struct clock_reading){.ticks = 1000, .monotonic_ns = 5000};
-  uint64_t ticks = 1000;
-  int64_t clock = 5000, before = 0;
-  for (int second = 0; second < 40; second++) {
-    ticks += 1000000000;
-    clock += 1000000000 + (second == 10 ? 3600000000000 : second == 20 ? -500000000 : 0);
-    int64_t ns = clock_map_ns(&map, ticks - 1);
-    CHECK(ns > before, "second %d: the map goes back", second);
-    before = ns;
-    clock_map_steer(&map, &(struct clock_reading){.ticks = ticks, .monotonic_ns = clock});
-    ns = clock_map_ns(&map, ticks);
-    CHECK(ns >= before, "second %d: the map goes back at a bend", second);
-    before = ns;
+  clock_map_steer(&map, &(struct clock_reading){.ticks = 1000001000, .monotonic_ns = 3600000005000});
+  clock_map_steer(&map, &(struct clock_reading){.ticks = 3600000001000, .monotonic_ns = 1000005000});
+  clock_map_steer(&map, &(struct clock_reading){.ticks = 10, .monotonic_ns = 1000005000});
+  CHECK(clock_map_ns(&map, 2000001000) == 2000005000, "the map follows a jump");
+  clock_map_end(&map);
+}
+
+/* The counter jumps: ticks of both eras are in order, and map to the times that they were read at. */
+static void test_eras(void) {
+  static const int64_t jumps[] = {5000000000000, -5000000000000, -1000000000, 2000000000, -900000};
+  struct clock_map map;
+  CHECK(clock_map_begin(&map), "no memory");
+  const uint64_t begin = 10000000000000;
+  clock_map_restart(&map, &(struct clock_reading){.ticks = begin, .monotonic_ns = 1000});
+  CHECK(clock_map_place(&map, begin + 7) == begin + 7, "ticks are moved without a jump");
+  int64_t moved = 0, now = 1000;
+  for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+    /* It was looked at the clocks; 20 ms later came the jump, and 30 ms after that it is seen. */
+    uint64_t before = begin + (uint64_t)(now - 1000 + 19000000 + moved), read = before + 1000000 + 30000000;
+    int64_t before_ns = now + 19000000, until_ns = now + 50000000;
+    moved += jumps[i];
+    read += (uint64_t)jumps[i];
+    clock_map_begin_era(&map, &(struct clock_reading){.ticks = read, .monotonic_ns = until_ns}, 1);
+    uint64_t after = read - 29000000, place = clock_map_place(&map, before);
+    uint64_t start = clock_map_search_start(&map, before, after);
+    bool is_far = llabs(jumps[i]) > 100000000;
+    CHECK(clock_map_place(&map, after) < clock_map_place(&map, read), "jump %zu: ticks go back", i);
+    CHECK(llabs(clock_map_ns(&map, clock_map_place(&map, after)) - (before_ns + 2000000)) < 10,
+          "jump %zu: off behind", i);
+    CHECK(!is_far || place < clock_map_place(&map, after), "jump %zu: ticks of the former era are later", i);
+    CHECK(!is_far || llabs(clock_map_ns(&map, place) - before_ns) < 10, "jump %zu: off before it by %lld ns", i,
+          (long long)(clock_map_ns(&map, place) - before_ns));
+    CHECK(start <= clock_map_place(&map, after), "jump %zu: a start after its end", i);
+    CHECK(!is_far || start == place, "jump %zu: an op that was open has another start", i);
+    now = until_ns;
   }
-  CHECK(llabs(clock_map_ns(&map, ticks) - clock) < 1000000, "the map does not come back to the clock: %lld ns",
-        (long long)(clock_map_ns(&map, ticks) - clock));
+  /* One that began before all that is known. */
+  for (int i = 0; i < CLOCK_ERAS; i++) {
+    now += 50000000;
+    moved += 5000000000000;
+    clock_map_begin_era(&map, &(struct clock_reading){begin + (uint64_t)(now - 1000 + moved), now, now, 0}, 1);
+  }
+  uint64_t last = begin + (uint64_t)(now - 1000 + moved);
+  CHECK(clock_map_search_start(&map, begin + 5, last) <= clock_map_place(&map, last), "a start after its end");
+  CHECK(map.era_count == CLOCK_ERAS, "%u eras", map.era_count);
   clock_map_end(&map);
 }
 
@@ -99,6 +129,7 @@ static void test_early_reading(void) {
 static void test_ends(void) {
   CHECK(clock_end_ticks(1000, 1100) == 1100 && clock_end_ticks(1000, 1000) == 1000, "an end is moved");
   CHECK(clock_end_ticks(1000, 965) == 1000, "an end read early on another processor lies before the start");
+  CHECK(clock_end_ticks(5000000000000, 965) == 965, "an end read after a jump is moved");
 }
 
 static void test_this_machine(void) {
@@ -118,7 +149,8 @@ static void test_this_machine(void) {
 int main(void) {
   clock_begin();
   test_wandering_counter();
-  test_jumps();
+  test_unfitting_reading();
+  test_eras();
   test_ends();
   test_early_reading();
   test_this_machine();

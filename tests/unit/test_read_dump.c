@@ -51,6 +51,32 @@ static void test_model(void) {
   unsetenv("TFPROF_THREADS");
 }
 
+/* CLOCK_REALTIME was set while it was recorded: times stay as far apart as they were, on the clock that the recording
+** began with, and how far others may be off is told.
+*/
+static void test_set_clock(void) {
+  enum { ROWS = 3 };
+  static const int64_t hour = 3600000000000, began = 1700000000000000000;
+  static const int64_t set[] = {0, 3600000000000, 0, -3600000000000, 5}, times[ROWS] = {1000, 2000, 3000};
+  struct dump_writer *writer = begin(in_directory(1, "set.tfprof"), "monotonic");
+  const struct written_column columns[] = {{COLUMN_counters_time_ns, times, NULL, NULL}};
+  for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+    int64_t now = 500 + 1000 * (int64_t)i;
+    dump_writer_clock(writer, &(struct dump_clock){now, began + now + set[i], 0, 40}, NULL);
+  }
+  write_rows(writer, TABLE_counters, ROWS, columns, 1);
+  end(writer);
+  struct store *store = open_store(in_directory(1, "set.tfprof"), NULL);
+  struct snapshot *profiles = take(store, TABLE_profiles), *counters = take(store, TABLE_counters);
+  check(number_at(profiles, COLUMN_profiles_clock_offset_ns, 0) == began, "clock offset");
+  check(number_at(profiles, COLUMN_profiles_clock_error_ns, 0) == hour + 40, "clock error");
+  for (uint32_t row = 0; row < ROWS; row++)
+    check(number_at(counters, COLUMN_counters_time_ns, row) == began + times[row], "row %u is moved", row);
+  snapshot_release(profiles);
+  snapshot_release(counters);
+  store_release(store);
+}
+
 /* Columns one at a time and in odd groups: what is made on the way must fit. */
 static void test_groups(void) {
   const char *path = in_directory(0, "model.tfprof");
@@ -276,6 +302,7 @@ static void test_opening_twice(void) {
 int main(void) {
   make_test_directory();
   test_model();
+  test_set_clock();
   test_groups();
   test_not_utf8();
   test_growing();

@@ -2,7 +2,7 @@
 #include "channel_reader.h"
 
 #include "op_table.h"
-#include "recorder/clock.h"
+#include "recorder/clock_watch.h"
 #include "recorder/parts.h"
 #include "recorder/recorder.h"
 #include "thread_rows.h"
@@ -23,6 +23,7 @@ struct channel_reader {
   uint32_t position, used;    /* used: as last seen */
   uint32_t state;             /* of the thread when the drain began */
   unsigned ended_drains;      /* drains since the thread was seen to have ended */
+  const struct item *doubted; /* an item whose time cannot be, unless the counter has jumped since the drain began */
   const struct item *next;    /* the item with a time to come, or NULL; */
   uint64_t ticks;             /* and when that was, */
   uint32_t later;             /* so many brief ones before it, each a nanosecond: their order is that of their times */
@@ -30,7 +31,8 @@ struct channel_reader {
 
 static struct channel_reader *readers[THREAD_MAXIMUM];
 static const struct capture_source *takers[ITEM_KINDS][TAKERS_MAXIMUM];
-static uint64_t horizon; /* ticks: when the drain began */
+static uint64_t horizon; /* ticks of the map: when the drain began */
+static bool has_doubts; /* about the time of an item, which is still to be read */
 static struct op_item *late; /* what ended on another thread than the one that began it: next time */
 static uint32_t late_count, late_capacity;
 static uint64_t late_lost;
@@ -66,19 +68,54 @@ static const struct item *current_item(struct channel_reader *reader) {
 
 static bool has_time(const struct item *item) { return ITEMS_WITH_TIME >> item->kind & 1; }
 
+/* ---- Times. Threads write what they read of the counter, which becomes a time of the map (recorder/clock.h) where the
+** item is handed out. When the op ended or the memory changed is at the same place in all; what is brief has no time of
+** its own. */
+
+static bool has_start(const struct item *item) { return item->kind == ITEM_OP || item->kind == ITEM_RANGE; }
+
+/* Whether it may be that the counter has gone back since the drain began: a thread does not write what is earlier than
+** what it wrote before, nor what ends before it begins. When the clocks are looked at again it is known. */
+static bool is_doubtful(const struct channel_reader *reader, const struct op_item *item, uint64_t ticks) {
+  return ticks + CLOCK_SKEW_TICKS < reader->ticks ||
+         (has_start(&item->head) && item->end_ticks + CLOCK_SKEW_TICKS < item->start_ticks);
+}
+
+/* Where the counter has jumped. */
+static __attribute__((noinline)) void place_times(const struct clock_map *map, struct op_item *item) {
+  if (has_start(&item->head)) item->start_ticks = clock_map_search_start(map, item->start_ticks, item->end_ticks);
+  item->end_ticks = clock_map_search_place(map, item->end_ticks);
+}
+
+/* An op that ended before it began, and no jump is known. */
+static bool has_jumped(const struct recorder *recorder, const struct op_item *item) {
+  return recorder->clock.era_count > 1 ||
+         (has_start(&item->head) && item->end_ticks + CLOCK_SKEW_TICKS < item->start_ticks);
+}
+
 /* Hands out what has no time up to the next item that has, of those until the horizon: what has happened before the
 ** drain began has been written by then, and with it all that it came after on other threads. So an address is given
 ** back before it is given out again. */
 static const struct item *next_item(struct recorder *recorder, struct channel_reader *reader) {
   const struct item *item;
   while ((item = current_item(reader)) && !has_time(item)) {
+    if (item->kind == ITEM_CALL) {
+      struct call_item *call = (struct call_item *)(void *)(reader->chunk->bytes + reader->position);
+      call->ticks = clock_map_place(&recorder->clock, call->ticks);
+    }
     const struct channel_item definition = {item, reader->thread, reader->ticks, reader->later};
     hand_out(recorder, &definition);
     reader->position += item->units * 16u;
   }
-  /* When the op ended or the memory changed is at the same place in both; what is brief has no time of its own. */
   if (item && item->kind != ITEM_MEMORY_BRIEF) {
-    reader->ticks = ((const struct op_item *)item)->end_ticks;
+    const struct op_item *timed = (const struct op_item *)item;
+    uint64_t ticks = clock_map_place(&recorder->clock, timed->end_ticks);
+    if (__builtin_expect(is_doubtful(reader, timed, ticks), 0) && reader->doubted != item) {
+      reader->doubted = item;
+      has_doubts = true;
+      return NULL;
+    }
+    reader->ticks = ticks;
     reader->later = 0;
   }
   return item && reader->ticks <= horizon ? item : NULL;
@@ -159,9 +196,10 @@ static void give_late(struct recorder *recorder, uint32_t count) {
 /* Hands out the next item of a reader that has one. */
 static void give_next(struct recorder *recorder, struct channel_reader *reader) {
   const struct item *item = reader->next;
-  const struct op_item *op = (const struct op_item *)item;
+  struct op_item *op = (struct op_item *)(void *)(reader->chunk->bytes + reader->position);
   __builtin_prefetch((const uint8_t *)item + AHEAD); /* the thread that wrote it has it in its own cache */
   if (item->kind == ITEM_MEMORY_BRIEF) reader->later++;
+  else if (__builtin_expect(has_jumped(recorder, op), 0)) place_times(&recorder->clock, op);
   if (item->kind == ITEM_OP && op->owner != reader->thread->number) {
     keep_for_later(op);
   } else {
@@ -188,12 +226,14 @@ static unsigned find_active(struct recorder *recorder, struct channel_reader *ac
   return active_count;
 }
 
-static uint64_t channels_drain(struct recorder *recorder, uint64_t limit) {
+/* What has been written until now, about `limit` items at most; how many. */
+static uint64_t read_all(struct recorder *recorder, uint64_t limit) {
   uint64_t done = 0;
   uint32_t late_before = late_count;
   struct channel_reader *active[THREAD_MAXIMUM];
+  has_doubts = false;
   memory_turn_ends(); /* so that a brief one is no later than the time between two drains */
-  horizon = clock_ticks();
+  horizon = clock_watch_look(recorder);
   unsigned active_count = find_active(recorder, active);
   while (active_count && done < limit) {
     struct channel_reader *first = active[0];
@@ -217,6 +257,14 @@ static uint64_t channels_drain(struct recorder *recorder, uint64_t limit) {
   }
   /* Those of an earlier drain: everything that they refer to has been read since. */
   if (!active_count) give_late(recorder, late_before);
+  return done;
+}
+
+static uint64_t channels_drain(struct recorder *recorder, uint64_t limit) {
+  enum { ROUNDS = 64 };
+  uint64_t done = read_all(recorder, limit);
+  for (unsigned round = 1; has_doubts && done < limit && round < ROUNDS; round++)
+    done += read_all(recorder, limit - done);
   return done;
 }
 

@@ -35,7 +35,8 @@ static struct {
 /* With the lock. */
 static void tell_until_now(void) {
   uint64_t now_ns = clock_monotonic_ns();
-  double passed_ns = told.is_on ? (double)(now_ns - told.since_ns) : 0, taken_ns = passed_ns * told.share;
+  double passed_ns = told.is_on && now_ns > told.since_ns ? (double)(now_ns - told.since_ns) : 0;
+  double taken_ns = passed_ns * told.share;
   told.since_ns = now_ns;
   told.on_ns += passed_ns;
   if (!told.is_thinned) {

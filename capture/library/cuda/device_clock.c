@@ -35,16 +35,20 @@ void device_clock_note(struct device_clock *clock, const struct clock_reading *r
   clock->readings++;
   if (reading->uncertainty_ns > clock->uncertainty_ns) clock->uncertainty_ns = reading->uncertainty_ns;
   double error = clock->has_begun ? (double)(reading->monotonic_ns - device_clock_ns(clock, reading->ticks)) : 0;
-  bool was_set = clock->has_begun && (reading->ticks < clock->map.last.ticks || magnitude(error) > SET_NS);
+  struct clock_reading placed = *reading;
+  placed.ticks = clock_map_place(&clock->map, reading->ticks);
+  bool was_set = clock->has_begun && (placed.ticks < clock->map.last.ticks || magnitude(error) > SET_NS);
   if (was_set) clock->jumps++;
+  if (!clock->has_begun) clock_map_restart(&clock->map, reading);
+  else if (was_set) clock_map_begin_era(&clock->map, reading, 1); /* records from before are still to come */
+  else clock_map_bend(&clock->map, &placed);
   if (!clock->has_begun || was_set) {
-    clock_map_restart(&clock->map, reading);
     clock->first_offset_ns = offset;
     clock->first_ns = reading->monotonic_ns;
     error = 0;
-  } else {
-    clock_map_bend(&clock->map, reading);
   }
+  clock->map.checked_ticks = reading->ticks;
+  clock->map.checked_ns = reading->monotonic_ns;
   clock->has_begun = true;
   clock->last_offset_ns = offset;
   clock->last_ns = reading->monotonic_ns;

@@ -3,7 +3,7 @@
 ** It is CLOCK_REALTIME on Linux as a rule, which is set and slewed, and the times of devices are CUPTI's estimates on
 ** it.  Both clocks are read as one each time that buffers are fetched: of several tries the tightest counts
 ** (device_clock_read, on the thread that fetches).  The writer thread bends the map by it (recorder/clock.h), which
-** keeps the order of all times.  Only where the clock was set does the map begin anew; that is counted.
+** keeps the order of all times.  Only where the clock was set does a new era of the map begin; that is counted.
 */
 #ifndef TFPROF_CAPTURE_DEVICE_CLOCK_H
 #define TFPROF_CAPTURE_DEVICE_CLOCK_H
@@ -31,7 +31,7 @@ bool device_clock_begin(struct device_clock *clock);
 void device_clock_end(struct device_clock *clock);
 void device_clock_note(struct device_clock *clock, const struct clock_reading *reading);
 static inline int64_t device_clock_ns(const struct device_clock *clock, uint64_t time) {
-  return clock_map_ns(&clock->map, time);
+  return clock_map_ns(&clock->map, clock_map_place(&clock->map, time));
 }
 
 #endif

@@ -58,7 +58,7 @@ static void diagnose_interval(struct recorder *recorder, const struct sampling_e
 static void add_sampling(struct recorder *recorder) {
   struct sampling_event event;
   while (sampling_take_event(&event)) {
-    int64_t time_ns = clock_map_ns(&recorder->clock, event.ticks);
+    int64_t time_ns = clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, event.ticks));
     process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
     if (event.op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event.op_ns);
     if (!event.is_new) continue;

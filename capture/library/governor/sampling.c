@@ -129,7 +129,7 @@ static void end_step(uint64_t number, uint32_t thread) {
   getrusage(RUSAGE_THREAD, &usage);
   const struct source_cost cost = cost_of_all(thread), *before = &sampling.before;
   bool is_same = thread == sampling.step_thread && thread_now >= 0 && sampling.step_began_thread_ns >= 0;
-  if (sampling.step_began_ns) {
+  if (sampling.step_began_ns && now >= sampling.step_began_ns) {
     int64_t wall_ns = now - sampling.step_began_ns;
     int64_t thread_ns = is_same ? thread_now - sampling.step_began_thread_ns : -1;
     /* A thread that waited for nothing was kept from running: by other programs, which would keep it as long again. */

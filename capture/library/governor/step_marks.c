@@ -93,6 +93,9 @@ static double deviation(const double *periods, unsigned count, unsigned groups) 
   return quantile(deviations, count, 0.8);
 }
 
+/* The counter may have gone back in between. */
+static double ticks_between(uint64_t begin, uint64_t end) { return (double)(int64_t)(end - begin); }
+
 /* How many marks make a step, and after which the longest pause comes: as find_pattern of ext/derive/steps/steps.c.
 ** false: more marks are needed. */
 static bool find_pattern(struct step_marks *marks) {
@@ -102,7 +105,8 @@ static bool find_pattern(struct step_marks *marks) {
   marks->per_step = 1;
   marks->phase = 0;
   if (series->kind != MARK_OPTIMIZER) return true;
-  for (unsigned i = 0; i < count; i++) room[i] = periods[i] = (double)(series->marks[i + 1].end - series->marks[i].end);
+  for (unsigned i = 0; i < count; i++)
+    room[i] = periods[i] = ticks_between(series->marks[i].end, series->marks[i + 1].end);
   double all = deviation(periods, count, 1);
   if (all <= quantile(room, count, 0.5) / 8) return true;
   for (unsigned m = 2; m <= PATTERN_MAXIMUM && count >= ROUNDS * m; m++) {
@@ -112,7 +116,7 @@ static bool find_pattern(struct step_marks *marks) {
     for (unsigned phase = 0; phase < m; phase++) {
       unsigned used = 0;
       for (unsigned i = phase; i < count; i += m)
-        room[used++] = (double)(series->marks[i + 1].start - series->marks[i].end);
+        room[used++] = ticks_between(series->marks[i].end, series->marks[i + 1].start);
       double pause = quantile(room, used, 0.5);
       if (pause > longest) {
         longest = pause;
@@ -147,7 +151,7 @@ unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t 
   if (!series) return what;
   if (series->count < KEPT_MARKS) series->marks[series->count] = (struct mark){start_ticks, end_ticks};
   series->count++;
-  series->covered += end_ticks - start_ticks;
+  if (end_ticks > start_ticks) series->covered += end_ticks - start_ticks;
   if (!marks->is_learnt) marks->leader = best_series(marks);
   bool is_leader = series == marks->leader, was_learnt = marks->is_learnt;
   marks->silence = is_leader ? 0 : marks->silence + (kind != MARK_NVTX || marks->leader->kind == MARK_NVTX);

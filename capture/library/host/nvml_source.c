@@ -60,9 +60,11 @@ static void report(const char *text) {
 
 /* false: it is to end. */
 static bool wait_until(uint64_t until_ns) {
-  const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
   pthread_mutex_lock(&lock);
-  while (!end_wanted && clock_monotonic_ns() < until_ns) pthread_cond_timedwait(&changed, &lock, &until);
+  while (!end_wanted && clock_monotonic_ns() < until_ns) {
+    const struct timespec until = clock_deadline(until_ns);
+    pthread_cond_timedwait(&changed, &lock, &until);
+  }
   bool goes_on = !end_wanted;
   pthread_mutex_unlock(&lock);
   return goes_on;

@@ -186,7 +186,7 @@ static void add_range(struct recorder *recorder, const struct range_item *item, 
   row_put(ops, row, OP_NAME, text_string(recorder, item->head.id));
   row_put(ops, row, OP_CATEGORY, rows.user);
   row_put(ops, row, OP_END, end);
-  row_put(ops, row, OP_DURATION, end - start);
+  row_put(ops, row, OP_DURATION, clock_span_ns(start, end));
   row_set(ops, row, OP_RANGE_KIND, kind);
   if (kind == NVTX_PUSHED) row_put(ops, row, OP_THREAD, thread);
   else row_set_null(ops, row, OP_THREAD);
@@ -241,9 +241,10 @@ struct end {
 
 static void add_open(void *context, const struct nvtx_open *open) {
   const struct end *end = context;
+  const struct clock_map *clock = &end->recorder->clock;
   const struct range_item item = {
       .head = {ITEM_RANGE, (uint8_t)(open->scope | NVTX_SCOPE_FULL), sizeof item / 16, open->text},
-      .start_ticks = open->start_ticks,
+      .start_ticks = clock_map_search_start(clock, open->start_ticks, clock->checked_ticks),
       .value = open->value,
       .payload = open->payload,
       .color = open->color,
@@ -254,7 +255,7 @@ static void add_open(void *context, const struct nvtx_open *open) {
   int64_t thread = owner_row(end->recorder, &item, 0);
   bool has_thread = thread >= 0 || (open->scope & NVTX_SCOPE_KIND) == NVTX_STARTED;
   rows.still_open++;
-  if (has_thread && clock_map_ns(&end->recorder->clock, open->start_ticks) <= end->ns)
+  if (has_thread && clock_map_ns(clock, item.start_ticks) <= end->ns)
     add_range(end->recorder, &item, thread, end->ns);
 }
 

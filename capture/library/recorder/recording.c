@@ -1,6 +1,7 @@
 /* recording.c: the dump file and its writer thread (see recording.h). */
 #include "recording.h"
 
+#include "clock_watch.h"
 #include "doorbell.h"
 #include "dump/directory.h"
 #include "own_threads.h"
@@ -89,6 +90,7 @@ static void diagnose_parts(void) {
 static void tick(bool is_end) {
   struct clock_reading reading;
   struct tfprof_error error;
+  clock_watch_tick(&recorder);
   clock_read(&reading);
   clock_map_steer(&recorder.clock, &reading);
   const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
@@ -136,7 +138,7 @@ enum wake { WAKE_AT_PULSE, WAKE_TO_LOOK, WAKE_TO_WRITE };
 
 /* Sleeps until there may be work; WAKE_TO_WRITE: everything has to be written now. */
 static enum wake wait_for_work(uint64_t until_ns, uint64_t *flush, bool *stop) {
-  const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+  const struct timespec until = clock_deadline(until_ns);
   enum wake wake = WAKE_TO_LOOK;
   pthread_mutex_lock(&guard);
   while (!stop_wanted && flush_wanted == flush_done && !doorbell_has_rung() && wake == WAKE_TO_LOOK)
@@ -191,6 +193,7 @@ static void *write_recording(void *argument) {
   (void)argument;
   prctl(PR_SET_NAME, "tfprof-writer");
   clock_map_start(&recorder.clock);
+  clock_watch_begin();
   become_busy();
   begin_file();
   become_idle();

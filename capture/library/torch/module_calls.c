@@ -57,7 +57,7 @@ static void write_call(struct recorder *recorder, int64_t thread, uint32_t level
   int64_t start = clock_map_ns(&recorder->clock, call->start), end = clock_map_ns(&recorder->clock, call->end);
   row_put(&rows, row, CALL_THREAD, thread);
   row_put(&rows, row, CALL_END, end);
-  row_put(&rows, row, CALL_DURATION, end - start);
+  row_put(&rows, row, CALL_DURATION, clock_span_ns(start, end));
   row_put(&rows, row, CALL_DEPTH, level);
   if (call->module) row_set(&rows, row, CALL_MODULE, call->module);
 }

@@ -175,7 +175,7 @@ static void take_op(struct recorder *recorder, const struct channel_item *of, co
                                                             : 0]);
   row_put(ops, row, OP_THREAD, thread);
   row_put(ops, row, OP_END, end);
-  row_put(ops, row, OP_DURATION, end - start);
+  row_put(ops, row, OP_DURATION, clock_span_ns(start, end));
   if (item->sequence >= 0) row_set(ops, row, OP_SEQUENCE, item->sequence);
   if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, logical_of(item->forward_thread));
   if (numbers.inputs) {
