@@ -117,6 +117,9 @@ ENTRY_POINT int tfprof_capture_pause(int is_paused);
 /* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
 ENTRY_POINT void tfprof_capture_begin_window(void);
 ENTRY_POINT void tfprof_capture_end_window(void);
+/* The process ends (session.h). 0: nothing is recorded of it. Then: how many milliseconds that may take. */
+ENTRY_POINT int tfprof_capture_begin_end(void);
+ENTRY_POINT int tfprof_capture_time_left(void);
 ENTRY_POINT void tfprof_capture_flush(void);
 ENTRY_POINT void tfprof_capture_finish(void);
 ENTRY_POINT const char *tfprof_capture_path(void);
@@ -364,6 +367,10 @@ void tfprof_capture_begin_window(void) {
 void tfprof_capture_end_window(void) {
   if (!without_callbacks[0]) sampling_window(-1);
 }
+
+int tfprof_capture_begin_end(void) { return session_begin_end(); }
+
+int tfprof_capture_time_left(void) { return session_time_left(); }
 
 void tfprof_capture_flush(void) { session_flush(); }
 

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000, SETTLE_TIMEOUT_S = 2 };
+/* All that an end or a flush waits for takes no longer, of which so much is left to the writer thread. */
+enum { END_MS = 3000, WRITER_MS = 1000 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
 static char directory[4096];
@@ -63,11 +64,10 @@ static void disarm_sources(void) {
     if (list[count]->disarm) list[count]->disarm();
 }
 
-/* All together, for so long at most. */
-static void settle_sources(bool is_end) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += SETTLE_TIMEOUT_S;
+/* Until then, of the system's clock; what others take for it. */
+static void settle_sources(bool is_end, uint64_t end_ns) {
+  uint64_t until_ns = end_ns - WRITER_MS * UINT64_C(1000000);
+  const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
   for EACH_SOURCE(source, begun)
     if (source->settle) source->settle(is_end, &until);
 }
@@ -79,11 +79,13 @@ static void stop_sources(void) {
 
 /* ---- fork. */
 
+static _Atomic uint64_t process_end_ns; /* when the process will have ended, at the latest; 0: it does not end yet */
 static const char *why_not_recorded; /* of GATE_UNRECORDED */
 
 /* What another thread had begun when it was left behind is not gone on with: a recording that was being armed or ended
 ** is none in the child. */
 static void after_fork_in_child(bool is_whole) {
+  gate_own();
   int seen = atomic_load(&gate_state);
   bool has_recorded = seen != GATE_NONE && seen != GATE_INHERITED;
   recording_after_fork_in_child(is_whole && seen == GATE_RECORDING);
@@ -101,6 +103,7 @@ static void after_fork_in_child(bool is_whole) {
     atomic_store(&gate_state, GATE_UNRECORDED);
     return;
   }
+  atomic_store(&process_end_ns, 0);
   sampling_after_fork_in_child();
   atomic_store(&gate_state, GATE_INHERITED);
 }
@@ -173,6 +176,7 @@ static bool load(void) {
     if (source->locks) forks_add(source->locks);
   if (!forks_watch((struct fork_watch){recording_before_fork, recording_after_fork_in_parent, after_fork_in_child}))
     return false;
+  gate_own();
   gate_set_child(start_recording, say_unrecorded);
   thread_tell_entry(enter_thread);
   process_identity_begin();
@@ -268,21 +272,45 @@ bool session_pause(bool is_paused) {
   return are_standing && are_armed;
 }
 
+static uint64_t ends_at(void) {
+  uint64_t end_ns = atomic_load(&process_end_ns);
+  return end_ns ? end_ns : clock_system_ns() + END_MS * UINT64_C(1000000);
+}
+
+static int milliseconds_until(uint64_t end_ns) {
+  uint64_t now_ns = clock_system_ns();
+  return now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) : 0;
+}
+
+/* Of this process. */
+static bool is_recording(void) { return atomic_load(&gate_state) == GATE_RECORDING && gate_is_of_process(); }
+
+bool session_begin_end(void) {
+  if (!is_recording()) return false;
+  uint64_t none = 0;
+  atomic_compare_exchange_strong(&process_end_ns, &none, ends_at());
+  return true;
+}
+
+int session_time_left(void) { return recording_stands_still() ? 0 : milliseconds_until(ends_at()); }
+
 void session_flush(void) {
-  if (atomic_load(&gate_state) != GATE_RECORDING) return;
-  settle_sources(false);
-  recording_flush(FLUSH_TIMEOUT_MS);
+  if (!is_recording()) return;
+  uint64_t end_ns = ends_at();
+  settle_sources(false, end_ns);
+  recording_flush(milliseconds_until(end_ns));
 }
 
 void session_finish(void) {
-  if (!gate_move(GATE_RECORDING, GATE_ENDED)) return;
+  uint64_t end_ns = ends_at();
+  if (!is_recording() || !gate_move(GATE_RECORDING, GATE_ENDED)) return;
   sampling_end();
   disarm_sources();
-  settle_sources(true);
+  settle_sources(true, end_ns);
   stop_sources();
   struct process_identity identity;
   process_identity_get(&identity); /* the rank may have become known since */
-  recording_finish(&identity.profile, FINISH_TIMEOUT_MS);
+  recording_finish(&identity.profile, milliseconds_until(end_ns));
 }
 
 const char *session_part(unsigned number) {

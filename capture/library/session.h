@@ -33,6 +33,11 @@ bool session_is_armed(void);
 void session_driver_found(void);
 /* On one thread: nothing of ours is called by the program, and is again. */
 bool session_pause(bool is_paused);
+/* The process ends: from now on all that is waited for takes some seconds together, whoever waits. false: nothing is
+** recorded of it. */
+bool session_begin_end(void);
+/* Milliseconds of them; 0: none, or nothing comes into the file any more. */
+int session_time_left(void);
 void session_flush(void);
 void session_finish(void);
 /* "shapes: off: why"; NULL: there are no more parts. */

@@ -69,7 +69,8 @@ class Modules:
         end of the program a thread may stay where it is: what it has not told yet is in the list for the last one.
         """
         self.library.tfprof_capture_module_news(self.waiting, is_last_time)
-        if self.is_broken or not self.begin_telling(TELLING_MS):
+        patience = min(TELLING_MS, self.library.tfprof_capture_time_left())
+        if self.is_broken or not self.begin_telling(patience):
             return
         try:
             no_overrides = getattr(self.torch._C, "DisableTorchFunction", None)
@@ -87,7 +88,8 @@ class Modules:
     def settle(self, flush):
         """At the end: what has been seen, initialised, added or changed since."""
         flush()
-        self.found(1)
+        if self.library.tfprof_capture_time_left():
+            self.found(1)
 
     def update(self):
         start = time.monotonic()

@@ -533,16 +533,17 @@ class Recording:
         """
         import atexit
 
-        flush, modules = self.library.tfprof_capture_flush, self.modules
-
-        typed = self.typed
+        library, modules, typed = self.library, self.modules, self.typed
+        flush = library.tfprof_capture_flush
 
         def finish():
+            if not library.tfprof_capture_begin_end():
+                return
             if typed is not None:
-                typed.tell_all()
+                typed.tell_all(library.tfprof_capture_time_left)
             if modules is not None:
                 modules.settle(flush)
-            self.library.tfprof_capture_finish()
+            library.tfprof_capture_finish()
 
         atexit.register(finish)
         if before:

@@ -41,11 +41,13 @@ class TypedSources:
         except Exception as problem:
             self.say_problem(problem)
 
-    def tell_all(self):
+    def tell_all(self, time_left=None):
         """Whatever is kept of names that are no files. An entry that has not been read yet would be now, by code of the
         program: it is left until it is asked for.
         """
         for name, entry in list(self.entries().items()):
+            if time_left and not time_left():
+                return
             if len(entry) > LINES and (name[:1] == "<" or not os.path.exists(name)):
                 self.tell(name, entry)
 

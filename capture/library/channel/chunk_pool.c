@@ -24,6 +24,7 @@ bool chunk_pool_begin(uint64_t bytes) {
   void *memory = mmap(NULL, (size_t)count * CHUNK_SIZE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
+  madvise(memory, (size_t)count * CHUNK_SIZE, MADV_WIPEONFORK); /* no child reads what its parent wrote */
   region = memory;
   chunk_count = (unsigned)count;
   word_count = (chunk_count + 63) / 64;

@@ -74,6 +74,7 @@ static struct capture_thread *find_structure(void) {
   size_t size = sizeof(struct capture_thread) + ARENA_SIZE;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return NULL; /* the number stays unused */
+  madvise(memory, size, MADV_WIPEONFORK); /* no child needs it, and one that no handler saw finds no chunk in it */
   struct capture_thread *thread = memory;
   thread->number = place + 1;
   thread->session = capture_session;
@@ -162,7 +163,7 @@ void thread_recycle(struct capture_thread *thread) {
 }
 
 void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes) {
-  if (bytes > CHUNK_CAPACITY) return NULL;
+  if (bytes > CHUNK_CAPACITY || !gate_is_ours()) return NULL;
   struct chunk *chunk = chunk_acquire();
   if (!chunk || chunk_is_in_upper_half(chunk)) doorbell_ring_to_look();
   if (!chunk) return NULL;

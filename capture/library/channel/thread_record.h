@@ -219,7 +219,7 @@ enum { OP_SETS = 1024, OP_WAYS = 2 }; /* the same */
 ** that it can be fetched in time. */
 enum { OP_CONTEXTS = 1024 };
 
-struct capture_thread {
+struct capture_thread { /* empty in the child of a fork */
   /* Read by the writer thread. */
   uint32_t number; /* 1, 2, ... */
   _Atomic uint32_t state;

@@ -144,8 +144,7 @@ static void end_gpu_thread(void) {
   pthread_mutex_lock(&lock);
   end_wanted = true;
   if (has_thread) {
-    uint64_t until_ns = clock_monotonic_ns() + END_WAIT_MS * 1000000ull;
-    until = (struct timespec){(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    until = clock_deadline(clock_monotonic_ns() + END_WAIT_MS * 1000000ull);
     pthread_cond_broadcast(&changed);
     while (has_thread)
       if (pthread_cond_timedwait(&changed, &lock, &until)) break;

@@ -35,7 +35,7 @@ static bool describe_call(struct capture_thread *thread, struct open_op *call, c
 }
 
 static void begin_call(void) {
-  if (!gate_wants_full()) return;
+  if (!gate_wants_full() || !gate_is_ours()) return;
   struct capture_thread *thread = capture_current_thread;
   if (!thread && !(thread = thread_enter())) return;
   const uint8_t *frame = python_current_frame();

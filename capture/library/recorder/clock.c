@@ -252,12 +252,9 @@ void clock_map_begin_era(struct clock_map *map, const struct clock_reading *read
   map->checked_real_ns = reading->realtime_ns;
 }
 
-/* The rate of the ticks that are read now: of two measurements that agree. */
-static double measure_rate(struct clock_reading *now, double otherwise) {
-  if (!clock_is_counter) {
-    clock_read(now);
-    return 1;
-  }
+/* The rate of the ticks that are read now, which may be those of another machine: of two measurements that agree. 0:
+** they do not, for the counter has jumped again. */
+static double measure_rate(struct clock_reading *now) {
   double before = 0;
   struct clock_reading begin;
   clock_read(&begin);
@@ -271,7 +268,20 @@ static double measure_rate(struct clock_reading *now, double otherwise) {
       return (rate + before) / 2;
     before = rate;
   }
-  return otherwise;
+  return 0;
+}
+
+/* Nothing of the newest era has been mapped yet. */
+static void correct_rate(struct clock_map *map) {
+  struct clock_reading now;
+  double rate = measure_rate(&now);
+  struct clock_piece *piece = &map->pieces[map->count - 1];
+  uint64_t place = clock_map_place(map, now.ticks);
+  if (rate == 0 || place <= map->last.ticks) return;
+  double between = (double)(now.monotonic_ns - map->last.monotonic_ns) / (double)(place - map->last.ticks);
+  if (between < rate * (1 - RATE_TOLERANCE) || between > rate * (1 + RATE_TOLERANCE)) return; /* it jumped in between */
+  int64_t ns = now.monotonic_ns - (int64_t)((double)(place - piece->ticks) * between);
+  *piece = (struct clock_piece){piece->ticks, ns, between};
 }
 
 /* How long it is since the last check, where CLOCK_MONOTONIC went back: as the counter says, or CLOCK_REALTIME, which
@@ -307,8 +317,9 @@ bool clock_map_check(struct clock_map *map, struct clock_jump *jump) {
   *jump = (struct clock_jump){map->checked_ns, after_ns, goes_on ? 0 : expected_ns - before_ns,
                               gone_back_ns > 0 ? gone_back_ns : 0};
   struct clock_reading now;
-  double rate = measure_rate(&now, piece->rate);
-  clock_map_begin_era(map, &now, rate);
+  clock_read(&now);
+  clock_map_begin_era(map, &now, clock_is_counter ? piece->rate : 1);
+  if (clock_is_counter) correct_rate(map);
   return false;
 }
 

@@ -1,6 +1,8 @@
 /* forks.c: see forks.h. */
 #include "forks.h"
 
+#include "gate.h"
+
 #include <stdint.h>
 #include <unistd.h>
 
@@ -10,7 +12,7 @@ static struct fork_watch watch;
 static const struct fork_lock *locks[LOCKS_MAXIMUM];
 static unsigned lock_count;
 static _Thread_local uint32_t taken; /* by the forking thread: a bit for each */
-static _Thread_local bool is_alone, is_whole;
+static _Thread_local bool is_alone, is_whole, is_ours;
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER; /* one thread forks at a time */
 
 /* NULL: there is none. */
@@ -28,6 +30,8 @@ static bool take_lock(pthread_mutex_t *lock, int longest_us) {
 }
 
 static void before_fork(void) {
+  is_ours = gate_is_ours();
+  if (!is_ours) return;
   is_whole = is_alone = take_lock(&fork_lock, WAIT_FOR_FORK_US);
   watch.before();
   taken = 0;
@@ -40,6 +44,7 @@ static void before_fork(void) {
 }
 
 static void after_fork_in_parent(void) {
+  if (!is_ours) return;
   for (unsigned i = lock_count; i--;)
     if (taken >> i & 1) pthread_mutex_unlock(lock_of(i));
   watch.in_parent();
@@ -47,6 +52,7 @@ static void after_fork_in_parent(void) {
 }
 
 static void after_fork_in_child(void) {
+  if (!is_ours) return; /* nor is the child */
   pthread_mutex_init(&fork_lock, NULL);
   for (unsigned i = 0; i < lock_count; i++) {
     pthread_mutex_t *lock = lock_of(i);

@@ -1,7 +1,10 @@
 /* gate.h: whether a thread of the program may record now, and at which point of its life the recording is.
 **
-** One atomic. A forked child has inherited the recording but for its file and the writer thread: it gets its own with
-** the first thing that is recorded of it, so that one which only goes on to another program leaves no file.
+** One atomic, and a mark. A forked child has inherited the recording but for its file and the writer thread: it gets
+** its own with the first thing that is recorded of it, so that one which only goes on to another program leaves no file.
+** A child of a fork that no handler saw, by the system call itself, has no writer thread, and locks may be taken in it
+** for ever: the mark lies in a page that the kernel leaves empty in each child, and where it is missing nothing is
+** recorded or asked for.
 */
 #ifndef TFPROF_CAPTURE_GATE_H
 #define TFPROF_CAPTURE_GATE_H
@@ -19,11 +22,18 @@ enum gate_state {
 };
 extern _Atomic int gate_state;
 
+/* The mark is set: in the process that loads the library, and in a forked child, by the handler. */
+void gate_own(void);
+extern const volatile bool *gate_mark;
+static inline bool gate_is_ours(void) { return *gate_mark; }
+/* The same by a system call, too: a child may share the memory of its parent. */
+bool gate_is_of_process(void);
+
 /* Whether what the thread does is to be recorded; starts the recording of a forked child. */
 bool gate_may_record(void);
 /* The same without starting one. */
 static inline bool gate_is_open(void) {
-  return atomic_load_explicit(&gate_state, memory_order_acquire) == GATE_RECORDING;
+  return atomic_load_explicit(&gate_state, memory_order_acquire) == GATE_RECORDING && gate_is_ours();
 }
 
 /* How a forked child starts (false: it cannot), and how it says that it does not. */

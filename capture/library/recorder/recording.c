@@ -28,6 +28,9 @@ enum {
   TICK_MS = 1000,
   DRAIN_LIMIT = 200000,
   FORK_WAIT_US = 20000,
+  STALL_MS = 1000, /* a writer thread that has done nothing for so long waits for a disk that does not answer: */
+  POLL_MS = 100,   /* it is looked at so often, */
+  POLLS = 2,       /* and so often at least, for the process may have been stopped */
   LAST_WORDS_BYTES = 16384, /* what was lost, the reasons for it, the end: they find room on a full disk, too */
 };
 
@@ -49,8 +52,12 @@ static char final_host[128];
 static bool has_final_profile;
 
 static _Atomic int forks_waiting, writer_is_busy;
+static _Atomic uint64_t moved_ns; /* when the writer thread did something last; row_buffer_written_ns says more */
+static _Atomic uint64_t given_up_ns; /* the same when nobody waited for it any longer */
 
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
+
+static void note_move(void) { atomic_store_explicit(&moved_ns, clock_system_ns(), memory_order_relaxed); }
 
 const char *recording_path(void) { return path; }
 
@@ -104,6 +111,7 @@ static void tick(bool is_end) {
 }
 
 static uint64_t drain(void) {
+  note_move();
   double begin_ns = clock_thread_ns();
   uint64_t full_rows = recorder.full_rows, device_records = recorder.device_records, count = 0, of_devices;
   for EACH_SOURCE(source, recorder.sources)
@@ -202,12 +210,14 @@ static void *write_recording(void *argument) {
     uint64_t flush, count = 0;
     const struct pulse pulse = pulse_after(clock_monotonic_ns(), slot_ms * 1000000);
     enum wake wake = wait_for_work(pulse.at_ns, &flush, &stop);
+    note_move();
     become_busy();
     if (stop) close_file();
     else if (wake != WAKE_TO_WRITE) count = look(wake, &pulse);
     else
       for (int i = 0; i < 2; i++) drain_everything();
     become_idle();
+    note_move();
     slot_ms = gate_wants_full() || count >= MANY_ROWS ? FULL_SLOT_MS : count || oldest_ms ? BUSY_SLOT_MS : IDLE_SLOT_MS;
     pthread_mutex_lock(&guard);
     if (wake == WAKE_TO_WRITE) flush_done = flush;
@@ -226,6 +236,8 @@ static bool start_thread(void) {
   pthread_condattr_destroy(&attributes);
   pthread_mutex_init(&guard, NULL);
   doorbell_begin();
+  note_move();
+  given_up_ns = 0;
   flush_wanted = flush_done = 0;
   stop_wanted = is_stopped = false;
   has_thread = own_thread_start(&thread, write_recording, NULL);
@@ -271,12 +283,28 @@ enum tfprof_status recording_begin(const char *directory, const struct dump_prof
 
 /* ---- From other threads. */
 
-static void deadline(struct timespec *until, int milliseconds) {
-  clock_gettime(CLOCK_MONOTONIC, until);
-  until->tv_sec += milliseconds / 1000;
-  until->tv_nsec += milliseconds % 1000 * 1000000L;
-  until->tv_sec += until->tv_nsec / 1000000000;
-  until->tv_nsec %= 1000000000;
+static uint64_t last_move_ns(void) {
+  uint64_t looked_ns = atomic_load(&moved_ns), written_ns = atomic_load(&row_buffer_written_ns);
+  return looked_ns > written_ns ? looked_ns : written_ns;
+}
+
+/* With `guard`: until the writer thread has done what was asked for before flush `mine`, has ended or stands still, or
+** the time is over. Whether it stands still. */
+static bool wait_for_writer(uint64_t mine, int milliseconds) {
+  uint64_t now_ns = clock_system_ns(), end_ns = now_ns + (uint64_t)milliseconds * 1000000;
+  for (int polls = 0; flush_done < mine && !is_stopped && now_ns < end_ns; polls++) {
+    uint64_t last_ns = last_move_ns();
+    bool is_still = now_ns > last_ns + STALL_MS * UINT64_C(1000000);
+    if (is_still && (polls >= POLLS || last_ns == given_up_ns)) {
+      given_up_ns = last_ns;
+      return true;
+    }
+    uint64_t until_ns = now_ns + POLL_MS * UINT64_C(1000000) < end_ns ? now_ns + POLL_MS * UINT64_C(1000000) : end_ns;
+    const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    pthread_cond_timedwait(&progress, &guard, &until);
+    now_ns = clock_system_ns();
+  }
+  return false;
 }
 
 void recording_tell_parts(const struct capture_source *const *sources) {
@@ -285,21 +313,18 @@ void recording_tell_parts(const struct capture_source *const *sources) {
 }
 
 void recording_flush(int timeout_ms) {
-  if (!has_thread) return;
-  struct timespec until;
-  deadline(&until, timeout_ms);
+  if (!has_thread || !gate_is_of_process()) return;
   pthread_mutex_lock(&guard);
   uint64_t mine = ++flush_wanted;
   doorbell_ring_with_guard();
-  while (flush_done < mine && !is_stopped)
-    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  wait_for_writer(mine, timeout_ms);
   pthread_mutex_unlock(&guard);
 }
 
+bool recording_stands_still(void) { return given_up_ns && given_up_ns == last_move_ns(); }
+
 void recording_finish(const struct dump_profile *profile, int timeout_ms) {
-  if (!has_thread) return;
-  struct timespec until;
-  deadline(&until, timeout_ms);
+  if (!has_thread || !gate_is_of_process()) return;
   pthread_mutex_lock(&guard);
   has_final_profile = profile != NULL;
   if (profile) {
@@ -309,16 +334,14 @@ void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   }
   stop_wanted = true;
   doorbell_ring_with_guard();
-  while (!is_stopped)
-    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  bool stands_still = wait_for_writer(UINT64_MAX, timeout_ms);
   bool is_done = is_stopped;
   pthread_mutex_unlock(&guard);
   has_thread = false;
   doorbell_end();
   if (!is_done) {
-    capture_say(
-        "the last data could not be written within %d s: %s has no proper end, all but the last second is there",
-        timeout_ms / 1000, path);
+    capture_say("the last data could not be written: the disk %s; %s has no proper end, and what came last is missing",
+                stands_still ? "does not answer" : "is too slow for the seconds that the end may take", path);
     pthread_detach(thread);
     return;
   }

@@ -19,11 +19,14 @@ enum tfprof_status recording_begin(const char *directory, const struct dump_prof
 /* These sources have begun, and their parts (parts.h) are what they are: those whose parts the file does not have yet
 ** are told in it soon. The list is kept. */
 void recording_tell_parts(const struct capture_source *const *sources);
-/* Returns when everything recorded before the call is in the file, or after `timeout_ms`. */
+/* Returns when everything recorded before the call is in the file, after `timeout_ms`, or when the writer thread has
+** done nothing for a second, since the disk does not answer. */
 void recording_flush(int timeout_ms);
 /* Writes everything, closes the file in order, ends the thread. `profile` (or NULL): what is known only now; its host
-** is copied, its other texts are kept. After the timeout the thread goes on by itself. */
+** is copied, its other texts are kept. It waits as recording_flush() does; after that the thread goes on by itself. */
 void recording_finish(const struct dump_profile *profile, int timeout_ms);
+/* The writer thread has done nothing for long, and nobody waits for it any more. */
+bool recording_stands_still(void);
 /* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits
 ** whole structures. */
 void recording_before_fork(void);

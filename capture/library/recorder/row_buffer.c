@@ -1,8 +1,12 @@
 /* row_buffer.c: see row_buffer.h. */
 #include "row_buffer.h"
 
+#include "clock.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+_Atomic uint64_t row_buffer_written_ns;
 
 static bool resize(struct row_buffer *buffer, uint32_t capacity) {
   for (unsigned i = 0; i < buffer->column_count; i++) {
@@ -74,6 +78,7 @@ enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_write
     };
   }
   enum tfprof_status status = dump_writer_rows(writer, buffer->table, buffer->rows, columns, count, error);
+  atomic_store_explicit(&row_buffer_written_ns, clock_system_ns(), memory_order_relaxed);
   if (status != TFPROF_OK) return status;
   buffer->first_row += buffer->rows;
   buffer->rows = 0;

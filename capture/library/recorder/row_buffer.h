@@ -32,6 +32,7 @@ void row_buffer_end(struct row_buffer *buffer);
 ** growing. */
 uint32_t row_add(struct row_buffer *buffer);
 /* Writes the rows as one frame and empties the buffer. On an error the rows stay. */
+extern _Atomic uint64_t row_buffer_written_ns; /* when a frame was written last, by the system's clock */
 enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_writer *writer, struct tfprof_error *error);
 
 static inline void row_set(struct row_buffer *buffer, uint32_t row, unsigned column, int64_t value) {

@@ -83,7 +83,7 @@ static struct capture_thread *enter_thread(bool is_release) {
 
 /* Inside an op that began at the same place of the program its stack is known already. */
 static uint32_t current_stack(struct capture_thread *thread) {
-  const uint8_t *frame = python_current_frame();
+  const uint8_t *frame = gate_is_ours() ? python_current_frame() : NULL;
   if (!frame) return 0;
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
   if (depth) {

@@ -348,8 +348,8 @@ static void end_range(const void *object, void *context) {
     sampling_mark_ended(range->mark, thread ? thread->number : 0, mark_name(torch.name(object)), end_ticks, end_ticks);
     return;
   }
-  if (owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
-    return; /* begun before a fork */
+  if (!owner || owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
+    return; /* begun before a fork, in which the kernel leaves it empty */
   if (!thread && !(thread = thread_enter())) return;
   if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
   end_ticks = clock_end_ticks(range->start_ticks, end_ticks);

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Ends that nothing may hold up: disks that do not answer, or are slow; children that no handler of forks has seen; and
+ends in order by signals that the program handles.
+"""
+
+import glob
+import json
+import os
+import subprocess
+
+import capturing
+from capturing import Directory, main, ops, run, summary
+
+SECONDS = 15  # that an end may take here; by itself 3, and without a limit that holds more than 20
+
+
+def built(directory):
+    library = os.path.join(directory, "hanging_disk.so")
+    source = os.path.join(capturing.PROGRAMS, "hanging_disk.c")
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, "-std=gnu11", "-O1", "-w", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+def dump_of(directory, pid):
+    (path,) = glob.glob(os.path.join(directory, "*-%d.tfprof" % pid))
+    return path
+
+
+def test_ends():
+    with Directory() as directory, Directory() as beside, Directory() as disk:
+        os.environ.update(LD_PRELOAD=built(beside), DISK=disk)
+        try:
+            stdout, stderr = run(directory, [os.path.join(capturing.PROGRAMS, "ends.py")], ops="all", seconds=120)
+        finally:
+            del os.environ["LD_PRELOAD"], os.environ["DISK"]
+        told = json.loads(stdout)
+        raw = told.pop("raw")
+        for name, (status, seconds, pid, was_so) in told.items():
+            assert status == 3 and was_so, (name, status, was_so)
+            assert seconds < SECONDS, "%s took %.1f s" % (name, seconds)
+        # Of the two that end with it: who becomes another program says nothing.
+        assert stderr.count("the disk does not answer") == 2, stderr
+        assert stderr.count("the disk is too slow") == 1, stderr
+        for name in ("exit", "_exit", "exec", "slow"):
+            path = dump_of(directory, told[name][2])
+            assert not summary(path)["closed"] and len(ops(path)) > 20, name
+        for name in ("SIGTERM", "SIGINT"):
+            path = dump_of(directory, told[name][2])
+            assert summary(path)["closed"] and len(ops(path)) > 20, name
+        # What a child of a raw fork runs is in no file, and its parent goes on as if it had none.
+        paths = glob.glob(os.path.join(directory, "*.tfprof"))
+        assert len(paths) == 1 + len(told), paths
+        (parent,) = [path for path in paths if not any(path == dump_of(directory, end[2]) for end in told.values())]
+        names = [op.name for op in ops(parent)]
+        assert summary(parent)["closed"] and names.count("aten::tan") == 100 and "aten::cos" not in names
+        for status, seconds in raw or []:
+            assert status == 0 and seconds < SECONDS, raw
+
+
+if __name__ == "__main__":
+    main(globals())
