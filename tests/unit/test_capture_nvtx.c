@@ -11,7 +11,7 @@
 #include "nvtx/nvtx_schemas.h"
 #include "nvtx/nvtx_texts.h"
 
-enum { THREADS = 6, ROUNDS = 3000, SHELF = 64, LAYOUTS = 20000 };
+enum { THREADS = 6, ROUNDS = 3000, TURNS = 1000, SHELF = 64, LAYOUTS = 20000 };
 
 static void *domain;
 static const void *registered;
@@ -53,6 +53,14 @@ static void *run_thread(void *argument) {
     }
     if (i % 1000 == 999) tfprof_capture_flush();
   }
+  /* Two domains take turns, so that something is open all the while below what ends. */
+  check(push_a("turn") == 0, "something is left");
+  for (int i = 0; i < TURNS; i++) {
+    check(domain_push(domain, &attributes) == 0 && pop() == 0, "the turn of the domain goes wrong");
+    check(push_a("turn") == 0 && domain_pop(domain) == 0, "the turn of the default domain goes wrong");
+    if (i % 500 == 499) tfprof_capture_flush();
+  }
+  check(pop() == 0, "the last turn is gone");
   return NULL;
 }
 
@@ -78,7 +86,7 @@ static void test_threads(void) {
   read_dump_file(path, &dump);
   uint64_t instants = rows_in(dump.file, DUMP_TABLE_instants);
   check(dump.file->is_closed && dump.dropped == 0, "%llu rows are lost", (unsigned long long)dump.dropped);
-  check(dump.op_count == (size_t)THREADS * ROUNDS * 4, "%zu ranges", dump.op_count);
+  check(dump.op_count == (size_t)THREADS * (ROUNDS * 4 + TURNS * 2 + 1), "%zu ranges", dump.op_count);
   check(instants == (uint64_t)THREADS * ROUNDS, "%llu marks", (unsigned long long)instants);
   size_t started = 0;
   for (size_t i = 0; i < dump.op_count; i++) {

@@ -15,6 +15,8 @@ enum {
   LATE_RANGES = 500,
   LONG_NAMES = 20000,
   STARVED_OPS = 50000,
+  TASKS = 40,
+  TURNS = 6000,
   FLOOD = 1200000
 };
 
@@ -192,6 +194,51 @@ static void check_threads(const struct read_dump *dump) {
   }
 }
 
+/* Tasks take turns: what one has begun ends below what others have begun since, and something is open all the while. */
+static void test_tasks(uint8_t scope, const char *name) {
+  static struct fake_op open[TASKS];
+  for (int turn = 0; turn < TURNS; turn++) {
+    struct fake_op *mine = &open[turn * 7 % TASKS];
+    keep_pace(turn);
+    if (turn >= TASKS) fake_end(mine);
+    fake_begin(mine, scope, name, false, -1, NULL, 0);
+    run_op(&schemas[3], -1, NULL, 0);
+  }
+  for (int task = 0; task < TASKS; task++) fake_end(&open[task]);
+  check(!thread_open_count(capture_current_thread), "%u are open", thread_open_count(capture_current_thread));
+  expected_ops += 2 * TURNS;
+}
+
+/* Ranges are open in as many places as there are, and some more, while names fill the tables: what those are that were
+** pinned is known when they end, in any order. */
+static void test_open_ranges(void) {
+  static struct fake_op open[RANGE_MAXIMUM + 5];
+  static char texts[RANGE_MAXIMUM + 5][24];
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < RANGE_MAXIMUM + 5; i++) {
+      snprintf(texts[i], sizeof texts[i], "open at once %d", i % 1000);
+      fake_begin(&open[i], SCOPE_USER, texts[i], false, -1, NULL, 0);
+      keep_pace(i);
+    }
+    check(thread_open_count(capture_current_thread) == RANGE_MAXIMUM, "%u are open",
+          thread_open_count(capture_current_thread));
+    check(thread_forget(capture_current_thread), "there is no room to empty the tables");
+    for (int i = 0; i < RANGE_MAXIMUM + 5; i++) {
+      keep_pace(i);
+      fake_end(&open[i * 5 % (RANGE_MAXIMUM + 5)]);
+    }
+  }
+  expected_ops += 2 * (RANGE_MAXIMUM + 5);
+}
+
+static void check_tasks(const struct read_dump *dump) {
+  check(count_named(dump, "a task's range", NULL) == TURNS && count_named(dump, "a task's op", NULL) == TURNS,
+        "%zu ranges and %zu ops of tasks", count_named(dump, "a task's range", NULL),
+        count_named(dump, "a task's op", NULL));
+  size_t open = count_named(dump, "open at once ", NULL);
+  check(open == 2 * RANGE_MAXIMUM && count_named(dump, "open at once 7", NULL) > 3000, "%zu were open at once", open);
+}
+
 /* Until it has read nearly everything, which on a busy machine takes longer than the two seconds that a flush waits. */
 static void wait_for_writer(void) {
   do tfprof_capture_flush();
@@ -296,6 +343,9 @@ int main(void) {
   test_change_of_callbacks();
   test_operators_at_one_address();
   test_what_runs();
+  test_tasks(SCOPE_USER, "a task's range");
+  test_tasks(SCOPE_FUNCTION, "a task's op");
+  test_open_ranges();
   test_starved_writer();
   uint64_t flood = test_flood();
   test_fork(test_directory);
@@ -313,6 +363,7 @@ int main(void) {
         count_named(&dump, names[1], "[[4]]"));
   check_threads(&dump);
   check_operators(&dump);
+  check_tasks(&dump);
   printf("%zu ops of %llu threads, %llu dropped\n", dump.op_count, (unsigned long long)dump.threads,
          (unsigned long long)dump.dropped);
   release_dump(&dump);

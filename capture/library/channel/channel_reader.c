@@ -151,7 +151,7 @@ static void recycle_if_done(struct recorder *recorder, struct channel_reader *re
     reader->chunk = NULL;
     reader->position = reader->used = 0;
   }
-  if (thread_has_open_ops(thread)) return;
+  if (thread_has_open_ranges(thread)) return;
   bool is_shared = atomic_load_explicit(&thread->is_shared, memory_order_relaxed);
   if (is_shared && (reader->ended_drains++ < 2 || late_count)) return;
   thread_is_over(recorder, thread);

@@ -115,10 +115,76 @@ struct capture_thread *thread_enter(void) {
 
 void thread_enter_again(struct capture_thread *thread) { tell_entry(thread); }
 
-bool thread_has_open_ops(struct capture_thread *thread) {
-  for (uint32_t i = 0; i < atomic_load(&thread->depth); i++)
-    if (!atomic_load_explicit(&thread->open[i].is_done, memory_order_acquire)) return true;
-  return false;
+/* ---- What is open. */
+
+static unsigned count_open_ranges(const struct capture_thread *thread) {
+  uint32_t count = atomic_load_explicit(&thread->range_count, memory_order_acquire), open = 0;
+  for (uint32_t i = 0; i < count; i++) open += !atomic_load_explicit(&thread->ranges[i].is_done, memory_order_acquire);
+  return open;
+}
+
+bool thread_has_open_ranges(struct capture_thread *thread) { return count_open_ranges(thread) != 0; }
+
+unsigned thread_open_count(const struct capture_thread *thread) {
+  return atomic_load_explicit(&thread->depth, memory_order_relaxed) + count_open_ranges(thread);
+}
+
+/* What an op needs. The writer thread may be looking, and takes it for there twice. */
+static void copy_op(struct open_op *to, const struct open_op *from) {
+  to->object = from->object;
+  to->frame = from->frame;
+  to->instruction = from->instruction;
+  to->start_ticks = from->start_ticks;
+  to->name = from->name;
+  to->inputs = from->inputs;
+  to->node = from->node;
+  to->stack = from->stack;
+  atomic_store_explicit(&to->pin, atomic_load_explicit(&from->pin, memory_order_relaxed), memory_order_relaxed);
+  atomic_store_explicit(&to->scope, open_op_scope(from), memory_order_relaxed);
+  atomic_store_explicit(&to->is_engine_range, atomic_load_explicit(&from->is_engine_range, memory_order_relaxed),
+                        memory_order_relaxed);
+  to->is_told = from->is_told;
+  to->has_child = from->has_child;
+  to->uncaught = from->uncaught;
+  to->sequence = from->sequence;
+  to->forward_thread = from->forward_thread;
+}
+
+void thread_take_out(struct capture_thread *thread, uint32_t place) {
+  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed) - 1;
+  for (; place < depth; place++) copy_op(&thread->open[place], &thread->open[place + 1]);
+  atomic_store_explicit(&thread->depth, depth, memory_order_relaxed);
+}
+
+struct open_op *thread_take_range(struct capture_thread *thread) {
+  uint32_t number = thread->free_range;
+  if (!number) number = atomic_exchange_explicit(&thread->ended_range, 0, memory_order_acquire);
+  if (number) {
+    struct open_op *range = &thread->ranges[number - 1];
+    thread->free_range = atomic_load_explicit(&range->next, memory_order_relaxed);
+    return range;
+  }
+  uint32_t count = atomic_load_explicit(&thread->range_count, memory_order_relaxed);
+  if (count == RANGE_MAXIMUM) return NULL;
+  struct open_op *range = &thread->ranges[count];
+  atomic_store_explicit(&range->is_done, 1, memory_order_relaxed); /* until it has begun */
+  atomic_store_explicit(&thread->range_count, count + 1, memory_order_release);
+  return range;
+}
+
+void thread_give_range(struct capture_thread *owner, struct open_op *range) {
+  uint32_t number = (uint32_t)(range - owner->ranges) + 1;
+  atomic_store_explicit(&range->is_done, 1, memory_order_release);
+  if (owner == capture_current_thread) {
+    atomic_store_explicit(&range->next, owner->free_range, memory_order_relaxed);
+    owner->free_range = number;
+    return;
+  }
+  /* The owner takes all of them at once, so that a place cannot be the first one again meanwhile. */
+  uint32_t first = atomic_load_explicit(&owner->ended_range, memory_order_relaxed);
+  do atomic_store_explicit(&range->next, first, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak_explicit(&owner->ended_range, &first, number, memory_order_release,
+                                                memory_order_relaxed));
 }
 
 bool thread_runs_op(const struct capture_thread *thread, bool *is_backward) {
@@ -128,8 +194,7 @@ bool thread_runs_op(const struct capture_thread *thread, bool *is_backward) {
   for (uint32_t i = 0; i < depth && i < OPEN_MAXIMUM; i++) {
     const struct open_op *op = &thread->open[i];
     uint8_t scope = open_op_scope(op);
-    if (scope == SCOPE_USER || scope == SCOPE_PYTHON || atomic_load_explicit(&op->is_done, memory_order_relaxed))
-      continue;
+    if (scope == SCOPE_PYTHON) continue;
     runs = true;
     *is_backward |=
         scope == SCOPE_BACKWARD_FUNCTION || atomic_load_explicit(&op->is_engine_range, memory_order_relaxed);
@@ -154,6 +219,7 @@ static void forget_entries(struct capture_thread *thread) {
 void thread_recycle(struct capture_thread *thread) {
   atomic_store(&thread->depth, 0);
   atomic_store(&thread->is_shared, 0);
+  thread->last_range = NULL;
   thread->chunk = NULL;
   thread->position = 0;
   atomic_store(&thread->first_chunk, NULL);
@@ -247,19 +313,46 @@ uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint
   return slot->id;
 }
 
-bool thread_forget(struct capture_thread *thread) {
+/* The number of an ITEM_PIN that nothing which is open has, a bit for each in `used`. The next one round: the last one
+** that ended elsewhere may still be on its way to the writer thread. */
+static uint32_t free_pin(struct capture_thread *thread, const uint64_t *used) {
+  do thread->last_pin = thread->last_pin % PIN_MAXIMUM + 1;
+  while (used[thread->last_pin / 64] >> thread->last_pin % 64 & 1);
+  return thread->last_pin;
+}
+
+static bool pin_op(struct capture_thread *thread, struct open_op *op, const uint64_t *used) {
+  op->frame = NULL; /* what begins inside it finds out its stack anew */
+  if (atomic_load_explicit(&op->pin, memory_order_relaxed)) return true;
+  struct pin_item *item = thread_reserve(thread, sizeof *item);
+  if (!item) return false;
+  uint32_t number = free_pin(thread, used);
+  *item = (struct pin_item){{ITEM_PIN, 0, sizeof *item / 16, op->name}, op->inputs, op->node, number, {0}};
+  thread_commit(thread, sizeof *item);
+  atomic_store_explicit(&op->pin, (uint16_t)number, memory_order_relaxed);
+  return true;
+}
+
+static bool pin_all(struct capture_thread *thread) {
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
-  for (uint32_t i = 0; i < depth; i++) {
-    struct open_op *op = &thread->open[i];
-    op->frame = NULL; /* what begins inside it finds out its stack anew */
-    if (atomic_load_explicit(&op->pin, memory_order_relaxed) ||
-        atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
-    struct pin_item *pin = thread_reserve(thread, sizeof *pin);
-    if (!pin) return false;
-    *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, {0}};
-    thread_commit(thread, sizeof *pin);
-    atomic_store_explicit(&op->pin, (uint16_t)(i + 1), memory_order_relaxed);
+  uint32_t ranges = atomic_load_explicit(&thread->range_count, memory_order_relaxed);
+  uint64_t used[PIN_MAXIMUM / 64 + 1] = {0};
+  for (uint32_t i = 0; i < depth + ranges; i++) {
+    const struct open_op *op = i < depth ? &thread->open[i] : &thread->ranges[i - depth];
+    uint16_t pin = atomic_load_explicit(&op->pin, memory_order_relaxed); /* of what has just ended, too: a free one */
+    used[pin / 64] |= 1ull << pin % 64;
   }
+  for (uint32_t i = 0; i < depth; i++)
+    if (!pin_op(thread, &thread->open[i], used)) return false;
+  for (uint32_t i = 0; i < ranges; i++) {
+    struct open_op *range = &thread->ranges[i];
+    if (!atomic_load_explicit(&range->is_done, memory_order_acquire) && !pin_op(thread, range, used)) return false;
+  }
+  return true;
+}
+
+bool thread_forget(struct capture_thread *thread) {
+  if (!pin_all(thread)) return false;
   struct item *item = thread_reserve(thread, 16);
   if (!item) return false;
   memset(item, 0, 16);

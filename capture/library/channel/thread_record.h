@@ -61,7 +61,7 @@ struct op_item {
   uint32_t inputs, node; /* 0: none */
   uint32_t forward_thread;
   uint16_t owner; /* number of the capture_thread that began it, whose numbers it uses */
-  uint16_t pin;   /* 1 + place of the ITEM_PIN that holds its numbers; 0: none */
+  uint16_t pin;   /* number of the ITEM_PIN that holds its numbers; 0: none */
 };
 _Static_assert(sizeof(struct op_item) == 48, "an op takes three units");
 
@@ -137,7 +137,7 @@ struct code_item {
 
 struct pin_item {
   struct item head; /* id: name */
-  uint32_t inputs, node, place, padding[3];
+  uint32_t inputs, node, number, padding[3]; /* number: 1 ... PIN_MAXIMUM */
 };
 _Static_assert(sizeof(struct module_item) == 16 && sizeof(struct call_item) == 16, "whole units");
 _Static_assert(sizeof(struct node_item) == 32 && sizeof(struct pin_item) == 32, "whole units");
@@ -147,9 +147,12 @@ struct capture_thread;
 /* An op or a range that has begun. What an op needs comes first: one cache line.
 **
 ** An op ends on the thread that began it, and its object, an at::RecordFunction, is then where it was: that tells which
-** one ends.  A range of the user may end anywhere: PyTorch hands its address to the end callback as ObserverContext, a
-** class with a virtual destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first
-** member.
+** one ends.  So ops lie on a stack, and where one ends below others (greenlets switch within ops) those move down.
+**
+** A range of the user may end anywhere and in any order, as where the tasks of asyncio take turns. PyTorch hands its
+** address to the end callback as ObserverContext, a class with a virtual destructor and nothing else
+** (ATen/record_function.h, torch 1.12 to 2.15), hence the first member.  So a range stays in its place until it ends,
+** and the places that are free are a list.
 */
 struct open_op {
   _Alignas(64) const void *const *vtable;
@@ -164,8 +167,8 @@ struct open_op {
   _Atomic uint8_t is_engine_range; /* what the autograd engine puts around an op of the backward pass */
   uint8_t is_told : 1;         /* by that op: its sequence number */
   uint8_t mark : 3;            /* of a range: enum step_mark */
-  _Atomic uint8_t is_done;     /* set when a range ended elsewhere than on top of its thread's others */
-  uint8_t has_child;           /* another op has begun inside it: written while a range may be ending elsewhere */
+  _Atomic uint8_t is_done;     /* of a range: its place is free, or about to be */
+  uint8_t has_child;           /* another op or range has begun inside it */
   uint8_t uncaught;            /* exceptions when an op began: those of destructors that run while one is on its way */
 
   struct capture_thread *thread; /* of a range, and its object */
@@ -173,10 +176,13 @@ struct open_op {
   int64_t sequence;              /* of an engine range: what its op told it */
   uint32_t forward_thread;
   uint32_t mark_name;            /* of a range that is a mark: a hash of its name */
+  _Atomic uint32_t next;         /* of a place that is free: 1 + that of the next one; 0: it is the last */
 };
 
 enum {
   OPEN_MAXIMUM = 512,       /* ops within ops on one thread */
+  RANGE_MAXIMUM = 16384,    /* ranges that are open at the same time on one thread */
+  PIN_MAXIMUM = OPEN_MAXIMUM + RANGE_MAXIMUM,
   STACK_MAXIMUM = 512,      /* Python frames of one stack */
   SCRATCH_SIZE = 32 * 1024, /* the inputs of one op, a name or a code object while it is copied */
   ARENA_SIZE = 8 * 1024 * 1024,
@@ -226,7 +232,7 @@ struct capture_thread { /* empty in the child of a fork */
   _Atomic uint32_t life; /* counts the threads that had this structure */
   _Atomic(struct chunk *) first_chunk;
   _Atomic uint64_t lost;     /* ops for which there was no room */
-  _Atomic uint64_t too_deep; /* ops beyond OPEN_MAXIMUM */
+  _Atomic uint64_t too_deep; /* ops beyond OPEN_MAXIMUM, ranges beyond RANGE_MAXIMUM */
   _Atomic uint64_t lost_memory; /* allocations and releases for which there was no room */
   _Atomic uint32_t is_shared; /* another thread has ended a range of it */
   _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
@@ -254,6 +260,13 @@ struct capture_thread { /* empty in the child of a fork */
   } changes;
   bool was_not_asked; /* the main thread, about such a module (module_discovery.h) */
 
+  /* Places of `ranges`, over all lives of the structure, since one may be given back late. */
+  _Atomic uint32_t range_count; /* that were ever used; also read by the writer thread */
+  uint32_t free_range;          /* 1 + the first one that is free; 0: none */
+  _Atomic uint32_t ended_range; /* the same of those that other threads have given back */
+  struct open_op *last_range;   /* that began; NULL: none did */
+  uint32_t last_pin;            /* number of an ITEM_PIN */
+
   uint32_t session;
   struct arena arena;
   struct intern_table schemas, names, inputs, codes, modules, nodes; /* schemas and names share the numbers of names */
@@ -265,6 +278,7 @@ struct capture_thread { /* empty in the child of a fork */
   _Alignas(64) struct recent_op recent_ops[OP_SETS][OP_WAYS];
   uint16_t following[OP_CONTEXTS];
   _Alignas(16) uint8_t scratch[SCRATCH_SIZE];
+  struct open_op ranges[RANGE_MAXIMUM]; /* untouched memory costs nothing */
 };
 _Static_assert(sizeof(struct recent_node) * NODE_WAYS == 64 && sizeof(struct recent_op) * OP_WAYS == 64, "cache lines");
 
@@ -296,13 +310,22 @@ struct capture_thread *thread_adopt(uint64_t logical_thread);
 bool thread_records_begin(uint64_t buffer_bytes);
 /* In a forked child: what the parent recorded is not ours. */
 void thread_records_reset(void);
-/* By the writer thread: an op that the ended thread began is still to be ended by another thread. */
-bool thread_has_open_ops(struct capture_thread *thread);
+/* By the writer thread: a range that the ended thread began is still to be ended by another thread. */
+bool thread_has_open_ranges(struct capture_thread *thread);
+/* How many ops and ranges are open; of a thread that goes on meanwhile about so many. */
+unsigned thread_open_count(const struct capture_thread *thread);
 /* By the writer thread, of a thread that goes on meanwhile: whether it runs an op now, and one of the backward pass.
 ** Ranges and calls of Python are no ops. */
 bool thread_runs_op(const struct capture_thread *thread, bool *is_backward);
-/* By the writer thread, when it has read everything of a thread that has ended and has no open ops. */
+/* By the writer thread, when it has read everything of a thread that has ended and has no open ranges. */
 void thread_recycle(struct capture_thread *thread);
+
+/* The op at that place of `open` has ended, below others. */
+void thread_take_out(struct capture_thread *thread, uint32_t place);
+/* A place for a range; NULL: there is none. */
+struct open_op *thread_take_range(struct capture_thread *thread);
+/* The range has ended, on the calling thread. */
+void thread_give_range(struct capture_thread *owner, struct open_op *range);
 
 /* RecordScope of what is open. */
 static inline uint8_t open_op_scope(const struct open_op *op) {

@@ -2,6 +2,9 @@
 **
 ** The writer thread looks at what is open when the recording ends, and the threads go on meanwhile: so the text of an
 ** open range, which is never 0, is written last and taken away first, and what lies beside it is atomic.
+**
+** Each domain has a stack of its own, but all of a thread lie on one: where a range ends below those of other domains
+** these move down, so that domains which take turns use up no places.
 */
 #include "nvtx_ranges.h"
 
@@ -17,7 +20,7 @@
 #include <sys/mman.h>
 
 struct open_range {
-  _Atomic uint32_t text; /* 0: it has ended, below others that have not */
+  _Atomic uint32_t text; /* 0: none */
   _Atomic uint32_t color, category, payload;
   _Atomic uint64_t start_ticks, value;
   _Atomic uint16_t domain, thread;
@@ -227,11 +230,34 @@ static inline struct open_range *innermost(struct range_stack *stack, unsigned d
   uint32_t place = atomic_load_explicit(&stack->depth, memory_order_relaxed);
   while (place--) {
     struct open_range *range = &stack->open[place];
-    if (__builtin_expect(atomic_load_explicit(&range->domain, memory_order_relaxed) == domain, 1) &&
-        atomic_load_explicit(&range->text, memory_order_relaxed))
-      return range;
+    if (__builtin_expect(atomic_load_explicit(&range->domain, memory_order_relaxed) == domain, 1)) return range;
   }
   return NULL;
+}
+
+static void move_range(struct open_range *to, struct open_range *from) {
+  uint32_t text = atomic_exchange_explicit(&from->text, 0, memory_order_relaxed);
+  atomic_store_explicit(&to->start_ticks, atomic_load_explicit(&from->start_ticks, memory_order_relaxed),
+                        memory_order_relaxed);
+  atomic_store_explicit(&to->value, atomic_load_explicit(&from->value, memory_order_relaxed), memory_order_relaxed);
+  atomic_store_explicit(&to->color, atomic_load_explicit(&from->color, memory_order_relaxed), memory_order_relaxed);
+  atomic_store_explicit(&to->category, atomic_load_explicit(&from->category, memory_order_relaxed),
+                        memory_order_relaxed);
+  atomic_store_explicit(&to->payload, atomic_load_explicit(&from->payload, memory_order_relaxed),
+                        memory_order_relaxed);
+  atomic_store_explicit(&to->domain, atomic_load_explicit(&from->domain, memory_order_relaxed), memory_order_relaxed);
+  atomic_store_explicit(&to->thread, atomic_load_explicit(&from->thread, memory_order_relaxed), memory_order_relaxed);
+  atomic_store_explicit(&to->scope, atomic_load_explicit(&from->scope, memory_order_relaxed), memory_order_relaxed);
+  to->level = from->level;
+  atomic_store_explicit(&to->text, text, memory_order_release);
+}
+
+static inline void take_out(struct range_stack *stack, struct open_range *range) {
+  uint32_t depth = atomic_load_explicit(&stack->depth, memory_order_relaxed);
+  struct open_range *last = &stack->open[depth - 1];
+  atomic_store_explicit(&range->text, 0, memory_order_relaxed);
+  for (; __builtin_expect(range < last, 0); range++) move_range(range, range + 1);
+  atomic_store_explicit(&stack->depth, depth - 1, memory_order_release);
 }
 
 /* A range has been popped. Steps are of one thread, so that what may end on another one marks none; and one within
@@ -241,8 +267,7 @@ static inline void end_step(const struct range_stack *stack, struct capture_thre
   uint32_t step = nvtx_text(text)->step;
   if (__builtin_expect(!step, 1)) return;
   for (uint32_t i = 0; i < atomic_load_explicit(&stack->depth, memory_order_relaxed); i++) {
-    uint32_t around = atomic_load_explicit(&stack->open[i].text, memory_order_relaxed);
-    if (around && nvtx_text(around)->step) return;
+    if (nvtx_text(atomic_load_explicit(&stack->open[i].text, memory_order_relaxed))->step) return;
   }
   sampling_mark_ended(MARK_NVTX, thread->number, step, start_ticks, end_ticks);
 }
@@ -289,12 +314,10 @@ int nvtx_pop(unsigned domain, const struct nvtx_event *late) {
   } else if (thread) {
     count(&nvtx_faults.lost);
   }
-  atomic_store_explicit(&range->text, 0, memory_order_relaxed);
-  uint32_t depth = atomic_load_explicit(&stack->depth, memory_order_relaxed);
-  while (depth && !atomic_load_explicit(&stack->open[depth - 1].text, memory_order_relaxed)) depth--;
-  atomic_store_explicit(&stack->depth, depth, memory_order_release);
+  int level = range->level;
+  take_out(stack, range);
   if (thread) end_step(stack, thread, text, start_ticks, end_ticks);
-  return range->level;
+  return level;
 }
 
 /* ---- Start and end. */

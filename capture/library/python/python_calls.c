@@ -61,7 +61,6 @@ static void begin_call(void) {
   }
   if (depth) call[-1].has_child = 1;
   call->object = frame;
-  atomic_store_explicit(&call->is_done, 0, memory_order_relaxed);
   atomic_store_explicit(&thread->depth, depth + 1, memory_order_relaxed);
   call->start_ticks = clock_ticks();
 }
@@ -95,14 +94,8 @@ static void end_call(void) {
     place--;
   if (!place || !frame) return;
   write_call(thread, &thread->open[place - 1], end_ticks);
-  for (uint32_t i = place - 1; i < depth; i++) {
-    struct open_op *open = &thread->open[i];
-    if (open_op_scope(open) != SCOPE_PYTHON) continue;
-    open->object = NULL;
-    atomic_store_explicit(&open->is_done, 1, memory_order_release);
-  }
-  while (depth && atomic_load_explicit(&thread->open[depth - 1].is_done, memory_order_acquire)) depth--;
-  atomic_store_explicit(&thread->depth, depth, memory_order_relaxed);
+  for (uint32_t i = depth; i >= place; i--)
+    if (open_op_scope(&thread->open[i - 1]) == SCOPE_PYTHON) thread_take_out(thread, i - 1);
 }
 
 /* ---- 3.12 on: builtin functions. PyMethodDef (methodobject.h); METH_FASTCALL is 0x80. None is immortal there. */

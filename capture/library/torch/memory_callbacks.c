@@ -88,8 +88,7 @@ static uint32_t current_stack(struct capture_thread *thread) {
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
   if (depth) {
     const struct open_op *op = &thread->open[depth - 1];
-    if (op->frame == frame && open_op_scope(op) != SCOPE_USER && op->instruction == python_instruction(frame))
-      return op->stack;
+    if (op->frame == frame && op->instruction == python_instruction(frame)) return op->stack;
   }
   uint32_t forgets = thread->changes.forgets, node = python_stack_node(thread, frame, false);
   if (__builtin_expect(forgets != thread->changes.forgets, 0)) node = python_stack_node(thread, frame, false);
@@ -205,7 +204,6 @@ static inline void note_cpu(const void *address, int64_t bytes) {
 static const void *current_op_name(void) {
   const struct capture_thread *thread = capture_current_thread;
   uint32_t place = thread ? atomic_load_explicit(&thread->depth, memory_order_relaxed) : 0;
-  while (place && open_op_scope(&thread->open[place - 1]) == SCOPE_USER) place--;
   const struct open_op *op = place ? &thread->open[place - 1] : NULL;
   bool is_known = op && !atomic_load_explicit(&op->pin, memory_order_relaxed);
   return (const void *)(uintptr_t)(is_known ? op->name : 0);

@@ -140,18 +140,15 @@ static inline struct recent_op *name_op(struct capture_thread *thread, struct op
   return recent;
 }
 
-/* An op called by another op's C++ code has its caller's stack: the innermost frame stands where it stood then. (A
-** range of the user can be open while frames come and go.) */
-static inline uint32_t op_stack(struct capture_thread *thread, struct open_op *op, uint32_t depth,
+/* An op called by another op's C++ code has its caller's stack: the innermost frame stands where it stood then. */
+static inline uint32_t op_stack(struct capture_thread *thread, struct open_op *op, const struct open_op *caller,
                                 struct recent_op *recent) {
   const uint8_t *frame = python_current_frame();
   op->frame = frame;
   op->stack = 0;
   if (!frame) return 0;
   op->instruction = python_instruction(frame);
-  const struct open_op *caller = op - 1;
-  bool is_same_place = depth && caller->frame == frame && caller->instruction == op->instruction;
-  if (is_same_place && open_op_scope(caller) != SCOPE_USER) {
+  if (caller && caller->frame == frame && caller->instruction == op->instruction) {
     op->stack = caller->stack;
     return 0;
   }
@@ -168,10 +165,10 @@ static inline void tell_engine_range(struct open_op *range, const uint8_t *objec
 }
 
 static inline bool describe_op(struct capture_thread *thread, struct open_op *op, const uint8_t *object,
-                               uint32_t depth) {
+                               const struct open_op *caller) {
   struct recent_op *recent = name_op(thread, op, object);
   if (__builtin_expect(!op->name, 0)) return false;
-  op->node = records_stacks ? op_stack(thread, op, depth, recent) : 0;
+  op->node = records_stacks ? op_stack(thread, op, caller, recent) : 0;
   return true;
 }
 
@@ -185,56 +182,57 @@ static inline uint64_t changes_of(const struct capture_thread *thread) {
 /* Tables that filled up meanwhile were emptied, and the first numbers with them: once more, now there is room. A module
 ** that is new is looked for while it is on the stack. */
 static __attribute__((noinline, cold)) bool describe_again(struct capture_thread *thread, struct open_op *op,
-                                                           const uint8_t *object, uint32_t depth,
+                                                           const uint8_t *object, const struct open_op *caller,
                                                            struct changes before) {
   bool is_described = op->name != 0;
-  if (thread->changes.forgets != before.forgets) is_described = describe_op(thread, op, object, depth);
+  if (thread->changes.forgets != before.forgets) is_described = describe_op(thread, op, object, caller);
   if (thread->changes.wanted != before.wanted) module_sightings_settle(thread, true);
   return is_described;
 }
 
-/* The op that begins, on top of the open ones; NULL when it cannot be recorded. */
-static inline struct open_op *begin(const uint8_t *object, uint8_t scope) {
+/* NULL when nothing is recorded. */
+static inline struct capture_thread *thread_that_records(void) {
   struct capture_thread *thread = capture_current_thread;
   if (__builtin_expect(!thread, 0) && !(thread = thread_enter())) return NULL;
   if (__builtin_expect(!uncaught_exceptions, 0)) thread_enter_again(thread);
-  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
-  if (__builtin_expect(depth == OPEN_MAXIMUM, 0)) {
-    atomic_fetch_add_explicit(&thread->too_deep, 1, memory_order_relaxed);
-    return NULL;
-  }
-  struct open_op *op = &thread->open[depth];
+  return thread;
+}
+
+static __attribute__((noinline, cold)) void count(_Atomic uint64_t *counter) {
+  atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* Fills in what begins within `caller`, the op on top; NULL: there is none. false: there was no room. */
+static inline bool begin(struct capture_thread *thread, struct open_op *op, struct open_op *caller,
+                         const uint8_t *object, uint8_t scope) {
   op->frame = NULL;
   atomic_store_explicit(&op->scope, scope, memory_order_relaxed);
   op->has_child = 0;
   op->is_told = 0;
   atomic_store_explicit(&op->pin, 0, memory_order_relaxed);
   uint64_t changes = changes_of(thread);
-  bool is_described = describe_op(thread, op, object, depth);
+  bool is_described = describe_op(thread, op, object, caller);
   if (__builtin_expect(changes != changes_of(thread), 0)) {
     struct changes before;
     memcpy(&before, &changes, sizeof before);
-    is_described = describe_again(thread, op, object, depth, before);
+    is_described = describe_again(thread, op, object, caller, before);
   }
   if (__builtin_expect(!is_described, 0)) {
-    atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
-    return NULL;
+    count(&thread->lost);
+    return false;
   }
-  if (depth) {
-    if (scope == SCOPE_BACKWARD_FUNCTION) tell_engine_range(op - 1, object);
-    op[-1].has_child = 1;
+  if (caller) {
+    if (scope == SCOPE_BACKWARD_FUNCTION) tell_engine_range(caller, object);
+    caller->has_child = 1;
   }
-  op->object = object;
-  atomic_store_explicit(&op->is_done, 0, memory_order_relaxed);
-  atomic_store_explicit(&thread->depth, depth + 1, memory_order_relaxed);
-  return op;
+  return true;
 }
 
 static inline void write_op(struct capture_thread *thread, const struct open_op *op, const uint8_t *object,
                             uint64_t end_ticks, uint32_t owner, bool threw) {
   struct op_item *item = thread_reserve(thread, sizeof *item);
   if (__builtin_expect(!item, 0)) {
-    atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
+    count(&thread->lost);
     return;
   }
   uint8_t scope = (uint8_t)(open_op_scope(op) | (threw ? OP_THREW : 0));
@@ -258,19 +256,22 @@ static inline void write_op(struct capture_thread *thread, const struct open_op 
   __builtin_prefetch(item + 3, 1); /* the writer thread had it last */
 }
 
-/* The one on top has ended, and with it those below that had ended before. */
-static inline void pop(struct capture_thread *thread, uint32_t depth) {
-  do depth--;
-  while (depth && __builtin_expect(atomic_load_explicit(&thread->open[depth - 1].is_done, memory_order_acquire), 0));
-  atomic_store_explicit(&thread->depth, depth, memory_order_relaxed);
-}
-
-/* ---- Ops: everything but the ranges of the user. They end on the thread that began them, the last one first. */
+/* ---- Ops: everything but the ranges of the user. They end on the thread that began them, nearly always the last one
+** first. */
 
 static inline void start_op(void **context, const uint8_t *object, uint8_t scope) {
   *context = NULL;
-  struct open_op *op = begin(object, scope);
-  if (__builtin_expect(!op, 0)) return;
+  struct capture_thread *thread = thread_that_records();
+  if (__builtin_expect(!thread, 0)) return;
+  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+  if (__builtin_expect(depth == OPEN_MAXIMUM, 0)) {
+    count(&thread->too_deep);
+    return;
+  }
+  struct open_op *op = &thread->open[depth];
+  if (__builtin_expect(!begin(thread, op, depth ? op - 1 : NULL, object, scope), 0)) return;
+  op->object = object;
+  atomic_store_explicit(&thread->depth, depth + 1, memory_order_relaxed);
   op->uncaught = (uint8_t)*uncaught_exceptions;
   op->start_ticks = clock_ticks();
 }
@@ -281,30 +282,26 @@ static void end_op(const void *object, void *context) {
   struct capture_thread *thread = capture_current_thread;
   if (__builtin_expect(!thread, 0)) return;
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed), place = depth;
-  /* Above it there may be ranges that are still open; an op that was not recorded is nowhere. */
+  /* Above it there may be ops of another greenlet; an op that was not recorded is nowhere. */
   while (place && __builtin_expect(thread->open[place - 1].object != object, 0)) place--;
   if (__builtin_expect(!place, 0)) return;
   struct open_op *op = &thread->open[place - 1];
   write_op(thread, op, object, end_ticks, thread->number, (uint8_t)*uncaught_exceptions > op->uncaught);
   atomic_store_explicit(&thread->ops_written,
                         atomic_load_explicit(&thread->ops_written, memory_order_relaxed) + 1, memory_order_relaxed);
-  op->object = NULL;
   if (__builtin_expect(place == depth, 1))
-    pop(thread, depth);
+    atomic_store_explicit(&thread->depth, depth - 1, memory_order_relaxed);
   else
-    atomic_store_explicit(&op->is_done, 1, memory_order_release);
+    thread_take_out(thread, place - 1);
 }
 
-/* ---- Ranges of the user may end in any order and on any thread. What lies open above one stays where it is, and its
-** place becomes free when it is the last one. */
+/* ---- Ranges of the user may end in any order and on any thread. */
 
 /* While one callback takes the place of another both may be called for a range: the first one has it. */
 static bool is_begun(const uint8_t *object) {
   const struct capture_thread *thread = capture_current_thread;
-  uint32_t depth = thread ? atomic_load_explicit(&thread->depth, memory_order_relaxed) : 0;
-  const struct open_op *last = depth ? &thread->open[depth - 1] : NULL;
-  return last && open_op_scope(last) == SCOPE_USER && last->range_object == object &&
-         !atomic_load_explicit(&last->is_done, memory_order_acquire);
+  const struct open_op *last = thread ? thread->last_range : NULL;
+  return last && last->range_object == object && !atomic_load_explicit(&last->is_done, memory_order_acquire);
 }
 
 /* Marks of steps for which there was no room: they have no row, but end steps like any other. By enum step_mark. */
@@ -317,20 +314,40 @@ static uint32_t mark_name(const char *name) {
   return (uint32_t)hash_bytes(name, (uint32_t)strnlen(name, NAME_MAXIMUM));
 }
 
+/* NULL when it cannot be recorded. */
+static struct open_op *begin_range(const uint8_t *object) {
+  struct capture_thread *thread = thread_that_records();
+  if (!thread) return NULL;
+  struct open_op *range = thread_take_range(thread);
+  if (!range) {
+    count(&thread->too_deep);
+    return NULL;
+  }
+  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+  struct open_op *caller = depth ? &thread->open[depth - 1] : NULL;
+  if (!begin(thread, range, caller, object, SCOPE_USER)) {
+    thread_give_range(thread, range);
+    return NULL;
+  }
+  if (caller) caller->frame = NULL; /* what begins inside it from now on finds out its stack anew */
+  range->thread = thread;
+  range->range_object = object;
+  thread->last_range = range;
+  atomic_store_explicit(&range->is_done, 0, memory_order_relaxed);
+  return range;
+}
+
 static __attribute__((noinline)) void start_range(void **context, const uint8_t *object) {
   *context = NULL;
   if (is_begun(object)) return;
   const char *name = torch.name(object);
   enum step_mark mark = step_mark_kind(name);
-  struct open_op *range = begin(object, SCOPE_USER);
+  struct open_op *range = begin_range(object);
   if (!range) {
     if (mark != MARK_NONE) *context = &unrecorded_marks[mark];
     return;
   }
-  range->object = NULL;
-  range->range_object = object;
   range->vtable = context_vtable;
-  range->thread = capture_current_thread;
   range->mark = mark & 7;
   range->mark_name = mark == MARK_NONE ? 0 : mark_name(name);
   *context = range;
@@ -356,11 +373,8 @@ static void end_range(const void *object, void *context) {
   write_op(thread, range, object, end_ticks, owner->number, false);
   enum step_mark mark = range->mark;
   uint32_t name = range->mark_name;
-  uint64_t start_ticks = range->start_ticks, depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
-  if (owner == thread && depth && range == &thread->open[depth - 1])
-    pop(thread, (uint32_t)depth);
-  else
-    atomic_store_explicit(&range->is_done, 1, memory_order_release);
+  uint64_t start_ticks = range->start_ticks;
+  thread_give_range(owner, range);
   thread->brief_left = 0; /* what comes now is part of the next step */
   if (mark != MARK_NONE) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
 }

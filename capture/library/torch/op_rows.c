@@ -30,7 +30,7 @@ struct pinned {
 struct thread_ops {
   struct id_map names;  /* string */
   struct id_map inputs; /* 1 + place in input_texts */
-  struct pinned *pins;  /* OPEN_MAXIMUM, when needed */
+  struct pinned *pins;  /* PIN_MAXIMUM, by number - 1, when needed */
   bool is_numbered;     /* PyTorch's number of the thread is in `logical` */
 };
 
@@ -118,9 +118,9 @@ static void take_name(struct recorder *recorder, struct thread_ops *its, const s
 }
 
 static void take_pin(struct thread_ops *its, const struct capture_thread *thread, const struct pin_item *item) {
-  if (!its->pins) its->pins = calloc(OPEN_MAXIMUM, sizeof *its->pins);
-  if (!its->pins || item->place >= OPEN_MAXIMUM) return;
-  its->pins[item->place] =
+  if (!its->pins) its->pins = calloc(PIN_MAXIMUM, sizeof *its->pins);
+  if (!its->pins) return;
+  its->pins[item->number - 1] =
       (struct pinned){(uint32_t)id_value(&its->names, item->head.id), id_value(&its->inputs, item->inputs),
                       stack_node(thread, item->node)};
 }
@@ -219,8 +219,7 @@ void op_rows_losses(struct recorder *recorder) {
     no_room += atomic_load_explicit(&thread->lost, memory_order_relaxed);
     too_deep += atomic_load_explicit(&thread->too_deep, memory_order_relaxed);
     cut += atomic_load_explicit(&thread->cut, memory_order_relaxed);
-    for (uint32_t i = 0, depth = atomic_load(&thread->depth); i < depth && i < OPEN_MAXIMUM; i++)
-      still_open += !atomic_load_explicit(&thread->open[i].is_done, memory_order_relaxed);
+    still_open += thread_open_count(thread);
   }
   const struct loss losses[] = {
       {no_room, "warning", "ops were lost because the writer thread could not keep up", "ops", &op_table},
