@@ -57,6 +57,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
                        "stacks: from which line of Python each op was called; calls: each call of a Python function, "
                        "too; none: neither"},
     [OPTION_NO_STACKS] = {"no-stacks", 0, KIND_SAME, "none", NULL, false, NULL, "the same as --python=none"},
+    [OPTION_SOURCE] = {"no-source", 0, KIND_OFF, NULL, "TFPROF_SOURCE", true, "1",
+                       "do not record the text of the lines that ops were called from, of files and of notebooks' "
+                       "cells: which line it was, without what stands there"},
     [OPTION_SHAPES] = {"no-shapes", 0, KIND_OFF, NULL, "TFPROF_SHAPES", true, "1",
                        "do not record the shapes and types of the ops' inputs"},
     [OPTION_MEMORY] =

@@ -11,6 +11,7 @@
 #include "python/python_code.h"
 #include "python/python_frames.h"
 #include "python/python_source.h"
+#include "python/source_text.h"
 #include "python/typed_sources.h"
 #include "recorder/clock.h"
 #include "recorder/parts.h"
@@ -40,6 +41,8 @@ static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty:
 
 /* The library is loaded, before PyTorch: the clocks begin to be compared. */
 ENTRY_POINT int tfprof_capture_load(void);
+/* When this interpreter began (source_text.h). */
+ENTRY_POINT void tfprof_capture_interpreter_began(int64_t realtime_ns, int64_t monotonic_ns);
 /* PyTorch has been imported. 0: it cannot be listened to. */
 ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
 /* Then: torch.profiler may watch in our place (profiler_windows.h), or may not: that is said here. */
@@ -132,13 +135,18 @@ int tfprof_capture_load(void) {
   return 1;
 }
 
+void tfprof_capture_interpreter_began(int64_t realtime_ns, int64_t monotonic_ns) {
+  source_text_begin(realtime_ns, monotonic_ns);
+}
+
 static void go_without_callbacks(const char *why) {
   snprintf(without_callbacks, sizeof without_callbacks, "%s", why);
   session_wishes.of_sources.has_callbacks = false;
 }
 
 int tfprof_capture_begin(const char *torch_version) {
-  bool with_shapes = session_wishes.of_sources.with_shapes, with_stacks = session_wishes.of_sources.with_stacks;
+  bool with_shapes = session_wishes.of_sources.with_shapes, with_stacks = session_wishes.of_sources.with_stacks,
+       with_source = session_wishes.of_sources.with_source;
   char reason[256];
   process_identity_set_framework("pytorch", torch_version);
   bool is_memory_found = torch_memory_find(reason, sizeof reason);
@@ -148,6 +156,9 @@ int tfprof_capture_begin(const char *torch_version) {
   part_set(&modules_part, PART_OFF,
            with_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
   part_set(&stacks_part, PART_OFF, with_stacks ? "they were not proved" : "asked with --python=none");
+  part_set(&source_text_part, with_source && with_stacks ? PART_OK : PART_OFF,
+           !with_source ? "asked with --no-source" : !with_stacks ? "asked with --python=none" : "");
+  source_text_want(with_source);
   if (!guarded_read_begin() || !thread_records_begin(session_wishes.buffer_bytes)) {
     capture_say("nothing is recorded: out of memory or file descriptors; the program goes on");
     return 0;
@@ -182,6 +193,7 @@ int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
   static const char missing[] = "not recorded through torch.profiler";
   part_set(&shapes_part, PART_OFF, missing);
   part_set(&stacks_part, PART_OFF, missing);
+  part_set(&source_text_part, PART_OFF, missing);
   part_set(&modules_part, PART_OFF, missing);
   part_set(&memory_part, PART_OFF, missing);
   part_set(&steps_part, PART_OK, "");

@@ -167,6 +167,7 @@ static bool load(void) {
   capture_say_nothing(is_set("TFPROF_QUIET", false));
   session_wishes.of_sources.with_shapes = is_set("TFPROF_SHAPES", true);
   session_wishes.of_sources.with_stacks = !mode || strcmp(mode, "none") != 0;
+  session_wishes.of_sources.with_source = is_set("TFPROF_SOURCE", true);
   session_wishes.with_memory = is_set("TFPROF_MEMORY", true);
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;

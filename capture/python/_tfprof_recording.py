@@ -14,7 +14,12 @@ def load_library():
     import ctypes
 
     library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
-    return library if library.tfprof_capture_load() else None
+    if not library.tfprof_capture_load():
+        return None
+    began = sys.modules["_tfprof_hooks"].began
+    if began is not None:
+        library.tfprof_capture_interpreter_began(*map(ctypes.c_int64, began))
+    return library
 
 
 class Recording:

@@ -12,7 +12,7 @@ import re
 import sys
 
 NAME_BYTES = 1024
-LINES = 2  # of an entry of linecache that holds text: its size, when it was changed, the lines, the path
+TIME, LINES = 1, 2  # of an entry of linecache that holds text: its size, when it was changed, the lines, the path
 OLD_NAME = re.compile(r"<ipython-input-(\d+)-")  # of a cell, before IPython 8
 
 
@@ -59,7 +59,9 @@ class TypedSources:
     def tell(self, name, entry):
         text = None
         if entry and len(entry) > LINES:
-            text = "".join(entry[LINES])
+            # With a time the lines are those that a file had when a traceback was shown, and IPython's, which had one.
+            if entry[TIME] is None or name[:1] == "<" or cell_number(name):
+                text = "".join(entry[LINES])
         elif entry:
             text = entry[0]()  # whoever makes the code has left a function that knows its text
         text = text.encode("utf-8", "replace") if isinstance(text, str) else None

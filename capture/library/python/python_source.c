@@ -5,11 +5,13 @@
 #include "python_samples.h"
 #include "python_thread.h"
 #include "python_worker.h"
+#include "source_text.h"
 #include "stack_nodes.h"
 #include "stack_rows.h"
 #include "typed_sources.h"
 
 static bool has_told_full;
+static uint64_t left_out_told;
 
 static void python_enter_thread(struct capture_thread *thread) {
   thread->python_state = python_thread_state ? python_thread_state() : NULL;
@@ -29,7 +31,9 @@ static void python_stop(void) {
 }
 
 static bool python_open(struct recorder *recorder) {
+  const char *file;
   has_told_full = false;
+  left_out_told = source_lines_left_out(&file);
   stack_nodes_open();
   return stack_rows_open(recorder) && python_samples_open(recorder);
 }
@@ -41,9 +45,21 @@ static uint64_t python_drain(struct recorder *recorder, uint64_t limit) {
   return 0;
 }
 
+/* As soon as there are any, for the program may be killed; then as they double, and at the end. */
+static void tell_left_out(struct recorder *recorder, bool is_end) {
+  const char *file;
+  uint64_t count = source_lines_left_out(&file);
+  if (count == left_out_told || (!is_end && count < 2 * left_out_told)) return;
+  recorder_diagnose(recorder, "info", "capture_source_changed", (int64_t)(count - left_out_told), "code_frames",
+                    "the text of lines is left out because their files may have been changed since the program began: "
+                    "of %.200s and others",
+                    file ? file : "a file");
+  left_out_told = count;
+}
+
 static void python_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
-  (void)now;
-  (void)is_end;
+  source_text_tick(now->realtime_ns, now->monotonic_ns);
+  tell_left_out(recorder, is_end);
   if (!stack_rows_are_full() || has_told_full) return;
   has_told_full = true;
   recorder_diagnose(recorder, "warning", "capture_stacks_full", 0, "code_traces",
@@ -57,12 +73,12 @@ static void python_close(bool in_child) {
   python_samples_close();
 }
 
-struct capture_part stacks_part = {.name = "stacks"};
+struct capture_part stacks_part = {.name = "stacks"}, source_text_part = {.name = "source text"};
 
 const struct capture_source python_source = {
     .name = "python",
     .needs_framework = true,
-    .parts = (struct capture_part *const[]){&stacks_part, NULL},
+    .parts = (struct capture_part *const[]){&stacks_part, &source_text_part, NULL},
     .locks = (const struct fork_lock[]){{.lock = &typed_sources_lock},
                                         {.lock = &python_worker_lock},
                                         {.lock = &python_threads_lock},

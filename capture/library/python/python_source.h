@@ -6,6 +6,6 @@
 #include "recorder/source.h"
 
 extern const struct capture_source python_source;
-extern struct capture_part stacks_part;
+extern struct capture_part stacks_part, source_text_part;
 
 #endif

@@ -3,14 +3,25 @@
 #ifndef TFPROF_CAPTURE_SOURCE_TEXT_H
 #define TFPROF_CAPTURE_SOURCE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "typed_sources.h"
 
-/* The line without the blanks around it: the length, or 0 when there is no such line, it is blank, or it is not UTF-8.
-** `text` lives until the next call. */
+/* When the interpreter began, in nanoseconds, of CLOCK_REALTIME_COARSE, by which files are stamped, and of
+** CLOCK_MONOTONIC: before anything of the program was compiled. Until that is told no file has a text. */
+void source_text_begin(int64_t realtime_ns, int64_t monotonic_ns);
+/* false: no line has a text, of files and typed. */
+void source_text_want(bool is_wanted);
+/* Each second: whether somebody sets the clock back. */
+void source_text_tick(int64_t realtime_ns, int64_t monotonic_ns);
+
+/* The line without the blanks around it: the length, or 0 when there is no such line, it is blank, it is not UTF-8, or
+** its file may have been changed since the program began. `text` lives until the next call. */
 size_t source_line(const char *name, int32_t line, const char **text);
+/* How many lines were asked for whose file may have been changed, and the first of those files; NULL: none. */
+uint64_t source_lines_left_out(const char **file);
 /* What Python may keep of a name for which no file can be read; NULL: nothing is known of it and nobody can be asked.
 ** Its text comes when it is not awaited any more. */
 const struct typed_source *source_typed(const char *name);

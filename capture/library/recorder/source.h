@@ -23,7 +23,7 @@ struct pulse;          /* pulse.h */
 struct recorder;       /* recorder.h */
 
 struct source_wishes {
-  bool with_shapes, with_stacks;
+  bool with_shapes, with_stacks, with_source;
   bool has_callbacks; /* the framework can be listened to */
 };
 

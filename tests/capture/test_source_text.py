@@ -1,0 +1,92 @@
+"""Lines have the text of what ran, or none: of files that were changed meanwhile, and with --no-source."""
+
+import os
+
+import capturing
+
+MODULE = """
+import torch
+
+def early(x):
+    return x + 1
+
+def late(x):
+    return x * 3
+"""
+PROGRAM = """
+import os, sys, time, torch
+import edited, replaced, untouched
+x = torch.ones(2)
+for module in (edited, replaced, untouched):
+    module.early(x)
+with open("generated.py", "w") as file:
+    file.write(open("untouched.py").read())
+import generated
+generated.early(x)
+with open("edited.py", "r+") as file:
+    text = file.read()
+    file.seek(0)
+    file.write("# a line that was put in while the job runs\\n" + text)
+os.rename("prepared.py", "replaced.py")  # which has an old mtime
+time.sleep(0.3)
+for number in range(12):  # few files are kept in memory
+    namespace = {}
+    exec(compile("def step(x): return x - %d" % number, "/nowhere/step_%d.py" % number, "exec"), namespace)
+    namespace["step"](x)
+time.sleep(0.3)
+for module in (edited, replaced, untouched):
+    module.late(x)
+namespace = {}
+exec(compile("def step(x): return x + 2  # IN NO FILE", "<a name>", "exec"), namespace)
+namespace["step"](x)
+import linecache
+linecache.cache["<another>"] = (1, None, ["def step(x): return x + 2  # TYPED\\n"], "<another>")
+exec(compile("def step(x): return x + 2  # TYPED\\n", "<another>", "exec"), namespace)
+namespace["step"](x)
+"""
+
+
+def record(directory, *options):
+    for name, text in (("edited", MODULE), ("replaced", MODULE), ("untouched", MODULE), ("program", PROGRAM),
+                       ("prepared", MODULE.replace("x * 3", "x * 4"))):
+        path = os.path.join(directory, name + ".py")
+        with open(path, "w") as file:
+            file.write(text)
+        if name != "program":
+            os.utime(path, (1500000000, 1500000000))
+    run = os.path.join(directory, "run")
+    capturing.launch(run, [capturing.PYTHON, "program.py"], ["--ops=all", *options], cwd=directory)
+    [path] = capturing.dumps(run)
+    texts = {(os.path.basename(row["file"]), int(row["line"] or 0)): row["text"]
+             for row in capturing.table(path, "code_frames")}
+    return path, texts
+
+
+def test_changed_files():
+    with capturing.Directory() as directory:
+        path, texts = record(directory)
+        assert texts["untouched.py", 5] == "return x + 1" and texts["untouched.py", 8] == "return x * 3", texts
+        assert texts["program.py", 6] == "module.early(x)" and texts["<another>", 1].endswith("# TYPED"), texts
+        for name in ("edited.py", "replaced.py", "generated.py"):
+            for line in (5, 8):
+                right = {5: "return x + 1", 8: "return x * 3"}[line]
+                assert texts.get((name, line)) in (None, right), (name, line, texts)
+        assert texts["edited.py", 8] is None and texts["replaced.py", 8] is None, texts
+        told = [row for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_source_changed"]
+        without = sum(texts[place] is None for place in texts if place[0] in ("edited.py", "replaced.py",
+                                                                               "generated.py"))
+        assert sum(int(row["count"]) for row in told) == without, (told, without)
+        assert any(name in told[0]["message"] for name in ("edited.py", "replaced.py", "generated.py")), told
+        assert capturing.parts(path)["source text"] == ("ok", "")
+
+
+def test_no_source():
+    with capturing.Directory() as directory:
+        path, texts = record(directory, "--no-source")
+        assert ("untouched.py", 5) in texts and set(texts.values()) == {None}, texts
+        assert capturing.parts(path)["source text"] == ("off", "asked with --no-source")
+        with open(path, "rb") as file:
+            assert b"module.early(x)" not in file.read()
+
+
+capturing.main(globals())
