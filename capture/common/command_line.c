@@ -8,10 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "secret_words.h"
+
 static bool is_plain(const char *word) {
   if (!*word) return false;
   for (; *word; word++) {
-    if (!isalnum((unsigned char)*word) && !strchr("-_./=:,+@%", *word) && !((unsigned char)*word & 0x80))
+    if (strncmp(word, SECRET_MASK, strlen(SECRET_MASK)) == 0) word += strlen(SECRET_MASK) - 1;
+    else if (!isalnum((unsigned char)*word) && !strchr("-_./=:,+@%", *word) && !((unsigned char)*word & 0x80))
       return false;
   }
   return true;
@@ -41,7 +44,13 @@ char *command_line_quote(char **words) {
   return text;
 }
 
-char *command_line_of_process(void) {
+char *command_line_recorded(char **words, bool with_code) {
+  char **masked = secret_words_mask(words, with_code), *text = masked ? command_line_quote(masked) : NULL;
+  secret_words_free(masked);
+  return text;
+}
+
+char *command_line_of_process(bool with_code) {
   enum { WORD_MAXIMUM = 1024 };
   char bytes[16384 + 1], *words[WORD_MAXIMUM + 1];
   size_t used = 0, count = 0;
@@ -55,5 +64,5 @@ char *command_line_of_process(void) {
   bytes[used] = '\0';
   for (char *word = bytes; word < bytes + used && count < WORD_MAXIMUM; word += strlen(word) + 1) words[count++] = word;
   words[count] = NULL;
-  return count ? command_line_quote(words) : NULL;
+  return count ? command_line_recorded(words, with_code) : NULL;
 }

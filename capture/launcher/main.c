@@ -10,7 +10,7 @@
 **
 **   TFPROF_RUN_DIRECTORY  absolute path of the run directory; each process writes HOST-PID.tfprof in it
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
-**   TFPROF_COMMAND        the program's command line as one would type it, which is that of the run
+**   TFPROF_RUN_COMMAND    the program's command line as it is recorded of the run; empty with --no-command
 **   PYTHONPATH            the hooks' directory, then what it was before
 **   CUDA_INJECTION64_PATH the same library, which CUDA's driver loads when a program initialises it; where the user has
 **                         set it, it stays
@@ -133,10 +133,11 @@ static bool set_environment(const struct capture_options *options, const struct 
     return false;
   }
   const char *former = getenv("PYTHONPATH");
-  char *path = NULL,
-       *command = options->command ? command_line_quote(options->command) : strdup("tfprof-capture --check");
+  char *path = NULL, *command = options_is_on(options, OPTION_COMMAND) && options->command
+                                    ? command_line_recorded(options->command, options_is_on(options, OPTION_SOURCE))
+                                    : strdup("");
   bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
-                setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
+                setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_RUN_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
                 setenv("TFPROF_LIBRARY", parts->library, 1) == 0 && options_export(options) &&
                 set_injection("CUDA_INJECTION64_PATH", "what the GPU does", parts->library,

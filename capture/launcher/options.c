@@ -60,6 +60,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_SOURCE] = {"no-source", 0, KIND_OFF, NULL, "TFPROF_SOURCE", true, "1",
                        "do not record the text of the lines that ops were called from, of files and of notebooks' "
                        "cells: which line it was, without what stands there"},
+    [OPTION_COMMAND] = {"no-command", 0, KIND_OFF, NULL, "TFPROF_COMMAND", true, "1",
+                        "do not record command lines. With them, words that look like keys or passwords are recorded "
+                        "as *** (--token ***), and with --no-source so is the code behind python -c"},
     [OPTION_SHAPES] = {"no-shapes", 0, KIND_OFF, NULL, "TFPROF_SHAPES", true, "1",
                        "do not record the shapes and types of the ops' inputs"},
     [OPTION_MEMORY] =
@@ -143,7 +146,10 @@ static const char help_end[] =
     "\n"
     "Each process that imports PyTorch, initialises CUDA or calls NVTX writes\n"
     "DIR/HOST-PID.tfprof as it goes: however the program ends, all but the last\n"
-    "second is there.\n";
+    "second is there.\n"
+    "\n"
+    "Such a file is for whoever may see the program: it holds command lines, host\n"
+    "and job, paths, source lines, and the names of threads, ranges and modules.\n";
 
 /* What help says of the sizes. */
 enum { MINIMUM_BYTES = 1 << 20 };

@@ -180,7 +180,7 @@ static bool load(void) {
   gate_own();
   gate_set_child(start_recording, say_unrecorded);
   thread_tell_entry(enter_thread);
-  process_identity_begin();
+  process_identity_begin(is_set("TFPROF_COMMAND", true), session_wishes.of_sources.with_source);
   read_sampling_options(&session_wishes.sampling);
   return true;
 }

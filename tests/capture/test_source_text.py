@@ -1,4 +1,6 @@
-"""Lines have the text of what ran, or none: of files that were changed meanwhile, and with --no-source."""
+"""Lines have the text of what ran, or none: of files that were changed meanwhile, and with --no-source. What is
+recorded of command lines, and that with --no-command nothing is.
+"""
 
 import os
 
@@ -82,11 +84,26 @@ def test_changed_files():
 
 def test_no_source():
     with capturing.Directory() as directory:
-        path, texts = record(directory, "--no-source")
+        path, texts = record(directory, "--no-source", "--no-command")
         assert ("untouched.py", 5) in texts and set(texts.values()) == {None}, texts
         assert capturing.parts(path)["source text"] == ("off", "asked with --no-source")
         with open(path, "rb") as file:
-            assert b"module.early(x)" not in file.read()
+            dump = file.read()
+        assert b"module.early(x)" not in dump and b"program.py" not in dump.replace(b"/program.py", b"")
+        assert [row["command"] for row in capturing.query(path, "SELECT command FROM profiles UNION ALL "
+                                                                "SELECT command FROM runs")] == [None, None]
+
+
+def test_commands():
+    with capturing.Directory() as directory:
+        run = os.path.join(directory, "run")
+        code = "import torch, sys; torch.ones(2) + 1; print(sys.argv[1:])"
+        words = ["-c", code, "--hf-token", "not-a-long-key", "--lr", "0.001", "--api_key=x", "--note=kept"]
+        out, _ = capturing.launch(run, ["env", "WANDB_API_KEY=abc", capturing.PYTHON, *words])
+        assert out.strip() == str(words[2:]), out  # the program has them all
+        [row] = capturing.query(run, "SELECT profiles.command AS process, runs.command AS run FROM profiles, runs")
+        told = "%s -c '%s' --hf-token *** --lr 0.001 --api_key=*** --note=kept" % (capturing.PYTHON, code)
+        assert row == {"process": told, "run": "env WANDB_API_KEY=*** " + told}, row
 
 
 capturing.main(globals())

@@ -297,7 +297,7 @@ def test_streams_are_left_alone():
 def test_environment():
     code = (
         "import os; print(os.environ['PYTHONPATH']); print(*[os.environ['TFPROF_' + n] for n in "
-        "'RUN_DIRECTORY LIBRARY PYTHON_MODE SHAPES OPS QUIET COMMAND'.split()], sep='\\n')"
+        "'RUN_DIRECTORY LIBRARY PYTHON_MODE SHAPES OPS QUIET RUN_COMMAND'.split()], sep='\\n')"
     )
     directory = folder()
     run = os.path.realpath(os.path.join(directory, "run"))

@@ -139,9 +139,10 @@ const char *process_identity_job(void) { return job; }
 
 void process_identity_set_seed(uint64_t seed) { sampling_seed = seed; }
 
-void process_identity_begin(void) {
+void process_identity_begin(bool with_command, bool with_source) {
   find_job();
-  command = command_line_of_process(); /* once for a process: it is never given back */
-  const char *given = getenv("TFPROF_COMMAND");
+  if (!with_command) return;
+  command = command_line_of_process(with_source); /* once for a process: it is never given back */
+  const char *given = getenv("TFPROF_RUN_COMMAND");
   run_command = given && *given ? strdup(given) : NULL;
 }

@@ -20,8 +20,9 @@ struct process_identity {
   struct dump_profile profile;
 };
 
-/* Once, while the library is loaded: the command line, and the job, before the program can change the environment. */
-void process_identity_begin(void);
+/* Once, while the library is loaded, before the program can change the environment: the job, and the command line where
+** it is wanted, with the code behind python -c or without. */
+void process_identity_begin(bool with_command, bool with_source);
 /* As profiles.framework has it: "pytorch"; the name must stay, the version is copied. */
 void process_identity_set_framework(const char *name, const char *version);
 const char *process_identity_framework_version(void);
