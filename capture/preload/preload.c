@@ -28,7 +28,7 @@ static const char bootstrap[] =
     "        exec(code, module.__dict__)\n"
     "        module.start()\n"
     "except Exception as problem:\n"
-    "    if sys.stderr:\n"
+    "    if sys.stderr and os.environ.get('TFPROF_QUIET') != '1':\n"
     "        sys.stderr.write('tfprof: this Python process is not recorded: %s: %s\\\\n'\n"
     "                         % (type(problem).__name__, problem))\n"
     "''', {})\n";
