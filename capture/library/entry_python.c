@@ -80,6 +80,7 @@ ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
 ** and what is then seen of the caller's stack; whether that was right. */
 ENTRY_POINT void tfprof_capture_find_modules(void *work, void *get_objects, void *module_class, void *tensor_class,
                                              void *lazy_class, void *no_overrides, const void *code);
+ENTRY_POINT void tfprof_capture_mute_tracing(void *tracing_state, void *set_tracing_state);
 ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room);
 ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason);
 /* A thread of the program has begun: from the first one on there is one that looks at the stacks of the others. */
@@ -302,6 +303,10 @@ void tfprof_capture_find_modules(void *work, void *get_objects, void *module_cla
   module_discovery_begin(work, get_objects);
   module_sightings_begin();
   python_module_code = (uintptr_t)code;
+}
+
+void tfprof_capture_mute_tracing(void *tracing_state, void *set_tracing_state) {
+  module_facts_mute(tracing_state, set_tracing_state);
 }
 
 unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room) {

@@ -482,6 +482,10 @@ class Recording:
         classes = (self.torch.nn.Module, self.torch.Tensor, modules.lazy_class)
         no_overrides = getattr(self.torch._C, "DisableTorchFunction", None)
         library.tfprof_capture_find_modules(modules.found, gc.get_objects, *classes, no_overrides, id(code))
+        tracing = [getattr(self.torch._C, name, None) for name in ("_get_tracing_state", "_set_tracing_state")]
+        if all(tracing):
+            library.tfprof_capture_mute_tracing.argtypes = [ctypes.py_object] * 2
+            library.tfprof_capture_mute_tracing(*tracing)
         if not self.sees_modules():
             return self.believe_modules(False, "the locals of this Python's frames are laid out in another way")
         self.modules = modules

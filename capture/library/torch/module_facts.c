@@ -12,11 +12,19 @@
 #include <stdlib.h>
 
 static struct module_classes classes;
+static void *tracing_state, *set_tracing_state; /* NULL: there is no torch.jit.trace */
 
 void module_facts_begin(const struct module_classes *its_classes) {
   classes = *its_classes;
   void *const kept[] = {classes.module, classes.tensor, classes.lazy, classes.no_overrides};
   for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++) python_api.increment(kept[i]);
+}
+
+void module_facts_mute(void *get, void *set) {
+  tracing_state = get;
+  set_tracing_state = set;
+  python_api.increment(get);
+  python_api.increment(set);
 }
 
 static void *type_of(void *object) { return (void *)(uintptr_t)python_at(object, OBJECT_TYPE); }
@@ -244,25 +252,55 @@ static void *facts_of_module(struct walk *walk, void *module) {
   return facts;
 }
 
-/* Tensors of the program's own classes may ask Python what their shape is; now they do not. */
-static void *quiet_begin(void) {
+/* What a function called with up to one object returns; NULL: it failed, and no error is set. */
+static void *call(void *function, void *argument) {
+  void *arguments = argument ? python_api.new_tuple(1, argument) : NULL;
+  void *result = argument && !arguments ? NULL : python_api.call(function, arguments);
+  if (arguments) python_api.decrement(arguments);
+  if (!result) python_api.clear_error();
+  return result;
+}
+
+struct quiet {
+  void *guard, *tracing; /* NULL: none */
+};
+
+/* Tensors of the program's own classes may ask Python what their shape is; now they do not. And what torch.jit.trace
+** sees of a tensor on this thread, its shape too, becomes part of the graph; now it does not see us. */
+static struct quiet quiet_begin(void) {
   bool has_guard = classes.no_overrides != python_api.none;
-  void *guard = has_guard ? python_api.call(classes.no_overrides, NULL) : NULL;
-  void *enter = guard ? python_api.attribute(guard, "__enter__") : NULL;
+  struct quiet quiet = {has_guard ? python_api.call(classes.no_overrides, NULL) : NULL,
+                        tracing_state ? call(tracing_state, NULL) : NULL};
+  void *enter = quiet.guard ? python_api.attribute(quiet.guard, "__enter__") : NULL;
   void *result = enter ? python_api.call(enter, NULL) : NULL;
   if (enter) python_api.decrement(enter);
   if (result) python_api.decrement(result);
   if (!result) python_api.clear_error();
-  if (!result && guard) python_api.decrement(guard);
-  return result ? guard : NULL;
+  if (!result && quiet.guard) {
+    python_api.decrement(quiet.guard);
+    quiet.guard = NULL;
+  }
+  void *muted = quiet.tracing && quiet.tracing != python_api.none ? call(set_tracing_state, python_api.none) : NULL;
+  if (muted) {
+    python_api.decrement(muted);
+  } else if (quiet.tracing) {
+    python_api.decrement(quiet.tracing);
+    quiet.tracing = NULL;
+  }
+  return quiet;
 }
 
-static void quiet_end(void *guard) {
-  if (!guard) return;
-  void *none = python_api.none, *leave = python_api.attribute(guard, "__exit__");
+static void quiet_end(struct quiet quiet) {
+  if (quiet.tracing) {
+    void *result = call(set_tracing_state, quiet.tracing);
+    if (result) python_api.decrement(result);
+    python_api.decrement(quiet.tracing);
+  }
+  if (!quiet.guard) return;
+  void *none = python_api.none, *leave = python_api.attribute(quiet.guard, "__exit__");
   void *arguments = leave ? python_api.new_tuple(3, none, none, none) : NULL;
   void *result = arguments ? python_api.call(leave, arguments) : NULL;
-  void *const owned[] = {leave, arguments, result, guard};
+  void *const owned[] = {leave, arguments, result, quiet.guard};
   for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
     if (owned[i]) python_api.decrement(owned[i]);
   if (!result) python_api.clear_error();
@@ -272,7 +310,7 @@ static void quiet_end(void *guard) {
 static bool walk_tree(struct walk *walk, void *root) {
   *walk = (struct walk){.facts = python_api.new_list(0), .signature = 1};
   bool is_whole = walk->facts && wait_for(walk, root);
-  void *guard = quiet_begin();
+  struct quiet quiet = quiet_begin();
   while (walk->waiting_count && is_whole) {
     void *module = walk->waiting[--walk->waiting_count];
     struct row_map_entry *entry = row_map_entry(&walk->visited, (uintptr_t)module, 0);
@@ -288,7 +326,7 @@ static bool walk_tree(struct walk *walk, void *root) {
   }
   while (walk->waiting_count) python_api.decrement(walk->waiting[--walk->waiting_count]);
   if (!is_whole) python_api.clear_error();
-  quiet_end(guard);
+  quiet_end(quiet);
   return is_whole;
 }
 
