@@ -5,6 +5,7 @@
 #include "cuda/cuda_source.h"
 #include "governor/sampling.h"
 #include "host/process_identity.h"
+#include "python/call_hooks.h"
 #include "python/guarded_read.h"
 #include "python/python_api.h"
 #include "python/python_calls.h"
@@ -25,12 +26,14 @@
 #include "torch/modules_source.h"
 #include "torch/noted_ranges.h"
 #include "torch/op_callbacks.h"
+#include "torch/phase_hooks.h"
 #include "torch/profiler_windows.h"
 #include "torch/thread_state.h"
 #include "torch/torch_inputs.h"
 #include "torch/torch_lock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <wchar.h>
 
 #define ENTRY_POINT __attribute__((visibility("default")))
@@ -70,6 +73,15 @@ ENTRY_POINT void tfprof_capture_name_thread(const char *name);
 ENTRY_POINT void tfprof_capture_note_thread(unsigned tid, const char *name);
 /* What the program made its default process group with. */
 ENTRY_POINT void tfprof_capture_set_rank(int rank, int world_size);
+/* Hooks of functions (call_hooks.h), with the GIL held. `function` does nothing, and is called so often between these
+** two. 0 of the first: this interpreter lacks what hooks need. */
+ENTRY_POINT int tfprof_capture_watch_calls(void *function);
+ENTRY_POINT int tfprof_capture_prove_calls(unsigned calls);
+/* What is to take the function's place: itself, where it could be hooked there; a builtin function that calls it; or
+** None. A new reference. `kind`: of phase_hooks.h. */
+ENTRY_POINT void *tfprof_capture_hook_phase(void *function, unsigned kind, const char *name);
+/* Or functions of Python that are called before and after; None: there is none. */
+ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *last);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
@@ -272,6 +284,40 @@ void tfprof_capture_name_thread(const char *name) { thread_name_set(name); }
 void tfprof_capture_note_thread(unsigned tid, const char *name) { thread_name_note(tid, name); }
 
 void tfprof_capture_set_rank(int rank, int world_size) { process_identity_set_rank(rank, world_size); }
+
+int tfprof_capture_watch_calls(void *function) {
+  if (!call_hooks_find()) return 0;
+  call_hooks_watch(function);
+  return 1;
+}
+
+int tfprof_capture_prove_calls(unsigned calls) { return call_hooks_prove(calls); }
+
+static void *hook_function(void *function, const struct call_hook *hook) {
+  void *result = !hook ? python_api.none : call_hook_place(function, hook) ? function : NULL;
+  if (!result && (result = call_hook_object(function, hook))) return result;
+  if (!result) result = python_api.none;
+  python_api.increment(result);
+  return result;
+}
+
+void *tfprof_capture_hook_phase(void *function, unsigned kind, const char *name) {
+  return hook_function(function, kind < PHASE_COUNT ? phase_hook((enum phase_hook)kind, name) : NULL);
+}
+
+static void *keep(void *object) {
+  if (object == python_api.none) return NULL;
+  python_api.increment(object);
+  return object;
+}
+
+void *tfprof_capture_hook_call(void *function, void *first, void *last) {
+  struct call_hook *hook = calloc(1, sizeof *hook);
+  if (hook)
+    *hook = (struct call_hook){
+        .before = call_hook_first, .after = call_hook_last, .first = keep(first), .last = keep(last)};
+  return hook_function(function, hook);
+}
 
 uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }
 

@@ -88,49 +88,59 @@ class MarksFinder:
 
 
 class ImportFinder:
-    """Finds nothing itself: it lets the others find a module and asks to be told when it has been imported. `before` is
-    called first, and what it returned is handed to `after` with the module.
+    """Finds nothing itself: it looks on as a module of PyTorch is imported. `before` is called at the first import of
+    another one within that, and what it returned is handed to `after` with the module, once that has been imported.
+
+    What is imported has no frame of ours around it: of an import that fails, the traceback is as it would be.
     """
 
     def __init__(self, name, before, after):
         self.name, self.before, self.after = name, before, after
+        self.is_watching = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != self.name:
-            return None
-        for finder in list(sys.meta_path):
-            find_spec = getattr(finder, "find_spec", None)
-            if finder is self or find_spec is None:
-                continue
-            spec = find_spec(name, path, target)
-            if spec is not None:
-                try:
-                    self.watch(spec.loader)
-                except Exception as problem:
-                    say_problem(problem)
-                return spec
-        return None
-
-    def watch(self, loader):
-        """Wraps exec_module of this one loader object, which stays the loader that the module shows."""
-        exec_module = loader.exec_module
-
-        def exec_module_watched(module):
+        if not self.is_watching and name.startswith(FRAMEWORK + ".") and self.name in sys.modules:
+            self.is_watching = True
             prepared = None
             try:
                 prepared = self.before()
             except Exception as problem:
                 say_problem(problem)
-            exec_module(module)
             try:
-                del loader.exec_module
-                if self in sys.meta_path:
-                    sys.meta_path.remove(self)
-                self.after(prepared, module)
+                self.watch(sys.modules[self.name].__spec__, prepared)
             except Exception as problem:
                 say_problem(problem)
+        return None
 
-        loader.exec_module = exec_module_watched
+    def watch(self, spec, prepared):
+        """While a module is imported its spec says so, and that changes last, in a `finally`. Until then the spec has a
+        class of its own, which sees that.
+        """
+        if not getattr(spec, "_initializing", False):
+            self.finish(prepared)
+            return
+        its_class, finish = type(spec), self.finish
+
+        def __setattr__(spec, name, value):
+            its_class.__setattr__(spec, name, value)
+            if name == "_initializing" and not value:
+                spec.__class__ = its_class
+                finish(prepared)
+
+        members = {"__setattr__": __setattr__, "__module__": its_class.__module__, "__slots__": ()}
+        spec.__class__ = type(its_class.__name__, (its_class,), members)
+
+    def finish(self, prepared):
+        module = sys.modules.get(self.name)
+        if module is None:  # it failed, and may be tried again
+            self.is_watching = False
+            return
+        try:
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            self.after(prepared, module)
+        except Exception as problem:
+            say_problem(problem)
 
 
 def prepare_recording():

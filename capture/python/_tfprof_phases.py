@@ -7,7 +7,6 @@ What is noted happens a few times in an epoch, or twice for a batch; what happen
 while no model is in evaluation mode, costs no more than a call.
 """
 
-import functools
 import gc
 import sys
 
@@ -23,70 +22,22 @@ class Noting:
         self.collected = library.tfprof_capture_collected
         self.collected.restype, self.collected.argtypes = None, [ctypes.c_wchar_p, ctypes.py_object]
 
-    def begin(self):
-        module = self.torch.nn.Module
-        module.train = self.noted_modes(module.train)
+    def begin(self, hooks, calls):
+        """`hooks`: a Hooks of the module `calls`."""
+        # However a model is put into evaluation mode, by its own eval(), as those of transformers have, by train(False)
+        # or by a trainer, it comes to Module.train().
+        hooks.note(self.torch.nn.Module, "train", None, calls.PHASE_MODES)
         loaders = sys.modules.get("torch.utils.data.dataloader")
         if loaders is not None:
-            loader = loaders.DataLoader
-            loader.__iter__ = self.noted(loader.__iter__, b"torch.utils.data.DataLoader.__iter__")
-        self.begin_fetching(sys.modules.get("torch.utils.data._utils.fetch"))
-        files = sys.modules.get("torch.serialization")
-        if files is not None and self.torch.save is files.save:
-            self.torch.save = files.save = self.noted(files.save, b"torch.save")
-        gc.callbacks.append(self.collected)  # a function in C: what traces the program sees no call of it
-
-    def noted(self, function, name):
-        begin_range, end_range = self.begin_range, self.end_range
-
-        @functools.wraps(function)
-        def call(*arguments, **keywords):
-            start = begin_range()
-            try:
-                return function(*arguments, **keywords)
-            finally:
-                end_range(name, start)
-
-        return call
-
-    # ---- Batches: what a loader, or a process of its, does for each, and which part of that puts samples together.
-
-    def begin_fetching(self, fetchers):
-        base = getattr(fetchers, "_BaseDatasetFetcher", None)
-        if base is None:
-            return
+            hooks.note(loaders.DataLoader, "__iter__", b"torch.utils.data.DataLoader.__iter__")
+        # What a loader, or a process of its, does for each batch, and which part of that puts samples together.
+        fetchers = sys.modules.get("torch.utils.data._utils.fetch")
         for fetcher in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
             fetcher = getattr(fetchers, fetcher, None)
             if fetcher is not None:
-                fetcher.fetch = self.noted(fetcher.fetch, b"torch.utils.data.DataLoader.fetch")
-        begin, noted = base.__init__, self.noted
-
-        @functools.wraps(begin)
-        def __init__(self, *arguments, **keywords):
-            begin(self, *arguments, **keywords)
-            if callable(getattr(self, "collate_fn", None)):
-                self.collate_fn = noted(self.collate_fn, b"torch.utils.data.DataLoader.collate")
-
-        base.__init__ = __init__
-
-    # ---- Modes. However a model is put into evaluation mode, by its own eval(), as those of transformers have, by
-    # ---- train(False) or by a trainer, it comes to Module.train(), which calls itself for each of the model's modules:
-    # ---- the outermost call is noted, and the one that puts a model back only while one is in evaluation mode.
-
-    def noted_modes(self, function):
-        into_evaluation = self.noted(function, b"torch.nn.Module.eval")
-        into_training = self.noted(function, b"torch.nn.Module.train")
-        is_evaluating = is_within = False
-
-        @functools.wraps(function)
-        def train(self, mode=True):
-            nonlocal is_evaluating, is_within
-            if is_within or (mode and not is_evaluating):
-                return function(self, mode)
-            is_evaluating, is_within = not mode, True
-            try:
-                return (into_training if mode else into_evaluation)(self, mode)
-            finally:
-                is_within = False
-
-        return train
+                hooks.note(fetcher, "fetch", b"torch.utils.data.DataLoader.fetch", calls.PHASE_FETCH)
+        files = sys.modules.get("torch.serialization")
+        if files is not None and self.torch.save is files.save:
+            hooks.note(files, "save", b"torch.save")
+            self.torch.save = files.save
+        gc.callbacks.append(self.collected)  # a function in C: what traces the program sees no call of it

@@ -32,6 +32,8 @@ class Recording:
         self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
         self.torch = torch
         self.modules = self.typed = None
+        self.calls = sys.modules["_tfprof_hooks"].load_beside("_tfprof_calls")
+        self.hooks = self.calls.Hooks(self.holding_gil)
 
     def begin(self):
         """Whether it records."""
@@ -127,57 +129,34 @@ class Recording:
         """The rank of a process whose launcher says nothing of it, as with torch.multiprocessing.spawn: where
         torch.distributed keeps the default group that the program has made.
         """
-        import functools
-
         groups = sys.modules.get("torch.distributed.distributed_c10d")
-        keep_group = getattr(groups, "_update_default_pg", None)
-        if keep_group is None:
-            return
         set_rank = self.library.tfprof_capture_set_rank
 
-        @functools.wraps(keep_group)
-        def keep_and_tell(group):
-            keep_group(group)
-            try:
-                if group is not None:
-                    set_rank(int(group.rank()), int(group.size()))
-            except Exception:
-                pass  # no member of the group
+        def tell(group):  # raises of one that this process is no member of
+            if group is not None:
+                set_rank(int(group.rank()), int(group.size()))
 
-        groups._update_default_pg = keep_and_tell
+        self.hooks.around(groups, "_update_default_pg", last=tell)
 
     def make_way(self):
         """CUPTI serves one: where the program's own torch.profiler wants to see what GPUs do, it does, and the recorder
         does not meanwhile. autograd.profiler calls _prepare_profiler where there is a warm-up, always _enable_profiler,
         and _disable_profiler at the end."""
-        import functools
-
         profiler = sys.modules.get("torch.autograd.profiler")
         step_aside = self.library.tfprof_capture_step_aside
 
-        def stepping(function, is_aside):
-            @functools.wraps(function)
-            def call(*arguments, **keywords):
-                activities = arguments[1] if is_aside and len(arguments) > 1 else ()
-                if any(getattr(activity, "name", None) == "CUDA" for activity in activities):
-                    step_aside(1)
-                try:
-                    return function(*arguments, **keywords)
-                finally:
-                    if not is_aside:
-                        step_aside(0)
+        def begins(_config, activities=(), *_):
+            if any(getattr(activity, "name", None) == "CUDA" for activity in activities):
+                step_aside(1)
 
-            return call
-
-        for name, is_aside in (("_prepare_profiler", True), ("_enable_profiler", True), ("_disable_profiler", False)):
-            function = getattr(profiler, name, None)
-            if function is not None:
-                setattr(profiler, name, stepping(function, is_aside))
+        self.hooks.around(profiler, "_prepare_profiler", first=begins)
+        self.hooks.around(profiler, "_enable_profiler", first=begins)
+        self.hooks.around(profiler, "_disable_profiler", last=lambda *_: step_aside(0))
 
     def note_phases(self):
         hooks = sys.modules["_tfprof_hooks"]
         noting = hooks.load_beside("_tfprof_phases").Noting(self.holding_gil, self.torch)
-        noting.begin()
+        noting.begin(self.hooks, self.calls)
         hooks.load_beside("_tfprof_compiling").begin(noting, hooks.ImportFinder)
 
     def begin_windows(self, version):
@@ -186,7 +165,7 @@ class Recording:
 
         add_op = self.holding_gil.tfprof_capture_add_op
         add_op.argtypes = [c_char_p, c_uint64, c_int64, c_int64, c_int64, c_uint, c_int]
-        windows = load_beside("_tfprof_windows").Windows(self.torch, add_op, self.say_problem)
+        windows = load_beside("_tfprof_windows").Windows(self.torch, add_op, self.say_problem, self.hooks)
         try:
             windows.begin()
             is_possible = True
@@ -557,26 +536,11 @@ class Recording:
         atexit.register(finish)
         if before:
             atexit.register(before)
-        os._exit = after(finish, os._exit)
-        os.execv = after(flush, os.execv)
-        os.execve = after(flush, os.execve)
+        self.hooks.around(os, "_exit", first=lambda *_: finish())
+        self.hooks.around(os, "execv", first=lambda *_: flush())
+        self.hooks.around(os, "execve", first=lambda *_: flush())
 
 
 def kept_of_name(thread):
     """127 bytes are kept of it, none of a character that would not be whole."""
     return thread.name.encode("utf-8", "replace")[:127].decode("utf-8", "ignore").encode("utf-8")
-
-
-def after(first, function):
-    def wrapped(*arguments, **keywords):
-        try:
-            first()
-        except BaseException:
-            pass  # what the program has asked for is done all the same
-        return function(*arguments, **keywords)
-
-    wrapped.__name__ = wrapped.__qualname__ = function.__name__
-    wrapped.__doc__ = function.__doc__
-    wrapped.__module__ = function.__module__
-    wrapped.__wrapped__ = function
-    return wrapped

@@ -6,8 +6,8 @@ of the program's own runs, and at once when one wants to begin.  Names, threads,
 taken; a torch.profiler without stacks and shapes costs least.
 """
 
-import functools
 import os
+import sys
 import time
 
 LENGTH, PERIOD = 3, 50
@@ -15,7 +15,8 @@ USER = 7  # at::RecordScope
 
 
 class Windows:
-    def __init__(self, torch, add_op, say_problem):
+    def __init__(self, torch, add_op, say_problem, hooks):
+        self.hooks = hooks
         self.torch, self.add_op, self.say_problem = torch, add_op, say_problem
         self.steps, self.profiler, self.pid, self.last = 0, None, os.getpid(), 0
         self.former = 0  # when the step before ended
@@ -25,20 +26,13 @@ class Windows:
         """Raises where this PyTorch offers no hook for optimizer steps (before 2.0)."""
         from torch.optim import optimizer
 
-        optimizer.register_optimizer_step_post_hook(self.after_step)
-        profile = self.torch.autograd.profiler.profile
+        optimizer.register_optimizer_step_post_hook(step_hook(self.after_step))
         for name in ("_prepare_trace", "__enter__"):
-            if hasattr(profile, name):
-                setattr(profile, name, self.yielding(getattr(profile, name)))
+            self.hooks.around(self.torch.autograd.profiler.profile, name, first=self.yield_to)
 
-    def yielding(self, method):
-        @functools.wraps(method)
-        def begins(profiler, *arguments, **keywords):
-            if not self.is_own:
-                self.close()
-            return method(profiler, *arguments, **keywords)
-
-        return begins
+    def yield_to(self, *_):
+        if not self.is_own:
+            self.close()
 
     def after_step(self, optimizer, *unused):
         try:
@@ -99,3 +93,18 @@ class Windows:
             name = event.name().encode("utf-8", "replace")
             numbers = event.sequence_nr(), event.fwd_thread_id() or 0, event.scope()
             self.add_op(name, event.start_thread_id(), -start, end, *numbers)
+
+
+def step_hook(after_step):
+    """What torch.compile sees of the hook, as it traces an optimizer's step, is that it returns: no globals of this
+    module, which cannot be imported.
+    """
+    is_compiling = getattr(sys.modules.get("torch.compiler"), "is_compiling", None)
+    if is_compiling is None:  # before 2.1
+        return after_step
+
+    def hook(optimizer, *unused):
+        if not is_compiling():
+            after_step(optimizer)
+
+    return hook

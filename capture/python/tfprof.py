@@ -28,7 +28,8 @@ say
         tfprof = None
 
 Marks need PyTorch: what is marked before it is imported is not recorded.  They may be set on any thread; a step begins
-and ends on one.
+and ends on one.  Within what torch.compile or torch.export makes a graph of they have no effect, as PyTorch's own: set
+them around it.
 """
 
 import atexit
@@ -49,7 +50,13 @@ def _recording():
 
 def is_recording():
     """Whether marks set now are recorded."""
-    return _recording() is not None
+    return not _is_traced() and _recording() is not None
+
+
+def _is_traced():
+    """Whether PyTorch makes a graph of the code that asks: the answer is all that it sees of ours."""
+    compiler = sys.modules.get("torch.compiler")
+    return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
 
 
 def _take_last(opened):
@@ -91,13 +98,13 @@ class range:
         self._opened = []  # [thread, what ends the range]
 
     def __enter__(self):
-        recording = _recording()
+        recording = None if _is_traced() else _recording()
         if recording is not None:
             self._opened.append([threading.get_ident(), recording.open_range(self.name)])
         return self
 
     def __exit__(self, *problem):
-        last = _take_last(self._opened) if self._opened else None
+        last = _take_last(self._opened) if self._opened and not _is_traced() else None
         if last is not None:
             last[1]()
         return False
@@ -151,6 +158,8 @@ def step(number=None):
     """Ends the thread's step and begins the next: number, or the one after the last. The result may be used in a `with`
     statement, at whose end the step ends; without it the step ends at the next call or with the program.
     """
+    if _is_traced():
+        return _Step()
     end_step()
     number = getattr(_steps, "number", -1) + 1 if number is None else int(number)
     if number < 0:
@@ -167,6 +176,8 @@ def step(number=None):
 
 def end_step():
     """Ends the thread's step, if one is open."""
+    if _is_traced():
+        return
     opened, _steps.range = getattr(_steps, "range", None), None
     if opened is not None:
         context = sys.modules.get("_tfprof_context")
@@ -195,7 +206,7 @@ def stop():
 
 
 def _switch(is_on):
-    recording = _recording()
+    recording = None if _is_traced() else _recording()
     if recording is not None:
         recording.switch(is_on)
 
@@ -210,6 +221,8 @@ class Profile:
         self._opened = []  # [thread, its range, the recording whose window was opened or None]
 
     def __enter__(self):
+        if _is_traced():
+            return self
         recording = _recording()
         if recording is not None:
             recording.begin_window()
@@ -218,7 +231,7 @@ class Profile:
         return self
 
     def __exit__(self, *problem):
-        last = _take_last(self._opened)
+        last = None if _is_traced() else _take_last(self._opened)
         if last is not None:
             _, opened, recording = last
             opened.__exit__()

@@ -73,6 +73,12 @@ void stack_rows_close(void) {
 
 bool stack_rows_are_full(void) { return stacks.is_full; }
 
+/* Of the hooks' modules, or of a wrapper that says to be of the file of what it stands around (_tfprof_calls.py). */
+static bool is_own_name(const uint8_t *name, uint32_t length) {
+  static const char prefix[] = "<_tfprof";
+  return length >= sizeof prefix - 1 && !memcmp(name, prefix, sizeof prefix - 1);
+}
+
 struct code_copy *code_copy_make(struct recorder *recorder, const struct code_item *item) {
   struct code_copy *code = malloc(sizeof *code + item->table_length + item->file_length + 1);
   if (!code) return NULL;
@@ -86,7 +92,7 @@ struct code_copy *code_copy_make(struct recorder *recorder, const struct code_it
   code->file_name = (char *)code->table + item->table_length;
   memcpy(code->file_name, file, item->file_length);
   code->file_name[item->file_length] = 0;
-  code->is_own = !strncmp(code->file_name, "<_tfprof", 8);
+  code->is_own = is_own_name(file, item->file_length) || is_own_name(function, item->function_length);
   return code;
 }
 
