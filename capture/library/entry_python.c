@@ -82,6 +82,9 @@ ENTRY_POINT int tfprof_capture_prove_calls(unsigned calls);
 ENTRY_POINT void *tfprof_capture_hook_phase(void *function, unsigned kind, const char *name);
 /* Or functions of Python that are called before and after; None: there is none. */
 ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *last);
+/* os.fork, where CPython counts the threads of the process after it, and warns of more than one: it finds none of ours
+** (session_rest), where Python knows of no other. Only in its place. */
+ENTRY_POINT void tfprof_capture_hook_fork(void *function);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
@@ -317,6 +320,27 @@ void *tfprof_capture_hook_call(void *function, void *first, void *last) {
     *hook = (struct call_hook){
         .before = call_hook_first, .after = call_hook_last, .first = keep(first), .last = keep(last)};
   return hook_function(function, hook);
+}
+
+static void rest_before_fork(const struct call_hook *hook, const struct call_arguments *arguments,
+                             struct call_begun *begun) {
+  (void)hook;
+  (void)arguments;
+  void *state = python_api.first_thread(python_api.interpreter());
+  bool is_alone = state && !python_api.next_thread(state); /* else the warning is right */
+  begun->kind = is_alone && session_rest();
+}
+
+static void go_on_after_fork(const struct call_hook *hook, const struct call_arguments *arguments,
+                             const struct call_begun *begun) {
+  (void)hook;
+  (void)arguments;
+  if (begun->kind) session_go_on();
+}
+
+void tfprof_capture_hook_fork(void *function) {
+  static const struct call_hook resting = {.before = rest_before_fork, .after = go_on_after_fork};
+  call_hook_place(function, &resting);
 }
 
 uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }

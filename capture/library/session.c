@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All that an end or a flush waits for takes no longer, of which so much is left to the writer thread. */
-enum { END_MS = 3000, WRITER_MS = 1000 };
+/* All that an end or a flush waits for takes no longer, of which so much is left to the writer thread. A fork waits so
+** long for that. */
+enum { END_MS = 3000, WRITER_MS = 1000, REST_MS = 1000 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
 static char directory[4096];
@@ -294,6 +295,15 @@ bool session_begin_end(void) {
 }
 
 int session_time_left(void) { return recording_stands_still() ? 0 : milliseconds_until(ends_at()); }
+
+bool session_rest(void) {
+  static bool was_late; /* a disk that does not answer: forks wait for it once */
+  if (was_late || !is_recording()) return false;
+  was_late = !recording_rest(REST_MS);
+  return !was_late;
+}
+
+void session_go_on(void) { recording_go_on(); }
 
 void session_flush(void) {
   if (!is_recording()) return;

@@ -25,6 +25,8 @@ class Hooks:
         self.hook_phase, self.hook_call = holding_gil.tfprof_capture_hook_phase, holding_gil.tfprof_capture_hook_call
         self.hook_phase.argtypes, self.hook_phase.restype = [thing, ctypes.c_uint, text], thing
         self.hook_call.argtypes, self.hook_call.restype = [thing] * 3, thing
+        self.hook_fork = holding_gil.tfprof_capture_hook_fork
+        self.hook_fork.argtypes, self.hook_fork.restype = [thing], None
 
     @staticmethod
     def prove(ctypes, library):
@@ -56,6 +58,13 @@ class Hooks:
     def around(self, holder, name, first=None, last=None):
         """`first` and `last` are called with its positional arguments; what they raise is forgotten."""
         self.put(holder, name, lambda function: self.hook_call(function, first, last))
+
+    def rest(self, holder, *names):
+        """Functions that fork: CPython does not count threads of ours around them."""
+        for name in names:
+            function = getattr(holder, name, None)
+            if function is not None and self.is_possible:
+                self.hook_fork(function)
 
     def put(self, holder, name, hook):
         function = getattr(holder, name, None)

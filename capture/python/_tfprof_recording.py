@@ -75,7 +75,7 @@ class Recording:
             except Exception as problem:
                 reason = "%s: %s" % (type(problem).__name__, problem)
                 self.library.tfprof_capture_no_calls(reason.encode("utf-8", "replace"))
-        for watch in (self.watch_threads, self.watch_ranks, self.note_phases, self.make_way):
+        for watch in (self.watch_threads, self.watch_ranks, self.watch_forks, self.note_phases, self.make_way):
             try:
                 watch()
             except Exception as problem:
@@ -137,6 +137,11 @@ class Recording:
                 set_rank(int(group.rank()), int(group.size()))
 
         self.hooks.around(groups, "_update_default_pg", last=tell)
+
+    def watch_forks(self):
+        """From 3.12 on they warn in a process that has several threads."""
+        if sys.version_info >= (3, 12):
+            self.hooks.rest(os, "fork", "forkpty")
 
     def make_way(self):
         """CUPTI serves one: where the program's own torch.profiler wants to see what GPUs do, it does, and the recorder

@@ -67,6 +67,18 @@ if __name__ == "__main__":
     os._exit(3)
 """
 
+FORKING = """
+import os, torch
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        torch.ones(2).add(1)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    torch.ones(2).add(1)
+"""
+
+
 def both(path, options=("-q",)):
     """Status and output without the recorder and with it, addresses left out."""
     found = []
@@ -127,6 +139,21 @@ assert type(sys.meta_path[-1]).__name__ != "ImportFinder"
                 file.write(text)
             plain, recorded = both([path, folder])
             assert plain[2] and recorded == plain, (number, recorded, plain)
+
+
+def test_forks():
+    """From CPython 3.12 on os.fork() warns in a process with several threads."""
+    plain, recorded = both(["-Wdefault", "-c", FORKING])
+    assert recorded == plain, (recorded, plain)
+    program = os.path.join(capturing.PROGRAMS, "forking.py")
+    for python in glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[2-9].*/bin/python")):
+        with capturing.Directory() as directory:
+            environment = capturing.environment(directory, quiet=1)
+            del environment["PYTHONPATH"]
+            command = [python, "-B", program, capturing.HOOKS, capturing.LIBRARY]
+            result = bounded.run(command, capturing.SECONDS, env=environment)
+            assert not result.returncode, (python, result.stderr)
+            assert capturing.summary(capturing.dumps(directory)[0])["closed"], python
 
 
 def test_other_pythons():

@@ -79,6 +79,7 @@ static void thin(char *reason, const char *why) {
 static void keep_to_overhead(const struct recorder *recorder) {
   uint64_t now_ns = clock_monotonic_ns();
   double used_ns = clock_thread_ns();
+  if (used_ns < noted_used_ns) noted_used_ns = 0; /* the thread has begun anew (recording_rest) */
   const struct writer_use use = {.passed_ns = noted_ns ? (double)(now_ns - noted_ns) : 0,
                                  .used_ns = used_ns - noted_used_ns,
                                  .full_ns = recorder->full_ns - noted_full_ns,

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -31,6 +32,7 @@ enum {
   STALL_MS = 1000, /* a writer thread that has done nothing for so long waits for a disk that does not answer: */
   POLL_MS = 100,   /* it is looked at so often, */
   POLLS = 2,       /* and so often at least, for the process may have been stopped */
+  GONE_WITHIN_US = 50000,
   LAST_WORDS_BYTES = 16384, /* what was lost, the reasons for it, the end: they find room on a full disk, too */
 };
 
@@ -43,10 +45,12 @@ static const struct capture_source *const *_Atomic parts_wanted; /* of sources u
 
 static pthread_t thread;
 static _Atomic bool has_thread;
+static _Atomic long thread_number; /* as the system has it */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t progress;
 static uint64_t flush_wanted, flush_done;
 static bool stop_wanted, is_stopped;
+static bool rest_wanted, is_resting; /* the thread is to end, or has ended, with the file open */
 static struct dump_profile final_profile; /* a copy: the writer comes to it after a timeout, too */
 static char final_host[128];
 static bool has_final_profile;
@@ -144,12 +148,21 @@ static void become_idle(void) { atomic_store(&writer_is_busy, 0); }
 
 enum wake { WAKE_AT_PULSE, WAKE_TO_LOOK, WAKE_TO_WRITE };
 
+/* Whether the thread ends now, between two things. */
+static bool rest(void) {
+  pthread_mutex_lock(&guard);
+  is_resting = rest_wanted && !stop_wanted;
+  if (is_resting) pthread_cond_broadcast(&progress);
+  pthread_mutex_unlock(&guard);
+  return is_resting;
+}
+
 /* Sleeps until there may be work; WAKE_TO_WRITE: everything has to be written now. */
 static enum wake wait_for_work(uint64_t until_ns, uint64_t *flush, bool *stop) {
   const struct timespec until = clock_deadline(until_ns);
   enum wake wake = WAKE_TO_LOOK;
   pthread_mutex_lock(&guard);
-  while (!stop_wanted && flush_wanted == flush_done && !doorbell_has_rung() && wake == WAKE_TO_LOOK)
+  while (!stop_wanted && !rest_wanted && flush_wanted == flush_done && !doorbell_has_rung() && wake == WAKE_TO_LOOK)
     if (!doorbell_wait(&guard, &until)) wake = WAKE_AT_PULSE;
   *flush = flush_wanted;
   *stop = stop_wanted;
@@ -197,16 +210,19 @@ static uint64_t look(enum wake wake, const struct pulse *pulse) {
   return count;
 }
 
-static void *write_recording(void *argument) {
-  (void)argument;
+/* `file_is_open`: NULL of the first thread that writes this file. */
+static void *write_recording(void *file_is_open) {
   prctl(PR_SET_NAME, "tfprof-writer");
-  clock_map_start(&recorder.clock);
-  clock_watch_begin();
-  become_busy();
-  begin_file();
-  become_idle();
+  atomic_store(&thread_number, syscall(SYS_gettid));
+  if (!file_is_open) {
+    clock_map_start(&recorder.clock);
+    clock_watch_begin();
+    become_busy();
+    begin_file();
+    become_idle();
+  }
   uint64_t slot_ms = FULL_SLOT_MS;
-  for (bool stop = false; !stop;) {
+  for (bool stop = false; !stop && !rest();) {
     uint64_t flush, count = 0;
     const struct pulse pulse = pulse_after(clock_monotonic_ns(), slot_ms * 1000000);
     enum wake wake = wait_for_work(pulse.at_ns, &flush, &stop);
@@ -228,7 +244,7 @@ static void *write_recording(void *argument) {
   return NULL;
 }
 
-static bool start_thread(void) {
+static bool start_thread(bool file_is_open) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -239,8 +255,8 @@ static bool start_thread(void) {
   note_move();
   given_up_ns = 0;
   flush_wanted = flush_done = 0;
-  stop_wanted = is_stopped = false;
-  has_thread = own_thread_start(&thread, write_recording, NULL);
+  stop_wanted = is_stopped = rest_wanted = is_resting = false;
+  has_thread = own_thread_start(&thread, write_recording, file_is_open ? &recorder : NULL);
   if (!has_thread) doorbell_end();
   return has_thread;
 }
@@ -273,7 +289,7 @@ enum tfprof_status recording_begin(const char *directory, const struct dump_prof
   enum tfprof_status status = create_file(directory, profile, &writer, error);
   if (status != TFPROF_OK) return status;
   bool is_ready = recorder_open(&recorder, sources, writer);
-  if (is_ready && start_thread()) return TFPROF_OK;
+  if (is_ready && start_thread(false)) return TFPROF_OK;
   int reason = errno;
   recorder_close(&recorder, false);
   dump_writer_close(writer, NULL);
@@ -349,6 +365,39 @@ void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   recorder_close(&recorder, false);
 }
 
+/* The system counts a thread for a moment after it has ended. */
+static void wait_until_gone(long number) {
+  char place[64];
+  snprintf(place, sizeof place, "/proc/self/task/%ld", number);
+  for (int waited = 0; !access(place, F_OK) && waited < GONE_WITHIN_US; waited += 50) usleep(50);
+}
+
+bool recording_rest(int timeout_ms) {
+  if (!has_thread) return false;
+  const struct timespec until = clock_deadline(clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000);
+  pthread_mutex_lock(&guard);
+  rest_wanted = true;
+  doorbell_ring_with_guard();
+  while (!is_resting && !is_stopped)
+    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  bool has_ended = is_resting;
+  rest_wanted = has_ended;
+  pthread_mutex_unlock(&guard);
+  if (!has_ended) return false;
+  pthread_join(thread, NULL);
+  wait_until_gone(thread_number);
+  has_thread = false;
+  doorbell_end();
+  return true;
+}
+
+void recording_go_on(void) {
+  if (!is_resting) return;
+  if (!start_thread(true))
+    capture_say("nothing more is recorded of process %ld: its writer thread cannot start again; the program goes on",
+                (long)getpid());
+}
+
 void recording_before_fork(void) {
   atomic_fetch_add(&forks_waiting, 1);
   for (int waited = 0; atomic_load(&writer_is_busy) && waited < FORK_WAIT_US; waited += 100) usleep(100);
@@ -366,6 +415,7 @@ void recording_after_fork_in_child(bool is_whole) {
   memset(&recorder, 0, sizeof recorder);
   path[0] = 0;
   has_thread = false;
+  rest_wanted = is_resting = false;
   doorbell_end();
   atomic_store(&forks_waiting, 0);
   atomic_store(&writer_is_busy, 0);

@@ -27,6 +27,11 @@ void recording_flush(int timeout_ms);
 void recording_finish(const struct dump_profile *profile, int timeout_ms);
 /* The writer thread has done nothing for long, and nobody waits for it any more. */
 bool recording_stands_still(void);
+/* Ends the thread, between two things, while the file stays open, and begins it anew: in between the process has one
+** thread less. false: it did not end within `timeout_ms`, and goes on. A forked child has nothing to go on with. Nobody
+** may call anything else here meanwhile, but for what is around a fork. */
+bool recording_rest(int timeout_ms);
+void recording_go_on(void);
 /* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits
 ** whole structures. */
 void recording_before_fork(void);

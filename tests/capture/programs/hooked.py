@@ -2,9 +2,14 @@
 that nobody sees them. Arguments: the folder of the hooks' modules, the library.
 """
 
-import ctypes, os, sys, traceback
+import ctypes
+import os
+import sys
+import traceback
+
 sys.path.insert(0, sys.argv[1])
-import _tfprof_calls
+import _tfprof_calls  # noqa: E402
+
 hooks = _tfprof_calls.Hooks(ctypes.PyDLL(sys.argv[2]))
 assert hooks.is_possible
 told = []
