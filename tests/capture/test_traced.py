@@ -5,7 +5,6 @@ graphs, breaks, recompilations, results, warnings, and the keys of compiled code
 import json
 import os
 import re
-import shutil
 import tempfile
 
 import capturing
@@ -16,13 +15,13 @@ PROGRAM = os.path.join(capturing.PROGRAMS, "traced.py")
 CACHED = """
 import json, torch
 from torch._dynamo.utils import counters
-model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
+model = torch.nn.Sequential(torch.nn.Linear(4, 4, bias=False), torch.nn.Dropout(0.5))
 @torch.compile
 def step(x):
     model.eval()
     x = model(x)
     model.train()
-    return x * 2
+    return x  # of one product: nothing is to be compiled by a compiler of C++
 with torch.no_grad():
     step(torch.ones(2, 4))
 print(json.dumps({kind: {name: count for name, count in counters[kind].items() if "cache" in name}
@@ -68,21 +67,13 @@ def test_programs():
 
 def test_caches():
     """Code that was compiled without the recorder is found with it."""
-    if not shutil.which("g++"):
-        capturing.left_out.append("compiled code: there is no g++")
-        return
     with tempfile.TemporaryDirectory() as cache:
         variables = {"TORCHINDUCTOR_CACHE_DIR": cache}
         made = last_line(plain(["-c", CACHED], **variables)[0])
         found = last_line(launched(["-q"], ["-c", CACHED], **variables)[0])
-        hits = {kind: {name.replace("_miss", "_hit"): count for name, count in counts.items()
-                       if name.endswith("_miss")} for kind, counts in made.items()}
-        assert sum(map(len, hits.values())) > 0, made
-        for kind, counts in hits.items():
-            for name, count in counts.items():
-                missed = name.replace("_hit", "_miss")
-                assert not found[kind].get(missed), (made, found)
-        assert any(name.endswith("_hit") for counts in found.values() for name in counts), (made, found)
+        assert made["inductor"].get("fxgraph_cache_miss") == 1, made
+        assert found["inductor"] == {"fxgraph_cache_hit": 1}, (made, found)
+        assert not any(name.endswith("_miss") for name in found["aot_autograd"]), (made, found)
 
 
 if __name__ == "__main__":
