@@ -77,9 +77,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
                       "(unified); what recording takes, and compilations (overhead); clocks and power as "
                       "CUPTI has them (environment); of kernels, when they were queued and submitted (latency)"},
     [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
-                            "how much a process may hold in memory of what is not written yet, from 1M on; what "
-                            "comes when it is full is lost, and counted. What CUPTI hands over of a GPU has as much "
-                            "room again"},
+                            "how much a process may hold in memory of what is not written yet, from 1M on, beside "
+                            "64k for each thread; what comes when it is full is lost, and counted. What CUPTI hands "
+                            "over of a GPU has as much room again"},
     [OPTION_MAX_SIZE] = {"max-size", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
                          "how large the file of a process may become with ops and allocations; beyond it only steps, "
                          "ranges, counters, and of memory what is live, peaks and sums are recorded; 0: no limit"},

@@ -15,21 +15,26 @@ enum {
   LATE_MAXIMUM = 65536,
   AHEAD = 512, /* bytes of a chunk that are on their way while those before are read */
   TAKERS_MAXIMUM = 4, /* of items of a kind */
+  KEPT_CHUNKS = 64,   /* of threads that do nothing: as many keep their pages */
 };
 
-struct channel_reader {
-  struct capture_thread *thread;
+struct channel_reader { /* what is looked at of each thread comes first: one cache line */
+  _Alignas(64) struct capture_thread *thread;
   struct chunk *chunk;
   uint32_t position, used;    /* used: as last seen */
   uint32_t state;             /* of the thread when the drain began */
   unsigned ended_drains;      /* drains since the thread was seen to have ended */
   const struct item *doubted; /* an item whose time cannot be, unless the counter has jumped since the drain began */
+  uint32_t position_before;   /* a second ago, */
+  uint32_t trimmed;           /* and when pages were given back */
+  uint64_t written[WRITTEN_KINDS]; /* as last seen, of a thread beyond NEAR_THREADS */
   const struct item *next;    /* the item with a time to come, or NULL; */
   uint64_t ticks;             /* and when that was, */
   uint32_t later;             /* so many brief ones before it, each a nanosecond: their order is that of their times */
 };
 
-static struct channel_reader *readers[THREAD_MAXIMUM];
+static struct channel_reader readers[THREAD_MAXIMUM]; /* by number of the thread, from 1 on */
+static unsigned reader_count;                         /* that were ever used */
 static const struct capture_source *takers[ITEM_KINDS][TAKERS_MAXIMUM];
 static uint64_t horizon; /* ticks of the map: when the drain began */
 static bool has_doubts; /* about the time of an item, which is still to be read */
@@ -60,7 +65,7 @@ static const struct item *current_item(struct channel_reader *reader) {
     reader->used = atomic_load_explicit(&reader->chunk->used, memory_order_acquire);
     if (reader->position < reader->used) continue;
     if (!next) return NULL;
-    chunk_release(reader->chunk);
+    chunk_release(reader->chunk, false);
     reader->chunk = next;
     reader->position = reader->used = 0;
   }
@@ -122,14 +127,11 @@ static const struct item *next_item(struct recorder *recorder, struct channel_re
 }
 
 static struct channel_reader *reader_of(unsigned number) {
-  struct capture_thread *thread = thread_of_number(number);
-  if (!thread) return NULL;
-  struct channel_reader *reader = readers[number - 1];
-  if (!reader) {
-    reader = calloc(1, sizeof *reader);
-    if (!reader) return NULL;
-    reader->thread = thread;
-    readers[number - 1] = reader;
+  struct channel_reader *reader = &readers[number - 1];
+  if (__builtin_expect(!reader->thread, 0)) {
+    reader->thread = thread_of_number(number);
+    if (!reader->thread) return NULL;
+    if (number > reader_count) reader_count = number;
   }
   return reader;
 }
@@ -147,7 +149,7 @@ static void recycle_if_done(struct recorder *recorder, struct channel_reader *re
   if (reader->state != THREAD_ENDED || current_item(reader)) return;
   if (reader->chunk) {
     atomic_store_explicit(&thread->first_chunk, NULL, memory_order_relaxed);
-    chunk_release(reader->chunk);
+    chunk_release(reader->chunk, true);
     reader->chunk = NULL;
     reader->position = reader->used = 0;
   }
@@ -155,7 +157,9 @@ static void recycle_if_done(struct recorder *recorder, struct channel_reader *re
   bool is_shared = atomic_load_explicit(&thread->is_shared, memory_order_relaxed);
   if (is_shared && (reader->ended_drains++ < 2 || late_count)) return;
   thread_is_over(recorder, thread);
-  *reader = (struct channel_reader){.thread = thread};
+  struct channel_reader next = {.thread = thread};
+  memcpy(next.written, reader->written, sizeof next.written);
+  *reader = next;
   thread_row_forget(thread);
   thread_recycle(thread);
 }
@@ -210,50 +214,72 @@ static void give_next(struct recorder *recorder, struct channel_reader *reader) 
   reader->next = next_item(recorder, reader);
 }
 
-static unsigned find_active(struct recorder *recorder, struct channel_reader *active[THREAD_MAXIMUM]) {
-  unsigned active_count = 0, count = thread_count();
+/* Readers that have an item, the one with the earliest first: a heap, each no later than the two at twice its place. */
+static struct channel_reader *active[THREAD_MAXIMUM];
+static unsigned active_count;
+
+/* The reader belongs at this place or further down. */
+static void sink(struct channel_reader *reader, unsigned place) {
+  for (unsigned child; (child = 2 * place + 1) < active_count; place = child) {
+    child += child + 1 < active_count && active[child + 1]->ticks < active[child]->ticks;
+    if (active[child]->ticks >= reader->ticks) break;
+    active[place] = active[child];
+  }
+  active[place] = reader;
+}
+
+/* Of threads that are not looked at one by one when a step ends. */
+static void note_written(struct channel_reader *reader) {
+  for (unsigned what = 0; what < WRITTEN_KINDS; what++) {
+    uint64_t written = atomic_load_explicit(&reader->thread->written[what], memory_order_relaxed);
+    if (written != reader->written[what]) thread_note_written(what, written - reader->written[what]);
+    reader->written[what] = written;
+  }
+}
+
+static void find_active(struct recorder *recorder) {
+  unsigned count = thread_count();
+  active_count = 0;
   for (unsigned number = 1; number <= count; number++) {
     struct channel_reader *reader = reader_of(number);
     if (!reader) continue;
-    reader->state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
+    reader->state = atomic_load_explicit(&capture_thread_states[number - 1], memory_order_acquire);
     if (reader->state == THREAD_FREE) continue;
     reader->next = next_item(recorder, reader);
+    if (reader->next && number > NEAR_THREADS) note_written(reader);
     if (reader->next)
       active[active_count++] = reader;
     else
       recycle_if_done(recorder, reader);
   }
-  return active_count;
+  for (unsigned place = active_count / 2; place--;) sink(active[place], place);
+}
+
+/* When the earliest item is but for those of the first reader. */
+static uint64_t second_ticks(void) {
+  uint64_t second = active_count > 1 ? active[1]->ticks : UINT64_MAX;
+  return active_count > 2 && active[2]->ticks < second ? active[2]->ticks : second;
 }
 
 /* What has been written until now, about `limit` items at most; how many. */
 static uint64_t read_all(struct recorder *recorder, uint64_t limit) {
   uint64_t done = 0;
   uint32_t late_before = late_count;
-  struct channel_reader *active[THREAD_MAXIMUM];
   has_doubts = false;
   memory_turn_ends(); /* so that a brief one is no later than the time between two drains */
   horizon = clock_watch_look(recorder);
-  unsigned active_count = find_active(recorder, active);
+  find_active(recorder);
   while (active_count && done < limit) {
     struct channel_reader *first = active[0];
-    uint64_t second_end = UINT64_MAX;
-    unsigned place = 0;
-    for (unsigned i = 1; i < active_count; i++) {
-      uint64_t end = active[i]->ticks;
-      if (end < first->ticks) {
-        second_end = first->ticks;
-        first = active[i];
-        place = i;
-      } else if (end < second_end) {
-        second_end = end;
-      }
+    uint64_t second = second_ticks();
+    for (; first->next && first->ticks <= second && done < limit; done++) give_next(recorder, first);
+    if (first->next) {
+      sink(first, 0);
+      continue;
     }
-    for (; first->next && first->ticks <= second_end && done < limit; done++) give_next(recorder, first);
-    if (!first->next) {
-      active[place] = active[--active_count];
-      recycle_if_done(recorder, first);
-    }
+    active_count--;
+    if (active_count) sink(active[active_count], 0);
+    recycle_if_done(recorder, first);
   }
   /* Those of an earlier drain: everything that they refer to has been read since. */
   if (!active_count) give_late(recorder, late_before);
@@ -280,7 +306,8 @@ static bool channels_arm(const struct source_wishes *wishes) {
 
 static bool channels_open(struct recorder *recorder) {
   memset(takers, 0, sizeof takers);
-  memset(readers, 0, sizeof readers);
+  memset(readers, 0, reader_count * sizeof *readers);
+  reader_count = 0;
   late = NULL;
   late_count = late_capacity = 0;
   late_lost = 0;
@@ -296,21 +323,47 @@ static bool channels_open(struct recorder *recorder) {
   return thread_rows_open(recorder) && op_table_open(recorder);
 }
 
+/* Where many threads have done nothing for a second, their chunks keep little of what was read. */
+static void trim_chunks(void) {
+  for (unsigned i = 0, kept = 0; i < reader_count; i++) {
+    struct channel_reader *reader = &readers[i];
+    if (!reader->chunk || kept++ < KEPT_CHUNKS) continue;
+    if (reader->position == reader->position_before && reader->trimmed != reader->position) {
+      chunk_trim(reader->chunk, reader->position);
+      reader->trimmed = reader->position;
+    }
+    reader->position_before = reader->position;
+  }
+}
+
+static void channels_pulse(struct recorder *recorder, const struct pulse *pulse) {
+  (void)recorder, (void)pulse;
+  thread_records_pulse();
+}
+
 static void channels_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   (void)now;
   if (is_end) {
     give_late(recorder, late_count);
-    for (unsigned i = 0; i < THREAD_MAXIMUM; i++)
-      if (readers[i]) thread_is_over(recorder, readers[i]->thread);
+    for (unsigned i = 0; i < reader_count; i++)
+      if (readers[i].thread) thread_is_over(recorder, readers[i].thread);
   }
+  thread_records_tick();
+  trim_chunks();
   chunk_pool_trim();
+}
+
+static void channels_losses(struct recorder *recorder) {
+  static const char message[] =
+      "threads were left out, wholly or for a time, because memory was short or too many others were recorded (4,096 "
+      "are at the same time): what is known of what they did is counted as lost";
+  recorder_lost(recorder, (struct loss){threads_left_out(), "warning", message, "threads", NULL});
 }
 
 uint64_t late_items_lost(void) { return late_lost; }
 
 static void channels_close(bool in_child) {
   (void)in_child;
-  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) free(readers[i]);
   free(late);
   thread_rows_close();
 }
@@ -329,6 +382,8 @@ const struct capture_source channels_source = {
     .reset = channels_reset,
     .open = channels_open,
     .drain = channels_drain,
+    .pulse = channels_pulse,
     .tick = channels_tick,
+    .losses = channels_losses,
     .close = channels_close,
 };

@@ -1,7 +1,7 @@
 /* intern.c: the rare half of intern.h: new entries and growth. */
 #include "intern.h"
 
-enum { FIRST_SLOTS = 256 };
+enum { FIRST_SLOTS = 64 };
 
 /* Space in the arena, aligned to 8 bytes; its offset, or UINT32_MAX when it is full. */
 static uint32_t arena_take(struct arena *arena, uint32_t bytes) {

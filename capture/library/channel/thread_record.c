@@ -3,8 +3,10 @@
 
 #include "recorder/doorbell.h"
 #include "recorder/gate.h"
+#include "number_list.h"
 #include "thread_names.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,9 +20,32 @@ _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_m
 uint32_t capture_session;
 _Atomic uint32_t memory_turn;
 
+enum {
+  EARLY_THREADS = 256, /* once so many structures were made the bell is rung for more, */
+  KEPT_FREE = 256,     /* and so many that are free keep their memory */
+  STRIPES = 64,
+};
+
 static _Atomic(struct capture_thread *) threads[THREAD_MAXIMUM];
 static _Atomic unsigned threads_made;
-static _Atomic uint64_t refused;
+_Atomic uint32_t capture_thread_states[THREAD_MAXIMUM];
+static _Atomic uint32_t next_free[THREAD_MAXIMUM];
+static struct number_list free_numbers = {.next = next_free};
+static _Atomic uint32_t free_count;
+static _Atomic bool is_asked; /* for a free structure, since the writer thread's last slot began */
+static _Atomic bool lacks_memory;
+
+/* Changes whenever a thread that was refused may ask again. */
+static _Atomic uint64_t chances = 1;
+/* Of the calling thread: `chances` when it was refused last; 0: it never was. */
+static _Thread_local uint64_t refused_at __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t stripe __attribute__((tls_model("initial-exec"))); /* of `refused`, in which it counts */
+static _Atomic uint64_t left_out;
+static struct {
+  _Alignas(64) _Atomic uint64_t count[REFUSED_KINDS];
+} refused[STRIPES]; /* by several threads each: so that few of them want the same cache line */
+
+static _Atomic uint64_t far_written[WRITTEN_KINDS];
 static void (*tell_entry)(struct capture_thread *thread);
 static pthread_key_t end_of_thread;
 static bool has_key;
@@ -34,12 +59,36 @@ struct capture_thread *thread_of_number(unsigned number) {
   return number && number <= THREAD_MAXIMUM ? atomic_load_explicit(&threads[number - 1], memory_order_acquire) : NULL;
 }
 
-uint64_t threads_refused(void) { return atomic_load(&refused); }
+uint64_t threads_refused(enum refused what) {
+  uint64_t count = 0;
+  for (unsigned i = 0; i < STRIPES; i++) count += atomic_load_explicit(&refused[i].count[what], memory_order_relaxed);
+  return count;
+}
+
+uint64_t threads_left_out(void) { return atomic_load_explicit(&left_out, memory_order_relaxed); }
+
+uint64_t threads_written(enum written what) {
+  uint64_t written = atomic_load_explicit(&far_written[what], memory_order_relaxed);
+  unsigned count = thread_count();
+  for (unsigned number = 1; number <= count && number <= NEAR_THREADS; number++) {
+    const struct capture_thread *thread = thread_of_number(number);
+    if (thread) written += atomic_load_explicit(&thread->written[what], memory_order_relaxed);
+  }
+  return written;
+}
+
+void thread_note_written(enum written what, uint64_t more) {
+  atomic_fetch_add_explicit(&far_written[what], more, memory_order_relaxed);
+}
+
+static void set_state(const struct capture_thread *thread, enum thread_state state) {
+  atomic_store_explicit(&capture_thread_states[thread->number - 1], state, memory_order_release);
+}
 
 static void thread_ended(void *pointer) {
   struct capture_thread *thread = pointer;
   capture_current_thread = NULL;
-  if (thread->session == capture_session) atomic_store_explicit(&thread->state, THREAD_ENDED, memory_order_release);
+  if (thread->session == capture_session) set_state(thread, THREAD_ENDED);
 }
 
 bool thread_records_begin(uint64_t buffer_bytes) {
@@ -51,30 +100,49 @@ void thread_records_reset(void) {
   capture_current_thread = NULL;
   memory_turn_ends();
   if (has_key) pthread_setspecific(end_of_thread, NULL);
-  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) atomic_store_explicit(&threads[i], NULL, memory_order_relaxed);
+  for (unsigned i = 0, made = thread_count(); i < made; i++) {
+    atomic_store_explicit(&threads[i], NULL, memory_order_relaxed);
+    atomic_store_explicit(&capture_thread_states[i], THREAD_RUNNING, memory_order_relaxed);
+  }
   atomic_store(&threads_made, 0);
-  atomic_store(&refused, 0);
+  atomic_store(&free_numbers.head, 0);
+  atomic_store(&free_count, 0);
+  atomic_store(&is_asked, false);
+  atomic_store(&lacks_memory, false);
+  refused_at = 0;
+  atomic_store(&left_out, 0);
+  memset(refused, 0, sizeof refused);
+  memset(far_written, 0, sizeof far_written);
   chunk_pool_reset();
   thread_names_reset();
 }
 
-/* A structure that a thread left behind, or a new one, which the system fills with zeros when its pages are touched. */
-static struct capture_thread *find_structure(void) {
-  unsigned count = thread_count();
-  for (unsigned i = 0; i < count; i++) {
-    struct capture_thread *thread = atomic_load_explicit(&threads[i], memory_order_acquire);
-    uint32_t expected = THREAD_FREE;
-    if (thread && atomic_compare_exchange_strong(&thread->state, &expected, THREAD_RUNNING)) return thread;
+/* ---- Structures. */
+
+/* Without huge pages: one would be there as a whole once a byte of it is touched. */
+static void *map_structure(size_t size) {
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  madvise(memory, size, MADV_NOHUGEPAGE);
+  madvise(memory, size, MADV_WIPEONFORK); /* no child needs it, and one that no handler saw finds no chunk in it */
+  return memory;
+}
+
+/* A new one, which the system fills with zeros when its pages are touched. */
+static struct capture_thread *make_structure(void) {
+  if (atomic_load_explicit(&threads_made, memory_order_relaxed) >= THREAD_MAXIMUM) return NULL;
+  size_t size = sizeof(struct capture_thread) + ARENA_SIZE;
+  void *memory = map_structure(size);
+  if (!memory) {
+    atomic_store(&lacks_memory, true);
+    return NULL;
   }
   unsigned place = atomic_fetch_add(&threads_made, 1);
   if (place >= THREAD_MAXIMUM) {
     atomic_fetch_sub(&threads_made, 1);
+    munmap(memory, size);
     return NULL;
   }
-  size_t size = sizeof(struct capture_thread) + ARENA_SIZE;
-  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return NULL; /* the number stays unused */
-  madvise(memory, size, MADV_WIPEONFORK); /* no child needs it, and one that no handler saw finds no chunk in it */
   struct capture_thread *thread = memory;
   thread->number = place + 1;
   thread->session = capture_session;
@@ -83,14 +151,32 @@ static struct capture_thread *find_structure(void) {
   return thread;
 }
 
+/* One that a thread left behind, or a new one. */
+static struct capture_thread *find_structure(void) {
+  uint32_t number = number_list_take(&free_numbers);
+  if (!number) return make_structure();
+  atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
+  struct capture_thread *thread = atomic_load_explicit(&threads[number - 1], memory_order_acquire);
+  set_state(thread, THREAD_RUNNING);
+  return thread;
+}
+
+/* The writer thread makes structures free, and comes by itself before long. */
+static void ask_for_structures(void) {
+  if (!atomic_load_explicit(&is_asked, memory_order_relaxed) && !atomic_exchange(&is_asked, true))
+    doorbell_ring_to_look();
+}
+
+void thread_records_pulse(void) { atomic_store_explicit(&is_asked, false, memory_order_relaxed); }
+
+void thread_records_tick(void) {
+  if (atomic_exchange(&lacks_memory, false)) atomic_fetch_add(&chances, 1);
+}
+
 struct capture_thread *thread_adopt(uint64_t logical_thread) {
   struct capture_thread *thread = find_structure();
-  /* The writer thread makes structures free; half of them are for the time until it comes. */
-  if (!thread || thread->number > THREAD_MAXIMUM / 2) doorbell_ring_to_look();
-  if (!thread) {
-    atomic_fetch_add(&refused, 1);
-    return NULL;
-  }
+  if (!thread || thread->number > EARLY_THREADS) ask_for_structures();
+  if (!thread) return NULL;
   thread->tid = (uint32_t)syscall(SYS_gettid);
   thread->logical_thread = logical_thread;
   thread->python_state = NULL;
@@ -104,13 +190,32 @@ struct capture_thread *thread_adopt(uint64_t logical_thread) {
 
 void thread_tell_entry(void (*entered)(struct capture_thread *thread)) { tell_entry = entered; }
 
-struct capture_thread *thread_enter(void) {
-  struct capture_thread *thread = gate_may_record() ? thread_adopt(0) : NULL;
-  if (!thread) return NULL;
-  tell_entry(thread);
-  pthread_setspecific(end_of_thread, thread);
-  capture_current_thread = thread;
+static void count_refused(enum refused what) {
+  atomic_fetch_add_explicit(&refused[stripe].count[what], 1, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) struct capture_thread *enter(enum refused what) {
+  uint64_t chance = atomic_load_explicit(&chances, memory_order_acquire); /* before looking, so that none is missed */
+  int error = errno; /* the program may be about to look at it */
+  struct capture_thread *thread = thread_adopt(0);
+  if (thread) {
+    tell_entry(thread);
+    pthread_setspecific(end_of_thread, thread);
+    capture_current_thread = thread;
+  } else {
+    if (!refused_at) stripe = (uint32_t)(atomic_fetch_add_explicit(&left_out, 1, memory_order_relaxed) % STRIPES);
+    refused_at = chance;
+    count_refused(what);
+  }
+  errno = error;
   return thread;
+}
+
+struct capture_thread *thread_enter(enum refused what) {
+  if (!gate_may_record()) return NULL;
+  if (refused_at != atomic_load_explicit(&chances, memory_order_relaxed)) return enter(what);
+  count_refused(what);
+  return NULL;
 }
 
 void thread_enter_again(struct capture_thread *thread) { tell_entry(thread); }
@@ -216,6 +321,16 @@ static void forget_entries(struct capture_thread *thread) {
   intern_forget(&thread->nodes);
 }
 
+/* What a burst of threads has left is given back: what lies there is void, or 0 in a new structure, too. Not so the
+** places of ranges, whose list goes on. */
+static void give_pages_back(struct capture_thread *thread) {
+  enum { PAGE = 4096 };
+  uintptr_t begin = ((uintptr_t)thread->open + PAGE - 1) / PAGE * PAGE, end = (uintptr_t)thread->ranges / PAGE * PAGE;
+  madvise((void *)begin, end - begin, MADV_DONTNEED);
+  begin = ((uintptr_t)thread->arena.base + PAGE - 1) / PAGE * PAGE;
+  madvise((void *)begin, (uintptr_t)thread->arena.base + ARENA_SIZE - begin, MADV_DONTNEED);
+}
+
 void thread_recycle(struct capture_thread *thread) {
   atomic_store(&thread->depth, 0);
   atomic_store(&thread->is_shared, 0);
@@ -225,19 +340,24 @@ void thread_recycle(struct capture_thread *thread) {
   atomic_store(&thread->first_chunk, NULL);
   forget_entries(thread);
   thread->call_count = 0;
-  atomic_store_explicit(&thread->state, THREAD_FREE, memory_order_release);
+  if (atomic_load_explicit(&free_count, memory_order_relaxed) >= KEPT_FREE) give_pages_back(thread);
+  set_state(thread, THREAD_FREE);
+  atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
+  number_list_give(&free_numbers, thread->number);
+  atomic_fetch_add_explicit(&chances, 1, memory_order_release);
 }
 
 void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes) {
-  if (bytes > CHUNK_CAPACITY || !gate_is_ours()) return NULL;
-  struct chunk *chunk = chunk_acquire();
-  if (!chunk || chunk_is_in_upper_half(chunk)) doorbell_ring_to_look();
+  if (bytes > CHUNK_SIZE || !gate_is_ours()) return NULL;
+  struct chunk *chunk = chunk_acquire(!thread->chunk);
+  if (!chunk || chunk_pool_is_half_full()) doorbell_ring_to_look();
   if (!chunk) return NULL;
   if (thread->chunk)
     atomic_store_explicit(&thread->chunk->next, chunk, memory_order_release);
   else
     atomic_store_explicit(&thread->first_chunk, chunk, memory_order_release);
   thread->chunk = chunk;
+  thread->bytes = chunk->bytes;
   thread->position = 0;
   return chunk->bytes;
 }

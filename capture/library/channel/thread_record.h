@@ -4,7 +4,8 @@
 ** into chunks (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code
 ** object and stack frame that it meets for the first time.  One producer, one consumer, acquire and release: no locks.
 ** When no chunk is free an op is counted as lost. The writer thread reuses chunk and structure once the thread has
-** ended and everything is read.
+** ended and everything is read.  A thread for which there is no structure asks again when one has become free; until
+** then what it does is counted, and costs no more than that.
 */
 #ifndef TFPROF_CAPTURE_THREAD_RECORD_H
 #define TFPROF_CAPTURE_THREAD_RECORD_H
@@ -186,7 +187,7 @@ enum {
   STACK_MAXIMUM = 512,      /* Python frames of one stack */
   SCRATCH_SIZE = 32 * 1024, /* the inputs of one op, a name or a code object while it is copied */
   ARENA_SIZE = 8 * 1024 * 1024,
-  THREAD_MAXIMUM = 512, /* threads that run ops at the same time */
+  THREAD_MAXIMUM = CHUNK_HOLDERS, /* threads that are recorded at the same time */
   NAME_MAXIMUM = 4000,  /* bytes kept of an op's name */
   THREAD_NAME_MAXIMUM = 128, /* with the NUL; thread_names.h has the same */
 };
@@ -225,10 +226,12 @@ enum { OP_SETS = 1024, OP_WAYS = 2 }; /* the same */
 ** that it can be fetched in time. */
 enum { OP_CONTEXTS = 1024 };
 
+/* What threads have written, for the governor. */
+enum written { WRITTEN_OPS, WRITTEN_MEMORY, WRITTEN_RANGES, WRITTEN_KINDS };
+
 struct capture_thread { /* empty in the child of a fork */
   /* Read by the writer thread. */
   uint32_t number; /* 1, 2, ... */
-  _Atomic uint32_t state;
   _Atomic uint32_t life; /* counts the threads that had this structure */
   _Atomic(struct chunk *) first_chunk;
   _Atomic uint64_t lost;     /* ops for which there was no room */
@@ -244,16 +247,17 @@ struct capture_thread { /* empty in the child of a fork */
 
   /* The rest belongs to the thread alone. What every op needs comes first: one cache line. */
   _Alignas(64) struct chunk *chunk;
+  uint8_t *bytes; /* of the chunk */
   uint32_t position;
-  uint32_t brief_left; /* so many changes of memory may be brief before the clock is read again */
-  _Atomic uint32_t depth;                       /* of `open`; also read by the writer thread at the end */
-  _Atomic uint64_t ops_written, memory_written; /* also read by whoever ends a step (sampling.c) */
-  uint64_t op_seed;     /* begins each key of `recent_ops`: changes when numbers of names and inputs become void */
-  uint64_t deaths_seen; /* python_code.h */
-  uint32_t generation;  /* of `recent_nodes`: changes when numbers of code objects or nodes become void */
-  uint32_t stack_depth; /* of `stack`; 0: it is void */
-  uint32_t call_count;  /* of `calls`, outermost first, that the writer thread knows of */
-  uint32_t op_context;  /* what ops came last */
+  uint32_t brief_left;    /* so many changes of memory may be brief before the clock is read again */
+  _Atomic uint32_t depth; /* of `open`; also read by the writer thread at the end */
+  uint32_t stack_depth;   /* of `stack`; 0: it is void */
+  uint64_t op_seed;       /* begins each key of `recent_ops`: changes when numbers of names and inputs become void */
+  uint64_t deaths_seen;   /* python_code.h */
+  uint32_t generation;    /* of `recent_nodes`: changes when numbers of code objects or nodes become void */
+  uint32_t op_context;    /* what ops came last */
+  _Atomic uint64_t written[WRITTEN_KINDS]; /* also read by whoever ends a step (sampling.c) */
+  uint32_t call_count;                     /* of `calls`, outermost first, that the writer thread knows of */
   struct changes {
     uint32_t forgets; /* how often the tables were emptied, */
     uint32_t wanted;  /* and a module was met that has to be looked for */
@@ -295,11 +299,37 @@ static inline void memory_turn_ends(void) { atomic_store(&memory_turn, 0); }
 /* The threads of this session: numbers 1 ... thread_count(). NULL for a number that was never used. */
 unsigned thread_count(void);
 struct capture_thread *thread_of_number(unsigned number);
-/* Threads that could not be recorded because THREAD_MAXIMUM were there. */
-uint64_t threads_refused(void);
+/* By number - 1: enum thread_state. They lie together, as the writer thread looks at all of them. */
+extern _Atomic uint32_t capture_thread_states[];
+static inline uint32_t thread_state_of(const struct capture_thread *thread) {
+  return atomic_load_explicit(&capture_thread_states[thread->number - 1], memory_order_acquire);
+}
 
-/* Makes the calling thread known; NULL when it cannot be recorded, or nothing is recorded now (gate.h). */
-struct capture_thread *thread_enter(void);
+/* What is lost of a thread that cannot be recorded, as THREAD_MAXIMUM are there or memory is short. */
+enum refused {
+  REFUSED_OP, /* or a range, or call */
+  REFUSED_MEMORY,
+  REFUSED_BEGIN, /* of what is counted when it ends */
+  REFUSED_KINDS
+};
+uint64_t threads_refused(enum refused what);
+/* So many threads were, wholly or for a time. */
+uint64_t threads_left_out(void);
+
+/* How much all have written. Of those beyond the first NEAR_THREADS, which are not looked at one by one each time a
+** step ends, as the writer thread saw it last. */
+enum { NEAR_THREADS = 256 };
+uint64_t threads_written(enum written what);
+/* By the writer thread, of a thread beyond those: so much more. */
+void thread_note_written(enum written what, uint64_t more);
+static inline void thread_count_written(struct capture_thread *thread, enum written what) {
+  uint64_t written = atomic_load_explicit(&thread->written[what], memory_order_relaxed);
+  atomic_store_explicit(&thread->written[what], written + 1, memory_order_relaxed);
+}
+
+/* Makes the calling thread known; NULL when it cannot be recorded, which is counted, or nothing is recorded now
+** (gate.h). */
+struct capture_thread *thread_enter(enum refused what);
 /* It was entered before all who are told of it had begun. */
 void thread_enter_again(struct capture_thread *thread);
 /* Who is told of each thread that is entered, on that thread, and fills what is known of it besides. */
@@ -319,6 +349,10 @@ unsigned thread_open_count(const struct capture_thread *thread);
 bool thread_runs_op(const struct capture_thread *thread, bool *is_backward);
 /* By the writer thread, when it has read everything of a thread that has ended and has no open ranges. */
 void thread_recycle(struct capture_thread *thread);
+/* By the writer thread, once in each of its slots: from now on a structure that is wanted rings the bell again. */
+void thread_records_pulse(void);
+/* By the writer thread, each second: where there was no memory there may be some now. */
+void thread_records_tick(void);
 
 /* The op at that place of `open` has ended, below others. */
 void thread_take_out(struct capture_thread *thread, uint32_t place);
@@ -336,9 +370,9 @@ static inline uint8_t open_op_scope(const struct open_op *op) {
 ** free. */
 void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes);
 static inline void *thread_reserve(struct capture_thread *thread, uint32_t bytes) {
-  if (__builtin_expect(!thread->chunk || thread->position + bytes > CHUNK_CAPACITY, 0))
+  if (__builtin_expect(!thread->chunk || thread->position + bytes > CHUNK_SIZE, 0))
     return thread_next_chunk(thread, bytes);
-  return thread->chunk->bytes + thread->position;
+  return thread->bytes + thread->position;
 }
 static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) {
   thread->position += bytes;

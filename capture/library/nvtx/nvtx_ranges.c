@@ -8,6 +8,7 @@
 */
 #include "nvtx_ranges.h"
 
+#include "channel/number_list.h"
 #include "channel/thread_record.h"
 #include "governor/sampling.h"
 #include "nvtx_abi.h"
@@ -33,8 +34,7 @@ struct range_stack {
   _Atomic uint32_t depth;
   uint32_t beyond;   /* ranges that are open beyond NVTX_OPEN_MAXIMUM */
   uint32_t payloads; /* numbers of ITEM_PAYLOAD, which ascend over the lives of the structure */
-  _Atomic uint32_t is_used;
-  _Atomic uint64_t written;
+  uint32_t number; /* 1, 2, ... */
   struct open_range open[NVTX_OPEN_MAXIMUM];
 };
 
@@ -53,6 +53,8 @@ static _Atomic bool is_armed, wants_full;
 
 static _Atomic(struct range_stack *) stacks[NVTX_STACKS];
 static _Atomic unsigned stack_count;
+static _Atomic uint32_t next_free[NVTX_STACKS];
+static struct number_list free_stacks = {.next = next_free};
 static _Thread_local struct range_stack *own_stack __attribute__((tls_model("initial-exec")));
 static pthread_key_t end_of_thread;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -72,27 +74,30 @@ static void thread_ended(void *pointer) {
   struct range_stack *stack = pointer;
   own_stack = NULL;
   atomic_store_explicit(&stack->depth, 0, memory_order_relaxed);
-  atomic_store_explicit(&stack->is_used, 0, memory_order_release);
+  number_list_give(&free_stacks, stack->number);
+}
+
+static unsigned stacks_made(void) {
+  unsigned made = atomic_load(&stack_count);
+  return made < NVTX_STACKS ? made : NVTX_STACKS;
 }
 
 static void make_key(void) { has_key = pthread_key_create(&end_of_thread, thread_ended) == 0; }
 
 static struct range_stack *take_stack(void) {
-  unsigned made = atomic_load(&stack_count);
-  for (unsigned i = 0; i < made && i < NVTX_STACKS; i++) {
-    struct range_stack *stack = atomic_load_explicit(&stacks[i], memory_order_acquire);
-    uint32_t expected = 0;
-    if (stack && atomic_compare_exchange_strong(&stack->is_used, &expected, 1)) return stack;
-  }
+  uint32_t number = number_list_take(&free_stacks);
+  if (number) return atomic_load_explicit(&stacks[number - 1], memory_order_acquire);
+  if (atomic_load_explicit(&stack_count, memory_order_relaxed) >= NVTX_STACKS) return NULL;
+  void *memory = mmap(NULL, sizeof(struct range_stack), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
   unsigned place = atomic_fetch_add(&stack_count, 1);
   if (place >= NVTX_STACKS) {
     atomic_fetch_sub(&stack_count, 1);
+    munmap(memory, sizeof(struct range_stack));
     return NULL;
   }
-  void *memory = mmap(NULL, sizeof(struct range_stack), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return NULL;
   struct range_stack *stack = memory;
-  atomic_store(&stack->is_used, 1);
+  stack->number = place + 1;
   atomic_store_explicit(&stacks[place], stack, memory_order_release);
   return stack;
 }
@@ -115,11 +120,12 @@ static inline struct range_stack *stack_of_thread(void) {
 }
 
 void nvtx_ranges_reset(void) {
-  for (unsigned i = 0; i < NVTX_STACKS; i++) {
+  atomic_store(&free_stacks.head, 0);
+  for (unsigned i = 0, made = stacks_made(); i < made; i++) {
     struct range_stack *stack = atomic_load(&stacks[i]);
     if (!stack || stack == own_stack) continue;
     atomic_store(&stack->depth, 0);
-    atomic_store(&stack->is_used, 0);
+    number_list_give(&free_stacks, stack->number);
   }
   uint32_t depth = own_stack ? atomic_load(&own_stack->depth) : 0;
   for (uint32_t i = 0; i < depth; i++) { /* the thread has another number here, and no payloads */
@@ -133,22 +139,13 @@ void nvtx_ranges_reset(void) {
   }
 }
 
-uint64_t nvtx_ranges_written(void) {
-  uint64_t written = 0;
-  for (unsigned i = 0; i < NVTX_STACKS; i++) {
-    struct range_stack *stack = atomic_load_explicit(&stacks[i], memory_order_acquire);
-    if (stack) written += atomic_load_explicit(&stack->written, memory_order_relaxed);
-  }
-  return written;
-}
-
 /* ---- Items. */
 
 /* NULL: nothing is recorded now. */
-static inline struct capture_thread *thread_that_records(void) {
+static inline struct capture_thread *thread_that_records(enum refused what) {
   if (__builtin_expect(!atomic_load_explicit(&is_armed, memory_order_acquire), 0)) return NULL;
   struct capture_thread *thread = capture_current_thread;
-  return __builtin_expect(thread != NULL, 1) ? thread : thread_enter();
+  return __builtin_expect(thread != NULL, 1) ? thread : thread_enter(what);
 }
 
 /* The number of the JSON, which is written; 0: there is none, or no room. */
@@ -218,11 +215,6 @@ static inline void fill_item(struct range_item *item, const struct open_range *r
   item->owner = atomic_load_explicit(&range->thread, memory_order_relaxed);
 }
 
-static inline void note_written(struct range_stack *stack) {
-  uint64_t written = atomic_load_explicit(&stack->written, memory_order_relaxed);
-  atomic_store_explicit(&stack->written, written + 1, memory_order_relaxed);
-}
-
 /* ---- Push and pop. */
 
 /* The innermost that is open in the domain; NULL: there is none. */
@@ -274,7 +266,7 @@ static inline void end_step(const struct range_stack *stack, struct capture_thre
 
 int nvtx_push(const struct nvtx_event *event) {
   struct range_stack *stack = stack_of_thread();
-  struct capture_thread *thread = thread_that_records();
+  struct capture_thread *thread = thread_that_records(REFUSED_BEGIN);
   if (__builtin_expect(!stack, 0)) return NVTX_NOT_TRACKED;
   uint32_t depth = atomic_load_explicit(&stack->depth, memory_order_relaxed);
   if (__builtin_expect(depth == NVTX_OPEN_MAXIMUM, 0)) {
@@ -294,7 +286,7 @@ int nvtx_push(const struct nvtx_event *event) {
 int nvtx_pop(unsigned domain, const struct nvtx_event *late) {
   uint64_t end_ticks = clock_ticks();
   struct range_stack *stack = stack_of_thread();
-  struct capture_thread *thread = thread_that_records();
+  struct capture_thread *thread = thread_that_records(REFUSED_OP);
   if (__builtin_expect(!stack, 0)) return NVTX_NOT_TRACKED;
   if (__builtin_expect(stack->beyond, 0)) return (int)(NVTX_OPEN_MAXIMUM + --stack->beyond);
   struct open_range *range = innermost(stack, domain);
@@ -310,7 +302,7 @@ int nvtx_pop(unsigned domain, const struct nvtx_event *late) {
     fill_item(item, range, end_ticks, sizeof *item);
     thread_commit(thread, sizeof *item);
     __builtin_prefetch(item + 3, 1);
-    note_written(stack);
+    thread_count_written(thread, WRITTEN_RANGES);
   } else if (thread) {
     count(&nvtx_faults.lost);
   }
@@ -324,7 +316,7 @@ int nvtx_pop(unsigned domain, const struct nvtx_event *late) {
 
 uint64_t nvtx_start(const struct nvtx_event *event) {
   struct range_stack *stack = stack_of_thread();
-  struct capture_thread *thread = thread_that_records();
+  struct capture_thread *thread = thread_that_records(REFUSED_BEGIN);
   if (__builtin_expect(!stack, 0)) return STARTED_UNKNOWN;
   for (unsigned i = 0; i < STARTED_PROBES; i++) {
     uint64_t number = atomic_fetch_add_explicit(&started_count, 1, memory_order_relaxed) + NVTX_STARTED_MAXIMUM;
@@ -356,7 +348,7 @@ void nvtx_end(uint64_t id, const struct nvtx_event *late) {
     return;
   }
   struct range_stack *stack = stack_of_thread();
-  struct capture_thread *thread = stack ? thread_that_records() : NULL;
+  struct capture_thread *thread = stack ? thread_that_records(REFUSED_OP) : NULL;
   if (late && thread) {
     put_late(&place->range, late, thread, stack);
     if (late->json_length) place->life = atomic_load_explicit(&thread->life, memory_order_relaxed);
@@ -368,7 +360,7 @@ void nvtx_end(uint64_t id, const struct nvtx_event *late) {
     item->life = place->life;
     memset(item->padding, 0, sizeof item->padding);
     thread_commit(thread, sizeof *item);
-    note_written(stack);
+    thread_count_written(thread, WRITTEN_RANGES);
   } else if (thread) {
     count(&nvtx_faults.lost);
   }
@@ -380,7 +372,7 @@ void nvtx_end(uint64_t id, const struct nvtx_event *late) {
 void nvtx_mark(const struct nvtx_event *event) {
   uint64_t ticks = clock_ticks();
   struct range_stack *stack = stack_of_thread();
-  struct capture_thread *thread = stack ? thread_that_records() : NULL;
+  struct capture_thread *thread = stack ? thread_that_records(REFUSED_OP) : NULL;
   if (!thread) return;
   struct open_range range;
   put(&range, event, NVTX_MARKED, thread, stack);
@@ -393,7 +385,7 @@ void nvtx_mark(const struct nvtx_event *event) {
   }
   fill_item(item, &range, ticks, sizeof *item);
   thread_commit(thread, sizeof *item);
-  note_written(stack);
+  thread_count_written(thread, WRITTEN_RANGES);
 }
 
 /* ---- What is open. */
@@ -416,7 +408,7 @@ static void give_open(const struct open_range *range, void (*take)(void *context
 }
 
 void nvtx_ranges_open(void (*take)(void *context, const struct nvtx_open *open), void *context) {
-  for (unsigned i = 0; i < NVTX_STACKS; i++) {
+  for (unsigned i = 0, made = stacks_made(); i < made; i++) {
     struct range_stack *stack = atomic_load_explicit(&stacks[i], memory_order_acquire);
     uint32_t depth = stack ? atomic_load_explicit(&stack->depth, memory_order_acquire) : 0;
     for (uint32_t j = 0; j < depth && j < NVTX_OPEN_MAXIMUM; j++) give_open(&stack->open[j], take, context);

@@ -17,7 +17,7 @@ enum nvtx_kind { NVTX_PUSHED, NVTX_STARTED, NVTX_MARKED };
 ** step (source.h), so that short ranges have rows, too. */
 enum { NVTX_SCOPE_KIND = 3, NVTX_SCOPE_VALUE = 2 /* shift */, NVTX_SCOPE_COLOR = 0x20, NVTX_SCOPE_FULL = 0x40 };
 
-enum { NVTX_OPEN_MAXIMUM = 256, NVTX_STACKS = 512, NVTX_STARTED_MAXIMUM = 65536 };
+enum { NVTX_OPEN_MAXIMUM = 256, NVTX_STACKS = 4096, NVTX_STARTED_MAXIMUM = 65536 };
 
 /* What is said of a range when it begins. */
 struct nvtx_event {
@@ -44,8 +44,6 @@ void nvtx_mark(const struct nvtx_event *event);
 
 /* In a forked child: the ranges of other threads are not known. */
 void nvtx_ranges_reset(void);
-/* How many items were written. */
-uint64_t nvtx_ranges_written(void);
 
 /* What had no room, or no partner. */
 extern struct nvtx_faults {

@@ -39,7 +39,7 @@ static bool nvtx_set_detail(enum detail detail) {
 
 static void nvtx_cost(uint32_t thread, struct source_cost *cost) {
   (void)thread;
-  cost->always_ns += (double)nvtx_ranges_written() * RANGE_NS;
+  cost->always_ns += (double)threads_written(WRITTEN_RANGES) * RANGE_NS;
 }
 
 static const char *nvtx_reset(bool is_whole) {

@@ -37,7 +37,7 @@ static bool describe_call(struct capture_thread *thread, struct open_op *call, c
 static void begin_call(void) {
   if (!gate_wants_full() || !gate_is_ours()) return;
   struct capture_thread *thread = capture_current_thread;
-  if (!thread && !(thread = thread_enter())) return;
+  if (!thread && !(thread = thread_enter(REFUSED_OP))) return;
   const uint8_t *frame = python_current_frame();
   if (!frame) return;
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);

@@ -193,7 +193,7 @@ static bool runs_backward_elsewhere(unsigned count, const struct capture_thread 
   for (unsigned number = 1; number <= count; number++) {
     const struct capture_thread *thread = thread_of_number(number);
     bool is_backward = false;
-    if (thread && thread != but && atomic_load(&thread->state) == THREAD_RUNNING &&
+    if (thread && thread != but && thread_state_of(thread) == THREAD_RUNNING &&
         thread_runs_op(thread, &is_backward) && is_backward)
       return true;
   }
@@ -232,7 +232,7 @@ void python_samples_take(struct recorder *recorder, const struct pulse *pulse) {
   for (unsigned number = 1; number <= count && taken < THREADS_AT_ONCE; number++) {
     const struct capture_thread *thread = thread_of_number(number);
     if (!thread || (steps_end_on && number != steps_end_on)) continue;
-    if (atomic_load(&thread->state) != THREAD_RUNNING || !thread->python_state) continue;
+    if (thread_state_of(thread) != THREAD_RUNNING || !thread->python_state) continue;
     sample(recorder, thread, count, (int64_t)now, period);
     taken++;
   }

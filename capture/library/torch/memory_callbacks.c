@@ -78,7 +78,7 @@ static __attribute__((noinline)) void watch(uintptr_t address, int64_t bytes) {
 
 /* A release alone begins no recording in a forked child: those that only clean up and exit leave no file. */
 static struct capture_thread *enter_thread(bool is_release) {
-  return is_release && !gate_is_open() ? NULL : thread_enter();
+  return is_release && !gate_is_open() ? NULL : thread_enter(REFUSED_MEMORY);
 }
 
 /* Inside an op that began at the same place of the program its stack is known already. */
@@ -134,15 +134,14 @@ static uint64_t take_turn(struct capture_thread *thread) {
 static inline bool record_briefly(const void *address, uint32_t bytes) {
   struct capture_thread *thread = capture_current_thread;
   if (!thread || atomic_load_explicit(&memory_turn, memory_order_relaxed) != thread->number || !thread->brief_left ||
-      thread->position + sizeof(struct memory_brief) > CHUNK_CAPACITY)
+      thread->position + sizeof(struct memory_brief) > CHUNK_SIZE)
     return false;
-  struct memory_brief *item = (struct memory_brief *)(void *)(thread->chunk->bytes + thread->position);
+  struct memory_brief *item = (struct memory_brief *)(void *)(thread->bytes + thread->position);
   item->head = (struct item){ITEM_MEMORY_BRIEF, 0, 1, bytes};
   item->address = (uintptr_t)address;
   thread->brief_left--;
   thread_commit(thread, sizeof *item);
-  uint64_t written = atomic_load_explicit(&thread->memory_written, memory_order_relaxed);
-  atomic_store_explicit(&thread->memory_written, written + 1, memory_order_relaxed);
+  thread_count_written(thread, WRITTEN_MEMORY);
   __builtin_prefetch(item + 4, 1);
   return true;
 }
@@ -168,8 +167,7 @@ static inline bool record(enum item_kind kind, unsigned pool, const void *addres
   item->in_use = in_use;
   item->reserved = reserved;
   thread_commit(thread, sizeof *item);
-  uint64_t written = atomic_load_explicit(&thread->memory_written, memory_order_relaxed);
-  atomic_store_explicit(&thread->memory_written, written + 1, memory_order_relaxed);
+  thread_count_written(thread, WRITTEN_MEMORY);
   thread->brief_left = BRIEF_RUN;
   __builtin_prefetch(item + 3, 1);
   return true;
@@ -186,11 +184,11 @@ static __attribute__((noinline)) void note_whole(const void *address, int64_t by
   int now = atomic_load_explicit(&stage, memory_order_relaxed);
   if (__builtin_expect(atomic_load_explicit(&is_watched, memory_order_relaxed), 0)) watch((uintptr_t)address, bytes);
   if (now == STAGE_OFF) return;
-  if (__builtin_expect(now == STAGE_BEFORE, 0) ||
-      !record(ITEM_MEMORY, POOL_CPU, address, bytes, MEMORY_UNKNOWN, MEMORY_UNKNOWN))
-    memory_kept_note((uintptr_t)address, bytes);
-  else
+  bool is_before = __builtin_expect(now == STAGE_BEFORE, 0);
+  if (!is_before && record(ITEM_MEMORY, POOL_CPU, address, bytes, MEMORY_UNKNOWN, MEMORY_UNKNOWN))
     look_soon(bytes);
+  else if (is_before || !gate_is_open()) /* else the thread is left out */
+    memory_kept_note((uintptr_t)address, bytes);
 }
 
 /* Given when bytes is a size, taken back when it is MEMORY_SIZE_UNKNOWN. */
@@ -355,10 +353,7 @@ void memory_set_cost(double op_ns) { change_ns = op_ns / PART_OF_OP; }
 
 static void memory_cost(uint32_t thread, struct source_cost *cost) {
   (void)thread;
-  for (unsigned number = 1; number <= thread_count(); number++) {
-    struct capture_thread *its = thread_of_number(number);
-    if (its) cost->always_ns += (double)atomic_load_explicit(&its->memory_written, memory_order_relaxed) * change_ns;
-  }
+  cost->always_ns += (double)threads_written(WRITTEN_MEMORY) * change_ns;
 }
 
 /* ---- The source. */

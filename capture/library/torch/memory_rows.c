@@ -466,6 +466,8 @@ void memory_rows_losses(struct recorder *recorder) {
   const struct loss losses[] = {
       {no_room, "warning", "allocations and releases were lost because the writer thread could not keep up",
        "memory_events", &rows.events},
+      {threads_refused(REFUSED_MEMORY), "warning",
+       "allocations and releases were lost because their threads were left out", "memory_events", &rows.events},
       {rows.summed, "info", "pieces of memory have no row of their own: they are summed up in memory_totals",
        "allocations", NULL},
       {rows.unknown, "info", "releases have no row: what they release was not seen to be allocated", "memory_events",

@@ -40,7 +40,7 @@ void noted_range_end(const char *name, uint64_t start_ticks) {
   uint64_t end_ticks = clock_ticks();
   if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire) || !gate_is_ours()) return;
   struct capture_thread *thread = capture_current_thread;
-  if (!thread && !(thread = thread_enter())) return;
+  if (!thread && !(thread = thread_enter(REFUSED_OP))) return;
   struct op_item range = {.head = {ITEM_OP, SCOPE_USER, sizeof range / 16, 0},
                           .start_ticks = start_ticks,
                           .end_ticks = end_ticks,

@@ -193,7 +193,7 @@ static __attribute__((noinline, cold)) bool describe_again(struct capture_thread
 /* NULL when nothing is recorded. */
 static inline struct capture_thread *thread_that_records(void) {
   struct capture_thread *thread = capture_current_thread;
-  if (__builtin_expect(!thread, 0) && !(thread = thread_enter())) return NULL;
+  if (__builtin_expect(!thread, 0) && !(thread = thread_enter(REFUSED_OP))) return NULL;
   if (__builtin_expect(!uncaught_exceptions, 0)) thread_enter_again(thread);
   return thread;
 }
@@ -287,8 +287,7 @@ static void end_op(const void *object, void *context) {
   if (__builtin_expect(!place, 0)) return;
   struct open_op *op = &thread->open[place - 1];
   write_op(thread, op, object, end_ticks, thread->number, (uint8_t)*uncaught_exceptions > op->uncaught);
-  atomic_store_explicit(&thread->ops_written,
-                        atomic_load_explicit(&thread->ops_written, memory_order_relaxed) + 1, memory_order_relaxed);
+  thread_count_written(thread, WRITTEN_OPS);
   if (__builtin_expect(place == depth, 1))
     atomic_store_explicit(&thread->depth, depth - 1, memory_order_relaxed);
   else
@@ -367,7 +366,7 @@ static void end_range(const void *object, void *context) {
   }
   if (!owner || owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
     return; /* begun before a fork, in which the kernel leaves it empty */
-  if (!thread && !(thread = thread_enter())) return;
+  if (!thread && !(thread = thread_enter(REFUSED_OP))) return;
   if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
   end_ticks = clock_end_ticks(range->start_ticks, end_ticks);
   write_op(thread, range, object, end_ticks, owner->number, false);
@@ -506,14 +505,13 @@ double ops_set_cost(double called_ns) {
 }
 
 static void ops_cost(uint32_t thread, struct source_cost *cost) {
-  for (unsigned number = 1; number <= thread_count(); number++) {
-    struct capture_thread *its = thread_of_number(number);
-    uint64_t ops = its ? atomic_load_explicit(&its->ops_written, memory_order_relaxed) : 0;
-    cost->full += ops;
-    cost->records_ns += (double)ops * op_ns;
-    cost->full_ns += (double)ops * op_ns;
-    if (number == thread) cost->thread_full_ns += (double)ops * op_ns;
-  }
+  const struct capture_thread *its = thread_of_number(thread);
+  uint64_t ops = threads_written(WRITTEN_OPS);
+  cost->full += ops;
+  cost->records_ns += (double)ops * op_ns;
+  cost->full_ns += (double)ops * op_ns;
+  if (its)
+    cost->thread_full_ns += (double)atomic_load_explicit(&its->written[WRITTEN_OPS], memory_order_relaxed) * op_ns;
 }
 
 /* ---- The source. */

@@ -224,7 +224,7 @@ void op_rows_losses(struct recorder *recorder) {
   const struct loss losses[] = {
       {no_room, "warning", "ops were lost because the writer thread could not keep up", "ops", &op_table},
       {too_deep, "warning", "ops were lost because too many others were open on their thread", "ops", &op_table},
-      {threads_refused(), "warning", "ops were lost because too many threads ran ops at the same time", "ops",
+      {threads_refused(REFUSED_OP), "warning", "ops and ranges were lost because their threads were left out", "ops",
        &op_table},
       {cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept",
        "ops", NULL},
