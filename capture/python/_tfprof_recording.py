@@ -447,6 +447,9 @@ class Recording:
         code = getattr(function, "__code__", None)
         if not self.has_stacks:
             return
+        if sys.hexversion < 0x030B01F0 and sys.version_info >= (3, 11):
+            # Until 3.11.0 (gh-99729) a frame can still be seen while its locals are released, `self` among them.
+            return self.believe_modules(False, "CPython 3.11.0 shows frames that end; from 3.11.1 on they are known")
         if code is None or code.co_varnames[:1] != ("self",) or "self" in code.co_cellvars:
             return self.believe_modules(False, "this PyTorch calls modules in another way; from 2.1 on they are known")
         ctypes, library = self.ctypes, self.holding_gil

@@ -404,8 +404,29 @@ def check_short_lived():
     print("models that live for one call have their names")
 
 
+def check_first_of_311():
+    """In CPython 3.11.0 `self` can be read of a frame that ends: modules are left out, and that is said."""
+    program = """
+import sys
+sys.hexversion = 0x030b00f0
+import torch
+torch.nn.Linear(2, 2)(torch.ones(1, 2))
+"""
+    version = subprocess.run([capturing.PYTHON, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True,
+                             text=True, check=True).stdout
+    if version != "(3, 11)\n":
+        return
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", program])
+        (dump,) = capturing.dumps(directory)
+        state, reason = capturing.parts(dump)["modules"]
+        assert state == "off" and "3.11.0" in reason, (state, reason)
+        assert capturing.parts(dump)["stacks"] == ("ok", ""), capturing.parts(dump)
+
+
 def main():
     capturing.need_torch()
+    check_first_of_311()
     check_changes()
     check_wrapped()
     check_nothing_is_held()
