@@ -165,7 +165,7 @@ int tfprof_capture_begin(const char *torch_version) {
        with_source = session_wishes.of_sources.with_source;
   char reason[256];
   process_identity_set_framework("pytorch", torch_version);
-  bool is_memory_found = torch_memory_find(reason, sizeof reason);
+  bool is_memory_found = torch_memory_find(NULL, reason, sizeof reason);
   part_set(&memory_part, session_wishes.with_memory ? PART_DEGRADED : PART_OFF,
            !session_wishes.with_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
   part_set(&shapes_part, PART_OFF, with_shapes ? "they were not proved" : "asked with --no-shapes");

@@ -8,12 +8,12 @@
 ** Compiled with -fexceptions: a C++ exception that leaves the backward pass passes through execute() here, whose
 ** cleanup then ends the range.
 */
+#include "next_definition.h"
 #include "noted_ranges.h"
-#include "torch_api.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define ENTRY_POINT __attribute__((visibility("default"), used))
@@ -33,20 +33,22 @@ static execute_function *torch_execute;
 static pthread_once_t find_once = PTHREAD_ONCE_INIT;
 static void *_Atomic first_caller; /* a place in the code that called first */
 
-/* In a PyTorch of another make: what the library that called depends on, one of which must define it. */
-static void *find_by_caller(void) {
-  Dl_info caller;
-  if (!dladdr(first_caller, &caller) || !caller.dli_fname) return NULL;
-  void *library = dlopen(caller.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  return library ? dlsym(library, EXECUTE) : NULL;
+/* A program that runs without us has a next definition, for who else would call? Where there is none all the same, the
+** program gets an exception, which says what is missing: there is nothing to go on with. */
+static struct tensor_list execute_nothing(void *engine, const void *roots, const void *inputs, bool keep_graph,
+                                          bool create_graph, bool accumulate, const void *outputs) {
+  (void)engine, (void)roots, (void)inputs, (void)keep_graph, (void)create_graph, (void)accumulate, (void)outputs;
+  void (*throw_error)(const char *);
+  void *function = dlsym(RTLD_DEFAULT, "_ZSt21__throw_runtime_errorPKc"); /* of libstdc++ */
+  memcpy(&throw_error, &function, sizeof function);
+  if (throw_error) throw_error("torch::autograd::Engine::execute is defined by no library that is loaded");
+  return (struct tensor_list){NULL, NULL, NULL};
 }
 
 static void find_engine(void) {
-  void *library = torch_open_loaded("/libtorch_cpu.so", NULL, NULL);
-  void *address = library ? dlsym(library, EXECUTE) : NULL;
-  if (!address) address = find_by_caller();
-  if (!address) abort(); /* The linker bound the call to nothing but this library: there is nothing to go on with. */
-  memcpy(&torch_execute, &address, sizeof address);
+  void *address = next_definition(EXECUTE, "/libtorch_cpu.so", first_caller);
+  if (address) memcpy(&torch_execute, &address, sizeof address);
+  else torch_execute = execute_nothing;
 }
 
 struct noted {

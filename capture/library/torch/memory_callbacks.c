@@ -16,9 +16,11 @@
 #include "recorder/recording.h"
 #include "torch_api.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ENTRY_POINT __attribute__((visibility("default"), used))
 
@@ -232,10 +234,28 @@ ENTRY_POINT void memory_failed_signed(int64_t bytes, int64_t in_use, int64_t res
     __asm__("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
 
 static pthread_once_t find_once = PTHREAD_ONCE_INIT;
-static void find_memory(void) { torch_memory_find(NULL, 0); }
-static inline bool is_found(void) {
-  if (__builtin_expect(!torch_memory.allocate, 0)) pthread_once(&find_once, find_memory);
-  return torch_memory.allocate != NULL;
+static const void *_Atomic first_caller; /* a place in the code that called first */
+static void find_memory(void) {
+  if (!torch_memory.allocate) torch_memory_find(first_caller, NULL, 0);
+}
+/* Before any of them is called. */
+static inline void find_for(const void *caller) {
+  if (__builtin_expect(torch_memory.allocate != NULL, 1)) return;
+  const void *nobody = NULL;
+  atomic_compare_exchange_strong(&first_caller, &nobody, caller);
+  pthread_once(&find_once, find_memory);
+}
+
+/* A program that runs without us has a next definition, for who else would call? Where there is none all the same,
+** memory is given and taken as PyTorch would: aligned to 64 bytes (c10/core/alignment.h), or an exception. */
+static __attribute__((noinline, cold)) void *allocate_instead(size_t bytes) {
+  void *address = NULL;
+  if (!bytes || !posix_memalign(&address, 64, bytes)) return address;
+  void (*throw_bad_alloc)(void);
+  void *function = dlsym(RTLD_DEFAULT, "_ZSt17__throw_bad_allocv"); /* of libstdc++ */
+  memcpy(&throw_bad_alloc, &function, sizeof function);
+  if (throw_bad_alloc) throw_bad_alloc();
+  return NULL;
 }
 
 struct attempt {
@@ -250,12 +270,8 @@ static void attempt_left(struct attempt *attempt) {
 
 void *memory_allocate(size_t bytes) {
   struct attempt attempt __attribute__((cleanup(attempt_left))) = {bytes, false};
-  void *address = NULL;
-  /* That it is not found cannot be, for who else would call? It aligns to 64 bytes (c10/core/alignment.h). */
-  if (is_found())
-    address = torch_memory.allocate(bytes);
-  else if (bytes && posix_memalign(&address, 64, bytes))
-    address = NULL;
+  find_for(__builtin_return_address(0));
+  void *address = torch_memory.allocate ? torch_memory.allocate(bytes) : allocate_instead(bytes);
   attempt.has_ended = true;
   if (address) note_cpu(address, (int64_t)bytes);
   return address;
@@ -264,10 +280,9 @@ void *memory_allocate(size_t bytes) {
 /* Noted before it is given to somebody else. */
 void memory_release(void *address) {
   if (address) note_cpu(address, MEMORY_SIZE_UNKNOWN);
-  if (is_found())
-    torch_memory.release(address);
-  else
-    free(address);
+  find_for(__builtin_return_address(0));
+  if (torch_memory.release) torch_memory.release(address);
+  else if (!torch_memory.allocate) free(address); /* else it stays: whose it is is not known */
 }
 
 /* The allocator of the CPU reports only where a profiler of the user is active; we have seen the same below it. */
@@ -277,8 +292,7 @@ static bool is_cpu_allocator(struct torch_device device, uintptr_t caller) {
 
 static void report(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device,
                    uintptr_t caller) {
-  if (!is_found()) return;
-  torch_memory.report(address, bytes, in_use, reserved, device);
+  if (torch_memory.report) torch_memory.report(address, bytes, in_use, reserved, device);
   if (atomic_load_explicit(&stage, memory_order_relaxed) != STAGE_RECORDED || is_cpu_allocator(device, caller)) return;
   unsigned pool = memory_pool_number(device);
   /* Mappings come with a total of 0 and reserve what they are. */
@@ -290,25 +304,28 @@ static void report(void *address, int64_t bytes, size_t in_use, size_t reserved,
 
 static void report_failure(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device,
                            uintptr_t caller) {
-  if (!is_found()) return;
-  torch_memory.report_failure(bytes, in_use, reserved, device);
+  if (torch_memory.report_failure) torch_memory.report_failure(bytes, in_use, reserved, device);
   if (!is_cpu_allocator(device, caller)) note_failure(memory_pool_number(device), bytes, in_use, reserved);
 }
 
 void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
+  find_for(__builtin_return_address(0));
   report(address, bytes, in_use, reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 
 void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
+  find_for(__builtin_return_address(0));
   report_failure(bytes, in_use, reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 
 void memory_reported_signed(void *address, int64_t bytes, int64_t in_use, int64_t reserved,
                             struct torch_device device) {
+  find_for(__builtin_return_address(0));
   report(address, bytes, (size_t)in_use, (size_t)reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 
 void memory_failed_signed(int64_t bytes, int64_t in_use, int64_t reserved, struct torch_device device) {
+  find_for(__builtin_return_address(0));
   report_failure(bytes, (size_t)in_use, (size_t)reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 

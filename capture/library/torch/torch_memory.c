@@ -1,21 +1,16 @@
 /* torch_memory.c: see torch_memory.h. */
 #include "torch_memory.h"
 
-#include "torch_api.h"
+#include "next_definition.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 struct torch_memory_functions torch_memory;
 
-bool torch_memory_find(char *reason, size_t size) {
-  struct torch_memory_functions found;
-  void *library = torch_open_loaded("/libc10.so", &found.begin, &found.end);
-  if (!library) {
-    if (reason) snprintf(reason, size, "libc10.so is not loaded");
-    return false;
-  }
+bool torch_memory_find(const void *caller, char *reason, size_t size) {
+  struct torch_memory_functions found = {.begin = 0};
+  const char *missing = NULL;
   const struct {
     void *target;
     const char *symbol, *former; /* before PyTorch 2.0, where the totals were int64_t; NULL: the same */
@@ -28,14 +23,13 @@ bool torch_memory_find(char *reason, size_t size) {
        "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-    void *address = dlsym(library, wanted[i].symbol);
-    if (!address && wanted[i].former) address = dlsym(library, wanted[i].former);
-    if (!address) {
-      if (reason) snprintf(reason, size, "this PyTorch does not have %s", wanted[i].symbol);
-      return false;
-    }
+    void *address = next_definition(wanted[i].symbol, "/libc10.so", caller);
+    if (!address && wanted[i].former) address = next_definition(wanted[i].former, "/libc10.so", caller);
+    if (!address && !missing) missing = wanted[i].symbol;
     memcpy(wanted[i].target, &address, sizeof address);
+    if (i == 0 && address) library_bounds(address, &found.begin, &found.end);
   }
   torch_memory = found;
-  return true;
+  if (missing && reason) snprintf(reason, size, "no library of this PyTorch has %s", missing);
+  return !missing;
 }

@@ -1,4 +1,5 @@
-/* torch_memory.h: the functions of libc10.so in whose place this library's stand (memory_callbacks.h). */
+/* torch_memory.h: the functions of libc10.so in whose place this library's stand (memory_callbacks.h); of another
+** library where PyTorch lies in one. */
 #ifndef TFPROF_CAPTURE_TORCH_MEMORY_H
 #define TFPROF_CAPTURE_TORCH_MEMORY_H
 
@@ -12,17 +13,17 @@ struct torch_device {
 };
 enum { DEVICE_TYPE_CPU = 0, DEVICE_TYPE_CUDA = 1 }; /* c10/core/DeviceType.h */
 
-struct torch_memory_functions {
+struct torch_memory_functions { /* NULL: nobody defines it */
   void *(*allocate)(size_t bytes); /* may throw a C++ exception */
   void (*release)(void *address);
   void (*report)(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device);
   void (*report_failure)(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device);
-  uintptr_t begin, end; /* where libc10.so lies, and with it the allocator of the CPU */
+  uintptr_t begin, end; /* where that library lies, and with it the allocator of the CPU */
 };
 extern struct torch_memory_functions torch_memory;
 
-/* Finds them; they are called before PyTorch has been imported to the end, so this is done when the first call comes.
-** false: `reason` (or NULL) says what is missing, and nothing was changed. */
-bool torch_memory_find(char *reason, size_t size);
+/* Finds them; they are called before PyTorch has been imported to the end, so this is done when the first call comes
+** (`caller`: a place in the code that calls; or NULL). false: `reason` (or NULL) says what is missing. */
+bool torch_memory_find(const void *caller, char *reason, size_t size);
 
 #endif
