@@ -85,6 +85,8 @@ ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *la
 /* os.fork, where CPython counts the threads of the process after it, and warns of more than one: it finds none of ours
 ** (session_rest), where Python knows of no other. Only in its place. */
 ENTRY_POINT void tfprof_capture_hook_fork(void *function);
+/* What os.environ has of both by now; -1, 0: nothing. */
+ENTRY_POINT void tfprof_capture_set_environment_rank(int rank, int world_size);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
@@ -341,6 +343,10 @@ static void go_on_after_fork(const struct call_hook *hook, const struct call_arg
 void tfprof_capture_hook_fork(void *function) {
   static const struct call_hook resting = {.before = rest_before_fork, .after = go_on_after_fork};
   call_hook_place(function, &resting);
+}
+
+void tfprof_capture_set_environment_rank(int rank, int world_size) {
+  process_identity_set_environment_rank(rank, world_size);
 }
 
 uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }

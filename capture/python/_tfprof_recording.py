@@ -535,6 +535,8 @@ class Recording:
         def finish():
             if not library.tfprof_capture_begin_end():
                 return
+            library.tfprof_capture_set_environment_rank(number_in_environment("RANK", -1),
+                                                        number_in_environment("WORLD_SIZE", 0))
             if typed is not None:
                 typed.tell_all(library.tfprof_capture_time_left)
             if modules is not None:
@@ -547,6 +549,12 @@ class Recording:
         self.hooks.around(os, "_exit", first=lambda *_: finish())
         self.hooks.around(os, "execv", first=lambda *_: flush())
         self.hooks.around(os, "execve", first=lambda *_: flush())
+
+
+def number_in_environment(name, otherwise):
+    """Where a program says it by itself. The library read what its launcher says, while it was loaded."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() and len(text) < 10 else otherwise
 
 
 def kept_of_name(thread):

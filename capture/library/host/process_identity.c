@@ -14,9 +14,10 @@
 
 static uint64_t sampling_seed;
 static const char *_Atomic framework; /* a constant of the source that knows it */
-static char framework_version[64], job[512], *command, *run_command;
+static char host[128], framework_version[64], job[512], *command, *run_command;
 static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
 static _Atomic uint64_t found_rank; /* the same of the environment */
+static _Atomic uint64_t environment_rank = UINT64_C(0xffffffff) << 32; /* the same, where one of both may be missing */
 static _Atomic bool is_changed;
 
 void process_identity_set_framework(const char *name, const char *version) {
@@ -71,11 +72,23 @@ static int32_t environment_number(const char *const *names, int32_t otherwise) {
   return otherwise;
 }
 
-void process_identity_get(struct process_identity *identity) {
+void process_identity_set_environment_rank(int rank, int world_size) {
+  uint64_t before = atomic_load(&environment_rank);
+  if (rank < 0) rank = (int)(before >> 32);
+  if (world_size <= 0) world_size = (int)(uint32_t)before;
+  atomic_store(&environment_rank, (uint64_t)(uint32_t)rank << 32 | (uint32_t)world_size);
+  if (rank >= 0 && world_size > 0) atomic_store(&found_rank, atomic_load(&environment_rank));
+}
+
+static void find_rank(void) {
   static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
   static const char *const size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+  process_identity_set_environment_rank(environment_number(rank_names, -1), environment_number(size_names, 0));
+}
+
+void process_identity_get(struct process_identity *identity) {
   memset(identity, 0, sizeof *identity);
-  if (gethostname(identity->host, sizeof identity->host - 1)) identity->host[0] = 0;
+  memcpy(identity->host, host, sizeof host);
   struct dump_profile *profile = &identity->profile;
   profile->host = identity->host;
   profile->job = job;
@@ -88,10 +101,9 @@ void process_identity_get(struct process_identity *identity) {
   profile->clock_domain = "monotonic";
   profile->pid = (uint32_t)getpid();
   profile->parent_pid = (uint32_t)getppid();
-  profile->rank = environment_number(rank_names, -1);
-  profile->world_size = (uint32_t)environment_number(size_names, 0);
-  if (profile->rank >= 0 && profile->world_size)
-    atomic_store(&found_rank, (uint64_t)(unsigned)profile->rank << 32 | profile->world_size);
+  uint64_t known = atomic_load(&environment_rank);
+  profile->rank = (int32_t)(known >> 32);
+  profile->world_size = (uint32_t)known;
   set_told_rank(profile);
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -141,6 +153,8 @@ void process_identity_set_seed(uint64_t seed) { sampling_seed = seed; }
 
 void process_identity_begin(bool with_command, bool with_source) {
   find_job();
+  find_rank();
+  if (gethostname(host, sizeof host - 1)) host[0] = 0;
   if (!with_command) return;
   command = command_line_of_process(with_source); /* once for a process: it is never given back */
   const char *given = getenv("TFPROF_RUN_COMMAND");

@@ -20,24 +20,27 @@ struct process_identity {
   struct dump_profile profile;
 };
 
-/* Once, while the library is loaded, before the program can change the environment: the job, and the command line where
-** it is wanted, with the code behind python -c or without. */
+/* Once, while the library is loaded: the host, what the environment says of job and rank, and the command line where it
+** is wanted, with the code behind python -c or without. Later the program may be changing the environment on another
+** thread. */
 void process_identity_begin(bool with_command, bool with_source);
 /* As profiles.framework has it: "pytorch"; the name must stay, the version is copied. */
 void process_identity_set_framework(const char *name, const char *version);
 const char *process_identity_framework_version(void);
+/* What the environment says now, as far as Python knows it; -1, 0: nothing, as before. */
+void process_identity_set_environment_rank(int rank, int world_size);
 /* What torch.distributed says. */
 void process_identity_set_rank(int rank, int world_size);
 /* Writes the rank when it has been told: the writer thread must not look into the environment, for the program may be
 ** changing it. */
 extern const struct capture_source identity_source;
-/* Whether the process is one of several ranks, as far as was told or found in process_identity_get; and which. */
+/* Whether the process is one of several ranks, as far as was told or found in the environment; and which. */
 bool process_identity_is_rank(int *rank);
 /* On which it rests which steps are recorded (sampling_levels.h). */
 void process_identity_set_seed(uint64_t seed);
 /* The job that the process is of, for all its ranks. */
 const char *process_identity_job(void);
-/* All of it; looks into the environment. */
+/* All of it. */
 void process_identity_get(struct process_identity *identity);
 
 #endif

@@ -1,12 +1,19 @@
 /* forks.c: see forks.h. */
 #include "forks.h"
 
+#include "clock.h"
 #include "gate.h"
 
 #include <stdint.h>
 #include <unistd.h>
 
-enum { LOCKS_MAXIMUM = 32, WAIT_US = 100000, WAIT_FOR_FORK_US = 10000000, TRY_US = 50 };
+enum {
+  LOCKS_MAXIMUM = 32,
+  WAIT_MS = 100,           /* for a lock, */
+  ALL_WAIT_MS = 200,       /* and for all of them together */
+  WAIT_FOR_FORK_MS = 2000, /* for others that fork */
+  TRY_US = 50,
+};
 
 static struct fork_watch watch;
 static const struct fork_lock *locks[LOCKS_MAXIMUM];
@@ -21,9 +28,11 @@ static pthread_mutex_t *lock_of(unsigned number) {
   return lock->found ? *lock->found : lock->lock;
 }
 
-static bool take_lock(pthread_mutex_t *lock, int longest_us) {
-  for (int waited = 0; pthread_mutex_trylock(lock); waited += TRY_US) {
-    if (waited >= longest_us) return false;
+static uint64_t moment(uint64_t milliseconds) { return clock_system_ns() + milliseconds * 1000000; }
+
+static bool take_lock(pthread_mutex_t *lock, uint64_t until_ns) {
+  while (pthread_mutex_trylock(lock)) {
+    if (clock_system_ns() >= until_ns) return false;
     usleep(TRY_US);
   }
   return true;
@@ -32,13 +41,15 @@ static bool take_lock(pthread_mutex_t *lock, int longest_us) {
 static void before_fork(void) {
   is_ours = gate_is_ours();
   if (!is_ours) return;
-  is_whole = is_alone = take_lock(&fork_lock, WAIT_FOR_FORK_US);
+  is_whole = is_alone = take_lock(&fork_lock, moment(WAIT_FOR_FORK_MS));
   watch.before();
   taken = 0;
+  uint64_t end_ns = moment(ALL_WAIT_MS);
   for (unsigned i = 0; i < lock_count; i++) {
     pthread_mutex_t *lock = lock_of(i);
     if (!lock) continue;
-    if (take_lock(lock, WAIT_US)) taken |= 1u << i;
+    uint64_t until_ns = moment(WAIT_MS);
+    if (take_lock(lock, until_ns < end_ns ? until_ns : end_ns)) taken |= 1u << i;
     else is_whole = false;
   }
 }

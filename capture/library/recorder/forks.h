@@ -3,9 +3,9 @@
 ** A fork leaves the child one thread, and every lock as it was: one that another thread had taken stays taken for ever.
 ** So the forking thread first waits until the writer thread is between two things, and takes the locks that the
 ** program's threads take in here, and those of others that sources name.  It waits for none of them longer than a
-** moment, for whoever has it may wait for something that the forking thread has. In the child they are made anew in any
-** case.  Of several threads that fork at once one follows the other: each has the locks for as long as its fork takes,
-** in a large process much longer than that moment.
+** moment, and for all of them no longer than two, for whoever has one may wait for something that the forking thread
+** has. In the child they are made anew in any case.  Of several threads that fork at once one follows the other: each
+** has the locks for as long as its fork takes, in a large process much longer than that moment.
 */
 #ifndef TFPROF_CAPTURE_FORKS_H
 #define TFPROF_CAPTURE_FORKS_H
