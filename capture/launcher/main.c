@@ -25,6 +25,7 @@
 */
 #include "check.h"
 #include "governor/sampling_agreement.h"
+#include "last_call.h"
 #include "options.h"
 #include "program.h"
 #include "common/command_line.h"
@@ -175,6 +176,7 @@ int main(int argc, char **argv) {
   if (!set_environment(&options, &parts, &program, directory.absolute)) return STATUS_CANNOT_RECORD;
 
   struct outcome outcome;
+  last_call_prepare();
   supervise(options.command, &outcome);
   sampling_agreement_remove_unused();
   signal(SIGPIPE, SIG_IGN); /* nobody may be reading stderr; the exit status is still owed */

@@ -1,14 +1,16 @@
 /* supervise.c: starts the program, hands signals on to it, waits for its end, and ends in the same way.
 **
 ** The program stays in our process group, so that job control, pipelines and the terminal work as without us.  A signal
-** that is sent to us alone is handed on; one that went to the whole group has reached the program by itself
-** (group_watch tells).  Ctrl-Z stops us with the program, so that the shell sees the job stopped.
+** that is sent to us alone is handed on, and before one that ends the program what was recorded last is written
+** (last_call); one that went to the whole group has reached the program by itself (group_watch tells).  Ctrl-Z stops us
+** with the program, so that the shell sees the job stopped.
 **
 ** There are no signal handlers: the signals are blocked here and taken one by one with sigwaitinfo().  The program gets
 ** the mask and the dispositions that we were started with (nohup's ignored SIGHUP, for one).
 */
 #include "supervise.h"
 #include "group_watch.h"
+#include "last_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +83,10 @@ void supervise(char **command, struct outcome *outcome) {
     siginfo_t information;
     int number = sigwaitinfo(&wanted, &information);
     if (number < 0 || number == SIGCHLD) continue;
-    if (!group_watch_saw(&information)) kill(outcome->pid, number);
+    if (!group_watch_saw(&information)) {
+      last_call(outcome->pid, number);
+      kill(outcome->pid, number);
+    }
     if (number == SIGTSTP) stop_with_the_group();
   }
   outcome->ended_ns = now_ns();

@@ -6,6 +6,7 @@
 #include "governor/sampling.h"
 #include "host/process_identity.h"
 #include "recorder/clock.h"
+#include "recorder/last_call.h"
 #include "recorder/parts.h"
 #include "recorder/recording.h"
 
@@ -172,6 +173,7 @@ static bool load(void) {
   session_wishes.with_memory = is_set("TFPROF_MEMORY", true);
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
+  last_call_expect(getenv("TFPROF_LAST_CALL"));
   list_sources();
   forks_add(session_locks);
   for EACH_SOURCE(source, capture_sources)

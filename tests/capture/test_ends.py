@@ -6,6 +6,7 @@ ends in order by signals that the program handles.
 import glob
 import json
 import os
+import signal
 import subprocess
 
 import capturing
@@ -56,6 +57,38 @@ def test_ends():
         assert summary(parent)["closed"] and names.count("aten::tan") == 100 and "aten::cos" not in names
         for status, seconds in raw or []:
             assert status == 0 and seconds < SECONDS, raw
+
+
+TERMINATED = """
+import os, time, torch
+for _ in range(20):
+    torch.tan(torch.ones(8))
+time.sleep(1)  # what the file begins with is written
+for _ in range(50):
+    torch.sin(torch.ones(8))
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_terminated():
+    """A program that SIGTERM kills, sent to tfprof-capture: what ran a moment before is there."""
+    launcher = os.path.join(capturing.BUILD, "tfprof-capture")
+    for attempt in range(3):  # a machine that is busy may give the recorder no processor in time
+        with Directory() as directory:
+            command = [launcher, "-q", "--force", "--ops=all", "-o", directory, "--"]
+            command += [capturing.PYTHON, "-c", TERMINATED]
+            with capturing.bounded.started(command, stdout=subprocess.PIPE, text=True) as program:
+                assert program.stdout.readline() == "ready\n"
+                program.send_signal(signal.SIGTERM)
+                status = program.wait(60)
+            assert status == -signal.SIGTERM, status
+            (path,) = glob.glob(os.path.join(directory, "*.tfprof"))
+            count = [op.name for op in ops(path)].count("aten::sin")
+            if count == 50:
+                break
+    assert count == 50, count
+    assert not glob.glob("/dev/shm/tfprof-call-%d-*" % program.pid)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "clock_watch.h"
 #include "doorbell.h"
 #include "dump/directory.h"
+#include "last_call.h"
 #include "own_threads.h"
 #include "parts.h"
 #include "pulse.h"
@@ -202,7 +203,7 @@ static uint64_t look(enum wake wake, const struct pulse *pulse) {
   diagnose_parts();
   uint64_t count = drain(), now = now_ms();
   bool is_old = oldest_ms && now - oldest_ms >= FRAME_AGE_MS && !recorder.is_held;
-  if (is_old || recorder.is_urgent) write_everything();
+  if (is_old || recorder.is_urgent || last_call_has_come()) write_everything();
   if (now >= next_tick_ms) {
     tick(false);
     next_tick_ms = now + TICK_MS;
