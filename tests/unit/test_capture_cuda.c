@@ -191,10 +191,13 @@ static void test_clock(void) {
   }
   check(clock.jumps == 0, "%llu jumps", (unsigned long long)clock.jumps);
   for (int i = 0; i < 2; i++) { /* an hour forth and back */
+    uint64_t before = time - 300000000; /* of a record that is fetched only afterwards */
     time += i ? (uint64_t)-3600000000000 : 3600000000000;
     device_clock_note(&clock, &(struct clock_reading){.ticks = time, .monotonic_ns = ours});
     int64_t now = device_clock_ns(&clock, time + 1000);
     check(now >= ours && now <= ours + 2000, "it was set: %lld ns off", (long long)(now - ours));
+    int64_t off = device_clock_ns(&clock, before) - (ours - 300000000);
+    check(off > -40000 && off < 40000, "a record from before it was set is %lld ns off", (long long)off);
     time += 1000000000;
     ours += 1000000000;
   }

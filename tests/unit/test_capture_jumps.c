@@ -1,10 +1,12 @@
 /* test_capture_jumps.c: the processor's counter jumps, forwards and backwards, CLOCK_MONOTONIC goes back, and
-** CLOCK_REALTIME is set, while threads run ops: every op is there, with the times that it had by the system's clock.
+** CLOCK_REALTIME is set, and the kernel gives the counter up, while threads run ops: every op is there, with the times
+** that it had by the system's clock.
 */
 #include "fake_torch.h"
 #include "moving_counter.h"
 #include "recorder/clock.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,6 +30,18 @@ int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, con
   int64_t ns = (int64_t)until->tv_sec * 1000000000 + until->tv_nsec + gone_back_ns;
   const struct timespec moment = {ns / 1000000000, ns % 1000000000};
   return pthread_cond_clockwait(condition, lock, CLOCK_MONOTONIC, &moment);
+}
+
+/* What the kernel keeps time by is another clock, once it trusts the counter no longer. */
+static _Atomic bool is_distrusted;
+
+int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+  va_end(arguments);
+  if (is_distrusted && strstr(path, "/current_clocksource")) path = "/dev/null";
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 static int64_t true_ns(void) {
@@ -200,6 +214,23 @@ static void check_set_clock(const struct read_dump *dump) {
   check(!told_jumps(dump), "%u jumps are told", told_jumps(dump));
 }
 
+/* ---- The kernel trusts the counter no longer. */
+
+static void distrust(void) {
+  is_distrusted = true;
+  for (int i = 0; clock_is_counter && i < 1000; i++) wait_a_phase();
+  wait_a_phase();
+}
+
+static void check_distrusted(const struct read_dump *dump) {
+  bool is_told = false;
+  check_ops(dump, 10000, 5000000);
+  check(!clock_is_counter, "it is still read");
+  for (size_t i = 0; i < dump->string_count; i++)
+    is_told |= dump->strings[i] && strstr(dump->strings[i], "the kernel keeps time by");
+  check(is_told && !told_jumps(dump), "%u jumps are told", told_jumps(dump));
+}
+
 static void in_child(void (*test)(void)) {
   int status;
   pid_t pid = fork();
@@ -225,6 +256,8 @@ static void test_clock_alone(void) {
 
 static void test_set_clock(void) { with_ops(set_clock, check_set_clock); }
 
+static void test_distrusted(void) { with_ops(distrust, check_distrusted); }
+
 int main(void) {
 #ifdef __SANITIZE_THREAD__
   puts("ThreadSanitizer reads the counter itself");
@@ -234,6 +267,7 @@ int main(void) {
   in_child(test_set_clock);
   if (!clock_is_counter) return 0;
   in_child(test_clock_beside_counter);
+  in_child(test_distrusted);
   in_child(test_counter);
   return 0;
 }
