@@ -124,7 +124,7 @@ static void *map_structure(size_t size) {
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return NULL;
   madvise(memory, size, MADV_NOHUGEPAGE);
-  madvise(memory, size, MADV_WIPEONFORK); /* no child needs it, and one that no handler saw finds no chunk in it */
+  if (getpagesize() == FORK_PAGE) madvise(memory, offsetof(struct capture_thread, open), MADV_WIPEONFORK);
   return memory;
 }
 

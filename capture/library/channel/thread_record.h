@@ -229,8 +229,11 @@ enum { OP_CONTEXTS = 1024 };
 /* What threads have written, for the governor. */
 enum written { WRITTEN_OPS, WRITTEN_MEMORY, WRITTEN_RANGES, WRITTEN_KINDS };
 
-struct capture_thread { /* empty in the child of a fork */
-  /* Read by the writer thread. */
+enum { FORK_PAGE = 4096 }; /* the smallest page of memory */
+
+struct capture_thread {
+  /* Up to `open` it is empty in the child of a fork: one that no handler saw has no chunk to write into. What is open
+  ** stays, for PyTorch calls destructors of it there. Read by the writer thread. */
   uint32_t number; /* 1, 2, ... */
   _Atomic uint32_t life; /* counts the threads that had this structure */
   _Atomic(struct chunk *) first_chunk;
@@ -274,7 +277,7 @@ struct capture_thread { /* empty in the child of a fork */
   uint32_t session;
   struct arena arena;
   struct intern_table schemas, names, inputs, codes, modules, nodes; /* schemas and names share the numbers of names */
-  struct open_op open[OPEN_MAXIMUM];
+  _Alignas(FORK_PAGE) struct open_op open[OPEN_MAXIMUM];
   struct stack_frame stack[STACK_MAXIMUM]; /* the last one */
   struct module_call calls[STACK_MAXIMUM];
   const uint8_t *walk[STACK_MAXIMUM];      /* the frames of the next one, innermost first */

@@ -364,8 +364,8 @@ static void end_range(const void *object, void *context) {
     sampling_mark_ended(range->mark, thread ? thread->number : 0, mark_name(torch.name(object)), end_ticks, end_ticks);
     return;
   }
-  if (!owner || owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
-    return; /* begun before a fork, in which the kernel leaves it empty */
+  if (owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
+    return; /* begun before a fork */
   if (!thread && !(thread = thread_enter(REFUSED_OP))) return;
   if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
   end_ticks = clock_end_ticks(range->start_ticks, end_ticks);
@@ -375,7 +375,7 @@ static void end_range(const void *object, void *context) {
   uint64_t start_ticks = range->start_ticks;
   thread_give_range(owner, range);
   thread->brief_left = 0; /* what comes now is part of the next step */
-  if (mark != MARK_NONE) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
+  if (mark != MARK_NONE && gate_is_ours()) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
 }
 
 /* ---- What is registered. */

@@ -43,7 +43,8 @@ def ended(pid, began):
 
 def end_of_child(how, do, seconds=1.5):
     """The child records, and its disk is like that for a while before it ends."""
-    pid = os.fork()
+    with torch.profiler.record_function("around the fork"):  # which ends in the child, too
+        pid = os.fork()
     if not pid:
         work(1)
         if how:
@@ -89,10 +90,14 @@ def raw_fork():
     libc, results = ctypes.PyDLL(None), []
     for end in ("_exit", "fork", "exit"):
         began = time.monotonic()
-        pid = libc.syscall(*FORK)
+        model(ones)
+        with torch.profiler.record_function("around the fork"):  # which ends in the child, too
+            pid = libc.syscall(*FORK)
         if not pid:
             for _ in range(2000):
                 torch.sin(ones)
+            torch.nn.Sequential(model, torch.nn.ReLU())(ones).sum().backward()
+            optimizer.step()
             with torch.profiler.record_function("in the child"):
                 torch.cos(ones)
             if end == "fork":
@@ -108,6 +113,8 @@ def raw_fork():
     return results
 
 
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 pipe = os.pipe()
 signal.signal(signal.SIGTERM, lambda *unused: sys.exit(0))
 torch.sin(ones)
