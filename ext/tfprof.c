@@ -52,7 +52,8 @@
 **   tfprof_timeline(path [, profile])
 **                               writes a Chrome trace for Perfetto and other viewers; the number of events
 **   tfprof_pprof(path [, metric [, profile]])
-**                               writes call stacks for `go tool pprof`; the number of samples
+**                               writes call stacks for `go tool pprof`; the number of samples. What these three write
+**                               holds source, names, commands, paths and hosts as what is open does
 **   tfprof_views_create()       makes the views that are missing (see below); how many
 **   tfprof_set(name, value)     a setting of this connection, such as where a check of the advisor begins to speak
 **                               (sql/README.md), or compat (ext/classic/README.md); NULL: back to the default; its name

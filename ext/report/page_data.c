@@ -11,52 +11,6 @@
 
 /* ---- texts ---- */
 
-const char page_redacted[] = "(redacted)";
-
-bool page_is_secret(const char *column) {
-  static const char *const names[] = {"host", "path", "command", "pid", "parent_pid", "tid",
-                                      "text", "file", "run",     "job"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(column, names[i]) == 0) return true;
-  }
-  return false;
-}
-
-static bool is_word_letter(char letter) {
-  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
-         letter == '_';
-}
-
-/* Where the secret stands in the text from `from` on, not as a part of a word; NULL: nowhere. */
-static const char *find_secret(const char *text, const char *from, const char *secret, size_t length) {
-  for (const char *found = strstr(from, secret); found; found = strstr(found + 1, secret)) {
-    bool is_part = (is_word_letter(secret[0]) && found > text && is_word_letter(found[-1])) ||
-                   (is_word_letter(secret[length - 1]) && is_word_letter(found[length]));
-    if (!is_part) return found;
-  }
-  return NULL;
-}
-
-char *page_clean(const struct page_texts *texts, const char *text) {
-  char *current = NULL;
-  size_t text_length = strlen(text);
-  for (size_t i = 0; i < texts->secret_count; i++) {
-    const char *whole = current ? current : text, *from = whole, *secret = texts->secrets[i];
-    size_t length = strlen(secret);
-    if (length > text_length || !find_secret(whole, from, secret, length)) continue;
-    sqlite3_str *made = sqlite3_str_new(NULL);
-    for (const char *found; (found = find_secret(whole, from, secret, length)); from = found + length) {
-      sqlite3_str_append(made, from, (int)(found - from));
-      sqlite3_str_appendall(made, page_redacted);
-    }
-    sqlite3_str_appendall(made, from);
-    sqlite3_free(current);
-    current = sqlite3_str_finish(made);
-    if (!current) return sqlite3_mprintf("%s", page_redacted);
-  }
-  return current;
-}
-
 /* JSON in an element of HTML. */
 static void take_json(void *user, const void *bytes, size_t length) {
   struct output_file *file = user;
@@ -70,7 +24,7 @@ static void take_json(void *user, const void *bytes, size_t length) {
 }
 
 void page_bytes(const struct page_texts *texts, const char *text, size_t length) {
-  char *clean = texts->secret_count && !memchr(text, 0, length) ? page_clean(texts, text) : NULL;
+  char *clean = texts->redaction && !memchr(text, 0, length) ? redaction_clean(texts->redaction, text) : NULL;
   if (clean) json_text_write(clean, strlen(clean), take_json, texts->file);
   else json_text_write(text, length, take_json, texts->file);
   sqlite3_free(clean);
@@ -139,11 +93,11 @@ static void write_cell(const struct page_texts *texts, sqlite3_stmt *statement, 
 
 /* By its column; a fact that is told as (name, value) by its name. */
 static bool is_secret_cell(sqlite3_stmt *statement, int column) {
-  if (page_is_secret(sqlite3_column_name(statement, column))) return true;
+  if (redaction_hides_column(sqlite3_column_name(statement, column))) return true;
   if (column == 0 || strcmp(sqlite3_column_name(statement, column), "value") != 0 ||
       strcmp(sqlite3_column_name(statement, 0), "name") != 0 || sqlite3_column_type(statement, 0) != SQLITE_TEXT)
     return false;
-  return page_is_secret((const char *)sqlite3_column_text(statement, 0));
+  return redaction_hides_column((const char *)sqlite3_column_text(statement, 0));
 }
 
 static int write_rows(const struct page_texts *texts, sqlite3_stmt *statement, uint64_t most_rows, uint64_t *row_count,
@@ -152,8 +106,9 @@ static int write_rows(const struct page_texts *texts, sqlite3_stmt *statement, u
   int columns = statement ? sqlite3_column_count(statement) : 0, result = SQLITE_DONE;
   output_text(file, "\"columns\":[");
   for (int i = 0; i < columns; i++) {
+    const char *name = sqlite3_column_name(statement, i); /* the page's code asks for it */
     if (i) output_text(file, ",");
-    page_text(texts, sqlite3_column_name(statement, i));
+    json_text_write(name, strlen(name), take_json, file);
   }
   output_text(file, "],\"rows\":[");
   *row_count = 0;
@@ -161,7 +116,7 @@ static int write_rows(const struct page_texts *texts, sqlite3_stmt *statement, u
     output_text(file, *row_count ? ",\n[" : "\n[");
     for (int i = 0; i < columns; i++) {
       if (i) output_text(file, ",");
-      bool is_secret = texts->is_redacted && is_secret_cell(statement, i);
+      bool is_secret = texts->redaction && is_secret_cell(statement, i);
       write_cell(texts, statement, i, is_secret, *row_count, repeated);
     }
     output_text(file, "]");

@@ -9,15 +9,14 @@
 #include <sqlite3.h>
 
 #include "report/lane_columns.h"
+#include "report/redaction.h"
 #include "vtab/stored_select.h"
 #include "write/output_file.h"
 
 /* Where texts go, and what of them is left out. */
 struct page_texts {
   struct output_file *file;
-  char *const *secrets; /* texts that are left out; the longest first */
-  size_t secret_count;
-  bool is_redacted; /* columns that say where and for whom a run ran are left out */
+  const struct redaction *redaction; /* NULL: nothing is left out */
 };
 
 /* What a panel's parameters are bound to; what is not given is NULL. */
@@ -26,14 +25,9 @@ struct panel_parameters {
   int64_t profile_id, first_step, last_step, origin_ns;
 };
 
-extern const char page_redacted[]; /* stands for what is left out */
-
-bool page_is_secret(const char *column);
 /* A JSON string; NULL: null. */
 void page_text(const struct page_texts *texts, const char *text);
 void page_bytes(const struct page_texts *texts, const char *text, size_t length);
-/* The text without secrets, to be freed with sqlite3_free(); NULL: there are none in it. */
-char *page_clean(const struct page_texts *texts, const char *text);
 
 void page_bind(sqlite3_stmt *statement, const struct panel_parameters *parameters);
 /* "columns":[...],"rows":[...] of what is stepped through, until `most_rows`; the result of the last step, SQLITE_ROW

@@ -8,9 +8,8 @@
 ** Texts of a profile may be anything.  In HTML & < > " are escaped; in JSON < is written \u003c, so that no text ends
 ** the element that it stands in, packed or not.
 **
-** --redact: what says where and for whom a run ran (hosts, paths, command lines, process ids, lines of source) is left
-** out, as columns of these names and wherever their values stand as words of their own in other texts; of a path
-** without a folder, such as `run`, only the column is, since every text has such words.
+** --redact: what says where, for whom and on what a run ran is left out (redaction.h), as columns and wherever it
+** stands in other texts.
 */
 #include "report/report.h"
 
@@ -22,9 +21,9 @@
 #include "report/lane_columns.h"
 #include "report/page.h"
 #include "report/page_data.h"
+#include "report/redaction.h"
 #include "write/output_file.h"
 
-enum { MOST_SECRETS = 65536, SHORTEST_SECRET = 2, SHORTEST_LINE = 8 };
 enum { FIRST_BUCKET_NS = 1024, MOST_TEXT_BYTES = 1 << 30 };
 
 struct report {
@@ -36,14 +35,13 @@ struct report {
   struct page_texts texts;
   struct panel_parameters parameters;
   int64_t from_ns, to_ns;
-  char **secrets; /* texts that are left out; the longest first */
-  size_t secret_count, secret_capacity;
+  struct redaction *redaction; /* NULL: nothing is left out */
 };
 
 /* ---- texts ---- */
 
 static void write_html(struct report *report, const char *text) {
-  char *clean = text && report->secret_count ? page_clean(&report->texts, text) : NULL;
+  char *clean = text && report->redaction ? redaction_clean(report->redaction, text) : NULL;
   for (const char *at = clean ? clean : text ? text : ""; *at; at++) {
     switch (*at) {
       case '&': output_text(report->file, "&amp;"); break;
@@ -125,50 +123,6 @@ static bool ask_integer(const struct report *report, const char *sql, int64_t *a
   return has_answer;
 }
 
-static enum tfprof_status take_secret(struct report *report, const char *text, struct tfprof_error *error) {
-  if (report->secret_count == MOST_SECRETS) {
-    return error_set(error, TFPROF_LIMIT, "more than %d hosts, paths, commands and lines are open: too many to redact",
-                     MOST_SECRETS);
-  }
-  if (report->secret_count == report->secret_capacity) {
-    size_t capacity = report->secret_capacity ? 2 * report->secret_capacity : 256;
-    char **grown = realloc(report->secrets, capacity * sizeof *grown);
-    if (!grown) return error_no_memory(error);
-    report->secrets = grown;
-    report->secret_capacity = capacity;
-  }
-  report->secrets[report->secret_count] = strdup(text);
-  return report->secrets[report->secret_count++] ? TFPROF_OK : error_no_memory(error);
-}
-
-static enum tfprof_status find_secrets(struct report *report, struct tfprof_error *error) {
-  /* Of files of source the folders: their own names stand beside their lines in every panel. */
-  static const char sql[] =
-      "WITH files(path, is_source) AS (SELECT path, 0 FROM temp.profiles UNION SELECT path, 0 FROM temp.runs"
-      " UNION SELECT file, 0 FROM temp.diagnostics UNION SELECT job, 0 FROM temp.profiles"
-      " UNION SELECT file, 1 FROM temp.code_frames),"
-      " paths(path) AS (SELECT path FROM files WHERE NOT is_source"
-      " UNION SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM files)"
-      " SELECT DISTINCT secret FROM (SELECT host AS secret FROM temp.profiles"
-      " UNION ALL SELECT path FROM paths WHERE path GLOB '*/*'"
-      " UNION ALL SELECT command FROM temp.profiles UNION ALL SELECT command FROM temp.runs"
-      " UNION ALL SELECT trim(text) FROM temp.code_frames WHERE length(trim(text)) >= ?2"
-      " UNION ALL SELECT 'process ' || pid FROM temp.profiles)"
-      " WHERE length(secret) >= ?1 ORDER BY length(secret) DESC, secret";
-  sqlite3_stmt *statement = NULL;
-  if (!report->options->is_redacted) return TFPROF_OK;
-  if (sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL)) return query_error(report, "what to redact", error);
-  sqlite3_bind_int(statement, 1, SHORTEST_SECRET);
-  sqlite3_bind_int(statement, 2, SHORTEST_LINE);
-  int result = SQLITE_DONE;
-  enum tfprof_status status = TFPROF_OK;
-  while (!status && (result = sqlite3_step(statement)) == SQLITE_ROW)
-    status = take_secret(report, (const char *)sqlite3_column_text(statement, 0), error);
-  if (!status && result != SQLITE_DONE) status = query_error(report, "what to redact", error);
-  sqlite3_finalize(statement);
-  return status;
-}
-
 /* ---- panels ---- */
 
 /* The rows of all panels. A failure of the SQL of one is told in its place, and the page goes on. */
@@ -210,13 +164,18 @@ static enum tfprof_status write_facts(struct report *report, struct tfprof_error
   page_bind(statement, &report->parameters);
   int result;
   while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
-    bool is_secret = report->options->is_redacted && page_is_secret((const char *)sqlite3_column_text(statement, 0));
+    bool is_secret = report->redaction && redaction_hides_column((const char *)sqlite3_column_text(statement, 0));
     output_text(report->file, "<div><dt>");
     write_html(report, (const char *)sqlite3_column_text(statement, 0));
     output_text(report->file, "</dt><dd>");
     write_html(report, is_secret ? page_redacted : (const char *)sqlite3_column_text(statement, 1));
     output_text(report->file, "</dd></div>\n");
   }
+  static const char shown[] = "source, names, commands, paths, hosts";
+  output_format(report->file, "<div title=\"%s\"><dt>%s</dt><dd>%s</dd></div>\n",
+                report->redaction ? "Names of functions, modules and source files are shown"
+                                  : "tfprof report --redact leaves them out",
+                report->redaction ? "without" : "shows", shown);
   enum tfprof_status status = result == SQLITE_DONE ? TFPROF_OK : query_error(report, "header", error);
   sqlite3_finalize(statement);
   return status;
@@ -355,7 +314,7 @@ enum tfprof_status report_write(sqlite3 *db, struct store *store, const struct r
       .has_steps = options->has_steps, .first_step = options->first_step, .last_step = options->last_step};
   *summary = (struct report_summary){0};
   ask_integer(report, "SELECT min(start_ns) FROM temp.profiles", &report->parameters.origin_ns);
-  enum tfprof_status status = find_secrets(report, error);
+  enum tfprof_status status = options->is_redacted ? redaction_find(db, &report->redaction, error) : TFPROF_OK;
   if (options->has_steps && !status) {
     char *sql = sqlite3_mprintf("SELECT %%s FROM temp.steps WHERE number BETWEEN %lld AND %lld",
                                 (long long)options->first_step, (long long)options->last_step);
@@ -374,13 +333,12 @@ enum tfprof_status report_write(sqlite3 *db, struct store *store, const struct r
   if (!status) status = output_open(&report->file, options->path, false, error);
   if (!status) {
     const char *title = options->title ? options->title : "tfprof report";
-    report->texts = (struct page_texts){report->file, report->secrets, report->secret_count, options->is_redacted};
+    report->texts = (struct page_texts){report->file, report->redaction};
     status = write_page(report, title, error);
     if (status) output_abandon(report->file);
     else status = output_commit(report->file, error);
   }
-  for (size_t i = 0; i < report->secret_count; i++) free(report->secrets[i]);
-  free(report->secrets);
+  redaction_free(report->redaction);
   free(report);
   return status;
 }

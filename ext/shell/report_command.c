@@ -26,7 +26,12 @@ static const char report_help[] =
     "      --events WHICH  auto: every event while they fit into --max-size, else by\n"
     "                      stretches of time; all; none. --no-events: none\n"
     "      --max-size N    24M; K, M and G are understood\n"
-    "      --redact        without hosts, paths, command lines, process ids and source\n";
+    "      --redact        without hosts, paths, command lines, process ids, source, and\n"
+    "                      the names of threads, ranges, marks and counters, which become\n"
+    "                      range 7; names of functions, modules, ops and source files stay\n"
+    "\n"
+    "Without --redact the page shows all of that to whoever has it. Recordings, and\n"
+    "what is saved and exported, hold it in any case.\n";
 
 static int report_usage(const char *what, const char *word) {
   fputs("tfprof report: ", stderr);
@@ -164,6 +169,8 @@ static int write_report(struct session *session, const struct report_options *op
     fprintf(stderr, " by stretches of %lld ns; --events all, or a larger --max-size, has each",
             (long long)summary.bucket_ns);
   }
+  if (!options->is_redacted)
+    fputs("; it shows source, names, commands, paths and hosts: --redact leaves them out", stderr);
   fputs("\n", stderr);
   return summary.failed_panels ? REPORT_FAILED : 0;
 }

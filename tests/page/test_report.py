@@ -110,6 +110,46 @@ def check_steps():
     assert cells and all(cell["start_ns"] < span["b"] and cell["end_ns"] >= span["a"] for cell in cells)
 
 
+def check_redacted_names():
+    """Of a trace in JSON: what the program named, in each place that has names. What frameworks call ranges stays."""
+    events = []
+    for step in range(5):
+        at = 1000 * step
+        for name, category, process, thread, start, more in (
+                (f"ProfilerStep#{step}", "user_annotation", 1, 1, 0, {}),
+                ("aWordOfARange bob", "user_annotation", 1, 1, 10, {}),
+                ("/home/aWordOfAFolder/train.py(12): main", "python_function", 1, 1, 15, {"Python id": step + 1}),
+                ("aten::mm", "cpu_op", 1, 1, 20, {"External id": step + 1}),
+                ("cudaLaunchKernel", "cuda_runtime", 1, 1, 25, {"correlation": step + 1}),
+                ("gemm", "kernel", 0, 7, 60, {"correlation": step + 1, "stream": 7}),
+                ("aWordOfADevice", "gpu_user_annotation", 0, 7, 60, {})):
+            events.append({"ph": "X", "cat": category, "name": name, "pid": process, "tid": thread, "ts": at + start,
+                           "dur": 900 - 10 * start, "args": more})
+        events.append({"ph": "i", "name": "aWordOfAMark", "pid": 1, "tid": 1, "ts": at + 5, "s": "t"})
+        events.append({"ph": "C", "name": "aWordOfACounter", "pid": 1, "tid": 1, "ts": at + 5, "args": {"value": step}})
+    events += [{"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "aWordOfAThread"}},
+               {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "aWordOfAProcess"}}]
+    path = os.path.join(scratch.DIRECTORY, "aWordOfAFile.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "hostname": "aWordOfAHost", "traceEvents": events}, file)
+    shown = set(re.findall(r"aWordOf(\w+)", Report(write_report("named.html", path)).unpacked))
+    assert shown >= {"ARange", "AFolder", "ADevice", "ACounter", "AThread", "AFile"}, shown
+    closed = Report(write_report("unnamed.html", path, "--redact"))
+    assert "aWordOf" not in closed.unpacked, set(re.findall(r"aWordOf\w+", closed.unpacked))
+    names = {name for name, _ in closed.lanes["names"]}
+    assert {"ProfilerStep#3", "aten::mm", "gemm", "range 1"} <= names, names
+    # Names that begin with each other, and one that goes on where another ends.
+    names = ("zoeabelu", "zoeabelu yxxabelu", "zoeabelu yxxabelu qrrabelu", "yxxabelu qrrabelu uvvabelu",
+             "zoeabelu yxxabelu qrrabelu uvvabelu!", "zoeabelus")
+    events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 * place, "dur": 5}
+              for place, name in enumerate(names)]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    closed = Report(write_report("unnamed.html", path, "--redact"))
+    assert not re.search("zoeabelu|yxxabelu|qrrabelu|uvvabelu", closed.unpacked)
+    assert len({name for name, _ in closed.lanes["names"]}) == len(events), closed.lanes["names"]
+
+
 def check_redacted():
     secrets = [row["secret"] for row in query(CAPTURE, "SELECT host AS secret FROM profiles UNION "
                                                        "SELECT command FROM profiles UNION SELECT path FROM profiles")
@@ -141,6 +181,7 @@ def check_redacted():
             assert not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", shown), word
         parts = re.findall(r"\w\(redacted\)\w*|\w*\(redacted\)\w", found.unpacked)
         assert not parts, parts[:3]
+    check_redacted_names()
     titled = Report(write_report("titled.html", CAPTURE, "--redact", "--title", "A <b>title</b> & more"))
     assert "<title>A &lt;b&gt;title&lt;/b&gt; &amp; more</title>" in titled.text
 
