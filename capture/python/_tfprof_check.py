@@ -16,6 +16,7 @@ MEANINGS = {
     "ops": "every op with name, thread, time and nesting",
     "shapes": "shapes and types of the ops' inputs",
     "stacks": "the line of Python that called each op",
+    "source": "the text of those lines",
     "steps": "from the optimizers' steps, or tfprof.step()",
     "memory": "allocations and releases",
     "clock": "",

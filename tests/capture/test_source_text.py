@@ -45,6 +45,16 @@ import linecache
 linecache.cache["<another>"] = (1, None, ["def step(x): return x + 2  # TYPED\\n"], "<another>")
 exec(compile("def step(x): return x + 2  # TYPED\\n", "<another>", "exec"), namespace)
 namespace["step"](x)
+# A cell of a notebook, as an IPython of old kept it: with a time.
+sys.modules["IPython"] = __import__("types").SimpleNamespace(get_ipython=lambda: __import__("types").SimpleNamespace(
+    compile=__import__("types").SimpleNamespace(_filename_map={"/tmp/ipykernel_71/1003.py": 1})))
+text = "x = torch.ones(3) * 5  # IN A CELL\\n"
+linecache.cache["/tmp/ipykernel_71/1003.py"] = (len(text), 1500000000.0, [text], "/tmp/ipykernel_71/1003.py")
+exec(compile(text, "/tmp/ipykernel_71/1003.py", "exec"), {"torch": torch})
+# A file that is gone, of which a traceback has kept what stood there at some time.
+gone = "/tmp/no_such_folder/gone.py"
+linecache.cache[gone] = (20, 1500000000.0, ["# another line\\n"], gone)
+exec(compile("x = torch.ones(3) * 7\\n", gone, "exec"), {"torch": torch})
 """
 
 
@@ -73,20 +83,23 @@ def test_changed_files():
             for line in (5, 8):
                 right = {5: "return x + 1", 8: "return x * 3"}[line]
                 assert texts.get((name, line)) in (None, right), (name, line, texts)
+        assert texts["1003.py", 1].endswith("# IN A CELL") and texts["gone.py", 1] is None, texts
         assert texts["edited.py", 8] is None and texts["replaced.py", 8] is None, texts
         told = [row for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_source_changed"]
         without = sum(texts[place] is None for place in texts if place[0] in ("edited.py", "replaced.py",
                                                                                "generated.py"))
         assert sum(int(row["count"]) for row in told) == without, (told, without)
         assert any(name in told[0]["message"] for name in ("edited.py", "replaced.py", "generated.py")), told
-        assert capturing.parts(path)["source text"] == ("ok", "")
+        assert capturing.parts(path)["source"] == ("ok", "")
 
 
 def test_no_source():
     with capturing.Directory() as directory:
         path, texts = record(directory, "--no-source", "--no-command")
         assert ("untouched.py", 5) in texts and set(texts.values()) == {None}, texts
-        assert capturing.parts(path)["source text"] == ("off", "asked with --no-source")
+        cells = [row["cell"] for row in capturing.table(path, "code_frames") if row["file"].endswith("/1003.py")]
+        assert set(cells) == {"1"}, cells  # where it is told, not what stands there
+        assert capturing.parts(path)["source"] == ("off", "asked with --no-source")
         with open(path, "rb") as file:
             dump = file.read()
         assert b"module.early(x)" not in dump and b"program.py" not in dump.replace(b"/program.py", b"")

@@ -73,7 +73,7 @@ static void python_close(bool in_child) {
   python_samples_close();
 }
 
-struct capture_part stacks_part = {.name = "stacks"}, source_text_part = {.name = "source text"};
+struct capture_part stacks_part = {.name = "stacks"}, source_text_part = {.name = "source"};
 
 const struct capture_source python_source = {
     .name = "python",

@@ -228,12 +228,13 @@ static bool is_kept_by_nobody(const char *name) {
 }
 
 const struct typed_source *source_typed(const char *name) {
-  const struct source_file *file = is_unwanted || is_kept_by_nobody(name) ? NULL : find_file(name);
+  const struct source_file *file = is_kept_by_nobody(name) ? NULL : find_file(name);
   return file && !file->bytes && !file->may_have_changed ? typed_source(name) : NULL;
 }
 
 size_t source_typed_line(const struct typed_source *source, int32_t line, const char **text) {
   size_t length;
+  if (is_unwanted) return 0;
   const char *whole = typed_source_text(source, &length);
   return find_line(whole, length, line, text);
 }
