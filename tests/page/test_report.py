@@ -119,6 +119,7 @@ def check_redacted_names():
                 (f"ProfilerStep#{step}", "user_annotation", 1, 1, 0, {}),
                 ("aWordOfARange bob", "user_annotation", 1, 1, 10, {}),
                 ("/home/aWordOfAFolder/train.py(12): main", "python_function", 1, 1, 15, {"Python id": step + 1}),
+                ("aWordOfAPackage/data.py(3): load", "python_function", 1, 1, 16, {"Python id": step + 10}),
                 ("aten::mm", "cpu_op", 1, 1, 20, {"External id": step + 1}),
                 ("cudaLaunchKernel", "cuda_runtime", 1, 1, 25, {"correlation": step + 1}),
                 ("gemm", "kernel", 0, 7, 60, {"correlation": step + 1, "stream": 7}),
@@ -133,7 +134,7 @@ def check_redacted_names():
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"schemaVersion": 1, "hostname": "aWordOfAHost", "traceEvents": events}, file)
     shown = set(re.findall(r"aWordOf(\w+)", Report(write_report("named.html", path)).unpacked))
-    assert shown >= {"ARange", "AFolder", "ADevice", "ACounter", "AThread", "AFile"}, shown
+    assert shown >= {"ARange", "AFolder", "APackage", "ADevice", "ACounter", "AThread", "AFile"}, shown
     closed = Report(write_report("unnamed.html", path, "--redact"))
     assert "aWordOf" not in closed.unpacked, set(re.findall(r"aWordOf\w+", closed.unpacked))
     names = {name for name, _ in closed.lanes["names"]}

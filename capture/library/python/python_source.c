@@ -10,6 +10,10 @@
 #include "stack_rows.h"
 #include "typed_sources.h"
 
+#include <string.h>
+
+enum { PATH_SHOWN = 300 };
+
 static bool has_told_full;
 static uint64_t left_out_told;
 
@@ -50,9 +54,11 @@ static void tell_left_out(struct recorder *recorder, bool is_end) {
   const char *file;
   uint64_t count = source_lines_left_out(&file);
   if (count == left_out_told || (!is_end && count < 2 * left_out_told)) return;
+  bool is_long = file && strlen(file) > PATH_SHOWN; /* of a long one not a part of its folders */
+  if (is_long) file = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
   recorder_diagnose(recorder, "info", "capture_source_changed", (int64_t)(count - left_out_told), "code_frames",
                     "the text of lines is left out because their files may have been changed since the program began: "
-                    "of %.200s and others",
+                    "of %s and others",
                     file ? file : "a file");
   left_out_told = count;
 }
