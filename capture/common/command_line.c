@@ -2,11 +2,9 @@
 #include "command_line.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "secret_words.h"
 
@@ -50,19 +48,12 @@ char *command_line_recorded(char **words, bool with_code) {
   return text;
 }
 
-char *command_line_of_process(bool with_code) {
+char *command_line_of_words(char *bytes, size_t length, bool with_code) {
   enum { WORD_MAXIMUM = 1024 };
-  char bytes[16384 + 1], *words[WORD_MAXIMUM + 1];
-  size_t used = 0, count = 0;
-  int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return NULL;
-  for (ssize_t length; used < sizeof bytes - 1; used += (size_t)length) {
-    length = read(descriptor, bytes + used, sizeof bytes - 1 - used);
-    if (length <= 0) break;
-  }
-  close(descriptor);
-  bytes[used] = '\0';
-  for (char *word = bytes; word < bytes + used && count < WORD_MAXIMUM; word += strlen(word) + 1) words[count++] = word;
+  char *words[WORD_MAXIMUM + 1];
+  size_t count = 0;
+  for (char *word = bytes; word < bytes + length && count < WORD_MAXIMUM; word += strlen(word) + 1)
+    words[count++] = word;
   words[count] = NULL;
   return count ? command_line_recorded(words, with_code) : NULL;
 }

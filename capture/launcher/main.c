@@ -24,7 +24,7 @@
 ** supervise (start, signals, end), recording (reads what was written), report (says it).
 */
 #include "check.h"
-#include "governor/sampling_agreement.h"
+#include "governor/agreement_table.h"
 #include "last_call.h"
 #include "options.h"
 #include "program.h"
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
   struct outcome outcome;
   last_call_prepare();
   supervise(options.command, &outcome);
-  sampling_agreement_remove_unused();
+  agreement_table_remove_unused();
   signal(SIGPIPE, SIG_IGN); /* nobody may be reading stderr; the exit status is still owed */
   if (outcome.start_error) {
     run_directory_discard(&directory);

@@ -159,8 +159,6 @@ static bool start_recording(void) {
   return false;
 }
 
-__attribute__((constructor)) static void library_loaded(void) { clock_begin(); }
-
 static bool load(void) {
   const char *path = getenv("TFPROF_RUN_DIRECTORY"), *mode = getenv("TFPROF_PYTHON_MODE"),
              *buffer = getenv("TFPROF_BUFFER_SIZE");
@@ -174,6 +172,7 @@ static bool load(void) {
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
   last_call_expect(getenv("TFPROF_LAST_CALL"));
+  clock_begin();
   list_sources();
   forks_add(session_locks);
   for EACH_SOURCE(source, capture_sources)

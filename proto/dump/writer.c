@@ -2,14 +2,16 @@
 **
 ** A frame is put together in memory and written with one pwrite(2) at the offset where the last whole frame ended, so
 ** that whatever went wrong before, and whoever else inherited the descriptor, the file stays a sequence of whole
-** frames.  What was written is noted for the index, which goes out in pieces: memory stays bounded however long the
-** recording is.
+** frames.  All that is done to the file is done by create_file(), append() and close_file(), each on the host's thread
+** for files where there is one.  What was written is noted for the index, which goes out in pieces: memory stays
+** bounded however long the recording is.
 */
 #include "dump/writer.h"
 
 #include "dump/bytes.h"
 #include "dump/checksum.h"
 #include "dump/column_codec.h"
+#include "dump/descriptor.h"
 #include "dump/directory.h"
 #include "dump/format.h"
 #include "dump/string_table.h"
@@ -26,6 +28,7 @@ enum {
   INDEX_LIMIT_BYTES = 4 << 20,   /* ... and when even this much could not be written, the file does without */
   INDEX_ENTRY_BYTES = 7 * VARINT_MAXIMUM_BYTES, /* the longest entry without its copy of the head */
   STRINGS_FRAME_BYTES = 1 << 20,                /* texts gathered in one frame, unless one alone is longer */
+  REPLACED_MAXIMUM = 8, /* times that the descriptor of a write may be replaced by the program meanwhile */
 };
 
 struct buffer {
@@ -44,10 +47,10 @@ struct choice_slot {
 };
 
 struct dump_writer {
-  int fd;
-  dev_t device; /* what fd is open on */
-  ino_t inode;
+  struct descriptor file;
+  const struct dump_host *host; /* NULL: an ordinary file */
   char *path;
+  uint64_t strays; /* writes during which the descriptor was replaced */
   uint32_t salt;
   uint64_t offset; /* the end of the last whole frame */
   uint64_t room;   /* bytes behind the frame that is written which the disk must have, too */
@@ -95,28 +98,35 @@ static void buffer_varint(struct buffer *buffer, uint64_t value) { /* room was r
 
 /* ---- The descriptor ----
 **
-** In somebody else's program it may be gone: daemons close all descriptors, those that they know nothing of included,
-** and its number then soon stands for a file of theirs.  So it is looked at before each use; a lost one is opened
-** again. */
+** In somebody else's program it may be gone (dump/descriptor.h), unless the host has a thread for files whose table the
+** program cannot reach. So it is looked at before each use, and after each write; a lost one is opened again. */
 
-static bool is_our_file(const struct dump_writer *writer, int fd) {
-  struct stat facts;
-  return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == writer->device && facts.st_ino == writer->inode;
+static int open_file(const struct dump_host *host, const char *path, int flags) {
+  return host ? host->open(path, flags, DUMP_FILE_MODE) : open(path, flags | O_CLOEXEC, DUMP_FILE_MODE);
+}
+
+/* false: there is no thread for it. */
+static bool do_with_file(const struct dump_host *host, void (*work)(void *argument), void *argument) {
+  if (host) return host->run(work, argument);
+  work(argument);
+  return true;
 }
 
 /* 0, or the errno that says why the file cannot be had. */
 static int find_file(struct dump_writer *writer) {
-  if (is_our_file(writer, writer->fd)) return 0;
-  writer->fd = open(writer->path, O_WRONLY | O_CLOEXEC);
-  if (is_our_file(writer, writer->fd)) return 0;
-  int reason = writer->fd < 0 ? errno : ESTALE; /* another file has that name now */
-  if (writer->fd >= 0) close(writer->fd);
-  writer->fd = -1;
-  return reason;
+  struct descriptor *file = &writer->file, again;
+  if (descriptor_is_ours(file)) return 0;
+  file->number = -1;
+  if (!descriptor_take(&again, open_file(writer->host, writer->path, O_WRONLY))) return errno;
+  if (again.device != file->device || again.inode != file->inode) { /* another file has that name now */
+    descriptor_close(&again);
+    return ESTALE;
+  }
+  *file = again;
+  return 0;
 }
 
 static void free_writer(struct dump_writer *writer) {
-  if (is_our_file(writer, writer->fd)) close(writer->fd);
   column_encoder_free(writer->encoder);
   string_table_clear(&writer->strings);
   free(writer->tables);
@@ -146,31 +156,76 @@ static int take_room(const struct dump_writer *writer, size_t length) {
   if (!writer->room) return 0;
   int result;
   do {
-    result = fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->offset, (off_t)(length + writer->room));
+    result = fallocate(writer->file.number, FALLOC_FL_KEEP_SIZE, (off_t)writer->offset, (off_t)(length + writer->room));
   } while (result != 0 && errno == EINTR);
   return result == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) ? 0 : errno;
 }
 
+/* Gives back what stands behind the last whole frame, and unused room. Where the program can reach the descriptor this
+** is done by name: what was cut off a file of its own would be lost. */
+static void cut_off(struct dump_writer *writer) {
+  struct stat named;
+  off_t length = (off_t)writer->offset;
+  int result;
+  if (find_file(writer)) return;
+  bool is_apart = !writer->host || writer->host->is_apart();
+  if (!is_apart &&
+      (stat(writer->path, &named) || named.st_dev != writer->file.device || named.st_ino != writer->file.inode))
+    return;
+  do result = is_apart ? ftruncate(writer->file.number, length) : truncate(writer->path, length);
+  while (result && errno == EINTR);
+}
+
+struct append {
+  struct dump_writer *writer;
+  const uint8_t *bytes;
+  size_t length;
+  int reason; /* 0: it is written; else errno */
+};
+
+/* Of `length` bytes as many as pwrite(2) takes. Whatever another file got meanwhile is written once more into ours. */
+static int append_some(struct dump_writer *writer, const uint8_t *bytes, size_t length, size_t *done) {
+  for (unsigned replaced = 0; replaced < REPLACED_MAXIMUM; replaced++) {
+    int reason = find_file(writer);
+    if (reason) return reason;
+    ssize_t count = pwrite(writer->file.number, bytes, length, (off_t)(writer->offset + *done));
+    reason = count > 0 ? 0 : count == 0 ? ENOSPC : errno;
+    if (descriptor_is_ours(&writer->file)) {
+      if (count > 0) *done += (size_t)count;
+      return reason == EINTR ? 0 : reason;
+    }
+    writer->strays += count > 0;
+  }
+  return ESTALE;
+}
+
 /* Writes all bytes at the end of the file, or leaves the file as it was. */
-static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t *bytes, size_t length,
-                                      struct tfprof_error *error) {
+static void append(void *argument) {
+  struct append *append = argument;
+  struct dump_writer *writer = append->writer;
   size_t done = 0;
   int reason = find_file(writer);
-  if (!reason) reason = take_room(writer, length);
-  while (!reason && done < length) {
-    ssize_t count = pwrite(writer->fd, bytes + done, length - done, (off_t)(writer->offset + done));
-    if (count > 0) done += (size_t)count;
-    else if (count == 0) reason = ENOSPC;
-    else if (errno != EINTR) reason = errno;
-  }
   if (!reason) {
+    reason = take_room(writer, append->length);
+    writer->strays += !descriptor_is_ours(&writer->file);
+  }
+  while (!reason && done < append->length)
+    reason = append_some(writer, append->bytes + done, append->length - done, &done);
+  /* When even this fails, the next frame overwrites the torn one all the same, and readers skip the rest by its
+  ** checksum. */
+  if (reason && done) cut_off(writer);
+  append->reason = reason;
+}
+
+static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t *bytes, size_t length,
+                                      struct tfprof_error *error) {
+  struct append wanted = {.writer = writer, .bytes = bytes, .length = length};
+  if (!do_with_file(writer->host, append, &wanted)) wanted.reason = EAGAIN;
+  if (!wanted.reason) {
     writer->offset += length;
     return TFPROF_OK;
   }
-  /* When even this fails, the next frame overwrites the torn one all the same, and readers skip the rest by its
-  ** checksum. */
-  if (done && ftruncate(writer->fd, (off_t)writer->offset) != 0) done = 0;
-  errno = reason;
+  int reason = errno = wanted.reason;
   return error_io(error, writer->path,
                   reason == ENOSPC || reason == EDQUOT || reason == EFBIG
                       ? "cannot write to the dump file; free some space or record to another disk"
@@ -523,42 +578,79 @@ static enum tfprof_status write_file_header(struct dump_writer *writer, const st
   return write_bytes(writer, bytes, sizeof bytes, error);
 }
 
-enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
-                                      struct dump_writer **result, struct tfprof_error *error) {
+struct creation {
+  const struct dump_host *host;
+  const char *path;
+  int flags;
+  struct dump_writer *writer;
+  const struct dump_profile *profile;
+  enum tfprof_status status;
+  struct tfprof_error *error;
+};
+
+static void create_file(void *argument) {
+  struct creation *creation = argument;
+  struct dump_writer *writer = creation->writer;
+  struct tfprof_error *error = creation->error;
+  if (!descriptor_take(&writer->file, open_file(creation->host, creation->path, creation->flags))) {
+    creation->status = error_io(error, creation->path, "cannot create the dump file");
+    return;
+  }
+  enum tfprof_status status = write_file_header(writer, creation->profile, error);
+  if (!status) status = dump_writer_profile(writer, creation->profile, error);
+  struct stat facts;
+  /* Nothing is in it that anybody could read.  A device of that name stays. */
+  if (status && descriptor_is_ours(&writer->file) && !fstat(writer->file.number, &facts) && S_ISREG(facts.st_mode))
+    unlink(creation->path);
+  if (status) descriptor_close(&writer->file);
+  creation->status = status;
+}
+
+static enum tfprof_status create(struct creation *creation, struct dump_writer **result) {
+  struct tfprof_error *error = creation->error;
   *result = NULL;
-  struct dump_writer *writer = calloc(1, sizeof *writer);
+  struct dump_writer *writer = creation->writer = calloc(1, sizeof *writer);
   if (!writer) return error_no_memory(error);
-  writer->fd = -1;
-  writer->path = strdup(path);
+  writer->file.number = -1;
+  writer->host = creation->host;
+  writer->path = strdup(creation->path);
   writer->encoder = column_encoder_create();
   if (!writer->path || !writer->encoder) {
     free_writer(writer);
     return error_no_memory(error);
   }
-  writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_TRUNC : O_EXCL), DUMP_FILE_MODE);
-  if (writer->fd < 0) {
-    enum tfprof_status status = error_io(error, path, "cannot create the dump file");
-    free_writer(writer);
-    return status;
+  if (!do_with_file(creation->host, create_file, creation)) {
+    errno = EAGAIN;
+    creation->status = error_io(error, creation->path, "no thread can be started that creates the dump file");
   }
-  struct stat facts = {0};
-  enum tfprof_status status = fstat(writer->fd, &facts) == 0 ? TFPROF_OK : error_io(error, path, "cannot be examined");
-  writer->device = facts.st_dev;
-  writer->inode = facts.st_ino;
-  if (!status) status = write_file_header(writer, profile, error);
-  if (!status) status = dump_writer_profile(writer, profile, error);
-  if (status) {
-    /* Nothing is in it that anybody could read.  A device of that name stays. */
-    if (S_ISREG(facts.st_mode)) unlink(path);
-    free_writer(writer);
-    return status;
-  }
-  *result = writer;
-  return TFPROF_OK;
+  if (creation->status) free_writer(writer);
+  else *result = writer;
+  return creation->status;
 }
 
+enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
+                                      struct dump_writer **result, struct tfprof_error *error) {
+  struct creation creation = {.path = path,
+                              .flags = O_WRONLY | O_CREAT | (replace ? O_TRUNC : O_EXCL),
+                              .profile = profile,
+                              .error = error};
+  return create(&creation, result);
+}
+
+enum tfprof_status dump_writer_create_as_guest(const char *path, const struct dump_host *host,
+                                               const struct dump_profile *profile, struct dump_writer **result,
+                                               struct tfprof_error *error) {
+  struct creation creation = {
+      .host = host, .path = path, .flags = O_WRONLY | O_CREAT | O_EXCL, .profile = profile, .error = error};
+  return create(&creation, result);
+}
+
+uint64_t dump_writer_strays(const struct dump_writer *writer) { return writer->strays; }
+
 void dump_writer_abandon(struct dump_writer *writer) {
-  if (writer) free_writer(writer);
+  if (!writer) return;
+  if (!writer->host || !writer->host->is_apart()) descriptor_close(&writer->file);
+  free_writer(writer);
 }
 
 static enum tfprof_status write_trailer(struct dump_writer *writer, struct tfprof_error *error) {
@@ -575,6 +667,18 @@ static enum tfprof_status write_trailer(struct dump_writer *writer, struct tfpro
   return write_frame(writer, &header, error);
 }
 
+struct end {
+  struct dump_writer *writer;
+  bool is_closed;
+};
+
+static void close_file(void *argument) {
+  struct end *end = argument;
+  struct dump_writer *writer = end->writer;
+  cut_off(writer);
+  end->is_closed = descriptor_close(&writer->file);
+}
+
 enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error) {
   if (!writer) return TFPROF_OK;
   writer->room = 0;
@@ -587,11 +691,9 @@ enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_e
   }
   enum tfprof_status ended = write_trailer(writer, status ? NULL : error);
   if (!status) status = ended;
-  int fd = find_file(writer) ? -1 : writer->fd;
-  writer->fd = -1;
-  while (fd >= 0 && ftruncate(fd, (off_t)writer->offset) != 0 && errno == EINTR) continue; /* gives unused room back */
-  if (fd >= 0 && close(fd) != 0 && !status && errno != EINTR)
-    status = error_io(error, writer->path, "cannot close the dump file");
+  struct end end = {.writer = writer};
+  if (!do_with_file(writer->host, close_file, &end)) end.is_closed = false;
+  if (!end.is_closed && !status) status = error_io(error, writer->path, "cannot close the dump file");
   free_writer(writer);
   return status;
 }

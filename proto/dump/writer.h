@@ -2,7 +2,8 @@
 **
 ** Used by the capture library (on its writer thread, inside somebody else's program) and by tfprof_save.  The file is
 ** complete up to the last whole frame at any moment: each frame is one write(2), strings are written before the frame
-** that first uses them.  Nothing here takes locks, starts threads, prints, or ends the program.  One writer is used by
+** that first uses them.  Nothing here takes locks, starts threads, prints, or ends the program; a host may have a
+** thread on which the file is used.  One writer is used by
 ** one thread at a time. Memory is bounded: the string table, and buffers for one frame.
 **
 ** FORMAT.md is the specification of what is written.
@@ -53,6 +54,20 @@ enum { DUMP_FRAME_ROWS = 4096, DUMP_MAXIMUM_FRAME_ROWS = 65536 };
 /* Creates `path` (O_EXCL unless `replace`; for its user alone), writes the file header and the first profile frame. */
 enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
                                       struct dump_writer **result, struct tfprof_error *error);
+
+/* What somebody else's program offers to who writes a file within it; all threads use one for good. */
+struct dump_host {
+  /* Runs what opens, writes and closes the file, and waits for its end. false: it could not be run. */
+  bool (*run)(void (*work)(void *argument), void *argument);
+  int (*open)(const char *path, int flags, unsigned mode); /* open(2) within such work */
+  bool (*is_apart)(void); /* the descriptors of such work are neither the program's nor inherited by its children */
+};
+/* The same, with the descriptor kept out of the way of the program; the file must be new. */
+enum tfprof_status dump_writer_create_as_guest(const char *path, const struct dump_host *host,
+                                               const struct dump_profile *profile, struct dump_writer **result,
+                                               struct tfprof_error *error);
+/* During so many writes the program replaced the descriptor: a frame may stand in a file of its own, too. */
+uint64_t dump_writer_strays(const struct dump_writer *writer);
 
 /* Appends another profile frame: fields that are set replace those of earlier frames (framework version, rank: known
 ** late). */

@@ -212,15 +212,13 @@ if sys.argv[2] == "gone":
             names = sorted(name for name in os.listdir(own) if name != "moved")
             texts = {open(os.path.join(own, name)).read() for name in names}
             assert len(names) == 20 and texts == {"mine\nstill mine\n"}, texts
-            if ending == "gone":
-                assert error.startswith("tfprof: cannot write") and error.count("\n") == 1, error
+            assert not error, error
+            if ending == "gone":  # the dump goes on where it has been moved to
                 directory = shutil.move(os.path.join(own, "moved"), directory)
-            else:
-                assert not error, error
             (path,) = capturing.dumps(directory)
             ranges = [op.name for op in capturing.ops(path) if op.category == "user"]
             assert ranges.count("before") == 3 and ranges.count("after") == 30, ranges
-            assert capturing.summary(path)["closed"] == (ending == "stays")
+            assert capturing.summary(path)["closed"]
             print("every descriptor closed, the file %s: %d ranges" % (ending, len(ranges)))
 
 

@@ -1,13 +1,12 @@
 /* thread_names.c: see thread_names.h. */
 #include "thread_names.h"
 
+#include "recorder/small_file.h"
 #include "thread_record.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { NOTED_MAXIMUM = 1024, START_TIME_FIELD = 22 };
 
@@ -30,11 +29,7 @@ void thread_name_set(const char *name) { snprintf(own_name, sizeof own_name, "%s
 static uint64_t start_time(uint32_t tid) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return 0;
-  ssize_t length = read(descriptor, text, sizeof text - 1);
-  close(descriptor);
-  text[length < 0 ? 0 : length] = 0;
+  if (!small_file_read(path, text, sizeof text)) return 0;
   const char *at = strrchr(text, ')');
   for (int field = 2; at && field < START_TIME_FIELD; field++) {
     at = strchr(at, ' ');

@@ -1,9 +1,9 @@
 /* thread_rows.c: see thread_rows.h. */
 #include "thread_rows.h"
 
+#include "recorder/small_file.h"
 #include "thread_names.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,11 +56,7 @@ static uint32_t name_of(struct recorder *recorder, uint32_t tid, const char *of_
   if (thread_name_noted(tid, name, sizeof name)) return dump_writer_string(recorder->writer, name, strlen(name));
   if (of_python[0]) return dump_writer_string(recorder->writer, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
   snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t length = descriptor < 0 ? -1 : read(descriptor, name, sizeof name - 1);
-  if (descriptor >= 0) close(descriptor);
-  if (length > 0 && name[length - 1] == '\n') length--;
-  if (length > 0) return dump_writer_string(recorder->writer, name, (size_t)length);
+  if (small_file_read(path, name, sizeof name)) return dump_writer_string(recorder->writer, name, strcspn(name, "\n"));
   return given ? dump_writer_string(recorder->writer, given, strnlen(given, THREAD_NAME_MAXIMUM)) : 0;
 }
 

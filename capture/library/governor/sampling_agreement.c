@@ -1,22 +1,19 @@
 /* sampling_agreement.c: see sampling_agreement.h. */
 #include "sampling_agreement.h"
 
+#include "agreement_table.h"
+#include "dump/descriptor.h"
+#include "recorder/file_threads.h"
 #include "sampling_levels.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define DIRECTORY "/dev/shm"
 #define MAGIC 0x316c657661667074u /* "tpfavel1": also tells a table of another byte order or form */
 
 /* Whoever has the lock has it for microseconds, but may be kept from running. */
-enum { PATIENCE_US = 1000000, LOOK_US = 50, OPENINGS = 8, WISH_MAXIMUM = 64 };
+enum { PATIENCE_US = 1000000, ANSWER_MS = 2000, LOOK_US = 50, OPENINGS = 8, WISH_MAXIMUM = 64 };
 enum { TABLE_BYTE = 0, PLACES_BYTE = 1 }; /* that are locked */
 
 struct place {
@@ -32,64 +29,45 @@ struct table {
 };
 
 static struct {
-  int descriptor;
+  struct descriptor file;
   int place; /* -1: none */
-  bool is_given_up;
+  bool is_given_up, is_unanswered;
   char path[64];
   struct table table; /* as it was read last */
-} agreement = {.descriptor = -1, .place = -1};
+} agreement = {.file = {.number = -1}, .place = -1};
 
-/* ---- Locks and files. */
+/* ---- Locks and reads. */
 
-static bool set_lock(int descriptor, short type, off_t first, off_t length) {
-  return fcntl(descriptor, F_SETLK, &(struct flock){.l_type = type, .l_start = first, .l_len = length}) == 0;
-}
+/* Before and after each use. */
+static bool has_table(void) { return descriptor_is_ours(&agreement.file); }
 
-static bool is_locked_by_others(int descriptor, off_t first, off_t length) {
-  struct flock lock = {.l_type = F_WRLCK, .l_start = first, .l_len = length};
-  return fcntl(descriptor, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-static bool lock_table(int descriptor) {
-  for (int waited = 0; !set_lock(descriptor, F_WRLCK, TABLE_BYTE, 1); waited += LOOK_US) {
+static bool lock_table(void) {
+  for (int waited = 0;; waited += LOOK_US) {
+    if (!has_table()) return false;
+    if (agreement_table_lock(agreement.file.number, F_WRLCK, TABLE_BYTE, 1)) return true;
     if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || waited >= PATIENCE_US) return false;
     usleep(LOOK_US);
   }
-  return true;
 }
 
-static void unlock_table(int descriptor) { set_lock(descriptor, F_UNLCK, TABLE_BYTE, 1); }
-
-/* A file of this user, and still the one of that name. */
-static bool is_ours(int descriptor) {
-  struct stat facts;
-  return fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid();
-}
-
-static bool is_named(int descriptor, const char *path) {
-  struct stat facts, named;
-  return fstat(descriptor, &facts) == 0 && lstat(path, &named) == 0 && facts.st_ino == named.st_ino &&
-         facts.st_dev == named.st_dev;
-}
-
-/* Nobody may be in the table, nor come into it meanwhile. */
-static void remove_if_unused(int descriptor, const char *path) {
-  if (set_lock(descriptor, F_WRLCK, 0, 0) && is_named(descriptor, path)) unlink(path);
+static void unlock_table(void) {
+  if (has_table()) agreement_table_lock(agreement.file.number, F_UNLCK, TABLE_BYTE, 1);
 }
 
 static bool read_table(void) {
   struct table *table = &agreement.table;
-  return pread(agreement.descriptor, table, sizeof *table, 0) == (ssize_t)sizeof *table && table->magic == MAGIC;
+  return has_table() && pread(agreement.file.number, table, sizeof *table, 0) == (ssize_t)sizeof *table &&
+         table->magic == MAGIC;
 }
 
 static bool write_part(const void *part, size_t size) {
   off_t at = (const char *)part - (const char *)&agreement.table;
-  return pwrite(agreement.descriptor, part, size, at) == (ssize_t)size;
+  return has_table() && pwrite(agreement.file.number, part, size, at) == (ssize_t)size && has_table();
 }
 
 static void close_table(void) {
-  if (agreement.descriptor >= 0) close(agreement.descriptor);
-  agreement.descriptor = agreement.place = -1;
+  descriptor_close(&agreement.file);
+  agreement.place = -1;
 }
 
 static void give_up(void) {
@@ -100,14 +78,15 @@ static void give_up(void) {
 /* ---- Places. */
 
 static bool is_alive(unsigned place) {
-  return agreement.table.places[place].next && is_locked_by_others(agreement.descriptor, PLACES_BYTE + place, 1);
+  return agreement.table.places[place].next &&
+         agreement_table_is_locked_by_others(agreement.file.number, PLACES_BYTE + place, 1);
 }
 
 /* The table is locked. false: there is none to be had. */
 static bool take_place(uint64_t seed, int rank) {
   struct table *table = &agreement.table;
   bool is_valid = read_table() && table->seed == seed;
-  if (!is_locked_by_others(agreement.descriptor, PLACES_BYTE, AGREEMENT_PLACES)) {
+  if (!agreement_table_is_locked_by_others(agreement.file.number, PLACES_BYTE, AGREEMENT_PLACES)) {
     *table = (struct table){.magic = MAGIC, .seed = seed};
     if (!write_part(table, sizeof *table)) return false;
   } else if (!is_valid) {
@@ -116,7 +95,7 @@ static bool take_place(uint64_t seed, int rank) {
   for (unsigned i = 0; i < AGREEMENT_PLACES; i++)
     if (table->places[i].rank == rank && is_alive(i)) return false;
   for (unsigned i = 0; i < AGREEMENT_PLACES; i++) {
-    if (!set_lock(agreement.descriptor, F_WRLCK, PLACES_BYTE + i, 1)) continue;
+    if (!agreement_table_lock(agreement.file.number, F_WRLCK, PLACES_BYTE + i, 1)) continue;
     agreement.place = (int)i;
     return true;
   }
@@ -125,20 +104,19 @@ static bool take_place(uint64_t seed, int rank) {
 
 /* Comes into the table. false: not now. */
 static bool join(uint64_t seed, int rank) {
-  snprintf(agreement.path, sizeof agreement.path, DIRECTORY "/tfprof-%lu-%016llx", (unsigned long)geteuid(),
-           (unsigned long long)seed);
+  agreement_table_path(seed, agreement.path, sizeof agreement.path);
   for (unsigned i = 0; i < OPENINGS; i++) {
-    agreement.descriptor = open(agreement.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (agreement.descriptor < 0 || !is_ours(agreement.descriptor) || !lock_table(agreement.descriptor)) {
+    int opened = file_open(agreement.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    if (!descriptor_take(&agreement.file, opened) || !agreement_table_is_ours(opened) || !lock_table()) {
       give_up();
       return false;
     }
-    if (!is_named(agreement.descriptor, agreement.path)) { /* it was removed since */
+    if (!agreement_table_is_named(opened, agreement.path)) { /* it was removed since */
       close_table();
       continue;
     }
     bool has_place = take_place(seed, rank);
-    unlock_table(agreement.descriptor);
+    unlock_table();
     if (!has_place) close_table();
     return has_place;
   }
@@ -186,57 +164,75 @@ static unsigned decide(int rank, uint64_t step, struct level_wish wish, bool *is
   return level;
 }
 
+/* ---- What is asked for, on a thread for files. */
+
+static struct request {
+  enum { BEGIN_BLOCK, TELL, LEAVE } what;
+  uint64_t seed, step;
+  int rank;
+  struct level_wish wish;
+  unsigned level;
+} request; /* stays where it is: whoever asked may have gone on without an answer */
+
+static void begin_block(void) {
+  if (agreement.place < 0 && !join(request.seed, request.rank)) return;
+  bool is_whole = lock_table();
+  if (is_whole && read_table() && agreement.table.seed == request.seed)
+    request.level = decide(request.rank, request.step, request.wish, &is_whole);
+  else is_whole = false;
+  if (is_whole) unlock_table();
+  else give_up(); /* closing it unlocks */
+}
+
+static void tell_wish(void) {
+  struct place *place = &agreement.table.places[agreement.place]; /* nobody else writes it */
+  place->level = (uint8_t)lower(request.wish.level, WISH_MAXIMUM);
+  place->is_learning = request.wish.is_learning;
+  if (lock_table() && write_part(place, sizeof *place)) unlock_table();
+  else give_up();
+}
+
+static void leave_table(void) {
+  int number = agreement.file.number;
+  if (has_table() && agreement_table_lock(number, F_UNLCK, 0, 0))
+    agreement_table_remove_if_unused(number, agreement.path);
+  close_table();
+}
+
+static void serve(void *argument) {
+  (void)argument;
+  if (request.what == BEGIN_BLOCK) begin_block();
+  else if (request.what == TELL) tell_wish();
+  else leave_table();
+}
+
+/* ---- From the threads that end steps. */
+
+/* One that is not answered is the last: the thread may still be at it. */
+static void ask(struct request wanted) {
+  if (agreement.is_unanswered || agreement.is_given_up) return;
+  if (wanted.what != BEGIN_BLOCK && agreement.place < 0) return;
+  request = wanted;
+  agreement.is_unanswered = !file_thread_run_within(FILE_THREAD_QUICK, serve, NULL, ANSWER_MS);
+}
+
 unsigned sampling_agreement_level(uint64_t seed, int rank, uint64_t step, struct level_wish wish) {
-  int before = errno;
   unsigned level = lower(wish.level, sampling_block_level(step));
-  if (!agreement.is_given_up && (agreement.place >= 0 || join(seed, rank))) {
-    bool is_whole = lock_table(agreement.descriptor);
-    if (is_whole && read_table() && agreement.table.seed == seed) level = decide(rank, step, wish, &is_whole);
-    else is_whole = false;
-    if (is_whole) unlock_table(agreement.descriptor);
-    else give_up(); /* closing it unlocks */
-  }
-  errno = before;
-  return level;
+  ask((struct request){.what = BEGIN_BLOCK, .seed = seed, .step = step, .rank = rank, .wish = wish, .level = level});
+  return agreement.is_unanswered || agreement.is_given_up ? level : request.level;
 }
 
 void sampling_agreement_tell(struct level_wish wish) {
-  if (agreement.place < 0) return;
-  int before = errno;
-  struct place *place = &agreement.table.places[agreement.place]; /* nobody else writes it */
-  place->level = (uint8_t)lower(wish.level, WISH_MAXIMUM);
-  place->is_learning = wish.is_learning;
-  if (lock_table(agreement.descriptor) && write_part(place, sizeof *place)) unlock_table(agreement.descriptor);
-  else give_up();
-  errno = before;
-}
-
-/* ---- The end. */
-
-void sampling_agreement_after_fork_in_child(void) {
-  close_table();
-  agreement.is_given_up = false;
+  ask((struct request){.what = TELL, .wish = wish});
 }
 
 void sampling_agreement_leave(void) {
-  if (agreement.descriptor >= 0 && set_lock(agreement.descriptor, F_UNLCK, 0, 0))
-    remove_if_unused(agreement.descriptor, agreement.path);
-  close_table();
+  ask((struct request){.what = LEAVE});
 }
 
-void sampling_agreement_remove_unused(void) {
-  char prefix[32];
-  int length = snprintf(prefix, sizeof prefix, "tfprof-%lu-", (unsigned long)geteuid());
-  DIR *directory = opendir(DIRECTORY);
-  if (!directory) return;
-  for (struct dirent *entry; (entry = readdir(directory));) {
-    if (strncmp(entry->d_name, prefix, (size_t)length) != 0 || strlen(entry->d_name) != (size_t)length + 16) continue;
-    char path[sizeof DIRECTORY + 1 + sizeof entry->d_name];
-    snprintf(path, sizeof path, DIRECTORY "/%s", entry->d_name);
-    int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor < 0) continue;
-    if (is_ours(descriptor)) remove_if_unused(descriptor, path);
-    close(descriptor);
-  }
-  closedir(directory);
+/* A descriptor that the child has inherited holds the place of its parent. */
+void sampling_agreement_after_fork_in_child(void) {
+  if (!file_threads_are_apart()) descriptor_close(&agreement.file);
+  agreement.file.number = agreement.place = -1;
+  agreement.is_given_up = agreement.is_unanswered = false;
 }

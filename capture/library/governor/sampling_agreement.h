@@ -16,8 +16,8 @@
 ** chooses for itself; so do ranks on other machines.  What they record is nested in any case.
 **
 ** What stands in the table may have been written by any process of the user: it is checked at reading, and the worst
-** that it can bring about is another level.  One thread at a time calls in here (under sampling_lock).  The launcher is
-** built with this file, too: for the last function.
+** that it can bring about is another level.  One thread at a time calls in here (under sampling_lock); the table is
+** open on a thread for files (recorder/file_threads.h), where the program cannot come to it, and is used there.
 */
 #ifndef TFPROF_CAPTURE_SAMPLING_AGREEMENT_H
 #define TFPROF_CAPTURE_SAMPLING_AGREEMENT_H
@@ -40,7 +40,5 @@ void sampling_agreement_tell(struct level_wish wish);
 void sampling_agreement_after_fork_in_child(void);
 /* Gives the place up; who is the last removes the table. */
 void sampling_agreement_leave(void);
-/* Removes the tables of this user that nobody is in: ranks that were killed could not. */
-void sampling_agreement_remove_unused(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* host_processors.c: see host_processors.h. */
 #include "host_processors.h"
 
-#include "small_file.h"
+#include "recorder/small_file.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "process_counters.h"
 
 #include "cpu_facts.h"
-#include "small_file.h"
+#include "recorder/small_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

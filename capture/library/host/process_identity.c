@@ -3,8 +3,8 @@
 
 #include "common/command_line.h"
 #include "recorder/recorder.h"
+#include "recorder/small_file.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,13 +109,10 @@ void process_identity_get(struct process_identity *identity) {
   clock_gettime(CLOCK_REALTIME, &now);
   profile->created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
   /* 36 characters: 16 bytes in hexadecimal with dashes. */
-  char text[40] = "";
-  int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ssize_t length = read(descriptor, text, 36);
-  close(descriptor);
-  for (int i = 0, digits = 0; i < length && digits < 32; i++) {
-    const char *hexadecimal = "0123456789abcdef", *digit = text[i] ? strchr(hexadecimal, text[i]) : NULL;
+  char text[40];
+  small_file_read("/proc/sys/kernel/random/boot_id", text, sizeof text);
+  for (int i = 0, digits = 0; text[i] && digits < 32; i++) {
+    const char *hexadecimal = "0123456789abcdef", *digit = strchr(hexadecimal, text[i]);
     if (!digit) continue;
     profile->boot_id[digits / 2] = (uint8_t)(profile->boot_id[digits / 2] << 4 | (digit - hexadecimal));
     digits++;
@@ -156,7 +153,10 @@ void process_identity_begin(bool with_command, bool with_source) {
   find_rank();
   if (gethostname(host, sizeof host - 1)) host[0] = 0;
   if (!with_command) return;
-  command = command_line_of_process(with_source); /* once for a process: it is never given back */
+  static char words[16384 + 1]; /* longer ones are cut */
+  size_t length = small_file_read_bytes("/proc/self/cmdline", words, sizeof words - 1);
+  words[length] = 0;
+  command = command_line_of_words(words, length, with_source); /* once for a process: it is never given back */
   const char *given = getenv("TFPROF_RUN_COMMAND");
   run_command = given && *given ? strdup(given) : NULL;
 }

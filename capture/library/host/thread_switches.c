@@ -2,7 +2,7 @@
 #include "thread_switches.h"
 
 #include "process_counters.h"
-#include "small_file.h"
+#include "recorder/small_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dump/descriptor.h"
 #include "dump/utf8.h"
+#include "recorder/file_threads.h"
 
 enum {
   FILES_KEPT = 8,
@@ -140,30 +142,27 @@ static bool is_unchanged(const char *name, int descriptor) {
 /* ---- Files. */
 
 /* A file that is not a plain one (a pipe, a device) could block for ever: it is not opened for more than a look. */
-static char *read_whole(const char *name, size_t *length, bool *may_have_changed) {
-  if (name[0] == '<') return NULL;
-  int descriptor = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return NULL;
+static void read_whole(void *argument) {
+  struct source_file *wanted = argument;
+  struct descriptor file;
   struct stat status;
-  char *bytes = NULL;
-  if (!fstat(descriptor, &status) && S_ISREG(status.st_mode) && status.st_size > 0 && status.st_size <= FILE_MAXIMUM) {
-    bytes = malloc((size_t)status.st_size);
-    size_t done = 0;
-    while (bytes && done < (size_t)status.st_size) {
-      ssize_t got = read(descriptor, bytes + done, (size_t)status.st_size - done);
+  if (!descriptor_take(&file, file_open(wanted->name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0))) return;
+  if (!fstat(file.number, &status) && S_ISREG(status.st_mode) && status.st_size > 0 && status.st_size <= FILE_MAXIMUM) {
+    wanted->bytes = malloc((size_t)status.st_size);
+    while (wanted->bytes && wanted->length < (size_t)status.st_size && descriptor_is_ours(&file)) {
+      ssize_t got = read(file.number, wanted->bytes + wanted->length, (size_t)status.st_size - wanted->length);
       if (got <= 0) break;
-      done += (size_t)got;
+      wanted->length += (size_t)got;
     }
-    *length = done;
     /* After it was read, so that nobody has changed it meanwhile. */
-    *may_have_changed = !is_unchanged(name, descriptor);
-    if (*may_have_changed) {
-      free(bytes);
-      bytes = NULL;
+    wanted->may_have_changed = !is_unchanged(wanted->name, file.number);
+    if (wanted->may_have_changed) {
+      free(wanted->bytes);
+      wanted->bytes = NULL;
+      wanted->length = 0;
     }
   }
-  close(descriptor);
-  return bytes;
+  descriptor_close(&file);
 }
 
 static struct source_file *find_file(const char *name) {
@@ -180,7 +179,7 @@ static struct source_file *find_file(const char *name) {
   memset(oldest, 0, sizeof *oldest);
   oldest->name = strdup(name);
   if (!oldest->name) return NULL;
-  oldest->bytes = read_whole(name, &oldest->length, &oldest->may_have_changed);
+  if (name[0] != '<') file_thread_run(FILE_THREAD_DISK, read_whole, oldest);
   oldest->last_use = ++uses;
   return oldest;
 }

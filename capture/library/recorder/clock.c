@@ -1,7 +1,8 @@
 /* clock.c: choice of the counter, readings of all clocks, and the map from ticks to CLOCK_MONOTONIC (see clock.h). */
 #include "clock.h"
 
-#include <fcntl.h>
+#include "small_file.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,20 +28,11 @@ static struct clock_reading first_reading;
 
 const char *clock_source(void) { return source_name; }
 
-static size_t read_file(const char *path, char *buffer, size_t size) {
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return 0;
-  ssize_t length = read(descriptor, buffer, size - 1);
-  close(descriptor);
-  if (length < 0) length = 0;
-  buffer[length] = 0;
-  return (size_t)length;
-}
-
 /* The kernel trusts the counter on every processor when it is its own clocksource. */
 static bool is_clocksource(const char *name) {
   char text[64];
-  if (!read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", text, sizeof text)) return false;
+  const char *source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+  if (!small_file_read(source, text, sizeof text)) return false;
   text[strcspn(text, "\n")] = 0;
   return strcmp(text, name) == 0;
 }
@@ -57,7 +49,7 @@ static bool counter_is_steady(void) {
 #if defined(__x86_64__)
   char text[8192];
   if (!is_clocksource("tsc")) return false;
-  if (!read_file("/proc/cpuinfo", text, sizeof text)) return false;
+  if (!small_file_read("/proc/cpuinfo", text, sizeof text)) return false;
   if (!strstr(text, " constant_tsc") || !strstr(text, " nonstop_tsc")) return false;
   source_name = "tsc";
   return true;

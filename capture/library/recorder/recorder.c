@@ -129,6 +129,11 @@ static void diagnose_losses(struct recorder *recorder) {
     recorder_diagnose(recorder, "warning", "capture_dropped", (int64_t)refused, NULL,
                       "texts were left out, which read as NULL, because they are too long, too many, or memory was "
                       "short");
+  uint64_t strays = dump_writer_strays(recorder->writer);
+  if (strays)
+    recorder_diagnose(recorder, "error", "capture_stray_write", (int64_t)strays, NULL,
+                      "the program replaced the descriptor of the dump while it was written to, which this system does "
+                      "not let us prevent: what was written then may stand in a file of the program's, too");
   for (unsigned i = 0; i < recorder->tables.count; i++) {
     const struct row_table *table = &recorder->tables.tables[i];
     if (table->lost)

@@ -4,6 +4,7 @@
 #include "clock_watch.h"
 #include "doorbell.h"
 #include "dump/directory.h"
+#include "file_threads.h"
 #include "last_call.h"
 #include "own_threads.h"
 #include "parts.h"
@@ -262,6 +263,23 @@ static bool start_thread(bool file_is_open) {
   return has_thread;
 }
 
+static bool run_for_disk(void (*work)(void *argument), void *argument) {
+  return file_thread_run(FILE_THREAD_DISK, work, argument);
+}
+
+static const struct dump_host host_of_dump = {run_for_disk, file_open, file_threads_are_apart};
+
+struct directory_look {
+  const char *path;
+  enum tfprof_status status;
+  struct tfprof_error *error;
+};
+
+static void look_at_directory(void *argument) {
+  struct directory_look *look = argument;
+  look->status = dump_directory_open(look->path, NULL, look->error);
+}
+
 /* A file of a name that is not taken yet. */
 static enum tfprof_status create_file(const char *directory, const struct dump_profile *profile,
                                       struct dump_writer **writer, struct tfprof_error *error) {
@@ -269,15 +287,17 @@ static enum tfprof_status create_file(const char *directory, const struct dump_p
   snprintf(host, sizeof host, "%s", profile->host && profile->host[0] ? profile->host : "localhost");
   for (char *letter = host; *letter; letter++)
     if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *letter)) *letter = '_';
-  enum tfprof_status status = dump_directory_open(directory, NULL, error);
-  if (status) return status;
+  struct directory_look look = {.path = directory, .error = error};
+  if (!run_for_disk(look_at_directory, &look)) return error_set(error, TFPROF_IO, "no thread can be started");
+  if (look.status) return look.status;
+  enum tfprof_status status = TFPROF_OK;
   for (int attempt = 1; attempt <= 1000; attempt++) {
     char suffix[16] = "";
     if (attempt > 1) snprintf(suffix, sizeof suffix, "-%d", attempt);
     snprintf(path, sizeof path, "%s/%s-%u%s.tfprof", directory, host, profile->pid, suffix);
     struct stat there;
     if (!lstat(path, &there)) continue;
-    status = dump_writer_create(path, false, profile, writer, error);
+    status = dump_writer_create_as_guest(path, &host_of_dump, profile, writer, error);
     if (status == TFPROF_OK || lstat(path, &there)) break;
   }
   return status;
@@ -409,6 +429,7 @@ void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1);
 /* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something
 ** after all, what it held stays allocated in the child: untouched memory costs nothing. */
 void recording_after_fork_in_child(bool is_whole) {
+  file_threads_after_fork_in_child();
   if (is_whole && recorder.writer && !atomic_load(&writer_is_busy)) {
     dump_writer_abandon(recorder.writer);
     recorder_close(&recorder, true);

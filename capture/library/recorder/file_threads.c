@@ -1,0 +1,232 @@
+/* file_threads.c: two threads with mailboxes (see file_threads.h). */
+#include "file_threads.h"
+
+#include "dump/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* on all architectures */
+#endif
+
+enum {
+  CLOSE_RANGE_UNSHARED = 1 << 1, /* CLOSE_RANGE_UNSHARE of <linux/close_range.h>, which older systems lack */
+  STACK_BYTES = 512 << 10,       /* thread-local variables of the program's libraries lie there, too */
+  STANDARD_DESCRIPTORS = 3,
+  /* Beyond select()'s 1024 and what programs count up to when they close all; a table of this size has 64 KB. */
+  HIGH_NUMBER = 4096,
+};
+
+/* Decided by the first thread that is started. */
+enum { TABLES_UNKNOWN, TABLES_APART, TABLES_SHARED };
+static _Atomic int tables;
+
+enum { STARTING, SERVING, ENDED };
+
+static struct mailbox {
+  const char *thread_name;
+  pthread_mutex_t lock;
+  pthread_cond_t asked, done;
+  _Atomic pid_t process;    /* which has the thread; 0: none has */
+  _Atomic pthread_t thread; /* where it serves */
+  int state; /* STARTING ... */
+  void (*work)(void *argument); /* NULL: none waits or runs */
+  void *argument;
+  uint64_t begun, finished;
+} mailboxes[FILE_THREADS] = {
+    [FILE_THREAD_DISK] = {.thread_name = "tfprof-disk", .lock = PTHREAD_MUTEX_INITIALIZER},
+    [FILE_THREAD_QUICK] = {.thread_name = "tfprof-files", .lock = PTHREAD_MUTEX_INITIALIZER},
+};
+
+/* A thread-local variable would tell, but the first look at one may need the loader's lock, which whoever waits for the
+** thread may have: NVTX may be called first by what runs while a library is loaded. */
+static bool is_file_thread(void) {
+  for (int i = 0; i < FILE_THREADS; i++)
+    if (atomic_load(&mailboxes[i].process) && atomic_load(&mailboxes[i].thread) == pthread_self()) return true;
+  return false;
+}
+
+bool file_threads_are_apart(void) { return atomic_load(&tables) == TABLES_APART; }
+
+/* ---- The threads. */
+
+/* The kernel copies no more than the first 64 entries before it closes them again. */
+static bool take_own_table(void) { return syscall(SYS_close_range, 0u, UINT_MAX, CLOSE_RANGE_UNSHARED) == 0; }
+
+/* With the lock: the thread has its table, or has ended because it gets none. */
+static void note_state(struct mailbox *box, int state) {
+  int unknown = TABLES_UNKNOWN;
+  atomic_compare_exchange_strong(&tables, &unknown, state == SERVING ? TABLES_APART : TABLES_SHARED);
+  box->state = state;
+  pthread_cond_broadcast(&box->done);
+}
+
+static void *serve_mailbox(void *argument) {
+  struct mailbox *box = argument;
+  prctl(PR_SET_NAME, box->thread_name);
+  bool is_apart = take_own_table();
+  pthread_mutex_lock(&box->lock);
+  atomic_store(&box->thread, is_apart ? pthread_self() : 0);
+  note_state(box, is_apart ? SERVING : ENDED);
+  while (is_apart) {
+    while (!box->work) pthread_cond_wait(&box->asked, &box->lock);
+    void (*work)(void *) = box->work;
+    pthread_mutex_unlock(&box->lock);
+    work(box->argument);
+    pthread_mutex_lock(&box->lock);
+    box->work = NULL;
+    box->finished++;
+    pthread_cond_broadcast(&box->done);
+  }
+  pthread_mutex_unlock(&box->lock);
+  return NULL;
+}
+
+static bool create_file_thread(struct mailbox *box) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t all, before;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for the program's threads */
+  int error = pthread_create(&thread, &attributes, serve_mailbox, box);
+  if (error == EINVAL) { /* there is more thread-local storage than that */
+    pthread_attr_destroy(&attributes);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    error = pthread_create(&thread, &attributes, serve_mailbox, box);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+/* With the lock. */
+static void start_serving(struct mailbox *box) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&box->asked, &attributes);
+  pthread_cond_init(&box->done, &attributes);
+  pthread_condattr_destroy(&attributes);
+  box->process = getpid();
+  box->state = STARTING;
+  box->work = NULL;
+  box->begun = box->finished = 0;
+  if (!create_file_thread(box)) note_state(box, ENDED);
+}
+
+static void forget_thread(struct mailbox *box) {
+  pthread_mutex_init(&box->lock, NULL);
+  box->process = 0;
+  box->thread = 0;
+}
+
+void file_threads_after_fork_in_child(void) {
+  for (int i = 0; i < FILE_THREADS; i++) forget_thread(&mailboxes[i]);
+}
+
+/* ---- From other threads. */
+
+/* With the lock. */
+static bool wait_for_thread(struct mailbox *box, const struct timespec *until) {
+  return until ? pthread_cond_timedwait(&box->done, &box->lock, until) == 0
+               : pthread_cond_wait(&box->done, &box->lock) == 0;
+}
+
+/* With the lock. */
+static bool hand_over(struct mailbox *box, void (*work)(void *), void *argument, const struct timespec *until) {
+  while (box->work)
+    if (!wait_for_thread(box, until)) return false;
+  box->work = work;
+  box->argument = argument;
+  uint64_t mine = ++box->begun;
+  pthread_cond_signal(&box->asked);
+  while (box->finished < mine)
+    if (!wait_for_thread(box, until)) return box->finished >= mine;
+  return true;
+}
+
+static bool run_by(struct mailbox *box, void (*work)(void *), void *argument, const struct timespec *until) {
+  bool is_done = false, is_here = is_file_thread() || atomic_load(&tables) == TABLES_SHARED;
+  if (!is_here) {
+    if (box->process && box->process != getpid()) forget_thread(box); /* a child by clone(2) that no handler saw */
+    pthread_mutex_lock(&box->lock);
+    if (!box->process) start_serving(box);
+    while (box->state == STARTING) pthread_cond_wait(&box->done, &box->lock);
+    if (box->state == SERVING) is_done = hand_over(box, work, argument, until);
+    else if (atomic_load(&tables) == TABLES_SHARED) is_here = true;
+    else box->process = 0; /* there may be room for a thread later */
+    pthread_mutex_unlock(&box->lock);
+  }
+  if (is_here) work(argument);
+  return is_done || is_here;
+}
+
+static bool run_until(enum file_thread which, void (*work)(void *), void *argument, const struct timespec *until) {
+  int before = errno, state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* whoever is cancelled would be so with the lock */
+  bool is_done = run_by(&mailboxes[which], work, argument, until);
+  pthread_setcancelstate(state, NULL);
+  errno = before;
+  return is_done;
+}
+
+bool file_thread_run(enum file_thread which, void (*work)(void *argument), void *argument) {
+  return run_until(which, work, argument, NULL);
+}
+
+bool file_thread_run_within(enum file_thread which, void (*work)(void *argument), void *argument, int milliseconds) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds % 1000 * 1000000L;
+  until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  return run_until(which, work, argument, &until);
+}
+
+/* ---- Descriptors. */
+
+static int least_number(void) {
+  struct rlimit limit;
+  if (file_threads_are_apart() || getrlimit(RLIMIT_NOFILE, &limit)) return STANDARD_DESCRIPTORS;
+  if (limit.rlim_cur >= 2 * HIGH_NUMBER) return HIGH_NUMBER;
+  return limit.rlim_cur > 32 ? (int)(limit.rlim_cur - limit.rlim_cur / 8) : STANDARD_DESCRIPTORS;
+}
+
+/* -1, with errno: it was closed, for want of a number that may be taken. */
+static int move_up(int number) {
+  int least = least_number();
+  if (number < 0 || number >= least) return number;
+  struct descriptor low;
+  if (!descriptor_take(&low, number)) return -1;
+  int moved = fcntl(number, F_DUPFD_CLOEXEC, least);
+  if (moved < 0 && number >= STANDARD_DESCRIPTORS) return number;
+  if (moved < 0) moved = fcntl(number, F_DUPFD_CLOEXEC, STANDARD_DESCRIPTORS);
+  int reason = errno;
+  descriptor_close(&low);
+  errno = reason;
+  return moved;
+}
+
+int file_open(const char *path, int flags, unsigned mode) { return move_up(open(path, flags | O_CLOEXEC, mode)); }
+
+bool file_open_pipe(int ends[2]) {
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return false;
+  for (int i = 0; i < 2; i++) ends[i] = move_up(ends[i]);
+  return ends[0] >= 0 && ends[1] >= 0;
+}
