@@ -10,6 +10,7 @@
 **
 **   TFPROF_RUN_DIRECTORY  absolute path of the run directory; each process writes HOST-PID.tfprof in it
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
+**   TFPROF_STDERR         DEVICE:INODE of our stderr: what the library says goes there or nowhere (recorder/parts.h)
 **   TFPROF_RUN_COMMAND    the program's command line as it is recorded of the run; empty with --no-command
 **   PYTHONPATH            the hooks' directory, then what it was before
 **   CUDA_INJECTION64_PATH the same library, which CUDA's driver loads when a program initialises it; where the user has
@@ -35,10 +36,12 @@
 #include "supervise.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct installation {
@@ -123,6 +126,25 @@ static bool set_injection(const char *variable, const char *what, const char *li
   return true;
 }
 
+/* Descriptors 0 to 2 that we were started without stay closed for the program. Here no file of ours takes their
+** numbers, or what we say would go into it. Returns whether there is a stderr. */
+static bool hold_standard_descriptors(void) {
+  bool has_stderr = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+  int held;
+  do held = open("/dev/null", O_RDWR | O_CLOEXEC);
+  while (held >= 0 && held <= STDERR_FILENO);
+  if (held >= 0) close(held);
+  return has_stderr;
+}
+
+static bool export_stderr(bool has_stderr) {
+  char text[64] = "none";
+  struct stat facts;
+  if (has_stderr && fstat(STDERR_FILENO, &facts) == 0)
+    snprintf(text, sizeof text, "%llu:%llu", (unsigned long long)facts.st_dev, (unsigned long long)facts.st_ino);
+  return setenv("TFPROF_STDERR", text, 1) == 0;
+}
+
 /* False: short of memory, or a path that PYTHONPATH cannot hold. */
 static bool set_environment(const struct capture_options *options, const struct installation *parts,
                             const struct program *program, const char *run_directory) {
@@ -158,9 +180,11 @@ int main(int argc, char **argv) {
   static struct program program;
   static char tools[PATH_MAX];
   static struct capture_options options;
+  bool has_stderr = hold_standard_descriptors();
 
   enum options_result parsed = options_parse(argc, argv, &options);
   if (parsed != OPTIONS_RUN) return parsed == OPTIONS_SHOWN ? 0 : STATUS_USAGE;
+  if (!export_stderr(has_stderr)) return STATUS_CANNOT_RECORD;
   if (!find_installation(&parts)) return STATUS_CANNOT_RECORD;
   if (options_check_only(&options)) {
     if (options.command) program_examine(options.command, &program);

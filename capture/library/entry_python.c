@@ -46,6 +46,8 @@ static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty:
 ENTRY_POINT int tfprof_capture_load(void);
 /* When this interpreter began (source_text.h). */
 ENTRY_POINT void tfprof_capture_interpreter_began(int64_t realtime_ns, int64_t monotonic_ns);
+/* Then: what descriptor 2 was when the interpreter started (parts.h). */
+ENTRY_POINT void tfprof_capture_say_to(uint64_t device, uint64_t inode);
 /* PyTorch has been imported. 0: it cannot be listened to. */
 ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
 /* Then: torch.profiler may watch in our place (profiler_windows.h), or may not: that is said here. */
@@ -156,6 +158,8 @@ int tfprof_capture_load(void) {
 void tfprof_capture_interpreter_began(int64_t realtime_ns, int64_t monotonic_ns) {
   source_text_begin(realtime_ns, monotonic_ns);
 }
+
+void tfprof_capture_say_to(uint64_t device, uint64_t inode) { capture_say_to(device, inode); }
 
 static void go_without_callbacks(const char *why) {
   snprintf(without_callbacks, sizeof without_callbacks, "%s", why);

@@ -164,7 +164,7 @@ static bool load(void) {
              *buffer = getenv("TFPROF_BUFFER_SIZE");
   if (!path || path[0] != '/' || strlen(path) >= sizeof directory) return false;
   memcpy(directory, path, strlen(path) + 1);
-  capture_say_nothing(is_set("TFPROF_QUIET", false));
+  capture_say_begin(is_set("TFPROF_QUIET", false), getenv("TFPROF_STDERR"));
   session_wishes.of_sources.with_shapes = is_set("TFPROF_SHAPES", true);
   session_wishes.of_sources.with_stacks = !mode || strcmp(mode, "none") != 0;
   session_wishes.of_sources.with_source = is_set("TFPROF_SOURCE", true);

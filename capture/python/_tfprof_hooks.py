@@ -13,6 +13,7 @@ import sys
 FRAMEWORK = "torch"
 MARKS = "tfprof"
 
+stderr = None  # of this process when it started: device and inode; None: it had none
 recording = None  # the Recording of this process, once it is armed; the module tfprof asks for it
 began = None  # when this interpreter did, by two clocks, in nanoseconds (source_text.h)
 
@@ -20,9 +21,10 @@ COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, by which files are stamped; 
 
 
 def start():
-    global began
+    global began, stderr
     if os.environ.get("TFPROF_RUN_DIRECTORY") and os.environ.get("TFPROF_LIBRARY"):
         began = read_clocks()
+        stderr = file_of_stderr() if sys.__stderr__ else None
         sys.meta_path.insert(0, ImportFinder(FRAMEWORK, prepare_recording, begin_recording))
         sys.meta_path.append(MarksFinder())
 
@@ -41,10 +43,21 @@ def beside(name):
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
 
 
+def file_of_stderr():
+    try:
+        facts = os.fstat(2)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
 def say(text):
-    if os.environ.get("TFPROF_QUIET") != "1" and sys.stderr:
+    """A line on stderr: not on what the program has put in the place of sys.stderr, nor in a file of its own that has
+    descriptor 2 now.
+    """
+    if os.environ.get("TFPROF_QUIET") != "1" and stderr and file_of_stderr() == stderr:
         try:
-            sys.stderr.write("tfprof: %s\n" % text)
+            os.write(2, ("tfprof: %s\n" % text).encode("utf-8", "backslashreplace"))
         except Exception:
             pass
 
@@ -145,7 +158,7 @@ class ImportFinder:
 
 def prepare_recording():
     recorder = load_beside("_tfprof_recording")
-    return recorder, recorder.load_library()
+    return recorder, recorder.load_library(stderr)
 
 
 def begin_recording(prepared, framework):

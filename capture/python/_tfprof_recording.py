@@ -10,7 +10,8 @@ import sys
 load_beside = None  # set by _tfprof_hooks: loads another module of the hooks
 
 
-def load_library():
+def load_library(stderr=None):
+    """`stderr`: device and inode of descriptor 2 when the interpreter started, or None."""
     import ctypes
 
     library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
@@ -19,6 +20,7 @@ def load_library():
     began = sys.modules["_tfprof_hooks"].began
     if began is not None:
         library.tfprof_capture_interpreter_began(*map(ctypes.c_int64, began))
+    library.tfprof_capture_say_to(*map(ctypes.c_uint64, stderr or (0, 0)))
     return library
 
 

@@ -259,4 +259,24 @@ def test_closed():
         print("0, 1 and 2 closed: %s, %d ops" % (told[1]["start"], summary["rows"]["ops"]))
 
 
+def test_stderr_of_the_program():
+    """What the recorder has to say is not said in a file that has become descriptor 2, nor to what stands for
+    sys.stderr."""
+    program = """
+import io, os, sys
+way, path = sys.argv[1:]
+if way == "file": os.close(2); assert os.open(path, os.O_RDWR | os.O_CREAT) == 2
+sys.stderr = io.StringIO()
+import torch
+sys.modules["_tfprof_hooks"].say("a problem")
+assert sys.stderr.getvalue() == "", sys.stderr.getvalue()
+"""
+    with capturing.Directory() as directory:
+        own = os.path.join(directory, "own")
+        _, errors = capturing.run("/nowhere", ["-c", program, "stays", own])
+        assert errors.startswith("tfprof: nothing is recorded") and errors.endswith("tfprof: a problem\n"), errors
+        _, errors = capturing.run("/nowhere", ["-c", program, "file", own])
+        assert (errors, os.path.getsize(own)) == ("", 0), (errors, open(own).read())
+
+
 capturing.main(globals())

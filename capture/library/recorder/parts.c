@@ -1,11 +1,15 @@
 /* parts.c: see parts.h. */
 #include "parts.h"
 
+#include "dump/descriptor.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool says_nothing;
+static struct descriptor standard_error = {.number = -1};
 
 void part_set(struct capture_part *part, enum part_state state, const char *reason) {
   part->state = state;
@@ -17,7 +21,17 @@ void part_text(const struct capture_part *part, char *text, size_t size) {
   snprintf(text, size, "%s: %s%s%s", part->name, words[part->state], part->reason[0] ? ": " : "", part->reason);
 }
 
-void capture_say_nothing(bool is_quiet) { says_nothing = is_quiet; }
+void capture_say_to(uint64_t device, uint64_t inode) {
+  standard_error = (struct descriptor){STDERR_FILENO, (dev_t)device, (ino_t)inode};
+}
+
+void capture_say_begin(bool is_quiet, const char *launched_with) {
+  struct stat now;
+  unsigned long long device, inode;
+  says_nothing = is_quiet;
+  if (launched_with && sscanf(launched_with, "%llu:%llu", &device, &inode) == 2) capture_say_to(device, inode);
+  else if (!launched_with && fstat(STDERR_FILENO, &now) == 0) capture_say_to(now.st_dev, now.st_ino);
+}
 
 void capture_say(const char *format, ...) {
   if (says_nothing) return;
@@ -28,5 +42,5 @@ void capture_say(const char *format, ...) {
   va_end(arguments);
   size_t used = 8 + (length < 0 ? 0 : (size_t)length < sizeof line - 9 ? (size_t)length : sizeof line - 10);
   line[used++] = '\n';
-  if (write(STDERR_FILENO, line, used) < 0) return; /* nobody listens */
+  if (!descriptor_is_ours(&standard_error) || write(STDERR_FILENO, line, used) < 0) return; /* nobody listens */
 }
