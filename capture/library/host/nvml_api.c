@@ -2,8 +2,10 @@
 #include "nvml_api.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct nvml_api nvml;
 
@@ -48,8 +50,19 @@ static const char *reason_of(int result) {
   }
 }
 
+/* Its devices would get the numbers that the program has closed, and what writes to stderr would write into them. */
+static bool has_standard_descriptors(char *reason, size_t size) {
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++) {
+    if (fcntl(number, F_GETFD) >= 0) continue;
+    snprintf(reason, size, "NVML would open its devices as descriptor %d, which the program has closed", number);
+    return false;
+  }
+  return true;
+}
+
 bool nvml_begin(char *reason, size_t size) {
   static void *library;
+  if (!has_standard_descriptors(reason, size)) return false;
   if (!library) library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     snprintf(reason, size,
