@@ -156,7 +156,9 @@ int tfprof_capture_load(void) {
 }
 
 void tfprof_capture_interpreter_began(int64_t realtime_ns, int64_t monotonic_ns) {
-  source_text_begin(realtime_ns, monotonic_ns);
+  static bool is_told; /* an import of PyTorch that fails may be tried again */
+  if (!is_told) source_text_begin(realtime_ns, monotonic_ns);
+  is_told = true;
 }
 
 void tfprof_capture_say_to(uint64_t device, uint64_t inode) { capture_say_to(device, inode); }

@@ -12,6 +12,7 @@
 #include "source_text.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static struct {
   int64_t monotonic_ns, lowest_offset_ns;
   dev_t device; /* the working directory then: names may be relative to it */
   ino_t directory;
-  bool is_known, has_directory;
+  bool has_directory;
+  _Atomic bool is_known; /* the rest is, and from then on the writer thread's, which may have begun long before */
 } beginning;
 
 static int64_t nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * second_ns + time.tv_nsec; }
@@ -72,18 +74,19 @@ void source_text_begin(int64_t realtime_ns, int64_t monotonic_ns) {
   struct stat status;
   beginning.monotonic_ns = monotonic_ns;
   beginning.lowest_offset_ns = realtime_ns - monotonic_ns;
-  beginning.is_known = is_clock_of_kernel();
   beginning.has_directory = stat(".", &status) == 0;
-  if (!beginning.has_directory) return;
-  beginning.device = status.st_dev;
-  beginning.directory = status.st_ino;
+  if (beginning.has_directory) {
+    beginning.device = status.st_dev;
+    beginning.directory = status.st_ino;
+  }
+  beginning.is_known = is_clock_of_kernel();
 }
 
 void source_text_want(bool is_wanted) { is_unwanted = !is_wanted; }
 
 void source_text_tick(int64_t realtime_ns, int64_t monotonic_ns) {
   int64_t offset_ns = realtime_ns - monotonic_ns;
-  if (offset_ns < beginning.lowest_offset_ns) beginning.lowest_offset_ns = offset_ns;
+  if (beginning.is_known && offset_ns < beginning.lowest_offset_ns) beginning.lowest_offset_ns = offset_ns;
 }
 
 static bool is_before(struct timespec time, int64_t margin_ns) {
