@@ -95,11 +95,9 @@ class Recording:
         has for them, and so does the main thread.  With the first of them comes the thread that looks at their stacks
         when they meet a new module.
         """
-        import functools
         import threading
 
-        look_at_number = getattr(threading.Thread, "_set_native_id", None)
-        if look_at_number is None:
+        if not hasattr(threading.Thread, "_set_native_id"):
             return
         name_thread = self.holding_gil.tfprof_capture_name_thread
         note_thread = self.holding_gil.tfprof_capture_note_thread
@@ -110,17 +108,12 @@ class Recording:
             if self.modules is not None:
                 begin_looking()
 
-        @functools.wraps(look_at_number)
-        def look_and_tell(thread):
-            look_at_number(thread)
-            try:
-                if not isinstance(thread, foreign):
-                    name_thread(kept_of_name(thread))
-                    look_from_now_on()
-            except Exception:
-                pass  # a name is not worth a line on the program's stderr for each thread
+        def tell(thread):
+            if not isinstance(thread, foreign):
+                name_thread(kept_of_name(thread))
+                look_from_now_on()
 
-        threading.Thread._set_native_id = look_and_tell
+        self.hooks.around(threading.Thread, "_set_native_id", last=tell)
         for thread in threading.enumerate():
             native_id = getattr(thread, "native_id", None)  # libraries that replace threads leave it out
             if native_id and thread is not main and not isinstance(thread, foreign):
