@@ -5,6 +5,7 @@
 #include "recorder/clock_watch.h"
 #include "recorder/parts.h"
 #include "recorder/recorder.h"
+#include "recorder/recording.h"
 #include "thread_rows.h"
 
 #include <assert.h>
@@ -16,6 +17,7 @@ enum {
   AHEAD = 512, /* bytes of a chunk that are on their way while those before are read */
   TAKERS_MAXIMUM = 4, /* of items of a kind */
   KEPT_CHUNKS = 64,   /* of threads that do nothing: as many keep their pages */
+  ITEMS_IN_A_ROW = 128, /* some ten microseconds of the writer thread's time, for which a fork waits */
 };
 
 struct channel_reader { /* what is looked at of each thread comes first: one cache line */
@@ -272,7 +274,10 @@ static uint64_t read_all(struct recorder *recorder, uint64_t limit) {
   while (active_count && done < limit) {
     struct channel_reader *first = active[0];
     uint64_t second = second_ticks();
-    for (; first->next && first->ticks <= second && done < limit; done++) give_next(recorder, first);
+    for (; first->next && first->ticks <= second && done < limit; done++) {
+      give_next(recorder, first);
+      if (done % ITEMS_IN_A_ROW == 0) recording_let_fork();
+    }
     if (first->next) {
       sink(first, 0);
       continue;

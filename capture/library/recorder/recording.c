@@ -148,6 +148,12 @@ static void become_busy(void) {
 }
 static void become_idle(void) { atomic_store(&writer_is_busy, 0); }
 
+void recording_let_fork(void) {
+  if (!atomic_load_explicit(&forks_waiting, memory_order_relaxed)) return;
+  become_idle();
+  become_busy();
+}
+
 enum wake { WAKE_AT_PULSE, WAKE_TO_LOOK, WAKE_TO_WRITE };
 
 /* Whether the thread ends now, between two things. */

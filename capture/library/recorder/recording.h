@@ -32,6 +32,8 @@ bool recording_stands_still(void);
 ** may call anything else here meanwhile, but for what is around a fork. */
 bool recording_rest(int timeout_ms);
 void recording_go_on(void);
+/* On the writer thread, between two things that it does in a row: a thread that waits to fork goes first. */
+void recording_let_fork(void);
 /* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits
 ** whole structures. */
 void recording_before_fork(void);
