@@ -36,7 +36,7 @@ static const struct table_form threads_form = TABLE_FORM(threads, TABLE_DEFINITI
 
 int64_t thread_row_plus_one[THREAD_MAXIMUM];
 static struct row_buffer rows;
-static struct row_map of_tids;        /* tid to row: of two threads that had one number, the later one */
+static struct row_map of_tids;        /* tid to row: of two threads that had one number, the later one; bounded */
 static uint32_t pid, kind, of_stream; /* kinds: strings */
 
 bool thread_rows_open(struct recorder *recorder) {
@@ -50,14 +50,18 @@ bool thread_rows_open(struct recorder *recorder) {
 
 void thread_rows_close(void) { row_map_end(&of_tids); }
 
+static uint32_t keep_text(struct recorder *recorder, const char *text, size_t length) {
+  return texts_keep(&recorder->texts, recorder->writer, text, length);
+}
+
 /* What was noted, or the name that is Python's, or the one that the system has for it now, or when it began. */
 static uint32_t name_of(struct recorder *recorder, uint32_t tid, const char *of_python, const char *given) {
   char path[64], name[THREAD_NAME_MAXIMUM];
-  if (thread_name_noted(tid, name, sizeof name)) return dump_writer_string(recorder->writer, name, strlen(name));
-  if (of_python[0]) return dump_writer_string(recorder->writer, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
+  if (thread_name_noted(tid, name, sizeof name)) return keep_text(recorder, name, strlen(name));
+  if (of_python[0]) return keep_text(recorder, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
   snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-  if (small_file_read(path, name, sizeof name)) return dump_writer_string(recorder->writer, name, strcspn(name, "\n"));
-  return given ? dump_writer_string(recorder->writer, given, strnlen(given, THREAD_NAME_MAXIMUM)) : 0;
+  if (small_file_read(path, name, sizeof name)) return keep_text(recorder, name, strcspn(name, "\n"));
+  return given ? keep_text(recorder, given, strnlen(given, THREAD_NAME_MAXIMUM)) : 0;
 }
 
 /* Of a row that no structure of a thread has yet: the thread was met by its number only. */
@@ -72,6 +76,7 @@ static int64_t add_host_thread(uint32_t tid, uint32_t name, uint32_t mark) {
   row_set(&rows, row, THREAD_PID, pid);
   row_set(&rows, row, THREAD_TID, tid);
   row_set(&rows, row, THREAD_LOGICAL, thread_row_logical(number));
+  row_map_bound(&of_tids); /* the rows of threads that live are with their structures */
   struct row_map_entry *entry = row_map_entry(&of_tids, 0, tid);
   if (!entry) return number;
   if (!entry->row_plus_one) row_map_added(&of_tids);
@@ -109,7 +114,7 @@ int64_t thread_row_add_stream(struct recorder *recorder, const struct stream_lan
   if (row == UINT32_MAX) return -1;
   row_set(&rows, row, THREAD_KIND, of_stream);
   if (lane->name)
-    row_set(&rows, row, THREAD_NAME, dump_writer_string(recorder->writer, lane->name, strlen(lane->name)));
+    row_set(&rows, row, THREAD_NAME, keep_text(recorder, lane->name, strlen(lane->name)));
   row_set(&rows, row, THREAD_PID, pid);
   row_set(&rows, row, THREAD_DEVICE, lane->device);
   row_set(&rows, row, THREAD_STREAM, lane->stream);

@@ -111,7 +111,7 @@ static uint32_t category_string(struct recorder *recorder, unsigned domain, uint
 static void take_payload(struct recorder *recorder, const struct channel_item *of, const struct bytes_item *item) {
   struct kept_payload **kept = &rows.payloads[of->thread->number - 1];
   if (!*kept) *kept = calloc(PAYLOADS_KEPT, sizeof **kept);
-  uint32_t string = dump_writer_string(recorder->writer, (const char *)item->bytes, item->length);
+  uint32_t string = texts_keep(&recorder->texts, recorder->writer, (const char *)item->bytes, item->length);
   if (*kept) (*kept)[item->head.id % PAYLOADS_KEPT] = (struct kept_payload){item->head.id, string};
 }
 

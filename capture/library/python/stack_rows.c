@@ -79,12 +79,16 @@ static bool is_own_name(const uint8_t *name, uint32_t length) {
   return length >= sizeof prefix - 1 && !memcmp(name, prefix, sizeof prefix - 1);
 }
 
+static uint32_t keep_text(struct recorder *recorder, const char *text, size_t length) {
+  return texts_keep(&recorder->texts, recorder->writer, text, length);
+}
+
 struct code_copy *code_copy_make(struct recorder *recorder, const struct code_item *item) {
   struct code_copy *code = malloc(sizeof *code + item->table_length + item->file_length + 1);
   if (!code) return NULL;
   const uint8_t *file = item->bytes, *function = file + item->file_length, *table = function + item->function_length;
-  code->file = dump_writer_string(recorder->writer, (const char *)file, item->file_length);
-  code->function = dump_writer_string(recorder->writer, (const char *)function, item->function_length);
+  code->file = keep_text(recorder, (const char *)file, item->file_length);
+  code->function = keep_text(recorder, (const char *)function, item->function_length);
   code->first_line = item->first_line;
   code->table_length = item->table_length;
   code->hash = hash_bytes(file, item->file_length) * 31 + hash_bytes(function, item->function_length);
@@ -100,7 +104,7 @@ void code_copy_free(struct code_copy *code) { free(code); }
 
 static void set_text(struct recorder *recorder, uint32_t row, const char *text,
                      size_t length) {
-  uint32_t string = length ? dump_writer_string(recorder->writer, text, length) : 0;
+  uint32_t string = length ? keep_text(recorder, text, length) : 0;
   if (string) row_set(&stacks.frames, row, FRAME_TEXT, string);
 }
 
@@ -150,13 +154,15 @@ void stack_rows_complete(struct recorder *recorder) {
   stacks.awaited_count = 0;
 }
 
-static int64_t frame_row(struct recorder *recorder, const struct code_copy *code,
-                         int32_t line) {
+static bool traces_are_full(void) { return stacks.trace_count >= TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM; }
+
+/* -1: no memory, or it would be a new one, of a trace that is not kept. */
+static int64_t frame_row(struct recorder *recorder, const struct code_copy *code, int32_t line) {
   struct row_map_entry *entry = row_map_entry(&stacks.frame_map, (uint64_t)code->file << 32 | code->function,
                                               (uint64_t)(uint32_t)code->first_line << 32 | (uint32_t)line);
   if (!entry) return -1;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
-  uint32_t row = row_add(&stacks.frames);
+  uint32_t row = traces_are_full() ? UINT32_MAX : row_add(&stacks.frames);
   if (row == UINT32_MAX) return -1;
   if (code->file) row_set(&stacks.frames, row, FRAME_FILE, code->file);
   if (code->function) row_set(&stacks.frames, row, FRAME_FUNCTION, code->function);
@@ -194,7 +200,7 @@ int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct 
   bool is_full = stacks.trace_count >= TRACE_MAXIMUM;
   stacks.is_full |= is_full;
   if (is_full && parent >= 0) return stack_trace_row(recorder, -1, code, offset);
-  if (stacks.trace_count >= TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM || !reserve_trace()) return -1;
+  if (traces_are_full() || !reserve_trace()) return -1;
   uint32_t row = row_add(&stacks.traces);
   if (row == UINT32_MAX) return -1;
   const uint64_t place[3] = {parent < 0 ? 0 : stacks.trace_hashes[parent], code->hash, (uint64_t)(uint32_t)line};

@@ -124,6 +124,10 @@ static void diagnose_losses(struct recorder *recorder) {
       recorder_diagnose(recorder, loss->severity, "capture_dropped", (int64_t)loss->count, loss->table, "%s",
                         loss->message);
   }
+  if (recorder->texts.refused)
+    recorder_diagnose(recorder, "info", "capture_dropped", (int64_t)recorder->texts.refused, NULL,
+                      "names (of ops, functions, threads), lists of input shapes, lines of source or payloads were "
+                      "left out because there are too many different ones");
   uint64_t refused = dump_writer_strings_refused(recorder->writer);
   if (refused)
     recorder_diagnose(recorder, "warning", "capture_dropped", (int64_t)refused, NULL,

@@ -16,6 +16,13 @@ struct row_map {
 };
 
 void row_map_end(struct row_map *map);
+/* Of what a program may make ever more of, and what is found again in another way: empties a map of so many entries. */
+enum { ROW_MAP_BOUND = 1 << 16 };
+static inline bool row_map_bound(struct row_map *map) {
+  bool is_full = map->used >= ROW_MAP_BOUND;
+  if (is_full) row_map_end(map);
+  return is_full;
+}
 /* The entry of this key, made with row_plus_one 0 when it is new; NULL: no memory. Valid until the next call. */
 struct row_map_entry *row_map_entry(struct row_map *map, uint64_t high, uint64_t low);
 /* The caller has set row_plus_one of a new entry. */

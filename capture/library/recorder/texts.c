@@ -4,8 +4,8 @@
 #include "hash.h"
 
 enum {
-  KEPT_TEXT_BYTES = 32 * 1024 * 1024, /* of all together; the dump's writer holds them, too */
-  TEXT_OVERHEAD = 100,                /* bytes of memory that each takes besides */
+  KEPT_TEXT_BYTES = 32 * 1024 * 1024, /* of all together, with what each takes besides */
+  TEXT_OVERHEAD = 100,                /* entries and slots of the map here and of the dump's writer */
 };
 
 void texts_end(struct texts *texts) {

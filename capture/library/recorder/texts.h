@@ -1,5 +1,6 @@
-/* texts.h: strings of the file for texts of which a program may make ever others, such as the names of its ops and the
-** shapes of their inputs: all together they are bounded. On the writer thread only.
+/* texts.h: strings of the file for texts of which a program may make ever others, such as the names of its ops, threads
+** and functions, the shapes of inputs, lines of source and payloads: all together they are bounded, since they stay in
+** the program's memory.  The recorder's own words go to dump_writer_string. On the writer thread only.
 */
 #ifndef TFPROF_CAPTURE_TEXTS_H
 #define TFPROF_CAPTURE_TEXTS_H

@@ -148,7 +148,7 @@ static void set_texts(struct recorder *recorder, struct row_buffer *buffer, uint
                       const unsigned *columns, unsigned count) {
   const char *at = told->texts;
   for (unsigned i = 0; i < count; i++) {
-    uint32_t string = told->lengths[i] ? dump_writer_string(recorder->writer, at, told->lengths[i]) : 0;
+    uint32_t string = told->lengths[i] ? texts_keep(&recorder->texts, recorder->writer, at, told->lengths[i]) : 0;
     if (string) row_set(buffer, row, columns[i], string);
     at += told->lengths[i];
   }

@@ -128,6 +128,8 @@ static void take_pin(struct thread_ops *its, const struct capture_thread *thread
 /* ---- Threads. */
 
 static void note_logical(struct thread_ops *its, const struct capture_thread *thread, int64_t row) {
+  if (row_map_bound(&rows.logical)) /* those that live are noted again */
+    for (unsigned i = 0; i < THREAD_MAXIMUM; i++) rows.of_thread[i].is_numbered = false;
   struct row_map_entry *entry = row_map_entry(&rows.logical, thread->logical_thread, 0);
   if (!entry || !thread->logical_thread) return;
   if (!entry->row_plus_one) row_map_added(&rows.logical);
@@ -228,8 +230,6 @@ void op_rows_losses(struct recorder *recorder) {
        &op_table},
       {cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept",
        "ops", NULL},
-      {recorder->texts.refused, "info",
-       "names or lists of input shapes were left out because there are too many different ones", "ops", NULL},
       {still_open, "info", "ops and ranges were still running when the recording ended: they have no row", "ops",
        NULL},
   };
