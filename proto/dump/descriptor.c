@@ -2,6 +2,7 @@
 #include "dump/descriptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,14 +16,14 @@ bool descriptor_take(struct descriptor *descriptor, int number) {
     errno = reason;
     return false;
   }
-  *descriptor = (struct descriptor){number, facts.st_dev, facts.st_ino};
+  *descriptor = (struct descriptor){number, facts.st_dev, facts.st_ino, fcntl(number, F_GETFL) & O_ACCMODE};
   return true;
 }
 
 bool descriptor_is_ours(const struct descriptor *descriptor) {
   struct stat facts;
   return descriptor->number >= 0 && fstat(descriptor->number, &facts) == 0 && facts.st_dev == descriptor->device &&
-         facts.st_ino == descriptor->inode;
+         facts.st_ino == descriptor->inode && (fcntl(descriptor->number, F_GETFL) & O_ACCMODE) == descriptor->access;
 }
 
 bool descriptor_close(struct descriptor *descriptor) {

@@ -14,6 +14,7 @@ struct descriptor {
   int number; /* -1: none */
   dev_t device;
   ino_t inode;
+  int access; /* O_RDONLY ...: another one of the same file is another's */
 };
 
 /* Takes over what open(2) has returned. false, with errno: it is none, or cannot be examined and has been closed. */

@@ -5,6 +5,7 @@
 #include "host/process_counters.h"
 #include "recorder/recorder.h"
 #include "sampling.h"
+#include "sampling_agreement.h"
 #include "writer_costs.h"
 
 #include <stdio.h>
@@ -140,6 +141,14 @@ static void diagnose_few_steps(struct recorder *recorder) { /* statistics need s
                     (unsigned long long)steps, (unsigned long long)recorded);
 }
 
+static void diagnose_strays(struct recorder *recorder) {
+  unsigned strays = sampling_agreement_strays();
+  if (strays)
+    recorder_diagnose(recorder, "error", "capture_stray_write", strays, NULL,
+                      "the program replaced the descriptor of the table of ranks while it was written to, which this "
+                      "system does not let us prevent: some bytes of it may stand in a file of the program's");
+}
+
 /* ---- The source. */
 
 static bool governor_open(struct recorder *recorder) {
@@ -162,6 +171,7 @@ static void governor_tick(struct recorder *recorder, const struct clock_reading 
   keep_to_budgets(recorder);
   keep_to_size(recorder);
   if (is_end) diagnose_few_steps(recorder);
+  if (is_end) diagnose_strays(recorder);
 }
 
 const struct capture_source governor_source = {

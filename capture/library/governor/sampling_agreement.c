@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #define MAGIC 0x316c657661667074u /* "tpfavel1": also tells a table of another byte order or form */
@@ -36,6 +37,10 @@ static struct {
   struct table table; /* as it was read last */
 } agreement = {.file = {.number = -1}, .place = -1};
 
+static _Atomic unsigned strays;
+
+unsigned sampling_agreement_strays(void) { return atomic_load(&strays); }
+
 /* ---- Locks and reads. */
 
 /* Before and after each use. */
@@ -62,7 +67,10 @@ static bool read_table(void) {
 
 static bool write_part(const void *part, size_t size) {
   off_t at = (const char *)part - (const char *)&agreement.table;
-  return has_table() && pwrite(agreement.file.number, part, size, at) == (ssize_t)size && has_table();
+  if (!has_table() || pwrite(agreement.file.number, part, size, at) != (ssize_t)size) return false;
+  if (has_table()) return true;
+  atomic_fetch_add(&strays, 1);
+  return false;
 }
 
 static void close_table(void) {
@@ -235,4 +243,5 @@ void sampling_agreement_after_fork_in_child(void) {
   if (!file_threads_are_apart()) descriptor_close(&agreement.file);
   agreement.file.number = agreement.place = -1;
   agreement.is_given_up = agreement.is_unanswered = false;
+  atomic_store(&strays, 0);
 }

@@ -2,8 +2,9 @@
 **
 ** Whatever the layout tables say about the insides of PyTorch and CPython is proved once when recording begins, by
 ** following it with these reads: a wrong table gives an error there, never a crash of somebody's program.  The writer
-** thread follows the stacks of threads that run on meanwhile with them (python_samples.h).  A read is a system call, or
-** two on a pipe where that one is not allowed; the pipe is there from begin to end.  Not for the path of an op.
+** thread follows the stacks of threads that run on meanwhile with them (python_samples.h).  A read is a system
+** call, or a way through a pipe on a thread for files where that one is not allowed; the pipe is there from begin to
+** end.  Not for the path of an op.
 */
 #ifndef TFPROF_CAPTURE_GUARDED_READ_H
 #define TFPROF_CAPTURE_GUARDED_READ_H
