@@ -4,8 +4,10 @@
 #include "channel/thread_record.h"
 #include "governor/limits.h"
 #include "governor/sampling.h"
+#include "governor/sampling_agreement.h"
 #include "host/process_identity.h"
 #include "recorder/clock.h"
+#include "recorder/file_threads.h"
 #include "recorder/last_call.h"
 #include "recorder/parts.h"
 #include "recorder/recording.h"
@@ -301,8 +303,12 @@ bool session_rest(void) {
   static bool was_late; /* a disk that does not answer: forks wait for it once */
   if (was_late || !is_recording()) return false;
   was_late = !recording_rest(REST_MS);
-  return !was_late;
+  if (was_late) return false;
+  sampling_agreement_rest();
+  file_threads_rest();
+  return true;
 }
+
 
 void session_go_on(void) { recording_go_on(); }
 

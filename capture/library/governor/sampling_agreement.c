@@ -175,7 +175,7 @@ static unsigned decide(int rank, uint64_t step, struct level_wish wish, bool *is
 /* ---- What is asked for, on a thread for files. */
 
 static struct request {
-  enum { BEGIN_BLOCK, TELL, LEAVE } what;
+  enum { BEGIN_BLOCK, TELL, REST, LEAVE } what;
   uint64_t seed, step;
   int rank;
   struct level_wish wish;
@@ -211,6 +211,7 @@ static void serve(void *argument) {
   (void)argument;
   if (request.what == BEGIN_BLOCK) begin_block();
   else if (request.what == TELL) tell_wish();
+  else if (request.what == REST) close_table(); /* the next block comes into the table again */
   else leave_table();
 }
 
@@ -233,6 +234,8 @@ unsigned sampling_agreement_level(uint64_t seed, int rank, uint64_t step, struct
 void sampling_agreement_tell(struct level_wish wish) {
   ask((struct request){.what = TELL, .wish = wish});
 }
+
+void sampling_agreement_rest(void) { ask((struct request){.what = REST}); }
 
 void sampling_agreement_leave(void) {
   ask((struct request){.what = LEAVE});

@@ -36,6 +36,8 @@ struct level_wish {
 unsigned sampling_agreement_level(uint64_t seed, int rank, uint64_t step, struct level_wish wish);
 /* What this rank wants from the next block on that nobody has decided yet; of no effect where it has no place. */
 void sampling_agreement_tell(struct level_wish wish);
+/* Gives the place up until the next block begins. */
+void sampling_agreement_rest(void);
 /* During so many writes the program replaced the descriptor of the table. Any thread. */
 unsigned sampling_agreement_strays(void);
 /* A child is not the rank that its parent is. */

@@ -1,20 +1,20 @@
 /* file_threads.c: two threads with mailboxes (see file_threads.h). */
 #include "file_threads.h"
 
+#include "clock.h"
 #include "dump/descriptor.h"
+#include "own_threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -25,6 +25,7 @@ enum {
   CLOSE_RANGE_UNSHARED = 1 << 1, /* CLOSE_RANGE_UNSHARE of <linux/close_range.h>, which older systems lack */
   STACK_BYTES = 512 << 10,       /* thread-local variables of the program's libraries lie there, too */
   STANDARD_DESCRIPTORS = 3,
+  REST_MS = 100,
   /* Beyond select()'s 1024 and what programs count up to when they close all; a table of this size has 64 KB. */
   HIGH_NUMBER = 4096,
 };
@@ -41,6 +42,8 @@ static struct mailbox {
   pthread_cond_t asked, done;
   _Atomic pid_t process;    /* which has the thread; 0: none has */
   _Atomic pthread_t thread; /* where it serves */
+  long number;              /* as the system has it */
+  bool is_over;             /* it is to end */
   int state; /* STARTING ... */
   void (*work)(void *argument); /* NULL: none waits or runs */
   void *argument;
@@ -78,11 +81,13 @@ static void *serve_mailbox(void *argument) {
   prctl(PR_SET_NAME, box->thread_name);
   bool is_apart = take_own_table();
   pthread_mutex_lock(&box->lock);
+  box->number = syscall(SYS_gettid);
   atomic_store(&box->thread, is_apart ? pthread_self() : 0);
   note_state(box, is_apart ? SERVING : ENDED);
   while (is_apart) {
-    while (!box->work) pthread_cond_wait(&box->asked, &box->lock);
+    while (!box->work && !box->is_over) pthread_cond_wait(&box->asked, &box->lock);
     void (*work)(void *) = box->work;
+    if (!work) break;
     pthread_mutex_unlock(&box->lock);
     work(box->argument);
     pthread_mutex_lock(&box->lock);
@@ -90,29 +95,13 @@ static void *serve_mailbox(void *argument) {
     box->finished++;
     pthread_cond_broadcast(&box->done);
   }
+  if (is_apart) { /* the next one who has work starts another thread */
+    box->process = 0;
+    box->thread = 0;
+    note_state(box, ENDED);
+  }
   pthread_mutex_unlock(&box->lock);
   return NULL;
-}
-
-static bool create_file_thread(struct mailbox *box) {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  sigset_t all, before;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for the program's threads */
-  int error = pthread_create(&thread, &attributes, serve_mailbox, box);
-  if (error == EINVAL) { /* there is more thread-local storage than that */
-    pthread_attr_destroy(&attributes);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    error = pthread_create(&thread, &attributes, serve_mailbox, box);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return error == 0;
 }
 
 /* With the lock. */
@@ -126,8 +115,9 @@ static void start_serving(struct mailbox *box) {
   box->process = getpid();
   box->state = STARTING;
   box->work = NULL;
+  box->is_over = false;
   box->begun = box->finished = 0;
-  if (!create_file_thread(box)) note_state(box, ENDED);
+  if (!own_thread_start_small(STACK_BYTES, serve_mailbox, box)) note_state(box, ENDED);
 }
 
 static void forget_thread(struct mailbox *box) {
@@ -152,6 +142,7 @@ static bool wait_for_thread(struct mailbox *box, const struct timespec *until) {
 static bool hand_over(struct mailbox *box, void (*work)(void *), void *argument, const struct timespec *until) {
   while (box->work)
     if (!wait_for_thread(box, until)) return false;
+  if (box->state != SERVING) return false;
   box->work = work;
   box->argument = argument;
   uint64_t mine = ++box->begun;
@@ -191,12 +182,31 @@ bool file_thread_run(enum file_thread which, void (*work)(void *argument), void 
 }
 
 bool file_thread_run_within(enum file_thread which, void (*work)(void *argument), void *argument, int milliseconds) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += milliseconds % 1000 * 1000000L;
-  until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
+  const struct timespec until = clock_deadline(clock_monotonic_ns() + (uint64_t)milliseconds * 1000000);
   return run_until(which, work, argument, &until);
+}
+
+static bool rest(struct mailbox *box) {
+  const struct timespec until = clock_deadline(clock_monotonic_ns() + REST_MS * UINT64_C(1000000));
+  pthread_mutex_lock(&box->lock);
+  bool is_there = box->process == getpid() && box->state == SERVING;
+  bool may_end = is_there && !box->work;
+  if (may_end) {
+    box->is_over = true;
+    pthread_cond_signal(&box->asked);
+    while (box->state == SERVING)
+      if (!wait_for_thread(box, &until)) break;
+  }
+  bool has_ended = box->state != SERVING;
+  pthread_mutex_unlock(&box->lock);
+  if (is_there && has_ended) own_thread_wait_until_gone(box->number);
+  return !is_there || has_ended;
+}
+
+bool file_threads_rest(void) {
+  bool are_gone = true;
+  for (int i = 0; i < FILE_THREADS; i++) are_gone &= rest(&mailboxes[i]);
+  return are_gone;
 }
 
 /* ---- Descriptors. */

@@ -46,6 +46,10 @@ bool file_open_pipe(int ends[2]);
 /* Whether the table of such work is not the program's. */
 bool file_threads_are_apart(void);
 
+/* Ends both threads, which have nothing to do; what was open there is closed, and the next who has work starts them
+** again. false: one had something to do. */
+bool file_threads_rest(void);
+
 /* The threads are the parent's. */
 void file_threads_after_fork_in_child(void);
 

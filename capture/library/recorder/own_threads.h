@@ -8,10 +8,18 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Starts one by pthread_create() itself: functions of Python that do so may have been replaced by a library, such as
 ** gevent, whose "threads" run on the caller's. `thread`: what joins it; NULL: nobody does. false: it cannot be started,
 ** and errno says why. */
 bool own_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+/* The same, detached, with a stack of so many bytes, or of the usual size where the program's thread-local variables
+** need more. */
+bool own_thread_start_small(size_t stack_bytes, void *(*run)(void *), void *argument);
+
+/* The system counts a thread for a moment after it has ended: returns when that is over, or after 100 ms. `number`: as
+** the system has it. */
+void own_thread_wait_until_gone(long number);
 
 #endif

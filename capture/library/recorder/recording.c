@@ -34,7 +34,6 @@ enum {
   STALL_MS = 1000, /* a writer thread that has done nothing for so long waits for a disk that does not answer: */
   POLL_MS = 100,   /* it is looked at so often, */
   POLLS = 2,       /* and so often at least, for the process may have been stopped */
-  GONE_WITHIN_US = 50000,
   LAST_WORDS_BYTES = 16384, /* what was lost, the reasons for it, the end: they find room on a full disk, too */
 };
 
@@ -392,13 +391,6 @@ void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   recorder_close(&recorder, false);
 }
 
-/* The system counts a thread for a moment after it has ended. */
-static void wait_until_gone(long number) {
-  char place[64];
-  snprintf(place, sizeof place, "/proc/self/task/%ld", number);
-  for (int waited = 0; !access(place, F_OK) && waited < GONE_WITHIN_US; waited += 50) usleep(50);
-}
-
 bool recording_rest(int timeout_ms) {
   if (!has_thread) return false;
   const struct timespec until = clock_deadline(clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000);
@@ -412,7 +404,7 @@ bool recording_rest(int timeout_ms) {
   pthread_mutex_unlock(&guard);
   if (!has_ended) return false;
   pthread_join(thread, NULL);
-  wait_until_gone(thread_number);
+  own_thread_wait_until_gone(thread_number);
   has_thread = false;
   doorbell_end();
   return true;
