@@ -206,7 +206,7 @@ static void test_tasks(uint8_t scope, const char *name) {
   }
   for (int task = 0; task < TASKS; task++) fake_end(&open[task]);
   check(!thread_open_count(capture_current_thread), "%u are open", thread_open_count(capture_current_thread));
-  expected_ops += 2 * TURNS;
+  expected_ops += (uint64_t)2 * TURNS;
 }
 
 /* Ranges are open in as many places as there are, and some more, while names fill the tables: what those are that were
@@ -228,7 +228,7 @@ static void test_open_ranges(void) {
       fake_end(&open[i * 5 % (RANGE_MAXIMUM + 5)]);
     }
   }
-  expected_ops += 2 * (RANGE_MAXIMUM + 5);
+  expected_ops += (uint64_t)2 * (RANGE_MAXIMUM + 5);
 }
 
 static void check_tasks(const struct read_dump *dump) {
@@ -236,7 +236,7 @@ static void check_tasks(const struct read_dump *dump) {
         "%zu ranges and %zu ops of tasks", count_named(dump, "a task's range", NULL),
         count_named(dump, "a task's op", NULL));
   size_t open = count_named(dump, "open at once ", NULL);
-  check(open == 2 * RANGE_MAXIMUM && count_named(dump, "open at once 7", NULL) > 3000, "%zu were open at once", open);
+  check(open == (size_t)2 * RANGE_MAXIMUM && count_named(dump, "open at once 7", NULL) > 3000, "%zu were open at once", open);
 }
 
 /* Until it has read nearly everything, which on a busy machine takes longer than the two seconds that a flush waits. */

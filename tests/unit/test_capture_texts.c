@@ -26,7 +26,7 @@ static void write_code(uint32_t number) {
   char file[NAME_LENGTH + 1], function[NAME_LENGTH + 1];
   snprintf(file, sizeof file, "<%0*u.py>", NAME_LENGTH - 5, name);
   snprintf(function, sizeof function, "f%0*u", NAME_LENGTH - 1, name);
-  uint32_t size = (uint32_t)(sizeof(struct code_item) + 2 * NAME_LENGTH + 15) & ~15u;
+  uint32_t size = (uint32_t)(sizeof(struct code_item) + (size_t)2 * NAME_LENGTH + 15) & ~15u;
   struct code_item *code = reserve(size);
   code->head = (struct item){ITEM_CODE, 0, (uint16_t)(size / 16), number};
   code->first_line = (int32_t)number;

@@ -94,7 +94,7 @@ static uint64_t test_living(void) {
   static pthread_t threads[LIVING];
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 64 * 1024);
+  pthread_attr_setstacksize(&attributes, (size_t)64 * 1024);
   pthread_barrier_init(&all_have_come, NULL, LIVING + 1);
   pthread_barrier_init(&all_are_done, NULL, LIVING + 1);
   for (int i = 0; i < LIVING; i++)
@@ -109,7 +109,7 @@ static uint64_t test_living(void) {
   atomic_store(&may_go[1], true);
   for (int i = 0; i < LIVING; i++) pthread_join(threads[i], NULL);
   check(!atomic_load(&late_left), "%u threads have not heard that there is room", atomic_load(&late_left));
-  return (uint64_t)THREAD_MAXIMUM * OPS * 2 + LEFT_OUT * OPS;
+  return (uint64_t)THREAD_MAXIMUM * OPS * 2 + (uint64_t)LEFT_OUT * OPS;
 }
 
 static uint64_t test_coming(void) {
@@ -119,7 +119,7 @@ static uint64_t test_coming(void) {
     for (int j = 0; j < AT_ONCE; j++) pthread_join(threads[j], NULL);
     if (i % 50 == 0) wait_for_room(1);
   }
-  return COMING * AT_ONCE * OPS;
+  return (uint64_t)COMING * AT_ONCE * OPS;
 }
 
 int main(void) {

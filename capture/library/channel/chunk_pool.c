@@ -88,7 +88,7 @@ bool chunk_pool_is_half_full(void) { return shared_in_use() >= shared_count / 2;
 
 void chunk_trim(struct chunk *chunk, uint32_t read) {
   enum { PAGE = 4096 };
-  if (read >= PAGE) madvise(chunk->bytes, read / PAGE * PAGE, MADV_DONTNEED);
+  if (read >= PAGE) madvise(chunk->bytes, (size_t)read / PAGE * PAGE, MADV_DONTNEED);
 }
 
 void chunk_pool_trim(void) {
