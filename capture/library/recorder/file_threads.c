@@ -181,13 +181,18 @@ bool file_thread_run(enum file_thread which, void (*work)(void *argument), void 
   return run_until(which, work, argument, NULL);
 }
 
+static struct timespec moment_after(int milliseconds) {
+  uint64_t ns = clock_system_ns() + (uint64_t)milliseconds * 1000000;
+  return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+}
+
 bool file_thread_run_within(enum file_thread which, void (*work)(void *argument), void *argument, int milliseconds) {
-  const struct timespec until = clock_deadline(clock_monotonic_ns() + (uint64_t)milliseconds * 1000000);
+  const struct timespec until = moment_after(milliseconds);
   return run_until(which, work, argument, &until);
 }
 
 static bool rest(struct mailbox *box) {
-  const struct timespec until = clock_deadline(clock_monotonic_ns() + REST_MS * UINT64_C(1000000));
+  const struct timespec until = moment_after(REST_MS);
   pthread_mutex_lock(&box->lock);
   bool is_there = box->process == getpid() && box->state == SERVING;
   bool may_end = is_there && !box->work;

@@ -12,7 +12,7 @@
 
 static bool is_recording(int descriptor) {
   char link[64], path[PATH_MAX];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  snprintf(link, sizeof link, "/proc/thread-self/fd/%d", descriptor);
   ssize_t length = readlink(link, path, sizeof path);
   return length > 7 && !memcmp(path + length - 7, ".tfprof", 7);
 }
