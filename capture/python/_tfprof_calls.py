@@ -42,10 +42,10 @@ class Hooks:
                 probe()
 
         call()
-        if "t" in getattr(sys, "abiflags", "") or hasattr(sys, "getobjects"):
-            probe = len  # objects are laid out in another way: nothing is hooked in its place
+        has_other_objects = "t" in getattr(sys, "abiflags", "") or hasattr(sys, "getobjects")
+        watched = None if has_other_objects else probe  # they are laid out in another way: nothing is in its place
         library.tfprof_capture_watch_calls.argtypes = [ctypes.py_object]
-        if not library.tfprof_capture_watch_calls(probe):
+        if not library.tfprof_capture_watch_calls(watched):
             return False
         call()
         library.tfprof_capture_prove_calls(TRIES)

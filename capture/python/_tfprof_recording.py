@@ -34,11 +34,11 @@ class Recording:
         self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
         self.torch = torch
         self.modules = self.typed = None
-        self.calls = sys.modules["_tfprof_hooks"].load_beside("_tfprof_calls")
-        self.hooks = self.calls.Hooks(self.holding_gil)
 
     def begin(self):
         """Whether it records."""
+        self.calls = sys.modules["_tfprof_hooks"].load_beside("_tfprof_calls")
+        self.hooks = self.calls.Hooks(self.holding_gil)
         version = str(self.torch.__version__).encode()
         if not self.library.tfprof_capture_begin(version):
             return self.begin_windows(version)
