@@ -236,7 +236,8 @@ static void check_tasks(const struct read_dump *dump) {
         "%zu ranges and %zu ops of tasks", count_named(dump, "a task's range", NULL),
         count_named(dump, "a task's op", NULL));
   size_t open = count_named(dump, "open at once ", NULL);
-  check(open == (size_t)2 * RANGE_MAXIMUM && count_named(dump, "open at once 7", NULL) > 3000, "%zu were open at once", open);
+  check(open == (size_t)2 * RANGE_MAXIMUM && count_named(dump, "open at once 7", NULL) > 3000, "%zu were open at once",
+        open);
 }
 
 /* Until it has read nearly everything, which on a busy machine takes longer than the two seconds that a flush waits. */
