@@ -2,7 +2,6 @@
 #include "file_threads.h"
 
 #include "clock.h"
-#include "dump/descriptor.h"
 #include "own_threads.h"
 
 #include <errno.h>
@@ -14,6 +13,7 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -216,32 +216,43 @@ bool file_threads_rest(void) {
 
 /* ---- Descriptors. */
 
+/* Those of a table of our own are as high, and others than those of the other thread: ThreadSanitizer takes the numbers
+** of all threads for those of one table, and would report races of ours with the program. For the same reason files are
+** opened, and low numbers closed, by the plain system calls, which it does not see. */
 static int least_number(void) {
   struct rlimit limit;
-  if (file_threads_are_apart() || getrlimit(RLIMIT_NOFILE, &limit)) return STANDARD_DESCRIPTORS;
-  if (limit.rlim_cur >= 2 * HIGH_NUMBER) return HIGH_NUMBER;
-  return limit.rlim_cur > 32 ? (int)(limit.rlim_cur - limit.rlim_cur / 8) : STANDARD_DESCRIPTORS;
+  int apart = file_threads_are_apart() && atomic_load(&mailboxes[FILE_THREAD_QUICK].thread) == pthread_self();
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return STANDARD_DESCRIPTORS;
+  if (limit.rlim_cur >= 2 * HIGH_NUMBER) return HIGH_NUMBER + apart * (HIGH_NUMBER / 2);
+  return limit.rlim_cur > 32 ? (int)(limit.rlim_cur - limit.rlim_cur / (apart ? 16 : 8)) : STANDARD_DESCRIPTORS;
+}
+
+static bool is_still(int number, const struct stat *facts) {
+  struct stat now;
+  return fstat(number, &now) == 0 && now.st_dev == facts->st_dev && now.st_ino == facts->st_ino;
 }
 
 /* -1, with errno: it was closed, for want of a number that may be taken. */
 static int move_up(int number) {
   int least = least_number();
-  if (number < 0 || number >= least) return number;
-  struct descriptor low;
-  if (!descriptor_take(&low, number)) return -1;
+  bool is_apart = file_threads_are_apart();
+  struct stat facts;
+  if (number < 0 || number >= least || (!is_apart && fstat(number, &facts))) return number;
   int moved = fcntl(number, F_DUPFD_CLOEXEC, least);
   if (moved < 0 && number >= STANDARD_DESCRIPTORS) return number;
   if (moved < 0) moved = fcntl(number, F_DUPFD_CLOEXEC, STANDARD_DESCRIPTORS);
   int reason = errno;
-  descriptor_close(&low);
+  if (is_apart || is_still(number, &facts)) syscall(SYS_close, number);
   errno = reason;
   return moved;
 }
 
-int file_open(const char *path, int flags, unsigned mode) { return move_up(open(path, flags | O_CLOEXEC, mode)); }
+int file_open(const char *path, int flags, unsigned mode) {
+  return move_up((int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+}
 
 bool file_open_pipe(int ends[2]) {
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return false;
+  if (syscall(SYS_pipe2, ends, O_CLOEXEC | O_NONBLOCK)) return false;
   for (int i = 0; i < 2; i++) ends[i] = move_up(ends[i]);
   return ends[0] >= 0 && ends[1] >= 0;
 }
