@@ -1,7 +1,6 @@
 /* file_threads.c: two threads with mailboxes (see file_threads.h). */
 #include "file_threads.h"
 
-#include "clock.h"
 #include "own_threads.h"
 
 #include <errno.h>
@@ -15,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -182,8 +182,12 @@ bool file_thread_run(enum file_thread which, void (*work)(void *argument), void 
 }
 
 static struct timespec moment_after(int milliseconds) {
-  uint64_t ns = clock_system_ns() + (uint64_t)milliseconds * 1000000;
-  return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds % 1000 * 1000000L;
+  until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  return until;
 }
 
 bool file_thread_run_within(enum file_thread which, void (*work)(void *argument), void *argument, int milliseconds) {
