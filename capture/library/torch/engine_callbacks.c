@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ typedef struct tensor_list execute_function(void *engine, const void *roots, con
 
 ENTRY_POINT execute_function backward_pass __asm__(EXECUTE);
 
-static execute_function *torch_execute;
+static execute_function *_Atomic torch_execute;
 static pthread_once_t find_once = PTHREAD_ONCE_INIT;
 static void *_Atomic first_caller; /* a place in the code that called first */
 
@@ -47,8 +48,9 @@ static struct tensor_list execute_nothing(void *engine, const void *roots, const
 
 static void find_engine(void) {
   void *address = next_definition(EXECUTE, "/libtorch_cpu.so", first_caller);
-  if (address) memcpy(&torch_execute, &address, sizeof address);
-  else torch_execute = execute_nothing;
+  execute_function *function = execute_nothing;
+  if (address) memcpy(&function, &address, sizeof address);
+  atomic_store_explicit(&torch_execute, function, memory_order_release);
 }
 
 struct noted {
@@ -61,10 +63,12 @@ static void pass_left(struct noted *noted) {
 
 struct tensor_list backward_pass(void *engine, const void *roots, const void *inputs, bool keep_graph,
                                  bool create_graph, bool accumulate, const void *outputs) {
-  if (!torch_execute) {
+  execute_function *execute = atomic_load_explicit(&torch_execute, memory_order_acquire);
+  if (!execute) {
     first_caller = __builtin_return_address(0);
     pthread_once(&find_once, find_engine);
+    execute = atomic_load_explicit(&torch_execute, memory_order_acquire);
   }
   struct noted noted __attribute__((cleanup(pass_left), unused)) = {noted_range_begin(), accumulate};
-  return torch_execute(engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
+  return execute(engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
 }

@@ -240,7 +240,7 @@ static void find_memory(void) {
 }
 /* Before any of them is called. */
 static inline void find_for(const void *caller) {
-  if (__builtin_expect(torch_memory.allocate != NULL, 1)) return;
+  if (__builtin_expect(atomic_load_explicit(&torch_memory.allocate, memory_order_acquire) != NULL, 1)) return;
   const void *nobody = NULL;
   atomic_compare_exchange_strong(&first_caller, &nobody, caller);
   pthread_once(&find_once, find_memory);
@@ -271,7 +271,8 @@ static void attempt_left(struct attempt *attempt) {
 void *memory_allocate(size_t bytes) {
   struct attempt attempt __attribute__((cleanup(attempt_left))) = {bytes, false};
   find_for(__builtin_return_address(0));
-  void *address = torch_memory.allocate ? torch_memory.allocate(bytes) : allocate_instead(bytes);
+  void *(*allocate)(size_t) = atomic_load_explicit(&torch_memory.allocate, memory_order_relaxed);
+  void *address = allocate ? allocate(bytes) : allocate_instead(bytes);
   attempt.has_ended = true;
   if (address) note_cpu(address, (int64_t)bytes);
   return address;

@@ -37,7 +37,8 @@ static bool has_news;
 static uint64_t questions, answers; /* for the looker */
 static uint64_t waited_in_vain_ms;
 static unsigned searches;
-static uint64_t fruitless_pause_ms, next_search_ms, next_work_ms, again_ms; /* again: 0: not wanted */
+static uint64_t fruitless_pause_ms, next_work_ms, again_ms; /* again: 0: not wanted */
+static _Atomic uint64_t next_search_ms;
 static _Atomic uint64_t news_lost, looks_failed;
 static _Atomic int call; /* of the main thread */
 enum { CALL_NONE, CALL_ASKING, CALL_PENDING };
@@ -94,6 +95,18 @@ static unsigned find_modules(const uint8_t *frame, void *modules[STACK_MAXIMUM])
 
 static uintptr_t type_of(const void *object) { return (uintptr_t)python_at(object, OBJECT_TYPE); }
 
+/* Whoever is about to take the GIL for the first time makes the state of its thread without it, and puts it into the
+** list before it is complete: what is not written yet is zero, and then there is no frame. ThreadSanitizer would tell of
+** that. */
+static __attribute__((noinline, no_sanitize("thread"))) const uint8_t *unfinished_at(const uint8_t *state, int offset) {
+  return *(const uint8_t *const volatile *)(const void *)(state + offset);
+}
+
+static const uint8_t *frame_of_other(const uint8_t *state) {
+  if (python_layout.thread_cframe >= 0) state = unfinished_at(state, python_layout.thread_cframe);
+  return state ? unfinished_at(state, python_layout.current_frame) : NULL;
+}
+
 /* What a thread has seen on its stack and not left since is there. The main thread, once it has come, may run functions
 ** of Python here, and comes no second time meanwhile: from then on it alone can say. */
 static void look_at_stacks(void) {
@@ -102,11 +115,11 @@ static void look_at_stacks(void) {
   void *first = python_api.first_thread(python_api.interpreter()), *thread;
   for (thread = first; thread; thread = python_api.next_thread(thread)) {
     if (thread == atomic_load(&coming) && thread != python_thread_state()) continue;
-    unsigned count = find_modules(python_frame_of_thread(thread), modules);
+    unsigned count = find_modules(frame_of_other(thread), modules);
     for (unsigned i = 0; i < count; i++) known_module_prove(thread, (uintptr_t)modules[i], type_of(modules[i]));
   }
   for (thread = first; thread; thread = python_api.next_thread(thread)) {
-    unsigned count = find_modules(python_frame_of_thread(thread), modules);
+    unsigned count = find_modules(frame_of_other(thread), modules);
     for (void *caller = NULL; count; caller = modules[count]) look(modules[--count], caller); /* frames refer to them */
   }
 }
@@ -318,7 +331,8 @@ void module_discovery_reset(void) {
   news = NULL;
   main_state = coming = NULL;
   questions = answers = waited_in_vain_ms = 0;
-  next_search_ms = next_work_ms = again_ms = fruitless_pause_ms = 0;
+  next_work_ms = again_ms = fruitless_pause_ms = 0;
+  next_search_ms = 0;
   searches = 0;
   begin_conditions();
   pthread_mutex_init(&telling, NULL);

@@ -29,7 +29,12 @@ bool torch_memory_find(const void *caller, char *reason, size_t size) {
     memcpy(wanted[i].target, &address, sizeof address);
     if (i == 0 && address) library_bounds(address, &found.begin, &found.end);
   }
-  torch_memory = found;
+  torch_memory.release = found.release;
+  torch_memory.report = found.report;
+  torch_memory.report_failure = found.report_failure;
+  torch_memory.begin = found.begin;
+  torch_memory.end = found.end;
+  atomic_store_explicit(&torch_memory.allocate, found.allocate, memory_order_release);
   if (missing && reason) snprintf(reason, size, "no library of this PyTorch has %s", missing);
   return !missing;
 }

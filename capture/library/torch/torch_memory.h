@@ -3,6 +3,7 @@
 #ifndef TFPROF_CAPTURE_TORCH_MEMORY_H
 #define TFPROF_CAPTURE_TORCH_MEMORY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +15,7 @@ struct torch_device {
 enum { DEVICE_TYPE_CPU = 0, DEVICE_TYPE_CUDA = 1 }; /* c10/core/DeviceType.h */
 
 struct torch_memory_functions { /* NULL: nobody defines it */
-  void *(*allocate)(size_t bytes); /* may throw a C++ exception */
+  void *(*_Atomic allocate)(size_t bytes); /* may throw a C++ exception; who has seen it may look at the others */
   void (*release)(void *address);
   void (*report)(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device);
   void (*report_failure)(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device);
