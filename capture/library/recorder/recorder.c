@@ -142,7 +142,7 @@ static void diagnose_losses(struct recorder *recorder) {
     const struct row_table *table = &recorder->tables.tables[i];
     if (table->lost)
       recorder_diagnose(recorder, "error", "capture_dropped", (int64_t)table->lost, table->form->name,
-                        "%s were lost because the disk did not take them", table->form->contents);
+                        "%s were lost because the disk did not take them, or memory was short", table->form->contents);
   }
 }
 

@@ -199,6 +199,6 @@ void module_rows_drain(struct recorder *recorder) {
 }
 
 void module_rows_losses(struct recorder *recorder) {
-  static const char why[] = "modules and parameters were lost because the disk did not take those before";
+  static const char why[] = "modules and parameters were lost because those before were";
   recorder_lost(recorder, (struct loss){module_queue_refused(), "error", why, "nodes", &nodes});
 }
