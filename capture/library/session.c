@@ -4,7 +4,6 @@
 #include "channel/thread_record.h"
 #include "governor/limits.h"
 #include "governor/sampling.h"
-#include "governor/sampling_agreement.h"
 #include "host/process_identity.h"
 #include "recorder/clock.h"
 #include "recorder/file_threads.h"
@@ -304,11 +303,10 @@ bool session_rest(void) {
   if (was_late || !is_recording()) return false;
   was_late = !recording_rest(REST_MS);
   if (was_late) return false;
-  sampling_agreement_rest();
-  file_threads_rest();
+  sampling_rest();
+  if (recording_may_close()) file_threads_rest(); /* else they are counted, and CPython warns */
   return true;
 }
-
 
 void session_go_on(void) { recording_go_on(); }
 

@@ -38,8 +38,8 @@ bool session_pause(bool is_paused);
 bool session_begin_end(void);
 /* Milliseconds of them; 0: none, or nothing comes into the file any more. */
 int session_time_left(void);
-/* The threads that write end, and begin anew. true: they have ended. In a forked child there is nothing to go on
-** with. */
+/* The threads that write end, and begin anew; those for files where the file can be opened again. true: the writer has
+** ended. In a forked child there is nothing to go on with. */
 bool session_rest(void);
 void session_go_on(void);
 void session_flush(void);

@@ -1,10 +1,10 @@
-"""Has something done before and after each call of a function of the program's modules, and nobody sees it: see
-call_hooks.h of the library, which leaves the function in its place.
+"""Has something done before and after each call of a function of the program's modules: see call_hooks.h of the
+library, which leaves the function in its place.
 
 Where it cannot (CPython 3.11 calls functions of Python without a look at what the library changes) a wrapper takes
 the place.  It looks like the function, torch.compile traces through it to the function, and on 3.11 no traceback has
-it: CPython takes a frame for one that has not begun, and shows it nowhere, whose instruction lies before the RESUME of
-its code.
+it, though profilers of all calls do: CPython takes a frame for one that has not begun, and shows it nowhere, whose
+instruction lies before the RESUME of its code.
 """
 
 import functools
@@ -56,7 +56,9 @@ class Hooks:
         self.put(holder, name, lambda function: self.hook_phase(function, kind, text))
 
     def around(self, holder, name, first=None, last=None):
-        """`first` and `last` are called with its positional arguments; what they raise is forgotten."""
+        """`first` and `last` are called with its positional arguments; what they raise is forgotten, but for what a
+        handler of a signal raised.
+        """
         self.put(holder, name, lambda function: self.hook_call(function, first, last))
 
     def rest(self, holder, *names):

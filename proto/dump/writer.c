@@ -126,6 +126,24 @@ static int find_file(struct dump_writer *writer) {
   return 0;
 }
 
+struct look_for_name {
+  const struct dump_writer *writer;
+  bool is_found;
+};
+
+static void look_for_name(void *argument) {
+  struct look_for_name *look = argument;
+  struct descriptor again;
+  if (!descriptor_take(&again, open_file(look->writer->host, look->writer->path, O_WRONLY))) return;
+  look->is_found = again.device == look->writer->file.device && again.inode == look->writer->file.inode;
+  descriptor_close(&again);
+}
+
+bool dump_writer_is_named(const struct dump_writer *writer) {
+  struct look_for_name look = {.writer = writer};
+  return do_with_file(writer->host, look_for_name, &look) && look.is_found;
+}
+
 static void free_writer(struct dump_writer *writer) {
   column_encoder_free(writer->encoder);
   string_table_clear(&writer->strings);
@@ -229,7 +247,7 @@ static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t 
   return error_io(error, writer->path,
                   reason == ENOSPC || reason == EDQUOT || reason == EFBIG
                       ? "cannot write to the dump file; free some space or record to another disk"
-                  : reason == ENOENT || reason == ESTALE ? "the program closed the dump file, which is gone now"
+                  : reason == ENOENT || reason == ESTALE ? "the dump file was closed, and is not where it was any more"
                                                          : "cannot write to the dump file");
 }
 

@@ -66,6 +66,8 @@ struct dump_host {
 enum tfprof_status dump_writer_create_as_guest(const char *path, const struct dump_host *host,
                                                const struct dump_profile *profile, struct dump_writer **result,
                                                struct tfprof_error *error);
+/* Whether the file can be opened by its name again, as it is where its descriptor is lost. */
+bool dump_writer_is_named(const struct dump_writer *writer);
 /* During so many writes the program replaced the descriptor: a frame may stand in a file of its own, too. */
 uint64_t dump_writer_strays(const struct dump_writer *writer);
 

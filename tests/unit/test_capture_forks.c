@@ -5,12 +5,14 @@
 #include "fake_torch.h"
 #include "governor/sampling.h"
 #include "python/guarded_read.h"
+#include "recorder/clock.h"
 #include "recorder/forks.h"
 #include "recorder/recording.h"
 #include "torch/memory_callbacks.h"
 #include "torch/memory_pools.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 int tfprof_capture_switch(int mode);
@@ -253,6 +255,34 @@ static void test_grandchildren(void) {
   check(status == 0, "grandchildren: status %d", status);
 }
 
+/* In the child of a fork that no handler sees it runs ops, ends a step though the lock of steps was taken when it was
+** forked, and ends. */
+static void *fork_unseen(void *argument) {
+  pid_t *child = argument;
+  run_op();
+  pthread_mutex_lock(&sampling_lock); /* in the child for ever */
+  *child = (pid_t)syscall(SYS_fork);
+  if (*child) {
+    pthread_mutex_unlock(&sampling_lock);
+    return NULL;
+  }
+  alarm(CHILD_SECONDS);
+  run_op();
+  sampling_mark_ended(MARK_OPTIMIZER, 1, 0, clock_ticks(), clock_ticks());
+  sampling_window(1);
+  memory_release(memory_allocate(64));
+  return NULL;
+}
+
+static void test_unseen_fork(void) {
+  pthread_t thread;
+  pid_t child = 0;
+  int status;
+  check(pthread_create(&thread, NULL, fork_unseen, &child) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  if (!child) pthread_exit(NULL); /* where the C library goes on in the child */
+  check(waitpid(child, &status, 0) == child && status == 0, "a child that no handler saw: status %d", status);
+}
+
 int main(void) {
 #ifdef __SANITIZE_THREAD__
   puts("ThreadSanitizer allows no threads in the child");
@@ -280,6 +310,9 @@ int main(void) {
     test_grandchildren();
     test_forks_at_once();
     test_forks_at_any_moment();
+#if defined(SYS_fork) && !defined(__SANITIZE_ADDRESS__) /* whose threads end by a lock of its own */
+    test_unseen_fork();
+#endif
   }
   tfprof_capture_finish();
   return 0;

@@ -1,6 +1,8 @@
 /* resource_names.c: see resource_names.h. */
 #include "resource_names.h"
 
+#include "recorder/gate.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -28,6 +30,7 @@ static struct named_resource *find_resource(enum resource_kind kind, uint64_t ke
 }
 
 static void keep_name(const struct resource_name *name, bool is_translated) {
+  if (!gate_is_ours()) return;
   pthread_mutex_lock(&resource_names_lock);
   struct named_resource *resource = find_resource(name->kind, key_of(name));
   if (!resource && count < RESOURCE_NAMES) resource = &resources[count++];

@@ -1,6 +1,7 @@
 /* thread_names.c: see thread_names.h. */
 #include "thread_names.h"
 
+#include "recorder/gate.h"
 #include "recorder/small_file.h"
 #include "thread_record.h"
 
@@ -39,6 +40,7 @@ static uint64_t start_time(uint32_t tid) {
 }
 
 void thread_name_note(uint32_t tid, const char *name) {
+  if (!gate_is_ours()) return;
   uint64_t started = start_time(tid);
   if (!started) return;
   pthread_mutex_lock(&thread_names_lock);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
-uint32_t capture_session;
+uint32_t capture_session = 1; /* 0 is that of a structure which a fork that no handler saw has emptied */
 _Atomic uint32_t memory_turn;
 
 enum {

@@ -6,6 +6,7 @@
 #include "cuda_listener.h"
 #include "host/process_counters.h"
 #include "kernel_rows.h"
+#include "recorder/gate.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -78,7 +79,9 @@ static const char *cuda_reset(bool is_whole) {
   return NULL;
 }
 
-void cuda_source_step_aside(bool is_aside) { cuda_listener_step_aside(is_aside); }
+void cuda_source_step_aside(bool is_aside) {
+  if (gate_is_ours()) cuda_listener_step_aside(is_aside);
+}
 
 /* ---- On the writer thread. */
 

@@ -5,6 +5,7 @@
 #include "host/process_counters.h"
 #include "host/process_identity.h"
 #include "recorder/clock.h"
+#include "recorder/gate.h"
 #include "sampling_agreement.h"
 
 #include <pthread.h>
@@ -169,8 +170,10 @@ static void review(void) {
 
 void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks,
                          uint64_t end_ticks) {
+  if (!gate_is_ours()) return;
   /* No mark may be lost: the steps of the ranks of a job would no longer have the same numbers. Whoever has the lock
-  ** has it for microseconds, and waits for nothing that this thread could hold. */
+  ** has it for microseconds, but once in a process for as long as the page of ranks may not answer, and waits for
+  ** nothing that this thread could hold. */
   pthread_mutex_lock(&sampling_lock);
   if (sampling.is_active) {
     uint64_t number = sampling.marks.steps;
@@ -189,6 +192,12 @@ void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
 }
 
 /* ---- From outside. */
+
+void sampling_rest(void) {
+  pthread_mutex_lock(&sampling_lock);
+  if (sampling.is_active) sampling_agreement_rest();
+  pthread_mutex_unlock(&sampling_lock);
+}
 
 static void reset(void) {
   struct sampling_options options = sampling.options;
@@ -250,6 +259,7 @@ bool sampling_switch(int mode) {
 }
 
 void sampling_window(int change) {
+  if (!gate_is_ours()) return;
   pthread_mutex_lock(&sampling_lock);
   if (change > 0) sampling.windows++;
   else if (sampling.windows) sampling.windows--;

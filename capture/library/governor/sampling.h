@@ -27,6 +27,8 @@ void sampling_end(void);
 /* What tfprof_capture_switch and the windows of the program ask for. */
 bool sampling_switch(int mode);
 void sampling_window(int change);
+/* Before a fork for which threads of ours rest: gives up what they keep open, until the next step that asks. */
+void sampling_rest(void);
 /* Ops are not recorded, and the step in which it ends is not looked at. */
 void sampling_pause(bool is_paused);
 

@@ -1,6 +1,8 @@
 /* nvtx_domains.c: see nvtx_domains.h. */
 #include "nvtx_domains.h"
 
+#include "recorder/gate.h"
+
 #include <stdbool.h>
 
 pthread_mutex_t nvtx_domains_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -22,6 +24,7 @@ static unsigned category_count;
 static void count(_Atomic uint64_t *counter) { atomic_fetch_add_explicit(counter, 1, memory_order_relaxed); }
 
 void *nvtx_domain_make(uint32_t text) {
+  if (!gate_is_ours()) return NULL;
   pthread_mutex_lock(&nvtx_domains_lock);
   unsigned made = atomic_load(&domain_count), number = 1;
   while (number < made && domains[number].text != text) number++;
@@ -75,6 +78,7 @@ static struct category *find_category(unsigned domain, uint32_t category) {
 }
 
 void nvtx_category_name(unsigned domain, uint32_t category, uint32_t text) {
+  if (!gate_is_ours()) return;
   pthread_mutex_lock(&nvtx_domains_lock);
   struct category *known = find_category(domain, category);
   if (known) known->text = text;

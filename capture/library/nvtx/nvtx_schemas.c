@@ -2,6 +2,7 @@
 #include "nvtx_schemas.h"
 
 #include "nvtx_texts.h"
+#include "recorder/gate.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static bool has_room(size_t count) {
 
 uint64_t nvtx_schema_register(unsigned domain, const struct nvtx_schema *schema) {
   enum { NEEDED = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT };
-  if (!schema || (schema->fields & NEEDED) != NEEDED || !schema->entries) return 0;
+  if (!gate_is_ours() || !schema || (schema->fields & NEEDED) != NEEDED || !schema->entries) return 0;
   uint64_t id = 0;
   pthread_mutex_lock(&nvtx_schemas_lock);
   size_t count = schema->entry_count;
@@ -74,7 +75,7 @@ uint64_t nvtx_schema_register(unsigned domain, const struct nvtx_schema *schema)
 
 uint64_t nvtx_enum_register(unsigned domain, const struct nvtx_enum *given) {
   enum { NEEDED = NVTX_ENUM_HAS_VALUES | NVTX_ENUM_HAS_COUNT };
-  if (!given || (given->fields & NEEDED) != NEEDED || !given->values) return 0;
+  if (!gate_is_ours() || !given || (given->fields & NEEDED) != NEEDED || !given->values) return 0;
   uint64_t id = 0;
   pthread_mutex_lock(&nvtx_schemas_lock);
   size_t count = given->value_count;

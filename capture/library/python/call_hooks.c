@@ -37,6 +37,9 @@ bool call_hooks_find(void) {
 #define WANTED(member, symbol) {offsetof(struct call_api, member), symbol}
       WANTED(fetch_error, "PyErr_Fetch"),
       WANTED(restore_error, "PyErr_Restore"),
+      WANTED(error, "PyErr_Occurred"),
+      WANTED(error_matches, "PyErr_ExceptionMatches"),
+      WANTED(exception, "PyExc_Exception"),
       WANTED(call_with_names, "PyObject_Call"),
       WANTED(set_attribute, "PyObject_SetAttrString"),
       WANTED(empty_tuple, "PyTuple_New"),
@@ -93,17 +96,23 @@ void *call_positional(const struct call_arguments *arguments) {
   return tuple;
 }
 
+/* What a handler of a signal raises meanwhile, KeyboardInterrupt or SystemExit, is the program's and stays, in the
+** place of what the function has raised. */
 static void call_and_forget(void *function, const struct call_arguments *arguments) {
   void *error[3], *tuple, *result = NULL;
   if (!function) return;
   call_api.fetch_error(&error[0], &error[1], &error[2]);
+  bool is_interrupted = false;
   if ((tuple = call_positional(arguments))) {
     result = python_api.call(function, tuple);
     python_api.decrement(tuple);
+    is_interrupted = !result && !call_api.error_matches(*call_api.exception);
     if (result) python_api.decrement(result);
-    else python_api.clear_error();
+    else if (!is_interrupted) python_api.clear_error();
   }
-  call_api.restore_error(error[0], error[1], error[2]);
+  if (!is_interrupted) call_api.restore_error(error[0], error[1], error[2]);
+  for (unsigned i = 0; is_interrupted && i < sizeof error / sizeof *error; i++)
+    if (error[i]) python_api.decrement(error[i]);
 }
 
 void call_hook_first(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun) {
@@ -117,15 +126,21 @@ void call_hook_last(const struct call_hook *hook, const struct call_arguments *a
   call_and_forget(hook->last, arguments);
 }
 
-static void call_begins(const struct call_hook *hook, const struct call_arguments *arguments,
+/* false: an error is set, as if it had come just before the call. */
+static bool call_begins(const struct call_hook *hook, const struct call_arguments *arguments,
                         struct call_begun *begun) {
   *begun = (struct call_begun){0, 0};
   if (hook->before) hook->before(hook, arguments, begun);
+  return hook->before != call_hook_first || !call_api.error();
 }
 
-static void call_ends(const struct call_hook *hook, const struct call_arguments *arguments,
-                      const struct call_begun *begun) {
+/* What the call returns. */
+static void *call_ends(const struct call_hook *hook, const struct call_arguments *arguments,
+                       const struct call_begun *begun, void *result) {
   if (hook->after) hook->after(hook, arguments, begun);
+  if (!result || hook->after != call_hook_last || !call_api.error()) return result;
+  python_api.decrement(result); /* as if it had come just after the call */
+  return NULL;
 }
 
 /* ---- Functions of Python, in their place. */
@@ -149,10 +164,8 @@ static void *call_function(unsigned limit, void *function, void *const *array, s
       .array = array, .count = (intptr_t)(count & ~may_use_place_before), .names = names};
   struct call_begun begun;
   const struct call_hook *hook = functions[limit - 1].hook;
-  call_begins(hook, &arguments, &begun);
-  void *result = call_function(limit - 1, function, array, count, names);
-  call_ends(hook, &arguments, &begun);
-  return result;
+  if (!call_begins(hook, &arguments, &begun)) return NULL;
+  return call_ends(hook, &arguments, &begun, call_function(limit - 1, function, array, count, names));
 }
 
 static void *function_called(void *function, void *const *array, size_t count, void *names) {
@@ -196,7 +209,7 @@ static void count_call(const struct call_hook *hook, const struct call_arguments
 
 bool call_hooks_watch(void *function) {
   static const struct call_hook counting = {.before = count_call};
-  if (standard || !call_hooks_find() || !is_function(function)) return false;
+  if (standard || !call_hooks_find() || function == python_api.none || !is_function(function)) return false;
   size_t size = (size_t)pointer_at(call_api.function_type, BASIC_SIZE);
   size_t offset = (size_t)pointer_at(call_api.function_type, VECTORCALL_OFFSET);
   if (offset % sizeof(void *) || offset < DEFINITION || offset > size - sizeof(void *) || size > 512) return false;
@@ -243,10 +256,9 @@ static void *builtin_called(unsigned number, void *self, void *first, void *seco
     arguments.count = 1;
   }
   struct call_begun begun;
-  call_begins(builtins[number].hook, &arguments, &begun);
+  if (!call_begins(builtins[number].hook, &arguments, &begun)) return NULL;
   void *result = builtins[number].inner->function(self, first, second, third);
-  call_ends(builtins[number].hook, &arguments, &begun);
-  return result;
+  return call_ends(builtins[number].hook, &arguments, &begun, result);
 }
 
 #define FOR_EACH_BUILTIN(DO) \
@@ -290,10 +302,9 @@ static void *object_called(void *self, void *tuple, void *dictionary, void *unus
   const struct call_hook *hook = python_api.address(python_api.tuple_item(self, 0));
   struct call_arguments arguments = {.tuple = tuple, .count = call_api.tuple_size(tuple), .dictionary = dictionary};
   struct call_begun begun;
-  call_begins(hook, &arguments, &begun);
+  if (!call_begins(hook, &arguments, &begun)) return NULL;
   void *result = call_api.call_with_names(python_api.tuple_item(self, 1), tuple, dictionary);
-  call_ends(hook, &arguments, &begun);
-  return result;
+  return call_ends(hook, &arguments, &begun, result);
 }
 
 void *call_hook_object(void *function, const struct call_hook *hook) {
@@ -309,8 +320,8 @@ void *call_hook_object(void *function, const struct call_hook *hook) {
 }
 
 bool call_hook_is_object(void *object) {
-  if (pointer_at(object, TYPE) != call_api.builtin_type) return false;
   builtin *mine = object_called;
-  void *function = call_api.builtin_function(object);
+  void *function = call_api.builtin_function(object); /* asked of CPython: the layout may be another one */
+  if (!function) python_api.clear_error();
   return !memcmp(&mine, &function, sizeof function);
 }

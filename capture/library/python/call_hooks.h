@@ -1,4 +1,4 @@
-/* call_hooks.h: something is done before and after each call of a function of the program's modules, unseen.
+/* call_hooks.h: something is done before and after each call of a function of the program's modules, with no frame.
 **
 ** The function object itself stays what it is and where it is: name, code, signature and identity, for whoever calls,
 ** inspects, pickles or compiles it (torch.compile reads a function's code and keeps its identity in guards).  What
@@ -21,6 +21,9 @@
 struct call_api {
   void (*fetch_error)(void **type, void **value, void **traceback); /* takes it away; NULL: none is set */
   void (*restore_error)(void *type, void *value, void *traceback);  /* which it gets */
+  void *(*error)(void); /* borrowed; NULL: none is set */
+  int (*error_matches)(void *exception);
+  void **exception; /* the class Exception */
   void *(*call_with_names)(void *callable, void *arguments, void *names); /* a dictionary or NULL */
   int (*set_attribute)(void *object, const char *name, void *value); /* not 0: an error is set */
   void *(*empty_tuple)(intptr_t size);
@@ -80,7 +83,7 @@ void *call_hook_object(void *function, const struct call_hook *hook);
 bool call_hook_is_object(void *object);
 
 /* `first` and `last`, functions of Python or NULL, are called with the positional arguments; what they raise is
-** forgotten. */
+** forgotten, but for what is no Exception: a handler of a signal has raised it. */
 void call_hook_first(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun);
 void call_hook_last(const struct call_hook *hook, const struct call_arguments *arguments,
                     const struct call_begun *begun);

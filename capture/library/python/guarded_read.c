@@ -67,6 +67,8 @@ bool guarded_read_begin(void) {
   return read_memory(&reading) || (file_thread_run(FILE_THREAD_QUICK, make_pipe, &is_made) && is_made);
 }
 
+void guarded_read_after_fork_in_child(void) { pthread_mutex_init(&guard, NULL); }
+
 void guarded_read_end(void) {
   if (ends[OUT].number >= 0 || ends[IN].number >= 0) file_thread_run(FILE_THREAD_QUICK, close_pipe, NULL);
 }

@@ -15,6 +15,7 @@
 
 bool guarded_read_begin(void);
 void guarded_read_end(void);
+void guarded_read_after_fork_in_child(void);
 /* Copies at most 4096 bytes; false when they cannot be read. */
 bool guarded_read(const void *address, void *copy, size_t bytes);
 static inline bool guarded_word(const void *address, uint64_t *word) {

@@ -49,6 +49,7 @@ static void begin_call(void) {
   call->frame = NULL;
   call->has_child = 0;
   call->is_told = 0;
+  call->inputs = 0;
   atomic_store_explicit(&call->scope, SCOPE_PYTHON, memory_order_relaxed);
   atomic_store_explicit(&call->is_engine_range, 0, memory_order_relaxed);
   atomic_store_explicit(&call->pin, 0, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* python_source.c: see python_source.h. */
 #include "python_source.h"
 
+#include "guarded_read.h"
 #include "python_layout.h"
 #include "python_samples.h"
 #include "python_thread.h"
@@ -23,6 +24,7 @@ static void python_enter_thread(struct capture_thread *thread) {
 
 static const char * python_reset(bool is_whole) {
   (void)is_whole;
+  guarded_read_after_fork_in_child();
   python_threads_reset();
   python_worker_reset();
   typed_sources_reset();

@@ -2,6 +2,7 @@
 #include "doorbell.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 static _Atomic bool is_rung, has_listener;
 static pthread_cond_t wake;
@@ -12,12 +13,20 @@ void doorbell_ring_to_look(void) {
   pthread_cond_signal(&wake);
 }
 
-void doorbell_begin(void) {
+/* Once in a process: others may ring while its thread rests. */
+static void make_condition(void) {
+  static pid_t made_in;
   pthread_condattr_t attributes;
+  if (made_in == getpid()) return;
+  made_in = getpid();
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&wake, &attributes);
   pthread_condattr_destroy(&attributes);
+}
+
+void doorbell_begin(void) {
+  make_condition();
   atomic_store(&has_listener, true);
 }
 

@@ -26,6 +26,7 @@ enum {
   STACK_BYTES = 512 << 10,       /* thread-local variables of the program's libraries lie there, too */
   STANDARD_DESCRIPTORS = 3,
   REST_MS = 100,
+  START_MS = 1000, /* copies of the program's files are closed meanwhile, which a hung file system may hold up */
   /* Beyond select()'s 1024 and what programs count up to when they close all; a table of this size has 64 KB. */
   HIGH_NUMBER = 4096,
 };
@@ -48,6 +49,7 @@ static struct mailbox {
   void (*work)(void *argument); /* NULL: none waits or runs */
   void *argument;
   uint64_t begun, finished;
+  bool has_conditions; /* made once in a process: who waits stays where he is when the thread ends and begins anew */
 } mailboxes[FILE_THREADS] = {
     [FILE_THREAD_DISK] = {.thread_name = "tfprof-disk", .lock = PTHREAD_MUTEX_INITIALIZER},
     [FILE_THREAD_QUICK] = {.thread_name = "tfprof-files", .lock = PTHREAD_MUTEX_INITIALIZER},
@@ -104,26 +106,34 @@ static void *serve_mailbox(void *argument) {
   return NULL;
 }
 
-/* With the lock. */
-static void start_serving(struct mailbox *box) {
+static void make_conditions(struct mailbox *box) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&box->asked, &attributes);
   pthread_cond_init(&box->done, &attributes);
   pthread_condattr_destroy(&attributes);
+  box->has_conditions = true;
+}
+
+/* With the lock. */
+static void start_serving(struct mailbox *box) {
+  if (!box->has_conditions) make_conditions(box);
   box->process = getpid();
   box->state = STARTING;
   box->work = NULL;
   box->is_over = false;
-  box->begun = box->finished = 0;
-  if (!own_thread_start_small(STACK_BYTES, serve_mailbox, box)) note_state(box, ENDED);
+  if (own_thread_start_small(STACK_BYTES, serve_mailbox, box)) return;
+  box->state = ENDED; /* the kernel was not asked for a table */
+  pthread_cond_broadcast(&box->done);
 }
 
 static void forget_thread(struct mailbox *box) {
   pthread_mutex_init(&box->lock, NULL);
   box->process = 0;
   box->thread = 0;
+  box->has_conditions = false;
+  box->begun = box->finished = 0; /* the parent's may have been in the middle of something */
 }
 
 void file_threads_after_fork_in_child(void) {
@@ -138,11 +148,33 @@ static bool wait_for_thread(struct mailbox *box, const struct timespec *until) {
                : pthread_cond_wait(&box->done, &box->lock) == 0;
 }
 
+static struct timespec moment_after(int milliseconds) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds % 1000 * 1000000L;
+  until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  return until;
+}
+
+/* With the lock: there is a thread, whose table is its own. It is started again where it has rested. false: there is
+** none, or none yet. */
+static bool is_served(struct mailbox *box) {
+  const struct timespec until = moment_after(START_MS);
+  if (!box->process) start_serving(box);
+  while (box->state == STARTING)
+    if (!wait_for_thread(box, &until)) return false;
+  if (box->state == SERVING) return true;
+  box->process = 0; /* there may be room for a thread later */
+  return false;
+}
+
 /* With the lock. */
 static bool hand_over(struct mailbox *box, void (*work)(void *), void *argument, const struct timespec *until) {
-  while (box->work)
-    if (!wait_for_thread(box, until)) return false;
-  if (box->state != SERVING) return false;
+  do {
+    if (!is_served(box)) return false;
+    if (box->work && !wait_for_thread(box, until)) return false;
+  } while (box->work || box->state != SERVING);
   box->work = work;
   box->argument = argument;
   uint64_t mine = ++box->begun;
@@ -157,11 +189,8 @@ static bool run_by(struct mailbox *box, void (*work)(void *), void *argument, co
   if (!is_here) {
     if (box->process && box->process != getpid()) forget_thread(box); /* a child by clone(2) that no handler saw */
     pthread_mutex_lock(&box->lock);
-    if (!box->process) start_serving(box);
-    while (box->state == STARTING) pthread_cond_wait(&box->done, &box->lock);
-    if (box->state == SERVING) is_done = hand_over(box, work, argument, until);
-    else if (atomic_load(&tables) == TABLES_SHARED) is_here = true;
-    else box->process = 0; /* there may be room for a thread later */
+    is_done = hand_over(box, work, argument, until);
+    is_here = !is_done && atomic_load(&tables) == TABLES_SHARED;
     pthread_mutex_unlock(&box->lock);
   }
   if (is_here) work(argument);
@@ -179,15 +208,6 @@ static bool run_until(enum file_thread which, void (*work)(void *), void *argume
 
 bool file_thread_run(enum file_thread which, void (*work)(void *argument), void *argument) {
   return run_until(which, work, argument, NULL);
-}
-
-static struct timespec moment_after(int milliseconds) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += milliseconds % 1000 * 1000000L;
-  until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
-  return until;
 }
 
 bool file_thread_run_within(enum file_thread which, void (*work)(void *argument), void *argument, int milliseconds) {

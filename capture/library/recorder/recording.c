@@ -31,6 +31,7 @@ enum {
   TICK_MS = 1000,
   DRAIN_LIMIT = 200000,
   FORK_WAIT_US = 20000,
+  BEGIN_MS = 3000, /* that the program waits for a new file, on its own thread */
   STALL_MS = 1000, /* a writer thread that has done nothing for so long waits for a disk that does not answer: */
   POLL_MS = 100,   /* it is looked at so often, */
   POLLS = 2,       /* and so often at least, for the process may have been stopped */
@@ -251,17 +252,25 @@ static void *write_recording(void *file_is_open) {
   return NULL;
 }
 
-static bool start_thread(bool file_is_open) {
+/* Once in a process: others may be waiting while its thread rests. */
+static void make_conditions(void) {
+  static pid_t made_in;
   pthread_condattr_t attributes;
+  if (made_in == getpid()) return;
+  made_in = getpid();
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&progress, &attributes);
   pthread_condattr_destroy(&attributes);
   pthread_mutex_init(&guard, NULL);
+  flush_wanted = flush_done = 0;
+}
+
+static bool start_thread(bool file_is_open) {
+  make_conditions();
   doorbell_begin();
   note_move();
   given_up_ns = 0;
-  flush_wanted = flush_done = 0;
   stop_wanted = is_stopped = rest_wanted = is_resting = false;
   has_thread = own_thread_start(&thread, write_recording, file_is_open ? &recorder : NULL);
   if (!has_thread) doorbell_end();
@@ -274,45 +283,72 @@ static bool run_for_disk(void (*work)(void *argument), void *argument) {
 
 static const struct dump_host host_of_dump = {run_for_disk, file_open, file_threads_are_apart};
 
-struct directory_look {
-  const char *path;
+/* A file that is to be created, by whoever waits for it no longer than BEGIN_MS: of two who are through with it the
+** later one frees it. */
+struct wished_file {
+  char directory[4096], host[128], path[sizeof path];
+  struct dump_profile profile;
+  struct dump_writer *writer;
   enum tfprof_status status;
-  struct tfprof_error *error;
+  struct tfprof_error error;
+  _Atomic bool is_left; /* by one of the two */
 };
 
-static void look_at_directory(void *argument) {
-  struct directory_look *look = argument;
-  look->status = dump_directory_open(look->path, NULL, look->error);
-}
-
-/* A file of a name that is not taken yet. */
-static enum tfprof_status create_file(const char *directory, const struct dump_profile *profile,
-                                      struct dump_writer **writer, struct tfprof_error *error) {
-  char host[128];
-  snprintf(host, sizeof host, "%s", profile->host && profile->host[0] ? profile->host : "localhost");
-  for (char *letter = host; *letter; letter++)
+/* Of a name that is not taken yet. */
+static void create_file(struct wished_file *wish) {
+  char name[sizeof wish->host];
+  snprintf(name, sizeof name, "%s", wish->host[0] ? wish->host : "localhost");
+  for (char *letter = name; *letter; letter++)
     if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *letter)) *letter = '_';
-  struct directory_look look = {.path = directory, .error = error};
-  if (!run_for_disk(look_at_directory, &look)) return error_set(error, TFPROF_IO, "no thread can be started");
-  if (look.status) return look.status;
-  enum tfprof_status status = TFPROF_OK;
+  wish->status = dump_directory_open(wish->directory, NULL, &wish->error);
+  if (wish->status) return;
   for (int attempt = 1; attempt <= 1000; attempt++) {
     char suffix[16] = "";
     if (attempt > 1) snprintf(suffix, sizeof suffix, "-%d", attempt);
-    snprintf(path, sizeof path, "%s/%s-%u%s.tfprof", directory, host, profile->pid, suffix);
+    snprintf(wish->path, sizeof wish->path, "%s/%s-%u%s.tfprof", wish->directory, name, wish->profile.pid, suffix);
     struct stat there;
-    if (!lstat(path, &there)) continue;
-    status = dump_writer_create_as_guest(path, &host_of_dump, profile, writer, error);
-    if (status == TFPROF_OK || lstat(path, &there)) break;
+    if (!lstat(wish->path, &there)) continue;
+    wish->status = dump_writer_create_as_guest(wish->path, &host_of_dump, &wish->profile, &wish->writer, &wish->error);
+    if (wish->status == TFPROF_OK || lstat(wish->path, &there)) break;
   }
+}
+
+static void create_wished_file(void *argument) {
+  struct wished_file *wish = argument;
+  create_file(wish);
+  if (!atomic_exchange(&wish->is_left, true)) return;
+  if (wish->writer) { /* nobody waits for it any more */
+    dump_writer_close(wish->writer, NULL);
+    unlink(wish->path);
+  }
+  free(wish);
+}
+
+static enum tfprof_status find_file(const char *directory, const struct dump_profile *profile,
+                                    struct dump_writer **writer, struct tfprof_error *error) {
+  struct wished_file *wish = calloc(1, sizeof *wish);
+  if (!wish) return error_no_memory(error);
+  snprintf(wish->directory, sizeof wish->directory, "%s", directory);
+  snprintf(wish->host, sizeof wish->host, "%s", profile->host ? profile->host : "");
+  wish->profile = *profile;
+  wish->profile.host = wish->host;
+  bool is_done = file_thread_run_within(FILE_THREAD_DISK, create_wished_file, wish, BEGIN_MS);
+  if (!is_done && !atomic_exchange(&wish->is_left, true))
+    return error_set(error, TFPROF_IO, "the disk has not answered for %d s, or no thread can be started",
+                     BEGIN_MS / 1000);
+  enum tfprof_status status = wish->status;
+  *writer = wish->writer;
+  if (error) *error = wish->error;
+  memcpy(path, wish->path, sizeof path);
+  free(wish);
   return status;
 }
 
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
                                    const struct capture_source *const *sources, struct tfprof_error *error) {
-  struct dump_writer *writer;
+  struct dump_writer *writer = NULL;
   oldest_ms = 0;
-  enum tfprof_status status = create_file(directory, profile, &writer, error);
+  enum tfprof_status status = find_file(directory, profile, &writer, error);
   if (status != TFPROF_OK) return status;
   bool is_ready = recorder_open(&recorder, sources, writer);
   if (is_ready && start_thread(false)) return TFPROF_OK;
@@ -409,6 +445,8 @@ bool recording_rest(int timeout_ms) {
   doorbell_end();
   return true;
 }
+
+bool recording_may_close(void) { return dump_writer_is_named(recorder.writer); }
 
 void recording_go_on(void) {
   if (!is_resting) return;

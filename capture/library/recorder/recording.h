@@ -13,7 +13,8 @@
 
 struct capture_source;
 
-/* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists), for these sources, and starts the thread. */
+/* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists), for these sources, and starts the thread. Returns
+** after some seconds where the disk does not answer. The host of `profile` is copied, its other texts are kept. */
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
                                    const struct capture_source *const *sources, struct tfprof_error *error);
 /* These sources have begun, and their parts (parts.h) are what they are: those whose parts the file does not have yet
@@ -27,11 +28,12 @@ void recording_flush(int timeout_ms);
 void recording_finish(const struct dump_profile *profile, int timeout_ms);
 /* The writer thread has done nothing for long, and nobody waits for it any more. */
 bool recording_stands_still(void);
-/* Ends the thread, between two things, while the file stays open, and begins it anew: in between the process has one
-** thread less. false: it did not end within `timeout_ms`, and goes on. A forked child has nothing to go on with. Nobody
-** may call anything else here meanwhile, but for what is around a fork. */
+/* Ends the thread, between two things, and begins it anew: in between the process has one thread less. false: it did
+** not end within `timeout_ms`, and goes on. A forked child has nothing to go on with. */
 bool recording_rest(int timeout_ms);
 void recording_go_on(void);
+/* While it rests: the file may be closed, for it can be opened again by its name. */
+bool recording_may_close(void);
 /* On the writer thread, between two things that it does in a row: a thread that waits to fork goes first. */
 void recording_let_fork(void);
 /* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits

@@ -185,7 +185,7 @@ static inline void look_soon(int64_t bytes) {
 static __attribute__((noinline)) void note_whole(const void *address, int64_t bytes) {
   int now = atomic_load_explicit(&stage, memory_order_relaxed);
   if (__builtin_expect(atomic_load_explicit(&is_watched, memory_order_relaxed), 0)) watch((uintptr_t)address, bytes);
-  if (now == STAGE_OFF) return;
+  if (now == STAGE_OFF || !gate_is_ours()) return;
   bool is_before = __builtin_expect(now == STAGE_BEFORE, 0);
   if (!is_before && record(ITEM_MEMORY, POOL_CPU, address, bytes, MEMORY_UNKNOWN, MEMORY_UNKNOWN))
     look_soon(bytes);

@@ -9,6 +9,7 @@
 #include "python/python_thread.h"
 #include "python/python_worker.h"
 #include "recorder/clock.h"
+#include "recorder/gate.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -96,8 +97,8 @@ static unsigned find_modules(const uint8_t *frame, void *modules[STACK_MAXIMUM])
 static uintptr_t type_of(const void *object) { return (uintptr_t)python_at(object, OBJECT_TYPE); }
 
 /* Whoever is about to take the GIL for the first time makes the state of its thread without it, and puts it into the
-** list before it is complete: what is not written yet is zero, and then there is no frame. ThreadSanitizer would tell of
-** that. */
+** list before it is complete: what is not written yet is zero, and then there is no frame. ThreadSanitizer would tell
+** of that. */
 static __attribute__((noinline, no_sanitize("thread"))) const uint8_t *unfinished_at(const uint8_t *state, int offset) {
   return *(const uint8_t *const volatile *)(const void *)(state + offset);
 }
@@ -195,6 +196,7 @@ static void look_and_tell(void) {
 /* Called by the interpreter on its main thread. */
 static int come(void *unused) {
   (void)unused;
+  if (!gate_is_ours()) return 0;
   atomic_store(&call, CALL_NONE); /* who asks from now on may have met something that is not seen below */
   void *state = python_thread_state ? python_thread_state() : NULL;
   atomic_store(&main_state, state);
@@ -264,7 +266,7 @@ static bool wait_for(pthread_cond_t *condition, unsigned milliseconds) {
 
 /* The looker needs the GIL, so a thread that has it cannot wait. */
 bool module_discovery_wait(void) {
-  if (!atomic_load_explicit(&is_ready, memory_order_relaxed)) return false;
+  if (!gate_is_ours() || !atomic_load_explicit(&is_ready, memory_order_relaxed)) return false;
   bool can_wait = !python_api.has_gil();
   pthread_mutex_lock(&module_discovery_lock);
   uint64_t mine = ++questions, start = now_ms();
@@ -295,6 +297,7 @@ static void look_for_others(void) {
 }
 
 void module_discovery_begin_looking(void) {
+  if (!gate_is_ours()) return;
   pthread_mutex_lock(&module_discovery_lock);
   if (!has_looker && atomic_load(&is_ready)) has_looker = python_thread_start(look_for_others);
   pthread_mutex_unlock(&module_discovery_lock);

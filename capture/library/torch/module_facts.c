@@ -6,6 +6,7 @@
 #include "python/python_api.h"
 #include "python/python_code.h"
 #include "python/python_frames.h"
+#include "recorder/gate.h"
 #include "recorder/row_map.h"
 #include "torch_inputs.h"
 
@@ -62,7 +63,7 @@ static bool append_new(void *list, void *object) {
 
 static void *module_died(void *address, void *reference) {
   uintptr_t at = (uintptr_t)python_api.address(address);
-  if (known_module_died(at, reference)) {
+  if (gate_is_ours() && known_module_died(at, reference)) {
     python_object_died((const void *)at);
     python_api.decrement(reference);
   }

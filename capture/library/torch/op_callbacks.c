@@ -375,7 +375,7 @@ static void end_range(const void *object, void *context) {
   uint64_t start_ticks = range->start_ticks;
   thread_give_range(owner, range);
   thread->brief_left = 0; /* what comes now is part of the next step */
-  if (mark != MARK_NONE && gate_is_ours()) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
+  if (mark != MARK_NONE) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
 }
 
 /* ---- What is registered. */

@@ -85,6 +85,19 @@ def end_by_exception(do):
     return ends
 
 
+def first_op():
+    """A child whose disk does not answer when it begins to record."""
+    disk_is("hangs")
+    began = time.monotonic()
+    pid = os.fork()
+    if not pid:
+        torch.sin(ones)
+        os._exit(3)
+    end = ended(pid, began) + [pid, "hangs" in os.listdir(disk)]
+    disk_is_well()
+    return end
+
+
 def raw_fork():
     """Its ops are nobody's, and it ends at once: by os._exit, after forks of its own, and by the C library's exit."""
     libc, results = ctypes.PyDLL(None), []
@@ -120,6 +133,7 @@ model(ones)
 work(1.5)  # no thread of the recorder's waits for Python's lock any more: a raw fork would leave it to wait for ever
 ends = {
     "raw": raw_fork() if FORK else None,
+    "first op": first_op(),
     "exit": end_of_child("hangs", end_by_exception(leave)),
     "_exit": end_of_child("hangs", lambda: os._exit(3)),
     "exec": end_of_child("hangs", lambda: os.execv("/bin/sh", ["sh", "-c", "exit 3"])),
