@@ -53,7 +53,34 @@ while after < 200 and time.monotonic() < end:
 print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
-ASIDE = DEVICE + """
+# In the place of Kineto, which has no CUDA here, before the recorder looks at it: it listens when it is enabled, and
+# stays CUPTI's subscriber.
+ASIDE = """
+import ctypes, importlib.machinery, sys
+
+def enable(config, activities):
+    seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
+    seen["latency"] = cupti.has_latency()
+
+def disable():
+    launch(5)
+
+class Kineto:
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch.autograd.profiler":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        run = spec.loader.exec_module
+
+        def exec_module(module):
+            run(module)
+            module._enable_profiler, module._disable_profiler = enable, disable
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Kineto())
+""" + DEVICE + """
 from torch.profiler import ProfilerActivity
 subscribe = cupti_library.cuptiSubscribe
 subscribe.argtypes = [ctypes.c_void_p] * 3
@@ -64,16 +91,6 @@ assert before == [10, 10] and cupti.has_latency(), before
 assert subscribe(ctypes.byref(handle), None, None) == 39  # the recorder has it
 import torch.autograd.profiler as profiler
 seen = {}
-# In the place of Kineto, which has no CUDA here: it listens when it is enabled, and stays CUPTI's subscriber.
-def enable(config, activities):
-    seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
-    seen["latency"] = cupti.has_latency()
-def disable():
-    launch(5)
-for name, function in (("_enable_profiler", enable), ("_disable_profiler", disable)):
-    cells = getattr(profiler, name).__closure__
-    (cell,) = [cell for cell in cells if getattr(cell.cell_contents, "__name__", "") == name]
-    cell.cell_contents = function
 profiler._enable_profiler(None, {ProfilerActivity.CPU})
 profiler._disable_profiler()
 # It does not step aside for the CPU.

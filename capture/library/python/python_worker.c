@@ -39,9 +39,9 @@ static void call_what_is_asked(void) {
   }
 }
 
-void python_worker_ask(enum python_work wanted) {
+void python_worker_ask(enum python_work work) {
   pthread_mutex_lock(&python_worker_lock);
-  asked |= 1u << wanted;
+  asked |= 1u << work;
   /* Where it cannot be started the next one who asks tries. */
   if (!is_running) is_running = python_thread_start(call_what_is_asked);
   pthread_mutex_unlock(&python_worker_lock);

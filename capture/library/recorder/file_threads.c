@@ -151,7 +151,7 @@ static bool wait_for_thread(struct mailbox *box, const struct timespec *until) {
 static struct timespec moment_after(int milliseconds) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += milliseconds % 1000 * 1000000L;
+  until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
   until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
   until.tv_nsec %= 1000000000;
   return until;
@@ -247,7 +247,7 @@ static int least_number(void) {
   struct rlimit limit;
   int apart = file_threads_are_apart() && atomic_load(&mailboxes[FILE_THREAD_QUICK].thread) == pthread_self();
   if (getrlimit(RLIMIT_NOFILE, &limit)) return STANDARD_DESCRIPTORS;
-  if (limit.rlim_cur >= 2 * HIGH_NUMBER) return HIGH_NUMBER + apart * (HIGH_NUMBER / 2);
+  if (limit.rlim_cur >= (rlim_t)2 * HIGH_NUMBER) return HIGH_NUMBER + apart * (HIGH_NUMBER / 2);
   return limit.rlim_cur > 32 ? (int)(limit.rlim_cur - limit.rlim_cur / (apart ? 16 : 8)) : STANDARD_DESCRIPTORS;
 }
 

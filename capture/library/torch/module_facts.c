@@ -21,11 +21,11 @@ void module_facts_begin(const struct module_classes *its_classes) {
   for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++) python_api.increment(kept[i]);
 }
 
-void module_facts_mute(void *get, void *set) {
-  tracing_state = get;
-  set_tracing_state = set;
-  python_api.increment(get);
-  python_api.increment(set);
+void module_facts_mute(void *its_state, void *its_set_state) {
+  tracing_state = its_state;
+  set_tracing_state = its_set_state;
+  python_api.increment(its_state);
+  python_api.increment(its_set_state);
 }
 
 static void *type_of(void *object) { return (void *)(uintptr_t)python_at(object, OBJECT_TYPE); }

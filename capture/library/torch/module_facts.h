@@ -27,7 +27,7 @@ struct module_classes {
 };
 void module_facts_begin(const struct module_classes *classes);
 /* Functions that return, and set, what torch.jit.trace does on the calling thread; None: nothing. */
-void module_facts_mute(void *tracing_state, void *set_tracing_state);
+void module_facts_mute(void *its_state, void *its_set_state);
 /* A new list of the facts of a module and of all below, itself first. None: memory was short. Never NULL, and no error
 ** is set: whoever calls functions in C from Python takes a NULL for an object. */
 void *module_facts_tree(void *module);

@@ -1,4 +1,4 @@
-"""fork() of a program with one thread, beside the recorder's writer: CPython 3.12 and later ones count threads, and
+"""fork() of a program with one thread, beside the recorder's threads: CPython 3.12 and later ones count threads, and
 warn of several. Without PyTorch. Arguments: the folder of the hooks' modules, the library.
 """
 
@@ -20,7 +20,7 @@ def count():
 
 table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(lambda _: None)  # of no NVTX
 library.InitializeInjectionNvtx2(table)
-assert count() == 2, count()
+assert count() > 1  # the writer, and threads for files
 
 
 def fork(function=os.fork):
@@ -38,13 +38,12 @@ assert fork() == ["DeprecationWarning"], "this Python does not warn"
 hooks = _tfprof_calls.Hooks(ctypes.PyDLL(sys.argv[2]))
 hooks.rest(os, "fork", "forkpty")
 for _ in range(30):
-    assert fork() == fork(os.forkpty) == [] and count() == 2
+    assert fork() == fork(os.forkpty) == [] and count() > 1
 stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
 thread.start()
 assert fork() == ["DeprecationWarning"]
 stop.set()
 thread.join()
-assert fork() == [] and count() == 2
+assert fork() == [] and count() > 1
 library.tfprof_capture_finish()
-assert count() == 1, count()
