@@ -227,6 +227,13 @@ bool session_begin(void) {
   return is_going_on;
 }
 
+/* A program may end without Python's end: by exit() in native code, or where Python is embedded. PyTorch's static
+** objects are gone when the library's destructor runs, but not yet where what was registered after them is called. */
+static void end_before_framework(void) {
+  static bool is_registered;
+  if (!is_registered) is_registered = atexit(session_finish) == 0;
+}
+
 /* Under the lock. */
 static bool arm_framework(void) {
   if (session_is_armed()) return false;
@@ -237,6 +244,7 @@ static bool arm_framework(void) {
   bool is_armed = arm_sources(true);
   has_begun = is_armed || !is_new;
   recording_tell_parts(capture_sources);
+  end_before_framework();
   if (!has_begun) session_finish();
   if (!is_armed) return false;
   /* This thread may have recorded before; others find out by themselves. */

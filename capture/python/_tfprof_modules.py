@@ -48,6 +48,7 @@ class Modules:
     def __init__(self, library, holding_gil, torch, say_problem):
         self.library, self.torch, self.say_problem = holding_gil, torch, say_problem
         self.begin_telling, self.end_telling = library.tfprof_capture_begin_telling, library.tfprof_capture_end_telling
+        self.time_left = holding_gil.tfprof_capture_time_left
         self.lazy_class = getattr(torch.nn.parameter, "UninitializedTensorMixin", None)
         self.begin()
         os.register_at_fork(after_in_child=self.begin)
@@ -69,7 +70,7 @@ class Modules:
         end of the program a thread may stay where it is: what it has not told yet is in the list for the last one.
         """
         self.library.tfprof_capture_module_news(self.waiting, is_last_time)
-        patience = min(TELLING_MS, self.library.tfprof_capture_time_left())
+        patience = min(TELLING_MS, self.time_left())
         if self.is_broken or not self.begin_telling(patience):
             return
         try:
@@ -88,7 +89,7 @@ class Modules:
     def settle(self, flush):
         """At the end: what has been seen, initialised, added or changed since."""
         flush()
-        if self.library.tfprof_capture_time_left():
+        if self.time_left():
             self.found(1)
 
     def update(self):

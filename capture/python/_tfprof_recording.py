@@ -524,19 +524,22 @@ class Recording:
         """
         import atexit
 
-        library, modules, typed = self.library, self.modules, self.typed
-        flush = library.tfprof_capture_flush
+        modules, typed = self.modules, self.typed
+        # All are looked up now: a program may refuse that later, by a hook of its own (sys.addaudithook).
+        library = self.library
+        begin_end, set_rank = library.tfprof_capture_begin_end, library.tfprof_capture_set_environment_rank
+        time_left, flush = library.tfprof_capture_time_left, library.tfprof_capture_flush
+        end = library.tfprof_capture_finish
 
         def finish():
-            if not library.tfprof_capture_begin_end():
+            if not begin_end():
                 return
-            library.tfprof_capture_set_environment_rank(number_in_environment("RANK", -1),
-                                                        number_in_environment("WORLD_SIZE", 0))
+            set_rank(number_in_environment("RANK", -1), number_in_environment("WORLD_SIZE", 0))
             if typed is not None:
-                typed.tell_all(library.tfprof_capture_time_left)
+                typed.tell_all(time_left)
             if modules is not None:
                 modules.settle(flush)
-            library.tfprof_capture_finish()
+            end()
 
         atexit.register(finish)
         if before:

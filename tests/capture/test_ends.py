@@ -62,6 +62,27 @@ def test_ends():
             assert status == 0 and seconds < SECONDS, raw
 
 
+EXIT = """
+import ctypes, torch
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(8))], 0.1)
+for _ in range(20):
+    optimizer.step()
+ctypes.CDLL(None).exit(3)
+"""
+
+
+def test_exit_without_python():
+    """exit() in native code: the recording ends in order, before PyTorch's own objects go."""
+    with Directory() as directory:
+        os.environ["GLIBC_TUNABLES"] = "glibc.malloc.check=3:glibc.malloc.tcache_count=0"
+        try:
+            run(directory, ["-c", EXIT], ops="all", status=3)
+        finally:
+            del os.environ["GLIBC_TUNABLES"]
+        (path,) = glob.glob(os.path.join(directory, "*.tfprof"))
+        assert summary(path)["closed"] and len(ops(path)) > 20
+
+
 TERMINATED = """
 import os, time, torch
 for _ in range(20):
