@@ -42,9 +42,21 @@ char *command_line_quote(char **words) {
   return text;
 }
 
+/* The kernel takes no longer word of an environment than 128 KiB, and few want to read one. */
+static void cut(char *text) {
+  enum { RECORDED_MAXIMUM = 16384 };
+  static const char mark[] = " \u2026";
+  size_t length = strlen(text);
+  if (length <= RECORDED_MAXIMUM) return;
+  length = RECORDED_MAXIMUM;
+  while (length && ((unsigned char)text[length] & 0xc0) == 0x80) length--; /* not within a character */
+  memcpy(text + length, mark, sizeof mark);
+}
+
 char *command_line_recorded(char **words, bool with_code) {
   char **masked = secret_words_mask(words, with_code), *text = masked ? command_line_quote(masked) : NULL;
   secret_words_free(masked);
+  if (text) cut(text);
   return text;
 }
 

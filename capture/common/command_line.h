@@ -7,7 +7,8 @@
 
 /* The words, up to NULL, with blanks between them and quoted where needed. Caller frees; NULL: no memory. */
 char *command_line_quote(char **words);
-/* As it is recorded: the same without keys and passwords (secret_words.h), with the code of python -c or without. */
+/* As it is recorded: the same without keys and passwords (secret_words.h), with the code of python -c or without; its
+** first 16 KiB. */
 char *command_line_recorded(char **words, bool with_code);
 /* As it is recorded, of words that lie behind each other, as in /proc/PID/cmdline, with a NUL after the last. Caller
 ** frees; NULL: also where there is none. */

@@ -51,7 +51,7 @@ int check_run(char **command, const char *hooks, const char *directory) {
   words[count] = script;
   words[count + 1] = NULL;
   struct outcome outcome;
-  supervise(words, &outcome);
+  supervise(words, environ, -1, &outcome);
   /* The check leaves a file when it ends well, so that no other program is taken for it. */
   bool is_good = !outcome.start_error && WIFEXITED(outcome.wait_status) && WEXITSTATUS(outcome.wait_status) == 0 &&
                  (size_t)snprintf(proof, sizeof proof, "%s/recordable", directory) < sizeof proof &&

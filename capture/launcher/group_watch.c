@@ -81,6 +81,8 @@ void group_watch_begin(void) {
     close(ends[0]);
 }
 
+int group_watch_descriptor(void) { return sightings; }
+
 void group_watch_end(void) {
   if (watcher <= 0) return;
   kill(watcher, SIGKILL);

@@ -9,6 +9,8 @@
 ** a signal decides: what comes from the terminal goes to the group. */
 void group_watch_begin(void);
 void group_watch_end(void);
+/* That it reads from; -1: it is not there. */
+int group_watch_descriptor(void);
 /* Waits up to 50 ms for the answer about a signal that was just taken. */
 bool group_watch_saw(const siginfo_t *information);
 

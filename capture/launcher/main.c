@@ -61,7 +61,11 @@ static bool find_installation(struct installation *found) {
   static const char *const places[] = {".", TFPROF_INSTALLED_PARTS};
   char self[PATH_MAX], place[PATH_MAX], hook[PATH_MAX];
   ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length <= 0) return false;
+  if (length <= 0) {
+    fprintf(stderr, "tfprof-capture: /proc/self/exe cannot be read, which says where the recorder is: %s\n",
+            strerror(errno));
+    return false;
+  }
   self[length] = '\0';
   *strrchr(self, '/') = '\0';
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -137,6 +141,15 @@ static bool hold_standard_descriptors(void) {
   return has_stderr;
 }
 
+/* Before we add to it; its texts stay. NULL: no memory. */
+static char **copy_environment(void) {
+  size_t count = 0;
+  while (environ[count]) count++;
+  char **copy = malloc((count + 1) * sizeof *copy);
+  if (copy) memcpy(copy, environ, (count + 1) * sizeof *copy);
+  return copy;
+}
+
 static bool export_stderr(bool has_stderr) {
   char text[64] = "none";
   struct stat facts;
@@ -181,6 +194,7 @@ int main(int argc, char **argv) {
   static char tools[PATH_MAX];
   static struct capture_options options;
   bool has_stderr = hold_standard_descriptors();
+  char **former = copy_environment();
 
   enum options_result parsed = options_parse(argc, argv, &options);
   if (parsed != OPTIONS_RUN) return parsed == OPTIONS_SHOWN ? 0 : STATUS_USAGE;
@@ -201,7 +215,7 @@ int main(int argc, char **argv) {
 
   struct outcome outcome;
   last_call_prepare();
-  supervise(options.command, &outcome);
+  supervise(options.command, former, directory.lock, &outcome);
   agreement_table_remove_unused();
   signal(SIGPIPE, SIG_IGN); /* nobody may be reading stderr; the exit status is still owed */
   if (outcome.start_error) {

@@ -383,6 +383,72 @@ def test_signals_are_handed_on():
     assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
 
 
+EVERY_SIGNAL = """
+import os, signal, sys
+numbers = [int(word) for word in sys.argv[1:]]
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+print("ready", flush=True)
+for _ in numbers:
+    told = signal.sigwaitinfo(numbers)
+    print(told.si_signo, flush=True)
+"""
+
+
+def test_every_signal_is_handed_on():
+    """Those of timers, limits, watchdogs, input and real time as well; faults that somebody sends, too."""
+    left_out = (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU, signal.SIGTSTP)
+    numbers = [number for number in sorted(signal.valid_signals()) if number not in left_out]
+    command = [CAPTURE, "-q", "-o", folder(), "--", sys.executable, "-c", EVERY_SIGNAL, *map(str, map(int, numbers))]
+    with bounded.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout.readline() == "ready\n"
+        for number in numbers:
+            process.send_signal(number)
+            assert process.stdout.readline() == f"{int(number)}\n", number
+        out, error = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, ""), (process.returncode, out, error)
+
+
+def test_what_the_program_closes_is_closed():
+    """Pipes that it was started with: whoever is at the other end sees their end."""
+    (inner_in, outer_in), (outer_out, inner_out), (outer_more, inner_more) = os.pipe(), os.pipe(), os.pipe()
+    program = "import os, time; os.close(0); os.close(1); os.close(%d); time.sleep(60)" % inner_more
+    command = [CAPTURE, "-q", "-o", folder(), "--", sys.executable, "-c", program]
+    with bounded.started(command, stdin=inner_in, stdout=inner_out, pass_fds=[inner_more]) as process:
+        for descriptor in (inner_in, inner_out, inner_more):
+            os.close(descriptor)
+        assert os.read(outer_out, 1) == b"" and os.read(outer_more, 1) == b""
+        end = time.monotonic() + 20
+        try:
+            while time.monotonic() < end:
+                os.write(outer_in, b"x")
+                time.sleep(0.05)
+            raise AssertionError("somebody still reads what the program does not")
+        except BrokenPipeError:
+            pass
+        process.terminate()
+        assert process.wait(60) == -signal.SIGTERM
+
+
+def test_long_command_lines():
+    """As long as the kernel takes them: of the text that is recorded of them the beginning is kept."""
+    program = ["sh", "-c", 'echo "$#"', "sh"]
+    words = [f"data/shard-{number:05}.tar" for number in range(20000)]
+    done = subprocess.run([CAPTURE, "-q", "-o", folder(), "--", *program, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "20000\n"), done.stderr
+    # Where the environment is nearly full as well, the program runs all the same, if need be without the recorder.
+    limited = ["bash", "-c", 'ulimit -s 512; exec "$@"', "bash"]  # a quarter of which is for both
+    recorded = [CAPTURE, "-q", "-o", folder(), "--force", "--"]
+    ends = set()
+    for length in range(1000, 128 * 1024, 1500):
+        filled = {"PATH": os.environ["PATH"], "FILLED": "x" * length}
+        done = subprocess.run(limited + recorded + program + words[:2000], capture_output=True, text=True, env=filled)
+        if done.returncode == 126 and done.stderr.startswith("bash:"):
+            break  # bash itself cannot start the launcher
+        assert (done.returncode, done.stdout) == (0, "2000\n"), (length, done.returncode, done.stderr)
+        ends.add("not recorded" in done.stderr)
+    assert ends == {False, True}, ends
+
+
 def test_signals_to_the_group_arrive_once():
     with counter(start_new_session=True) as process:
         for count in (1, 2, 3):
