@@ -28,17 +28,17 @@ static struct clock_reading first_reading;
 
 const char *clock_source(void) { return source_name; }
 
-/* The kernel trusts the counter on every processor when it is its own clocksource. */
-static bool is_clocksource(const char *name) {
+/* The kernel trusts the counter on every processor when it is its own clocksource. `otherwise`: where nobody says. */
+static bool is_clocksource(const char *name, bool otherwise) {
   char text[64];
   const char *source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-  if (!small_file_read(source, text, sizeof text)) return false;
+  if (!small_file_read(source, text, sizeof text)) return otherwise;
   text[strcspn(text, "\n")] = 0;
   return strcmp(text, name) == 0;
 }
 
 bool clock_is_still_trusted(void) {
-  if (!clock_is_counter || is_clocksource(source_name)) return true;
+  if (!clock_is_counter || is_clocksource(source_name, true)) return true;
   clock_is_counter = false;
   source_name = "clock_gettime";
   return false;
@@ -48,13 +48,13 @@ bool clock_is_still_trusted(void) {
 static bool counter_is_steady(void) {
 #if defined(__x86_64__)
   char text[8192];
-  if (!is_clocksource("tsc")) return false;
+  if (!is_clocksource("tsc", false)) return false;
   if (!small_file_read("/proc/cpuinfo", text, sizeof text)) return false;
   if (!strstr(text, " constant_tsc") || !strstr(text, " nonstop_tsc")) return false;
   source_name = "tsc";
   return true;
 #elif defined(__aarch64__)
-  if (!is_clocksource("arch_sys_counter")) return false;
+  if (!is_clocksource("arch_sys_counter", false)) return false;
   source_name = "arch_sys_counter";
   return true;
 #else
