@@ -438,14 +438,17 @@ def test_long_command_lines():
     # Where the environment is nearly full as well, the program runs all the same, if need be without the recorder.
     limited = ["bash", "-c", 'ulimit -s 512; exec "$@"', "bash"]  # a quarter of which is for both
     recorded = [CAPTURE, "-q", "-o", folder(), "--force", "--"]
-    ends = set()
-    for length in range(1000, 128 * 1024, 1500):
-        filled = {"PATH": os.environ["PATH"], "FILLED": "x" * length}
-        done = subprocess.run(limited + recorded + program + words[:2000], capture_output=True, text=True, env=filled)
-        if done.returncode == 126 and done.stderr.startswith("bash:"):
-            break  # bash itself cannot start the launcher
-        assert (done.returncode, done.stdout) == (0, "2000\n"), (length, done.returncode, done.stderr)
-        ends.add("not recorded" in done.stderr)
+    ends, fits = set(), 0
+    for step in (4000, 100):  # near the end room for the launcher itself is left, and none for the recorder's variables
+        for length in range(fits + step, 128 * 1024, step):
+            filled = {"PATH": os.environ["PATH"], "FILLED": "x" * length}
+            command = limited + recorded + program + words[:2000]
+            done = subprocess.run(command, capture_output=True, text=True, env=filled)
+            if done.returncode == 126 and done.stderr.startswith("bash:"):
+                break  # which cannot start the launcher
+            assert (done.returncode, done.stdout) == (0, "2000\n"), (length, done.returncode, done.stderr)
+            ends.add("not recorded" in done.stderr)
+            fits = length
     assert ends == {False, True}, ends
 
 
