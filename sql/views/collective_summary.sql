@@ -20,7 +20,7 @@
 -- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), named AS (
+), named AS NOT MATERIALIZED ( -- so that one is found by its id
   SELECT id, profile_id, step_id, kernel_id, dur_ns, process_group, group_size, dtype, bytes,
     replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall', 'all_to_all')
       AS name
