@@ -8,6 +8,7 @@
 #include "recorder/clock.h"
 #include "recorder/file_threads.h"
 #include "recorder/last_call.h"
+#include "recorder/moments.h"
 #include "recorder/parts.h"
 #include "recorder/recording.h"
 
@@ -69,8 +70,7 @@ static void disarm_sources(void) {
 
 /* Until then, of the system's clock; what others take for it. */
 static void settle_sources(bool is_end, uint64_t end_ns) {
-  uint64_t until_ns = end_ns - WRITER_MS * UINT64_C(1000000);
-  const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+  const struct timespec until = moment_at(end_ns - WRITER_MS * UINT64_C(1000000));
   for EACH_SOURCE(source, begun)
     if (source->settle) source->settle(is_end, &until);
 }
@@ -286,11 +286,11 @@ bool session_pause(bool is_paused) {
 
 static uint64_t ends_at(void) {
   uint64_t end_ns = atomic_load(&process_end_ns);
-  return end_ns ? end_ns : clock_system_ns() + END_MS * UINT64_C(1000000);
+  return end_ns ? end_ns : moment_now_ns() + END_MS * UINT64_C(1000000);
 }
 
 static int milliseconds_until(uint64_t end_ns) {
-  uint64_t now_ns = clock_system_ns();
+  uint64_t now_ns = moment_now_ns();
   return now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) : 0;
 }
 

@@ -216,6 +216,13 @@ static inline void read_dump_file(const char *path, struct read_dump *dump) {
   dump_cursor_close(cursor);
 }
 
+static inline uint64_t rows_of(const struct dump_file *file, uint16_t table) {
+  uint64_t rows = 0;
+  for (size_t i = 0; i < file->frame_count; i++)
+    if (file->frames[i].table_dump_id == table) rows += file->frames[i].rows;
+  return rows;
+}
+
 static inline void release_dump(struct read_dump *dump) {
   for (size_t i = 0; i < dump->string_count; i++) free(dump->strings[i]);
   free(dump->strings);

@@ -119,13 +119,6 @@ static void run_threads(void *(*run)(void *)) {
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
-static uint64_t rows_of(const struct dump_file *file, uint16_t table) {
-  uint64_t rows = 0;
-  for (size_t i = 0; i < file->frame_count; i++)
-    if (file->frames[i].table_dump_id == table) rows += file->frames[i].rows;
-  return rows;
-}
-
 /* All events of memory: their sizes add up to the totals, one by one. A child's peak is not below its parent's. */
 static void check_totals(const struct read_dump *dump, int64_t in_use, bool is_child) {
   enum { COLUMNS = 4 };

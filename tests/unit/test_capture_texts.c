@@ -46,13 +46,6 @@ static void run_op(void) {
   fake_end(&op);
 }
 
-static uint64_t rows_in(const struct dump_file *file, uint16_t table) {
-  uint64_t rows = 0;
-  for (size_t i = 0; i < file->frame_count; i++)
-    if (file->frames[i].table_dump_id == table) rows += file->frames[i].rows;
-  return rows;
-}
-
 int main(void) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   puts("so many functions take minutes in this build, and run no other code than those of test_capture_ops");
@@ -73,7 +66,7 @@ int main(void) {
   tfprof_capture_finish();
   struct read_dump dump;
   read_dump_file(path, &dump);
-  uint64_t frames = rows_in(dump.file, DUMP_TABLE_code_frames), traces = rows_in(dump.file, DUMP_TABLE_code_traces);
+  uint64_t frames = rows_of(dump.file, DUMP_TABLE_code_frames), traces = rows_of(dump.file, DUMP_TABLE_code_traces);
   uint64_t bytes = 0, of_codes = 0, are_said = 0;
   for (size_t i = 1; i < dump.string_count; i++) {
     if (!dump.strings[i]) continue;

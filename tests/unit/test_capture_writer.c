@@ -58,13 +58,6 @@ static __attribute__((noinline)) void finish_without_waiting(void) {
   __asm__ volatile("" : : "r"(&identity) : "memory");
 }
 
-static uint64_t rows_of(const struct dump_file *file, uint16_t table) {
-  uint64_t rows = 0;
-  for (size_t i = 0; i < file->frame_count; i++)
-    if (file->frames[i].table_dump_id == table) rows += file->frames[i].rows;
-  return rows;
-}
-
 int main(void) {
   char path[4352];
   struct dump_file *file = NULL;

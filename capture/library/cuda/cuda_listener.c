@@ -6,6 +6,7 @@
 #include "device_clock.h"
 #include "device_facts.h"
 #include "function_names.h"
+#include "recorder/moments.h"
 #include "recorder/own_threads.h"
 #include "stream_numbers.h"
 
@@ -401,11 +402,7 @@ static void try_again(void) {
 
 /* With `control`: waits until something is asked for, or `milliseconds` have passed. */
 static void wait_for_wish(int milliseconds) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += milliseconds * 1000000L;
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
+  const struct timespec until = moment_after(milliseconds);
   while (state.fetches_wanted == state.fetches_done && state.is_aside_wanted == state.is_aside)
     if (pthread_cond_timedwait(&asked, &control, &until) == ETIMEDOUT) break;
 }
@@ -489,12 +486,8 @@ static void *fetch_records(void *argument) {
 }
 
 static bool start_fetching(void) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&asked, &attributes);
-  pthread_cond_init(&done, &attributes);
-  pthread_condattr_destroy(&attributes);
+  moment_condition(&asked);
+  moment_condition(&done);
   return own_thread_start(NULL, fetch_records, NULL);
 }
 
@@ -538,9 +531,7 @@ void cuda_listener_fetch(bool is_all, const struct timespec *until) {
 }
 
 void cuda_listener_step_aside(bool is_aside) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += ASIDE_MS / 1000;
+  const struct timespec until = moment_after(ASIDE_MS);
   pthread_mutex_lock(&control);
   state.is_aside_wanted = is_aside;
   bool is_heard = atomic_load(&has_begun); /* else it is when it begins */

@@ -4,6 +4,7 @@
 #include "nvml_devices.h"
 #include "process_counters.h"
 #include "recorder/clock.h"
+#include "recorder/moments.h"
 #include "recorder/own_threads.h"
 
 #include <pthread.h>
@@ -124,14 +125,10 @@ static void *run_gpu_thread(void *argument) {
 /* ---- On the program's threads. */
 
 static void start_gpu_thread(void) {
-  pthread_condattr_t attributes;
   pthread_mutex_lock(&lock);
   bool is_wanted = !has_thread && !end_wanted;
   if (is_wanted) {
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    moment_condition(&changed);
     has_thread = own_thread_start(NULL, run_gpu_thread, NULL);
     if (!has_thread) report("gpu_counters: off: its thread cannot be started");
   }
@@ -140,11 +137,10 @@ static void start_gpu_thread(void) {
 
 /* Waits a moment, so that NVML is not in use while the program's libraries end. */
 static void end_gpu_thread(void) {
-  struct timespec until;
+  const struct timespec until = moment_after(END_WAIT_MS);
   pthread_mutex_lock(&lock);
   end_wanted = true;
   if (has_thread) {
-    until = clock_deadline(clock_monotonic_ns() + END_WAIT_MS * 1000000ull);
     pthread_cond_broadcast(&changed);
     while (has_thread)
       if (pthread_cond_timedwait(&changed, &lock, &until)) break;

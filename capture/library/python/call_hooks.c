@@ -30,10 +30,7 @@ struct definition {
 struct call_api call_api;
 
 bool call_hooks_find(void) {
-  static const struct {
-    size_t place;
-    const char *symbol;
-  } wanted[] = {
+  static const struct python_symbol wanted[] = {
 #define WANTED(member, symbol) {offsetof(struct call_api, member), symbol}
       WANTED(fetch_error, "PyErr_Fetch"),
       WANTED(restore_error, "PyErr_Restore"),
@@ -53,12 +50,7 @@ bool call_hooks_find(void) {
       WANTED(yes, "_Py_TrueStruct"),
 #undef WANTED
   };
-  for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    void *address = dlsym(RTLD_DEFAULT, wanted[i].symbol);
-    if (!address) return false;
-    memcpy((char *)&call_api + wanted[i].place, &address, sizeof address);
-  }
-  return python_api_find();
+  return python_symbols_find(&call_api, wanted, sizeof wanted / sizeof *wanted) && python_api_find();
 }
 
 static void *pointer_at(void *object, size_t offset) {

@@ -7,11 +7,17 @@
 
 struct python_api python_api;
 
+bool python_symbols_find(void *structure, const struct python_symbol *symbols, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    void *address = dlsym(RTLD_DEFAULT, symbols[i].name);
+    if (!address) return false;
+    memcpy((char *)structure + symbols[i].place, &address, sizeof address);
+  }
+  return true;
+}
+
 bool python_api_find(void) {
-  static const struct {
-    size_t place;
-    const char *symbol;
-  } wanted[] = {
+  static const struct python_symbol wanted[] = {
 #define WANTED(member, symbol) {offsetof(struct python_api, member), symbol}
       WANTED(increment, "Py_IncRef"),
       WANTED(decrement, "Py_DecRef"),
@@ -48,10 +54,5 @@ bool python_api_find(void) {
       WANTED(next_thread, "PyThreadState_Next"),
 #undef WANTED
   };
-  for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    void *address = dlsym(RTLD_DEFAULT, wanted[i].symbol);
-    if (!address) return false;
-    memcpy((char *)&python_api + wanted[i].place, &address, sizeof address);
-  }
-  return true;
+  return python_symbols_find(&python_api, wanted, sizeof wanted / sizeof *wanted);
 }

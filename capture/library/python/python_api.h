@@ -7,6 +7,7 @@
 #define TFPROF_CAPTURE_PYTHON_API_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct python_api {
@@ -47,5 +48,13 @@ extern struct python_api python_api;
 
 /* false: this interpreter lacks one of them. */
 bool python_api_find(void);
+
+/* What of the interpreter is to be found by name, and where in a structure its address is put. */
+struct python_symbol {
+  size_t place;
+  const char *name;
+};
+/* false: it lacks one of them. */
+bool python_symbols_find(void *structure, const struct python_symbol *symbols, size_t count);
 
 #endif

@@ -12,6 +12,8 @@
 #ifndef TFPROF_CAPTURE_CLOCK_H
 #define TFPROF_CAPTURE_CLOCK_H
 
+#include "moments.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,21 +25,15 @@ extern _Atomic bool clock_is_counter;
 /* By so much CLOCK_MONOTONIC has gone back since the recording began, in all; 0 but where a process was restored. */
 extern _Atomic int64_t clock_gone_back_ns;
 
-static inline uint64_t clock_system_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* CLOCK_MONOTONIC, made to go on where it has gone back: the times of the dump. */
 static inline uint64_t clock_monotonic_ns(void) {
-  return clock_system_ns() + (uint64_t)atomic_load_explicit(&clock_gone_back_ns, memory_order_relaxed);
+  return moment_now_ns() + (uint64_t)atomic_load_explicit(&clock_gone_back_ns, memory_order_relaxed);
 }
 
 /* The same moment as those wait for it who know the system's clock only. */
 static inline struct timespec clock_deadline(uint64_t ns) {
   ns -= (uint64_t)atomic_load_explicit(&clock_gone_back_ns, memory_order_relaxed);
-  return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+  return moment_at(ns);
 }
 
 /* Processor time of the calling thread. */
@@ -55,12 +51,12 @@ static inline uint64_t clock_counter(void) {
   __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
   return ticks;
 #else
-  return clock_system_ns();
+  return moment_now_ns();
 #endif
 }
 
 static inline uint64_t clock_ticks(void) {
-  return atomic_load_explicit(&clock_is_counter, memory_order_relaxed) ? clock_counter() : clock_system_ns();
+  return atomic_load_explicit(&clock_is_counter, memory_order_relaxed) ? clock_counter() : moment_now_ns();
 }
 
 enum { CLOCK_SKEW_TICKS = 1 << 20 /* more than processors differ by: half a millisecond */ };

@@ -15,9 +15,9 @@ static int64_t ahead_ns(void) {
   int64_t ahead = 0, best = INT64_MAX;
   for (int i = 0; i < TRIES; i++) {
     struct timespec now;
-    int64_t before = (int64_t)clock_system_ns();
+    int64_t before = (int64_t)moment_now_ns();
     if (clock_gettime(CLOCK_BOOTTIME, &now)) return 0;
-    int64_t after = (int64_t)clock_system_ns();
+    int64_t after = (int64_t)moment_now_ns();
     if (after < before || after - before >= best) continue;
     best = after - before;
     ahead = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - before;

@@ -1,6 +1,8 @@
 /* doorbell.c: see doorbell.h. */
 #include "doorbell.h"
 
+#include "moments.h"
+
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -16,13 +18,9 @@ void doorbell_ring_to_look(void) {
 /* Once in a process: others may ring while its thread rests. */
 static void make_condition(void) {
   static pid_t made_in;
-  pthread_condattr_t attributes;
   if (made_in == getpid()) return;
   made_in = getpid();
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&wake, &attributes);
-  pthread_condattr_destroy(&attributes);
+  moment_condition(&wake);
 }
 
 void doorbell_begin(void) {

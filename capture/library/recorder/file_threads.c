@@ -1,6 +1,7 @@
 /* file_threads.c: two threads with mailboxes (see file_threads.h). */
 #include "file_threads.h"
 
+#include "moments.h"
 #include "own_threads.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -106,19 +106,13 @@ static void *serve_mailbox(void *argument) {
   return NULL;
 }
 
-static void make_conditions(struct mailbox *box) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&box->asked, &attributes);
-  pthread_cond_init(&box->done, &attributes);
-  pthread_condattr_destroy(&attributes);
-  box->has_conditions = true;
-}
-
 /* With the lock. */
 static void start_serving(struct mailbox *box) {
-  if (!box->has_conditions) make_conditions(box);
+  if (!box->has_conditions) {
+    moment_condition(&box->asked);
+    moment_condition(&box->done);
+    box->has_conditions = true;
+  }
   box->process = getpid();
   box->state = STARTING;
   box->work = NULL;
@@ -146,15 +140,6 @@ void file_threads_after_fork_in_child(void) {
 static bool wait_for_thread(struct mailbox *box, const struct timespec *until) {
   return until ? pthread_cond_timedwait(&box->done, &box->lock, until) == 0
                : pthread_cond_wait(&box->done, &box->lock) == 0;
-}
-
-static struct timespec moment_after(int milliseconds) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-  until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
-  return until;
 }
 
 /* With the lock: there is a thread, whose table is its own. It is started again where it has rested. false: there is

@@ -28,11 +28,11 @@ static pthread_mutex_t *lock_of(unsigned number) {
   return lock->found ? *lock->found : lock->lock;
 }
 
-static uint64_t moment(uint64_t milliseconds) { return clock_system_ns() + milliseconds * 1000000; }
+static uint64_t moment(uint64_t milliseconds) { return moment_now_ns() + milliseconds * 1000000; }
 
 static bool take_lock(pthread_mutex_t *lock, uint64_t until_ns) {
   while (pthread_mutex_trylock(lock)) {
-    if (clock_system_ns() >= until_ns) return false;
+    if (moment_now_ns() >= until_ns) return false;
     usleep(TRY_US);
   }
   return true;

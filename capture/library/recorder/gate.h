@@ -1,10 +1,10 @@
 /* gate.h: whether a thread of the program may record now, and at which point of its life the recording is.
 **
-** One atomic, and a mark. A forked child has inherited the recording but for its file and the writer thread: it gets
-** own with the first thing that is recorded of it; one which only goes on to another program leaves no file.
-** A child of a fork that no handler saw, by the system call itself, has no writer thread, and locks may be taken in it
-** for ever: the mark lies in a page that the kernel leaves empty in each child, and where it is missing nothing is
-** recorded or asked for.
+** One atomic, and a mark. A forked child has inherited the recording but for its file and the writer thread. It gets
+** its own with the first thing that is recorded of it, so that one which only goes on to another program leaves no
+** file.  A child of a fork that no handler saw, by the system call itself, has no writer thread, and locks may be taken
+** in it for ever: the mark lies in a page that the kernel leaves empty in each child, and where it is missing nothing
+** is recorded or asked for.
 */
 #ifndef TFPROF_CAPTURE_GATE_H
 #define TFPROF_CAPTURE_GATE_H

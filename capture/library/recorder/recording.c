@@ -6,6 +6,7 @@
 #include "dump/directory.h"
 #include "file_threads.h"
 #include "last_call.h"
+#include "moments.h"
 #include "own_threads.h"
 #include "parts.h"
 #include "pulse.h"
@@ -63,7 +64,7 @@ static _Atomic uint64_t given_up_ns; /* the same when nobody waited for it any l
 
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
 
-static void note_move(void) { atomic_store_explicit(&moved_ns, clock_system_ns(), memory_order_relaxed); }
+static void note_move(void) { atomic_store_explicit(&moved_ns, moment_now_ns(), memory_order_relaxed); }
 
 const char *recording_path(void) { return path; }
 
@@ -255,13 +256,9 @@ static void *write_recording(void *file_is_open) {
 /* Once in a process: others may be waiting while its thread rests. */
 static void make_conditions(void) {
   static pid_t made_in;
-  pthread_condattr_t attributes;
   if (made_in == getpid()) return;
   made_in = getpid();
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&progress, &attributes);
-  pthread_condattr_destroy(&attributes);
+  moment_condition(&progress);
   pthread_mutex_init(&guard, NULL);
   flush_wanted = flush_done = 0;
 }
@@ -324,7 +321,7 @@ static void create_wished_file(void *argument) {
   free(wish);
 }
 
-static enum tfprof_status find_file(const char *directory, const struct dump_profile *profile,
+static enum tfprof_status create_in_time(const char *directory, const struct dump_profile *profile,
                                     struct dump_writer **writer, struct tfprof_error *error) {
   struct wished_file *wish = calloc(1, sizeof *wish);
   if (!wish) return error_no_memory(error);
@@ -348,7 +345,7 @@ enum tfprof_status recording_begin(const char *directory, const struct dump_prof
                                    const struct capture_source *const *sources, struct tfprof_error *error) {
   struct dump_writer *writer = NULL;
   oldest_ms = 0;
-  enum tfprof_status status = find_file(directory, profile, &writer, error);
+  enum tfprof_status status = create_in_time(directory, profile, &writer, error);
   if (status != TFPROF_OK) return status;
   bool is_ready = recorder_open(&recorder, sources, writer);
   if (is_ready && start_thread(false)) return TFPROF_OK;
@@ -369,7 +366,7 @@ static uint64_t last_move_ns(void) {
 /* With `guard`: until the writer thread has done what was asked for before flush `mine`, has ended or stands still, or
 ** the time is over. Whether it stands still. */
 static bool wait_for_writer(uint64_t mine, int milliseconds) {
-  uint64_t now_ns = clock_system_ns(), end_ns = now_ns + (uint64_t)milliseconds * 1000000;
+  uint64_t now_ns = moment_now_ns(), end_ns = now_ns + (uint64_t)milliseconds * 1000000;
   for (int polls = 0; flush_done < mine && !is_stopped && now_ns < end_ns; polls++) {
     uint64_t last_ns = last_move_ns();
     bool is_still = now_ns > last_ns + STALL_MS * UINT64_C(1000000);
@@ -378,9 +375,9 @@ static bool wait_for_writer(uint64_t mine, int milliseconds) {
       return true;
     }
     uint64_t until_ns = now_ns + POLL_MS * UINT64_C(1000000) < end_ns ? now_ns + POLL_MS * UINT64_C(1000000) : end_ns;
-    const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    const struct timespec until = moment_at(until_ns);
     pthread_cond_timedwait(&progress, &guard, &until);
-    now_ns = clock_system_ns();
+    now_ns = moment_now_ns();
   }
   return false;
 }

@@ -78,7 +78,7 @@ enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_write
     };
   }
   enum tfprof_status status = dump_writer_rows(writer, buffer->table, buffer->rows, columns, count, error);
-  atomic_store_explicit(&row_buffer_written_ns, clock_system_ns(), memory_order_relaxed);
+  atomic_store_explicit(&row_buffer_written_ns, moment_now_ns(), memory_order_relaxed);
   if (status != TFPROF_OK) return status;
   buffer->first_row += buffer->rows;
   buffer->rows = 0;

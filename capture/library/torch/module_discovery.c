@@ -10,6 +10,7 @@
 #include "python/python_worker.h"
 #include "recorder/clock.h"
 #include "recorder/gate.h"
+#include "recorder/moments.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -49,12 +50,8 @@ static void *_Atomic coming;     /* the same while it is here */
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
 
 static void begin_conditions(void) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&wanted, &attributes);
-  pthread_cond_init(&answered, &attributes);
-  pthread_condattr_destroy(&attributes);
+  moment_condition(&wanted);
+  moment_condition(&answered);
 }
 
 void module_discovery_begin(void *work, void *its_get_objects) {
@@ -255,15 +252,6 @@ bool module_discovery_is_main(uint32_t tid) {
   return state ? state == python_thread_state() : tid == (uint32_t)getpid();
 }
 
-static bool wait_for(pthread_cond_t *condition, unsigned milliseconds) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += milliseconds * 1000000L;
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
-  return pthread_cond_timedwait(condition, &module_discovery_lock, &until) == 0;
-}
-
 /* The looker needs the GIL, so a thread that has it cannot wait. */
 bool module_discovery_wait(void) {
   if (!gate_is_ours() || !atomic_load_explicit(&is_ready, memory_order_relaxed)) return false;
@@ -272,7 +260,9 @@ bool module_discovery_wait(void) {
   uint64_t mine = ++questions, start = now_ms();
   pthread_cond_signal(&wanted);
   can_wait = can_wait && has_looker && waited_in_vain_ms < WAITS_MS;
-  while (can_wait && answers < mine && now_ms() - start < WAIT_MS) wait_for(&answered, WAIT_MS);
+  const struct timespec until = moment_after(WAIT_MS);
+  while (can_wait && answers < mine)
+    if (pthread_cond_timedwait(&answered, &module_discovery_lock, &until)) break;
   bool is_answered = answers >= mine;
   if (can_wait && !is_answered) waited_in_vain_ms += now_ms() - start;
   pthread_mutex_unlock(&module_discovery_lock);
