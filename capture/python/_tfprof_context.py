@@ -11,8 +11,12 @@ A step after which a profile is dumped is traced, too, where none has been befor
 
 trace_next_step() and dump_next_step() mean the next Session.run; of a loop, the step that ends next, which is traced
 from there on: called where the loop's body begins, all of it.
+
+The program goes on whatever becomes of its profile: what goes wrong here is told on stderr, once for each thing that
+was done, and never raised into what the program does.
 """
 
+import functools
 import os
 import random
 import sys
@@ -22,8 +26,31 @@ import time
 load_beside = None  # set by the module tfprof
 
 WARMUP_STEPS = 10
-MAX_TRACED_STEPS = 100
-contexts = []  # those that are open, the innermost last
+MOST_CHOSEN_STEPS = 100  # without trace_steps, and the step that is dumped then
+contexts = []  # the one that is open
+_told = set()
+
+
+def told(doing, action, *arguments):
+    """What the action returns; None where it failed, which is told."""
+    try:
+        return action(*arguments)
+    except Exception as problem:
+        if doing not in _told:
+            _told.add(doing)
+            sys.stderr.write("tfprof: %s failed (%s: %s); the program goes on\n"
+                             % (doing, type(problem).__name__, problem))
+        return None
+
+
+def harmless(doing):
+    """Of a function that the program calls, or that is called in what it does."""
+    def decorate(function):
+        @functools.wraps(function)
+        def called(*arguments):
+            return told(doing, function, *arguments)
+        return called
+    return decorate
 
 
 class ProfileContext:
@@ -36,13 +63,10 @@ class ProfileContext:
             return
         if not profile_dir:
             raise ValueError("ProfileContext needs a directory")
-        if trace_steps is not None and len(trace_steps) > MAX_TRACED_STEPS:
-            raise ValueError("at most %d steps can be traced, trace_steps names %d"
-                             % (MAX_TRACED_STEPS, len(trace_steps)))
         self._directory, self._debug = profile_dir, debug
         self._is_automatic = trace_steps is None
         self._trace_steps = set(trace_steps or ())
-        self._dump_steps = set([MAX_TRACED_STEPS] if dump_steps is None else dump_steps)
+        self._dump_steps = set([MOST_CHOSEN_STEPS] if dump_steps is None else dump_steps)
         self._random = random.Random(111)
         self._fetched, self._views = set(), []
         self._trace_next = self._dump_next = False
@@ -62,7 +86,9 @@ class ProfileContext:
 
     def add_auto_profiling(self, cmd, options, profile_steps):
         """Runs the view cmd with options after each of these steps, which are traced too."""
-        if self._enabled:
+        if cmd not in VIEWS:
+            sys.stderr.write("tfprof: add_auto_profiling has no view %r; there are %s\n" % (cmd, ", ".join(VIEWS)))
+        elif self._enabled:
             self._views.append((cmd, options, set(profile_steps)))
             self._trace_steps |= set(profile_steps)
 
@@ -76,6 +102,7 @@ class ProfileContext:
             self._dump_next = True
             self._look_again()
 
+    @harmless("tracing the next step")
     def _look_again(self):
         """Whether to trace what was not to be traced when it began."""
         if isinstance(self._driver, LoopDriver):
@@ -86,7 +113,7 @@ class ProfileContext:
         return sys.modules["tfprof"].step(number)
 
     def _should_trace(self, step, fetches):
-        if self._traced > MAX_TRACED_STEPS:
+        if self._is_automatic and self._traced > MOST_CHOSEN_STEPS:
             return False
         is_dumped = step in self._dump_steps or self._dump_next
         should = step in self._trace_steps or self._trace_next or (is_dumped and not self._traced)
@@ -96,28 +123,30 @@ class ProfileContext:
                 self._fetched.add(name)
                 should = True
             else:
-                should = self.profiler._coverage < 0.5 and step < MAX_TRACED_STEPS and self._random.randint(0, 10) < 2
+                should = (self.profiler._coverage < 0.5 and step < MOST_CHOSEN_STEPS
+                          and self._random.randint(0, 10) < 2)
         self._trace_next = False
         self._traced += should
         return should
 
     def _finish_step(self, step, recorded, is_traced):
-        if is_traced:
-            self.profiler.add_step(step, recorded)
+        if is_traced and recorded is not None:
+            told("adding a step", self.profiler.add_step, step, recorded)
             if self._debug and hasattr(recorded, "step_stats"):
-                self._write("run_meta_%d" % step, str(recorded).encode())
+                told("writing a RunMetadata", self._write, "run_meta_%d" % step, str(recorded).encode())
         if step in self._dump_steps or self._dump_next:
             self._dump_next = False
-            os.makedirs(self._directory, exist_ok=True)
-            if is_traced or self.profiler._source is not None:
-                self.profiler._write_profile(os.path.join(self._directory, "profile_%d" % step))
-            else:  # asked for by another thread than that of the steps
-                sys.stderr.write("tfprof: no step has been traced by step %d, nothing is dumped\n" % step)
+            told("writing profile_%d" % step, self._dump, step, is_traced)
         for view, options, steps in self._views:
             if step in steps:
-                names = {"scope": "profile_name_scope", "graph": "profile_graph", "op": "profile_operations",
-                         "code": "profile_python", "advise": "advise"}
-                getattr(self.profiler, names[view])(options)
+                told("the view %s" % view, getattr(self.profiler, VIEWS[view]), options)
+
+    def _dump(self, step, is_traced):
+        os.makedirs(self._directory, exist_ok=True)
+        if is_traced or self.profiler._source is not None:
+            self.profiler._write_profile(os.path.join(self._directory, "profile_%d" % step))
+        else:  # asked for by another thread than that of the steps
+            sys.stderr.write("tfprof: no step has been traced by step %d, nothing is dumped\n" % step)
 
     def _write(self, name, content):
         os.makedirs(self._directory, exist_ok=True)
@@ -126,21 +155,30 @@ class ProfileContext:
 
     def __enter__(self):
         if self._enabled:
-            if contexts:
-                raise ValueError("a ProfileContext is open already")
-            is_graph_mode = load_beside("_tfprof_sources").default_graph() is not None
-            self._driver = SessionDriver(self) if is_graph_mode else LoopDriver(self)
-            contexts.append(self)
-            self._driver.begin()
+            told("opening a ProfileContext", self._open)
         return self
 
+    def _open(self):
+        if contexts:
+            sys.stderr.write("tfprof: a ProfileContext is open already, this one within it does nothing\n")
+            return
+        is_graph_mode = load_beside("_tfprof_sources").default_graph() is not None
+        self._driver = SessionDriver(self) if is_graph_mode else LoopDriver(self)
+        contexts.append(self)
+        self._driver.begin()
+
     def __exit__(self, *problem):
-        if self._enabled:
+        if self._enabled and self in contexts:
             contexts.remove(self)
-            self._driver.end()
+            told("closing a ProfileContext", self._driver.end)
         return False
 
 
+VIEWS = {"scope": "profile_name_scope", "graph": "profile_graph", "op": "profile_operations", "code": "profile_python",
+         "advise": "advise"}
+
+
+@harmless("beginning a step")
 def step_begins(number):
     """Called by tfprof.step()."""
     for context in contexts:
@@ -148,6 +186,7 @@ def step_begins(number):
             context._driver.mark(number)
 
 
+@harmless("ending a step")
 def step_ends():
     for context in contexts:
         if isinstance(context._driver, LoopDriver):
@@ -178,7 +217,20 @@ class SessionDriver:
         self.session_class.run = self.run
 
     def step(self, run, session, fetches, feed_dict, options, run_metadata):
-        from tensorflow.core.protobuf import config_pb2
+        """Steps of several threads go on side by side, as without us: one may wait for what another one feeds."""
+        context = self.context
+        number, is_traced = told("counting a step", self.begin_step, session, fetches) or (None, False)
+        traced = told("tracing a step", self.traced, options, run_metadata) if is_traced else None
+        if traced is not None:
+            options, run_metadata = traced
+        result = run(session, fetches, feed_dict, options, run_metadata)
+        if number is not None:
+            with context._lock:
+                told("a step", context._finish_step, number, run_metadata, traced is not None)
+        return result
+
+    def begin_step(self, session, fetches):
+        """The number of the step, and whether it is to be traced."""
         from tensorflow.python.client.session import _FetchMapper
 
         context = self.context
@@ -192,14 +244,17 @@ class SessionDriver:
             number, context._step = context._step, context._step + 1
             if context._profiler is None:
                 context._profiler = load_beside("_tfprof_profiler").Profiler(session.graph)
-            is_traced = context._should_trace(number, fetch_names)
-            if is_traced:
-                options = options or config_pb2.RunOptions()
-                options.trace_level = config_pb2.RunOptions.FULL_TRACE
-                run_metadata = run_metadata or config_pb2.RunMetadata()
-            result = run(session, fetches, feed_dict, options, run_metadata)
-            context._finish_step(number, run_metadata, is_traced)
-        return result
+            return number, bool(told("choosing steps", context._should_trace, number, fetch_names))
+
+    def traced(self, options, run_metadata):
+        """The program's own options stay what they are."""
+        from tensorflow.core.protobuf import config_pb2
+
+        full = config_pb2.RunOptions()
+        if options is not None:
+            full.CopyFrom(options)
+        full.trace_level = config_pb2.RunOptions.FULL_TRACE
+        return full, config_pb2.RunMetadata() if run_metadata is None else run_metadata
 
 
 class LoopDriver:
@@ -223,7 +278,7 @@ class LoopDriver:
         if register is None:
             sys.stderr.write("tfprof: this PyTorch does not tell of optimizers' steps; tfprof.step() does\n")
         else:
-            self.hook = register(lambda optimizer, *_: self.optimizer_stepped(optimizer))
+            self.hook = register(lambda optimizer, *_: told("a step", self.optimizer_stepped, optimizer))
             self.start(0)
 
     def watch_ranges(self, ranges):
@@ -240,7 +295,7 @@ class LoopDriver:
                 if threading.get_ident() == self.thread:
                     self.depth = max(0, self.depth - 1)
                     while self.waiting and not self.depth:
-                        self.waiting.pop(0)()
+                        told("a step", self.waiting.pop(0))
 
         self.ranges = (ranges, enter, leave)
         ranges.__enter__, ranges.__exit__ = entered, left
@@ -250,7 +305,7 @@ class LoopDriver:
         if self.depth:
             self.waiting.append(action)
         else:
-            action()
+            told("a step", action)
 
     def end(self):
         if self.hook is not None:
@@ -258,7 +313,7 @@ class LoopDriver:
         if self.ranges is not None:
             self.ranges[0].__enter__, self.ranges[0].__exit__ = self.ranges[1:]
         while self.waiting:
-            self.waiting.pop(0)()
+            told("a step", self.waiting.pop(0))
         if self.is_marked:
             self.finish()
         elif self.recorder is not None:
@@ -272,7 +327,7 @@ class LoopDriver:
         number = self.number
 
         def next_step():
-            self.finish()
+            told("a step", self.finish)
             self.start(number + 1)
 
         self.outside(next_step)
@@ -300,14 +355,14 @@ class LoopDriver:
     def start(self, number):
         self.number = number
         if self.context._should_trace(number, lambda: ""):
-            self.recorder = TorchRecorder() if "torch" in sys.modules else PythonRecorder()
+            self.recorder = told("tracing a step", TorchRecorder if "torch" in sys.modules else PythonRecorder)
 
     def finish(self):
         if self.number is None:
             return
         recorder, self.recorder = self.recorder, None
         number, self.number = self.number, None
-        recorded = recorder.stop() if recorder else None
+        recorded = told("tracing a step", recorder.stop) if recorder else None
         self.context._finish_step(number, recorded, recorder is not None)
 
 
@@ -336,6 +391,9 @@ class PythonRecorder:
         sys.setprofile(self.see)
 
     def see(self, frame, event, argument):
+        told("tracing Python", self.see_event, frame, event)
+
+    def see_event(self, frame, event):
         if event == "call":
             stack = self.stack_of(frame.f_back)
             self.open.append((time.time_ns(), frame.f_code, stack))

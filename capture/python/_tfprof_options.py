@@ -110,8 +110,6 @@ class ProfileOptionBuilder:
         return self._with(output="stdout")
 
     def _with_file(self, kind, path):
-        if not path:
-            raise ValueError("with_%s_output needs the name of a file" % kind)
         return self._with(output="%s:outfile=%s" % (kind, path))
 
     def with_file_output(self, outfile):

@@ -86,7 +86,7 @@ class _Encoder:
         self.tables = tables
         self.number_of_step = dict(tables["steps"])
         self.number_of_node = {row[0]: number for number, row in enumerate(tables["nodes"])}
-        self.texts = {}
+        self.texts = {"none": 0}  # a number that is 0 is not written: as in TensorFlow it stands for no text
         self.traces = {row[0]: row[1:] for row in tables["traces"]}
         self.frames = {row[0]: row[1:] for row in tables["frames"]}
         self.groups = {}

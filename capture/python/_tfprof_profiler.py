@@ -1,6 +1,8 @@
 """Profiler, profile(), advise() and write_op_log(), as TensorFlow's profiler has them, over tfprof's engine.
 
 Reports are printed (or written to files) by the program tfprof, which is also asked for the rows that make the results.
+Results are TensorFlow's messages where the program uses TensorFlow, else objects with the same fields. As there, a view
+that cannot be made (a step that was not traced, a report without a file) says so on stderr and is an empty result.
 """
 
 import itertools
@@ -46,60 +48,65 @@ class _Message:
     __hash__ = None
 
 
-class Shape(_Message):
-    """dim: a list of objects with a size, -1 where it is not known."""
+class _Messages(list):
+    """A list of messages of one kind, which makes them, as protobuf's does."""
 
-    def __init__(self, text=""):
-        is_shape = re.fullmatch(r"-?\d+(x-?\d+)*", text or "")
-        self.dim = [_Dimension(int(size)) for size in text.split("x")] if is_shape else []
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind):
+        super().__init__()
+        self._kind = kind
+
+    def add(self, **fields):
+        self.append(self._kind())
+        for name, value in fields.items():
+            setattr(self[-1], name, value)
+        return self[-1]
+
+
+class _MessageMap(dict):
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind):
+        super().__init__()
+        self._kind = kind
+
+    def __missing__(self, key):
+        return self.setdefault(key, self._kind())
 
 
 class _Dimension(_Message):
-    def __init__(self, size):
-        self.size = size
+    def __init__(self):
+        self.size = 0
+
+
+class Shape(_Message):
+    """dim: a list of objects with a size, -1 where it is not known."""
+
+    def __init__(self):
+        self.dim = _Messages(_Dimension)
 
 
 class GraphNodeProto(_Message):
     """A node of the scope and graph views, with all that is shown below it in children. Times in microseconds."""
 
-    def __init__(self, row=None):
-        row = row or {}
-        self.name = row.get("name") or ""
-        self.tensor_value = row.get("tensor_value") or ""
-        self.run_count = row.get("occurrence") or 0
-        self.total_run_count = row.get("total_occurrence") or 0
-        self.total_definition_count = row.get("total_defined") or 0
-        self.devices = row["device"].split("|") if row.get("device") else []
-        self.shapes = [Shape(row["shape"])] if row.get("shape") else []
-        self.input_shapes = {}
-        for part in (row.get("input_shapes") or "").split("|"):
-            position, colon, shape = part.partition(":")
-            if colon:
-                self.input_shapes[int(position)] = Shape(shape)
-        _take_metrics(self, row)
-        self.children = []
+    def __init__(self):
+        self.name = self.tensor_value = ""
+        self.run_count = self.total_run_count = self.total_definition_count = 0
+        self.devices, self.shapes, self.input_shapes = [], _Messages(Shape), _MessageMap(Shape)
+        _take_metrics(self, {})
+        self.children = _Messages(GraphNodeProto)
 
 
 class MultiGraphNodeProto(_Message):
     """A line of source or an op type of the code and op views, with its graph_nodes, and what
     comes below it in children."""
 
-    def __init__(self, row=None):
-        row = row or {}
-        self.name = row.get("name") or ""
-        _take_metrics(self, row)
-        self.graph_nodes = []
-        for member in json.loads(row.get("graph_nodes") or "[]"):
-            member.update({"total_" + name: member[name] for name in (*_METRICS.values(), "occurrence", "defined")})
-            self.graph_nodes.append(GraphNodeProto(member))
-        self.children = []
-
-
-class AdviceProto(_Message):
-    """checkers: by name, objects with a list of reports: texts, of several lines where several belong together."""
-
     def __init__(self):
-        self.checkers = {}
+        self.name = ""
+        _take_metrics(self, {})
+        self.graph_nodes = _Messages(GraphNodeProto)
+        self.children = _Messages(MultiGraphNodeProto)
 
 
 class Checker(_Message):
@@ -107,10 +114,60 @@ class Checker(_Message):
         self.reports = []
 
 
+class AdviceProto(_Message):
+    """checkers: by name, objects with a list of reports: texts, of several lines where several belong together."""
+
+    def __init__(self):
+        self.checkers = _MessageMap(Checker)
+
+
+def message_class(name):
+    """TensorFlow's class of that name where the program uses TensorFlow, else ours."""
+    if "tensorflow" in sys.modules:
+        try:
+            from tensorflow.core.profiler import tfprof_output_pb2
+
+            return getattr(tfprof_output_pb2, name)
+        except (ImportError, AttributeError):
+            pass
+    return globals()[name]
+
+
 def _take_metrics(message, row):
     for name, column in _METRICS.items():
-        setattr(message, name, row.get(column) or 0)
-        setattr(message, "total_" + name, row.get("total_" + column) or 0)
+        setattr(message, name, int(row.get(column) or 0))
+        setattr(message, "total_" + name, int(row.get("total_" + column) or 0))
+
+
+def _take_shape(message, text):
+    is_shape = re.fullmatch(r"-?\d+(x-?\d+)*", text or "")
+    for size in text.split("x") if is_shape else ():
+        message.dim.add(size=int(size))
+
+
+def _fill_graph_node(message, row):
+    message.name = row.get("name") or ""
+    message.run_count = row.get("occurrence") or 0
+    message.total_run_count = row.get("total_occurrence") or 0
+    message.total_definition_count = row.get("total_defined") or 0
+    message.devices.extend(row["device"].split("|") if row.get("device") else ())
+    for part in (row.get("input_shapes") or "").split("|"):
+        position, colon, shape = part.partition(":")
+        if colon:
+            _take_shape(message.input_shapes[int(position)], shape)
+    if isinstance(message, _Message):  # what TensorFlow's engine leaves empty
+        message.tensor_value = row.get("tensor_value") or ""
+        if row.get("shape"):
+            _take_shape(message.shapes.add(), row["shape"])
+    _take_metrics(message, row)
+
+
+def _fill_multi_graph_node(message, row):
+    message.name = row.get("name") or ""
+    _take_metrics(message, row)
+    for member in json.loads(row.get("graph_nodes") or "[]"):
+        member.update({"total_" + name: member[name] for name in (*_METRICS.values(), "occurrence", "defined")})
+        _fill_graph_node(message.graph_nodes.add(), member)
 
 
 # ---- The engine.
@@ -184,29 +241,32 @@ def _command(view, values, options):
     return " ".join(words)
 
 
-def _tree(kind, rows):
-    made, root = {}, kind()
+def _tree(root, fill, rows):
+    made = {}
     for row in rows:
-        message = made[row["position"]] = kind(row)
         parent = row["parent_position"]
         if parent is not None:
-            made[parent].children.append(message)
+            message = made[row["position"]] = made[parent].children.add()
+            fill(message, row)
         elif row["position"] == 0 and row["name"] == "_TFProfRoot":
-            root = message
+            made[0] = root
+            fill(root, row)
+        else:
+            made[row["position"]] = message_class(type(root).__name__)()
     return root
 
 
-def _chain(kind, rows):
+def _chain(root, fill, rows):
     """Rows of the op view, each the child of the one before; the first is the one whose
     totals are those of the root."""
-    root = last = kind({"name": "_TFProfRoot"})
+    root.name = "_TFProfRoot"
     for row in rows[:1]:
-        whole = kind(row)
-        for name in _METRICS:
-            setattr(root, "total_" + name, getattr(whole, "total_" + name))
+        for name, column in _METRICS.items():
+            setattr(root, "total_" + name, row.get("total_" + column) or 0)
+    last = root
     for row in rows[1:]:
-        last.children.append(kind(row))
-        last = last.children[-1]
+        last = last.children.add()
+        fill(last, row)
     return root
 
 
@@ -233,19 +293,19 @@ def _rows_of_view(view, values):
 
 def run_view(opening, view, options):
     """Prints or writes the report, and returns the rows as messages."""
-    kind = GraphNodeProto if view in ("scope", "graph") else MultiGraphNodeProto
-    values = _option_values(options)
+    is_graph = view in ("scope", "graph")
+    result = message_class("GraphNodeProto" if is_graph else "MultiGraphNodeProto")()
     try:
+        values = _option_values(options)
         text, rows, errors = ask([opening + " AS opened", _command(view, values, options)], _rows_of_view(view, values))
     except ValueError as problem:
-        if view == "code" and "no code trace information" in str(problem):
-            sys.stderr.write("tfprof: there is no code trace information\n")
-            return kind()
-        raise
+        sys.stderr.write("tfprof: %s\n" % re.sub(r"\Atfprof: ", "", str(problem)))
+        return result
     sys.stderr.write(errors)
     sys.stdout.write(re.sub(r"\A\[\{\"opened\":[^\n]*\}\]\n", "", text))
     sys.stdout.flush()
-    return _chain(kind, rows) if view == "op" else _tree(kind, rows)
+    fill = _fill_graph_node if is_graph else _fill_multi_graph_node
+    return _chain(result, fill, rows) if view == "op" else _tree(result, fill, rows)
 
 
 def _reports(name, lines):
@@ -266,16 +326,19 @@ def run_advise(opening, options):
         for checker_options in options.values():
             for name, value in (checker_options or {}).items():
                 words += ["-" + name, str(value)]
-    text, _, errors = ask([opening + " AS opened", " ".join(words)])
+    try:
+        text, _, errors = ask([opening + " AS opened", " ".join(words)])
+    except ValueError as problem:
+        sys.stderr.write("tfprof: %s\n" % re.sub(r"\Atfprof: ", "", str(problem)))
+        return message_class("AdviceProto")()
     found = re.search(r"\n\w+Checker:\n", text)
     text = text[found.start():] if found else ""
     sys.stderr.write(errors)
     sys.stdout.write(text)
     sys.stdout.flush()
-    advice = AdviceProto()
+    advice = message_class("AdviceProto")()
     for name, reports in re.findall(r"\n(\w+Checker):\n((?:(?!\n\w+Checker:\n)[^\n]*\n)*)", text):
-        checker = advice.checkers[name] = Checker()
-        checker.reports = _reports(name, reports.split("\n")[:-1])
+        advice.checkers[name].reports.extend(_reports(name, reports.split("\n")[:-1]))
     return advice
 
 

@@ -7,6 +7,7 @@ A source hands the engine files: opening() is the SQL that opens them.
 import gc
 import gzip
 import json
+import linecache
 import os
 import shutil
 import sys
@@ -31,9 +32,9 @@ class Source:
         self._finalizer = weakref.finalize(self, shutil.rmtree, self.directory, True)
         self.steps = set()
 
-    def write(self, name, content):
+    def write(self, name, content, mode="wb"):
         path = os.path.join(self.directory, name)
-        with open(path, "wb") as file:
+        with open(path, mode) as file:
             file.write(content)
         return path
 
@@ -87,7 +88,7 @@ def _fill_shapes(graph, run_meta):
                     sys.stderr.write("tfprof: shape of %s: %s\n" % (stats.node_name, problem))
 
 
-def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_var=True):
+def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_var=True, says_what_is_missing=True):
     """An OpLogProto: what `op_log` says, and for all ops of the graph float_ops, call
     stacks and _trainable_variables."""
     from tensorflow.core.profiler import tfprof_log_pb2
@@ -106,14 +107,14 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
     def number_of(text):
         return numbers.setdefault(text, len(numbers)) if text else 0
 
-    trainable = set()
+    trainable, missing = set(), 0
     if add_trainable_var:
         trainable = {variable.op.name for variable in graph.get_collection(ops.GraphKeys.TRAINABLE_VARIABLES)}
     for op in graph.get_operations():
         try:
             flops = ops.get_stats_for_node_def(graph, op.node_def, "flops").value
-        except ValueError:  # a shape that is not known
-            flops = None
+        except Exception:  # ValueError: a shape that is not known; a formula of the program's may say anything
+            flops, missing = None, missing + 1
         traceback = op.traceback if add_trace else None
         if not flops and not traceback and op.name not in trainable:
             continue
@@ -126,12 +127,16 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
             entry.types.append("_trainable_variables")
         if traceback and not entry.code_def.traces and not own_texts:
             for frame in traceback:
-                file, line, function, text = frame[0], frame[1], frame[2], frame[3]
+                file, line, function = frame[0], frame[1], frame[2]
+                text = linecache.getline(file, line or 0).strip()  # of cells of notebooks, too
                 entry.code_def.traces.add(file_id=number_of(file), lineno=line or -1, function_id=number_of(function),
                                           line_id=number_of(text), func_start_line=-1)
     for text, number in numbers.items():
         if not own_texts:
             log.id_to_string[number] = text
+    if missing and run_meta is None and says_what_is_missing:
+        sys.stderr.write("tfprof: %d ops have no float_ops, as the graph does not tell their shapes; a traced step "
+                         "does\n" % missing)
     return log
 
 
@@ -148,16 +153,49 @@ class GraphSource(Source):
         if graph is not None and not hasattr(graph, "as_graph_def"):
             raise TypeError("graph is %s; it can be a tf.Graph or a torch.nn.Module" % type(graph).__name__)
         super().__init__()
-        self.graph, self.op_log, self.run_metas, self.ran = graph, op_log, [], set()
-        self.profile = None
+        self.graph, self.op_log, self.ran, self.shapes = graph, op_log, set(), {}
+
+    def _look_at_shapes(self, run_meta):
+        """What the outputs of nodes were like. Steps that disagree about one tell it step by step only."""
+        for device in run_meta.step_stats.dev_stats:
+            for stats in device.node_stats:
+                for output in stats.output:
+                    shape = tuple(size.size for size in output.tensor_description.shape.dim)
+                    key = stats.node_name, output.slot
+                    if self.shapes.setdefault(key, shape) != shape:
+                        self.shapes[key] = None
+
+    def _graph_def(self):
+        """The graph, with the shapes of outputs that it does not know itself from the steps; the graph of the program
+        stays as it is."""
+        graph_def = self.graph.as_graph_def(add_shapes=True)
+        for node in graph_def.node if self.shapes else ():
+            if "_output_shapes" not in node.attr:
+                continue
+            for slot, shape in enumerate(node.attr["_output_shapes"].list.shape):
+                ran = self.shapes.get((node.name, slot))
+                known = [size.size for size in shape.dim]
+                is_whole = not shape.unknown_rank and -1 not in known
+                if ran is None or is_whole or (not shape.unknown_rank and (
+                        len(known) != len(ran) or any(a not in (-1, b) for a, b in zip(known, ran)))):
+                    continue
+                shape.Clear()
+                for size in ran:
+                    shape.dim.add(size=size)
+        return graph_def
 
     def add_step(self, step, run_meta):
-        path = self.write("run_meta_%d" % len(self.run_metas), bytes_of(run_meta))
-        self.run_metas.append((path, int(step)))
-        self.steps.add(int(step))
+        step = int(step)
+        if step < 0:
+            raise ValueError("the number of a step must not be negative, %d is" % step)
+        # Messages of one kind that follow each other are one message: steps of one number belong together.
+        folder = os.path.join(self.directory, "steps")
+        os.makedirs(folder, exist_ok=True)
+        self.write(os.path.join("steps", "run_meta_%d" % step), bytes_of(run_meta), "ab")
+        self.steps.add(step)
         if self.graph is not None and not isinstance(run_meta, bytes):
-            _fill_shapes(self.graph, run_meta)
             self.ran.update(stats.node_name for device in run_meta.step_stats.dev_stats for stats in device.node_stats)
+            self._look_at_shapes(run_meta)
             names = {op.name for op in self.graph.get_operations()}
             self.coverage = len(names & self.ran) / max(1, len(names))
 
@@ -165,14 +203,14 @@ class GraphSource(Source):
         words = []
         if self.graph is not None:
             words += ["graph_path",
-                      self.write("graph.pb", self.graph.as_graph_def(add_shapes=True).SerializeToString())]
-            words += ["op_log_path", self.write("tfprof_log", op_log_of(self.graph, self.op_log).SerializeToString())]
-        values = [quoted(word) for word in words]
-        for path, step in self.run_metas:
-            values += ["'run_meta_path'", quoted(path), "'step'", str(step)]
-        if not values:
+                      self.write("graph.pb", self._graph_def().SerializeToString())]
+            log = op_log_of(self.graph, self.op_log, says_what_is_missing=not self.steps)
+            words += ["op_log_path", self.write("tfprof_log", log.SerializeToString())]
+        if self.steps:
+            words += ["run_meta_path", os.path.join(self.directory, "steps")]
+        if not words:
             raise ValueError("there is nothing to profile: no graph and no step")
-        return "SELECT tfprof_open(%s)" % ", ".join(values)
+        return "SELECT tfprof_open(%s)" % ", ".join(map(quoted, words))
 
 
 # ---- Traces.

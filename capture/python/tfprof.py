@@ -117,10 +117,14 @@ class range:
 _PARTS = {
     "_tfprof_options": ("ProfileOptionBuilder", "FLOAT_OPS_OPTIONS", "PRINT_ALL_TIMING_MEMORY",
                         "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "TRAINABLE_VARIABLES"),
-    "_tfprof_profiler": ("ALL_ADVICE", "AdviceProto", "GraphNodeProto", "MultiGraphNodeProto", "Profiler", "advise",
-                         "print_model_analysis", "profile", "write_op_log"),
+    "_tfprof_profiler": ("ALL_ADVICE", "Profiler", "advise", "print_model_analysis", "profile", "write_op_log"),
     "_tfprof_context": ("ProfileContext",),
 }
+# What results are: TensorFlow's own where the program uses TensorFlow. The others are what releases before 1.3 called
+# them.
+_MESSAGES = {"AdviceProto": "AdviceProto", "GraphNodeProto": "GraphNodeProto", "TFGraphNodeProto": "GraphNodeProto",
+             "TFProfNode": "GraphNodeProto", "MultiGraphNodeProto": "MultiGraphNodeProto",
+             "TFMultiGraphNodeProto": "MultiGraphNodeProto"}
 # Modules of TensorFlow's profiler, whose names are all here.
 _MODULES = ("model_analyzer", "option_builder", "profile_context", "profiler", "tfprof_logger")
 
@@ -142,6 +146,8 @@ def _load_beside(name):
 def __getattr__(name):
     if name in _MODULES:
         return sys.modules[__name__]
+    if name in _MESSAGES:
+        return _load_beside("_tfprof_profiler").message_class(_MESSAGES[name])
     for part, names in _PARTS.items():
         if name in names:
             return getattr(_load_beside(part), name)

@@ -100,8 +100,11 @@ static enum tfprof_status check_paths(const struct read_key *key, const char *pa
   for (const char *at = paths; *at && !status;) {
     size_t length = strcspn(at, ",");
     char *path = length ? strndup(at, length) : NULL;
+    struct path_list found = {0};
     if (length && !path) return error_no_memory(error);
-    if (path) status = check_path(key, path, head, files, error);
+    if (path) status = key->list ? key->list(path, &found, error) : paths_add(&found, path, "", error);
+    for (size_t i = 0; i < found.count && !status; i++) status = check_path(key, found.paths[i], head, files, error);
+    paths_clear(&found);
     free(path);
     at += length + (at[length] == ',');
   }

@@ -7,6 +7,7 @@
 #ifndef TFPROF_READ_H
 #define TFPROF_READ_H
 
+#include "read/path_list.h"
 #include "store/store.h"
 
 /* A file that a reader has recognised. */
@@ -48,6 +49,8 @@ struct read_key {
   bool (*may_be)(const uint8_t *head, size_t length);
   /* The file that the path stands for, to be freed. NULL: itself. */
   enum tfprof_status (*find)(const char *path, char **file, struct tfprof_error *error);
+  /* Of PATHS: adds the files that one of them stands for, itself or those of a directory. NULL: itself. */
+  enum tfprof_status (*list)(const char *path, struct path_list *files, struct tfprof_error *error);
 };
 struct read_option {
   const struct read_key *key;

@@ -36,7 +36,7 @@ from tensorflow.python.util import _pywrap_tfprof  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, ".."), os.path.join(HERE, "..", "golden")]
 from exchange_formats import Pprof  # noqa: E402
-from test_tf_goldens import as_dictionary, canonical, difference  # noqa: E402
+from test_tf_goldens import canonical, difference  # noqa: E402
 from test_tf_goldens import graph_node, multi_graph_node, python_profiler  # noqa: E402
 
 TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", os.path.join(HERE, "..", "..", "build")), "tfprof")
@@ -237,8 +237,9 @@ def check_message(view, options, is_compat, opening):
     message = theirs(view, options, "none")
     options = {**options, "output": "none", "compat": is_compat or len(options["account_type_regexes"]) > 1}
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        ours = as_dictionary(python_profiler().run_view(opening, view, options))
-    return difference(ours, (graph_node if view in ("scope", "graph") else multi_graph_node)(message), "message")
+        ours = python_profiler().run_view(opening, view, options)
+    parse = graph_node if view in ("scope", "graph") else multi_graph_node
+    return difference(parse(ours.SerializeToString()), parse(message), "message")
 
 
 def compare(seed, folder, views):

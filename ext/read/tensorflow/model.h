@@ -235,6 +235,7 @@ struct tf_model {
   struct tf_frames frames;
   struct row_map traces; /* stacks of frames: rows/stacks.h */
   struct row_map step_map, lane_map, frame_map, string_map;
+  bool has_text_zero; /* key 0 of string_map is a text, not "none" */
   uint32_t *named; /* by string_id: row + 1 of the node of that name, 0: none */
   size_t named_count;
   string_id recent[256]; /* texts that were interned a moment ago: see tf_intern */

@@ -430,10 +430,12 @@ bool tf_publish_types(struct tf_model *model, struct profile *profile, const str
 
 /* ---- traces ---- */
 
-/* A text of a frame. */
+/* A text of a frame. A key that is not written is 0, which stands for "none" in what TensorFlow writes, and in older
+** files of ours for a text like any other. */
 static int64_t frame_text(struct tf_model *model, const struct tf_frame *frame, int64_t key) {
-  if (key == TF_NONE) return ROW_NULL;
+  if (key == TF_NONE && (frame->is_inline || !model->has_text_zero)) return ROW_NULL;
   if (frame->is_inline) return key;
+  if (key == TF_NONE) key = 0;
   uint32_t id = tf_map_find(&model->string_map, (uint64_t)key, 0);
   if (id == UINT32_MAX) tf_trouble(model, TF_TROUBLE_STRING, 0);
   return id == UINT32_MAX || id == 0 ? ROW_NULL : (int64_t)id;
@@ -454,6 +456,9 @@ static bool publish_hashes(struct tf_model *model, struct eager_rows *rows, cons
 bool tf_publish_traces(struct tf_model *model, struct profile *profile) {
   struct eager_rows frames, traces;
   string_id python;
+  uint32_t zero = tf_map_find(&model->string_map, 0, 0);
+  const char *text = zero == UINT32_MAX ? NULL : pool_text(model->pool, zero);
+  model->has_text_zero = text && strcmp(text, "none") != 0;
   if (!tf_intern(model, "python", 6, &python)) return false;
   if (!eager_rows_begin(&frames, profile, TABLE_code_frames, model->frames.count, &model->status, model->error))
     return false;

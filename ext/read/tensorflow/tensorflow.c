@@ -2,11 +2,13 @@
 #include "read/tensorflow/tensorflow.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "read/tensorflow/checkpoint.h"
 #include "read/path_list.h"
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
+#include "read/tensorflow/step_files.h"
 
 /* ---- sources: everything is read when the file is opened, but for the values of a checkpoint ---- */
 
@@ -173,13 +175,10 @@ static enum tf_kind kind_of(const struct read_file *file) {
   return (enum tf_kind)(file->format - formats_of_kinds);
 }
 
-/* "run_meta_5" is step 5. */
+/* One whose name has no number is step 0. */
 static int64_t step_in_name(const char *path) {
-  size_t length = strlen(path), dot = length;
-  if (length > 6 && strcmp(path + length - 6, ".pbtxt") == 0) dot = length - 6;
-  size_t at = dot;
-  while (at > 0 && path[at - 1] >= '0' && path[at - 1] <= '9') at--;
-  return at < dot && dot - at < 10 && at > 0 && path[at - 1] == '_' ? strtoll(path + at, NULL, 10) : 0;
+  int64_t number = tf_step_number(path);
+  return number == TF_NO_STEP ? 0 : number;
 }
 
 /* Adds a file to those of its kind; a second one takes the place of the first, but for steps. */
@@ -289,7 +288,8 @@ static const struct read_key keys[KEY_count + 1] = {
     [KEY_GRAPH] = {FILE_KEY("graph_path", TF_KIND_GRAPH, "a GraphDef"), .kind = READ_PATH, .may_be = may_be_graph},
     [KEY_RUN_META] = {FILE_KEY("run_meta_path", TF_KIND_RUN_METADATA, "a RunMetadata"),
                       .kind = READ_PATHS,
-                      .may_be = may_be_run_metadata},
+                      .may_be = may_be_run_metadata,
+                      .list = tf_list_step_files},
     [KEY_STEP] = {.name = "step", .kind = READ_NUMBER},
     [KEY_OP_LOG] = {FILE_KEY("op_log_path", TF_KIND_OP_LOG, "an OpLogProto"),
                     .kind = READ_PATH,
@@ -300,21 +300,32 @@ static const struct read_key keys[KEY_count + 1] = {
                         .find = tf_checkpoint_file},
 };
 
-/* Texts that files of steps are named by, each parted into paths. */
-LIST_NAMED(step_paths, char *);
+static bool is_directory(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
 
-/* Paths parted by commas, one a step: the first has the number `step`. */
-static bool add_steps(struct tensorflow_files *files, struct step_paths *paths, size_t *room, const char *text,
-                      int64_t step) {
-  for (const char *at = text; *at;) {
-    size_t length = strcspn(at, ",");
-    char **path = length ? list_add(paths) : NULL;
-    if (length && (!path || !(*path = strndup(at, length)))) return false;
-    if (length && !array_reserve(files->run_meta, *room, files->run_meta_count + 1)) return false;
-    if (length) add_file(files, TF_KIND_RUN_METADATA, *path, step++);
+/* Paths parted by commas, one a step: the first has the number `step`. Those of a directory have the numbers of their
+** names. */
+static enum tfprof_status add_steps(struct tensorflow_files *files, struct path_list *paths, const char *text,
+                                    int64_t step, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (const char *at = text; *at && !status;) {
+    size_t length = strcspn(at, ","), first = paths->count;
+    char *path = strndup(at, length);
+    if (!path) return error_no_memory(error);
+    bool is_numbered = is_directory(path);
+    if (length) status = tf_list_step_files(path, paths, error);
+    free(path);
+    size_t count = files->run_meta_count + paths->count - first;
+    struct tensorflow_run_meta *run_meta = realloc(files->run_meta, (count + 1) * sizeof *run_meta);
+    if (!run_meta) return error_no_memory(error);
+    files->run_meta = run_meta;
+    for (size_t i = first; i < paths->count; i++)
+      add_file(files, TF_KIND_RUN_METADATA, paths->paths[i], is_numbered ? step_in_name(paths->paths[i]) : step++);
     at += length + (at[length] == ',');
   }
-  return true;
+  return status;
 }
 
 /* The number of the first step of the paths of option `place`: `step` behind them or, at the beginning, before them. */
@@ -332,26 +343,23 @@ static int64_t first_step(const struct read_option *options, size_t count, size_
 static enum tfprof_status open_named(struct store *store, uint32_t run_number, const struct read_option *options,
                                      size_t count, struct tfprof_error *error) {
   struct tensorflow_files files = {.run_meta = NULL};
-  struct step_paths paths = {0};
-  size_t room = 0;
-  bool ok = true;
-  for (size_t i = 0; i < count && ok; i++) {
+  struct path_list paths = {0};
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < count && !status; i++) {
     const struct read_key *key = options[i].key;
     if (key == &keys[KEY_RUN_META]) {
-      ok = add_steps(&files, &paths, &room, options[i].text, first_step(options, count, i));
+      status = add_steps(&files, &paths, options[i].text, first_step(options, count, i), error);
     } else if (key != &keys[KEY_STEP]) {
       add_file(&files, kind_of(&(struct read_file){NULL, key->format}), options[i].text, 0);
     }
   }
   bool is_whole = files.graph || files.op_log || files.run_meta_count;
-  enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(error);
   if (!status && files.profile && is_whole) {
     status = error_set(error, TFPROF_USAGE,
                        "profile_path holds graph, steps and op log: it goes with checkpoint_path only");
   }
   if (!status) status = tensorflow_open(store, run_number, &files, error);
-  for (size_t i = 0; i < paths.count; i++) free(paths.items[i]);
-  list_free(&paths);
+  paths_clear(&paths);
   free(files.run_meta);
   return status;
 }

@@ -2,11 +2,15 @@
 with that of TensorFlow's own engine.  argv: the folder of the module tfprof, a folder to write to.
 """
 
+import contextlib
+import io
 import os
 import sys
+import threading
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf  # noqa: E402
+from tensorflow.core.profiler import tfprof_log_pb2, tfprof_output_pb2  # noqa: E402
 from tensorflow.python.profiler import model_analyzer as original  # noqa: E402
 
 sys.path.insert(0, sys.argv[1])
@@ -160,7 +164,6 @@ def main():
     # What is written can be read again, by both engines.
     path = os.path.join(FOLDER, "profile")
     profiler._write_profile(path)
-    from tensorflow.core.profiler import tfprof_log_pb2
 
     proto = tfprof_log_pb2.ProfileProto.FromString(profiler.serialize_to_string())
     assert list(proto.steps) == [10, 11] and len(proto.nodes) == len(graph.get_operations()) + len(
@@ -215,7 +218,72 @@ def main():
             session.run(train, feed)
     proto = tfprof_log_pb2.ProfileProto.FromString(open(os.path.join(FOLDER, "dumped", "profile_5"), "rb").read())
     assert list(proto.steps) == [5] and any(node.execs for node in proto.nodes.values()), proto.steps
+    check_threads()
+    check_any_number(session_of=lambda: tf1.Session(graph=graph), run=lambda session: session.run(train, feed))
     print("tutorials: done")
+
+
+def check_threads():
+    """Runs of two threads that wait for each other go on side by side; options of the program stay what they are."""
+    with tf.Graph().as_default(), tfprof.ProfileContext(os.path.join(FOLDER, "threads"), trace_steps=range(9),
+                                                        dump_steps=[]) as context:
+        queue = tf1.FIFOQueue(1, [tf.float32], [[]])
+        take, put = queue.dequeue(), queue.enqueue(1.0)
+        options = tf1.RunOptions()
+        with tf1.Session() as session:
+            taker = threading.Thread(target=session.run, args=(take,), kwargs={"options": options})
+            taker.start()
+            while not context._step:
+                pass
+            session.run(put)
+            taker.join(60)
+            assert not taker.is_alive() and options.trace_level == 0 and context._step == 2
+    assert context.profiler._source.steps == {0, 1}, context.profiler._source.steps
+
+
+def check_any_number(session_of, run):
+    """More steps than a function of SQL takes arguments; the profile has the program's lines; what goes wrong is told,
+    and the program goes on."""
+    folder = os.path.join(FOLDER, "many")
+    builder = tfprof.ProfileOptionBuilder
+    options = builder(builder.time_and_memory()).with_empty_output().build()
+    errors, sys.stderr = sys.stderr, io.StringIO()
+    with tfprof.ProfileContext(folder, trace_steps=range(1, 111), dump_steps=[110, 113]) as context:
+        context.add_auto_profiling("op", builder(options).with_file_output("").build(), [3])
+        context.add_auto_profiling("tree", options, [4])
+        with tfprof.ProfileContext(folder), session_of() as session:
+            session.run(tf1.global_variables_initializer())
+            for _ in range(111):
+                run(session)
+            write = context.profiler._write_profile
+            context.profiler._write_profile = None
+            for _ in range(3):
+                run(session)
+            context.profiler._write_profile = write
+    said, sys.stderr = sys.stderr.getvalue(), errors
+    for text in ("-output is written as", "no view 'tree'", "is open already", "writing profile_113 failed"):
+        assert text in said, (text, said)
+    with open(os.path.join(folder, "profile_110"), "rb") as file:
+        proto = tfprof_log_pb2.ProfileProto.FromString(file.read())
+    assert list(proto.steps) == list(range(1, 111)), proto.steps
+    texts = dict(proto.id_to_string)
+    own = [frame for node in proto.nodes.values() for frame in node.trace.traces
+           if texts[frame.file_id].endswith(os.path.basename(__file__))]
+    assert texts[0] == "none" and {texts[frame.function_id] for frame in own} >= {"<module>", "main", "model"}
+    assert "weight = tf1.get_variable(\"weight\", [96, 5])" in {texts[frame.line_id] for frame in own}
+    # Results are TensorFlow's messages; what cannot be made is told and is an empty one, as there.
+    profiler, quiet = context.profiler, contextlib.redirect_stderr(io.StringIO())
+    result = profiler.profile_operations(options)
+    again = tfprof_output_pb2.MultiGraphNodeProto.FromString(result.SerializeToString())
+    assert again == result and isinstance(result, tfprof.MultiGraphNodeProto)
+    assert tfprof.TFProfNode is tfprof_output_pb2.GraphNodeProto
+    with quiet as said:
+        wrong = (profiler.profile_operations(builder(options).with_step(777).build()),
+                 profiler.profile_python(builder(options).with_pprof_output(os.path.join(folder, "two")).build()),
+                 profiler.profile_name_scope(builder(options).with_file_output("").build()))
+    assert [type(one).__name__ for one in wrong] == ["MultiGraphNodeProto", "MultiGraphNodeProto", "GraphNodeProto"]
+    assert not any(one.children for one in wrong)
+    assert "there is no step 777" in said.getvalue() and "takes one metric" in said.getvalue(), said.getvalue()
 
 
 main()
