@@ -207,8 +207,26 @@ static int choose_profile(struct choice *choice, char **message) {
   return SQLITE_OK;
 }
 
+/* The part of the rows that equality with a column of an outer loop leaves, of several the smallest; 1: this is the
+** inner side of no join. */
+static double joined_part(const struct choice *choice) {
+  sqlite3_index_info *info = choice->info;
+  double least = 1;
+  for (int i = 0; i < info->nConstraint; i++) {
+    const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+    sqlite3_value *constant;
+    if (constraint->op != SQLITE_INDEX_CONSTRAINT_EQ || !constraint->usable || sqlite3_vtab_in(info, i, -1)) continue;
+    if (constraint->iColumn == choice->table->sql_column_count - 1) continue;
+    if (sqlite3_vtab_rhs_value(info, i, &constant) == SQLITE_OK) continue;
+    double part = term_part(choice, TERM_EQUAL, (unsigned)column_of(choice, constraint->iColumn));
+    if (part < least) least = part;
+  }
+  return least;
+}
+
 static void choose_terms(struct choice *choice) {
   sqlite3_index_info *info = choice->info;
+  double joined = joined_part(choice);
   struct plan *plan = choice->plan;
   int profile = choice->table->sql_column_count - 1;
   for (int i = 0; i < info->nConstraint; i++) {
@@ -224,7 +242,10 @@ static void choose_terms(struct choice *choice) {
     unsigned column = (unsigned)column_of(choice, constraint->iColumn);
     if (operator == TERM_EQUAL && sqlite3_vtab_in(info, i, -1)) operator = TERM_IN;
     if (column == 0 && operator == TERM_IS) operator = TERM_EQUAL; /* no id is NULL */
-    if (!can_push(choice, i, operator, column, &is_exact)) {
+    /* The set of an IN is made anew for each call of xFilter, of which a join has one for each row of the outer loop.
+    ** For the few rows that those find SQLite looks into its own set, which it makes once. */
+    bool is_dear = operator == TERM_IN && joined < term_part(choice, operator, column);
+    if (is_dear || !can_push(choice, i, operator, column, &is_exact)) {
       choice->is_complete = false;
       continue;
     }

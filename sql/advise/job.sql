@@ -29,22 +29,22 @@ WITH settings AS MATERIALIZED (
     tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.wait_ratio', 0.05) AS wait_ratio,
     tfprof_setting('job.left_ratio', 0.05) AS left_ratio
 ), processes AS MATERIALIZED (
-  SELECT profile_id, run_id, host, name FROM temp.process_names
-), step_time AS MATERIALIZED (
-  SELECT processes.run_id AS run_id, sum(1.0 * steps.dur_ns) AS all_ns
-  FROM temp.steps AS steps JOIN processes ON processes.profile_id = steps.profile_id GROUP BY processes.run_id
+  SELECT profile_id, name FROM temp.process_names
+), step_time AS MATERIALIZED ( -- profiles have ids, through processes it would be a search
+  SELECT profiles.run_id AS run_id, sum(1.0 * steps.dur_ns) AS all_ns
+  FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id GROUP BY profiles.run_id
 ), received AS (
-  SELECT processes.run_id AS run_id, coalesce(transfers.name, 'receive') AS name, transfers.dur_ns AS dur_ns,
+  SELECT profiles.run_id AS run_id, coalesce(transfers.name, 'receive') AS name, transfers.dur_ns AS dur_ns,
     transfers.dur_ns AS transfer_ns, transfers.bytes AS bytes, NULL AS bus_bytes
-  FROM temp.transfers AS transfers JOIN processes ON processes.profile_id = transfers.profile_id
+  FROM temp.transfers AS transfers JOIN temp.profiles AS profiles ON profiles.id = transfers.profile_id
   WHERE transfers.kind = 'receive'
 ), exchanged AS (
-  SELECT processes.run_id AS run_id, collectives.name AS name, collectives.dur_ns AS dur_ns,
+  SELECT profiles.run_id AS run_id, collectives.name AS name, collectives.dur_ns AS dur_ns,
     coalesce(waits.transfer_ns, collectives.dur_ns) AS transfer_ns, collectives.bytes AS bytes,
     collectives.bus_bytes_per_second * collectives.dur_ns AS bus_bytes
   FROM temp.collective_waits AS waits -- which has each collective once
   CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
-  JOIN processes ON processes.profile_id = collectives.profile_id
+  CROSS JOIN temp.profiles AS profiles ON profiles.id = collectives.profile_id
   WHERE collectives.dur_ns > 0
 ), moved AS (
   SELECT run_id, 1 AS place, name, count(*) AS count, avg(dur_ns) AS mean_ns, max(dur_ns) AS longest_ns,
@@ -63,8 +63,8 @@ WITH settings AS MATERIALIZED (
   SELECT moved.*, coalesce(rate < slow AND sum_ns >= time_ratio * coalesce(all_ns, 0), 0) AS is_slow, slow
   FROM moved JOIN settings LEFT JOIN step_time ON step_time.run_id = moved.run_id
 ), readings AS MATERIALIZED (
-  SELECT counters.profile_id AS profile_id, min(processes.run_id) AS run_id, min(processes.host) AS host,
-    min(processes.name) AS name, avg(CASE WHEN counters.name = 'process_cpu' THEN value END) AS cpu,
+  SELECT counters.profile_id AS profile_id, min(profiles.run_id) AS run_id, min(profiles.host) AS host,
+    avg(CASE WHEN counters.name = 'process_cpu' THEN value END) AS cpu,
     max(CASE WHEN counters.name = 'process_cpu' THEN value END) AS most_cpu,
     min(CASE WHEN counters.name = 'process_cpu' THEN time_ns END) AS first_ns,
     max(CASE WHEN counters.name = 'process_cpu' THEN time_ns END) AS last_ns,
@@ -75,7 +75,7 @@ WITH settings AS MATERIALIZED (
       - min(CASE WHEN counters.name = 'main_thread_wait_s' THEN value END) AS waited_s,
     max(CASE WHEN counters.name = 'main_thread_wait_s' THEN time_ns END)
       - min(CASE WHEN counters.name = 'main_thread_wait_s' THEN time_ns END) AS waited_of_ns
-  FROM temp.counters AS counters JOIN processes ON processes.profile_id = counters.profile_id
+  FROM temp.counters AS counters CROSS JOIN temp.profiles AS profiles ON profiles.id = counters.profile_id
   WHERE counters.name
     IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes', 'main_thread_wait_s')
   GROUP BY counters.profile_id
@@ -91,11 +91,12 @@ WITH settings AS MATERIALIZED (
     (SELECT min(host) FROM readings WHERE readings.run_id = used.run_id AND readings.busy = used.busy) AS busy_host,
     (SELECT min(host) FROM readings WHERE readings.run_id = used.run_id AND readings.available = used.available)
       AS full_host,
-    (SELECT min(name) FROM readings WHERE readings.run_id = used.run_id AND readings.resident = used.resident)
-      AS largest
+    (SELECT min(name) FROM processes WHERE profile_id IN (SELECT profile_id FROM readings
+      WHERE readings.run_id = used.run_id AND readings.resident = used.resident)) AS largest
   FROM used
 ), waits AS ( -- a worker may wait: it works ahead
-  SELECT run_id, name, 1e9 * waited_s / nullif(waited_of_ns, 0) AS ratio, count(*) OVER (PARTITION BY run_id) AS count,
+  SELECT run_id, profile_id, 1e9 * waited_s / nullif(waited_of_ns, 0) AS ratio,
+    count(*) OVER (PARTITION BY run_id) AS count,
     row_number() OVER (PARTITION BY run_id ORDER BY 1e9 * waited_s / nullif(waited_of_ns, 0) DESC, profile_id)
       AS position
   FROM readings WHERE profile_id IN (SELECT profile_id FROM temp.steps)
@@ -127,7 +128,9 @@ WITH settings AS MATERIALIZED (
   UNION ALL
   SELECT run_id, 4, 'waiting', 1,
     format('the main thread%s waited for a free processor %.0f %% of the time',
-      CASE WHEN count > 1 THEN ' of ' || name ELSE '' END, 100 * ratio),
+      CASE WHEN count > 1
+        THEN (SELECT ' of ' || name FROM processes WHERE processes.profile_id = waits.profile_id) ELSE '' END,
+      100 * ratio),
     ratio, wait_ratio,
     'Leave processors to the threads that train: fewer workers and threads (torch.set_num_threads), or no other job.',
     'SELECT profile_id, time_ns, value FROM temp.counters WHERE name = ''main_thread_wait_s'''

@@ -25,15 +25,19 @@ WITH time AS MATERIALIZED (
     AND NOT EXISTS (SELECT 1 FROM starts
       WHERE starts.step_id = gaps.step_id AND starts.device_id IS gaps.device_id AND starts.start_ns >= gaps.start_ns)
   GROUP BY profile_id, device_id, step_id
-), measured AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.measured_steps WHERE weight > 0
+), weighed AS ( -- by a window, since a join would look through all steps for each
+  SELECT profile_id, device_id, count, gap_ns, max(weight) OVER (PARTITION BY profile_id, step_id) AS weight
+  FROM (
+    SELECT profile_id, device_id, step_id, count, gap_ns, NULL AS weight FROM in_step
+    UNION ALL
+    SELECT profile_id, NULL, step_id, NULL, NULL, weight FROM temp.measured_steps WHERE weight > 0
+  )
 ), sums AS MATERIALIZED (
-  SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.count * measured.weight) AS gap_count,
-    sum(gaps.gap_ns * measured.weight) AS idle_ns, time.step_count AS step_count, time.weight AS weight,
+  SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.count * gaps.weight) AS gap_count,
+    sum(gaps.gap_ns * gaps.weight) AS idle_ns, time.step_count AS step_count, time.weight AS weight,
     time.step_ns AS step_ns, time.whole AS whole, time.each AS each
-  FROM in_step AS gaps
-  CROSS JOIN measured ON measured.profile_id = gaps.profile_id AND measured.step_id IS gaps.step_id
-  JOIN time ON time.profile_id = gaps.profile_id
+  FROM weighed AS gaps JOIN time ON time.profile_id = gaps.profile_id
+  WHERE gaps.count IS NOT NULL AND gaps.weight IS NOT NULL
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.10 * time.step_ns
 )
 SELECT

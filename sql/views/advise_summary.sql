@@ -9,25 +9,26 @@
 -- Cost: that of advise.  Example: SELECT severity, process_count, message FROM advise_summary LIMIT 5;
 WITH found AS MATERIALIZED (
   SELECT row_number() OVER () AS place, advise.* FROM temp.advise
+), beginnings(subject, beginning) AS ( -- a process is told with what of it is meant, parted by a space
+  SELECT DISTINCT subject, subject FROM found
+  UNION
+  SELECT subject, substr(beginning, 1, length(rtrim(beginning, replace(beginning, ' ', ''))) - 1) FROM beginnings
+  WHERE beginning GLOB '* *'
 ), named AS MATERIALIZED (
   SELECT found.*,
-    CASE WHEN EXISTS (SELECT 1 FROM temp.process_names
-      WHERE subject = name OR substr(subject, 1, length(name) + 1) = name || ' ')
+    CASE WHEN subject IN (SELECT subject FROM beginnings
+      WHERE beginning IN (SELECT name FROM temp.process_names))
       THEN row_number() OVER (PARTITION BY check_name, subject ORDER BY place) ELSE subject END AS thing
   FROM found
 ), numbered AS MATERIALIZED (
-  SELECT named.*, row_number() OVER (PARTITION BY check_name, thing ORDER BY place) AS number,
-    count(*) OVER (PARTITION BY check_name, thing) AS process_count
-  FROM named
+  SELECT named.*, row_number() OVER (PARTITION BY check_name, thing ORDER BY place) AS number FROM named
 )
 SELECT
   check_name AS check_name,
   severity AS severity,
   subject AS subject,
-  process_count AS process_count,
-  (SELECT group_concat(subject, ', ') FROM (SELECT others.subject AS subject FROM numbered AS others
-    WHERE others.check_name = numbered.check_name AND others.thing IS numbered.thing AND others.number > 1
-    ORDER BY others.number)) AS others,
+  count(*) AS process_count,
+  ordered_concat(CASE WHEN number > 1 THEN subject END, ', ', number) AS others,
   message AS message,
   value AS value,
   threshold AS threshold,
@@ -35,5 +36,5 @@ SELECT
   suggestion AS suggestion,
   evidence AS evidence
 FROM numbered
-WHERE number = 1
-ORDER BY place
+GROUP BY check_name, thing
+ORDER BY min(place) -- which also chooses the row that the other columns are of

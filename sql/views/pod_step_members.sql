@@ -50,14 +50,18 @@ WITH placed AS MATERIALIZED ( -- the steps of each host in their order, on a tim
       row_number() OVER (PARTITION BY profile_id ORDER BY dur_ns DESC, shift < 0, abs(shift)) AS choice
     FROM overlaps
   ) WHERE choice = 1
-), hosts AS (
-  SELECT run_id, count(*) AS count FROM spans GROUP BY run_id
+), known AS ( -- grouped by windows, since a join would look through all shifts for each step
+  SELECT run_id, profile_id, step_id, position, position + max(shift) OVER (PARTITION BY profile_id) AS leader_position
+  FROM (
+    SELECT run_id, profile_id, step_id, position, NULL AS shift FROM placed
+    UNION ALL
+    SELECT NULL, profile_id, NULL, NULL, shift FROM shifts
+  )
 ), shifted AS ( -- a place of the leading host at which every host has a step is a step of all
-  SELECT placed.run_id AS run_id, placed.profile_id AS profile_id, placed.step_id AS step_id,
-    placed.position AS position, placed.position + shifts.shift AS leader_position,
-    coalesce(count(placed.position + shifts.shift) OVER (PARTITION BY placed.run_id, placed.position + shifts.shift)
-      = hosts.count, 0) AS is_matched
-  FROM placed JOIN hosts ON hosts.run_id = placed.run_id LEFT JOIN shifts ON shifts.profile_id = placed.profile_id
+  SELECT run_id, profile_id, step_id, position, leader_position,
+    coalesce(count(leader_position) OVER (PARTITION BY run_id, leader_position)
+      = sum(position = 0) OVER (PARTITION BY run_id), 0) AS is_matched
+  FROM known WHERE step_id IS NOT NULL
 ), matched AS (
   SELECT shifted.*, iif(is_matched,
     dense_rank() OVER (PARTITION BY run_id, is_matched ORDER BY leader_position) - 1, NULL) AS pod_step

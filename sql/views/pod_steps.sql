@@ -15,11 +15,31 @@
 -- are device compute, and the newest versions leave out all of the host where there is a device.
 -- Cost: that of step_breakdown and of pod_step_members.
 -- Example: SELECT pod_step, host, dur_ns, bottleneck, behind_ns FROM pod_steps;
+WITH sides AS ( -- of each step where it belongs, and its parts: grouped, since a join has no index before SQLite 3.41
+  SELECT step_id, run_id, pod_step, position, NULL AS profile_id, NULL AS host, NULL AS rank, NULL AS number,
+    NULL AS name, NULL AS dur_ns, NULL AS device_compute_ns, NULL AS device_to_device_ns,
+    NULL AS device_collectives_ns, NULL AS host_compute_ns, NULL AS kernel_launch_ns, NULL AS input_ns,
+    NULL AS output_ns, NULL AS compile_ns, NULL AS other_ns
+  FROM temp.pod_step_members
+  UNION ALL
+  SELECT step_id, NULL, NULL, NULL, profile_id, host, rank, number, name, dur_ns, device_compute_ns,
+    device_to_device_ns, device_collectives_ns, host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns,
+    other_ns
+  FROM temp.step_breakdown
+), parts AS (
+  SELECT step_id, max(run_id) AS run_id, max(pod_step) AS pod_step, max(position) AS position,
+    max(profile_id) AS profile_id, max(host) AS host, max(rank) AS rank, max(number) AS number, max(name) AS name,
+    max(dur_ns) AS dur_ns, max(device_compute_ns) AS device_compute_ns,
+    max(device_to_device_ns) AS device_to_device_ns, max(device_collectives_ns) AS device_collectives_ns,
+    max(host_compute_ns) AS host_compute_ns, max(kernel_launch_ns) AS kernel_launch_ns, max(input_ns) AS input_ns,
+    max(output_ns) AS output_ns, max(compile_ns) AS compile_ns, max(other_ns) AS other_ns
+  FROM sides GROUP BY step_id HAVING count(run_id) AND count(profile_id)
+)
 SELECT
   parts.profile_id AS profile_id,
   parts.host AS host,
   parts.rank AS rank,
-  members.pod_step AS pod_step,
+  parts.pod_step AS pod_step,
   parts.step_id AS step_id,
   parts.number AS number,
   parts.name AS name,
@@ -46,7 +66,7 @@ SELECT
     WHEN parts.compile_ns THEN 'compile'
     WHEN parts.other_ns THEN 'other'
   END AS bottleneck,
-  iif(members.pod_step IS NULL, NULL,
-    parts.dur_ns - min(parts.dur_ns) OVER (PARTITION BY members.run_id, members.pod_step)) AS behind_ns
-FROM temp.pod_step_members AS members JOIN temp.step_breakdown AS parts ON parts.step_id = members.step_id
-ORDER BY members.run_id, members.pod_step IS NULL, members.pod_step, profile_id, members.position, step_id
+  iif(parts.pod_step IS NULL, NULL,
+    parts.dur_ns - min(parts.dur_ns) OVER (PARTITION BY parts.run_id, parts.pod_step)) AS behind_ns
+FROM parts
+ORDER BY parts.run_id, parts.pod_step IS NULL, parts.pod_step, profile_id, parts.position, step_id
