@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "func/functions.h"
-#include "read/dump_save.h"
+#include "read/saved_runs.h"
 #include "read/read.h"
 #include "vtab/connection.h"
 #include "vtab/stored_views.h"
@@ -186,7 +186,7 @@ static void save_function(sqlite3_context *context, int count, sqlite3_value **v
   (void)count;
   if (!path) return;
   connection_begin(connection);
-  enum tfprof_status status = dump_save(connection->store, path, &error);
+  enum tfprof_status status = saved_runs_write(connection->store, path, &error);
   connection_end(connection);
   if (status) {
     connection_result_error(context, &error);

@@ -52,7 +52,7 @@ enum shape {
 #define PROCESS \
   "CASE WHEN devices.kind <> 'cpu' AND ordinal IS NOT NULL THEN ordinal + first_device ELSE processes.number END"
 /* XProf's numbers: of the host 701, of the first device 2, and here a thousand more for each further profile. */
-#define IS_XPLANE "format = 'xplane'"
+#define IS_XPLANE "origin = 'xplane'"
 #define XPLANE_HOST "701 + 1000 * place"
 #define XPLANE_DEVICE "2 + 1000 * place"
 #define DEVICE "CASE WHEN devices.kind <> 'cpu' THEN ordinal END"

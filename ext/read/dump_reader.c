@@ -183,7 +183,7 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
                                          struct tfprof_error *error) {
   char json[2048] = "{", digits[40] = "";
   unsigned known = 0;
-  if (from->attributes) return intern(profile, from->attributes, &profile->attributes, error);
+  if (from->attributes || from->origin) return intern(profile, from->attributes, &profile->attributes, error);
   if (from->recorder) append_json(json, sizeof json, "recorder", from->recorder);
   for (size_t i = 0; i < sizeof from->boot_id; i++) {
     known |= from->boot_id[i];
@@ -207,12 +207,13 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
 static void set_clock(struct profile *profile, const struct dump_file *file) {
   const char *domain = file->profile.clock_domain;
   bool is_common = !domain || strcmp(domain, "realtime") == 0;
-  int64_t offset = 0, largest = 0;
+  int64_t offset = is_common && is_dump_time(file->profile.clock_offset_ns) ? file->profile.clock_offset_ns : 0;
+  int64_t largest = 0;
   uint32_t uncertainty = 0;
-  profile->clock_offset_ns = 0;
+  profile->clock_offset_ns = offset;
   profile->clock_error_ns = -1;
   if (file->clock_count == 0) {
-    if (is_common || file->frame_count == 0) return;
+    if (is_common || file->frame_count == 0 || file->profile.has_no_clock_error) return;
     profile_diagnose_source(profile, "warning", "no_clock", 1, -1, -1,
                             "the file has no reading of the clocks; its times count from the start of the machine");
     return;
@@ -235,7 +236,16 @@ static void set_clock(struct profile *profile, const struct dump_file *file) {
     if (drift > largest) largest = drift;
   }
   profile->clock_offset_ns = offset;
-  profile->clock_error_ns = largest + uncertainty;
+  profile->clock_error_ns = file->profile.has_no_clock_error ? -1 : largest + uncertainty;
+}
+
+/* A copy was closed in order, but perhaps not what it is a copy of. */
+static bool is_complete(const struct dump_file *file) { return file->is_closed && !file->profile.is_torn; }
+
+/* Copies that an earlier version saved do not tell what of. Only XPlane files have times on a clock of their own. */
+static const char *origin_of(const struct dump_profile *profile) {
+  if (profile->origin) return profile->origin;
+  return profile->clock_domain && strcmp(profile->clock_domain, "profile") == 0 ? "xplane" : NULL;
 }
 
 /* Everything that is said about the profile as a whole; after a refresh once more. */
@@ -254,6 +264,7 @@ static enum tfprof_status describe_profile(struct profile *profile, struct tfpro
       {from->framework, &profile->framework},
       {from->framework_version, &profile->framework_version},
       {from->clock_domain, &profile->clock_domain},
+      {origin_of(from), &profile->origin},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     enum tfprof_status status = intern(profile, texts[i].text, texts[i].id, error);
@@ -264,7 +275,7 @@ static enum tfprof_status describe_profile(struct profile *profile, struct tfpro
   profile->rank = from->rank;
   profile->world_size = from->world_size ? (int64_t)from->world_size : -1;
   profile->file_bytes = (int64_t)file->file_bytes;
-  profile->complete = file->is_closed;
+  profile->complete = is_complete(file);
   profile_forget_source_diagnostics(profile);
   source->problems_told = 0;
   dump_tell_problems(profile);
@@ -404,7 +415,7 @@ static enum tfprof_status refresh(struct profile *profile, bool *changed, struct
   if (status) return status;
   bool has_more = source->file->frame_count != profile->source_mark;
   bool is_longer = (int64_t)source->file->file_bytes != profile->file_bytes;
-  *changed = has_more || is_longer || source->file->is_closed != profile->complete;
+  *changed = has_more || is_longer || is_complete(source->file) != profile->complete;
   if (!*changed) return TFPROF_OK;
   status = take_frames(profile, error);
   return status ? status : describe_profile(profile, error);

@@ -1,21 +1,17 @@
 /* dump_save.c: see dump_save.h.
 **
 ** The tables of a profile are written one after the other in frames of DUMP_FRAME_ROWS rows.  Texts get ids of the
-** file when they first occur; references are row numbers, which stay what they are, and so do times, with a reading
-** of the clocks that says by how much they are moved.  Of start, end and duration two are enough: see choose_span.
+** file when they first occur; references are row numbers, which stay what they are, and so do times, with what says by
+** how much they are moved.  Of start, end and duration two are enough: see choose_span.
 */
 #include "read/dump_save.h"
 
-#include "dump/directory.h"
 #include "dump/writer.h"
 #include "read/dump_source.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +19,6 @@ struct saving {
   struct store *store;
   struct profile *profile;
   struct dump_writer *writer;
-  int64_t time_offset; /* added to times that are written */
   uint32_t *file_ids;  /* of the pool's strings, 0: not written yet */
   size_t file_id_count;
   int64_t (*values)[DUMP_FRAME_ROWS]; /* SCHEMA_MAXIMUM_COLUMNS of them; reals by their bits */
@@ -66,8 +61,6 @@ static enum tfprof_status take_column(struct saving *saving, const struct segmen
       enum tfprof_status status = text_id(saving, (string_id)values[row], &values[row], error);
       if (status) return status;
       if (!values[row]) nulls_add(nulls, row);
-    } else if (spec->type == TYPE_TIME) {
-      values[row] = (int64_t)((uint64_t)values[row] + (uint64_t)saving->time_offset);
     }
   }
   struct dump_column_data *data = &saving->columns[column];
@@ -228,7 +221,8 @@ static const char *text_of(const struct saving *saving, string_id id) {
   return pool_text(store_pool(saving->store), id);
 }
 
-/* Whether the times of the profile count from 1970 as they are shown, and so are written like that. */
+/* Whether the times of the profile count from 1970: what moves them onto the clock of other profiles is then told by
+** the description of the profile, as readings of the clocks tell it of others. */
 static bool is_common_clock(const struct saving *saving) {
   const char *domain = text_of(saving, saving->profile->clock_domain);
   return !domain || strcmp(domain, "realtime") == 0;
@@ -239,7 +233,6 @@ static struct dump_profile describe_saved(const struct saving *saving, int64_t e
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   bool has_span = profile->start_ns <= profile->end_ns;
-  int64_t moved = is_common_clock(saving) ? profile->clock_offset_ns : 0;
   return (struct dump_profile){
       .host = text_of(saving, profile->host),
       .job = text_of(saving, profile->job),
@@ -256,21 +249,21 @@ static struct dump_profile describe_saved(const struct saving *saving, int64_t e
       .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
       .attributes = text_of(saving, profile->attributes),
       .event_count_plus_one = (uint64_t)event_count + 1,
-      .span_start_ns = has_span ? profile->start_ns + moved : 0,
-      .span_ns_plus_one = has_span ? (uint64_t)(profile->end_ns - profile->start_ns) + 1 : 0};
+      .span_start_ns = has_span ? profile->start_ns : 0,
+      .span_ns_plus_one = has_span ? (uint64_t)(profile->end_ns - profile->start_ns) + 1 : 0,
+      .origin = profile_origin(profile),
+      .clock_offset_ns = is_common_clock(saving) ? profile->clock_offset_ns : 0,
+      .is_torn = !profile->complete,
+      .has_no_clock_error = profile->clock_error_ns < 0};
 }
 
 /* A reading of the clocks that gives the profile the offset it has, and a second one where its error is too large
-** for the uncertainty of the first. Times of a clock that is the common one already are written as they are shown. */
+** for the uncertainty of the first. */
 static enum tfprof_status save_clock(struct saving *saving, struct tfprof_error *error) {
   const struct profile *profile = saving->profile;
   bool is_common = is_common_clock(saving);
   int64_t uncertainty = profile->clock_error_ns < 0 ? 0 : profile->clock_error_ns;
-  struct dump_clock clock = {.realtime_ns = profile->clock_offset_ns};
-  if (is_common) {
-    saving->time_offset = profile->clock_offset_ns;
-    clock.realtime_ns = 0;
-  }
+  struct dump_clock clock = {.realtime_ns = is_common ? 0 : profile->clock_offset_ns};
   if ((is_common || profile->clock_offset_ns == 0) && profile->clock_error_ns < 0) return TFPROF_OK;
   if (uncertainty <= UINT32_MAX) clock.uncertainty_ns = (uint32_t)uncertainty;
   enum tfprof_status status = dump_writer_clock(saving->writer, &clock, error);
@@ -279,8 +272,8 @@ static enum tfprof_status save_clock(struct saving *saving, struct tfprof_error 
   return dump_writer_clock(saving->writer, &clock, error);
 }
 
-static enum tfprof_status save_profile(struct store *store, struct profile *profile, const char *path,
-                                       struct tfprof_error *error) {
+enum tfprof_status dump_save(struct store *store, struct profile *profile, const char *path,
+                             struct tfprof_error *error) {
   struct saving *saving = calloc(1, sizeof *saving);
   if (!saving) return error_no_memory(error);
   saving->store = store;
@@ -312,96 +305,5 @@ static enum tfprof_status save_profile(struct store *store, struct profile *prof
   free(saving->nulls);
   free(saving->file_ids);
   free(saving);
-  return status;
-}
-
-/* A name for the file of a profile within a directory: its own file's name with its number. */
-static void name_file(struct store *store, const struct profile *profile, const char *directory, char *name,
-                      size_t size) {
-  const char *path = pool_text(store_pool(store), profile->path);
-  const char *slash = path ? strrchr(path, '/') : NULL, *base = slash ? slash + 1 : path ? path : "profile";
-  size_t length = strcspn(base, ".");
-  if (length == 0 || length > 100) length = length ? 100 : strlen(base) > 100 ? 100 : strlen(base);
-  snprintf(name, size, "%s/%.*s-%u.tfprof", directory, (int)length, base, profile->number);
-}
-
-static bool is_directory(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-static bool is_empty_directory(const char *path) {
-  DIR *stream = opendir(path);
-  bool is_empty = stream != NULL;
-  for (struct dirent *entry; is_empty && (entry = readdir(stream));) {
-    is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-  }
-  if (stream) closedir(stream);
-  return is_empty;
-}
-
-/* Whether a file of that path would lie in the directory of an open run, which the next refresh would take it into. */
-static bool is_in_open_run(const struct store *store, const char *path) {
-  const char *slash = strrchr(path, '/');
-  char *parent = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-  struct stat place, run;
-  bool is_inside = false;
-  if (parent && stat(parent, &place) == 0) {
-    for (size_t i = 0; i < store_run_count(store) && !is_inside; i++) {
-      const char *of_run = store_run_path(store, store_run_at(store, i));
-      if (!of_run || stat(of_run, &run) != 0) continue;
-      is_inside = S_ISDIR(run.st_mode) && run.st_dev == place.st_dev && run.st_ino == place.st_ino;
-    }
-  }
-  free(parent);
-  return is_inside;
-}
-
-/* What is saved becomes a run of its own: nothing is overwritten, and no other run gets rows twice. */
-static enum tfprof_status refuse_place(const struct store *store, size_t count, const char *path,
-                                       struct tfprof_error *error) {
-  struct stat info;
-  if (lstat(path, &info) == 0 && !is_directory(path))
-    return error_set(error, TFPROF_USAGE,
-                     "%s: there is a file of this name, which is not overwritten; choose another name", path);
-  if (is_directory(path) && dump_directory_open(path, NULL, error)) return TFPROF_USAGE;
-  if (is_directory(path) && !is_empty_directory(path))
-    return error_set(error, TFPROF_USAGE, "%s: the directory is not empty; what is saved needs a new or empty one",
-                     path);
-  if (count == 1 && !is_directory(path) && is_in_open_run(store, path))
-    return error_set(
-        error, TFPROF_USAGE,
-        "%s: lies in the directory of a run that is open, which would have its rows twice; choose another place", path);
-  return TFPROF_OK;
-}
-
-enum tfprof_status dump_save(struct store *store, const char *path, struct tfprof_error *error) {
-  size_t count = store_profile_count(store);
-  if (count == 0) return error_set(error, TFPROF_USAGE, "nothing is open that could be saved");
-  if (!*path) return error_set(error, TFPROF_USAGE, "the path to save to is empty");
-  if (refuse_place(store, count, path, error)) return TFPROF_USAGE;
-  if (count == 1 && !is_directory(path)) return save_profile(store, store_profile_at(store, 0), path, error);
-  size_t size = strlen(path) + 160;
-  char *name = malloc(size);
-  bool is_new = false;
-  enum tfprof_status status = TFPROF_OK;
-  if (!name) return error_no_memory(error);
-  if (!is_directory(path)) {
-    is_new = mkdir(path, DUMP_DIRECTORY_MODE) == 0;
-    if (!is_new) status = error_io(error, path, "cannot make the directory");
-  }
-  size_t saved = 0;
-  while (saved < count && !status) {
-    const struct profile *profile = store_profile_at(store, saved);
-    name_file(store, profile, path, name, size);
-    status = save_profile(store, store_profile_at(store, saved), name, error);
-    saved += !status;
-  }
-  for (size_t i = 0; i < saved && status; i++) { /* all or nothing */
-    name_file(store, store_profile_at(store, i), path, name, size);
-    unlink(name);
-  }
-  if (status && is_new) rmdir(path);
-  free(name);
   return status;
 }

@@ -9,6 +9,8 @@
 **
 ** A directory without a profile may be one that a tool has put directories with profiles into: the newest is opened.
 **
+** A directory that tfprof_save made of several runs gives each as a run of its own.
+**
 ** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened,
 ** and one that took the place of another becomes a profile of its own, so that ids never change their meaning.
 */
@@ -18,6 +20,7 @@
 #include "read/log_directory.h"
 #include "read/opening.h"
 #include "read/recognise.h"
+#include "read/saved_runs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -117,12 +120,16 @@ static enum tfprof_status nothing_to_open(const char *path, const struct path_li
 
 /* ---- opening ---- */
 
-static struct profile *first_profile(const struct opening *opening) {
-  for (size_t i = 0; i < store_profile_count(opening->store); i++) {
-    struct profile *profile = store_profile_at(opening->store, i);
-    if (profile->run_number == opening->run_number) return profile;
+static struct profile *first_profile(const struct store *store, uint32_t run_number) {
+  for (size_t i = 0; i < store_profile_count(store); i++) {
+    struct profile *profile = store_profile_at(store, i);
+    if (profile->run_number == run_number) return profile;
   }
   return NULL;
+}
+
+static void tell_unopened(struct profile *profile, const char *path, const char *message) {
+  profile_diagnose_once(profile, "error", "unopened_file", "%s could not be opened: %s", path, message);
 }
 
 static enum tfprof_status open_single(struct opening *opening, const char *path, struct tfprof_error *error) {
@@ -253,10 +260,9 @@ static void publish(struct opening *opening) {
     if (profile->run_number == opening->run_number) tell_of_nothing(profile);
   }
   clock_alignment_run(opening->store, opening->run_number);
-  struct profile *profile = first_profile(opening);
+  struct profile *profile = first_profile(opening->store, opening->run_number);
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {
-    profile_diagnose_once(profile, "error", "unopened_file", "%s could not be opened: %s", opening->failures.paths[i],
-                          opening->failures.paths[i + 1]);
+    tell_unopened(profile, opening->failures.paths[i], opening->failures.paths[i + 1]);
   }
   if (opening->others && opening->opened && profile) {
     profile_diagnose_once(profile, "info", "older_runs",
@@ -389,11 +395,11 @@ static enum tfprof_status open_new(struct opening *opening, const char *path, en
   return status;
 }
 
-enum tfprof_status read_open(struct store *store, const char *path, uint32_t *run_number, struct tfprof_error *error) {
+static enum tfprof_status open_run(struct store *store, const char *path, uint32_t *run_number,
+                                   struct tfprof_error *error) {
   struct path_list list = {0};
   enum path_kind kind;
   *run_number = 0;
-  if (!*path) return error_set(error, TFPROF_USAGE, "the path to open is empty");
   struct opening *opening = calloc(1, sizeof *opening);
   if (!opening) return error_no_memory(error);
   opening->store = store;
@@ -412,5 +418,49 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
   paths_clear(&list);
   paths_clear(&opening->failures);
   free(opening);
+  return status;
+}
+
+/* *run_number: the first. What cannot be opened is told with that. */
+static enum tfprof_status open_saved_runs(struct store *store, const struct path_list *runs, uint32_t *run_number,
+                                          struct tfprof_error *error) {
+  struct path_list failures = {0};
+  struct tfprof_error reason, first;
+  enum tfprof_status status = TFPROF_OK;
+  *run_number = 0;
+  for (size_t i = 0; i < runs->count && !status; i++) {
+    uint32_t number;
+    enum tfprof_status result = open_run(store, runs->paths[i], &number, &reason);
+    if (!result) {
+      if (!*run_number) *run_number = number;
+      continue;
+    }
+    if (!failures.count) first = reason;
+    if (result == TFPROF_NO_MEMORY || result == TFPROF_INTERRUPTED) status = result;
+    if (!status) status = paths_add(&failures, runs->paths[i], "", &reason);
+    if (!status) status = paths_add(&failures, reason.message, "", &reason);
+    if (status && error) *error = reason;
+  }
+  if (!status && !*run_number) {
+    status = first.status;
+    if (error) *error = first;
+  }
+  struct profile *profile = status ? NULL : first_profile(store, *run_number);
+  for (size_t i = 0; i + 1 < failures.count && profile; i += 2) {
+    tell_unopened(profile, failures.paths[i], failures.paths[i + 1]);
+  }
+  paths_clear(&failures);
+  return status;
+}
+
+enum tfprof_status read_open(struct store *store, const char *path, uint32_t *run_number, struct tfprof_error *error) {
+  struct path_list runs = {0};
+  *run_number = 0;
+  if (!*path) return error_set(error, TFPROF_USAGE, "the path to open is empty");
+  enum tfprof_status status = saved_runs_list(path, &runs, error);
+  if (!status) {
+    status = runs.count ? open_saved_runs(store, &runs, run_number, error) : open_run(store, path, run_number, error);
+  }
+  paths_clear(&runs);
   return status;
 }

@@ -56,7 +56,7 @@ static bool translate_profile(struct profile *profile, const string_id *map) {
   string_id *texts[] = {
       &profile->path,    &profile->job,          &profile->host,       &profile->framework, &profile->framework_version,
       &profile->command, &profile->clock_domain, &profile->attributes, &profile->location,  &profile->real_location,
-      &profile->run_command};
+      &profile->run_command, &profile->origin};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *texts[i] = map[*texts[i]];
   for (size_t i = 0; i < profile->file_count; i++) profile->files[i].location = map[profile->files[i].location];
   for (size_t i = 0; i < profile->diagnostic_count; i++) {

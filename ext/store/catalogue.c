@@ -125,6 +125,10 @@ static enum tfprof_status span_cell(const struct catalogue_row *row, int part, s
   return TFPROF_OK;
 }
 
+const char *profile_origin(const struct profile *profile) {
+  return profile->origin ? pool_text(profile->store->pool, profile->origin) : profile->source->format;
+}
+
 static string_id common_format(struct store *store, const struct catalogue_row *row) {
   string_id id = 0;
   if (row->format) return row->format;
@@ -158,6 +162,8 @@ static enum tfprof_status run_cell(struct store *store, const struct catalogue_r
 static enum tfprof_status profile_cell(struct store *store, const struct catalogue_row *row, unsigned column,
                                        struct cell *cell, struct tfprof_error *error) {
   struct profile *profile = row->profiles[0];
+  const char *origin;
+  string_id id;
   int64_t events;
   enum tfprof_status status = TFPROF_OK;
   *cell = (struct cell){false, 0};
@@ -165,6 +171,10 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
     case COLUMN_profiles_run_id: *cell = number(profile->run_number); break;
     case COLUMN_profiles_path: *cell = text(profile->path); break;
     case COLUMN_profiles_format: *cell = text(common_format(store, row)); break;
+    case COLUMN_profiles_origin:
+      origin = profile_origin(profile);
+      if (!pool_intern(store->pool, origin, strlen(origin), &id)) *cell = text(id);
+      break;
     case COLUMN_profiles_job: *cell = text(profile->job); break;
     case COLUMN_profiles_host: *cell = text(profile->host); break;
     case COLUMN_profiles_pid: *cell = number_if(profile->pid >= 0, profile->pid); break;

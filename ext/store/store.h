@@ -154,6 +154,7 @@ struct profile {
   size_t file_count;
   /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
   string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
+  string_id origin;      /* 0: the format of the source; see profile_origin */
   string_id run_command; /* of the table runs, where the source tells it beside `command` */
   string_id location, real_location; /* the path from the root on, and without links; see store_identify_files */
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
@@ -441,6 +442,8 @@ enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, in
 /* The position of an id, or -1: constant time. */
 int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
 
+/* profiles.origin. */
+const char *profile_origin(const struct profile *profile);
 /* How many timed events were recorded: profiles.event_count. */
 enum tfprof_status profile_count_events(struct profile *profile, int64_t *count, struct tfprof_error *error);
 /* Finds start_ns and end_ns where they are not known yet. */

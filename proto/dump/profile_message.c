@@ -26,6 +26,10 @@ static Tfprof__Profile message_of(const struct dump_profile *profile) {
   set_text(&message.framework_version, profile->framework_version);
   set_text(&message.recorder, profile->recorder);
   set_text(&message.clock_domain, profile->clock_domain);
+  set_text(&message.origin, profile->origin);
+  message.is_torn = profile->is_torn;
+  message.clock_offset_ns = profile->clock_offset_ns;
+  message.has_no_clock_error = profile->has_no_clock_error;
   message.pid = profile->pid;
   message.parent_pid = profile->parent_pid;
   message.rank_plus_one = profile->rank >= 0 ? (uint32_t)profile->rank + 1 : 0;
@@ -77,7 +81,8 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
               take_text(&profile->framework_version, &message->framework_version) &&
               take_text(&profile->recorder, &message->recorder) &&
               take_text(&profile->attributes, &message->attributes) &&
-              take_text(&profile->clock_domain, &message->clock_domain);
+              take_text(&profile->clock_domain, &message->clock_domain) &&
+              take_text(&profile->origin, &message->origin);
   if (done) {
     if (message->pid) profile->pid = message->pid;
     if (message->parent_pid) profile->parent_pid = message->parent_pid;
@@ -94,6 +99,9 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
       profile->span_ns_plus_one = message->span_ns_plus_one;
     }
     if (message->sampling_seed) profile->sampling_seed = message->sampling_seed;
+    if (message->clock_offset_ns) profile->clock_offset_ns = message->clock_offset_ns;
+    profile->is_torn |= message->is_torn != 0;
+    profile->has_no_clock_error |= message->has_no_clock_error != 0;
   }
   tfprof__profile__free_unpacked(message, NULL);
   return done ? TFPROF_OK : error_no_memory(error);
@@ -103,7 +111,7 @@ void dump_profile_free_texts(struct dump_profile *profile) {
   const char **texts[] =
       {&profile->host,      &profile->job,               &profile->command,  &profile->run_command,
        &profile->framework, &profile->framework_version, &profile->recorder, &profile->clock_domain,
-       &profile->attributes};
+       &profile->attributes, &profile->origin};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     free((char *)(uintptr_t)*texts[i]);
     *texts[i] = NULL;

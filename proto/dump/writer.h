@@ -30,6 +30,9 @@ struct dump_profile {
   uint64_t event_count_plus_one; /* 0: not said */
   int64_t span_start_ns;
   uint64_t span_ns_plus_one; /* 0: not said */
+  const char *origin;        /* profiles.origin */
+  int64_t clock_offset_ns;   /* of times of the clock "realtime" */
+  bool is_torn, has_no_clock_error;
   uint64_t sampling_seed;        /* which steps are recorded at which level (FORMAT.md); 0: not said */
 };
 

@@ -16,7 +16,7 @@
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
 WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread of the step waits in Python
   SELECT profile_id, union_ns(start_ns, end_ns) AS busy_ns FROM temp.ops
-  WHERE category = 'op' AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  WHERE category = 'op' AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
     AND thread_id NOT IN (SELECT thread_id FROM temp.steps WHERE thread_id IS NOT NULL)
   GROUP BY profile_id
 ), every AS (

@@ -22,12 +22,12 @@ WITH input_time AS (
   FROM temp.steps AS steps
   LEFT JOIN input_time ON input_time.step_id = steps.id AND input_time.thread_id = steps.thread_id
   WHERE steps.is_warmup = 0 AND steps.profile_id IN (SELECT profile_id FROM temp.input_events
-    WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE format = 'xplane'))
+    WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'))
   UNION ALL
   SELECT parts.profile_id, parts.step_id, parts.number, parts.name, parts.dur_ns, parts.data_loader_ns,
     parts.input_ns - parts.data_loader_ns, parts.other_ns
   FROM temp.step_breakdown AS parts JOIN temp.steps AS steps ON steps.id = parts.step_id
-  WHERE steps.is_warmup = 0 AND parts.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  WHERE steps.is_warmup = 0 AND parts.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
 )
 SELECT
   waited.profile_id AS profile_id,

@@ -27,13 +27,13 @@
 WITH weighed AS ( -- steps can be warm-up, and stand for others, in captures; elsewhere nobody has to find them
   SELECT profile_id, launch_group, op_name, kernel_id, uses_tensor_core, tensor_core_eligible,
     theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns, 1.0 AS weight
-  FROM temp.kernel_launch_totals WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format <> 'tfprof')
+  FROM temp.kernel_launch_totals WHERE profile_id IN (SELECT id FROM temp.profiles WHERE origin <> 'tfprof')
   UNION ALL
   SELECT profile_id, launch_group, op_name, kernel_id, uses_tensor_core, tensor_core_eligible,
     theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns,
     CASE WHEN profile_id IN (SELECT profile_id FROM temp.thinned_steps) THEN coalesce(step_weight, 1.0) ELSE 1.0 END
   FROM temp.kernel_totals
-  WHERE is_warmup IS NOT 1 AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'tfprof')
+  WHERE is_warmup IS NOT 1 AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'tfprof')
 ), summed AS (
   SELECT profile_id, launch_group, op_name, min(kernel_id) AS kernel_id,
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
@@ -51,7 +51,7 @@ WITH weighed AS ( -- steps can be warm-up, and stand for others, in captures; el
 ), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
   SELECT kernels.profile_id AS profile_id, launch_group, op_name, step_id, sum(1.0 * kernels.dur_ns) AS sum_ns
   FROM temp.profiles AS captures CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = captures.id
-  WHERE captures.format = 'tfprof' AND kernels.profile_id IN (SELECT profile_id FROM temp.thinned_steps)
+  WHERE captures.origin = 'tfprof' AND kernels.profile_id IN (SELECT profile_id FROM temp.thinned_steps)
   GROUP BY kernels.profile_id, launch_group, op_name, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, launch_group, op_name,

@@ -28,7 +28,7 @@ WITH peaks AS MATERIALIZED (
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, location FROM temp.code_trace_line
 ), told AS ( -- by sources that tell what was in use at one moment
-  SELECT id FROM temp.profiles WHERE format = 'pprof'
+  SELECT id FROM temp.profiles WHERE origin = 'pprof'
 ), held AS MATERIALIZED ( -- comparisons alone are made before a row is looked at: so released later, or never
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
     allocations.bytes AS bytes, coalesce(allocations.requested_bytes, allocations.tensor_bytes) AS requested_bytes,

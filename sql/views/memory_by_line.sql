@@ -51,7 +51,7 @@ WITH highest AS (
   FROM temp.allocations AS allocations
   LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
   WHERE allocations.allocated_ns IS NOT NULL
-    OR allocations.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'pprof')
+    OR allocations.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'pprof')
   GROUP BY allocations.profile_id, allocations.device_id, allocations.code_trace_id, allocations.step_id
 ), parts AS (
   SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, by_step.code_trace_id AS code_trace_id,

@@ -31,7 +31,7 @@ WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one momen
     CAST(total(coalesce(occurrence_count, 1)) AS INTEGER) AS count,
     CAST(total(bytes) AS INTEGER) AS bytes
   FROM temp.profiles AS sources CROSS JOIN temp.allocations AS allocations ON allocations.profile_id = sources.id
-  WHERE sources.format = 'pprof'
+  WHERE sources.origin = 'pprof'
   GROUP BY allocations.profile_id, device_id, allocator
   HAVING total(bytes) > 0
 ), highest AS MATERIALIZED ( -- of sources without totals

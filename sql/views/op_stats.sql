@@ -42,9 +42,9 @@
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), xplanes AS MATERIALIZED (
-  SELECT id FROM temp.profiles WHERE format = 'xplane'
+  SELECT id FROM temp.profiles WHERE origin = 'xplane'
 ), others AS MATERIALIZED (
-  SELECT id FROM temp.profiles WHERE format IS NOT 'xplane'
+  SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane'
 ), counted AS MATERIALIZED (
   SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,
@@ -245,7 +245,7 @@ SELECT
       >= listed.bytes_per_second / ceilings.bytes_per_second
     THEN 'compute'
     WHEN coalesce(listed.ideal_ratio, listed.flops_per_second / ceilings.flops_per_second,
-        iif(profiles.format <> 'xplane', 0.0, NULL))
+        iif(profiles.origin <> 'xplane', 0.0, NULL))
       < listed.bytes_per_second / ceilings.bytes_per_second
     THEN 'memory' END AS bound_by,
   listed.execution_mode AS execution_mode,

@@ -11,8 +11,8 @@
 -- Example: SELECT pod_step, count(*) FROM pod_step_members GROUP BY pod_step;
 WITH placed AS MATERIALIZED ( -- the steps of each host in their order, on a time that hosts share
   SELECT profiles.run_id AS run_id, steps.profile_id AS profile_id, steps.id AS step_id,
-    steps.start_ns - iif(profiles.format = 'xplane', profiles.clock_offset_ns, 0) AS from_ns,
-    steps.end_ns - iif(profiles.format = 'xplane', profiles.clock_offset_ns, 0) AS until_ns,
+    steps.start_ns - iif(profiles.origin = 'xplane', profiles.clock_offset_ns, 0) AS from_ns,
+    steps.end_ns - iif(profiles.origin = 'xplane', profiles.clock_offset_ns, 0) AS until_ns,
     row_number() OVER (PARTITION BY steps.profile_id ORDER BY steps.start_ns, steps.id) - 1 AS position
   FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
   WHERE steps.id IN (SELECT step_id FROM temp.step_segment_totals)

@@ -29,7 +29,7 @@ WITH topics(position, topic, threshold, high, look_at) AS (
       OR json_extract(attributes, '$.tf_function_call') = 'eager' AS is_expensive
   FROM temp.ops
   WHERE category = 'runtime' AND attributes LIKE '%"tf_function_call":%'
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
 ), function_time AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, sum(ns) AS ns, total(expensive_ns) AS expensive_ns
   FROM (
@@ -50,7 +50,7 @@ WITH topics(position, topic, threshold, high, look_at) AS (
 ), with_input AS (
   SELECT DISTINCT groups.run_id AS run_id, groups.profile_id AS profile_id
   FROM temp.process_groups AS groups JOIN temp.profiles AS profiles ON profiles.id = groups.member_id
-  WHERE profiles.format = 'xplane' AND groups.member_id IN (SELECT profile_id FROM temp.input_events)
+  WHERE profiles.origin = 'xplane' AND groups.member_id IN (SELECT profile_id FROM temp.input_events)
 ), measured AS (
   SELECT pages.run_id AS run_id, pages.profile_id AS profile_id, pages.host AS host, pages.rank AS rank,
     topics.position AS position, topics.topic AS topic, topics.threshold AS threshold, topics.high AS high,

@@ -36,7 +36,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), on_devices AS MATERIALIZED (
   SELECT profile_id, count(DISTINCT device_id) AS device_count,
-    profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane') AS is_xplane
+    profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane') AS is_xplane
   FROM temp.kernel_totals GROUP BY profile_id
 ), worked AS ( -- from the first to the last work of each device, or all of it should that be more
   SELECT profile_id, sum(max(span_ns, sum_ns)) AS sum_ns FROM (
@@ -176,7 +176,7 @@ SELECT
   rated.peak_flops / nullif(rated.peak_bytes, 0) AS ridge_flops_per_byte,
   CASE WHEN rated.flops_per_second / nullif(rated.peak_flops, 0) >= rated.bytes_per_second / nullif(rated.peak_bytes, 0)
     THEN 'compute'
-    WHEN coalesce(rated.flops_per_second, iif(profiles.format <> 'xplane', 0.0, NULL)) / nullif(rated.peak_flops, 0)
+    WHEN coalesce(rated.flops_per_second, iif(profiles.origin <> 'xplane', 0.0, NULL)) / nullif(rated.peak_flops, 0)
       < rated.bytes_per_second / nullif(rated.peak_bytes, 0)
     THEN 'memory' END AS bound_by,
   rated.flops_per_second / nullif(rated.peak_flops, 0) AS compute_efficiency,

@@ -35,7 +35,7 @@ WITH totals AS MATERIALIZED (
     total(sample_weight * recording_ns) AS recording_ns,
     sum(steps.dur_ns - coalesce(recording_ns, 0.0)) AS all_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.steps AS steps ON steps.profile_id = profiles.id
-  WHERE profiles.format <> 'xplane' -- whose steps all speak for themselves, and need not be found for this
+  WHERE profiles.origin <> 'xplane' -- whose steps all speak for themselves, and need not be found for this
     AND is_warmup = 0 AND sample_weight IS NOT NULL
   GROUP BY steps.profile_id HAVING max(sample_weight) > 1
 ), unseen AS MATERIALIZED ( -- few steps are longer

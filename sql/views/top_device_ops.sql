@@ -31,7 +31,7 @@ WITH by_kernel AS (
   SELECT profile_id, op_type, name AS op_name, sum(device_count) AS count, sum(1.0 * device_self_ns) AS self_ns
   FROM temp.op_totals
   WHERE device_self_ns > 0 AND category <> 'user' AND is_measured = 1
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane')
   GROUP BY profile_id, op_type, name
 ), computing AS (
   SELECT profile_id, op_type, name AS op_name, sum(flops * sample_weight) AS flops,
@@ -42,7 +42,7 @@ WITH by_kernel AS (
 ), by_op AS (
   SELECT profile_id, op_type, op_name, count, self_ns, flops, flops_ns, uses_tensor_core, tensor_core_eligible
   FROM named
-  WHERE last_op_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  WHERE last_op_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
   UNION ALL
   SELECT launched.profile_id, launched.op_type, launched.op_name, launched.count, launched.self_ns, computing.flops,
     computing.flops_ns, named.uses_tensor_core, named.tensor_core_eligible

@@ -8,7 +8,7 @@
 */
 #include "dump/writer.h"
 #include "mend_dump.h"
-#include "read/dump_save.h"
+#include "read/saved_runs.h"
 #include "read/read.h"
 
 #include <stdio.h>
@@ -168,7 +168,7 @@ static void read_all(const char *path, bool is_again) {
     if (!is_again && rows <= MAXIMUM_ROWS) { /* what was read can be saved, and read again */
       snprintf(saved, sizeof saved, "/tmp/fuzz_store_dump.%d", (int)getpid());
       unlink(saved);
-      require_that(dump_save(store, saved, NULL) == TFPROF_OK);
+      require_that(saved_runs_write(store, saved, NULL) == TFPROF_OK);
       read_all(saved, true);
       unlink(saved);
     }

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHARED = os.environ.get("TFPROF_SHARED") or ""
 # What says where the rows were read from; and times are saved as they are shown, with the clock's offset in them.
 EXPECTED = {
-    "profiles": {"path", "format", "file_bytes", "clock_offset_ns"},
+    "profiles": {"path", "format", "file_bytes"},
     "runs": {"path", "format"},
     "profile_summary": {"format", "path", "file_bytes"},
     "diagnostics": {"id", "file", "offset"},

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""A saved copy of whatever was open says the same as what was open: every table, every view.
+"""A saved copy of whatever was open says the same as what was open: every table, view, check and panel.
 
-    test_saved_copies.py [--seed N] [--count N] [FILE...]
+    test_saved_copies.py [--all] [--seed N] [--count N] [FILE...]
 
-Of real files of each kind, of changed copies of dumps and traces with right checksums (tests/mutations), and of files
-that once gained or lost rows by being saved.  The same seed and number make the same copy.
+Of files of every kind, each alone and several runs at once; of changed copies of dumps and traces with right checksums
+(tests/mutations); of files that once gained or lost rows by being saved.  The same seed and number make the same copy.
+--all: of everything under TFPROF_SHARED that can be opened, too.
 """
 
 import argparse
 import collections
+import functools
 import glob
 import os
 import random
@@ -27,66 +29,79 @@ SHARED = os.environ.get("TFPROF_SHARED") or ""
 # What is of the file itself, and not of what is in it.
 OF_FILES = {
     "runs": ["path", "format"],
-    "profiles": ["path", "format", "file_bytes", "complete", "attributes", "clock_error_ns", "diagnostic_count"],
-    "profile_summary": ["format", "file_bytes", "complete", "diagnostic_count"],
-    "coverage": ["complete"],
+    "profiles": ["path", "format", "file_bytes"],
+    "profile_summary": ["format", "file_bytes"],
+    "panel processes": ["format", "file_bytes"],
 }
 NAME = "the_file_that_is_asked"
 MOST_ROWS = 20000  # of a changed copy that is asked: others take longer than they tell
 
 
-def texts_without(path, rows):
-    """Rows, in which the path is no difference."""
-    name = os.path.basename(path)
-    return collections.Counter(row.replace(path, NAME).replace(name, NAME) for row in rows)
-
-
-def everything(connection, path):
-    """{table or view: rows or the error}."""
-    said = {}
+@functools.lru_cache(None)
+def questions(engine):
+    """{what is asked: SQL}."""
+    connection = engine()
     names = [name for name, in connection.values("SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns'")]
-    names += [name for name, in connection.values("SELECT name FROM tfprof_views WHERE parameters IS NULL")]
-    for name in names:
+    names += [name for name, in connection.values("SELECT name FROM tfprof_views WHERE kind = 'view'")]
+    asked = {name: f"temp.{name}" for name in names}
+    for name, sql in connection.values("SELECT name, sql FROM tfprof_panels"):
+        sql = re.sub(r"(?m)^--.*$|:[a-z_]+\b", lambda match: "" if match[0].startswith("--") else "NULL", sql)
+        error = connection.query(f'CREATE TEMP VIEW "panel {name}" AS {sql}')[1]
+        assert not error, f"{name}: {error}"
+        asked["panel " + name] = f"({sql})"
+    for name, table in asked.items():
         columns = [column for column, in connection.values(f"SELECT name FROM pragma_table_info('{name}')")]
         shown = ", ".join(f'"{column}"' for column in columns if column not in OF_FILES.get(name, ()))
         if name == "diagnostics":  # a copy has them all as rows of its own
             shown = "severity, reason, message, count, table_name"
-        rows, error = connection.query(f"SELECT {shown} FROM temp.{name}")
-        said[name] = error and re.sub(r"near line \d+", "", error) or texts_without(path, rows)
-    return said
-
-
-def opened(engine, path):
-    connection = engine()
-    error = connection.query(f"SELECT tfprof_open('{path}')")[1]
-    if not error:
-        return connection
+        asked[name] = f"SELECT {shown} FROM {table}"
     connection.close()
-    return None
+    return asked
 
 
-def differences(engine, path, folder, is_limited=False):
-    """What a saved copy says otherwise; None: the file cannot be opened, or is too large."""
-    copy = os.path.join(folder, NAME + "_saved.tfprof")
-    asked = os.path.join(folder, NAME + os.path.splitext(path)[1])
-    shutil.copyfile(path, asked)
-    path = asked
-    connection = opened(engine, path)
+def everything(engine, paths, originals=()):
+    """{what is asked: rows or the error} of a new connection with the files open; None: one cannot be opened.
+
+    originals: what these are copies of."""
+    connection = engine()
+    for path in paths:
+        if connection.query(f"SELECT tfprof_open('{path}')")[1]:
+            connection.close()
+            return None, None
+    own = [path for path, in connection.values(
+        "SELECT path FROM runs UNION SELECT path FROM profiles UNION SELECT file FROM diagnostics WHERE file <> ''")]
+    names = sorted({*own, *originals, *map(os.path.basename, [*own, *originals])} - {""}, key=len, reverse=True)
+    said = {}
+    for name, sql in questions(engine).items():
+        rows, error = connection.query(sql)
+        for path in names:
+            rows = [row.replace(path, NAME) for row in rows]
+        said[name] = error and re.sub(r"near line \d+", "", error) or collections.Counter(rows)
+    return connection, said
+
+
+def differences(engine, paths, folder, is_limited=False):
+    """What a saved copy says otherwise; None: a file cannot be opened, or is too large."""
+    copy = os.path.join(folder, NAME + "_saved")
+    if is_limited:
+        connection = engine()
+        is_small = not connection.query(f"SELECT tfprof_open('{paths[0]}')")[1] and connection.values(
+            "SELECT max(rows) <= %d FROM tfprof_tables" % MOST_ROWS) == [(1,)]
+        connection.close()
+        if not is_small:
+            return None
+    connection, before = everything(engine, paths)  # before it is saved, which reads and derives everything
     if not connection:
         return None
-    if is_limited and connection.values("SELECT max(rows) > %d FROM tfprof_tables" % MOST_ROWS) != [(0,)]:
-        connection.close()
-        return None
-    # Before it is saved, which reads and derives everything.
-    before = everything(connection, path)
     error = connection.query(f"SELECT tfprof_save('{copy}')")[1]
     connection.close()
     if error:
         return [f"cannot be saved: {error}"]
-    saved = opened(engine, copy)
-    after = everything(saved, copy)
+    saved, after = everything(engine, [copy], paths)
+    if not saved:
+        return ["the copy cannot be opened"]
     saved.close()
-    os.unlink(copy)
+    (shutil.rmtree if os.path.isdir(copy) else os.unlink)(copy)
     different = []
     for name in before:
         if before[name] != after[name]:
@@ -99,15 +114,42 @@ def differences(engine, path, folder, is_limited=False):
     return different
 
 
-def real_files(folder):
+def format_askers():
+    """Stored SELECTs that ask what the file is: views ask profiles.origin, which saving keeps."""
+    shown = ("profile_summary.sql", "processes.sql")
+    for path in sorted(glob.glob(os.path.join(ROOT, "sql", "*", "*.sql"))):
+        with open(path, encoding="utf-8") as file:
+            sql = re.sub(r"--.*|'[^']*'", "", file.read())
+        if re.search(r"\bformat\b(?!\()", sql) and os.path.basename(path) not in shown:
+            yield path
+
+
+def fixtures(folder):
+    """Lists of paths that are opened together."""
+    corpus = os.path.join(ROOT, "tests", "fuzz", "corpus")
     files = [make_dump(os.path.join(folder, "random.tfprof"), 90, 6),
-             make_dump(os.path.join(folder, "ops.tfprof"), 3000, 6, "make_ops_dump")]
+             make_dump(os.path.join(folder, "ops.tfprof"), 3000, 6, "make_ops_dump"),
+             os.path.join(ROOT, "tests", "golden", "dump-1", "ops.tfprof"),
+             os.path.join(ROOT, "tests", "golden", "hlo", "programs.xplane.pb")]
     files += sorted(glob.glob(os.path.join(ROOT, "tests", "fixtures", "kineto", "*")))
-    files += [os.path.join(ROOT, "tests", "fuzz", "corpus", *name) for name in (
-        ("tensorflow", "profile"), ("memory_snapshot", "protocol-4"), ("memory_timeline", "events.json"))]
-    hostile = os.path.join(SHARED, "traces", "hostile")
-    files += [os.path.join(hostile, name) for name in ("2_140_run_meta_8.tfprof", "1_96_amd_mi250.json")]
-    return [file for file in files if os.path.isfile(file)]
+    for kind in ("tensorflow", "memory_snapshot", "memory_timeline", "pprof", "xplane"):
+        files += sorted(glob.glob(os.path.join(corpus, kind, "*")))
+    together = [[file] for file in files]
+    # Several runs stay several, in their order, whatever they are called.
+    together.append([os.path.join(corpus, "xplane", "tasks.xplane.pb"), os.path.join(corpus, "pprof", "example.pprof"),
+                     files[1], os.path.join(corpus, "xplane", "example.xplane.pb")])
+    for name in ("2_140_run_meta_8.tfprof", "1_96_amd_mi250.json"):
+        path = os.path.join(SHARED, "traces", "hostile", name)
+        together += [[path]] if os.path.isfile(path) else []
+    return together
+
+
+def shared():
+    """Everything that anybody left there: files, and directories of them."""
+    for directory, _, names in sorted(os.walk(os.path.join(SHARED, "traces"))):
+        yield [directory]
+        for name in sorted(names):
+            yield [os.path.join(directory, name)]
 
 
 def seeds(folder):
@@ -117,7 +159,8 @@ def seeds(folder):
     for trace in ("links", "waits", "memory", "python", "distributed"):
         path = os.path.join(ROOT, "tests", "fixtures", "kineto", f"{trace}.json")
         files += [path, os.path.join(folder, f"{trace}.tfprof")]
-        connection = opened(CommandLine, path)
+        connection = CommandLine()
+        connection.values(f"SELECT tfprof_open('{path}')")
         connection.values(f"SELECT tfprof_save('{files[-1]}')")
         connection.close()
     return files
@@ -125,31 +168,36 @@ def seeds(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--all", action="store_true", help="of everything under TFPROF_SHARED as well")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first changed copy")
-    parser.add_argument("--count", type=int, default=40, help="how many changed copies")
+    parser.add_argument("--count", type=int, default=20, help="how many changed copies")
     parser.add_argument("files", nargs="*", metavar="FILE", help="these alone")
     arguments = parser.parse_args()
     in_every_python()
     engine = Newest if len(engines()) > 1 else CommandLine
-    failures = asked = 0
+    asked, failures = 0, 0
+    for path in format_askers():
+        failures += 1
+        print(f"{path} asks for the format, which becomes tfprof when it is saved; profiles.origin stays")
     with tempfile.TemporaryDirectory(prefix="tfprof-saved-") as folder:
-        for path in arguments.files or real_files(folder):
-            different = differences(engine, path, folder)
+        together = [[path] for path in arguments.files] or fixtures(folder)
+        for paths in together + (list(shared()) if arguments.all else []):
+            different = differences(engine, paths, folder)
             asked += different is not None
             failures += bool(different)
             for what in different or ():
-                print(f"{path}: {what}")
+                print(f"{' '.join(paths)}: {what}")
         files = [] if arguments.files else seeds(folder)
         for number in range(arguments.first, arguments.first + arguments.count if files else 0):
             choice = random.Random(f"{arguments.seed} {number}")
             source = files[choice.randrange(len(files))]
             with open(source, "rb") as file:
                 data = file.read()
-            path = os.path.join(folder, "changed" + os.path.splitext(source)[1])
+            path = os.path.join(folder, NAME + os.path.splitext(source)[1])
             with open(path, "wb") as file:
                 file.write(mutations.mutate(data, choice))
-            different = differences(engine, path, folder, is_limited=True)
+            different = differences(engine, [path], folder, is_limited=True)
             asked += different is not None
             failures += bool(different)
             for what in different or ():

@@ -327,14 +327,14 @@ static void test_saving(void) {
   struct tfprof_error error;
   struct store *empty = store_create(NULL, 0);
   const char *saved = in_directory(2, "saved.tfprof");
-  check(dump_save(empty, saved, &error) == TFPROF_USAGE, "nothing is saved");
+  check(saved_runs_write(empty, saved, &error) == TFPROF_USAGE, "nothing is saved");
   store_release(empty);
   static const char *const sources[] = {"model.tfprof", "spans.tfprof", "refused.tfprof"};
   for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
     struct store *store = open_store(in_directory(0, sources[i]), NULL);
     unlink(saved);
-    check(dump_save(store, saved, &error) == TFPROF_OK, "%s cannot be saved: %s", sources[i], error.message);
-    check(dump_save(store, saved, &error) == TFPROF_USAGE && strstr(error.message, "not overwritten"),
+    check(saved_runs_write(store, saved, &error) == TFPROF_OK, "%s cannot be saved: %s", sources[i], error.message);
+    check(saved_runs_write(store, saved, &error) == TFPROF_USAGE && strstr(error.message, "not overwritten"),
           "a file is overwritten: %s", error.message);
     struct store *again = open_store(saved, NULL);
     compare_stores(store, again, true);
@@ -360,17 +360,17 @@ static void test_saving(void) {
   struct store *store = open_store(in_directory(0, "gap.tfprof"), NULL);
   check(read_open(store, in_directory(1, "spans.tfprof"), &run, &error) == TFPROF_OK && run == 2, "a second run");
   const char *several = in_directory(2, "several");
-  check(dump_save(store, several, &error) == TFPROF_OK, "two profiles cannot be saved: %s", error.message);
-  check(dump_save(store, several, &error) == TFPROF_USAGE, "a directory is written over");
-  check(access(in_directory(3, "several/gap-1.tfprof"), R_OK) == 0 &&
-            access(in_directory(4, "several/spans-2.tfprof"), R_OK) == 0,
+  check(saved_runs_write(store, several, &error) == TFPROF_OK, "two profiles cannot be saved: %s", error.message);
+  check(saved_runs_write(store, several, &error) == TFPROF_USAGE, "a directory is written over");
+  check(access(in_directory(3, "several/gap.tfprof/gap.tfprof"), R_OK) == 0 &&
+            access(in_directory(4, "several/spans.tfprof/spans.tfprof"), R_OK) == 0,
         "names");
   struct store *again = open_store(several, &run);
-  check(store_profile_count(again) == 2 && store_run_count(again) == 1, "%zu profiles", store_profile_count(again));
+  check(store_profile_count(again) == 2 && store_run_count(again) == 2, "%zu profiles", store_profile_count(again));
   compare_stores(store, again, false);
   store_release(again);
   const char *nowhere = in_directory(5, "no/such/place.tfprof");
-  check(dump_save(store, nowhere, &error) == TFPROF_IO, "saved nowhere");
+  check(saved_runs_write(store, nowhere, &error) == TFPROF_IO, "saved nowhere");
   store_release(store);
 }
 
@@ -493,7 +493,7 @@ static void test_no_memory(void) {
     struct store *store = store_create(NULL, 0);
     enum tfprof_status status = store ? read_open(store, path, &run, &error) : TFPROF_NO_MEMORY;
     bool is_open = !status;
-    if (!status) status = dump_save(store, saved, &error);
+    if (!status) status = saved_runs_write(store, saved, &error);
     fail_allocation_after(-1);
     is_done = status == TFPROF_OK;
     /* The system's own functions may say it in their way. */
