@@ -8,6 +8,7 @@
 **   ordered_concat(text, separator, key)   aggregate: the texts with the separator between them, in the order of the
 **                                          integer key, those of the same key by the text itself; NULL texts are left
 **                                          out, NULL without any.  group_concat() promises no order before SQLite 3.44.
+**                                          No longer than any text of the connection (SQLITE_LIMIT_LENGTH).
 **   raise_error(message)     ends the query with the message as its error, for SELECTs whose parameters name what is
 **                            not there; NULL for a NULL.  SQLite's own RAISE() is for triggers.  Never computed
 **                            beforehand, so that a CASE or a WHERE around it decides.
@@ -55,7 +56,7 @@ static bool add_text_piece(struct pieces *pieces, const char *text, size_t lengt
     pieces->capacity = capacity;
   }
   if (pieces->length + length > pieces->room || !pieces->text) {
-    uint64_t room = (pieces->length + length) * 2 + SMALLEST_ROOM;
+    uint64_t room = (pieces->length + length) + (pieces->length + length) / 2 + SMALLEST_ROOM;
     char *grown = sqlite3_realloc64(pieces->text, room);
     if (!grown) return false;
     pieces->text = grown;
@@ -80,8 +81,17 @@ static void concat_step(sqlite3_context *context, int count, sqlite3_value **val
     const char *separator = (const char *)sqlite3_value_text(values[1]);
     pieces->separator = sqlite3_mprintf("%s", separator ? separator : "");
   }
+  /* All of it is kept until the end, so that what is too long for a text is refused before. */
+  uint64_t limit = (uint64_t)sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1);
+  uint64_t between = pieces->separator ? strlen(pieces->separator) * pieces->count : 0;
+  uint64_t length = (uint64_t)sqlite3_value_bytes(values[0]);
+  if (pieces->length + between + length > limit) {
+    release(pieces);
+    sqlite3_result_error_toobig(context);
+    return;
+  }
   if ((!pieces->separator && pieces->count) ||
-      !add_text_piece(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
+      !add_text_piece(pieces, text, (size_t)length, sqlite3_value_int64(values[2])))
     sqlite3_result_error_nomem(context);
 }
 

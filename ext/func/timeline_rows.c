@@ -329,8 +329,9 @@ enum tfprof_status timeline_rows_write(struct timeline_rows *rows, enum timeline
     const struct timeline_process *process = &places->processes[i];
     struct profile *profile = store_profile_by_number(rows->store, (uint32_t)process->profile_id);
     for (end = first; end < places->lane_count && id_profile(places->lanes[end].id) == process->profile_id;) end++;
-    if (profile && (end > first || !parts[part].thread))
-      status = write_profile(rows, &parts[part], profile, process, places->lanes + first, end - first, error);
+    const struct timeline_lane *lanes = end > first ? &places->lanes[first] : NULL; /* there may be none at all */
+    if (profile && (lanes || !parts[part].thread))
+      status = write_profile(rows, &parts[part], profile, process, lanes, end - first, error);
   }
   return status;
 }

@@ -17,6 +17,7 @@
 
 #include "report/lane_columns.h"
 #include "report/page_data.h"
+#include "serve/sql_rules.h"
 
 enum { MOST_ANSWER_BYTES = 256 << 20, EVENTS_AT_ONCE = 400000, BUCKETS = 4096 };
 
@@ -97,6 +98,7 @@ static void answer_sql(struct served_run *run, struct job *job, struct output_fi
   const char *rest = NULL, *trouble = NULL;
   uint64_t rows;
   int64_t begin = served_now();
+  sql_rules_bound_texts(run->db);
   int place = -1, result = sqlite3_prepare_v2(run->db, job->sql, -1, &statement, &rest);
   if (result) {
     place = sqlite3_error_offset(run->db);

@@ -3,7 +3,7 @@
 ** One thread of libmicrohttpd reads requests and writes answers.  A request that a worker is to answer waits suspended,
 ** which costs no thread; the worker resumes it.  What a stranger can make us hold is bounded: MOST_CONNECTIONS of
 ** MOST_REQUEST_BYTES each, and a connection that has not brought a request with the token within SLOW_SECONDS is
-** closed.
+** closed.  Of those at most MOST_STRANGERS are kept, the newest, so that whoever has the token finds room at any time.
 */
 #include "serve/listener.h"
 
@@ -19,6 +19,7 @@
 
 enum {
   MOST_CONNECTIONS = 128,
+  MOST_STRANGERS = 64, /* connections that have not shown the token */
   MOST_REQUEST_BYTES = 64 << 10,
   MOST_BODY_BYTES = 1 << 20,
   IDLE_SECONDS = 60,
@@ -30,7 +31,7 @@ struct guest {
   struct guest *next, **place;
   int socket;
   int64_t since_ns;
-  bool is_known;
+  bool is_known, is_dismissed;
 };
 
 struct listener {
@@ -318,6 +319,24 @@ static void end_exchange(void *user, struct MHD_Connection *connection, void **p
 
 /* ---- connections ---- */
 
+/* libmicrohttpd closes it then. */
+static void dismiss_guest(struct guest *guest) {
+  guest->is_dismissed = true;
+  shutdown(guest->socket, SHUT_RDWR);
+}
+
+/* The newest comes first. */
+static void dismiss_oldest_stranger(struct guest *guests) {
+  struct guest *oldest = NULL;
+  unsigned count = 0;
+  for (struct guest *guest = guests; guest; guest = guest->next) {
+    if (guest->is_known || guest->is_dismissed) continue;
+    oldest = guest;
+    count++;
+  }
+  if (count > MOST_STRANGERS) dismiss_guest(oldest);
+}
+
 static void note_connection(void *user, struct MHD_Connection *connection, void **place,
                             enum MHD_ConnectionNotificationCode code) {
   struct listener *listener = user;
@@ -325,10 +344,12 @@ static void note_connection(void *user, struct MHD_Connection *connection, void 
   struct guest *guest = *place;
   pthread_mutex_lock(&listener->lock);
   if (code == MHD_CONNECTION_NOTIFY_STARTED && info && (guest = calloc(1, sizeof *guest))) {
-    *guest = (struct guest){listener->guests, &listener->guests, info->connect_fd, served_now(), false};
+    *guest = (struct guest){.next = listener->guests, .place = &listener->guests, .socket = info->connect_fd,
+                            .since_ns = served_now()};
     if (guest->next) guest->next->place = &guest->next;
     listener->guests = guest;
     *place = guest;
+    dismiss_oldest_stranger(guest);
   } else if (code == MHD_CONNECTION_NOTIFY_CLOSED && guest) {
     *guest->place = guest->next;
     if (guest->next) guest->next->place = guest->place;
@@ -342,8 +363,8 @@ bool listener_watch(struct listener *listener, int64_t *last_ns) {
   pthread_mutex_lock(&listener->lock);
   int64_t now = served_now();
   for (struct guest *guest = listener->guests; guest; guest = guest->next) {
-    if (!guest->is_known && now - guest->since_ns > (int64_t)SLOW_SECONDS * 1000000000)
-      shutdown(guest->socket, SHUT_RDWR); /* libmicrohttpd closes it then */
+    if (!guest->is_known && !guest->is_dismissed && now - guest->since_ns > (int64_t)SLOW_SECONDS * 1000000000)
+      dismiss_guest(guest);
   }
   bool is_busy = listener->asked_count > 0;
   *last_ns = listener->last_ns;

@@ -12,7 +12,14 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST_VALUE = 16 << 20, LONGEST_SQL = 1 << 20, DEEPEST_EXPRESSION = 1000, MOST_COLUMNS = 2000 };
+enum {
+  LONGEST_VALUE = 16 << 20,
+  LONGEST_ASKED = 512 << 10,
+  LONGEST_PATTERN = 1000,
+  LONGEST_SQL = 1 << 20,
+  DEEPEST_EXPRESSION = 1000,
+  MOST_COLUMNS = 2000
+};
 
 /* Those of SQLite and of its shell's extensions that reach files, memory, or other code. */
 static const char *const refused_functions[] = {"load_extension",
@@ -69,4 +76,9 @@ void sql_rules_apply(sqlite3 *db) {
   sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
   sqlite3_set_authorizer(db, authorize, NULL);
+}
+
+void sql_rules_bound_texts(sqlite3 *db) {
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_ASKED);
+  sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN);
 }

@@ -7,5 +7,8 @@
 /* From now on the connection, which has its views already, runs only SELECTs that neither reach the file system nor
 ** change anything, of limited size. */
 void sql_rules_apply(sqlite3 *db);
+/* And for SQL that somebody wrote: texts of 512 KiB at most. A function of SQLite, such as instr(), runs to its end
+** whatever interrupts the query, and some take as long as the square of the length. */
+void sql_rules_bound_texts(sqlite3 *db);
 
 #endif

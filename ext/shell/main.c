@@ -28,6 +28,7 @@
 #include "advise_options.h"
 #include "classic.h"
 #include "commands.h"
+#include "printable_errors.h"
 #include "prompt.h"
 #include "report_command.h"
 #include "script.h"
@@ -224,6 +225,7 @@ static int take_options(int *argc, char **argv, struct session *session, struct 
 static void look_at_terminal(struct session *session) {
   bool is_terminal = isatty(STDOUT_FILENO);
   const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+  session->style.is_terminal = is_terminal;
   session->style.colour = is_terminal && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
   struct winsize size;
   session->destination.may_page = is_terminal && isatty(STDIN_FILENO) && !session->has_no_pager;
@@ -327,6 +329,7 @@ static int open_and_answer(struct session *session, const struct files *files, c
 int main(int argc, char **argv) {
   struct session session = {.style = {.format = OUTPUT_BOX}};
   struct files files = {.paths = calloc((size_t)argc, sizeof *files.paths)};
+  make_errors_printable();
   setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
   session.classic = classic_settings_create();
   if (!session.classic || !files.paths) return usage("not enough memory%s", "");

@@ -1,5 +1,6 @@
 /* output.c: picks the format, and the formats for programs: csv, tsv, json, jsonl, markdown. output_box.c is for
 ** people. */
+#include "cell.h"
 #include "display_width.h"
 #include "output_private.h"
 #include "write/json_text.h"
@@ -78,31 +79,60 @@ static const char *column_text(const struct output *output, int column, size_t *
 
 /* ---- csv, tsv ---- */
 
-static void csv_text(FILE *file, const char *text, size_t length) {
+/* Writes the first character, or bytes that are none, as it is in a box, ESC as U+241B, and returns how many bytes that
+** was. */
+static size_t put_printable(FILE *file, const char *text, size_t length) {
+  char piece[8];
+  uint32_t c;
+  size_t size = display_decode(text, length, &c);
+  fwrite(piece, 1, (size_t)(cell_append(piece, c, text, size) - piece), file);
+  return size;
+}
+
+/* What spreadsheets compute, unless it is a number. */
+static bool is_formula(const char *text, size_t length) {
+  char *end;
+  if (!length || !strchr("=+-@", *text)) return false;
+  strtod(text, &end); /* SQLite ends texts with a NUL */
+  return end == text || end != text + length;
+}
+
+static void csv_text(FILE *file, const char *text, size_t length, bool is_terminal) {
   bool is_quoted = length == 0 || text[0] == ' ' || text[length - 1] == ' ';
   for (size_t i = 0; i < length && !is_quoted; i++) {
     if (text[i] == '"' || text[i] == ',' || text[i] == '\n' || text[i] == '\r') is_quoted = true;
   }
-  if (!is_quoted) {
+  is_terminal = is_terminal && cell_plain_length(text, length) < length;
+  if (is_quoted) putc('"', file);
+  if (is_formula(text, length)) putc('\'', file);
+  if (!is_quoted && !is_terminal) {
     fwrite(text, 1, length, file);
     return;
   }
-  putc('"', file);
-  for (size_t i = 0; i < length; i++) {
+  for (size_t i = 0; i < length;) {
     if (text[i] == '"') putc('"', file);
-    putc(text[i], file);
+    if (!is_terminal || text[i] == '\n') putc(text[i++], file);
+    else i += put_printable(file, text + i, length - i);
   }
-  putc('"', file);
+  if (is_quoted) putc('"', file);
 }
 
-static void tsv_text(FILE *file, const char *text, size_t length) {
-  for (size_t i = 0; i < length; i++) {
+static void tsv_text(FILE *file, const char *text, size_t length, bool is_terminal) {
+  for (size_t i = 0; i < length;) {
+    const char *escape = NULL;
     switch (text[i]) {
-      case '\t': fputs("\\t", file); break;
-      case '\n': fputs("\\n", file); break;
-      case '\r': fputs("\\r", file); break;
-      case '\\': fputs("\\\\", file); break;
-      default: putc(text[i], file);
+      case '\t': escape = "\\t"; break;
+      case '\n': escape = "\\n"; break;
+      case '\r': escape = "\\r"; break;
+      case '\\': escape = "\\\\"; break;
+    }
+    if (escape) {
+      fputs(escape, file);
+      i++;
+    } else if (is_terminal) {
+      i += put_printable(file, text + i, length - i);
+    } else {
+      putc(text[i++], file);
     }
   }
 }
@@ -110,7 +140,7 @@ static void tsv_text(FILE *file, const char *text, size_t length) {
 /* csv and tsv: what parts the columns, and how a text is written. */
 struct separated {
   char separator;
-  void (*text)(FILE *file, const char *text, size_t length);
+  void (*text)(FILE *file, const char *text, size_t length, bool is_terminal);
 };
 static const struct separated by_commas = {',', csv_text}, by_tabs = {'\t', tsv_text};
 
@@ -119,7 +149,7 @@ static bool separated_begin(struct output *output, const struct separated *how) 
     const char *name = sqlite3_column_name(output->statement, i);
     if (!name) return false;
     if (i > 0) putc(how->separator, output->file);
-    how->text(output->file, name, strlen(name));
+    how->text(output->file, name, strlen(name), output->style.is_terminal);
   }
   putc('\n', output->file);
   return true;
@@ -142,7 +172,7 @@ static bool separated_row(struct output *output, const struct separated *how) {
       case SQLITE_BLOB:
         output_hexadecimal(output->file, sqlite3_column_blob(statement, i), sqlite3_column_bytes(statement, i));
         break;
-      default: text = column_text(output, i, &length); how->text(output->file, text, length);
+      default: text = column_text(output, i, &length); how->text(output->file, text, length, output->style.is_terminal);
     }
   }
   putc('\n', output->file);
@@ -244,16 +274,14 @@ const struct output_kind output_jsonl = {json_begin, jsonl_row, nothing_at_end};
 /* ---- markdown ---- */
 
 static void markdown_text(FILE *file, const char *text, size_t length) {
-  for (size_t i = 0; i < length; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (c == '\n')
+  for (size_t i = 0; i < length;) {
+    if (text[i] == '\n') {
       fputs("<br>", file);
-    else if (c < 0x20) /* U+2400 ..., as in a box */
-      fprintf(file, "\xe2\x90%c", 0x80 + c);
-    else if (strchr("|\\`*_<>[]", c))
-      fprintf(file, "\\%c", c);
-    else
-      putc(c, file);
+      i++;
+    } else {
+      if (text[i] && strchr("|\\`*_<>[]", text[i])) putc('\\', file);
+      i += put_printable(file, text + i, length - i);
+    }
   }
 }
 

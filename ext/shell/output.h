@@ -4,7 +4,9 @@
 **             (quantity.h) unless they are to be raw
 **   tsv       a line a row, columns parted by tabs; within a value \t, \n, \r and \\ stand for a tab, a line feed, a
 **             carriage return and a backslash; NULL is empty
-**   csv       RFC 4180 with plain line feeds; NULL is empty, an empty text is ""
+**   csv       RFC 4180 with plain line feeds; NULL is empty, an empty text is ""; there is a ' before a text that a
+**             spreadsheet would compute: it begins with =, +, - or @ and is no number
+**             On a terminal csv and tsv show control characters as a box does, ESC as U+241B
 **   json      an array of objects;  jsonl  an object a line.  Always valid: integers exact, NULL and infinities null,
 **             bytes that are no UTF-8 replaced, blobs in hexadecimal, a name that comes twice marked `name:1`
 **   markdown  a table, as GitHub shows it
@@ -37,6 +39,7 @@ struct output_style {
   enum output_format format;
   int width;     /* of the terminal; 0: no limit */
   bool colour;   /* bold and dim may be used */
+  bool is_terminal; /* csv and tsv hold nothing that it would obey */
   bool is_raw;   /* a box has numbers as they are, without units */
   bool is_prose; /* the texts are sentences, which make no sense without their middle */
 };

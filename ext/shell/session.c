@@ -175,7 +175,7 @@ static void show_error(struct session *session, const char *sql, const char *ori
 struct output_style session_style(const struct session *session) {
   struct output_style style = session->style;
   if (session->destination.file) {
-    style.colour = false;
+    style.colour = style.is_terminal = false;
     if (!session->is_width_given) style.width = 0;
   }
   return style;

@@ -1,4 +1,5 @@
-/* ticker.c: a thread that wakes each second, since the one that works is inside SQLite. It takes no signals. */
+/* ticker.c: a thread that wakes each second, since the one that works is inside SQLite. It takes no signals, and writes
+** past stderr, which keeps ESC from terminals (printable_errors.h). */
 #include "ticker.h"
 
 #include <pthread.h>
@@ -26,10 +27,10 @@ static void *tick(void *unused) {
     next.tv_sec++;
     while (!ticker.is_stopping && pthread_cond_timedwait(&ticker.stop, &ticker.lock, &next) == 0) continue;
     if (ticker.is_stopping) break;
-    fprintf(stderr, "\r\033[K%s … %d s", ticker.what, seconds);
+    dprintf(STDERR_FILENO, "\r\033[K%s … %d s", ticker.what, seconds);
     is_shown = true;
   }
-  if (is_shown) fputs("\r\033[K", stderr);
+  if (is_shown) dprintf(STDERR_FILENO, "\r\033[K");
   pthread_mutex_unlock(&ticker.lock);
   return NULL;
 }

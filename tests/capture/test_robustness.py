@@ -259,13 +259,14 @@ print(after - before, varied - after, resident() - varied)
 
 
 def test_long_texts():
-    """A text beyond what a dump holds reads as NULL, and is told."""
+    """A text beyond what a dump holds reads as NULL, and is told; so is a name that is cut."""
     program = """
 import time, torch
 model = torch.nn.Linear(4, 4)
 model.register_parameter("w" * (17 << 20), torch.nn.Parameter(torch.ones(3)))
 for _ in range(40):
-    model(torch.ones(2, 4))
+    with torch.profiler.record_function("n" * 4001):
+        model(torch.ones(2, 4))
     time.sleep(0.01)
 """
     with capturing.Directory() as directory:
@@ -273,8 +274,11 @@ for _ in range(40):
         (path,) = capturing.dumps(directory)
         names = [row["name"] for row in capturing.table(path, "nodes")]
         assert sorted(name or "" for name in names) == ["", "Linear", "bias", "weight"], names
-        (row,) = [row for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_dropped"]
-        assert row["count"] == "1" and "read as NULL" in row["message"], row
+        rows = capturing.table(path, "diagnostics")
+        told = {row["message"]: row for row in rows if row["reason"] == "capture_dropped"}
+        (cut,), (null,) = ([row for text, row in told.items() if words in text]
+                           for words in ("longer than 4000 bytes", "read as NULL"))
+        assert len(told) == 2 and cut["count"] == null["count"] == "1", told
 
 
 capturing.main(globals())

@@ -1,4 +1,5 @@
-/* fuzz_sql_dump.c: any bytes as a dump file, asked by SQL: every table, every stored view, every function that lists.
+/* fuzz_sql_dump.c: any bytes as a dump file, asked by SQL: every table, every stored view, every function that lists,
+** and the timeline as a file.
 **
 ** What a table answers to a condition must be what SQLite makes of the same rows without the table's help.
 ** The last byte chooses whether checksums are put right first.
@@ -137,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (number > 0) {
     unsigned seed = size ? data[size / 2] * 31u + data[size - 1] : 0;
     if (is_small()) {
+      run("SELECT tfprof_timeline('/dev/null')");
       /* A part of them for each input, for more inputs. */
       for (unsigned i = seed % 5; tables[i]; i += 5) {
         ask_table(tables[i], seed + i);

@@ -9,7 +9,7 @@ import sys
 import unicodedata
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from terminal import program, run_tests
+from terminal import Terminal, program, run_tests
 
 TFPROF = program("tfprof")
 MIXED = (
@@ -222,6 +222,26 @@ def test_csv():
     query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(NASTY))
     rows = list(csv.reader(io.StringIO(run(query, "--format", "csv"), newline="")))
     assert rows[1] == NASTY, rows[1]
+
+
+def test_csv_holds_nothing_that_a_spreadsheet_computes():
+    texts = ["=1+1", "+cmd|x!A0", "-x", "@SUM(1)", "-5", "+1e3", "-", "a=1", "\"=1\""]
+    query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(texts)) + ", -1 AS n"
+    row = list(csv.reader(io.StringIO(run(query, "--format", "csv"), newline="")))[1]
+    assert row == ["'=1+1", "'+cmd|x!A0", "'-x", "'@SUM(1)", "-5", "+1e3", "'-", "a=1", '"=1"', "-1"], row
+
+
+def test_nothing_steers_the_terminal():
+    evil = "SELECT 'a' || char(27) || '[31mred' || char(0x9b) || '2J' || char(9) || 'é' AS x"
+    for name in ("csv", "tsv"):
+        terminal = Terminal([TFPROF, "--no-pager", "--format", name, evil])
+        assert terminal.wait() == 0
+        terminal.close()
+        assert "a␛[31mred" in terminal.raw and "é" in terminal.raw, terminal.raw
+        assert "\x1b" not in terminal.raw and "\x9b" not in terminal.raw, terminal.raw
+    done = subprocess.run([TFPROF, 'SELECT * FROM "a\x1b[31mé\u009b2J"'], stdin=subprocess.DEVNULL, capture_output=True)
+    told = done.stderr.decode()
+    assert done.returncode and "a␛[31mé" in told and "\x1b" not in told and "\x9b" not in told, told
 
 
 def test_tsv():

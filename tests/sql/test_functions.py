@@ -113,6 +113,16 @@ def test_ordered_concat(engine):
     assert one(connection, f"(SELECT ordered_concat(t, '-', k) FROM {table})") == "c-a-b-"
     assert one(connection, f"(SELECT ordered_concat(t, '', k) FROM {table} WHERE k = 2)") == "ab"
     assert one(connection, f"(SELECT ordered_concat(t, ',', k) FROM {table} WHERE k = 0)") is None
+    # What it keeps until the end is bounded as any text is.
+    if connection.name == "apsw":
+        connection.connection.limit(connection.apsw.SQLITE_LIMIT_LENGTH, 100000)
+    else:
+        connection.run(".limit length 100000")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
+    short = f"(SELECT length(ordered_concat(hex(zeroblob(40)), ',', i)) FROM ({numbers} SELECT i FROM n))"
+    assert one(connection, short) == 80999
+    _, error = connection.query(f"{numbers} SELECT length(ordered_concat(hex(zeroblob(400)), ',', i)) FROM n")
+    assert error and "too big" in error, error
 
 
 def test_is_library_file(engine):

@@ -38,6 +38,7 @@ static struct {
   struct thread_ops of_thread[THREAD_MAXIMUM]; /* by number, from 1 on */
   uint32_t categories[4], other_names, exception; /* strings */
   uint64_t unresolved;             /* ops without a name or a thread: no row */
+  uint64_t long_names;             /* texts of NAME_MAXIMUM bytes, which is where they are cut */
   struct row_map logical;          /* PyTorch's number of a thread to its row */
   struct row_map input_map;        /* the three texts of an op's inputs to their place in input_texts */
   struct input_texts *input_texts; /* as many as input_map has, room for the next power of two */
@@ -115,6 +116,7 @@ static void take_inputs(struct recorder *recorder, struct thread_ops *its, const
 static void take_name(struct recorder *recorder, struct thread_ops *its, const struct bytes_item *item) {
   uint32_t string = texts_keep(&recorder->texts, recorder->writer, (const char *)item->bytes, item->length);
   id_put(&its->names, item->head.id, string ? string : rows.other_names);
+  rows.long_names += item->length == NAME_MAXIMUM;
 }
 
 static void take_pin(struct thread_ops *its, const struct capture_thread *thread, const struct pin_item *item) {
@@ -230,6 +232,8 @@ void op_rows_losses(struct recorder *recorder) {
        &op_table},
       {cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept",
        "ops", NULL},
+      {rows.long_names, "info", "names of ops or ranges are longer than 4000 bytes, of which the first are kept", "ops",
+       NULL},
       {still_open, "info", "ops and ranges were still running when the recording ended: they have no row", "ops",
        NULL},
   };
