@@ -255,8 +255,8 @@ static int register_all(struct connection *connection, char **message) {
   if (!result) result = table_module_register(connection);
   if (!result) result = listing_register(connection);
   if (!result) result = classic_views_register(connection);
-  if (!result) result = view_function_register(connection->db);
-  if (!result) result = findings_register(connection->db);
+  if (!result) result = view_function_register(connection);
+  if (!result) result = findings_register(connection);
   if (!result) result = timeline_table_register(connection);
   if (result && !*message) *message = sqlite3_mprintf("tfprof: %s", sqlite3_errstr(result));
   return result;

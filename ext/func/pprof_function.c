@@ -243,23 +243,23 @@ static int take_kernel(struct export *export, sqlite3_stmt *statement) {
 static int collect_samples(struct export *export) {
   static const char measured[] =
       "WITH measured AS MATERIALIZED ("
-      "SELECT profile_id, id FROM temp.steps%s WHERE is_warmup = 0 AND ops_recorded = 1) ";
+      "SELECT profile_id, id FROM tfprof_own.steps%s WHERE is_warmup = 0 AND ops_recorded = 1) ";
   bool with_ops = export->types[SELF] >= 0 || export->types[ALLOCATED] >= 0 || export->types[FLOPS] >= 0;
   char *ops = sqlite3_mprintf(
       "%sSELECT id, parent_id, code_trace_id, forward_op_id, name, sample_weight, self_ns, allocated_self_bytes, "
       "flops, "
       "step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured), "
-      "category = 'user' FROM temp.ops%%s ORDER BY id",
+      "category = 'user' FROM tfprof_own.ops%%s ORDER BY id",
       measured);
   char *kernels = sqlite3_mprintf(
-      "%sSELECT op_id, coalesce(short_name, name), dur_ns FROM temp.kernels%%s "
+      "%sSELECT op_id, coalesce(short_name, name), dur_ns FROM tfprof_own.kernels%%s "
       "WHERE step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured)",
       measured);
   int result = ops && kernels ? SQLITE_OK : SQLITE_NOMEM;
   if (!result)
     result = each_row(export,
                       "SELECT code_traces.id, code_traces.parent_id, function, file, first_line, line "
-                      "FROM temp.code_traces%s AS code_traces LEFT JOIN temp.code_frames%s AS code_frames "
+                      "FROM tfprof_own.code_traces%s AS code_traces LEFT JOIN tfprof_own.code_frames%s AS code_frames "
                       "ON code_frames.id = leaf_frame_id ORDER BY code_traces.id",
                       take_trace);
   if (!result) result = each_row(export, ops, take_op);
@@ -271,7 +271,7 @@ static int collect_samples(struct export *export) {
   }
   if (!result && export->types[KERNEL] >= 0) result = each_row(export, kernels, take_kernel);
   if (!result)
-    result = each_row(export, "SELECT min(start_ns), max(end_ns) - min(start_ns) FROM temp.steps%s", take_span);
+    result = each_row(export, "SELECT min(start_ns), max(end_ns) - min(start_ns) FROM tfprof_own.steps%s", take_span);
   sqlite3_free(ops);
   sqlite3_free(kernels);
   return result;
@@ -289,8 +289,8 @@ static enum metric metric_named(const char *name) {
 static bool choose_types(sqlite3_context *context, struct export *export, const char *wanted, struct pprof_type *types,
                          unsigned *type_count) {
   int result = each_row(export,
-                        "SELECT 1, total(self_ns) > 0, EXISTS (SELECT 1 FROM temp.kernels%s), "
-                        "total(allocated_self_bytes) > 0, total(flops) > 0 FROM temp.ops%s",
+                        "SELECT 1, total(self_ns) > 0, EXISTS (SELECT 1 FROM tfprof_own.kernels%s), "
+                        "total(allocated_self_bytes) > 0, total(flops) > 0 FROM tfprof_own.ops%s",
                         take_known);
   if (result) {
     sqlite3_result_error(context, sqlite3_errmsg(export->db), -1);

@@ -67,7 +67,7 @@ static const char lanes_sql[] =
   "   SELECT id, pid, rank, host, command, framework, " IS_XPLANE " AS is_xplane,"
   "     row_number() OVER (ORDER BY id) - 1 AS place, count(*) OVER () AS profile_count,"
   "     row_number() OVER (PARTITION BY pid ORDER BY id) - 1 AS twin"
-  "   FROM temp.profiles%s"
+  "   FROM tfprof_own.profiles%s"
   " ), processes AS MATERIALIZED ("
   "   SELECT *, CASE WHEN is_xplane THEN " XPLANE_HOST
   "       ELSE coalesce(pid, 1000000 + place) + twin * 10000000 END AS number,"
@@ -77,7 +77,7 @@ static const char lanes_sql[] =
   " ), processors AS MATERIALIZED ("
   "   SELECT devices.id, devices.kind, devices.name, model, ordinal + first_device AS number, ordinal,"
   "     is_xplane, prefix"
-  "   FROM temp.devices%s AS devices JOIN processes ON processes.id = devices.profile_id"
+  "   FROM tfprof_own.devices%s AS devices JOIN processes ON processes.id = devices.profile_id"
   "   WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL"
   " ), lanes AS MATERIALIZED ("
   "   SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id, is_xplane,"
@@ -85,8 +85,8 @@ static const char lanes_sql[] =
   "     row_number() OVER (PARTITION BY threads.profile_id, threads.device_id ORDER BY threads.kind = 'stream'"
   "       AND threads.name NOT LIKE '%%(Compute%%', threads.name LIKE '%%,%%', stream, tid, threads.id) AS place,"
   "     " PROCESS " AS pid, coalesce(stream, tid, threads.id) AS tid"
-  "   FROM processes CROSS JOIN temp.threads%s AS threads ON threads.profile_id = processes.id"
-  "   LEFT JOIN temp.devices AS devices ON devices.id = threads.device_id"
+  "   FROM processes CROSS JOIN tfprof_own.threads%s AS threads ON threads.profile_id = processes.id"
+  "   LEFT JOIN tfprof_own.devices AS devices ON devices.id = threads.device_id"
   " )";
 
 static const struct {
@@ -95,7 +95,7 @@ static const struct {
 } parts[] = {
   {LABEL,
    " SELECT 'process_name', NULL, number, 0,"
-   "   CASE WHEN is_xplane THEN prefix || coalesce((SELECT name FROM temp.devices"
+   "   CASE WHEN is_xplane THEN prefix || coalesce((SELECT name FROM tfprof_own.devices"
    "       WHERE devices.profile_id = processes.id AND devices.kind = 'cpu'), '/host:CPU')"
    "     ELSE coalesce('rank ' || rank || ' ', '') || coalesce(host || ' ', '') || coalesce(framework || ' ', '')"
    "       || coalesce(command, '') END AS name"
@@ -123,23 +123,23 @@ static const struct {
   /* Where the steps are drawn: on each device that XPlane has any on, else on the host. TPUs have such lines. */
   {LABEL,
    " SELECT 'thread_name', NULL, number, 0, iif(is_xplane, 'Steps', 'steps') AS name FROM processes"
-   " WHERE id IN (SELECT profile_id FROM temp.steps)"
-   "   AND NOT (is_xplane AND id IN (SELECT profile_id FROM temp.device_steps))"},
+   " WHERE id IN (SELECT profile_id FROM tfprof_own.steps)"
+   "   AND NOT (is_xplane AND id IN (SELECT profile_id FROM tfprof_own.device_steps))"},
   {LABEL,
    " SELECT 'thread_name', NULL, number, " TEXT_OF(VIEWER_STEPS) ", 'Steps' AS name FROM processors"
-   " WHERE is_xplane AND kind <> 'tpu' AND id IN (SELECT device_id FROM temp.device_steps)"},
+   " WHERE is_xplane AND kind <> 'tpu' AND id IN (SELECT device_id FROM tfprof_own.device_steps)"},
   {LABEL,
    " SELECT 'thread_sort_index', NULL, number, " TEXT_OF(VIEWER_STEPS) ", " TEXT_OF(VIEWER_STEPS) " AS sort_index"
-   " FROM processors WHERE is_xplane AND kind <> 'tpu' AND id IN (SELECT device_id FROM temp.device_steps)"},
+   " FROM processors WHERE is_xplane AND kind <> 'tpu' AND id IN (SELECT device_id FROM tfprof_own.device_steps)"},
   {SPAN,
    " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processes.number, 0, start_ns, dur_ns,"
    "   steps.number AS number, is_warmup AS \"warm-up\", ops_recorded AS \"ops recorded\""
-   " FROM temp.steps%s AS steps JOIN processes ON processes.id = profile_id"
-   " WHERE NOT (is_xplane AND profile_id IN (SELECT profile_id FROM temp.device_steps))"},
+   " FROM tfprof_own.steps%s AS steps JOIN processes ON processes.id = profile_id"
+   " WHERE NOT (is_xplane AND profile_id IN (SELECT profile_id FROM tfprof_own.device_steps))"},
   {SPAN,
    " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processors.number, " TEXT_OF(VIEWER_STEPS) ","
    "   device_steps.start_ns, device_steps.dur_ns, steps.number AS number, busy_ns AS \"busy ns\""
-   " FROM temp.device_steps%s AS device_steps JOIN temp.steps AS steps ON steps.id = step_id"
+   " FROM tfprof_own.device_steps%s AS device_steps JOIN tfprof_own.steps AS steps ON steps.id = step_id"
    " JOIN processors ON processors.id = device_id WHERE is_xplane AND kind <> 'tpu'"},
   {ROWS + TIMELINE_VIEWER, NULL},
   {ROWS + TIMELINE_OPS, NULL},
@@ -147,41 +147,41 @@ static const struct {
   {SPAN,
    " SELECT graph_launches.name, 'program', lanes.pid, lanes.tid, graph_launches.start_ns, graph_launches.dur_ns,"
    "   graph AS \"program id\", graph_launches.correlation AS \"run id\""
-   " FROM lanes CROSS JOIN temp.graph_launches%s AS graph_launches ON lanes.id = graph_launches.thread_id"
+   " FROM lanes CROSS JOIN tfprof_own.graph_launches%s AS graph_launches ON lanes.id = graph_launches.thread_id"
    " WHERE graph_launches.name IS NOT NULL"},
   {SPAN,
    " SELECT transfers.name, CASE transfers.kind WHEN 'memset' THEN 'gpu_memset' ELSE 'gpu_memcpy' END,"
    "   lanes.pid, lanes.tid, transfers.start_ns, transfers.dur_ns,"
    "   " DEVICE " AS device, lanes.stream AS stream, transfers.correlation AS correlation,"
    "   ops.correlation AS \"External id\", bytes AS bytes, bytes_per_second / 1e9 AS \"memory bandwidth (GB/s)\""
-   " FROM lanes CROSS JOIN temp.transfers%s AS transfers ON lanes.id = transfers.thread_id"
-   " LEFT JOIN temp.devices AS devices ON devices.id = transfers.device_id"
-   " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+   " FROM lanes CROSS JOIN tfprof_own.transfers%s AS transfers ON lanes.id = transfers.thread_id"
+   " LEFT JOIN tfprof_own.devices AS devices ON devices.id = transfers.device_id"
+   " LEFT JOIN tfprof_own.ops AS ops ON ops.id = op_id"},
   {ROWS + TIMELINE_CALLS, NULL},
   /* Ranges that torch marked, and all of XPlane, are ops already. */
   {SPAN,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
-   " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id"
+   " FROM lanes CROSS JOIN tfprof_own.ranges%s AS ranges ON lanes.id = thread_id"
    " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch' AND NOT is_xplane"},
   {ASYNC,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
-   " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id"
+   " FROM lanes CROSS JOIN tfprof_own.ranges%s AS ranges ON lanes.id = thread_id"
    " WHERE is_process_wide = 1 AND NOT is_xplane"},
   {INSTANT,
    " SELECT instants.name, 'instant', lanes.pid, lanes.tid, time_ns, domain AS domain, payload AS payload"
-   " FROM lanes CROSS JOIN temp.instants%s AS instants ON lanes.id = thread_id"},
+   " FROM lanes CROSS JOIN tfprof_own.instants%s AS instants ON lanes.id = thread_id"},
   {COUNTER,
    " SELECT counters.name, 'counter', " PROCESS ", 0, time_ns, value AS value"
-   " FROM temp.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
-   " LEFT JOIN temp.devices AS devices ON devices.id = device_id WHERE value IS NOT NULL"},
+   " FROM tfprof_own.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
+   " LEFT JOIN tfprof_own.devices AS devices ON devices.id = device_id WHERE value IS NOT NULL"},
   {ROWS + TIMELINE_MEMORY, NULL},
   {ROWS + TIMELINE_LAUNCHES, NULL},
   {ARROW,
    " SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
-   " FROM temp.ops%s AS ops CROSS JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
-   " LEFT JOIN temp.ops AS parent ON parent.id = ops.parent_id"
+   " FROM tfprof_own.ops%s AS ops CROSS JOIN tfprof_own.ops AS forward ON forward.id = ops.forward_op_id"
+   " LEFT JOIN tfprof_own.ops AS parent ON parent.id = ops.parent_id"
    " CROSS JOIN lanes ON lanes.id = forward.thread_id CROSS JOIN lanes AS other ON other.id = ops.thread_id"
    " WHERE ops.forward_op_id IS NOT NULL AND parent.forward_op_id IS NULL"},
 };
@@ -424,8 +424,10 @@ static int find_origin(struct timeline *timeline) {
   sqlite3_stmt *statement = NULL;
   int result =
       prepare(timeline,
-              "SELECT min(start_ns) / 1000000000 * 1000000000 FROM (SELECT min(start_ns) AS start_ns FROM temp.ops%s"
-              " UNION ALL SELECT min(start_ns) FROM temp.steps%s UNION ALL SELECT min(start_ns) FROM temp.kernels)",
+              "SELECT min(start_ns) / 1000000000 * 1000000000 FROM ("
+              "SELECT min(start_ns) AS start_ns FROM tfprof_own.ops%s"
+              " UNION ALL SELECT min(start_ns) FROM tfprof_own.steps%s"
+              " UNION ALL SELECT min(start_ns) FROM tfprof_own.kernels)",
               &statement);
   if (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
     timeline->rows.places.origin_ns = sqlite3_column_int64(statement, 0);

@@ -159,18 +159,19 @@ static enum tfprof_status query_failed(sqlite3 *db, struct tfprof_error *error) 
 static enum tfprof_status find_places(sqlite3 *db, struct redaction *redaction, struct tfprof_error *error) {
   /* Of files of source the folders: their own names stand beside their lines in every panel. */
   static const char sql[] =
-      "WITH files(path, is_source) AS (SELECT path, 0 FROM temp.profiles UNION SELECT path, 0 FROM temp.runs"
-      " UNION SELECT file, 0 FROM temp.diagnostics UNION SELECT job, 0 FROM temp.profiles"
-      " UNION SELECT file, 1 FROM temp.code_frames),"
+      "WITH files(path, is_source) AS (SELECT path, 0 FROM tfprof_own.profiles"
+      " UNION SELECT path, 0 FROM tfprof_own.runs"
+      " UNION SELECT file, 0 FROM tfprof_own.diagnostics UNION SELECT job, 0 FROM tfprof_own.profiles"
+      " UNION SELECT file, 1 FROM tfprof_own.code_frames),"
       " paths(path) AS (SELECT path FROM files WHERE NOT is_source"
       " UNION SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM files"
       " UNION SELECT rtrim(path, replace(path, '/', '')) FROM files"
       " WHERE path GLOB '[^/]*/*' AND path NOT GLOB '*/*/*')"
-      " SELECT DISTINCT secret FROM (SELECT host AS secret FROM temp.profiles"
+      " SELECT DISTINCT secret FROM (SELECT host AS secret FROM tfprof_own.profiles"
       " UNION ALL SELECT path FROM paths WHERE path GLOB '*/*'"
-      " UNION ALL SELECT command FROM temp.profiles UNION ALL SELECT command FROM temp.runs"
-      " UNION ALL SELECT trim(text) FROM temp.code_frames WHERE length(trim(text)) >= ?2"
-      " UNION ALL SELECT 'process ' || pid FROM temp.profiles)"
+      " UNION ALL SELECT command FROM tfprof_own.profiles UNION ALL SELECT command FROM tfprof_own.runs"
+      " UNION ALL SELECT trim(text) FROM tfprof_own.code_frames WHERE length(trim(text)) >= ?2"
+      " UNION ALL SELECT 'process ' || pid FROM tfprof_own.profiles)"
       " WHERE length(secret) >= ?1";
   sqlite3_stmt *statement = NULL;
   if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL)) return query_failed(db, error);
@@ -189,14 +190,14 @@ static enum tfprof_status find_places(sqlite3 *db, struct redaction *redaction, 
 static const struct {
   const char *kind, *sql;
 } named[] = {
-    {"range", "SELECT name FROM temp.ranges UNION SELECT name FROM temp.ops WHERE category = 'user'"},
-    {"mark", "SELECT name FROM temp.instants"},
-    {"step", "SELECT name FROM temp.steps"},
-    {"thread", "SELECT name FROM temp.threads UNION SELECT name FROM temp.given_names"},
-    {"domain", "SELECT domain FROM temp.ranges UNION SELECT domain FROM temp.instants"},
-    {"category", "SELECT category FROM temp.ranges"},
-    {"counter", "SELECT name FROM temp.counters"},
-    {"group", "SELECT process_group FROM temp.collectives"},
+    {"range", "SELECT name FROM tfprof_own.ranges UNION SELECT name FROM tfprof_own.ops WHERE category = 'user'"},
+    {"mark", "SELECT name FROM tfprof_own.instants"},
+    {"step", "SELECT name FROM tfprof_own.steps"},
+    {"thread", "SELECT name FROM tfprof_own.threads UNION SELECT name FROM tfprof_own.given_names"},
+    {"domain", "SELECT domain FROM tfprof_own.ranges UNION SELECT domain FROM tfprof_own.instants"},
+    {"category", "SELECT category FROM tfprof_own.ranges"},
+    {"counter", "SELECT name FROM tfprof_own.counters"},
+    {"group", "SELECT process_group FROM tfprof_own.collectives"},
 };
 
 static enum tfprof_status find_names(sqlite3 *db, struct redaction *redaction, const struct vocabulary *vocabulary,

@@ -313,10 +313,10 @@ enum tfprof_status report_write(sqlite3 *db, struct store *store, const struct r
   report->parameters = (struct panel_parameters){
       .has_steps = options->has_steps, .first_step = options->first_step, .last_step = options->last_step};
   *summary = (struct report_summary){0};
-  ask_integer(report, "SELECT min(start_ns) FROM temp.profiles", &report->parameters.origin_ns);
+  ask_integer(report, "SELECT min(start_ns) FROM tfprof_own.profiles", &report->parameters.origin_ns);
   enum tfprof_status status = options->is_redacted ? redaction_find(db, &report->redaction, error) : TFPROF_OK;
   if (options->has_steps && !status) {
-    char *sql = sqlite3_mprintf("SELECT %%s FROM temp.steps WHERE number BETWEEN %lld AND %lld",
+    char *sql = sqlite3_mprintf("SELECT %%s FROM tfprof_own.steps WHERE number BETWEEN %lld AND %lld",
                                 (long long)options->first_step, (long long)options->last_step);
     char *first = sql ? sqlite3_mprintf(sql, "min(start_ns)") : NULL;
     char *last = sql ? sqlite3_mprintf(sql, "max(end_ns)") : NULL;

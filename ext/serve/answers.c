@@ -129,7 +129,7 @@ static void answer_sql(struct served_run *run, struct job *job, struct output_fi
 /* What of the files that are open cannot be read, or no more: the first few. */
 static void write_troubles(struct served_run *run, struct output_file *file) {
   static const char sql[] =
-      "SELECT file, message, count(*) OVER () FROM temp.diagnostics WHERE severity = 'error' ORDER BY id LIMIT 3";
+      "SELECT file, message, count(*) OVER () FROM tfprof_own.diagnostics WHERE severity = 'error' ORDER BY id LIMIT 3";
   const struct page_texts texts = {.file = file};
   sqlite3_stmt *statement = NULL;
   sqlite3_int64 count = 0;
@@ -165,10 +165,10 @@ static void answer_changes(struct served_run *run, struct job *job, struct outpu
 
 static void count_events(struct served_run *run) {
   static const char sql[] =
-      "SELECT (SELECT count(*) FROM temp.ranges) + (SELECT count(*) FROM temp.ops) +"
-      " (SELECT count(*) FROM temp.api_calls) + (SELECT count(*) FROM temp.kernels) +"
-      " (SELECT count(*) FROM temp.transfers) + (SELECT count(*) FROM temp.collectives),"
-      " (SELECT max(end_ns) - min(start_ns) FROM temp.profiles)";
+      "SELECT (SELECT count(*) FROM tfprof_own.ranges) + (SELECT count(*) FROM tfprof_own.ops) +"
+      " (SELECT count(*) FROM tfprof_own.api_calls) + (SELECT count(*) FROM tfprof_own.kernels) +"
+      " (SELECT count(*) FROM tfprof_own.transfers) + (SELECT count(*) FROM tfprof_own.collectives),"
+      " (SELECT max(end_ns) - min(start_ns) FROM tfprof_own.profiles)";
   sqlite3_stmt *statement = NULL;
   if (run->counted_version == run->version) return;
   run->event_count = 0;

@@ -25,7 +25,7 @@ int64_t served_now(void) {
 
 static void find_origin(struct served_run *run) {
   sqlite3_stmt *statement = NULL;
-  if (sqlite3_prepare_v2(run->db, "SELECT min(start_ns) FROM temp.profiles", -1, &statement, NULL) == SQLITE_OK &&
+  if (sqlite3_prepare_v2(run->db, "SELECT min(start_ns) FROM tfprof_own.profiles", -1, &statement, NULL) == SQLITE_OK &&
       sqlite3_step(statement) == SQLITE_ROW)
     run->origin_ns = sqlite3_column_int64(statement, 0);
   sqlite3_finalize(statement);
@@ -95,7 +95,7 @@ static bool may_still_write(const char *own_host, const char *host, int64_t pid,
 }
 
 void served_run_look(struct served_run *run, struct served_state *state) {
-  static const char profiles[] = "SELECT path, host, pid, complete FROM temp.profiles";
+  static const char profiles[] = "SELECT path, host, pid, complete FROM tfprof_own.profiles";
   static const char sampling[] = "SELECT sum(recorded_count), sum(step_count) FROM temp.sampling_summary";
   char own_host[256] = "";
   struct timespec now;

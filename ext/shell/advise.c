@@ -270,16 +270,16 @@ static bool is_true(sqlite3 *db, const char *sql) {
 /* What the graph's checker has nothing to go by, and which of TensorFlow's files would bring it. */
 static void tell_missing(struct advising *advising) {
   sqlite3 *db = advising->session->db;
-#define OF_TENSORFLOW "profile_id IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow')"
+#define OF_TENSORFLOW "profile_id IN (SELECT id FROM tfprof_own.profiles WHERE framework = 'tensorflow')"
   for (int i = 0; i < advising->check_count; i++) {
     if (!advising->is_chosen[i] || strcmp(advising->checks[i]->name, "expensive_operation") != 0) continue;
-    if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.nodes WHERE " OF_TENSORFLOW ")")) continue;
+    if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM tfprof_own.nodes WHERE " OF_TENSORFLOW ")")) continue;
     fflush(stdout);
-    if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.node_steps WHERE " OF_TENSORFLOW ")"))
+    if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM tfprof_own.node_steps WHERE " OF_TENSORFLOW ")"))
       fputs("ExpensiveOperationChecker: no step was traced, so no node has a time; --run_meta_path adds steps\n",
             stderr);
-    else if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.nodes WHERE code_trace_id IS NOT NULL AND " OF_TENSORFLOW
-                          ")"))
+    else if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM tfprof_own.nodes"
+                          " WHERE code_trace_id IS NOT NULL AND " OF_TENSORFLOW ")"))
       fputs("ExpensiveOperationChecker: there are no call stacks, so no lines; --op_log_path adds them\n", stderr);
   }
 #undef OF_TENSORFLOW

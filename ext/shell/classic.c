@@ -245,7 +245,8 @@ static enum session_result write_reports(struct classic_cached **models, size_t 
 ** with --compat only, since it is a row of diagnostics, too. */
 static void tell_missing_streams(struct session *session, struct classic_cached **models, size_t count, FILE *file) {
   for (size_t i = 0; i < count; i++) {
-    char *sql = sqlite3_mprintf("SELECT 1 FROM temp.diagnostics WHERE profile_id = %u AND reason = 'missing_streams'",
+    char *sql = sqlite3_mprintf("SELECT 1 FROM tfprof_own.diagnostics"
+                                " WHERE profile_id = %u AND reason = 'missing_streams'",
                                 models[i]->model->profile_number);
     sqlite3_stmt *statement = NULL;
     bool is_missing = sql && sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) == SQLITE_OK &&

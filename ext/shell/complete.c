@@ -184,12 +184,13 @@ static bool add_values(const struct session *session, const char *option) {
       static const char *const types[] = {"_trainable_variables", "_checkpoint_variables", ".*"};
       for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
       vocabulary_add_query(&vocabulary, session->db,
-                           "SELECT type FROM temp.node_types UNION SELECT type FROM temp.node_type_patterns UNION "
-                           "SELECT op_type FROM temp.nodes UNION SELECT op_type FROM temp.ops LIMIT 1000");
+                           "SELECT type FROM tfprof_own.node_types UNION SELECT type FROM temp.node_type_patterns"
+                           " UNION SELECT op_type FROM tfprof_own.nodes"
+                           " UNION SELECT op_type FROM tfprof_own.ops LIMIT 1000");
       return true;
     }
     case OPTION_step:
-      vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT number FROM temp.steps LIMIT 1000");
+      vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT number FROM tfprof_own.steps LIMIT 1000");
       return true;
     default:
       if (number < 0 || classic_option_specs[number].type != OPTION_BOOLEAN) return false;

@@ -27,9 +27,9 @@ static const char lines_sql[] =
     " FROM (SELECT * FROM temp.advise_summary WHERE severity <> 'info' LIMIT 3)) ORDER BY position";
 /* Of what was recorded. */
 static const char more_sql[] =
-    "SELECT 'advise' || iif(EXISTS (SELECT 1 FROM temp.ops), '; SELECT * FROM op_summary LIMIT 10', '')"
+    "SELECT 'advise' || iif(EXISTS (SELECT 1 FROM tfprof_own.ops), '; SELECT * FROM op_summary LIMIT 10', '')"
     " || iif(EXISTS (SELECT 1 FROM temp.code_summary), '; SELECT * FROM code_summary LIMIT 10', '')"
-    " || iif(NOT EXISTS (SELECT 1 FROM temp.ops) AND EXISTS (SELECT 1 FROM temp.allocations),"
+    " || iif(NOT EXISTS (SELECT 1 FROM tfprof_own.ops) AND EXISTS (SELECT 1 FROM tfprof_own.allocations),"
     " '; SELECT * FROM memory_by_line LIMIT 10', '')";
 
 static void print_line(const struct session *session, const struct cell *title, const struct cell *text) {

@@ -69,6 +69,7 @@ void connection_release(void *pointer) {
   classic_cache_clear(connection);
   store_set_hooks(connection->store, &(struct store_hooks){0}); /* a snapshot may keep the store longer */
   store_release(connection->store);
+  free(connection->taken_views);
   free(connection);
 }
 

@@ -21,6 +21,7 @@ struct connection {
   struct setting *settings;              /* vtab/settings.h */
   bool has_effects; /* the functions that reach the file system are registered: TRUST in tfprof.c */
   bool verify_constraints; /* TFPROF_VERIFY_CONSTRAINTS=1: SQLite checks every constraint again */
+  bool *taken_views; /* of stored_selects, those whose name the user has in TEMP: vtab/stored_views.h; NULL: none */
   struct outer_join_answer {
     bool is_known, is_running;
     uint64_t statements; /* those that it was given for */

@@ -4,6 +4,9 @@
 **
 ** The name of the directory says the kind: files of a directory `advise` are checks, those of `panels` panels, all
 ** others views.
+**
+** What they read of tfprof is written temp.ops, and is embedded as tfprof_own.ops: see stored_select.h.  TEMP has no
+** more than the views and what the user fills, node_type_patterns.
 */
 #include <ctype.h>
 #include <stdbool.h>
@@ -17,6 +20,7 @@ struct file {
   const char *path;
   char name[MAXIMUM_NAME];
   const char *kind;
+  bool is_view; /* neither a panel nor, having parameters, a function */
 };
 
 static void fail_embedding(const char *path, const char *what) {
@@ -110,8 +114,8 @@ static const char *skip_quoted(const char *at) {
   return at;
 }
 
-static void write_parameters(FILE *out, const char *text, const char *path) {
-  char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
+/* Their number. */
+static int find_parameters(const char *text, const char *path, char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME]) {
   int count = 0;
   for (const char *at = text; *at;) {
     const char *end = skip_quoted(at);
@@ -133,10 +137,49 @@ static void write_parameters(FILE *out, const char *text, const char *path) {
     }
     at += length;
   }
+  return count;
+}
+
+static void write_parameters(FILE *out, const char *text, const char *path) {
+  char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
+  int count = find_parameters(text, path, names);
   if (count == 0) fputs("NULL", out);
   if (count) fputc('"', out);
   for (int i = 0; i < count; i++) fprintf(out, "%s%s", i ? ", " : "", names[i]);
   if (count) fputc('"', out);
+}
+
+/* ---- tables ---- */
+
+static bool is_in_temp(const char *name, size_t length, const struct file *files, int count) {
+  static const char filled_by_user[] = "node_type_patterns";
+  if (length == sizeof filled_by_user - 1 && strncmp(name, filled_by_user, length) == 0) return true;
+  for (int i = 0; i < count; i++) {
+    if (files[i].is_view && strlen(files[i].name) == length && strncmp(files[i].name, name, length) == 0) return true;
+  }
+  return false;
+}
+
+static void write_sql(FILE *out, const char *text, const struct file *files, int count) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_", temp[] = "temp.", own[] = "tfprof_own.";
+  static char written[2 * MAXIMUM_FILE];
+  size_t length = 0;
+  for (const char *at = text; *at;) {
+    const char *end = skip_quoted(at);
+    if (end == at) end = at + strspn(at, letters);
+    if (end == at) end++;
+    bool is_table = strncmp(at, temp, sizeof temp - 1) == 0;
+    if (is_table) {
+      end = at + sizeof temp - 1;
+      is_table = !is_in_temp(end, strspn(end, letters), files, count);
+    }
+    const char *from = is_table ? own : at;
+    size_t size = is_table ? sizeof own - 1 : (size_t)(end - at);
+    memcpy(written + length, from, size);
+    length += size;
+    at = end;
+  }
+  write_string(out, written, length);
 }
 
 static void write_array(FILE *out, const char *name, const struct file *files, int count, bool are_panels) {
@@ -155,7 +198,7 @@ static void write_array(FILE *out, const char *name, const struct file *files, i
     fputs(", ", out);
     write_parameters(out, text, files[i].path);
     fputs(",\n    ", out);
-    write_string(out, text, strlen(text));
+    write_sql(out, text, files, count);
     fputs("},\n", out);
   }
   fputs("  {NULL, NULL, NULL, NULL, NULL},\n};\n", out);
@@ -171,6 +214,11 @@ int main(int count, char **arguments) {
   if (!files) fail_embedding(arguments[1], "no memory");
   for (int i = 0; i < file_count; i++) take_path(&files[i], arguments[i + 2]);
   qsort(files, (size_t)file_count, sizeof *files, compare_files);
+  for (int i = 0; i < file_count; i++) {
+    char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
+    files[i].is_view = strcmp(files[i].kind, "panel") != 0 &&
+                       find_parameters(read_file(files[i].path), files[i].path, names) == 0;
+  }
   FILE *out = fopen(arguments[1], "wb");
   if (!out) fail_embedding(arguments[1], "cannot be written");
   fputs("/* Made by embed_sql. */\n#include <stddef.h>\n\n#include \"vtab/stored_select.h\"\n\n", out);

@@ -14,14 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vtab/stored_select.h"
+#include "vtab/stored_views.h"
 
 SQLITE_EXTENSION_INIT3
 
-enum column { CHECK_NAME, SEVERITY, SUBJECT, MESSAGE, VALUE, THRESHOLD, SAVES_NS, SUGGESTION, EVIDENCE };
+enum check_column { CHECK_NAME, SEVERITY, SUBJECT, MESSAGE, VALUE, THRESHOLD, SAVES_NS, SUGGESTION, EVIDENCE };
 
 struct findings {
   sqlite3_vtab base;
+  struct connection *connection; /* retained */
   sqlite3 *db;
 };
 
@@ -36,7 +37,6 @@ struct findings_cursor {
 
 static int findings_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
                             char **message) {
-  (void)data;
   (void)count;
   (void)arguments;
   (void)message;
@@ -49,11 +49,13 @@ static int findings_connect(sqlite3 *db, void *data, int count, const char *cons
   struct findings *findings = calloc(1, sizeof *findings);
   if (!findings) return SQLITE_NOMEM;
   findings->db = db;
+  findings->connection = connection_retain(data);
   *made = &findings->base;
   return SQLITE_OK;
 }
 
 static int findings_disconnect(sqlite3_vtab *base) {
+  connection_release(((struct findings *)base)->connection);
   free(base);
   return SQLITE_OK;
 }
@@ -109,17 +111,18 @@ static int fail_findings(struct findings_cursor *cursor, int result) {
 
 static int begin_check(struct findings_cursor *cursor) {
   const struct findings *findings = (const struct findings *)cursor->base.pVtab;
-  char *sql = sqlite3_mprintf("SELECT " CHECK_COLUMNS " FROM temp.\"%w\"", cursor->check->name);
+  char *name = stored_view_name(findings->connection, cursor->check);
+  char *sql = name ? sqlite3_mprintf("SELECT " CHECK_COLUMNS " FROM temp.\"%w\"", name) : NULL;
   int result = sql ? sqlite3_prepare_v2(findings->db, sql, -1, &cursor->statement, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
+  sqlite3_free(name);
   return result;
 }
 
-/* Whether the table has any row: SQLITE_ROW or SQLITE_DONE, else an error, as of a table of the user's own that is in
-** its place and lacks what all of ours have. */
+/* Whether the table has any row: SQLITE_ROW or SQLITE_DONE, else an error. */
 static int look_for_row(sqlite3 *db, const char *table, size_t length) {
   sqlite3_stmt *statement = NULL;
-  char *sql = sqlite3_mprintf("SELECT profile_id FROM temp.\"%.*w\" LIMIT 1", (int)length, table);
+  char *sql = sqlite3_mprintf("SELECT profile_id FROM tfprof_own.\"%.*w\" LIMIT 1", (int)length, table);
   int result = sql ? sqlite3_prepare_v2(db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (!result) result = sqlite3_step(statement);
@@ -195,7 +198,7 @@ static int findings_filter(sqlite3_vtab_cursor *base, int number, const char *te
 static int findings_eof(sqlite3_vtab_cursor *base) { return !((const struct findings_cursor *)base)->check->name; }
 
 /* The row of a check that failed, but for its name. */
-static void trouble_column(const struct findings_cursor *cursor, sqlite3_context *context, enum column column) {
+static void trouble_column(const struct findings_cursor *cursor, sqlite3_context *context, enum check_column column) {
   const char *name = cursor->check->name;
   int length = (int)stored_check_name_length(cursor->check);
   char *text = NULL;
@@ -224,7 +227,7 @@ static int findings_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
   int length = (int)stored_check_name_length(cursor->check);
   if (column == CHECK_NAME) sqlite3_result_text(context, cursor->check->name, length, SQLITE_STATIC);
   else if (cursor->statement) sqlite3_result_value(context, sqlite3_column_value(cursor->statement, column));
-  else trouble_column(cursor, context, (enum column)column);
+  else trouble_column(cursor, context, (enum check_column)column);
   return SQLITE_OK;
 }
 
@@ -247,6 +250,7 @@ static const sqlite3_module findings_module = {
     .xRowid = findings_rowid,
 };
 
-int findings_register(sqlite3 *db) {
-  return sqlite3_create_module_v2(db, FINDINGS_TABLE, &findings_module, NULL, NULL);
+int findings_register(struct connection *connection) {
+  return sqlite3_create_module_v2(connection->db, FINDINGS_TABLE, &findings_module, connection_retain(connection),
+                                  connection_release);
 }

@@ -2,13 +2,13 @@
 #ifndef TFPROF_FINDINGS_H
 #define TFPROF_FINDINGS_H
 
-#include <sqlite3ext.h>
+#include "vtab/connection.h"
 
 /* What every check has. */
 #define CHECK_COLUMNS "check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
 
 #define FINDINGS_TABLE "tfprof_findings"
 
-int findings_register(sqlite3 *db);
+int findings_register(struct connection *connection);
 
 #endif

@@ -1,7 +1,8 @@
 /* listing.c: see listing.h.
 **
-**   tfprof_tables    name, rows, title; asking for `rows` makes the tables that are derived on first use, and reads all
-**                    there is for what diagnostics tells of it.  node_type_patterns, which the user fills, comes last
+**   tfprof_tables    name, rows, title, message: which tables of the user have the name as well; asking for `rows`
+**                    makes the tables that are derived on first use, and reads all there is for what diagnostics tells
+**                    of it.  node_type_patterns, which the user fills, comes last
 **   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
 **   tfprof_formats   name, description: the kinds of files that tfprof_open() knows by their content; name is what
 **                    profiles.format has
@@ -103,19 +104,61 @@ static void count_rows(struct connection *connection, struct rows *rows, uint64_
   connection_end(connection);
 }
 
-static void add_table(struct rows *rows, const struct table_spec *table, sqlite3_int64 count) {
+/* A statement that finds the tables and views of a name, ?1, in all databases: main.ops, temp.ops. NULL: it cannot be
+** had. */
+static sqlite3_stmt *prepare_namesakes(sqlite3 *db) {
+  sqlite3_stmt *databases = NULL, *statement = NULL;
+  if (sqlite3_prepare_v2(db, "SELECT name FROM pragma_database_list", -1, &databases, NULL)) return NULL;
+  sqlite3_str *sql = sqlite3_str_new(db);
+  while (sqlite3_step(databases) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(databases, 0);
+    bool is_temp = name && strcmp(name, "temp") == 0;
+    sqlite3_str_appendf(sql, "%sSELECT '%q.' || name FROM %s%w%s WHERE name = ?1 COLLATE NOCASE AND type <> 'index'",
+                        sqlite3_str_length(sql) ? " UNION ALL " : "", name ? name : "", is_temp ? "" : "\"",
+                        is_temp ? "sqlite_temp_master" : name ? name : "", is_temp ? "" : "\".sqlite_master");
+  }
+  sqlite3_finalize(databases);
+  char *text = sqlite3_str_finish(sql);
+  if (text) sqlite3_prepare_v2(db, text, -1, &statement, NULL);
+  sqlite3_free(text);
+  return statement;
+}
+
+/* Of the tables that the user has, which of them a name means; to be freed. NULL: ours. */
+static char *tell_namesakes(sqlite3_stmt *statement, const char *name) {
+  int count = 0;
+  sqlite3_str *found = sqlite3_str_new(NULL);
+  sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    sqlite3_str_appendf(found, "%s%s", count++ ? " and " : "", sqlite3_column_text(statement, 0));
+  }
+  sqlite3_reset(statement);
+  if (count) {
+    sqlite3_str_appendf(found, " %s yours, which unqualified names mean; this one is tfprof_own.%s",
+                        count > 1 ? "are" : "is", name);
+  }
+  return sqlite3_str_finish(found);
+}
+
+static void add_table(struct rows *rows, const struct table_spec *table, sqlite3_int64 count, char *message) {
   add_text(rows, table->name);
   add_integer(rows, count);
   add_text(rows, table->title);
+  add_text(rows, message);
+  sqlite3_free(message);
 }
 
 static void list_tables(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
   uint64_t counts[TABLE_count] = {0};
   if (used & 2) count_rows(connection, rows, counts);
-  for (unsigned table = 0; table < TABLE_count && !rows->status; table++)
-    add_table(rows, &schema_tables[table], (sqlite3_int64)counts[table]);
+  sqlite3_stmt *namesakes = used & 8 ? prepare_namesakes(connection->db) : NULL;
+  for (unsigned table = 0; table < TABLE_count && !rows->status; table++) {
+    add_table(rows, &schema_tables[table], (sqlite3_int64)counts[table],
+              namesakes ? tell_namesakes(namesakes, schema_tables[table].name) : NULL);
+  }
+  sqlite3_finalize(namesakes);
   sqlite3_int64 types = classic_types_count(connection);
-  if (types >= 0) add_table(rows, &classic_types_table, types);
+  if (types >= 0) add_table(rows, &classic_types_table, types, NULL);
 }
 
 static const char *type_name(enum column_type type) {
@@ -144,11 +187,11 @@ static void list_columns(struct connection *connection, struct rows *rows, sqlit
 /* Whether a view works is found out by preparing it, which takes most of a millisecond: not where nobody asks. */
 static void add_view(struct connection *connection, struct rows *rows, const struct stored_select *select,
                      bool is_tried) {
-  bool is_missing = false;
-  char *trouble = is_tried ? stored_view_trouble(connection->db, select, &is_missing) : NULL;
+  bool is_broken = false;
+  char *trouble = is_tried ? stored_view_trouble(connection, select, &is_broken) : NULL;
   const char *kind = select->parameters ? "function" : select->kind;
   add_text(rows, select->name);
-  add_text(rows, trouble && !is_missing ? "broken" : kind);
+  add_text(rows, is_broken ? "broken" : kind);
   add_text(rows, select->title);
   add_text(rows, select->parameters);
   add_text(rows, select->sql);
@@ -185,7 +228,7 @@ static void list_formats(struct connection *connection, struct rows *rows, sqlit
 }
 
 static const struct listing listings[] = {
-    {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT)", 3, list_tables},
+    {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT, message TEXT)", 4, list_tables},
     {"tfprof_columns", "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT)", 5,
      list_columns},
     {"tfprof_formats", "CREATE TABLE x(name TEXT, description TEXT)", 2, list_formats},

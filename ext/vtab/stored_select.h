@@ -1,6 +1,9 @@
 /* stored_select.h: the files of sql/views, sql/advise and sql/panels, as data: embed_sql makes it from them when the
 ** extension is built.
 **
+** SQL finds our tables and functions as tfprof_own.ops.  No database is called that, so that SQLite looks for the
+** virtual table at once, and comes upon no table of the user's, wherever that lies and whenever it was made.
+**
 ** A check that is called as a view is stands in NAME_check.sql: stragglers_check is the check `stragglers`. */
 #ifndef TFPROF_STORED_SELECT_H
 #define TFPROF_STORED_SELECT_H

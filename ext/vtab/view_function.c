@@ -9,12 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vtab/stored_select.h"
+#include "vtab/stored_views.h"
 
 SQLITE_EXTENSION_INIT3
 
+struct registration {
+  struct connection *connection; /* retained */
+  const struct stored_select *select;
+};
+
 struct view {
   sqlite3_vtab base;
+  struct connection *connection; /* retained */
   sqlite3 *db;
   const struct stored_select *select;
   int column_count, parameter_count;
@@ -42,6 +48,14 @@ static char *declaration(sqlite3 *db, sqlite3_stmt *statement) {
   return sqlite3_str_finish(text);
 }
 
+static int prepare_select(const struct connection *connection, const struct stored_select *select,
+                          sqlite3_stmt **statement) {
+  char *sql = stored_view_sql(connection, select);
+  int result = sql ? sqlite3_prepare_v2(connection->db, sql, -1, statement, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  return result;
+}
+
 static int view_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
                         char **message) {
   sqlite3_stmt *statement = NULL;
@@ -49,9 +63,10 @@ static int view_connect(sqlite3 *db, void *data, int count, const char *const *a
   (void)arguments;
   struct view *view = calloc(1, sizeof *view);
   if (!view) return SQLITE_NOMEM;
+  const struct registration *registration = data;
   view->db = db;
-  view->select = data;
-  int result = sqlite3_prepare_v2(db, view->select->sql, -1, &statement, NULL);
+  view->select = registration->select;
+  int result = prepare_select(registration->connection, view->select, &statement);
   if (!result) {
     char *sql = declaration(db, statement);
     view->column_count = sqlite3_column_count(statement);
@@ -64,6 +79,7 @@ static int view_connect(sqlite3 *db, void *data, int count, const char *const *a
     *message = sqlite3_mprintf("%s: %s", view->select->name, sqlite3_errmsg(db));
     free(view);
   } else {
+    view->connection = connection_retain(registration->connection);
     *made = &view->base;
   }
   sqlite3_finalize(statement);
@@ -71,6 +87,7 @@ static int view_connect(sqlite3 *db, void *data, int count, const char *const *a
 }
 
 static int view_disconnect(sqlite3_vtab *base) {
+  connection_release(((struct view *)base)->connection);
   free(base);
   return SQLITE_OK;
 }
@@ -157,7 +174,7 @@ static int view_filter(sqlite3_vtab_cursor *base, int number, const char *text, 
   }
   sqlite3_reset(cursor->statement);
   if (!cursor->statement) {
-    int result = sqlite3_prepare_v2(view->db, view->select->sql, -1, &cursor->statement, NULL);
+    int result = prepare_select(view->connection, view->select, &cursor->statement);
     if (result) return fail_view(cursor, result);
   }
   for (int i = 0; i < count; i++) {
@@ -201,10 +218,20 @@ static const sqlite3_module view_module = {
     .xRowid = view_rowid,
 };
 
-int view_function_register(sqlite3 *db) {
+static void registration_free(void *pointer) {
+  struct registration *registration = pointer;
+  connection_release(registration->connection);
+  free(registration);
+}
+
+int view_function_register(struct connection *connection) {
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     if (!select->parameters) continue;
-    int result = sqlite3_create_module_v2(db, select->name, &view_module, (void *)(uintptr_t)select, NULL);
+    struct registration *registration = malloc(sizeof *registration);
+    if (!registration) return SQLITE_NOMEM;
+    *registration = (struct registration){connection_retain(connection), select};
+    /* Which calls the destructor when it fails, too. */
+    int result = sqlite3_create_module_v2(connection->db, select->name, &view_module, registration, registration_free);
     if (result) return result;
   }
   return SQLITE_OK;

@@ -5,6 +5,6 @@
 #include "vtab/connection.h"
 
 /* Registers one module for each stored SELECT that has parameters. */
-int view_function_register(sqlite3 *db);
+int view_function_register(struct connection *connection);
 
 #endif

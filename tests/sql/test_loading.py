@@ -11,6 +11,7 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import BUILD, EXTENSION, CommandLine, Newest, make_dump, run_tests
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
 
 
@@ -299,30 +300,13 @@ def test_tables_of_the_same_name(engine):
     assert connection.values("SELECT name FROM ops") == [("mine",)]
     assert connection.values("SELECT count(*) > 1 FROM temp.ops") == [(1,)]
     assert connection.values("SELECT count(*) > 1 FROM temp.ops('*one*')") == [(1,)]
+    assert connection.values("SELECT count(*) > 1 FROM tfprof_own.ops('*one*')") == [(1,)]
     assert connection.values("SELECT count(*) FROM op_summary WHERE name = 'mine'") == [(0,)]
     assert connection.values("SELECT count(*) > 1 FROM op_summary") == [(1,)]
     connection.query("ATTACH ':memory:' AS other")
     connection.query("CREATE TABLE other.kernels(id)")
     assert connection.values("SELECT count(*) FROM kernels") == [(0,)]
     assert connection.values("SELECT count(*) > 0 FROM temp.kernels") == [(1,)]
-
-
-def test_no_view_reads_a_table_of_the_users(engine):
-    """Every stored SELECT answers alike beside a database that has tables of all the names that are ours."""
-    plain = opened(engine)
-    names = [name for (name,) in plain.values("SELECT name FROM tfprof_tables")]
-    views = plain.values("SELECT name, parameters FROM tfprof_views ORDER BY name")
-    script = ";".join(f"CREATE TABLE {name}(id, profile_id, name)" for name in names + [name for name, _ in views])
-    beside = opened(engine, database=database("all-names.db", script))
-    compared = 0
-    for view, parameters in views:
-        arguments = "('*one*', '*one*')" if parameters == "a, b" else ""
-        if parameters and not arguments:
-            continue
-        rows = plain.values(f"SELECT * FROM temp.{view}{arguments}")
-        assert beside.values(f"SELECT * FROM temp.{view}{arguments}") == rows, view
-        compared += len(rows) > 0
-    assert compared > 20, compared
 
 
 def test_a_view_of_the_users_own_stays(engine):
@@ -334,16 +318,16 @@ def test_a_view_of_the_users_own_stays(engine):
 
 
 def test_advice_does_without_checks_that_something_of_the_users_breaks(engine):
-    checks = opened(engine).values("SELECT name FROM tfprof_views WHERE kind = 'check'")
-    for mine in ("VIEW memory_by_line AS SELECT 'mine' AS name", "TABLE input_events(name)"):
-        connection = engine(extension=None)
-        connection.query(f"CREATE TEMP {mine}")
-        assert connection.load() is None
-        connection.values(f"SELECT tfprof_open('{DUMP}')")
-        usable = connection.values("SELECT name FROM tfprof_views WHERE kind = 'check'")
-        assert 0 < len(usable) < len(checks), (mine, usable)
+    connection = opened(engine)
+    ask = "SELECT name FROM tfprof_views WHERE kind = 'check'"
+    checks = connection.values(ask)
+    for sql in ("DROP VIEW temp.memory_by_line", "CREATE TEMP TABLE memory_by_line(name)"):
+        assert not connection.query(sql)[1]
+        usable = connection.values(ask)
+        assert 0 < len(usable) < len(checks), (sql, usable)
         failed = connection.values("SELECT check_name FROM advise WHERE message GLOB 'The check * could not be*'")
-        assert sorted(failed + usable) == sorted(checks), (mine, failed, usable)
+        assert sorted(failed + usable) == sorted(checks), (sql, failed, usable)
+    assert connection.values("SELECT tfprof_views_create() > 0") == [(1,)] and connection.values(ask) == checks
 
 
 def test_nobody_can_store_a_table(engine):
@@ -435,6 +419,73 @@ def test_interrupting(engine):
         assert connection.values(sql)[0][0] == 400000
         assert connection.close() == 0
     assert seen > 0, "every query ended before it was interrupted"
+
+
+def test_names_that_the_user_has(engine):
+    """Views, checks and functions read ours, whatever tables and views the user makes of their names, and whenever."""
+    open_all = [f"SELECT tfprof_open('{os.path.join(ROOT, 'tests', *name)}')"
+                for name in (("fixtures", "kineto", "waits.json"), ("fuzz", "corpus", "xplane", "tasks.xplane.pb"))]
+    clean = engine()
+    for sql in open_all:
+        clean.values(sql)
+    tables = [name for name, in clean.values("SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns'")]
+    tables += ["tfprof_tables", "tfprof_columns", "tfprof_findings", "timeline"]
+    functions = [(name, parameters.count(",") + 1) for name, parameters in clean.values(
+        "SELECT name, parameters FROM tfprof_views WHERE kind = 'function'")]
+    views = [name for name, in clean.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check')")]
+    calls = {name: {1: "(1)", 2: "(1, 2)", 3: "(1, 1, 1)", 6: "(1, 1, 1, 1, 1, 1)"}[count] for name, count in functions}
+
+    def asked(prefix):
+        """{name: SQL}: ours, by the names that never change, but for views, which are called prefix + name."""
+        said = {name: f"SELECT * FROM tfprof_own.{name}" for name in tables}
+        said.update({name: f"SELECT * FROM tfprof_own.{name}{call}" for name, call in calls.items()})
+        said.update({name: f"SELECT * FROM {prefix}{name}" for name in views})
+        return said
+
+    expected = {name: clean.query(sql) for name, sql in asked("").items()}
+    assert len(expected) > 200 and sum(bool(rows) for rows, _ in expected.values()) > 100
+    clean.close()
+
+    def make(connection, names, kinds=("TEMP", "")):
+        for name in names:
+            for kind in kinds:
+                assert not connection.query(f'CREATE {kind} TABLE "{name}" AS SELECT 7 AS id, 8 AS profile_id')[1], name
+
+    def check(connection, prefix, when):
+        for name, sql in asked(prefix).items():
+            if name not in ("tfprof_tables", "tfprof_columns"):
+                assert connection.query(sql) == expected[name], (when, name, connection.query(sql), expected[name])
+
+    before = engine(None)
+    make(before, tables + list(calls) + views)
+    before.load()
+    for sql in open_all:
+        before.values(sql)
+    check(before, "tfprof_own_", "before loading")
+    assert before.values("SELECT kind, message FROM tfprof_own.tfprof_views WHERE name = 'op_summary'") == [
+        ("view", "temp.op_summary is yours, which was there before; this one is tfprof_own_op_summary")]
+    assert before.values("SELECT id FROM op_summary") == [(7,)]
+    assert before.load() is None and before.values("SELECT tfprof_views_create()") == [(0,)]  # once more
+    check(before, "tfprof_own_", "loaded twice")
+    before.close()
+
+    after = engine()
+    for sql in open_all:
+        after.values(sql)
+    make(after, tables + list(calls))
+    make(after, views, [""])
+    check(after, "", "after loading")
+    assert after.values("SELECT * FROM steps") == after.values("SELECT * FROM main.op_summary") == [(7, 8)]
+    assert after.values("SELECT message FROM tfprof_own.tfprof_tables WHERE name = 'steps'") == [
+        ("main.steps and temp.steps are yours, which unqualified names mean; this one is tfprof_own.steps",)]
+    for name in views[::7]:
+        assert not after.query(f"DROP VIEW temp.{name}")[1]
+    make(after, views[::7], ["TEMP"])
+    assert after.values("SELECT tfprof_views_create() > 0") == [(1,)]
+    renamed = {name: f"SELECT * FROM {'tfprof_own_' if name in views[::7] else ''}{name}" for name in views}
+    for name, sql in renamed.items():
+        assert after.query(sql) == expected[name], ("views replaced", name)
+    after.close()
 
 
 if __name__ == "__main__":
