@@ -96,11 +96,13 @@ struct classic_type_range { uint32_t first, count; };
 struct classic_node {
   string_id name, op, device, shape, output_shapes;
   int64_t row; /* in nodes; -1: none */
-  int64_t parameters, flops;
+  int64_t parameters, flops; /* flops: of one run */
   uint32_t parent; /* enclosing scope; UINT32_MAX: none */
   uint32_t trace;  /* row of code_traces; UINT32_MAX: none */
   uint32_t first_type, first_input, first_exec; /* up to those of the next node */
   bool is_scope;
+  bool is_runtime;         /* ran under a name that no graph has */
+  bool has_flops_of_steps; /* they differ from step to step: costs.c has them of each */
 };
 struct classic_input {
   int32_t position; /* -1: an edge that is none of the inputs with a shape */
@@ -144,8 +146,9 @@ struct classic_model {
   string_id *device_names;
   bool is_in_nanoseconds; /* the times of execs; values are in microseconds all the same */
 };
-enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **made,
-                                        struct tfprof_error *error);
+/* is_compat: as TensorFlow's engine has it, which knows flops and types only of what the graph and its OpLog name. */
+enum tfprof_status classic_model_create(struct store *store, struct profile *profile, bool is_compat,
+                                        struct classic_model **made, struct tfprof_error *error);
 void classic_model_free(struct classic_model *model);
 /* What a frame of a capture that has no file is called; *name is NULL for those that have one, and for TensorFlow's.
 ** The object that a method belongs to is left out, since it is another one each time: "<built-in method add_>" of

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1024, COST_COUNT = METRIC_cpu_micros + 2, RUN_COUNT = COST_COUNT - 1 };
+enum { BLOCK = 1024, RUN_COUNT = METRIC_cpu_micros + 1, FLOPS, COST_COUNT };
 
 static const struct { uint16_t column, metric; } cost_columns[COST_COUNT] = {
     {COLUMN_node_steps_requested_bytes, METRIC_bytes},
@@ -17,6 +17,7 @@ static const struct { uint16_t column, metric; } cost_columns[COST_COUNT] = {
     {COLUMN_node_steps_accelerator_ns, METRIC_accelerator_micros},
     {COLUMN_node_steps_cpu_ns, METRIC_cpu_micros},
     [RUN_COUNT] = {COLUMN_node_steps_run_count, METRIC_occurrence},
+    [FLOPS] = {COLUMN_node_steps_flops, METRIC_float_ops}, /* where they differ from step to step */
 };
 
 struct cost_segment {
@@ -37,14 +38,16 @@ static struct column *take_cost_column(const struct segment *segment, unsigned c
   return value && value->form != COLUMN_ABSENT ? column_retain(value) : NULL;
 }
 
-enum tfprof_status classic_costs_create(struct profile *profile, uint32_t *ranks, uint64_t node_rows,
-                                        struct classic_costs **made, struct tfprof_error *error) {
+enum tfprof_status classic_costs_create(struct profile *profile, struct classic_model *model, uint32_t *ranks,
+                                        uint64_t node_rows, struct tfprof_error *error) {
   const struct profile_table *table = profile ? &profile->tables[TABLE_node_steps] : NULL;
   struct column_set set = {{0, 0}};
   column_set_add(&set, COLUMN_node_steps_node_id);
   column_set_add(&set, COLUMN_node_steps_step_id);
-  for (unsigned i = 0; i < COST_COUNT; i++) column_set_add(&set, cost_columns[i].column);
-  struct classic_costs *costs = *made = calloc(1, sizeof *costs);
+  bool has_flops = false;
+  for (uint32_t i = 0; i < model->node_count && !has_flops; i++) has_flops = model->nodes[i].has_flops_of_steps;
+  for (unsigned i = 0; i < (has_flops ? COST_COUNT : FLOPS); i++) column_set_add(&set, cost_columns[i].column);
+  struct classic_costs *costs = model->costs = calloc(1, sizeof *costs);
   if (!costs) {
     free(ranks);
     return error_no_memory(error);
@@ -62,7 +65,8 @@ enum tfprof_status classic_costs_create(struct profile *profile, uint32_t *ranks
     to->rows = segment->rows;
     to->node = take_cost_column(segment, COLUMN_node_steps_node_id);
     to->step = take_cost_column(segment, COLUMN_node_steps_step_id);
-    for (unsigned k = 0; k < COST_COUNT; k++) to->costs[k] = take_cost_column(segment, cost_columns[k].column);
+    for (unsigned k = 0; k < (has_flops ? COST_COUNT : FLOPS); k++)
+      to->costs[k] = take_cost_column(segment, cost_columns[k].column);
   }
   return TFPROF_OK;
 }
@@ -207,22 +211,25 @@ static void sum_up_execs(const struct classic_model *model, int64_t step, struct
 static void begin_costs(const struct classic_model *model, struct classic_values *values) {
   for (uint32_t i = 0; i < model->node_count; i++) {
     values[i].of[METRIC_params] = model->nodes[i].parameters;
-    values[i].of[METRIC_float_ops] = model->nodes[i].flops;
     values[i].of[METRIC_defined] = 1;
   }
 }
 
-/* Sums become averages, each by itself and rounded down; flops are those of all runs where there are any. */
+/* Sums become averages, each by itself and rounded down; flops are those of all runs where there are any: of one run
+** as often as it ran, or of the steps themselves. */
 static void finish_costs(const struct classic_model *model, int64_t step, struct classic_values *values,
                          const uint32_t *runs, const uint32_t *ran) {
   for (uint32_t i = 0; i < model->node_count; i++) {
-    int64_t *of = values[i].of, flops = of[METRIC_float_ops];
+    int64_t *of = values[i].of, flops = model->nodes[i].flops;
+    bool is_summed = model->nodes[i].has_flops_of_steps && ran[i];
+    if (!is_summed) of[METRIC_float_ops] = flops;
+    else if (step < 0 && runs[i] > 1) of[METRIC_float_ops] /= runs[i];
     if (step < 0 && runs[i] > 1) {
       for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] /= runs[i];
       of[METRIC_occurrence] /= runs[i];
     }
     if (model->is_in_nanoseconds) to_micros(of);
-    if (ran[i] && __builtin_mul_overflow(flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
+    if (ran[i] && !is_summed && __builtin_mul_overflow(flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
       of[METRIC_float_ops] = INT64_MAX;
   }
 }

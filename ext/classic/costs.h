@@ -4,10 +4,10 @@
 
 #include "classic/classic.h"
 
-/* `profile` NULL: the model has execs instead. Takes over `ranks`: of a row of the table nodes, its place by name,
-** UINT32_MAX: none. */
-enum tfprof_status classic_costs_create(struct profile *profile, uint32_t *ranks, uint64_t node_rows,
-                                        struct classic_costs **made, struct tfprof_error *error);
+/* Makes model->costs. `profile` NULL: the model has execs instead. Takes over `ranks`: of a row of the table nodes, its
+** place by name, UINT32_MAX: none. */
+enum tfprof_status classic_costs_create(struct profile *profile, struct classic_model *model, uint32_t *ranks,
+                                        uint64_t node_rows, struct tfprof_error *error);
 void classic_costs_free(struct classic_costs *costs);
 
 #endif

@@ -9,6 +9,8 @@ struct loading {
   struct classic_model *model;
   struct profile *profile;
   struct tfprof_error *error;
+  bool is_compat;
+  string_id run; /* the text of nodes.flops_origin */
   uint32_t *rank; /* of a row of nodes: its place by name */
   uint64_t node_rows;
 };
@@ -109,7 +111,8 @@ static int compare_model_names(const void *left, const void *right, void *contex
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static void fill_nodes(struct classic_node *nodes, struct block *block, const struct pool *pool) {
+static void fill_nodes(const struct loading *loading, struct classic_node *nodes, struct block *block) {
+  const struct pool *pool = loading->model->pool;
 #define FILL(member, type, column, otherwise)          \
   read_model_block(block, COLUMN_nodes_##column, otherwise); \
   for (uint32_t i = 0; i < block->count; i++) nodes[i].member = (type)block->values[i];
@@ -119,11 +122,17 @@ static void fill_nodes(struct classic_node *nodes, struct block *block, const st
   FILL(shape, string_id, shape, 0)
   FILL(output_shapes, string_id, output_shapes, 0)
   FILL(is_scope, bool, is_scope, 0)
-  FILL(flops, int64_t, flops, 0)
   FILL(trace, uint32_t, code_trace_id, UINT32_MAX)
   FILL(parent, uint32_t, parent_id, UINT32_MAX)
   FILL(parameters, int64_t, param_count, 0)
 #undef FILL
+  read_model_block(block, loading->is_compat ? COLUMN_nodes_told_flops : COLUMN_nodes_flops, 0);
+  for (uint32_t i = 0; i < block->count; i++) nodes[i].flops = block->values[i];
+  read_model_block(block, COLUMN_nodes_flops_origin, 0);
+  for (uint32_t i = 0; i < block->count; i++)
+    nodes[i].has_flops_of_steps = !loading->is_compat && loading->run && block->values[i] == (int64_t)loading->run;
+  read_model_block(block, COLUMN_nodes_is_runtime, 0);
+  for (uint32_t i = 0; i < block->count; i++) nodes[i].is_runtime = block->values[i] != 0;
   for (uint32_t i = 0; i < block->count; i++) {
     nodes[i].row = (int64_t)(block->segment->first_row + block->first + i);
     if (nodes[i].shape) nodes[i].parameters = shape_elements(pool_text(pool, nodes[i].shape));
@@ -136,8 +145,10 @@ static enum tfprof_status load_nodes(struct loading *loading) {
   enum tfprof_status status =
       REQUIRE(loading, TABLE_nodes, COLUMN_nodes_name, COLUMN_nodes_op_type, COLUMN_nodes_canonical_device,
               COLUMN_nodes_parent_id, COLUMN_nodes_is_scope, COLUMN_nodes_shape, COLUMN_nodes_param_count,
-              COLUMN_nodes_flops, COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
+              COLUMN_nodes_flops, COLUMN_nodes_flops_origin, COLUMN_nodes_told_flops, COLUMN_nodes_is_runtime,
+              COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
   if (status) return status;
+  loading->run = pool_find(loading->model->pool, "run", 3);
   const struct profile_table *table = &loading->profile->tables[TABLE_nodes];
   loading->node_rows = table->rows;
   uint64_t count = 0;
@@ -151,7 +162,7 @@ static enum tfprof_status load_nodes(struct loading *loading) {
   struct block block = {0};
   size_t segment = 0;
   while (next_block(table, &segment, &block)) {
-    fill_nodes(model->nodes + model->node_count, &block, model->pool);
+    fill_nodes(loading, model->nodes + model->node_count, &block);
     model->node_count += block.count;
   }
   bool is_sorted = true;
@@ -247,6 +258,20 @@ static enum tfprof_status load_types(struct loading *loading) {
   }
   free(positions);
   return status;
+}
+
+/* With -compat: to the engine the op of a node that no graph names is called as the node. */
+static void forget_runtime_types(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  for (uint32_t i = 0; i < model->node_count && loading->is_compat; i++) {
+    struct classic_node *node = &model->nodes[i];
+    if (!node->is_runtime) continue;
+    for (uint32_t k = node->first_type; k < model->nodes[i + 1].first_type; k++) {
+      const char *type = pool_text(model->pool, model->types[k]);
+      if (model->types[k] == node->op || (type && strncmp(type, "_Mkl", 4) == 0)) model->types[k] = node->name;
+    }
+    node->op = node->name;
+  }
 }
 
 static int compare_inputs(const void *left, const void *right) {
@@ -372,9 +397,9 @@ bool classic_name_without_file(const struct classic_model *model, const struct c
 
 /* ---- life ---- */
 
-enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **made,
-                                        struct tfprof_error *error) {
-  struct loading loading = {.profile = profile, .error = error};
+enum tfprof_status classic_model_create(struct store *store, struct profile *profile, bool is_compat,
+                                        struct classic_model **made, struct tfprof_error *error) {
+  struct loading loading = {.profile = profile, .error = error, .is_compat = is_compat};
   struct classic_model *model = loading.model = calloc(1, sizeof *model);
   *made = NULL;
   if (!model) return error_no_memory(error);
@@ -386,11 +411,12 @@ enum tfprof_status classic_model_create(struct store *store, struct profile *pro
   if (!status) status = is_of_ops ? classic_model_of_ops(model, profile, error) : load_nodes(&loading);
   if (!status && !is_of_ops) status = cut_circles(&loading);
   if (!status && !is_of_ops) status = load_types(&loading);
+  if (!status && !is_of_ops) forget_runtime_types(&loading);
   if (!status && !is_of_ops) status = load_inputs(&loading);
   if (!status && !is_of_ops) status = load_steps(&loading);
   if (!status) status = load_traces(&loading);
   if (!status) {
-    status = classic_costs_create(is_of_ops ? NULL : profile, loading.rank, loading.node_rows, &model->costs, error);
+    status = classic_costs_create(is_of_ops ? NULL : profile, model, loading.rank, loading.node_rows, error);
     loading.rank = NULL; /* the costs' own */
   }
   free(loading.rank);

@@ -82,6 +82,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_time_of_ops,
     &derive_tensor_core_time_of_ops,
     &derive_output_shapes,
+    &derive_flops_of_nodes,
+    &derive_input_shapes_of_runs,
     &derive_flops_of_ops,
     &derive_bytes_of_ops,
     &derive_node_steps,

@@ -398,7 +398,8 @@ static enum session_result run_view(struct session *session, enum classic_view v
   enum session_result result;
   if (!connection) return SESSION_ERROR;
   connection_begin(connection);
-  enum tfprof_status status = classic_cache_get(connection, NULL, &models, &count, &error);
+  bool is_compat = options->integers[OPTION_compat] != 0;
+  enum tfprof_status status = classic_cache_get(connection, NULL, is_compat, &models, &count, &error);
   if (status) {
     connection_end(connection);
     return fail_classic(&error);

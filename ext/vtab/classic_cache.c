@@ -111,14 +111,14 @@ static void drop(struct connection *connection, bool all, uint64_t types) {
 void classic_cache_clear(struct connection *connection) { drop(connection, true, 0); }
 
 static enum tfprof_status find_cached_result(struct connection *connection, struct profile *profile,
-                                             const struct user_types *types, struct classic_cached **found,
-                                             struct tfprof_error *error) {
+                                             const struct user_types *types, bool is_compat,
+                                             struct classic_cached **found, struct tfprof_error *error) {
   struct classic_cached *cached = connection->classic_models;
   while (cached && cached->model->profile_number != profile->number) cached = cached->next;
   if (!cached) {
     cached = calloc(1, sizeof *cached);
     if (!cached) return error_no_memory(error);
-    enum tfprof_status status = classic_model_create(connection->store, profile, &cached->model, error);
+    enum tfprof_status status = classic_model_create(connection->store, profile, is_compat, &cached->model, error);
     if (!status) status = classic_model_add_types(cached->model, types->items, types->count, error);
     if (status) {
       classic_model_free(cached->model);
@@ -136,7 +136,7 @@ static enum tfprof_status find_cached_result(struct connection *connection, stru
   return TFPROF_OK;
 }
 
-enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
+enum tfprof_status classic_cache_get(struct connection *connection, const char *selection, bool is_compat,
                                      struct classic_cached ***models, size_t *count, struct tfprof_error *error) {
   struct snapshot *profiles;
   *models = NULL;
@@ -144,6 +144,7 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
   struct user_types types;
   enum tfprof_status status = read_user_types(connection, &types, error);
   if (status) return status;
+  if (is_compat) types.hash = ~types.hash;
   drop(connection, false, types.hash);
   status = store_snapshot(connection->store, TABLE_profiles, selection, &profiles, error);
   if (status) {
@@ -159,7 +160,7 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
     bool has_rows = profile_raw_rows(profile, TABLE_nodes) || profile_raw_rows(profile, TABLE_ops) ||
                     profile_raw_rows(profile, TABLE_kernels);
     if (!has_rows) continue;
-    status = find_cached_result(connection, profile, &types, &(*models)[*count], error);
+    status = find_cached_result(connection, profile, &types, is_compat, &(*models)[*count], error);
     *count += status == TFPROF_OK;
   }
   snapshot_release(profiles);

@@ -9,7 +9,7 @@ struct classic_cached {
   unsigned references; /* users'; the cache has one of its own while `is_kept` */
   bool is_kept;
   uint64_t generation; /* of the store */
-  uint64_t types;      /* tells what was in node_type_patterns */
+  uint64_t types;      /* tells what was in node_type_patterns, and -compat */
   struct classic_model *model;
   struct classic_cached *next;
 };
@@ -21,9 +21,9 @@ extern const char classic_types_sql[];
 /* Its rows; -1: it is not there. */
 sqlite3_int64 classic_types_count(struct connection *connection);
 
-/* The models of all profiles that have nodes or ops and that `selection` names (NULL: all), as an array to be freed,
-** each retained. */
-enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
+/* With or without -compat, the models of all profiles that have nodes or ops and that `selection` names (NULL: all), as
+** an array to be freed, each retained. */
+enum tfprof_status classic_cache_get(struct connection *connection, const char *selection, bool is_compat,
                                      struct classic_cached ***models, size_t *count, struct tfprof_error *error);
 void classic_cache_put_back(struct classic_cached *cached);
 /* Of several profiles only some may have the step, or code traces: the processes that load data have none of the

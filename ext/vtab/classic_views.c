@@ -221,7 +221,8 @@ static enum tfprof_status compute(struct cursor *cursor, const struct table *tab
   enum tfprof_status status = TFPROF_OK;
   if (cursor->hidden[0]) status = profile_argument_take(&argument, cursor->hidden[0], error);
   if (!status)
-    status = classic_cache_get(table->connection, argument.text, &cursor->models, &cursor->model_count, error);
+    status = classic_cache_get(table->connection, argument.text, options->integers[OPTION_compat] != 0, &cursor->models,
+                               &cursor->model_count, error);
   if (!status) status = classic_cache_keep_answering(cursor->models, &cursor->model_count, table->view, options, error);
   if (status) return status;
   cursor->results = calloc(cursor->model_count + 1, sizeof *cursor->results);

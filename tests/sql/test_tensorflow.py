@@ -82,6 +82,121 @@ def test_run_metadata(engine):
     assert sorted(of_steps) == [[4, 2, 236000], [5, 1, 118000]], of_steps
 
 
+def node_def(name, op, inputs=(), shape=None, attributes=()):
+    """A NodeDef as text; shape: of its output, () of a scalar, None: not told."""
+    text = 'name: "%s" op: "%s" ' % (name, op) + "".join('input: "%s" ' % one for one in inputs)
+    for key, value in attributes:
+        text += 'attr { key: "%s" value { %s } } ' % (key, value)
+    if shape is not None:
+        sizes = "".join("dim { size: %d } " % size for size in shape)
+        text += 'attr { key: "_output_shapes" value { list { shape { %s} } } } ' % sizes
+    return text
+
+
+def run_meta(*runs):
+    """A RunMetadata as text: of each run its label and the shapes of its outputs by slot."""
+    text = 'step_stats { dev_stats { device: "/job:a/replica:0/task:0/device:CPU:0" '
+    for start, (label, outputs) in enumerate(runs):
+        text += 'node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: 1 timeline_label: "%s" ' % (
+            label.partition("] ")[2].partition(" = ")[0] or label.partition(" = ")[0], 100 + start, label)
+        for slot, shape in outputs.items():
+            sizes = "".join("dim { size: %d } " % size for size in shape)
+            text += "output { slot: %d tensor_description { shape { %s} } } " % (slot, sizes)
+        text += "} "
+    return text + "} }"
+
+
+def graph_with_steps(directory):
+    """A graph of which only the runs know the batch, with a function whose nodes run as nodes of their own."""
+    nodes = [node_def("x", "Placeholder", shape=(-1, 16)), node_def("w", "Const", shape=(16, 8)),
+             node_def("mm", "MatMul", ("x", "w"), (-1, 8)), node_def("known", "Mul", ("w", "w"), (16, 8)),
+             node_def("never", "MatMul", ("x", "w"), (-1, 8)), node_def("call", "PartitionedCall", ("mm",))]
+    inner = node_def("inner/mm", "MatMul", attributes=[("transpose_a", "b: true")])
+    pool = node_def("pool", "MaxPool", attributes=[("ksize", "list { i: 1 i: 2 i: 2 i: 1 }")])
+    steps = [run_meta(*[("_arg_x_0_0 = _Arg()", {0: (batch, 16)}), ("w = Const()", {0: (16, 8)}),
+                        ("[cpu 1.0MB] mm = _MklMatMul(_arg_x_0_0, w)", {0: (batch, 8)}),
+                        ("call/s = Switch(mm, c)", {1: (batch, 8)}),
+                        ("call/inner/mm = _MklMatMul(call/s:1, mm, ^w)", {0: (8, 8)}),
+                        ("call/s = Switch(mm, c)", {0: (batch, 8)}),  # the other way, as at the end of a loop
+                        ("call/inner/mm = _MklMatMul(call/s:1, mm, ^w)", {0: (8, 8)}),
+                        ("call/pool = MaxPool(image)", {0: (1, 5, 5, 3)}),
+                        ("call/act = _MklNativeFusedConv2D(image, filter, bias)", {0: (2, 4, 4, 6)}),
+                        ("filter = Const()", {0: (3, 3, 2, 6)})]) for batch in (32, 7)]
+    files = {"graph.pbtxt": "".join("node { %s} " % node for node in nodes)
+             + "library { function { node_def { %s} node_def { %s} } }" % (inner, pool)}
+    files.update(("run_meta_%d" % (4 + step), text) for step, text in enumerate(steps))
+    for name, text in files.items():
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(text)
+
+
+def test_flops_of_graphs(engine):
+    """Without an op log flops are counted: from shapes of the graph, else of what ran, step by step; the types of nodes
+    that the graph has not are those that ran."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        graph_with_steps(directory)
+        connection = opened(engine, directory)
+        expected = {"mm": ("MatMul", "run", 2 * (32 + 7) / 2 * 16 * 8), "known": ("Mul", "graph", 128),
+                    "never": ("MatMul", None, None), "call": ("PartitionedCall", None, None),
+                    "call/inner/mm": ("MatMul", "run", 2 * (32 + 7) / 2 * 8 * 8),
+                    "call/pool": ("MaxPool", "run", 4 * 75),
+                    "call/act": ("_FusedConv2D", "run", 2 * 192 * 9 * 2 + 192), "_arg_x_0_0": ("_Arg", None, None)}
+        rows = connection.values("SELECT name, op_type, flops_origin, flops FROM nodes")
+        nodes = {row[0]: tuple(row[1:]) for row in rows}
+        assert {name: nodes[name] for name in expected} == expected, nodes
+        types = connection.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id "
+                                  "WHERE name = 'call/inner/mm' ORDER BY 1")
+        assert [row[0] for row in types][1:] == ["MatMul", "_MklMatMul"], types
+        steps = connection.values("SELECT number, ran.input_shapes, ran.output_shapes, run_count, ran.flops "
+                                  "FROM node_steps AS ran JOIN nodes ON nodes.id = node_id "
+                                  "JOIN steps ON steps.id = step_id WHERE nodes.name = 'call/inner/mm' ORDER BY 1")
+        assert [list(row) for row in steps] == [[4, "[[32,8],[32,8]]", "[[8,8]]", 2, 2 * 2 * 32 * 64],
+                                                [5, "[[7,8],[7,8]]", "[[8,8]]", 2, 2 * 2 * 7 * 64]], steps
+        told = dict(connection.values("SELECT reason, count FROM diagnostics"))
+        assert told["flops_without_shapes"] == 1 and "flops_without_formula" not in told, told
+        select = ("SELECT name, float_ops FROM op_view WHERE step = %d AND order_by = 'name' AND max_depth = 100 "
+                  "AND selected = 'float_ops' AND compat = '%s'")
+        for step, batch in ((4, 32), (5, 7), (-1, 19.5)):
+            rows = dict(connection.values(select % (step, "false")))
+            assert rows["MatMul"] == 2 * batch * 16 * 8 + 2 * 2 * batch * 8 * 8, (step, rows)
+        # As TensorFlow's engine has it: without an op log nothing, and names as types.
+        rows = dict(connection.values(select % (4, "true")))
+        assert rows["call/inner/mm"] == 0 and not rows["MatMul"], rows
+        # What the op log tells of nodes is what counts; those that it could tell of, and does not, have none.
+        with open(os.path.join(directory, "op_log"), "wb") as file:
+            file.write(message((1, message((1, b"mm"), (2, 7))), (1, message((1, b"w"), (3, b"kernel")))))
+        logged = opened(engine, directory)
+        nodes = {row[0]: list(row[1:]) for row in logged.values("SELECT name, flops_origin, flops FROM nodes")}
+        assert nodes["mm"] == ["source", 7] and nodes["known"] == [None, None], nodes
+        assert nodes["call/inner/mm"] == ["run", 2 * (32 + 7) / 2 * 8 * 8], nodes
+        # What was saved answers as what was opened.
+        every = "SELECT name, flops, flops_origin, is_runtime FROM nodes ORDER BY 1"
+        with tempfile.TemporaryDirectory(prefix="tfprof-test-") as beside:
+            connection.values("SELECT tfprof_save('%s')" % os.path.join(beside, "saved"))
+            saved = opened(engine, os.path.join(beside, "saved"))
+            assert saved.values(every) == connection.values(every)
+
+
+def test_reports(engine):
+    """Public reports of graphs whose flops were missing, where they are beside the clone."""
+    folder = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "reports", "tensorflow")
+    if not os.path.isdir(folder):
+        return
+    for files, expected in ((("graphs/frozen_keras_shapes.pb",), {"Conv2D": 6912, "DepthwiseConv2dNative": 1296,
+                                                                  "MatMul": 576, "BiasAdd": 204}),
+                            (("graphs/convs.pb",), {"Conv3D": 1143072, "Conv3DBackpropInputV2": 18432,
+                                                    "BatchMatMulV2": 14400, "Conv2DBackpropInput": 294912}),
+                            (("session_v2",), {"MatMul": 94208}),
+                            (("graph_path", "graphs/graph.pb", "run_meta_path", "graphs/run_meta_plain"),
+                             {"MatMul": 8192})):
+        connection = opened(engine, *[os.path.join(folder, word) if "/" in word or word == "session_v2" else word
+                                      for word in files])
+        rows = dict(connection.values("SELECT name, float_ops FROM op_view WHERE max_depth = 100 AND order_by = 'name' "
+                                      "AND selected = 'float_ops'"))
+        assert {name: rows[name] for name in expected} == expected, (files, rows)
+    assert connection.values("SELECT count(*) FROM nodes WHERE op_type = name AND is_runtime") == [(0,)]
+
+
 def test_copies_on_devices(engine):
     """A copy that is told of a device itself, and not of a lane of its own, leaves the device's ops to be ops."""
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:

@@ -104,6 +104,23 @@ static void test_products(void) {
   expect("Einsum", "[[7,4,2,3],[3,5]]", NULL, "{\"equation\":\"...ij,jk->...ik\"}", 1680);
   refuse("Einsum", "[[4,2],[3,5]]", NULL, "{\"equation\":\"ij,jk->ik\"}", FLOPS_UNKNOWN);
   refuse("Einsum", "[[4,2]]", NULL, "{\"equation\":\"ij,jk->ik\"}", FLOPS_UNKNOWN);
+  expect("XlaEinsum", "[[4,2,3],[4,3,5]]", NULL, "{\"equation\":\"bij,bjk->bik\"}", 240);
+  expect("SparseMatMul", "[[2,3],[3,5]]", NULL, "{}", 60);
+  expect("_FusedMatMul", "[[2,3],[3,5],[5]]", "[2,5]", "{}", 60 + 10);
+  expect("_FusedBatchMatMulV2", "[[4,2,3],[4,3,5],[1]]", "[4,2,5]", "{}", 240 + 40);
+  /* Which side is k, as the result tells where no attribute does. */
+  expect("MatMul", "[[32,7],[32,8]]", "[7,8]", NULL, 2 * 32 * 7 * 8);
+  expect("MatMul", "[[32,7],[8,7]]", "[32,8]", NULL, 2 * 32 * 7 * 8);
+  refuse("MatMul", "[[32,7],[32,8]]", "[9,8]", NULL, FLOPS_UNKNOWN);
+  expect("LSTMBlockCell", "[[4,8],[4,5],[4,5],[13,20]]", NULL, NULL, 2 * 4 * 13 * 20);
+  expect("BlockLSTM", "[[],[7,4,8],[4,5],[4,5],[13,20]]", NULL, NULL, 2 * 7 * 4 * 13 * 20);
+  expect("BlockLSTMV2", "[[],[7,4,8],[4,5],[4,5],[13,20]]", NULL, NULL, 2 * 7 * 4 * 13 * 20);
+  expect("GRUBlockCell", "[[4,8],[4,5],[13,10],[13,5]]", NULL, NULL, 2 * 4 * 13 * 15);
+  refuse("GRUBlockCell", "[[4,8],[4,5],[13,10],null]", NULL, NULL, FLOPS_UNKNOWN);
+  expect("FusedBatchNorm", "[[2,3],[3]]", NULL, NULL, 42);
+  expect("FusedBatchNormV2", "[[2,3],[3]]", NULL, "{\"is_training\":true}", 42);
+  expect("FusedBatchNormV3", "[[2,3],[3]]", NULL, "{\"is_training\":false}", 24);
+  expect("_FusedBatchNormEx", "[[2,3],[3]]", NULL, "{\"is_training\":false}", 24);
   expect("aten::mm", "[[2,3],[3,5]]", NULL, NULL, 60);
   expect("aten::_int_mm", "[[2,3],[3,5]]", NULL, NULL, 60);
   expect("aten::_scaled_mm", "[[2,3],[3,5],[],[]]", NULL, NULL, 60);
@@ -271,6 +288,24 @@ static void test_images(void) {
          2 * (9 * 3) * 9);
   expect("Conv2DBackpropInput", "[[4],[3,3,3,6],[2,5,5,6]]", "[2,9,9,3]", same, 2 * (2 * 81 * 3) * (27 * 6) / (3 * 4));
   expect("Conv2DBackpropFilter", "[[2,9,9,3],[4],[2,5,5,6]]", "[3,3,3,6]", same, 2 * (2 * 81 * 3) * (27 * 6) / (3 * 4));
+  /* Without attributes the gradient of the output tells, which is as large whatever the strides. */
+  expect("Conv2DBackpropInputV2", "[[2,9,9,3],[3,3,3,6],[2,5,5,6]]", "[2,9,9,3]", NULL, 2 * (2 * 25 * 6) * 27);
+  expect("Conv2DBackpropFilterV2", "[[2,9,9,3],[3,3,3,6],[2,5,5,6]]", "[3,3,3,6]", NULL, 2 * (2 * 25 * 6) * 27);
+  for (int version = 1; version <= 2; version++) {
+    const char *input = version == 1 ? "Conv3DBackpropInput" : "Conv3DBackpropInputV2",
+               *filter = version == 1 ? "Conv3DBackpropFilter" : "Conv3DBackpropFilterV2";
+    expect(input, "[[5],[2,2,2,3,6],[1,4,4,4,6]]", NULL, "{\"strides\":[1,2,2,2,1]}", 18432);
+    expect(filter, "[[1,8,8,8,3],[5],[1,4,4,4,6]]", "[2,2,2,3,6]", NULL, 18432);
+    refuse(filter, "[[1,8,8,8,3],[5],[1,4,4,4,6]]", NULL, NULL, FLOPS_UNKNOWN);
+  }
+  expect("DepthwiseConv2dNativeBackpropInput", "[[4],[3,3,8,2],[2,16,16,16]]", NULL, NULL, 147456);
+  expect("DepthwiseConv2dNativeBackpropFilter", "[[2,16,16,8],[4],[2,16,16,16]]", "[3,3,8,2]", NULL, 147456);
+  /* A bias, and the four of a normalisation. */
+  expect("_FusedConv2D", "[[2,16,16,8],[3,3,8,4],[4]]", "[2,16,16,4]", NULL, 294912 + 2048);
+  expect("_FusedConv2D", "[[2,16,16,8],[3,3,8,4],[4],[4],[4],[4]]", "[2,16,16,4]", NULL, 294912 + 4 * 2048);
+  expect("_FusedConv3D", "[[1,4,4,4,2],[2,2,2,2,3],[3]]", "[1,3,3,3,3]", NULL, 2 * (27 * 3) * 8 * 2 + 27 * 3);
+  expect("_FusedDepthwiseConv2dNative", "[[2,16,16,8],[3,3,8,2],[16]]", "[2,16,16,16]", NULL, 147456 + 8192);
+  refuse("_FusedConv2D", "[[2,16,16,8],[3,3,8,4],[4]]", NULL, NULL, FLOPS_UNKNOWN);
   const char *pool = "{\"ksize\":[1,2,2,1],\"strides\":[1,2,2,1],\"padding\":\"VALID\"}";
   expect("AvgPool", "[[2,8,8,3]]", NULL, pool, 4 * (2 * 16 * 3));
   expect("MaxPool", "[[2,8,8,3]]", "2x4x4x3", pool, 4 * (2 * 16 * 3));

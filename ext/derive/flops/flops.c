@@ -215,10 +215,28 @@ static bool is_set(const struct flops_call *call, const char *name) {
   return flops_named(call, name, &value) && value.count == 1 && value.numbers[0] != 0;
 }
 
+/* Where no attribute says which operand is transposed, the result tells: it has a side of the first that is not k. */
+static enum flops_status product_of_result(const struct flops_shape *a, const struct flops_shape *b,
+                                           const struct flops_shape *out, int64_t *flops) {
+  if (!out->is_known || out->count < 2) return FLOPS_UNKNOWN;
+  const int64_t *a_sides = a->sizes + a->count - 2, *b_sides = b->sizes + b->count - 2,
+                *sides = out->sizes + out->count - 2;
+  for (int a_is_transposed = 0; a_is_transposed < 2; a_is_transposed++) {
+    for (int b_is_transposed = 0; b_is_transposed < 2; b_is_transposed++) {
+      if (a_sides[a_is_transposed] == sides[0] && b_sides[!b_is_transposed] == sides[1] &&
+          a_sides[!a_is_transposed] == b_sides[b_is_transposed])
+        return matrices(a, b, a_is_transposed, b_is_transposed, flops);
+    }
+  }
+  return FLOPS_UNKNOWN;
+}
+
 static enum flops_status count_matrix_product(const struct flops_call *call, int64_t number, int64_t *flops) {
   (void)number;
   const struct flops_shape *a = tensor(call, 0, 2), *b = tensor(call, 1, 2);
   bool a_is_transposed = is_set(call, "transpose_a") || is_set(call, "adj_x");
+  if (a && b && !call->attributes.bytes && call->output.count == 1)
+    return product_of_result(a, b, &call->output.shapes[0], flops);
   if (a && b) return matrices(a, b, a_is_transposed, is_set(call, "transpose_b") || is_set(call, "adj_y"), flops);
   /* As TensorFlow counts: one operand and the result do. */
   if (!a || call->output.count != 1) return FLOPS_UNKNOWN;
@@ -618,6 +636,31 @@ static enum flops_status count_dilation(const struct flops_call *call, int64_t n
   return flops_of_product(&product, flops);
 }
 
+/* Gradients of an op that moves a window, by the gradient of its output: 2 * gradient * kernel * c_in / groups, of
+** depthwise ones without the channels, since each of the output has one of the input. */
+static enum flops_status grad_of_windows(const struct flops_call *call, const struct flops_shape *filter,
+                                         bool is_depthwise, int64_t *flops) {
+  const struct flops_shape *gradient = tensor(call, 2, 3);
+  if (!gradient || !filter->is_known || filter->count < 3) return FLOPS_UNKNOWN;
+  struct product product = product_from(1);
+  times(&product, 2);
+  times_elements(&product, gradient);
+  times_sizes(&product, filter, 0, filter->count - (is_depthwise ? 2 : 1));
+  return flops_of_product(&product, flops);
+}
+
+static enum flops_status count_windowed_input_grad(const struct flops_call *call, int64_t is_depthwise,
+                                                   int64_t *flops) {
+  if (call->input_count < 3) return FLOPS_UNKNOWN;
+  return grad_of_windows(call, &call->inputs[1].shapes[0], is_depthwise, flops);
+}
+
+static enum flops_status count_windowed_filter_grad(const struct flops_call *call, int64_t is_depthwise,
+                                                    int64_t *flops) {
+  if (call->input_count < 3 || !call->output.count) return FLOPS_UNKNOWN;
+  return grad_of_windows(call, &call->output.shapes[0], is_depthwise, flops);
+}
+
 /* 2 * image * filter / (channels of the image * strides), both gradients of a convolution. */
 static enum flops_status grad_of_image(const struct flops_call *call, const struct flops_shape *image,
                                        const struct flops_shape *filter, int64_t *flops) {
@@ -639,13 +682,13 @@ static enum flops_status grad_of_image(const struct flops_call *call, const stru
 }
 
 static enum flops_status count_convolution_input_grad(const struct flops_call *call, int64_t number, int64_t *flops) {
-  (void)number;
+  if (!call->attributes.bytes) return count_windowed_input_grad(call, number, flops); /* the strides are not known */
   if (!call->output.count || call->input_count < 2) return FLOPS_UNKNOWN;
   return grad_of_image(call, &call->output.shapes[0], &call->inputs[1].shapes[0], flops);
 }
 
 static enum flops_status count_convolution_filter_grad(const struct flops_call *call, int64_t number, int64_t *flops) {
-  (void)number;
+  if (!call->attributes.bytes) return count_windowed_filter_grad(call, number, flops);
   if (!call->output.count || !call->input_count) return FLOPS_UNKNOWN;
   return grad_of_image(call, &call->inputs[0].shapes[0], &call->output.shapes[0], flops);
 }
@@ -682,6 +725,57 @@ static enum flops_status count_pool_grad(const struct flops_call *call, int64_t 
   if (status) return status;
   if (call->input_count < 2 || window >= INT64_MAX / 2) return FLOPS_UNKNOWN;
   return elements(&call->inputs[1].shapes[0], is_maximum ? window + 1 : window * 2, flops);
+}
+
+/* ---- Ops of TensorFlow that are several in one. */
+
+static enum flops_status count_batch_norm(const struct flops_call *call, int64_t number, int64_t *flops) {
+  struct flops_value is_training;
+  (void)number;
+  bool is_told = flops_named(call, "is_training", &is_training) && is_training.count == 1;
+  bool has_moments = is_told && !is_training.numbers[0];
+  return call->input_count ? elements(&call->inputs[0].shapes[0], has_moments ? 4 : 7, flops) : FLOPS_UNKNOWN;
+}
+
+/* An operation of each number for each input beyond the first two: the bias, the four of a normalisation (difference,
+** quotient, scale and shift), and what is added. */
+static enum flops_status add_fused(const struct flops_call *call, enum flops_status status, int64_t *flops) {
+  uint32_t more = call->input_count > 2 ? call->input_count - 2 : 0;
+  int64_t extra = 0;
+  if (status || !more) return status;
+  if (!call->output.count) return FLOPS_UNKNOWN;
+  status = elements(&call->output.shapes[0], more, &extra);
+  return add_to(flops, status, extra);
+}
+
+static enum flops_status count_fused_convolution(const struct flops_call *call, int64_t is_depthwise, int64_t *flops) {
+  return add_fused(call, count_image_convolution(call, is_depthwise, flops), flops);
+}
+
+static enum flops_status count_fused_product(const struct flops_call *call, int64_t number, int64_t *flops) {
+  return add_fused(call, count_matrix_product(call, number, flops), flops);
+}
+
+/* Steps of a recurrent layer that are one op. Places: of the input, which is (time,) batch and width, and of the weight
+** matrices. */
+static enum flops_status count_recurrent_block(const struct flops_call *call, int64_t places, int64_t *flops) {
+  const struct flops_shape *input = tensor(call, places & 255, 2);
+  enum flops_status status = input ? FLOPS_KNOWN : FLOPS_UNKNOWN;
+  *flops = 0;
+  for (int shift = 8; shift <= 16 && !status; shift += 8) {
+    uint32_t place = places >> shift & 255;
+    if (place == NOWHERE) continue;
+    const struct flops_shape *weight = tensor(call, place, 2);
+    struct product product = product_from(1);
+    int64_t one = 0;
+    if (!weight) return FLOPS_UNKNOWN;
+    times(&product, 2);
+    times_sizes(&product, input, 0, input->count - 1);
+    times_elements(&product, weight);
+    status = flops_of_product(&product, &one);
+    status = add_to(flops, status, one);
+  }
+  return status;
 }
 
 static enum flops_status count_unknown(const struct flops_call *call, int64_t number, int64_t *flops) {
@@ -745,6 +839,10 @@ const struct flops_formula *flops_find(const char *op_type, size_t length) {
   bool is_foreach;
   const struct table_row *row = find_row(op_type, length, &is_foreach);
   return row ? &row->formula : NULL;
+}
+
+bool flops_is_of_tensorflow(const struct flops_formula *formula) {
+  return strcmp(formula->source, FLOPS_OF_TENSORFLOW) == 0;
 }
 
 bool flops_is_convolution(struct flops_text op_type) {

@@ -44,6 +44,10 @@ struct flops_formula {
 /* The formula of an op type; also aten::add_ and aten::_foreach_add_ by that of aten::add. NULL: there is none. */
 const struct flops_formula *flops_find(const char *op_type, size_t length);
 
+/* Whether TensorFlow's profiler has the formula. */
+#define FLOPS_OF_TENSORFLOW "tensorflow.python.profiler.internal.flops_registry"
+bool flops_is_of_tensorflow(const struct flops_formula *formula);
+
 struct flops_text {
   const char *bytes; /* NULL: not known */
   size_t length;

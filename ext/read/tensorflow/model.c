@@ -28,10 +28,11 @@ bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_er
 
 void tf_model_free(struct tf_model *model) {
   struct row_map *maps[] = {&model->step_map, &model->lane_map, &model->frame_map, &model->traces,
-                           &model->string_map};
+                           &model->string_map, &model->function_map};
   for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) row_map_free(maps[i]);
   list_free(&model->nodes);
   list_free(&model->edges);
+  list_free(&model->function_nodes);
   list_free(&model->types);
   list_free(&model->steps);
   list_free(&model->execs);
@@ -51,6 +52,7 @@ void tf_model_free(struct tf_model *model) {
   pool_free(model->codes.pool);
   pool_free(model->code_frames.pool);
   free(model->scratch);
+  text_buffer_free(&model->run_shapes);
   free(model->device_names);
   free(model->lane_devices);
   memset(model, 0, sizeof *model);
@@ -170,6 +172,36 @@ bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t 
   return set_node(model, name, *row);
 }
 
+bool tf_add_function_node(struct tf_model *model, string_id name, const struct tf_function_node *node) {
+  uint32_t row = tf_map_find(&model->function_map, name, 0);
+  if (row != UINT32_MAX) {
+    struct tf_function_node *known = &model->function_nodes.items[row];
+    known->is_ambiguous |= known->op != node->op || known->attributes != node->attributes;
+    return true;
+  }
+  row = (uint32_t)model->function_nodes.count;
+  struct tf_function_node *item = row < INT32_MAX ? list_add(&model->function_nodes) : NULL;
+  if (!item) return tf_no_memory(model);
+  *item = *node;
+  return tf_map_put(model, &model->function_map, name, 0, row);
+}
+
+const struct tf_function_node *tf_find_function_node(const struct tf_model *model, const char *name, size_t length,
+                                                     string_id op) {
+  enum { MOST_SCOPES = 256 };
+  for (int i = 0; model->function_nodes.count && name && i < MOST_SCOPES; i++) {
+    string_id id = pool_find(model->pool, name, length);
+    uint32_t row = id ? tf_map_find(&model->function_map, id, 0) : UINT32_MAX;
+    const struct tf_function_node *node = row == UINT32_MAX ? NULL : &model->function_nodes.items[row];
+    if (node && node->op == op) return node->is_ambiguous ? NULL : node;
+    const char *slash = memchr(name, '/', length);
+    if (!slash) return NULL;
+    length -= (size_t)(slash + 1 - name);
+    name = slash + 1;
+  }
+  return NULL;
+}
+
 /* The number after the last character that is a colon; 0 when it is none. */
 static int32_t output_number(const char *text, size_t length) {
   int64_t number = 0;
@@ -242,7 +274,8 @@ static bool end_cost_rows(struct tf_model *model) {
   bool ok = true;
   if (!rows) return true;
   uint32_t first = model->costs.count - rows->count;
-  for (int i = 0; ok && i < TF_COST_count; i++) {
+  int columns = model->has_calls ? TF_COST_count : TF_COST_call;
+  for (int i = 0; ok && i < columns; i++) {
     struct column_appender *column = &model->costs.columns[i];
     if (!rows->has_untimed || (i != TF_COST_start && i != TF_COST_length)) {
       ok = column_appender_put_all(column, first, rows->values[i], rows->count);
@@ -278,6 +311,8 @@ static bool end_exec(struct tf_model *model, const struct tf_exec *exec) {
   PUT(output, exec->output_bytes);
   PUT(start, exec->start_micros * 1000);
   PUT(length, (exec->end_micros - exec->start_micros) * 1000);
+  PUT(call, exec->call);
+  PUT(output_shapes, exec->output_shapes);
 #undef PUT
   costs->rows->is_untimed[row] = !is_timed;
   costs->rows->has_untimed |= !is_timed;

@@ -19,6 +19,7 @@
 #include "read/rows/hash.h"
 #include "read/rows/list.h"
 #include "read/rows/stacks.h"
+#include "read/rows/text_buffer.h"
 #include "store/column_appender.h"
 #include "store/store.h"
 
@@ -31,13 +32,15 @@ struct tf_node {
   string_id shape, dtype, data_format; /* shape: "3x3x16", of the attribute `shape` */
   string_id output_shapes;             /* JSON: [[5,12,12,8],null] */
   string_id attributes;                /* JSON of the other attributes; 0: none */
-  int64_t flops;                       /* of one run; 0: unknown */
+  int64_t flops;                       /* of one run, as a file says; 0: it does not */
   int64_t parameters;                  /* product of shape; TF_NONE: no shape, or an unknown dimension */
   int64_t file_id;                     /* ProfileProto's own number of the node */
   uint32_t parent;                     /* row of the enclosing scope + 1; 0: none. Set by publish_graph.c */
   uint32_t trace;                      /* row of traces + 1; 0: none */
+  string_id run_call, run_shapes;      /* of the execution before, which mostly was the same */
   uint32_t exec;                       /* the place of its last one in execs + 1; 0: it never ran */
   bool is_scope;                       /* made by publish.c */
+  bool is_runtime;                     /* ran under a name that no graph has */
 };
 
 struct tf_edge {
@@ -67,13 +70,14 @@ struct tf_exec {
   int64_t start_micros, end_micros; /* start 0: nothing was timed */
   int64_t accelerator_micros, cpu_micros;
   int64_t requested_bytes, peak_bytes, residual_bytes, output_bytes;
+  string_id call, output_shapes; /* of its last run: "MatMul(x, w:1)", JSON; 0: not known */
 };
 
 /* The same of the steps that have been read, as the columns of node_steps: rows of nodes and steps are those of the
 ** model, times in nanoseconds, NULL where nothing was timed. */
 enum tf_cost {
   TF_COST_node, TF_COST_step, TF_COST_run_count, TF_COST_start, TF_COST_length, TF_COST_accelerator, TF_COST_cpu,
-  TF_COST_requested, TF_COST_peak, TF_COST_residual, TF_COST_output, TF_COST_count
+  TF_COST_requested, TF_COST_peak, TF_COST_residual, TF_COST_output, TF_COST_call, TF_COST_output_shapes, TF_COST_count
 };
 enum { TF_COST_ROWS = 256 };
 struct tf_costs {
@@ -182,6 +186,12 @@ struct tf_frame {
   bool is_inline;
 };
 
+/* A node of a function of the graph's library. */
+struct tf_function_node {
+  string_id op, attributes, data_format; /* attributes: JSON */
+  bool is_ambiguous;                     /* functions have different ones of that name */
+};
+
 enum tf_trouble {
   TF_TROUBLE_TIME,       /* a time or size beyond what can be kept */
   TF_TROUBLE_NO_START,   /* an execution without a start time */
@@ -208,6 +218,7 @@ LIST_NAMED(tf_allocations, struct tf_allocation);
 LIST_NAMED(tf_transfers, struct tf_transfer);
 LIST_NAMED(tf_lanes, struct tf_lane);
 LIST_NAMED(tf_frames, struct tf_frame);
+LIST_NAMED(tf_function_nodes, struct tf_function_node);
 LIST_NAMED(tf_rows_of, uint32_t);
 
 struct tf_model {
@@ -236,6 +247,8 @@ struct tf_model {
   struct row_map traces; /* stacks of frames: rows/stacks.h */
   struct row_map step_map, lane_map, frame_map, string_map;
   bool has_text_zero; /* key 0 of string_map is a text, not "none" */
+  struct tf_function_nodes function_nodes;
+  struct row_map function_map; /* their rows by name */
   uint32_t *named; /* by string_id: row + 1 of the node of that name, 0: none */
   size_t named_count;
   string_id recent[256]; /* texts that were interned a moment ago: see tf_intern */
@@ -253,6 +266,7 @@ struct tf_model {
   int64_t *lane_devices; /* the row in devices of each lane, INT64_MIN: none */
 
   bool has_graph;
+  bool has_calls; /* RunMetadata is read, which tells calls and shapes of outputs */
   uint32_t step; /* being read */
   struct { uint64_t count, offset; string_id file; } troubles[TF_TROUBLE_count];
   /* the file being read, for messages */
@@ -262,6 +276,7 @@ struct tf_model {
   int64_t file_bytes;   /* of all files together */
   char *scratch;
   size_t scratch_size;
+  struct text_buffer run_shapes; /* of the outputs of the execution that is read */
   uint32_t until_poll; /* nodes and executions until the store is asked whether to go on */
 };
 
@@ -290,6 +305,11 @@ uint32_t tf_find_node(const struct tf_model *model, string_id name);
 /* Adds a node whose name is new. */
 bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t *row);
 bool tf_add_type(struct tf_model *model, uint32_t node, string_id type);
+/* Of functions; several of one name that differ are none. */
+bool tf_add_function_node(struct tf_model *model, string_id name, const struct tf_function_node *node);
+/* That of a function which ran as `name`: "body/_11/rec/mm" is its "rec/mm". NULL: there is none of that op. */
+const struct tf_function_node *tf_find_function_node(const struct tf_model *model, const char *name, size_t length,
+                                                     string_id op);
 bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const char *text, size_t length);
 /* The step of that number, added where it is new; becomes model->step. */
 bool tf_begin_step(struct tf_model *model, int64_t number);

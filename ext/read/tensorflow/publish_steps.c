@@ -54,13 +54,22 @@ static struct column *translate(const struct column *column, const uint32_t *row
   return column_builder_done(&builder);
 }
 
+/* Numbers of texts, of which 0 is none. */
+static bool set_texts(struct eager_rows *rows, unsigned column, const struct column *texts) {
+  for (uint32_t row = 0; texts && row < rows->count; row++) {
+    int64_t text = column_integer(texts, row);
+    rows->values[row] = text ? text : ROW_NULL;
+  }
+  return !texts || eager_rows_set_known(rows, column);
+}
+
 /* Takes the costs of the model. */
 static bool publish_node_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
                                const uint32_t *rank) {
   struct column *costs[TF_COST_count] = {NULL};
   struct eager_rows rows;
   bool ok = eager_rows_begin(&rows, profile, TABLE_node_steps, model->costs.count, &model->status, model->error);
-  for (int i = 0; ok && i < TF_COST_count; i++) {
+  for (int i = 0; ok && i < (model->has_calls ? TF_COST_count : TF_COST_call); i++) {
     costs[i] = column_appender_done(&model->costs.columns[i], rows.count);
     if (!costs[i]) ok = tf_no_memory(model);
   }
@@ -81,6 +90,8 @@ static bool publish_node_steps(struct tf_model *model, struct profile *profile, 
   TAKE(residual, residual_bytes);
   TAKE(output, output_bytes);
 #undef TAKE
+  ok = ok && set_texts(&rows, COLUMN_node_steps_recorded_call, costs[TF_COST_call]) &&
+       set_texts(&rows, COLUMN_node_steps_output_shapes, costs[TF_COST_output_shapes]);
   for (int i = 0; i < TF_COST_count; i++) column_release(costs[i]);
   eager_rows_end(&rows);
   return !model->status;

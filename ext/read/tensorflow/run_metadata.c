@@ -3,16 +3,19 @@
 ** RunMetadata step_stats=1; StepStats dev_stats=1; DeviceStepStats device=1, node_stats=2, thread_names=3;
 ** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10,
 ** memory_stats=12, timeline_label=8; AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4,
-** allocator_bytes_in_use=5, allocation_records=6 { alloc_micros=1, alloc_bytes=2 }; NodeOutput
-** tensor_description=3 { allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats
+** allocator_bytes_in_use=5, allocation_records=6 { alloc_micros=1, alloc_bytes=2 }; NodeOutput slot=1,
+** tensor_description=3 { shape=2, allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats
 ** temp_memory_size=1, persistent_memory_size=3.
 **
 ** An execution on a canonical device counts as CPU time (on a GPU: the time of scheduling) and as a run; on a lane
 ** "stream:all" as accelerator time.  Of 0 microseconds it counts as 1.  Memory counts on the node's own device only:
 ** what the allocators gave, with temporary and persistent memory on top; of accelerators each allocation and what was
 ** in use at the end of the execution are kept too.
+**
+** What a node computed, of what and with which shapes, is that of its last run in the step: a graph need not tell it.
 */
 #include "read/tensorflow/messages.h"
+#include "read/tensorflow/timeline_label.h"
 #include "read/tensorflow/transfers.h"
 
 struct stats {
@@ -22,6 +25,7 @@ struct stats {
   int64_t total_bytes, peak_bytes, live_bytes; /* over all allocators */
   int64_t output_bytes, temporary_bytes, persistent_bytes;
   int64_t in_use_bytes, end_micros; /* of accelerators, at the end */
+  int64_t outputs;                  /* in model->run_shapes */
   struct wire_reader message;       /* to be gone through again for the allocations */
 };
 
@@ -82,12 +86,34 @@ static bool take_memory(struct tf_model *model, const struct stats *stats, const
          tf_add_memory_point(model, exec, stats->end_micros, stats->in_use_bytes);
 }
 
+/* Adds a shape to the JSON list of them, of which those that are not told are null. What has more outputs than any op
+** has none here. */
+static void add_output_shape(struct tf_model *model, int64_t slot, const struct tf_shape *shape, struct stats *stats) {
+  enum { MOST_MISSING = 64, MOST_OUTPUTS = 4096 };
+  struct text_buffer *text = &model->run_shapes;
+  if (slot < stats->outputs || slot - stats->outputs > MOST_MISSING || slot >= MOST_OUTPUTS) return;
+  if (!stats->outputs) text->length = 0;
+  for (; stats->outputs <= slot; stats->outputs++) {
+    text_buffer_add(text, stats->outputs ? "," : "[", 1);
+    if (stats->outputs < slot) text_buffer_add(text, "null", 4);
+  }
+  tf_shape_json(shape, text);
+}
+
 static void read_output(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
   struct wire_field field;
+  struct tf_shape shape;
+  int64_t slot = 0;
+  shape.is_known = false;
   while (wire_next(&reader, &field)) {
+    if (field.number == 1) slot = wire_int64(&field);
     if (field.number != 3) continue;
     struct wire_reader tensor = wire_enter(&reader, &field);
     while (wire_next(&tensor, &field)) {
+      if (field.number == 2 && field.type == WIRE_BYTES) {
+        struct wire_reader message = wire_enter(&tensor, &field);
+        tf_read_shape(&message, &shape);
+      }
       if (field.number != 4) continue;
       struct wire_reader allocation = wire_enter(&tensor, &field);
       int64_t bytes = 0;
@@ -97,6 +123,7 @@ static void read_output(struct tf_model *model, struct wire_reader reader, struc
       stats->output_bytes = tf_add(model, stats->output_bytes, bytes);
     }
   }
+  add_output_shape(model, slot, &shape, stats);
   tf_check(model, &reader);
 }
 
@@ -164,6 +191,90 @@ static bool account_time(struct tf_model *model, const struct stats *stats, cons
          tf_add_run(model, tf_exec_row(model, exec), lane, stats->start_micros, stats->micros);
 }
 
+/* Adds what the graph has not, with the op that its label tells, or what stands behind the colon of its name. Without
+** either its op is called as the node. */
+static bool add_runtime_node(struct tf_model *model, string_id name, const struct stats *stats, size_t name_length,
+                             uint32_t *row) {
+  struct tf_call call;
+  char plain[TF_PLAIN_OP];
+  string_id op = 0, type = 0;
+  if (tf_find_call(stats->label, stats->label_length, &call)) {
+    size_t length = tf_plain_op(call.op, call.op_length, plain);
+    if (!tf_intern(model, plain, length, &op) || !tf_intern(model, call.op, call.op_length, &type)) return false;
+  } else if (name_length + 1 < stats->name_length) {
+    const char *behind = stats->name + name_length + 1;
+    if (!tf_intern(model, behind, stats->name_length - name_length - 1, &op)) return false;
+  }
+  if (!op) op = name;
+  if (!tf_add_node(model, name, op, row)) return false;
+  const struct tf_function_node *function = tf_find_function_node(model, stats->name, name_length, op);
+  model->nodes.items[*row].is_runtime = true;
+  model->nodes.items[*row].attributes = function ? function->attributes : 0;
+  model->nodes.items[*row].data_format = function ? function->data_format : 0;
+  return tf_add_type(model, *row, op) && (!type || type == op || tf_add_type(model, *row, type));
+}
+
+/* The end of an element of a list of shapes, "null" or "[...]". */
+static const char *end_of_shape(const char *at) {
+  const char *end = *at == '[' ? at + strcspn(at, "]") : at + strcspn(at, ",]");
+  return *end && *at == '[' ? end + 1 : end;
+}
+
+/* Outputs that a run had not, such as the other one of a Switch, are those of the run before. */
+static bool keep_outputs(struct tf_model *model, string_id before) {
+  enum { LONGEST = 4096 };
+  struct text_buffer *list = &model->run_shapes;
+  if (pool_length(model->pool, before) > LONGEST) return true;
+  char *now = tf_scratch(model, list->length + 1);
+  if (!now) return false;
+  memcpy(now, list->bytes, list->length + 1);
+  const char *old = pool_text(model->pool, before) + 1, *at = now + 1;
+  list->length = 1;
+  while (*at != ']' || *old != ']') {
+    const char *end = *at == ']' ? at : end_of_shape(at), *old_end = *old == ']' ? old : end_of_shape(old);
+    bool is_told = *at == '[' || *old != '[';
+    if (list->length > 1) text_buffer_add(list, ",", 1);
+    if (is_told && *at == ']') text_buffer_add(list, "null", 4);
+    else if (is_told) text_buffer_add(list, at, (size_t)(end - at));
+    else text_buffer_add(list, old, (size_t)(old_end - old));
+    at = end + (*end == ',');
+    old = old_end + (*old_end == ',');
+  }
+  text_buffer_add(list, "]", 1);
+  return !list->failed || tf_no_memory(model);
+}
+
+/* As tf_intern, of a text that mostly is the one before. */
+static bool intern_again(struct tf_model *model, const char *text, size_t length, string_id *before, string_id *id) {
+  bool is_same = *before && pool_length(model->pool, *before) == length &&
+                 memcmp(pool_text(model->pool, *before), text, length) == 0;
+  if (!is_same && !tf_intern(model, text, length, before)) return false;
+  *id = *before;
+  return true;
+}
+
+/* What ran, and what it was like. */
+static bool take_call(struct tf_model *model, const struct stats *stats, struct tf_exec *exec) {
+  struct tf_node *node = &model->nodes.items[exec->node];
+  struct tf_call call;
+  char plain[TF_PLAIN_OP];
+  if (stats->outputs) {
+    text_buffer_add(&model->run_shapes, "]", 1);
+    if (model->run_shapes.failed) return tf_no_memory(model);
+    if (exec->output_shapes && !keep_outputs(model, exec->output_shapes)) return false;
+    if (!intern_again(model, model->run_shapes.bytes, model->run_shapes.length, &node->run_shapes,
+                      &exec->output_shapes))
+      return false;
+  }
+  if (!tf_find_call(stats->label, stats->label_length, &call)) return true;
+  size_t length = tf_plain_op(call.op, call.op_length, plain);
+  char *text = tf_scratch(model, length + call.inputs_length);
+  if (!text) return false;
+  memcpy(text, plain, length);
+  memcpy(text + length, call.inputs, call.inputs_length);
+  return intern_again(model, text, length + call.inputs_length, &node->run_call, &exec->call);
+}
+
 static bool account(struct tf_model *model, struct wire_reader reader, const struct device *device) {
   struct stats stats;
   struct tf_exec *exec;
@@ -182,7 +293,7 @@ static bool account(struct tf_model *model, struct wire_reader reader, const str
       tf_trouble(model, TF_TROUBLE_DROPPED, wire_offset(&reader));
       return true;
     }
-    if (!tf_add_node(model, name, name, &row) || !tf_add_type(model, row, name)) return false;
+    if (!add_runtime_node(model, name, &stats, length, &row)) return false;
   }
   struct tf_node *node = &model->nodes.items[row];
   if (device->is_canonical && node->device && node->device != device->lower) {
@@ -194,6 +305,7 @@ static bool account(struct tf_model *model, struct wire_reader reader, const str
     if (!tf_add_type(model, row, device->lower)) return false;
   }
   if (!tf_get_exec(model, row, &exec)) return false;
+  if (device->is_canonical && !take_call(model, &stats, exec)) return false;
   if (stats.start_micros == 0) {
     tf_trouble(model, TF_TROUBLE_NO_START, wire_offset(&reader));
     return true;
@@ -224,6 +336,7 @@ static bool read_device_name(struct tf_model *model, struct wire_reader reader, 
 
 bool tf_take_run_metadata(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
   if (field->number != 1) return true;
+  model->has_calls = true;
   struct wire_reader step = wire_enter(message, field);
   struct wire_field part;
   bool has_accelerator = false, has_streams = false;

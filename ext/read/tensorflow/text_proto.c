@@ -95,6 +95,7 @@ static const struct spec {
     {"alloc_bytes", ALLOCATION_RECORD, 2, INTEGER, 0},
     {"slot", OUTPUT, 1, INTEGER, 0},
     {"tensor_description", OUTPUT, 3, MESSAGE, TENSOR},
+    {"shape", TENSOR, 2, MESSAGE, SHAPE},
     {"allocation_description", TENSOR, 4, MESSAGE, ALLOCATION},
     {"requested_bytes", ALLOCATION, 1, INTEGER, 0},
     {"allocated_bytes", ALLOCATION, 2, INTEGER, 0},

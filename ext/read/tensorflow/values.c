@@ -280,16 +280,21 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
   return text->failed ? tf_no_memory(model) : true;
 }
 
+bool tf_attributes_text(struct tf_model *model, struct tf_attributes *attributes, string_id *text) {
+  if (attributes->text.length) text_buffer_add(&attributes->text, "}", 1);
+  if (attributes->text.failed) return tf_no_memory(model);
+  return tf_intern(model, attributes->text.bytes, attributes->text.length, text);
+}
+
 bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node) {
   struct tf_node *item = &model->nodes.items[node];
-  if (attributes->text.length) text_buffer_add(&attributes->text, "}", 1);
-  if (attributes->text.failed || attributes->shapes.failed) return tf_no_memory(model);
+  if (attributes->shapes.failed) return tf_no_memory(model);
   item->shape = attributes->shape;
   item->parameters = attributes->parameters;
   item->dtype = attributes->dtype ? attributes->dtype : attributes->type;
   item->data_format = attributes->data_format;
   return tf_intern(model, attributes->shapes.bytes, attributes->shapes.length, &item->output_shapes) &&
-         tf_intern(model, attributes->text.bytes, attributes->text.length, &item->attributes);
+         tf_attributes_text(model, attributes, &item->attributes);
 }
 
 void tf_attributes_free(struct tf_attributes *attributes) {

@@ -43,6 +43,8 @@ struct tf_attributes {
 void tf_attributes_begin(struct tf_attributes *attributes);
 bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *entry);
 bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node);
+/* The JSON of what was taken and has no column of its own; 0: nothing was. */
+bool tf_attributes_text(struct tf_model *model, struct tf_attributes *attributes, string_id *text);
 void tf_attributes_free(struct tf_attributes *attributes);
 
 #endif
