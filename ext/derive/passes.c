@@ -31,6 +31,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_nested_ranges,
     &derive_ranges,
     &derive_ops_of_ranges,
+    &derive_outside_of_ranges,
     &derive_input_events,
     &derive_compilations,
     &derive_marked_collectives,

@@ -9,9 +9,12 @@
 -- check asks further that the device idles too (device_steps), since a host that is ahead of its device costs nothing.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.
--- The suggestion names the lines at which Python was seen meanwhile (python_summary), where there are samples.
+-- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns; the
+-- mark around the step is none of them); the suggestion names the lines at which Python was seen meanwhile
+-- (python_summary), where there are samples.
 -- What it would save: the part above a tenth, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them,
+-- and one over ranges.
 -- Needs: steps, ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
 WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread of the step waits in Python
@@ -45,20 +48,37 @@ WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread 
   SELECT profile_id, group_concat(format('%s (%.0f %%)%s', location, 100 * self_ratio, coalesce(' ' || text, '')), '; ')
     AS text
   FROM (SELECT * FROM ranked WHERE place <= 3 AND self_ratio >= 0.05 ORDER BY profile_id, place) GROUP BY profile_id
+), marked AS MATERIALIZED (
+  SELECT ranges.profile_id AS profile_id, ranges.name AS name, sum(ranges.outside_ns * steps.sample_weight) AS ns
+  FROM temp.ranges AS ranges JOIN temp.steps AS steps ON steps.id = ranges.step_id
+  WHERE ranges.outside_ns > 0 AND ranges.thread_id = steps.thread_id AND steps.is_warmup = 0 AND steps.ops_recorded = 1
+    AND (ranges.start_ns > steps.start_ns OR ranges.end_ns < steps.end_ns)
+  GROUP BY ranges.profile_id, ranges.name
+), marks AS (
+  SELECT profile_id, group_concat(format_ns(ns / weight) || ' of it in ' || name, ', ') AS text
+  FROM (
+    SELECT marked.profile_id AS profile_id, name, ns, weight,
+      row_number() OVER (PARTITION BY marked.profile_id ORDER BY ns DESC, name) AS place
+    FROM marked JOIN parts ON parts.profile_id = marked.profile_id
+    WHERE ns >= 0.10 * outside_ns
+    ORDER BY marked.profile_id, place
+  ) WHERE place <= 3 GROUP BY profile_id
 )
 SELECT
   'host_bound' AS check_name,
   CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * weight THEN 'critical'
     ELSE 'warning' END AS severity,
   processes.name AS subject,
-  processes.prefix || format('%.0f %% of the step time passes outside any op: %s of %s per step',
-    100.0 * outside_ns / step_ns, format_ns(outside_ns / weight), format_ns(step_ns / weight)) AS message,
+  processes.prefix || format('%.0f %% of the step time passes outside any op: %s of %s per step%s',
+    100.0 * outside_ns / step_ns, format_ns(outside_ns / weight), format_ns(step_ns / weight),
+    coalesce(', ' || marks.text, '')) AS message,
   outside_ns / step_ns AS value,
   0.20 AS threshold,
   CAST((outside_ns / step_ns - 0.10) * all_ns AS INTEGER) AS saves_ns,
   coalesce(
     'Between the ops Python is at ' || lines.text || ' (python_summary has all lines): move that out of the loop',
-    'Find the Python code between the ops, move it out of the loop') || CASE
+    CASE WHEN marks.text IS NOT NULL THEN 'Move what it does there out of the loop'
+      ELSE 'Find the Python code between the ops, move it out of the loop' END) || CASE
     WHEN profiles.framework = 'tensorflow' THEN ' or into tf.data, and put the whole step into one tf.function.'
     WHEN profiles.framework = 'jax' THEN ' or into the input pipeline, and put the whole step into one jax.jit.'
     ELSE ' or into a DataLoader worker, and let torch.compile take over loops over small ops.' END AS suggestion,
@@ -70,5 +90,6 @@ JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
 LEFT JOIN device_busy ON device_busy.profile_id = parts.profile_id
 LEFT JOIN lines ON lines.profile_id = parts.profile_id
+LEFT JOIN marks ON marks.profile_id = parts.profile_id
 WHERE op_ns > 0 AND outside_ns >= 0.20 * step_ns AND coalesce(busy_ns / step_ns, 0) < 0.80
 ORDER BY saves_ns DESC, parts.profile_id

@@ -5,12 +5,13 @@
 -- ProfilerStep#N counts as one name, and so does tfprof.step#N.
 --   profile_id, rank, domain, name, category
 --   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
+--   outside_ns                               in which no op ran and no other range within it was open, added up
 --   step_count                               in how many steps
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns FROM range_summary;
 WITH measured AS (
   SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0
 ), named AS (
-  SELECT profile_id, domain, category, step_id, dur_ns,
+  SELECT profile_id, domain, category, step_id, dur_ns, outside_ns,
     CASE
       WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#'
       WHEN name GLOB 'tfprof.step#[0-9]*' THEN 'tfprof.step#'
@@ -21,6 +22,7 @@ WITH measured AS (
 ), sums AS (
   SELECT profile_id, domain, name, min(category) AS category, count(*) AS count,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
+    CAST(sum(1.0 * outside_ns) AS INTEGER) AS outside_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count
   FROM named GROUP BY profile_id, domain, name
 )
@@ -35,6 +37,7 @@ SELECT
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
+  sums.outside_ns AS outside_ns,
   sums.step_count AS step_count
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 ORDER BY sum_ns DESC, profile_id, domain, name

@@ -305,6 +305,38 @@ def test_host_bound(directory):
         assert column(path, "SELECT check_name FROM advise WHERE check_name = 'host_bound'") == expected, name
 
 
+def test_marks(directory):
+    """What the program marked is a range and no op: the time in it is outside ops, and the findings name it."""
+    millisecond = 10**9
+    def steps(name, mark, between, **stats):
+        events = []
+        for i in range(12):
+            at = i * 20 * millisecond
+            start = at + (9 * millisecond if between else 0)
+            events += [event(name, start, (3 if between else 12) * millisecond, step_num=i, _r=1),
+                       event(mark, at, 8 * millisecond, **stats),
+                       event("PjitFunction(step)", at + 10 * millisecond, millisecond),
+                       event("Handle inputs", at + 10 * millisecond, millisecond // 2),
+                       event("traced", at + 11 * millisecond, 1000, tf_function_call="notTraced-nonXla"),
+                       event("own", at + 11 * millisecond + 2000, 1000, _src="file.cc:3")]
+        pool = line(2, "tf_Compute/17", [event("waits", 0, 5)])
+        ops = line(3, "tf_XLAEigen/1", [event("dot", i * 20 * millisecond, 1000, hlo_op="dot", hlo_module="m")
+                                        for i in range(12)])
+        return written(directory, space(plane("/host:CPU", [line(1, "python", events), pool, ops])))
+    for mark, stats in (("load_data", {}), ("Load Data", {"batch": 3}), ("train_input", {}),
+                        ("data::load", {"k": "v"})):
+        run = steps("train", mark, False, **stats)
+        check(column(run, "SELECT DISTINCT name FROM ranges ORDER BY name"), sorted([mark, "train"]), "ranges")
+        check(column(run, "SELECT DISTINCT category FROM ops WHERE name IN ('traced', 'own', 'waits', "
+                          "'Handle inputs')"), ["runtime"], "what is a framework's")
+        check(column(run, f"SELECT outside_ns FROM range_summary WHERE name = '{mark}'"), [12 * 8_000_000], "outside")
+        found = column(run, "SELECT message FROM advise WHERE check_name = 'host_bound'")
+        assert found and f"of 12.0 ms per step, 8.00 ms of it in {mark}" in found[0], found
+    run = steps("train", "save", True)
+    found = column(run, "SELECT message FROM advise WHERE check_name = 'between_steps'")
+    assert found and " of it in save" in found[0], found
+
+
 def test_order_of_events(directory):
     """Lines whose events are in any order, and lines in any order, give the rows that sorted ones give."""
     ask = ("SELECT name, start_ns, dur_ns, self_ns, op_self_ns, parent_name, depth FROM ops "

@@ -283,12 +283,14 @@ static const struct source_columns {
 
 /* Cuts a block of ops to the steps that they are of, which end at `limits`; the end of one that does not count becomes
 ** NO_VALUE. A stage of the input on the step's own thread `waits`: those of tf.data lie in what asks for an element, or
-** on other threads. */
+** on other threads. What the program marked on that thread is work of the host, as XProf has it; the mark of a step is
+** none. */
 static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
                          string_id user, int64_t *starts, int64_t *ends, int64_t *limits, bool *waits) {
   uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
   string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
   string_id dataset = derive_known_text(w->profile, "Dataset");
+  const struct column *numbers = segment->columns[COLUMN_ops_marked_step];
   derive_texts(segment->columns[COLUMN_ops_op_type], first, count, types);
   derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
   derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
@@ -297,11 +299,15 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
     uint32_t at = steps[i] == NO_ROW ? NO_ROW : w->step_of_row[steps[i]];
     waits[i] = categories[i] == input && types[i] != dataset;
     limits[i] = NO_VALUE;
-    if (categories[i] == user || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
+    bool is_mark = categories[i] == user, is_step = is_mark && !column_is_null(numbers, first + i);
+    if (is_step || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
       ends[i] = NO_VALUE;
       continue;
     }
-    if (!w->is_connected) continue;
+    if (!w->is_connected) {
+      if (is_mark) ends[i] = NO_VALUE;
+      continue;
+    }
     if (at == NO_ROW) {
       uint32_t around = step_of(w, starts[i], ends[i], &hint);
       const struct step *step = around < w->step_count ? &w->steps[around] : NULL;
@@ -309,7 +315,7 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
                        ends[i] <= step->host_end;
       if (is_inside) at = around;
     }
-    if (at == NO_ROW) {
+    if (at == NO_ROW || (is_mark && w->steps[at].thread != threads[i])) {
       ends[i] = NO_VALUE;
       continue;
     }

@@ -116,7 +116,7 @@ struct batch {
   const struct xplane_line *line; /* that the event lies on */
   const struct plane_names *names;
   enum row_group group; /* rows of which are made */
-  bool is_counters, is_overhead; /* the line, by its name */
+  bool is_counters, is_overhead, is_framework_thread; /* the line, by its name */
   struct event event;
   struct xplane_details details; /* of a text that stands in the event */
   uint32_t place; /* of the event in the piece */

@@ -2,8 +2,8 @@
 **
 ** What has a number that work on a device shares is a call of its driver, allocations are memory events; all others are
 ** ops: of category op by their names or because XLA compiled them, input where tf.data has them, python of its tracer,
-** user where they mark a step, else runtime. What tf.data has is an input event besides, and so is a stage of any other
-** pipeline that says that it is one (_ipl_stage_name).
+** user where the program marked them or a step, else runtime. What tf.data has is an input event besides, and so is a
+** stage of any other pipeline that says that it is one (_ipl_stage_name).
 */
 #include "read/rows/hash.h"
 #include "read/xplane/batch.h"
@@ -189,13 +189,21 @@ static int64_t called_mode(struct batch *b, bool is_compiled) {
   return mode == CALLED_AS_GRAPH ? literal(b, LITERAL_graph) : ROW_NULL;
 }
 
+/* Whether the program marked it: on a thread of Python, and neither tf.function nor C++ code, which tells its line. */
+static bool is_users_mark(const struct batch *b) {
+  const uint64_t frameworks = KEY_BIT(FUNCTION_CALL) | KEY_BIT(SOURCE) | KEY_BIT(CONSUMED) | KEY_BIT(PRODUCED);
+  enum event_class kind = b->event.name ? b->event.name->kind : EVENT_PLAIN;
+  bool is_mark = kind == EVENT_MARK || kind == EVENT_STEP; /* also "train_data", which has no number */
+  return is_mark && !event_has_any(b, frameworks) && !b->is_framework_thread;
+}
+
 /* What it is called and what kind of op it is, where its stats say no more than its name does. */
 static void emit_op_of_name(struct batch *b, uint32_t row) {
   static const uint8_t categories[] = {[EVENT_PLAIN] = LITERAL_runtime,      [EVENT_OP] = LITERAL_op,
                                        [EVENT_ITERATOR] = LITERAL_input,     [EVENT_ALLOCATION] = LITERAL_runtime,
                                        [EVENT_RELEASE] = LITERAL_runtime,    [EVENT_PYTHON] = LITERAL_python,
-                                       [EVENT_STEP] = LITERAL_runtime,       [EVENT_COPY] = LITERAL_runtime,
-                                       [EVENT_FILL] = LITERAL_runtime};
+                                       [EVENT_STEP] = LITERAL_runtime,       [EVENT_MARK] = LITERAL_runtime,
+                                       [EVENT_COPY] = LITERAL_runtime,       [EVENT_FILL] = LITERAL_runtime};
   const struct event_name *name = b->event.name;
   enum event_class kind = name ? name->kind : EVENT_PLAIN;
   int64_t op_name = kind == EVENT_OP ? (int64_t)name->op_name : name_of(b);
@@ -204,7 +212,7 @@ static void emit_op_of_name(struct batch *b, uint32_t row) {
                                              : op_name;
   SET(ops_name, op_name);
   SET(ops_op_type, op_type);
-  SET(ops_category, literal(b, categories[kind]));
+  SET(ops_category, literal(b, is_users_mark(b) ? LITERAL_user : (enum xplane_literal)categories[kind]));
   if (kind != EVENT_OP) return;
   if (name->module) SET(ops_module, name->module);
   SET(ops_is_backward, name->is_backward);

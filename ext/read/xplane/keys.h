@@ -15,6 +15,7 @@
   X(PROCESS, "_pid")                                                \
   X(PRODUCED_TYPE, "_pt")                                           \
   X(ROOT_LEVEL, "_r")                                               \
+  X(SOURCE, "_src")                                                 \
   X(ADDRESS, "addr")                                                \
   X(ALLOCATION_BYTES, "allocation_bytes")                           \
   X(ALLOCATOR, "allocator_name")                                    \

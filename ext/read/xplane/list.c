@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "read/xplane/framework_names.h"
 #include "read/xplane/source.h"
 #include "store/parallel.h"
 
@@ -234,6 +235,7 @@ void batch_take_line(struct batch *batch, const struct xplane_source *source, ui
   batch->names = &source->names[batch->line->plane];
   batch->is_counters = is_of_counters(batch->line);
   batch->is_overhead = strstr(batch->line->name, "overhead");
+  batch->is_framework_thread = xplane_is_framework_thread(batch->line->name);
 }
 
 static void read_piece(struct pieces *all, const struct piece *piece, struct batch *batch) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "read/xplane/framework_names.h"
+
 enum { MAXIMUM_ENTRY = 16 << 20 /* bytes of one entry: modules are larger, but in planes that are not read so */ };
 
 struct naming {
@@ -192,6 +194,7 @@ static enum tfprof_status find_class(struct naming *n, const char *text, size_t 
   else if (is_step_name(text, length)) name->kind = EVENT_STEP;
   else if (kind == OP_COPY || has_prefix(text, length, "Memcpy")) name->kind = EVENT_COPY;
   else if (has_prefix(text, length, "Memset")) name->kind = EVENT_FILL;
+  else if (length && !xplane_is_framework_name(text, length)) name->kind = EVENT_MARK;
   return TFPROF_OK;
 }
 

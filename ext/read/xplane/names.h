@@ -25,6 +25,7 @@ enum event_class {
   EVENT_RELEASE,
   EVENT_PYTHON,     /* a function, by the tracer of Python */
   EVENT_STEP,       /* train, test and the like: a step of the program */
+  EVENT_MARK,       /* any other name that is none of a framework's: what the program marked */
   EVENT_COPY,       /* of memory, on a device */
   EVENT_FILL
 };
