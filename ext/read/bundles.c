@@ -6,6 +6,7 @@
 #include "read/bundles.h"
 
 #include "read/dump_reader.h"
+#include "read/log_directory.h"
 #include "read/recognise.h"
 
 #include <assert.h>
@@ -43,42 +44,81 @@ static bool may_be_dump(const struct read_file *file) {
 
 /* ---- copies ---- */
 
-/* "a.xplane.pb" of "a.trace.json.gz", to be freed; NULL: the path does not end so, or there is no memory. */
-static char *path_of_original(const char *path, const char *const endings[2]) {
-  size_t length = strlen(path), copy = strlen(endings[1]), original = strlen(endings[0]);
-  if (length <= copy || strcmp(path + length - copy, endings[1]) != 0) return NULL;
-  char *made = malloc(length - copy + original + 1);
-  if (made) {
-    memcpy(made, path, length - copy);
-    memcpy(made + length - copy, endings[0], original + 1);
-  }
-  return made;
+static bool ends_in(const char *path, const char *ending) {
+  size_t length = strlen(path), size = strlen(ending);
+  return length > size && strcmp(path + length - size, ending) == 0;
 }
 
-/* Whether the original is among the files, recognised, or open already. */
-static bool has_original(struct store *store, const struct read_file *files, size_t count, const char *path) {
+static size_t directory_length(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) : 0;
+}
+
+static bool share_directory(const char *left, const char *right) {
+  size_t length = directory_length(left);
+  return length == directory_length(right) && strncmp(left, right, length) == 0;
+}
+
+/* Whether `other` is the original of `path`, by their names. */
+static bool is_original(const struct read_copy *pair, const char *path, const char *other) {
+  size_t length = strlen(path), copy = strlen(pair->copy), original = strlen(pair->original);
+  if (!ends_in(path, pair->copy) || !ends_in(other, pair->original) || !share_directory(path, other)) return false;
+  if (pair->copy[0] == '/') return strcmp(path, other) != 0;
+  return strlen(other) == length - copy + original && strncmp(path, other, length - copy) == 0;
+}
+
+static int compare_paths(const void *left, const void *right) {
+  return strverscmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Whether a file of the name that the original would have is in the list, which spares nearly all files the search for
+** it. */
+static bool may_have_original(const struct read_copy *pair, const struct path_list *list, const char *path) {
+  if (!ends_in(path, pair->copy)) return false;
+  if (pair->copy[0] == '/') return true;
+  size_t stem = strlen(path) - strlen(pair->copy);
+  char *original = malloc(stem + strlen(pair->original) + 1);
+  if (!original) return true;
+  memcpy(original, path, stem);
+  strcpy(original + stem, pair->original);
+  bool is_there = bsearch(&original, list->paths, list->count, sizeof *list->paths, compare_paths);
+  free(original);
+  return is_there;
+}
+
+/* Whether an original is among the files, recognised, or open already. */
+static bool has_original(struct store *store, const struct read_copy *pair, const struct read_file *files, size_t count,
+                         const struct path_list *list, const char *path) {
+  if (!may_have_original(pair, list, path)) return false;
   for (size_t i = 0; i < count; i++) {
-    if (files[i].format && strcmp(files[i].path, path) == 0) return true;
+    if (files[i].format && is_original(pair, path, files[i].path)) return true;
   }
-  return bundles_find_open(store, path);
+  for (size_t i = 0; i < list->count; i++) {
+    if (is_original(pair, path, list->paths[i]) && bundles_find_open(store, list->paths[i])) return true;
+  }
+  return false;
 }
 
-static bool is_copy(struct store *store, const struct read_file *files, size_t count, const char *path) {
+static bool is_copy(struct store *store, const struct read_file *files, size_t count, const struct path_list *list,
+                    const char *path) {
   bool found = false;
   for (const struct reader *const *reader = readers; *reader && !found; reader++) {
-    for (size_t i = 0; (*reader)->copies && (*reader)->copies[i][0] && !found; i++) {
-      char *original = path_of_original(path, (*reader)->copies[i]);
-      found = original && has_original(store, files, count, original);
-      free(original);
-    }
+    for (const struct read_copy *pair = (*reader)->copies; pair && pair->original && !found; pair++)
+      found = has_original(store, pair, files, count, list, path);
   }
   return found;
+}
+
+/* A link to nowhere that is called as a profile. */
+static bool is_dangling(const char *path) {
+  struct stat info;
+  return log_directory_is_name(path) && stat(path, &info) != 0 && lstat(path, &info) == 0;
 }
 
 /* The files that are not open and may be profiles. */
 static enum tfprof_status choose(struct store *store, const struct path_list *list, bool has_dumps,
                                  struct file_head *head, struct read_file *files, size_t *count,
-                                 struct tfprof_error *error) {
+                                 struct path_list *copies, struct tfprof_error *error) {
   for (size_t i = 0; i < list->count; i++) {
     if (i % 64 == 0 && store_interrupted(store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
     const char *path = list->paths[i];
@@ -87,20 +127,23 @@ static enum tfprof_status choose(struct store *store, const struct path_list *li
     const struct read_format *format = is_readable ? recognise_format(path, head) : NULL;
     /* A file that says to be a dump and is none has lost its beginning, or all of it: the writer makes none empty. */
     bool is_lost = !format && is_readable && is_named_as_dump(path);
-    if (!format && !is_lost && (is_readable || !is_file(path))) continue; /* no profile */
+    if (!format && !is_lost && (is_readable || !(is_file(path) || is_dangling(path)))) continue; /* no profile */
     files[*count] = (struct read_file){path, format};
     has_dumps |= !is_lost && may_be_dump(&files[*count]);
     ++*count;
   }
   size_t kept = 0;
   bool is_alone = list->count == 1; /* whoever names a copy wants it */
-  for (size_t i = 0; i < *count;
-       i++) { /* files that are kept move to the front: none is lost that may be an original */
-    bool is_left = has_dumps ? !may_be_dump(&files[i]) : !is_alone && is_copy(store, files, *count, files[i].path);
-    if (!is_left) files[kept++] = files[i];
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < *count && !status; i++) {
+    /* Files that are kept move to the front: none is lost that may be an original. */
+    bool is_left = has_dumps && !may_be_dump(&files[i]);
+    bool is_of_other = !is_left && !has_dumps && !is_alone && is_copy(store, files, *count, list, files[i].path);
+    if (is_of_other) status = paths_add(copies, files[i].path, "", error);
+    if (!is_left && !is_of_other) files[kept++] = files[i];
   }
   *count = kept;
-  return TFPROF_OK;
+  return status;
 }
 
 /* ---- which belong together ---- */
@@ -110,12 +153,6 @@ static bool is_of(const struct reader *reader, const struct read_format *format)
     if (*own == format) return true;
   }
   return false;
-}
-
-static bool share_directory(const char *left, const char *right) {
-  const char *left_name = strrchr(left, '/'), *right_name = strrchr(right, '/');
-  size_t length = left_name ? (size_t)(left_name - left) : 0;
-  return length == (right_name ? (size_t)(right_name - right) : 0) && strncmp(left, right, length) == 0;
 }
 
 struct grouping {
@@ -175,7 +212,8 @@ static void gather(const struct grouping *grouping, struct bundle_list *list) {
 void bundles_clear(struct bundle_list *list) {
   free(list->files);
   free(list->bundles);
-  *list = (struct bundle_list){NULL, NULL, 0};
+  paths_clear(&list->copies);
+  *list = (struct bundle_list){.count = 0};
 }
 
 enum tfprof_status bundles_choose(struct store *store, const struct path_list *list, bool has_dumps,
@@ -185,11 +223,13 @@ enum tfprof_status bundles_choose(struct store *store, const struct path_list *l
   struct read_file *files = malloc(2 * room * sizeof *files);
   size_t *numbers = malloc(3 * room * sizeof *numbers);
   bool *is_shown = calloc(room, sizeof *is_shown);
-  *chosen = (struct bundle_list){malloc(room * sizeof *chosen->files), malloc(room * sizeof *chosen->bundles), 0};
+  *chosen = (struct bundle_list){.files = malloc(room * sizeof *chosen->files),
+                                 .bundles = malloc(room * sizeof *chosen->bundles)};
   bool has_memory = head && files && numbers && is_shown && chosen->files && chosen->bundles;
   struct grouping grouping = {files, 0, numbers, is_shown, files + room, numbers + room, numbers + 2 * room};
   enum tfprof_status status =
-      has_memory ? choose(store, list, has_dumps, head, files, &grouping.count, error) : error_no_memory(error);
+      has_memory ? choose(store, list, has_dumps, head, files, &grouping.count, &chosen->copies, error)
+                 : error_no_memory(error);
   if (!status) {
     group(&grouping);
     gather(&grouping, chosen);

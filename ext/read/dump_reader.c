@@ -488,4 +488,5 @@ static struct recognised probe_dump(const char *path, const uint8_t *head, size_
 }
 
 static const struct read_format *const formats[] = {&dump_read_format, NULL};
-const struct reader dump_reader = {.formats = formats, .probe = probe_dump};
+static const char *const below_logs[] = {".tfprof", NULL};
+const struct reader dump_reader = {.formats = formats, .probe = probe_dump, .below = below_logs};

@@ -157,15 +157,14 @@ static enum tfprof_status open_together(struct opening *opening, const struct re
   return all.status;
 }
 
-enum tfprof_status opening_several(struct opening *opening, const struct path_list *list, struct tfprof_error *error) {
-  struct bundle_list chosen = {NULL, NULL, 0};
+enum tfprof_status opening_several(struct opening *opening, const struct bundle_list *chosen,
+                                   struct tfprof_error *error) {
   struct file_head *head = malloc(sizeof *head);
-  enum tfprof_status status = head ? bundles_choose(opening->store, list, opening->has_dumps, &chosen, error)
-                                   : error_no_memory(error);
-  const struct read_bundle *bundles = chosen.bundles;
-  for (size_t i = 0, together; i < chosen.count && !status; i += together) {
-    store_progress(opening->store, "opening", (double)i / (double)chosen.count);
-    for (together = 0; i + together < chosen.count && bundles[i + together].files[0].format;) together++;
+  enum tfprof_status status = head ? TFPROF_OK : error_no_memory(error);
+  const struct read_bundle *bundles = chosen->bundles;
+  for (size_t i = 0, together; i < chosen->count && !status; i += together) {
+    store_progress(opening->store, "opening", (double)i / (double)chosen->count);
+    for (together = 0; i + together < chosen->count && bundles[i + together].files[0].format;) together++;
     if (store_interrupted(opening->store)) {
       status = error_set(&opening->first_failure, TFPROF_INTERRUPTED, "interrupted");
     } else if (together > 1) {
@@ -176,7 +175,6 @@ enum tfprof_status opening_several(struct opening *opening, const struct path_li
     }
     if (status && error) *error = opening->first_failure;
   }
-  bundles_clear(&chosen);
   free(head);
   return status;
 }

@@ -11,7 +11,11 @@ struct opening {
   size_t opened, failed;
   struct tfprof_error first_failure;
   struct path_list failures; /* path, message, path, message, ... */
+  struct path_list left_out; /* files that hold other profiles, or copies of those that were opened */
+  struct path_list copies;
+  size_t directories;        /* below the path, that the run lies in; 0: it lies in the path itself */
   size_t others;             /* directories below the path that have profiles as well, and were left alone */
+  bool is_cut;               /* not all below the path was looked at */
 };
 
 /* Tells the store of which files the profiles are that were added last. */
@@ -22,8 +26,9 @@ enum tfprof_status opening_bundle(struct opening *opening, const struct read_bun
 /* What happened to one of several: counted and told where it failed; only want of memory and Ctrl-C are returned. */
 enum tfprof_status opening_note(struct opening *opening, const char *path, enum tfprof_status status,
                                 const struct tfprof_error *reason);
-/* Opens what can be opened among several files and is not open yet, with profiles in the order of the list. Files that
-** cannot be are counted and told; only want of memory and Ctrl-C end the whole. */
-enum tfprof_status opening_several(struct opening *opening, const struct path_list *list, struct tfprof_error *error);
+/* Opens what can be opened of several bundles, with profiles in their order. Files that cannot be are counted and told;
+** only want of memory and Ctrl-C end the whole. */
+enum tfprof_status opening_several(struct opening *opening, const struct bundle_list *chosen,
+                                   struct tfprof_error *error);
 
 #endif

@@ -7,7 +7,9 @@
 ** is open refreshes it and gives the run that has it.  A directory of which single files are open takes over their
 ** runs, so that the files of one recording are one run; a pattern leaves what is open where it is.
 **
-** A directory without a profile may be one that a tool has put directories with profiles into: the newest is opened.
+** A directory may be one that a tool has put directories with profiles into, at whatever depth (log_directory.h): the
+** newest run is opened, be it that of its own files or one below, and what is left out is told.  Graphs, checkpoints
+** and memory at one moment are no run, so that they hide none.  A recording of ours is never left for what lies below.
 **
 ** A directory that tfprof_save made of several runs gives each as a run of its own.
 **
@@ -120,6 +122,13 @@ static enum tfprof_status nothing_to_open(const char *path, const struct path_li
 
 /* ---- opening ---- */
 
+static void free_opening(struct opening *opening) {
+  paths_clear(&opening->failures);
+  paths_clear(&opening->left_out);
+  paths_clear(&opening->copies);
+  free(opening);
+}
+
 static struct profile *first_profile(const struct store *store, uint32_t run_number) {
   for (size_t i = 0; i < store_profile_count(store); i++) {
     struct profile *profile = store_profile_at(store, i);
@@ -213,28 +222,103 @@ static void drop_replaced(struct store *store, uint32_t run_number) {
   }
 }
 
-/* Where the directory has no profile itself, the newest below it that a tool has put some into is opened. */
-static enum tfprof_status open_below(struct opening *opening, const char *path, const struct path_list *list,
-                                     struct tfprof_error *error) {
-  struct path_list below = {0};
-  char *newest;
-  for (size_t i = 0; i < list->count; i++) {
-    if (bundles_find_open(opening->store, list->paths[i])) return TFPROF_OK;
+static bool is_later(const struct timespec *left, const struct timespec *right) {
+  return left->tv_sec != right->tv_sec ? left->tv_sec > right->tv_sec : left->tv_nsec > right->tv_nsec;
+}
+
+/* Whether a directory's own files are a run, and of when: dumps always are, whatever lies below them. */
+struct own_run {
+  bool is_run, has_dumps;
+  struct timespec time;
+};
+
+static struct own_run look_at_own(const struct bundle_list *chosen) {
+  struct own_run own = {.is_run = false};
+  for (size_t i = 0; i < chosen->count; i++) {
+    for (size_t k = 0; k < chosen->bundles[i].count; k++) {
+      const struct read_file *file = &chosen->bundles[i].files[k];
+      struct stat info;
+      if (file->format && strcmp(file->format->name, "tfprof") == 0) own.has_dumps = true;
+      if (!file->format || file->format->is_no_run || stat(file->path, &info) != 0) continue;
+      if (!own.is_run || is_later(&info.st_mtim, &own.time)) own.time = info.st_mtim;
+      own.is_run = true;
+    }
   }
-  enum tfprof_status status = log_directory_newest(path, &newest, &opening->others, error);
-  if (status || !newest) return status;
-  status = list_directory(newest, &below, error);
-  if (!status) status = opening_several(opening, &below, error);
-  paths_clear(&below);
-  free(newest);
+  return own;
+}
+
+/* Adds paths to a list. */
+static enum tfprof_status add_paths(struct path_list *to, const struct path_list *from, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < from->count && !status; i++) status = paths_add(to, from->paths[i], "", error);
   return status;
 }
 
-static enum tfprof_status open_listed(struct opening *opening, const char *path, enum path_kind kind,
-                                      const struct path_list *list, struct tfprof_error *error) {
-  enum tfprof_status status = opening_several(opening, list, error);
-  bool has_none = !status && kind == PATH_DIRECTORY && !opening->opened && !opening->failed;
-  return has_none ? open_below(opening, path, list, error) : status;
+static enum tfprof_status leave_out(struct opening *opening, const struct bundle_list *chosen,
+                                    struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < chosen->count && !status; i++) {
+    for (size_t k = 0; k < chosen->bundles[i].count && !status; k++)
+      status = paths_add(&opening->left_out, chosen->bundles[i].files[k].path, "", error);
+  }
+  return status;
+}
+
+static enum tfprof_status list_directories(const struct path_list *directories, struct path_list *list,
+                                           struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < directories->count && !status; i++)
+    status = list_directory(directories->paths[i], list, error);
+  if (!status) sort_paths(list);
+  return status;
+}
+
+/* Opens what is chosen of the list. */
+static enum tfprof_status open_listed(struct opening *opening, const struct path_list *list,
+                                      struct tfprof_error *error) {
+  struct bundle_list chosen;
+  enum tfprof_status status = bundles_choose(opening->store, list, opening->has_dumps, &chosen, error);
+  if (!status) status = opening_several(opening, &chosen, error);
+  if (!status) status = add_paths(&opening->copies, &chosen.copies, error);
+  bundles_clear(&chosen);
+  return status;
+}
+
+static enum tfprof_status open_run_below(struct opening *opening, const struct log_run *run,
+                                         struct tfprof_error *error) {
+  struct path_list below = {0};
+  enum tfprof_status status = list_directories(&run->directories, &below, error);
+  if (!status) status = open_listed(opening, &below, error);
+  paths_clear(&below);
+  if (opening->opened) opening->directories = run->directories.count;
+  return status;
+}
+
+/* The newest run of a directory: its own files, or what lies below it. */
+static enum tfprof_status open_directory(struct opening *opening, const char *path, const struct path_list *list,
+                                         struct tfprof_error *error) {
+  struct bundle_list chosen;
+  struct log_run run = {.others = 0};
+  enum tfprof_status status = bundles_choose(opening->store, list, false, &chosen, error);
+  struct own_run own = {.is_run = false};
+  if (!status) own = look_at_own(&chosen);
+  if (!status && !own.has_dumps) status = log_directory_newest(opening->store, path, &run, error);
+  if (!status) {
+    opening->others = run.others;
+    opening->is_cut = run.is_cut;
+    bool is_below_newer = run.directories.count && (!own.is_run || is_later(&run.time, &own.time));
+    if (is_below_newer) status = open_run_below(opening, &run, error);
+    else opening->others += run.directories.count;
+  }
+  if (!status && opening->opened) {
+    status = leave_out(opening, &chosen, error);
+  } else if (!status) {
+    status = opening_several(opening, &chosen, error);
+    if (!status) status = add_paths(&opening->copies, &chosen.copies, error);
+  }
+  log_run_clear(&run);
+  bundles_clear(&chosen);
+  return status;
 }
 
 /* Of a recording that is still written the events may be to come; a file of another profiler is whole. */
@@ -251,6 +335,55 @@ static void tell_of_nothing(struct profile *profile) {
                         "another file than the one that was meant", profile->source->format);
 }
 
+/* The names of some of the files, and how many there are more. */
+static void name_some(const struct path_list *list, char *names, size_t size) {
+  enum { SHOWN = 4 };
+  size_t length = 0;
+  *names = 0;
+  for (size_t i = 0; i < list->count && i < SHOWN && length < size; i++) {
+    const char *slash = strrchr(list->paths[i], '/');
+    length += (size_t)snprintf(names + length, size - length, "%s%.60s", i ? ", " : "",
+                               slash ? slash + 1 : list->paths[i]);
+  }
+  if (list->count > SHOWN && length < size)
+    snprintf(names + length, size - length, " and %zu more", list->count - SHOWN);
+}
+
+/* What else lies at the path, and was left alone. */
+static void tell_of_others(const struct opening *opening, struct profile *profile, const char *path) {
+  char names[400];
+  if (opening->others && opening->directories) {
+    profile_diagnose_once(profile, "info", "older_runs",
+                          "the newest of %zu runs below %s was opened; each can be, by the path of its directory",
+                          opening->others + 1, path);
+  } else if (opening->others) {
+    profile_diagnose_once(profile, "info", "older_runs",
+                          "%zu directories below %s have older profiles; each can be opened, by its path",
+                          opening->others, path);
+  }
+  if (opening->directories > 1) {
+    profile_diagnose_once(profile, "info", "joined_directories",
+                          "the profiles of %zu directories below %s are one run: those of ranks or hosts that recorded "
+                          "at the same time", opening->directories, path);
+  }
+  if (opening->left_out.count) {
+    name_some(&opening->left_out, names, sizeof names);
+    profile_diagnose_once(profile, "info", "left_out",
+                          "a newer run, or the only one, lies below %s; what lies there itself was left out, and can "
+                          "be opened by its path: %s", path, names);
+  }
+  if (opening->copies.count) {
+    name_some(&opening->copies, names, sizeof names);
+    profile_diagnose_once(profile, "info", "copies", "files that are copies of others beside them were left out: %s",
+                          names);
+  }
+  if (opening->is_cut) {
+    profile_diagnose_once(profile, "warning", "not_all_looked_at",
+                          "so much lies below %s that newer runs than this one may not have been found; open the "
+                          "directory of the run", path);
+  }
+}
+
 /* Makes what was opened visible, with what was not. */
 static void publish(struct opening *opening) {
   store_publish_run(opening->store, opening->run_number);
@@ -264,11 +397,36 @@ static void publish(struct opening *opening) {
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {
     tell_unopened(profile, opening->failures.paths[i], opening->failures.paths[i + 1]);
   }
-  if (opening->others && opening->opened && profile) {
-    profile_diagnose_once(profile, "info", "older_runs",
-                          "the newest of %zu directories with profiles below %s was opened; each can be, by its path",
-                          opening->others + 1, store_run_path(opening->store, opening->run_number));
+  if (opening->opened && profile) tell_of_others(opening, profile, store_run_path(opening->store, opening->run_number));
+}
+
+/* Puts in the place of what lies at the path of a run the files of the directories below it that the run lies in. */
+static enum tfprof_status list_again(struct store *store, uint32_t run_number, struct path_list *list,
+                                     struct tfprof_error *error) {
+  struct path_list directories = {0};
+  enum tfprof_status status = TFPROF_OK;
+  char *own = location_of(store_run_path(store, run_number));
+  if (!own) return error_no_memory(error);
+  for (size_t i = 0; i < store_profile_count(store) && !status; i++) {
+    const struct profile *profile = store_profile_at(store, i);
+    if (profile->run_number != run_number || !profile->location) continue;
+    const char *file = pool_text(store_pool(store), profile->location), *slash = strrchr(file, '/');
+    char *directory = strndup(file, slash && slash > file ? (size_t)(slash - file) : 1);
+    bool is_known = directory && strcmp(directory, own) == 0;
+    for (size_t k = 0; k < directories.count && directory; k++)
+      is_known |= strcmp(directory, directories.paths[k]) == 0;
+    if (!directory) status = error_no_memory(error);
+    else if (!is_known && is_directory(directory)) status = paths_add(&directories, directory, "", error);
+    free(directory);
   }
+  if (!status && directories.count) {
+    paths_clear(list);
+    *list = (struct path_list){0};
+    status = list_directories(&directories, list, error);
+  }
+  paths_clear(&directories);
+  free(own);
+  return status;
 }
 
 /* Files that have appeared under the path of a run, or taken the place of others. */
@@ -285,7 +443,8 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
   }
   struct tfprof_error reason;
   enum tfprof_status status = list_path(opening, store_run_path(store, run_number), &list, &kind, &reason);
-  if (!status) status = open_listed(opening, store_run_path(store, run_number), kind, &list, &reason);
+  if (!status && kind == PATH_DIRECTORY) status = list_again(store, run_number, &list, &reason);
+  if (!status) status = open_listed(opening, &list, &reason);
   bool is_serious = status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED;
   if (is_serious) {
     store_cancel_run(store, run_number);
@@ -294,8 +453,7 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
     publish(opening);
   }
   paths_clear(&list);
-  paths_clear(&opening->failures);
-  free(opening);
+  free_opening(opening);
   return is_serious ? status : TFPROF_OK; /* a path that is gone is told of its profiles */
 }
 
@@ -376,12 +534,36 @@ static enum tfprof_status take_over(struct store *store, const char *directory, 
   return status;
 }
 
+/* Where the open run of a directory lies below it: the run that is the newest there now; 0: it is not open. */
+static enum tfprof_status find_newest_run(struct store *store, const char *path, const struct path_list *list,
+                                          uint32_t *run_number, struct tfprof_error *error) {
+  struct log_run run = {.others = 0};
+  struct path_list below = {0};
+  for (size_t i = 0; i < list->count; i++) {
+    if (bundles_find_open(store, list->paths[i])) return TFPROF_OK;
+  }
+  enum tfprof_status status = log_directory_newest(store, path, &run, error);
+  if (!status && run.directories.count) {
+    status = list_directories(&run.directories, &below, error);
+    *run_number = 0;
+  }
+  for (size_t i = 0; i < below.count && !status && !*run_number; i++) {
+    const struct profile *profile = bundles_find_open(store, below.paths[i]);
+    if (profile) *run_number = profile->run_number;
+  }
+  paths_clear(&below);
+  log_run_clear(&run);
+  return status;
+}
+
 static enum tfprof_status open_new(struct opening *opening, const char *path, enum path_kind kind,
                                    const struct path_list *list, uint32_t *run_number, struct tfprof_error *error) {
   struct store *store = opening->store;
   enum tfprof_status status = store_add_run(store, path, NULL, &opening->run_number, error);
   if (!status) {
-    status = kind == PATH_FILE ? open_single(opening, path, error) : open_listed(opening, path, kind, list, error);
+    status = kind == PATH_FILE        ? open_single(opening, path, error)
+             : kind == PATH_DIRECTORY ? open_directory(opening, path, list, error)
+                                      : open_listed(opening, list, error);
     if (!status && opening->opened == 0 && opening->failed) {
       status = opening->first_failure.status;
       if (error) *error = opening->first_failure;
@@ -405,6 +587,7 @@ static enum tfprof_status open_run(struct store *store, const char *path, uint32
   opening->store = store;
   enum tfprof_status status = list_path(opening, path, &list, &kind, error);
   if (!status) *run_number = store_find_run(store, path);
+  if (!status && *run_number && kind == PATH_DIRECTORY) status = find_newest_run(store, path, &list, run_number, error);
   if (!status && !*run_number && kind == PATH_FILE) status = run_of_file(store, path, run_number, error);
   if (!status && !*run_number && kind == PATH_DIRECTORY) status = take_over(store, path, &list, run_number, error);
   bool is_open = *run_number != 0;
@@ -416,8 +599,7 @@ static enum tfprof_status open_run(struct store *store, const char *path, uint32
   }
   if (!status && !*run_number) status = nothing_to_open(path, &list, error);
   paths_clear(&list);
-  paths_clear(&opening->failures);
-  free(opening);
+  free_opening(opening);
   return status;
 }
 

@@ -29,6 +29,7 @@ struct read_format {
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                              struct tfprof_error *error);
   bool may_be_gzip; /* open() unpacks a gzip file */
+  bool is_no_run;   /* it holds nothing that happened: a graph, what a model is made of, or memory at one moment */
 };
 
 /* What a reader takes a file for. */
@@ -58,6 +59,12 @@ struct read_option {
   int64_t number;
 };
 
+/* Names of an original and of a copy of it: their endings, before which both are called the same; of a copy that
+** begins with a slash the whole name, whatever the original beside it is called. */
+struct read_copy {
+  const char *original, *copy;
+};
+
 struct reader {
   const struct read_format *const *formats; /* all that it reads; NULL ends */
   /* `head` is the file's first bytes (at most 4096, fewer when it is shorter), already decompressed when gzip; where
@@ -66,11 +73,11 @@ struct reader {
   /* Says which of its files in one directory, in the order of their names, are one profile: owners[i], which is i,
   ** becomes the index of the first file of the profile that file i belongs to. NULL: each is one by itself. */
   void (*claim)(const struct read_file *files, size_t count, size_t *owners);
-  /* Pairs of endings of names, of its files and of what its tool writes beside each: the same, or less of it, for other
-  ** programs. Where both are asked for, the second is left alone. A pair of NULL ends; NULL: there are none. */
-  const char *const (*copies)[2];
-  /* Patterns of where its files lie below a directory that has no profile itself, such as a log directory of
-  ** TensorBoard; the newest directory that has some is opened. NULL ends; NULL: there are none. */
+  /* Copies that its tool writes beside its files: the same, or less of it, for other programs. Where both are there,
+  ** the copy is left alone. The last has no original; NULL: there are none. */
+  const struct read_copy *copies;
+  /* How the names of its files end, by which they are looked for below a directory that people name, such as a log
+  ** directory of TensorBoard (log_directory.h). NULL ends; NULL: there are none. */
   const char *const *below;
   /* The keys of its files, and how those are opened as one profile: all paths are of the formats that their keys want.
   ** NULL: it has none. */
@@ -80,8 +87,8 @@ struct reader {
 };
 extern const struct reader *const readers[]; /* NULL ends */
 
-/* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump; without any, those of the
-** newest directory below it that a tool has put some into); a glob. *run_number is the
+/* Opens `path`: a file; a directory (every dump in it; if it has none, the newest run of those that other profiles in
+** it are and of those that tools have put into directories below it); a glob. *run_number is the
 ** new run, or where all that the path names is open already the run that has it (its first file), refreshed. Fails with
 ** nothing opened when there is no readable profile at all; a file among several that cannot be opened is a diagnostic
 ** of the run's first profile. Errors: not found (with the nearest existing parent), empty file, directory without

@@ -156,13 +156,24 @@ def test_log_directory(engine):
         names = connection.values("SELECT rank, format, (SELECT name FROM ops WHERE profile_id = profiles.id) "
                                   "FROM profiles ORDER BY rank")
         assert names == [(0, "kineto", "third [1]"), (1, "kineto", "third [1]")], names
-        assert connection.values("SELECT reason, message LIKE 'the newest of 3 directories%' FROM diagnostics "
+        assert connection.values("SELECT reason, message LIKE 'the newest of 3 runs%' FROM diagnostics "
                                  "WHERE reason = 'older_runs'") == [("older_runs", 1)]
         assert connection.values("SELECT tfprof_open('%s')" % logs) == [(1,)]
         assert connection.values("SELECT tfprof_refresh(), count(*) FROM profiles") == [(0, 2)]
         assert connection.values("SELECT tfprof_open('%s')" % os.path.join(logs, "second")) == [(2,)]
-        # A directory with profiles of its own is not searched.
-        os.rename(os.path.join(logs, "first", "host_0.1700000.pt.trace.json"), os.path.join(logs, "own.json"))
+        # What the directory has itself counts by its time; opened again it is what is the newest run then.
+        own = os.path.join(logs, "own.json")
+        os.rename(os.path.join(logs, "first", "host_0.1700000.pt.trace.json"), own)
+        connection = engine()
+        assert connection.values("SELECT tfprof_open('%s')" % logs) == [(1,)]
+        assert connection.values("SELECT DISTINCT name FROM ops") == [("third [1]",)]
+        newer = os.path.join(logs, "second", "host_0.1700000.pt.trace.json")
+        os.utime(newer, (4000, 4000))
+        assert connection.values("SELECT tfprof_refresh(), count(*) FROM profiles") == [(0, 2)]
+        assert connection.values("SELECT tfprof_open('%s')" % logs) == [(2,)]
+        assert connection.values("SELECT DISTINCT name FROM ops WHERE profile_id > 2") == [("second",)]
+        assert connection.values("SELECT tfprof_open('%s')" % logs) == [(2,)]
+        os.utime(own, (5000, 5000))
         connection = engine()
         connection.values("SELECT tfprof_open('%s')" % logs)
         assert connection.values("SELECT name FROM ops") == [("first",)]

@@ -210,6 +210,72 @@ def test_directories(directory):
     check(column(directory, "SELECT count(*) FROM profiles"), [1], "below train")
 
 
+def test_newest_run(directory):
+    """Of a directory the newest run is opened, wherever it lies and whatever lies on top; what is left out is told."""
+    def run(name, path, when, data=None):
+        os.utime(written(os.path.join(directory, name), data or files.example(), path), (when, when))
+
+    def opened(name):
+        top = os.path.join(directory, name)
+        told = {row["reason"]: row["message"] for row in query(top, "SELECT reason, message FROM diagnostics")}
+        return sorted(os.path.relpath(each, top) for each in column(top, "SELECT path FROM profiles")), told
+
+    stamp = "plugins/profile/2026_01_01_00_00_%02d/%s.xplane.pb"
+    trace = json.dumps({"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0, "name": "f"}]}).encode()
+    with open(os.path.join(os.path.dirname(__file__), "..", "fuzz", "corpus", "pprof", "example.pprof"), "rb") as file:
+        heap = file.read()
+    # At any depth, and by the time in the name, which copying does not change.
+    run("deep", "a/b/c/d/" + stamp % (9, "vm"), 100)
+    run("deep", stamp % (8, "vm"), 200)
+    check(opened("deep")[0], ["a/b/c/d/" + stamp % (9, "vm")], "deep")
+    assert "2 runs" in opened("deep")[1]["older_runs"], opened("deep")
+    # What holds nothing that happened hides nothing; of runs the newer one counts, on top or below.
+    run("heap", "memory.prof", 300, heap)
+    run("heap", "train/" + stamp % (1, "vm"), 100)
+    found, told = opened("heap")
+    check(found, ["train/" + stamp % (1, "vm")], "below a memory profile")
+    assert "memory.prof" in told["left_out"], told
+    for when, expected in ((50, "train/" + stamp % (1, "vm")), (150, "old.json")):
+        run("json", "old.json", when, trace)
+        run("json", "train/" + stamp % (1, "vm"), 100)
+        found, told = opened("json")
+        check(found, [expected], "a trace on top")
+        assert ("left_out" in told) == (when < 100) and ("older_runs" in told) == (when > 100), told
+    # Each host in a directory of its own time, each rank in one of its own: one run.
+    for host, second in (("a", 1), ("b", 3), ("c", 2)):
+        run("hosts", stamp % (second, host), 100)
+    run("hosts", stamp % (0, "a"), 100)
+    found, told = opened("hosts")
+    check(found, [stamp % (1, "a"), stamp % (2, "c"), stamp % (3, "b")], "hosts")
+    assert "3 directories" in told["joined_directories"] and "older_runs" in told, told
+    for step in (10, 20):
+        for rank in range(2):
+            run("ranks", f"iteration_{step}/rank{rank}/x.pt.trace.json", step, trace)
+    check(opened("ranks")[0], [f"iteration_20/rank{rank}/x.pt.trace.json" for rank in range(2)], "ranks")
+
+
+def test_hosts_that_are_packed(directory):
+    """Files of hosts that are packed, under both names, are read; what is there twice counts once; a link to nowhere
+    is told."""
+    data = files.example()
+    for name, expected in (("a.xplane.pb", 1), ("b.xplane.pb.gz", 2), ("c.xplane.pb", 3), ("b.xplane.pb", 3)):
+        packed = data if name in ("a.xplane.pb", "b.xplane.pb") else gzip.compress(data)
+        written(directory, packed, name)
+        check(column(directory, "SELECT count(*) FROM profiles"), [expected], name)
+    rows = [[tuple(row.values()) for row in query(os.path.join(directory, name), "SELECT name, category, start_ns, "
+             "dur_ns, attributes FROM ops")] for name in ("a.xplane.pb", "b.xplane.pb.gz", "c.xplane.pb")]
+    assert rows[0] and rows[0] == rows[1] == rows[2], "packed or not"
+    check(column(os.path.join(directory, "b.xplane.pb.gz"), "SELECT complete FROM profiles"), [1], "complete")
+    assert "b.xplane.pb.gz" in column(directory, "SELECT message FROM diagnostics WHERE reason = 'copies'")[0]
+    written(directory, gzip.compress(data)[:-20], "cut.xplane.pb.gz")
+    check(column(os.path.join(directory, "cut.xplane.pb.gz"), "SELECT complete FROM profiles"), [0], "cut")
+    os.symlink("/nowhere/d.xplane.pb", os.path.join(directory, "d.xplane.pb"))
+    assert "d.xplane.pb" in column(directory, "SELECT message FROM diagnostics WHERE reason = 'unopened_file'")[0]
+    written(directory, gzip.compress(b'{"traceEvents": [{"ph": "X", "pid": 1, "ts": 1, "dur": 1, "name": "f"}]}'),
+            "perfetto_trace.json.gz")
+    check(column(directory, "SELECT count(*) FROM profiles WHERE format <> 'xplane'"), [0], "a copy for Perfetto")
+
+
 def ask_all(path):
     """(exit status, what it printed, errors) of reading everything that a file has."""
     tables = ("ops", "api_calls", "memory_events", "input_events", "kernels", "transfers", "counters", "steps",

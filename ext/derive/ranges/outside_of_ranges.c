@@ -31,7 +31,7 @@ static enum tfprof_status find_ranges(struct profile *profile, uint32_t *ranges,
   return status;
 }
 
-static enum tfprof_status add_up(struct profile *profile, const uint32_t *ranges, uint32_t none, int64_t *sums,
+static enum tfprof_status add_self_times(struct profile *profile, const uint32_t *ranges, uint32_t none, int64_t *sums,
                                  struct tfprof_error *error) {
   const string_id marks[] = {derive_known_text(profile, "user"), derive_known_text(profile, "input")};
   enum tfprof_status status = TFPROF_OK;
@@ -62,7 +62,7 @@ static enum tfprof_status run_outside_of_ranges(struct profile *profile, struct 
   int64_t *sums = scratch_allocate_zeroed(range_count, sizeof *sums);
   if (!status && (!ranges || !sums)) status = error_no_memory(error);
   if (!status) status = find_ranges(profile, ranges, rows, range_count, error);
-  if (!status) status = add_up(profile, ranges, range_count, sums, error);
+  if (!status) status = add_self_times(profile, ranges, range_count, sums, error);
   if (!status) status = derive_set_integers(profile, TABLE_ranges, COLUMN_ranges_outside_ns, sums, error);
   scratch_free(ranges);
   scratch_free(sums);

@@ -139,6 +139,10 @@ static struct recognised probe_json(const char *path, const uint8_t *head, size_
 }
 
 static const struct read_format *const formats[] = {&read_format_json, &read_format_memory_timeline, NULL};
-/* A log directory of TensorBoard has a directory for each run: torch.profiler.tensorboard_trace_handler()'s. */
-static const char *const below_logs[] = {"*/*.pt.trace.json*", NULL};
-const struct reader json_reader = {.formats = formats, .probe = probe_json, .below = below_logs};
+/* As torch.profiler.tensorboard_trace_handler(), torchtitan and JAX call them. */
+static const char *const below_logs[] = {".trace.json", ".trace.json.gz", "_trace.json", "_trace.json.gz", NULL};
+/* JAX writes its trace a second time for Perfetto; people pack theirs. */
+static const struct read_copy copies[] = {{".trace.json.gz", "/perfetto_trace.json.gz"},
+                                          {".json", ".json.gz"},
+                                          {NULL, NULL}};
+const struct reader json_reader = {.formats = formats, .probe = probe_json, .copies = copies, .below = below_logs};

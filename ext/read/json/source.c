@@ -67,6 +67,8 @@ void source_index_free(struct source_index *index) {
   free(index);
 }
 
+bool source_index_is_gzip(const struct source_index *index) { return index->is_gzip; }
+
 /* Reads fully, past EINTR. Less: end of file; -1: an error. */
 static ssize_t read_fully(int fd, void *buffer, size_t length, uint64_t offset) {
   size_t done = 0;
@@ -215,16 +217,16 @@ static size_t read_gzip(struct source *source, char *buffer, size_t capacity) {
   size_t left = capacity;
   while (left) {
     if (!source->in_member && !next_member(source)) return capacity - left;
-    bool failed = false;
-    if (!more_input(source, &failed)) {
-      return stop(source, failed ? SOURCE_IO : SOURCE_TRUNCATED, source->file_offset, capacity - left);
-    }
-    size_t before = left;
+    bool failed = false, has_input = more_input(source, &failed);
+    if (failed) return stop(source, SOURCE_IO, source->file_offset, capacity - left);
+    size_t before = left; /* without input the inflater may still hold bytes that it made before */
     enum inflater_status status = inflater_step(source->inflater, &source->input, &source->input_length, &out, &left);
     source->offset += before - left;
     assert(source->input >= source->input_buffer && source->input_length <= source->file_offset);
     uint64_t used = source->file_offset - source->input_length;
     if (status == INFLATER_DAMAGED) return stop(source, SOURCE_DAMAGED, used, capacity - left);
+    if (!has_input && left == before && status == INFLATER_MORE)
+      return stop(source, SOURCE_TRUNCATED, source->file_offset, capacity - left);
     if (status == INFLATER_END) source->in_member = false;
     if (source->offset > SOURCE_FREE_BYTES && source->offset / SOURCE_MAXIMUM_RATIO > used) {
       return stop(source, SOURCE_BOMB, used, capacity - left);

@@ -56,6 +56,7 @@ enum tfprof_status source_head(const char *path, size_t capacity, char *buffer, 
 /* What is needed to read again; takes the marks out of `source`. NULL: no memory. */
 struct source_index *source_take_index(struct source *source);
 void source_index_free(struct source_index *index);
+bool source_index_is_gzip(const struct source_index *index);
 /* Whether the file can be read again: TFPROF_NOT_FOUND, TFPROF_IO, TFPROF_REPLACED when it was changed since. */
 enum tfprof_status source_check(const struct source_index *index, struct tfprof_error *error);
 /* The bytes [offset, offset + length) into buffer. Fails as source_check. Any thread. */

@@ -120,6 +120,7 @@ const struct read_format read_format_pprof = {
     .name = "pprof",
     .description = "memory profile in pprof's format, as jax.profiler.save_device_memory_profile() writes it",
     .may_be_gzip = true,
+    .is_no_run = true,
     .open = open_pprof};
 
 /* ---- what a file is ---- */

@@ -33,7 +33,7 @@ static const char *const beginnings[] = {
 static const char *const namespaces[] = {"absl::", "grpc::", "ifrt::", "jax::",        "mlir::", "pjrt::", "se::",
                                          "std::",  "tfrt::", "tsl::",  "tensorflow::", "xla::",  "stream_executor::"};
 
-static bool begins_with(const char *text, size_t length, const char *beginning) {
+static bool has_beginning(const char *text, size_t length, const char *beginning) {
   size_t size = strlen(beginning);
   return length >= size && memcmp(text, beginning, size) == 0;
 }
@@ -41,14 +41,14 @@ static bool begins_with(const char *text, size_t length, const char *beginning) 
 /* "KernelAndDeviceFunc::Run", "xla::...": classes of C++ begin with a large letter. */
 static bool is_function_of_class(const char *text, size_t length) {
   for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++) {
-    if (begins_with(text, length, namespaces[i])) return true;
+    if (has_beginning(text, length, namespaces[i])) return true;
   }
   return length && isupper((unsigned char)text[0]) && memmem(text, length, "::", 2);
 }
 
 bool xplane_is_framework_name(const char *text, size_t length) {
   for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
-    if (begins_with(text, length, beginnings[i])) return true;
+    if (has_beginning(text, length, beginnings[i])) return true;
   }
   return is_function_of_class(text, length);
 }
@@ -58,7 +58,7 @@ bool xplane_is_framework_thread(const char *name) {
                                       "Eigen", "grpc", "Grpc", "cuda", "Tpu",  "event_engine",  "CUPTI",
                                       "tpu",   "jax_cpu",      "default-exec", "resolver-exec", "timer_manager"};
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
-    if (begins_with(name, strlen(name), pools[i])) return true;
+    if (has_beginning(name, strlen(name), pools[i])) return true;
   }
   return false;
 }

@@ -183,16 +183,30 @@ static enum tfprof_status index_space(struct indexing *i) {
   return status;
 }
 
+/* Goes through a gzip file once, to know how long it is and to leave marks from which it can be read again. */
+static enum tfprof_status unpack(struct xplane_index *index, struct source *source, struct tfprof_error *error) {
+  enum { UNPACK_BYTES = 1 << 20 };
+  char *buffer = malloc(UNPACK_BYTES);
+  size_t got;
+  if (!buffer) return error_no_memory(error);
+  index->file_bytes = 0;
+  while ((got = source_read(source, buffer, UNPACK_BYTES))) index->file_bytes += got;
+  index->problem = source_problem(source, &index->problem_offset);
+  free(buffer);
+  return TFPROF_OK;
+}
+
 enum tfprof_status xplane_index_make(struct xplane_index *index, const char *path, struct tfprof_error *error) {
   struct source *source;
   *index = (struct xplane_index){0};
   enum tfprof_status status = source_open(path, &source, error);
   if (status) return status;
-  index->file_bytes = source_file_bytes(source);
+  index->file_bytes = index->stored_bytes = source_file_bytes(source);
+  if (source_is_gzip(source)) status = unpack(index, source, error);
   index->file = source_take_index(source);
   source_close(source);
   struct indexing indexing = {index, {.file = index->file, .file_bytes = index->file_bytes}, error};
-  status = index->file ? index_space(&indexing) : error_no_memory(error);
+  if (!status) status = index->file ? index_space(&indexing) : error_no_memory(error);
   window_free(&indexing.window);
   if (!status && index->planes.count == 0)
     status = error_at(error, TFPROF_WRONG_KIND, path, index->wrong_offset, "the file has no plane, so it is no XSpace");

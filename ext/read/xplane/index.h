@@ -58,7 +58,10 @@ LIST_NAMED(index_texts, struct index_text);
 
 struct xplane_index {
   struct source_index *file;
-  uint64_t file_bytes;
+  uint64_t file_bytes;   /* unpacked, where the file is gzip */
+  uint64_t stored_bytes; /* of the file itself */
+  enum source_problem problem; /* of the gzip stream, at: */
+  uint64_t problem_offset;
   LIST(struct xplane_plane) planes;
   LIST(struct xplane_line) lines; /* in the order of the file */
   struct index_texts errors, warnings, hostnames;

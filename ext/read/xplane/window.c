@@ -5,8 +5,21 @@
 
 void window_free(struct window *window) {
   free(window->bytes);
+  source_ranges_close(window->unpacked);
   window->bytes = NULL;
+  window->unpacked = NULL;
   window->length = window->capacity = 0;
+}
+
+static enum tfprof_status read_range(struct window *window, uint64_t offset, size_t length,
+                                     struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  size_t got = 0;
+  if (!source_index_is_gzip(window->file)) return source_range(window->file, offset, length, window->bytes, error);
+  if (!window->unpacked) status = source_ranges_open(window->file, &window->unpacked, error);
+  if (!status) status = source_ranges_read(window->unpacked, offset, length, window->bytes, &got, error);
+  if (!status && got < length) status = error_set(error, TFPROF_IO, "the gzip file cannot be read again");
+  return status;
 }
 
 enum tfprof_status window_move(struct window *window, uint64_t offset, size_t length, const uint8_t **at, size_t *got,
@@ -22,7 +35,7 @@ enum tfprof_status window_move(struct window *window, uint64_t offset, size_t le
     if (!array_reserve(window->bytes, window->capacity, wanted + 1)) return error_no_memory(error);
     window->length = 0;
     window->offset = offset;
-    enum tfprof_status status = source_range(window->file, offset, wanted, window->bytes, error);
+    enum tfprof_status status = read_range(window, offset, wanted, error);
     if (status) return status;
     window->length = wanted;
   }

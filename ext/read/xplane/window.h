@@ -1,7 +1,8 @@
 /* window.h: a part of a file in memory that moves over it.
 **
 ** Read, not mapped: a file that is cut while it is looked at must not end the process.  The file is opened anew for
-** each move, and refused when it is not the one that was opened first (json/source.h).
+** each move, and refused when it is not the one that was opened first (json/source.h).  One of gzip stays open, so that
+** moving on goes on decompressing.
 */
 #ifndef TFPROF_XPLANE_WINDOW_H
 #define TFPROF_XPLANE_WINDOW_H
@@ -17,6 +18,7 @@ struct window {
   char *bytes;
   size_t length, capacity;
   uint64_t offset; /* in the file, of the first byte */
+  struct source_ranges *unpacked; /* of gzip */
 };
 
 void window_free(struct window *window);

@@ -115,8 +115,12 @@ static enum tfprof_status describe(struct profile *profile, const char *path, st
   if (!status && host.length) status = pool_intern_mended(pool, host.bytes, host.length, &profile->host, NULL);
   if (status) return error_set(error, status, "no memory to open %s", path);
   profile->rank = profile->world_size = -1;
-  profile->file_bytes = (int64_t)index->file_bytes;
-  profile->complete = !index->wrong_count;
+  bool is_packed_well = index->problem == SOURCE_FINE || index->problem == SOURCE_TRAILING;
+  profile->file_bytes = (int64_t)index->stored_bytes;
+  profile->complete = !index->wrong_count && is_packed_well;
+  if (index->problem)
+    profile_diagnose(profile, is_packed_well ? "warning" : "error", "gzip", 1, (int64_t)index->problem_offset, -1, "%s",
+                     source_problem_text(index->problem));
   if (index->wrong_count)
     profile_diagnose(profile, "error", "truncated", (int64_t)index->wrong_count, (int64_t)index->wrong_offset, -1,
                      "the file is damaged or was cut off: %s", index->wrong);
@@ -154,7 +158,8 @@ static enum tfprof_status open_space(struct store *store, uint32_t run_number, c
 
 const struct read_format read_format_xplane = {
     .name = "xplane",
-    .description = "XSpace of TensorFlow's, JAX's or XLA's profiler (.xplane.pb)",
+    .description = "XSpace of TensorFlow's, JAX's or XLA's profiler (.xplane.pb), plain or gzip",
+    .may_be_gzip = true,
     .open = open_space};
 
 /* ---- what a file is ---- */
@@ -192,7 +197,7 @@ static struct recognised probe_xplane(const char *path, const uint8_t *head, siz
   const uint8_t *end = head + length;
   uint64_t tag, value;
   bool has_name = false;
-  bool is_called = ends_in(path, ".xplane.pb");
+  bool is_called = ends_in(path, ".xplane.pb") || ends_in(path, ".xplane.pb.gz");
   /* Nothing else is called so: what is wrong with it is told, also of one host of a run. */
   struct recognised none = {is_called ? &read_format_xplane : NULL, 10};
   const uint8_t *next = length ? varint_read(head, end, &tag) : NULL;
@@ -206,10 +211,10 @@ static struct recognised probe_xplane(const char *path, const uint8_t *head, siz
 }
 
 static const struct read_format *const formats[] = {&read_format_xplane, NULL};
-/* As the profilers put them into a log directory; Keras has one for training below it. People name the folders within
-** it as well. */
-static const char *const below_logs[] = {"plugins/profile/*/*.xplane.pb", "*/plugins/profile/*/*.xplane.pb",
-                                         "profile/*/*.xplane.pb", "*/*.xplane.pb", NULL};
-/* For Chrome's viewer, at most a million events of it. */
-static const char *const copies[][2] = {{".xplane.pb", ".trace.json.gz"}, {NULL, NULL}};
+static const char *const below_logs[] = {".xplane.pb", ".xplane.pb.gz", NULL};
+/* For viewers of traces, at most a million events of it; and what people pack. */
+static const struct read_copy copies[] = {
+    {".xplane.pb", ".trace.json.gz"},    {".xplane.pb", ".trace.json"},    {".xplane.pb", "/perfetto_trace.json.gz"},
+    {".xplane.pb.gz", ".trace.json.gz"}, {".xplane.pb.gz", ".trace.json"}, {".xplane.pb.gz", "/perfetto_trace.json.gz"},
+    {".xplane.pb", ".xplane.pb.gz"},     {NULL, NULL}};
 const struct reader xplane_reader = {.formats = formats, .probe = probe_xplane, .copies = copies, .below = below_logs};
