@@ -115,30 +115,61 @@ static bool is_dangling(const char *path) {
   return log_directory_is_name(path) && stat(path, &info) != 0 && lstat(path, &info) == 0;
 }
 
-/* The files that are not open and may be profiles. */
+static bool is_of(const struct reader *reader, const struct read_format *format) {
+  for (const struct read_format *const *own = reader->formats; *own; own++) {
+    if (*own == format) return true;
+  }
+  return false;
+}
+
+static bool is_claimed(const struct read_format *format) {
+  for (const struct reader *const *reader = readers; *reader && format; reader++) {
+    if ((*reader)->claim && is_of(*reader, format)) return true;
+  }
+  return false;
+}
+
+/* What the file at the path is; false: no profile. */
+static bool recognise(const char *path, struct file_head *head, struct read_file *file) {
+  bool is_readable = recognise_read(path, head, NULL) == TFPROF_OK;
+  *file = (struct read_file){.path = path, .format = is_readable ? recognise_format(path, head) : NULL};
+  /* A file that says to be a dump and is none has lost its beginning, or all of it: the writer makes none empty. */
+  bool is_lost = !file->format && is_readable && is_named_as_dump(path);
+  return file->format || is_lost || (!is_readable && (is_file(path) || is_dangling(path)));
+}
+
+/* The files that may be profiles and are not open, with those that are where a reader wants to see them. */
 static enum tfprof_status choose(struct store *store, const struct path_list *list, bool has_dumps,
                                  struct file_head *head, struct read_file *files, size_t *count,
                                  struct path_list *copies, struct tfprof_error *error) {
+  bool has_claimed = false;
   for (size_t i = 0; i < list->count; i++) {
     if (i % 64 == 0 && store_interrupted(store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
     const char *path = list->paths[i];
-    if (bundles_find_open(store, path)) continue;
-    bool is_readable = recognise_read(path, head, NULL) == TFPROF_OK;
-    const struct read_format *format = is_readable ? recognise_format(path, head) : NULL;
-    /* A file that says to be a dump and is none has lost its beginning, or all of it: the writer makes none empty. */
-    bool is_lost = !format && is_readable && is_named_as_dump(path);
-    if (!format && !is_lost && (is_readable || !(is_file(path) || is_dangling(path)))) continue; /* no profile */
-    files[*count] = (struct read_file){path, format};
-    has_dumps |= !is_lost && may_be_dump(&files[*count]);
+    struct read_file *file = &files[*count];
+    if (bundles_find_open(store, path)) {
+      *file = (struct read_file){.path = path, .is_open = true};
+    } else if (recognise(path, head, file)) {
+      has_claimed |= is_claimed(file->format);
+      has_dumps |= file->format && may_be_dump(file);
+    } else {
+      continue;
+    }
     ++*count;
+  }
+  for (size_t i = 0; i < *count && has_claimed; i++) {
+    if (!files[i].is_open) continue;
+    recognise(files[i].path, head, &files[i]);
+    files[i].is_open = true;
   }
   size_t kept = 0;
   bool is_alone = list->count == 1; /* whoever names a copy wants it */
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < *count && !status; i++) {
     /* Files that are kept move to the front: none is lost that may be an original. */
-    bool is_left = has_dumps && !may_be_dump(&files[i]);
-    bool is_of_other = !is_left && !has_dumps && !is_alone && is_copy(store, files, *count, list, files[i].path);
+    bool is_left = files[i].is_open ? !is_claimed(files[i].format) : has_dumps && !may_be_dump(&files[i]);
+    bool may_be_copy = !is_left && !files[i].is_open && !has_dumps && !is_alone;
+    bool is_of_other = may_be_copy && is_copy(store, files, *count, list, files[i].path);
     if (is_of_other) status = paths_add(copies, files[i].path, "", error);
     if (!is_left && !is_of_other) files[kept++] = files[i];
   }
@@ -147,13 +178,6 @@ static enum tfprof_status choose(struct store *store, const struct path_list *li
 }
 
 /* ---- which belong together ---- */
-
-static bool is_of(const struct reader *reader, const struct read_format *format) {
-  for (const struct read_format *const *own = reader->formats; *own; own++) {
-    if (*own == format) return true;
-  }
-  return false;
-}
 
 struct grouping {
   const struct read_file *files;
@@ -178,9 +202,11 @@ static void show(struct grouping *grouping, const struct reader *reader, size_t 
   }
   reader->claim(grouping->together, count, grouping->together_owners);
   for (size_t i = 0; i < count; i++) {
-    size_t owner = grouping->together_owners[i];
-    assert(owner <= i && grouping->together_owners[owner] == owner);
-    grouping->owners[grouping->places[i]] = grouping->places[owner];
+    size_t owner = grouping->together_owners[i], place = grouping->places[i];
+    assert(owner == READ_LEFT_OUT || (owner <= i && grouping->together_owners[owner] == owner));
+    /* What belongs to a profile that is open already is shown by itself. */
+    bool is_alone = owner != READ_LEFT_OUT && grouping->together[owner].is_open;
+    grouping->owners[place] = owner == READ_LEFT_OUT ? owner : is_alone ? place : grouping->places[owner];
   }
 }
 
@@ -194,10 +220,14 @@ static void group(struct grouping *grouping) {
 }
 
 /* The files of each bundle one after the other, bundles in the order of their first files. */
-static void gather(const struct grouping *grouping, struct bundle_list *list) {
+static enum tfprof_status gather(const struct grouping *grouping, struct bundle_list *list,
+                                 struct tfprof_error *error) {
   struct read_file *next = list->files;
-  for (size_t i = 0; i < grouping->count; i++) {
-    if (grouping->owners[i] != i) continue;
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < grouping->count && !status; i++) {
+    bool is_left = grouping->owners[i] == READ_LEFT_OUT && !grouping->files[i].is_open;
+    if (is_left) status = paths_add(&list->left_out, grouping->files[i].path, "", error);
+    if (grouping->owners[i] != i || grouping->files[i].is_open) continue;
     struct read_bundle *bundle = &list->bundles[list->count++];
     *bundle = (struct read_bundle){next, 0};
     size_t end = grouping->is_shown[i] ? grouping->count : i + 1; /* no other is beside one that was shown to nobody */
@@ -207,12 +237,14 @@ static void gather(const struct grouping *grouping, struct bundle_list *list) {
       bundle->count++;
     }
   }
+  return status;
 }
 
 void bundles_clear(struct bundle_list *list) {
   free(list->files);
   free(list->bundles);
   paths_clear(&list->copies);
+  paths_clear(&list->left_out);
   *list = (struct bundle_list){.count = 0};
 }
 
@@ -232,10 +264,9 @@ enum tfprof_status bundles_choose(struct store *store, const struct path_list *l
                  : error_no_memory(error);
   if (!status) {
     group(&grouping);
-    gather(&grouping, chosen);
-  } else {
-    bundles_clear(chosen);
+    status = gather(&grouping, chosen, error);
   }
+  if (status) bundles_clear(chosen);
   free(head);
   free(files);
   free(numbers);

@@ -10,7 +10,8 @@ struct bundle_list {
   struct read_file *files; /* of all bundles; their paths are the list's */
   struct read_bundle *bundles;
   size_t count;
-  struct path_list copies; /* files that were left out because they are copies of others */
+  struct path_list copies;   /* files that were left out because they are copies of others */
+  struct path_list left_out; /* or because a reader says so: READ_LEFT_OUT */
 };
 
 /* The open profile, published or not, that was read from the file; NULL: none. */

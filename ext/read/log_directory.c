@@ -53,7 +53,7 @@ bool log_directory_is_name(const char *path) {
   return false;
 }
 
-static const char *name_of(const char *path) {
+static const char *last_part(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
@@ -140,7 +140,7 @@ static enum tfprof_status look_into(struct search *search, const char *path, uns
   if (stat(path, &search->around[depth]) != 0) memset(&search->around[depth], 0, sizeof search->around[depth]);
   while (!status && search->entries < MAXIMUM_ENTRIES && (entry = readdir(directory))) {
     if (entry->d_name[0] == '.') continue;
-    if (++search->entries % 1024 == 0 && store_interrupted(search->store))
+    if (++search->entries % 1024 == 0 && search->store && store_interrupted(search->store))
       status = error_set(search->error, TFPROF_INTERRUPTED, "interrupted");
     if (!status) status = look_at(search, path, entry, depth, &newest, &has_profile);
   }
@@ -148,7 +148,7 @@ static enum tfprof_status look_into(struct search *search, const char *path, uns
   if (status || !has_profile) return status;
   struct found_directory *found = list_add(&search->found);
   if (!found) return error_no_memory(search->error);
-  *found = (struct found_directory){strdup(path), newest, stamp_of(name_of(path))};
+  *found = (struct found_directory){strdup(path), newest, stamp_of(last_part(path))};
   return found->path ? TFPROF_OK : error_no_memory(search->error);
 }
 
@@ -189,8 +189,8 @@ static bool have_different_files(const char *left, const char *right) {
 
 static bool are_of_one_run(const struct found_directory *left, const struct found_directory *right) {
   if (differ_by_rank(left->path, right->path)) return true;
-  size_t parent = (size_t)(name_of(left->path) - left->path);
-  bool are_beside = parent == (size_t)(name_of(right->path) - right->path) &&
+  size_t parent = (size_t)(last_part(left->path) - left->path);
+  bool are_beside = parent == (size_t)(last_part(right->path) - right->path) &&
                     memcmp(left->path, right->path, parent) == 0;
   return are_beside && left->stamp >= 0 && right->stamp >= 0 && llabs(left->stamp - right->stamp) <= HOSTS_APART_S &&
          have_different_files(left->path, right->path);

@@ -15,7 +15,7 @@ struct log_run {
   bool is_cut;                  /* there is so much below the directory that only the first of it was looked at */
 };
 
-/* Free with log_run_clear(), also after a failure. The store is asked whether to go on. */
+/* Free with log_run_clear(), also after a failure. The store, where it is given, is asked whether to go on. */
 enum tfprof_status log_directory_newest(struct store *store, const char *path, struct log_run *run,
                                         struct tfprof_error *error);
 void log_run_clear(struct log_run *run);

@@ -6,6 +6,7 @@
 */
 #include "read/opening.h"
 
+#include "read/neighbours.h"
 #include "read/recognise.h"
 #include "store/parallel.h"
 
@@ -69,7 +70,7 @@ static enum tfprof_status open_one(struct opening *opening, const struct read_bu
   if (bundles_find_open(opening->store, path)) return TFPROF_OK; /* by another name, a moment ago */
   enum tfprof_status status = is_known ? opening_bundle(opening, bundle, &reason)
                                        : recognise_read(path, head, &reason);
-  if (!status && !is_known && !recognise_format(path, head)) status = recognise_refuse(path, head, &reason);
+  if (!status && !is_known && !recognise_format(path, head)) status = neighbours_refuse(path, head, &reason);
   return opening_note(opening, path, status, &reason);
 }
 

@@ -11,8 +11,9 @@ struct opening {
   size_t opened, failed;
   struct tfprof_error first_failure;
   struct path_list failures; /* path, message, path, message, ... */
-  struct path_list left_out; /* files that hold other profiles, or copies of those that were opened */
-  struct path_list copies;
+  struct path_list left_out; /* files that hold other profiles, and lie above those that were opened */
+  struct path_list copies;   /* of files that were opened */
+  struct path_list older;    /* parts of what was opened that others take the place of */
   size_t directories;        /* below the path, that the run lies in; 0: it lies in the path itself */
   size_t others;             /* directories below the path that have profiles as well, and were left alone */
   bool is_cut;               /* not all below the path was looked at */

@@ -21,6 +21,7 @@
 #include "read/clock_alignment.h"
 #include "read/log_directory.h"
 #include "read/opening.h"
+#include "read/neighbours.h"
 #include "read/recognise.h"
 #include "read/saved_runs.h"
 
@@ -126,6 +127,7 @@ static void free_opening(struct opening *opening) {
   paths_clear(&opening->failures);
   paths_clear(&opening->left_out);
   paths_clear(&opening->copies);
+  paths_clear(&opening->older);
   free(opening);
 }
 
@@ -147,9 +149,9 @@ static enum tfprof_status open_single(struct opening *opening, const char *path,
   enum tfprof_status status = recognise_read(path, head, error);
   if (!status) {
     const struct read_format *format = recognise_format(path, head);
-    const struct read_file file = {path, format};
+    const struct read_file file = {.path = path, .format = format};
     status = format ? opening_bundle(opening, &(struct read_bundle){&file, 1}, error)
-                    : recognise_refuse(path, head, error);
+                    : neighbours_refuse(path, head, error);
   }
   free(head);
   return status;
@@ -273,13 +275,19 @@ static enum tfprof_status list_directories(const struct path_list *directories, 
   return status;
 }
 
+static enum tfprof_status open_chosen(struct opening *opening, const struct bundle_list *chosen,
+                                      struct tfprof_error *error) {
+  enum tfprof_status status = opening_several(opening, chosen, error);
+  if (!status) status = add_paths(&opening->copies, &chosen->copies, error);
+  return status ? status : add_paths(&opening->older, &chosen->left_out, error);
+}
+
 /* Opens what is chosen of the list. */
 static enum tfprof_status open_listed(struct opening *opening, const struct path_list *list,
                                       struct tfprof_error *error) {
   struct bundle_list chosen;
   enum tfprof_status status = bundles_choose(opening->store, list, opening->has_dumps, &chosen, error);
-  if (!status) status = opening_several(opening, &chosen, error);
-  if (!status) status = add_paths(&opening->copies, &chosen.copies, error);
+  if (!status) status = open_chosen(opening, &chosen, error);
   bundles_clear(&chosen);
   return status;
 }
@@ -313,8 +321,7 @@ static enum tfprof_status open_directory(struct opening *opening, const char *pa
   if (!status && opening->opened) {
     status = leave_out(opening, &chosen, error);
   } else if (!status) {
-    status = opening_several(opening, &chosen, error);
-    if (!status) status = add_paths(&opening->copies, &chosen.copies, error);
+    status = open_chosen(opening, &chosen, error);
   }
   log_run_clear(&run);
   bundles_clear(&chosen);
@@ -376,6 +383,12 @@ static void tell_of_others(const struct opening *opening, struct profile *profil
     name_some(&opening->copies, names, sizeof names);
     profile_diagnose_once(profile, "info", "copies", "files that are copies of others beside them were left out: %s",
                           names);
+  }
+  if (opening->older.count) {
+    name_some(&opening->older, names, sizeof names);
+    profile_diagnose_once(profile, "info", "older_files",
+                          "older checkpoints, and other files of the same graph, were left out; each can be opened by "
+                          "its path: %s", names);
   }
   if (opening->is_cut) {
     profile_diagnose_once(profile, "warning", "not_all_looked_at",
@@ -577,6 +590,17 @@ static enum tfprof_status open_new(struct opening *opening, const char *path, en
   return status;
 }
 
+/* The file that a path stands for which leads nowhere itself; NULL: a path as it is. */
+static char *find_stand_in(const char *path) {
+  struct stat info;
+  char *file = NULL;
+  if (stat(path, &info) == 0) return NULL;
+  for (const struct reader *const *reader = readers; *reader && !file; reader++) {
+    if ((*reader)->stand_in) file = (*reader)->stand_in(path);
+  }
+  return file;
+}
+
 static enum tfprof_status open_run(struct store *store, const char *path, uint32_t *run_number,
                                    struct tfprof_error *error) {
   struct path_list list = {0};
@@ -640,9 +664,12 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
   *run_number = 0;
   if (!*path) return error_set(error, TFPROF_USAGE, "the path to open is empty");
   enum tfprof_status status = saved_runs_list(path, &runs, error);
+  char *file = status || runs.count ? NULL : find_stand_in(path);
   if (!status) {
-    status = runs.count ? open_saved_runs(store, &runs, run_number, error) : open_run(store, path, run_number, error);
+    status = runs.count ? open_saved_runs(store, &runs, run_number, error)
+                        : open_run(store, file ? file : path, run_number, error);
   }
   paths_clear(&runs);
+  free(file);
   return status;
 }

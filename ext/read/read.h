@@ -14,6 +14,7 @@
 struct read_file {
   const char *path;
   const struct read_format *format;
+  bool is_open; /* already: only claim() sees it, which says what becomes of those beside it */
 };
 /* Those of one profile; most have one. */
 struct read_bundle {
@@ -65,14 +66,20 @@ struct read_copy {
   const char *original, *copy;
 };
 
+#define READ_LEFT_OUT SIZE_MAX
+
 struct reader {
   const struct read_format *const *formats; /* all that it reads; NULL ends */
   /* `head` is the file's first bytes (at most 4096, fewer when it is shorter), already decompressed when gzip; where
   ** they do not tell it may look into the file, which is bounded. */
   struct recognised (*probe)(const char *path, const uint8_t *head, size_t length);
   /* Says which of its files in one directory, in the order of their names, are one profile: owners[i], which is i,
-  ** becomes the index of the first file of the profile that file i belongs to. NULL: each is one by itself. */
+  ** becomes the index of the first file of the profile that file i belongs to, or READ_LEFT_OUT where it has nothing
+  ** that the others do not have, or older. NULL: each is one by itself. */
   void (*claim)(const struct read_file *files, size_t count, size_t *owners);
+  /* The file that a path stands for which is no file itself, such as the prefix of a checkpoint; to be freed. NULL: it
+  ** stands for none; the reader knows no such paths. */
+  char *(*stand_in)(const char *path);
   /* Copies that its tool writes beside its files: the same, or less of it, for other programs. Where both are there,
   ** the copy is left alone. The last has no original; NULL: there are none. */
   const struct read_copy *copies;

@@ -46,7 +46,7 @@ static inline uint64_t read_all_of(const uint8_t *data, size_t size,
   if (fd < 0 || !store || store_add_run(store, "fuzz", NULL, &run, &error)) abort();
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   if (write(fd, data, size) == (ssize_t)size) {
-    const struct read_file file = {path, NULL};
+    const struct read_file file = {.path = path};
     if (open(store, run, &(struct read_bundle){&file, 1}, &error)) {
       store_cancel_run(store, run);
     } else {

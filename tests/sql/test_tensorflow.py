@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from engines import run_tests
 from exchange_formats import message, written_varint
+from xplane_files import message as field
 
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "tensorflow")
 GRAPH, TEXT, RUN, RUN_TEXT, LOG, PROFILE = (
@@ -515,6 +516,91 @@ def test_directory_of_a_program(engine):
         files = {"graph": GRAPH, "a": LOG, "b": LOG, "x": RUN, "y": RUN, "run_4": RUN}
         several = opened(engine, copied(os.path.join(parent, "logs"), **files))
         assert several.values("SELECT count(*), count(DISTINCT run_id) FROM profiles") == [(5, 1)]
+
+
+META_INFO = field(2, field(1, field(1, b"Conv2D"))) + field(4, b"serve") + field(5, b"2.21.0")
+
+
+def written(directory, name, data):
+    path = os.path.join(directory, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def test_saved_graphs(engine):
+    """A MetaGraphDef and a SavedModel open as the graph in them."""
+    with open(GRAPH, "rb") as file:
+        meta = field(1, META_INFO) + field(2, file.read())
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
+        for name, data in (("model.ckpt-4.meta", meta), ("saved_model.pb", b"\x08\x01" + field(2, meta)),
+                           ("old.meta", field(1, field(1, b"v1") + META_INFO) + meta[len(field(1, META_INFO)):])):
+            found = opened(engine, written(folder, name, data))
+            assert found.values(NODES) == opened(engine, GRAPH).values(NODES), name
+            assert found.values("SELECT format FROM profiles") == [("tf_graph",)], name
+
+
+def test_directory_of_a_saver(engine):
+    """The graph counts once, with the checkpoint that the Saver names as its newest; its prefix opens, too."""
+    index = os.path.join(FILES, "checkpoint.index")
+    with open(GRAPH, "rb") as file:
+        meta = field(1, META_INFO) + field(2, file.read())
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as parent:
+        names = {"model.ckpt-%d.index" % i: index for i in (2, 3, 10)}
+        folder = copied(os.path.join(parent, "run"),
+                        **{"graph.pbtxt": TEXT, "graph.pb": GRAPH, "run_meta_3": RUN}, **names)
+        for i in (2, 3, 10):
+            written(folder, "model.ckpt-%d.meta" % i, meta)
+        joined = "SELECT tensors.name, nodes.name IS NOT NULL FROM tensors LEFT JOIN nodes ON nodes.id = node_id"
+        left = "SELECT message FROM diagnostics WHERE reason = 'older_files'"
+        for state, newest in ((None, 10), ('model_checkpoint_path: "model.ckpt-3"\n', 3),
+                              ('model_checkpoint_path: "gone/model.ckpt-7"\nall_model_checkpoint_paths: "a"\n', 10)):
+            if state:
+                written(folder, "checkpoint", state.encode())
+            found = opened(engine, folder)
+            assert found.values("SELECT count(*) FROM profiles") == [(1,)], state
+            assert found.values(NODES) == opened(engine, GRAPH).values(NODES), state
+            assert sum(row[1] for row in found.values(joined)) == 1, state
+            assert found.values("SELECT tfprof_refresh(), count(*) FROM profiles") == [(0, 1)], state
+            assert f"model.ckpt-{newest}.index" not in found.values(left)[0][0], (state, found.values(left))
+            assert found.values(f"SELECT tfprof_open('{folder}/model.ckpt-{newest}.index')") == [(1,)], state
+        # Without a graph of its own the Saver's is taken.
+        for name in ("graph.pb", "graph.pbtxt"):
+            os.remove(os.path.join(folder, name))
+        found = opened(engine, folder)
+        assert found.values("SELECT count(*), min(path) LIKE '%ckpt-10.meta' FROM profiles") == [(1, 1)]
+        assert sum(row[1] for row in found.values(joined)) == 1
+        for path in ("model.ckpt-3", "model.ckpt-3.index"):
+            assert opened(engine, os.path.join(folder, path)).values("SELECT format FROM profiles") == [
+                ("tf_checkpoint",)], path
+        written(folder, "checkpoint", b'model_checkpoint_path: "model.ckpt-3"')
+        assert opened(engine, os.path.join(folder, "checkpoint")).values("SELECT count(*) FROM tensors")[0][0] > 1
+        written(folder, "checkpoint", b"model_checkpoint_path: nothing")
+        _, error = engine().query(f"SELECT tfprof_open('{folder}/checkpoint')")
+        assert error.endswith("checkpoint names no checkpoint"), error
+
+
+def test_files_without_a_profile(engine):
+    """What is told of files that people name and that hold none, with what beside them opens."""
+    hlo = field(1, field(1, b"jit_step") + field(2, b"main.4") +
+                field(3, field(1, b"main.4") + field(2, b"\x0a\x01a")))
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
+        shutil.copy(os.path.join(FILES, "checkpoint.index"), os.path.join(folder, "model.index"))
+        for name, data, expected in (
+                ("events.out.tfevents.17.vm.v2", bytes(12) + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2",
+                 "event file"),
+                ("model.data-00000-of-00001", bytes(range(200)), "values of a TensorFlow checkpoint"),
+                ("m.keras", b"PK\x03\x04" + bytes(20) + b"metadata.json", "Keras model"),
+                ("w.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(50), "HDF5"),
+                ("module_0001.jit_step.txt", b"HloModule jit_step, entry", "HLO"),
+                ("module_0001.jit_step.hlo.pb", hlo, "HLO")):
+            path = written(folder, name, data)
+            error = engine().query(f"SELECT tfprof_open('{path}')")[1]
+            assert error and expected in error and error.endswith("model.index can be opened"), (name, error)
+        deeper = os.path.join(folder, "train", "plugins", "profile", "2026_01_01_00_00_00")
+        os.makedirs(deeper)
+        written(deeper, "vm.xplane.pb", b"")
+        assert error and deeper in engine().query(f"SELECT tfprof_open('{path}')")[1], "the run below"
 
 
 if __name__ == "__main__":

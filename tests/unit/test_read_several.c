@@ -174,7 +174,7 @@ static void test_alone(const char *directory, size_t profiles) {
 /* Texts of a dump that it has numbered already go over with it, to other numbers. */
 static void test_adopted_late(void) {
   const char *path = test_path(dumps[1]);
-  const struct read_file file = {path, &dump_read_format};
+  const struct read_file file = {.path = path, .format = &dump_read_format};
   const struct read_bundle bundle = {&file, 1};
   struct tfprof_error error;
   struct store *store = create(NULL), *apart = store_create_apart(store), *alone = create(NULL);

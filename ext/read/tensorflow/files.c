@@ -6,6 +6,9 @@
 **   GraphDef      {1: name, 2: op as text ...}
 **   OpLogProto    {1: name, 2: number | 3: text | 4: {1: ...}}
 **   RunMetadata   {1: {1: device with a slash, 2: {1: node name, 2: number}}}
+**   MetaGraphDef  {1: MetaInfoDef, 2: GraphDef}     the former {2: {1: op definition {1: name ...}}, 4: tag ...}
+** A SavedModel begins with the number of its schema, then {2: MetaGraphDef}.  A HloProto looks like a GraphDef, but for
+** the computations that stand where a node has its inputs.
 */
 #include "read/tensorflow/files.h"
 
@@ -68,8 +71,50 @@ static bool is_profile_node(const struct wire_field *value) {
          field.number == 1 && is_name(&field);
 }
 
+/* A list of definitions of ops. */
+static bool is_op_list(const struct wire_field *list) {
+  struct wire_field op, name;
+  const uint8_t *at = list->bytes;
+  if (list->type != WIRE_BYTES || !peek(&at, list->bytes + list->length, &op) || op.number != 1) return false;
+  const uint8_t *inner = op.bytes;
+  return op.type == WIRE_BYTES && peek(&inner, op.bytes + op.length, &name) && name.number == 1 && is_name(&name);
+}
+
+/* A MetaInfoDef: version=1, ops=2, any=3, tags=4, version of TensorFlow=5, of its source=6. */
+static bool is_meta_info(const uint8_t *at, const uint8_t *end) {
+  struct wire_field field;
+  bool has_texts = false;
+  while (at < end && peek(&at, end, &field)) {
+    if (field.number == 2 && is_op_list(&field)) return true;
+    if (field.number == 2 || field.number > 7 || (field.number == 7) != (field.type == WIRE_VARINT)) return false;
+    if (field.number != 3 && field.number != 7 && !is_name(&field)) return false;
+    has_texts |= field.number >= 4 && field.number <= 6;
+  }
+  return has_texts;
+}
+
+static bool is_saved_model(const uint8_t *at, const uint8_t *end) {
+  struct wire_field version, graph, info;
+  if (!peek(&at, end, &version) || version.number != 1 || version.type != WIRE_VARINT || version.value > 100 ||
+      !peek(&at, end, &graph) || graph.number != 2 || graph.type != WIRE_BYTES)
+    return false;
+  const uint8_t *inner = graph.bytes;
+  return peek(&inner, graph.bytes + graph.length, &info) && info.number == 1 && info.type == WIRE_BYTES &&
+         is_meta_info(info.bytes, info.bytes + info.length);
+}
+
+/* The third field of a node is an input, which is a name. */
+static bool is_node_so_far(const uint8_t *at, const uint8_t *end) {
+  struct wire_field field;
+  while (at < end && peek(&at, end, &field)) {
+    if (field.number == 3) return is_name(&field);
+  }
+  return true;
+}
+
 static enum tf_kind kind_of_first_field(const uint8_t *at, const uint8_t *end) {
   struct wire_field field, second;
+  if (is_meta_info(at, end)) return TF_KIND_META_GRAPH;
   if (!peek(&at, end, &field)) return TF_KIND_NONE;
   if (field.number == 1 && field.type == WIRE_VARINT)
     return peek(&at, end, &second) && is_profile_node(&second) ? TF_KIND_PROFILE : TF_KIND_NONE;
@@ -77,7 +122,8 @@ static enum tf_kind kind_of_first_field(const uint8_t *at, const uint8_t *end) {
   if (field.number != 1 || field.type != WIRE_BYTES) return TF_KIND_NONE;
   if (is_device_stats(field.bytes, field.bytes + field.length)) return TF_KIND_RUN_METADATA;
   if (!is_name(&field) || !peek(&at, end, &second)) return TF_KIND_NONE;
-  if (second.number == 2 && second.type == WIRE_BYTES) return is_name(&second) ? TF_KIND_GRAPH : TF_KIND_NONE;
+  if (second.number == 2 && second.type == WIRE_BYTES)
+    return is_name(&second) && is_node_so_far(at, end) ? TF_KIND_GRAPH : TF_KIND_NONE;
   if (second.number == 2 && second.type == WIRE_VARINT) return TF_KIND_OP_LOG;
   if (second.number == 3 && is_name(&second)) return TF_KIND_OP_LOG;
   const uint8_t *inner = second.bytes;
@@ -104,7 +150,7 @@ static enum tf_kind kind_of_text(const char *text, size_t length) {
   if (begins(text, length, "step_stats") || begins(text, length, "partition_graphs")) return TF_KIND_RUN_METADATA;
   if (begins(text, length, "node") || begins(text, length, "library") || begins(text, length, "versions"))
     return TF_KIND_GRAPH;
-  return TF_KIND_NONE;
+  return begins(text, length, "model_checkpoint_path") ? TF_KIND_CHECKPOINT_STATE : TF_KIND_NONE;
 }
 
 static bool is_text(const uint8_t *head, size_t length) {
@@ -132,6 +178,7 @@ enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length) {
   enum tf_kind text = is_text(head, length) ? kind_of_text((const char *)head, length) : TF_KIND_NONE;
   if (text) return text; /* else it may still be a message whose first lengths look like white space */
   if (is_table(path)) return TF_KIND_CHECKPOINT;
+  if (is_saved_model(head, head + length)) return TF_KIND_SAVED_MODEL;
   const uint8_t *at = head;
   struct wire_field field;
   for (unsigned i = 0; i < 16 && peek(&at, head + length, &field); i++) {
@@ -150,6 +197,9 @@ static const int8_t outermost_fields[TF_KIND_count][6] = {
     [TF_KIND_RUN_METADATA] = {-1, WIRE_BYTES, WIRE_BYTES, WIRE_BYTES, WIRE_BYTES, WIRE_BYTES},
     [TF_KIND_OP_LOG] = {-1, WIRE_BYTES, WIRE_BYTES, -1, -1, -1},
     [TF_KIND_CHECKPOINT] = {-1, -1, -1, -1, -1, -1},
+    [TF_KIND_META_GRAPH] = {-1, -1, -1, -1, -1, -1},
+    [TF_KIND_SAVED_MODEL] = {-1, -1, -1, -1, -1, -1},
+    [TF_KIND_CHECKPOINT_STATE] = {-1, -1, -1, -1, -1, -1},
 };
 
 /* Whether the message in field 1 can be one of that kind: an empty one can, and one of which only the name is there. */

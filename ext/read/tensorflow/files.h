@@ -11,6 +11,9 @@ enum tf_kind {
   TF_KIND_RUN_METADATA, /* RunMetadata, binary or text */
   TF_KIND_OP_LOG,       /* OpLogProto */
   TF_KIND_CHECKPOINT,   /* the index of a V2 checkpoint, or a V1 checkpoint */
+  TF_KIND_META_GRAPH,   /* MetaGraphDef, the .meta of a Saver: its graph */
+  TF_KIND_SAVED_MODEL,  /* SavedModel: the same */
+  TF_KIND_CHECKPOINT_STATE, /* the text `checkpoint` of a Saver, which names its newest checkpoint */
   TF_KIND_count
 };
 

@@ -1,4 +1,5 @@
-/* graph_def.c: reads GraphDef node=1, library=2, versions=4; NodeDef name=1, op=2, input=3, device=4, attr=5. */
+/* graph_def.c: reads GraphDef node=1, library=2, versions=4, by itself or within MetaGraphDef graph_def=2, SavedModel
+** meta_graphs=2; NodeDef name=1, op=2, input=3, device=4, attr=5. */
 #include "read/tensorflow/messages.h"
 
 /* The inputs, once the node has its row. */
@@ -107,5 +108,27 @@ bool tf_take_partition_graphs(struct tf_model *model, struct wire_reader *messag
     if (node.number == 1 && !read_node(model, wire_enter(&graph, &node))) return false;
   }
   tf_check(model, &graph);
+  return true;
+}
+
+bool tf_take_meta_graph(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
+  if (field->number != 2) return true;
+  struct wire_reader graph = wire_enter(message, field);
+  struct wire_field part;
+  while (wire_next(&graph, &part)) {
+    if (!tf_take_graph(model, &graph, &part)) return false;
+  }
+  tf_check(model, &graph);
+  return true;
+}
+
+bool tf_take_saved_model(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
+  if (field->number != 2) return true;
+  struct wire_reader meta_graph = wire_enter(message, field);
+  struct wire_field part;
+  while (wire_next(&meta_graph, &part)) {
+    if (!tf_take_meta_graph(model, &meta_graph, &part)) return false;
+  }
+  tf_check(model, &meta_graph);
   return true;
 }

@@ -12,6 +12,8 @@ typedef bool tf_take_field(struct tf_model *model, struct wire_reader *message, 
 
 /* GraphDef: nodes, edges, shapes. A node that is there already stays as it is. */
 tf_take_field tf_take_graph;
+/* MetaGraphDef and SavedModel: the same of the graphs in them. */
+tf_take_field tf_take_meta_graph, tf_take_saved_model;
 /* RunMetadata: the statistics of model->step. */
 tf_take_field tf_take_run_metadata;
 /* RunMetadata: the nodes of its partition graphs, for when there is no GraphDef. */

@@ -2,9 +2,11 @@
 #include "read/tensorflow/tensorflow.h"
 
 #include <stdio.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "read/tensorflow/checkpoint.h"
+#include "read/tensorflow/checkpoint_state.h"
 #include "read/path_list.h"
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
@@ -113,7 +115,10 @@ static enum tfprof_status collect_files(struct opening *opening, const struct te
     opening->model.has_graph = true;
   }
   if (!status && files->graph) {
-    status = take_whole(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
+    enum tf_kind kind = files->graph_kind ? (enum tf_kind)files->graph_kind : TF_KIND_GRAPH;
+    status = take_whole(opening, files->graph, kind, kind == TF_KIND_META_GRAPH    ? tf_take_meta_graph
+                                                     : kind == TF_KIND_SAVED_MODEL ? tf_take_saved_model
+                                                                                   : tf_take_graph);
     opening->model.has_graph = opening->taken; /* else steps bring theirs */
   }
   if (!status) status = take_steps(opening, files, error);
@@ -185,12 +190,18 @@ static int64_t step_in_name(const char *path) {
 static void add_file(struct tensorflow_files *files, enum tf_kind kind, const char *path, int64_t step) {
   switch (kind) {
     case TF_KIND_PROFILE: files->profile = path; break;
-    case TF_KIND_GRAPH: files->graph = path; break;
+    case TF_KIND_GRAPH:
+    case TF_KIND_META_GRAPH:
+    case TF_KIND_SAVED_MODEL:
+      files->graph = path;
+      files->graph_kind = kind;
+      break;
     case TF_KIND_RUN_METADATA:
       files->run_meta[files->run_meta_count++] = (struct tensorflow_run_meta){path, step};
       break;
     case TF_KIND_OP_LOG: files->op_log = path; break;
     case TF_KIND_CHECKPOINT: files->checkpoint = path; break;
+    case TF_KIND_CHECKPOINT_STATE: /* names another file of the bundle, or by itself the one that is opened for it */
     case TF_KIND_NONE:
     case TF_KIND_count: break;
   }
@@ -201,13 +212,71 @@ static enum tfprof_status open_found(struct store *store, uint32_t run_number, c
   struct tensorflow_files files = {.run_meta = calloc(bundle->count, sizeof *files.run_meta),
                                    .may_lack_files = bundle->count > 1};
   enum tfprof_status status = files.run_meta ? TFPROF_OK : error_no_memory(error);
+  char *named = NULL;
   for (size_t i = 0; i < bundle->count && !status; i++) {
     const char *path = bundle->files[i].path;
     add_file(&files, kind_of(&bundle->files[i]), path, step_in_name(path));
   }
+  if (!status && bundle->count == 1 && kind_of(bundle->files) == TF_KIND_CHECKPOINT_STATE) {
+    files.checkpoint = named = tf_checkpoint_of_state(bundle->files->path);
+    if (!named) status = error_set(error, TFPROF_CORRUPT, "%s names no checkpoint", bundle->files->path);
+  }
   if (!status) status = tensorflow_open(store, run_number, &files, error);
+  free(named);
   free(files.run_meta);
   return status;
+}
+
+static const struct read_format formats_of_kinds[TF_KIND_count] = {
+    [TF_KIND_PROFILE] = {.name = "tf_profile",
+                         .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
+                         .open = open_found},
+    [TF_KIND_GRAPH] = {.name = "tf_graph",
+                       .description = "TensorFlow graph (GraphDef), binary or text",
+                       .is_no_run = true,
+                       .open = open_found},
+    [TF_KIND_RUN_METADATA] = {.name = "tf_run_metadata",
+                              .description = "TensorFlow RunMetadata, binary or text",
+                              .open = open_found},
+    [TF_KIND_OP_LOG] = {.name = "tf_op_log",
+                        .description = "OpLogProto of the TensorFlow profiler",
+                        .is_no_run = true,
+                        .open = open_found},
+    [TF_KIND_CHECKPOINT] = {.name = "tf_checkpoint",
+                            .description = "TensorFlow checkpoint (the .index of V2, or V1)",
+                            .is_no_run = true,
+                            .open = open_found},
+    [TF_KIND_META_GRAPH] = {.name = "tf_meta_graph",
+                            .description = "TensorFlow MetaGraphDef (the .meta of a Saver), of which the graph is read",
+                            .is_no_run = true,
+                            .open = open_found},
+    [TF_KIND_SAVED_MODEL] = {.name = "tf_saved_model",
+                             .description = "TensorFlow SavedModel (saved_model.pb), of which the graph is read",
+                             .is_no_run = true,
+                             .open = open_found},
+    [TF_KIND_CHECKPOINT_STATE] = {.name = "tf_checkpoint_state",
+                                  .description = "the file `checkpoint` of a Saver, which names the newest one",
+                                  .is_no_run = true,
+                                  .open = open_found},
+};
+
+/* ---- what belongs together ---- */
+
+/* Behind the directory, of which all files are the same. */
+static const char *last_part(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* How long the name is without the ending; 0: it does not end so. */
+static size_t stem_length(const char *name, const char *ending) {
+  size_t length = strlen(name), size = strlen(ending);
+  return length > size && strcmp(name + length - size, ending) == 0 ? length - size : 0;
+}
+
+static bool is_of_prefix(const char *path, const char *ending, const char *prefix) {
+  size_t length = stem_length(path, ending);
+  return length && strlen(prefix) == length && strncmp(path, prefix, length) == 0;
 }
 
 /* Whether another file of steps is of the same one by its name. */
@@ -219,38 +288,88 @@ static bool is_step_repeated(const struct read_file *files, size_t count, size_t
   return false;
 }
 
-/* What lies beside the only graph of a directory is about it: its steps, op log and checkpoint, where there are not
-** several that would be the same part of it. A ProfileProto has all of them. */
+/* The only file of the kind, of a graph also the binary one of two that are called the same; `count`: there is none, or
+** more. */
+static size_t find_only(const struct read_file *files, size_t count, enum tf_kind kind) {
+  size_t found = count;
+  for (size_t i = 0; i < count; i++) {
+    if (kind_of(&files[i]) != kind) continue;
+    if (found == count) {
+      found = i; /* graph.pb comes before graph.pbtxt */
+    } else {
+      const char *name = last_part(files[i].path), *first = last_part(files[found].path);
+      size_t stem = stem_length(name, ".pbtxt");
+      if (kind != TF_KIND_GRAPH || !stem || stem_length(first, ".pb") != stem || strncmp(name, first, stem) != 0)
+        return count;
+    }
+  }
+  return found;
+}
+
+/* The checkpoint that the Saver's own file names, else the last by number; `count`: there is none. */
+static size_t find_checkpoint(const struct read_file *files, size_t count) {
+  size_t newest = count, state = find_only(files, count, TF_KIND_CHECKPOINT_STATE);
+  char *named = state < count ? tf_checkpoint_of_state(files[state].path) : NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (kind_of(&files[i]) != TF_KIND_CHECKPOINT) continue;
+    newest = i; /* files come by the numbers in their names */
+    if (named && (is_of_prefix(files[i].path, ".index", named) || strcmp(files[i].path, named) == 0)) break;
+  }
+  free(named);
+  return newest;
+}
+
+/* The only graph of a directory, else the one that a Saver wrote with the checkpoint. */
+static size_t find_graph(const struct read_file *files, size_t count, size_t checkpoint) {
+  size_t graph = find_only(files, count, TF_KIND_GRAPH);
+  for (size_t i = 0; i < count; i++) {
+    if (kind_of(&files[i]) == TF_KIND_GRAPH) return graph; /* also where there are several, none of which is known */
+  }
+  for (size_t i = 0; i < count && checkpoint < count; i++) {
+    size_t length = stem_length(files[checkpoint].path, ".index");
+    if (kind_of(&files[i]) == TF_KIND_META_GRAPH && length && stem_length(files[i].path, ".meta") == length &&
+        strncmp(files[i].path, files[checkpoint].path, length) == 0)
+      return i;
+  }
+  return find_only(files, count, TF_KIND_META_GRAPH);
+}
+
+/* What lies beside the only graph of a directory is about it: its steps, op log and newest checkpoint, where there are
+** not several that would be the same part of it. A ProfileProto has all of them. Older checkpoints, and files of the
+** same graph (a Saver writes it with each checkpoint), are left out. */
 static void claim(const struct read_file *files, size_t count, size_t *owners) {
-  size_t counts[TF_KIND_count] = {0}, first = count;
+  size_t checkpoint = find_checkpoint(files, count), graph = find_graph(files, count, checkpoint), first = count;
   bool *belongs = calloc(count, sizeof *belongs);
-  for (size_t i = 0; i < count; i++) counts[kind_of(&files[i])]++;
-  for (size_t i = 0; i < count && belongs && counts[TF_KIND_GRAPH] == 1 && !counts[TF_KIND_PROFILE]; i++) {
+  bool has_state = find_only(files, count, TF_KIND_CHECKPOINT_STATE) < count, has_graph = graph < count;
+  for (size_t i = 0; i < count; i++) has_graph &= kind_of(&files[i]) != TF_KIND_PROFILE;
+  for (size_t i = 0; i < count && belongs; i++) {
     enum tf_kind kind = kind_of(&files[i]);
-    belongs[i] = kind == TF_KIND_RUN_METADATA ? !is_step_repeated(files, count, i) : counts[kind] == 1;
+    bool is_sure = kind == TF_KIND_CHECKPOINT || kind == TF_KIND_CHECKPOINT_STATE;
+    switch (kind) {
+      case TF_KIND_RUN_METADATA: belongs[i] = has_graph && !is_step_repeated(files, count, i); break;
+      case TF_KIND_GRAPH: case TF_KIND_META_GRAPH: belongs[i] = has_graph && i == graph; break;
+      case TF_KIND_CHECKPOINT: belongs[i] = (has_graph || has_state) && i == checkpoint; break;
+      case TF_KIND_CHECKPOINT_STATE: belongs[i] = checkpoint < count; break;
+      case TF_KIND_OP_LOG: belongs[i] = has_graph && find_only(files, count, kind) == i; break;
+      default: break;
+    }
+    bool is_repeated = is_sure ? has_graph || has_state
+                               : has_graph && (kind == TF_KIND_META_GRAPH ||
+                                               (kind == TF_KIND_GRAPH && stem_length(files[i].path, ".pbtxt")));
     if (belongs[i] && first == count) first = i;
-    if (belongs[i]) owners[i] = first;
+    owners[i] = belongs[i] ? first : is_repeated && kind != TF_KIND_CHECKPOINT_STATE ? READ_LEFT_OUT : i;
   }
   free(belongs);
 }
 
-static const struct read_format formats_of_kinds[TF_KIND_count] = {
-    [TF_KIND_PROFILE] = {.name = "tf_profile",
-                         .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
-                         .open = open_found},
-    [TF_KIND_GRAPH] = {.name = "tf_graph",
-                       .description = "TensorFlow graph (GraphDef), binary or text",
-                       .open = open_found},
-    [TF_KIND_RUN_METADATA] = {.name = "tf_run_metadata",
-                              .description = "TensorFlow RunMetadata, binary or text",
-                              .open = open_found},
-    [TF_KIND_OP_LOG] = {.name = "tf_op_log",
-                        .description = "OpLogProto of the TensorFlow profiler",
-                        .open = open_found},
-    [TF_KIND_CHECKPOINT] = {.name = "tf_checkpoint",
-                            .description = "TensorFlow checkpoint (the .index of V2, or V1)",
-                            .open = open_found},
-};
+/* The prefix of a checkpoint is no file, but people know it by that. */
+static char *stand_in(const char *path) {
+  char *file = NULL;
+  if (strpbrk(path, "*?[")) return NULL; /* a pattern names files of any kind */
+  if (tf_checkpoint_file(path, &file, NULL) == TFPROF_OK && access(file, F_OK) == 0) return file;
+  free(file);
+  return NULL;
+}
 
 static struct recognised probe_tensorflow(const char *path, const uint8_t *head, size_t length) {
   enum tf_kind kind = tf_kind_of(path, head, length);
@@ -350,7 +469,7 @@ static enum tfprof_status open_named(struct store *store, uint32_t run_number, c
     if (key == &keys[KEY_RUN_META]) {
       status = add_steps(&files, &paths, options[i].text, first_step(options, count, i), error);
     } else if (key != &keys[KEY_STEP]) {
-      add_file(&files, kind_of(&(struct read_file){NULL, key->format}), options[i].text, 0);
+      add_file(&files, kind_of(&(struct read_file){.format = key->format}), options[i].text, 0);
     }
   }
   bool is_whole = files.graph || files.op_log || files.run_meta_count;
@@ -366,6 +485,8 @@ static enum tfprof_status open_named(struct store *store, uint32_t run_number, c
 
 static const struct read_format *const formats[] = {
     &formats_of_kinds[TF_KIND_PROFILE], &formats_of_kinds[TF_KIND_GRAPH],      &formats_of_kinds[TF_KIND_RUN_METADATA],
-    &formats_of_kinds[TF_KIND_OP_LOG],  &formats_of_kinds[TF_KIND_CHECKPOINT], NULL};
+    &formats_of_kinds[TF_KIND_OP_LOG], &formats_of_kinds[TF_KIND_CHECKPOINT], &formats_of_kinds[TF_KIND_META_GRAPH],
+    &formats_of_kinds[TF_KIND_SAVED_MODEL], &formats_of_kinds[TF_KIND_CHECKPOINT_STATE], NULL};
 const struct reader tensorflow_reader = {
-    .formats = formats, .probe = probe_tensorflow, .claim = claim, .keys = keys, .open_named = open_named};
+    .formats = formats, .probe = probe_tensorflow, .claim = claim, .stand_in = stand_in, .keys = keys,
+    .open_named = open_named};

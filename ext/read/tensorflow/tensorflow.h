@@ -11,6 +11,7 @@ extern const struct reader tensorflow_reader;
 ** graph, run_meta or op_log. */
 struct tensorflow_files {
   const char *profile, *graph, *op_log, *checkpoint;
+  unsigned graph_kind; /* an enum tf_kind: what holds the graph; 0: a GraphDef */
   struct tensorflow_run_meta {
     const char *path;
     int64_t step;

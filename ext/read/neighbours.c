@@ -1,0 +1,116 @@
+/* neighbours.c: see neighbours.h.
+**
+** People name what lies in the directory of their model or log: values of a checkpoint, event files of TensorBoard, a
+** Keras model, HLO.  What such a file is shows in its first bytes or its name; what can be opened instead is looked for
+** beside it and, as in a log directory, below.
+*/
+#include "read/neighbours.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/log_directory.h"
+
+enum { MAXIMUM_BESIDE = 500 /* files that are looked into */ };
+
+static bool head_has(const struct file_head *head, const char *text) {
+  return head->length && memmem(head->bytes, head->length, text, strlen(text));
+}
+
+static bool head_begins(const struct file_head *head, const char *bytes, size_t length) {
+  return head->length >= length && memcmp(head->bytes, bytes, length) == 0;
+}
+
+static bool name_ends(const char *name, const char *ending) {
+  size_t length = strlen(name), size = strlen(ending);
+  return length >= size && strcasecmp(name + length - size, ending) == 0;
+}
+
+/* ---- what it is ---- */
+
+/* "model.ckpt-3.data-00000-of-00001" */
+static bool is_checkpoint_data(const char *name) {
+  const char *data = strstr(name, ".data-");
+  return data && isdigit((unsigned char)data[6]) && strstr(data, "-of-");
+}
+
+static const char *describe(const char *name, const struct file_head *head) {
+  bool is_zip = head_begins(head, "PK\x03\x04", 4), is_hdf = head_begins(head, "\x89HDF", 4);
+  if (is_checkpoint_data(name)) return "the values of a TensorFlow checkpoint, which its .index names";
+  if (strstr(name, "tfevents") || head_has(head, "brain.Event:"))
+    return "an event file of TensorBoard, with scalars, histograms and texts, which holds no profile";
+  if (name_ends(name, ".keras") || (is_zip && head_has(head, "config.json") && head_has(head, "keras")))
+    return "a Keras model, its layers and weights, which holds no graph of ops; a SavedModel of it (model.export()) "
+           "does";
+  if (is_hdf) return "an HDF5 file, as Keras keeps weights in, which holds no graph of ops";
+  if (head_begins(head, "HloModule ", 10) || name_ends(name, ".hlo.pb") || name_ends(name, ".hlo") ||
+      name_ends(name, ".hlo_proto.pb"))
+    return "a program that XLA compiled (HLO), which tells no times; the XSpace of a profile (.xplane.pb) has its "
+           "programs and what they take";
+  if (strcmp(name, "fingerprint.pb") == 0 || strcmp(name, "keras_metadata.pb") == 0)
+    return "a part of a SavedModel, whose graph is in saved_model.pb";
+  if (head_begins(head, "saved_model_schema_version", 26)) return "a SavedModel as text; save it as saved_model.pb";
+  return NULL;
+}
+
+/* ---- what is beside it ---- */
+
+/* The number of bytes that the names begin with alike. */
+static size_t common_length(const char *left, const char *right) {
+  size_t length = 0;
+  while (left[length] && left[length] == right[length]) length++;
+  return length;
+}
+
+/* The file of the directory that can be opened and is called most like this one; to be freed. NULL: there is none. */
+static char *find_beside(const char *directory, const char *name) {
+  DIR *stream = opendir(directory);
+  struct file_head *head = malloc(sizeof *head);
+  struct dirent *entry;
+  char *found = NULL;
+  for (unsigned i = 0; stream && head && i < MAXIMUM_BESIDE && (entry = readdir(stream)); i++) {
+    char *path = NULL;
+    size_t common = common_length(entry->d_name, name), most = found ? common_length(strrchr(found, '/') + 1, name) : 0;
+    bool is_nearer = !found || common > most || (common == most && name_ends(entry->d_name, ".index"));
+    if (entry->d_name[0] == '.' || strcmp(entry->d_name, name) == 0 || !is_nearer) continue;
+    if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0) break;
+    if (recognise_read(path, head, NULL) == TFPROF_OK && recognise_format(path, head)) {
+      free(found);
+      found = path;
+    } else {
+      free(path);
+    }
+  }
+  if (stream) closedir(stream);
+  free(head);
+  return found;
+}
+
+/* The newest run below the directory; to be freed. */
+static char *find_below(const char *directory) {
+  struct log_run run;
+  char *found = NULL;
+  if (log_directory_newest(NULL, directory, &run, NULL) == TFPROF_OK && run.directories.count)
+    found = strdup(run.directories.paths[0]);
+  log_run_clear(&run);
+  return found;
+}
+
+enum tfprof_status neighbours_refuse(const char *path, const struct file_head *head, struct tfprof_error *error) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *what = describe(name, head);
+  if (!what) return recognise_refuse(path, head, error);
+  char *directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+  char *below = directory ? find_below(directory) : NULL;
+  char *beside = directory && !below ? find_beside(directory, name) : NULL;
+  const char *other = below ? below : beside;
+  error_at(error, TFPROF_WRONG_KIND, path, 0, "this is %s%s%s%s", what, other ? "; " : "", other ? other : "",
+           other ? " can be opened" : "");
+  if (error) error->has_offset = false;
+  free(directory);
+  free(below);
+  free(beside);
+  return TFPROF_WRONG_KIND;
+}
