@@ -1,5 +1,5 @@
 -- Lines, before and after
--- Own time of the ops that each line of the program calls.
+-- Own time of the ops that each line of the program calls, as line_diff has it: a line that an edit moved is the same.
 -- page: compare 40
 -- chart: compare
 -- x: number
@@ -14,21 +14,23 @@ WITH sums AS MATERIALIZED (
     AND coalesce(origin_code_trace_id, code_trace_id) IS NOT NULL
   GROUP BY profile_id, step_id, trace_id
 ), lines AS MATERIALIZED (
-  SELECT sums.profile_id AS profile_id, step_id, location, sum(count) AS count, sum(self_ns) AS self_ns,
-    sum(own_ns) AS own_ns
+  SELECT sums.profile_id AS profile_id, step_id, replace(file, rtrim(file, replace(file, '/', '')), '') || char(10)
+      || iif(trim(text) <> '', function || char(10) || trim(text), line) AS key, max(location) AS location,
+    sum(count) AS count, sum(self_ns) AS self_ns, sum(own_ns) AS own_ns
   FROM sums JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
   WHERE location IS NOT NULL
-  GROUP BY sums.profile_id, step_id, location
-), dear AS ( -- of many steps fewer lines, so that all steps have their rows
-  SELECT location FROM lines GROUP BY location ORDER BY sum(self_ns) DESC, location
+  GROUP BY sums.profile_id, step_id, key
+), dear AS MATERIALIZED ( -- of many steps fewer lines, so that all steps have their rows; as the last profile has them
+  SELECT key, max(profile_id), location FROM lines GROUP BY key ORDER BY sum(self_ns) DESC, key
   LIMIT (SELECT max(8, min(60, 45000 / max(1, count(*)))) FROM temp.steps WHERE ops_recorded IS NOT 0)
 ), first AS (
-  SELECT lines.profile_id AS profile_id, run_id, number, is_warmup, location, CAST(round(count) AS INTEGER) AS count,
+  SELECT lines.profile_id AS profile_id, run_id, number, is_warmup, key, CAST(round(count) AS INTEGER) AS count,
     CAST(self_ns AS INTEGER) AS self_ns, CAST(own_ns AS INTEGER) AS recorded_ns,
-    row_number() OVER (PARTITION BY run_id ORDER BY lines.profile_id, number, self_ns DESC, location) AS row
+    row_number() OVER (PARTITION BY run_id ORDER BY lines.profile_id, number, self_ns DESC, key) AS row
   FROM lines JOIN temp.profiles ON profiles.id = lines.profile_id LEFT JOIN temp.steps ON steps.id = step_id
-  WHERE location IN (SELECT location FROM dear)
+  WHERE key IN (SELECT key FROM dear)
 )
-SELECT profile_id, run_id, number, is_warmup, location, count, self_ns, recorded_ns
+SELECT profile_id, run_id, number, is_warmup, (SELECT location FROM dear WHERE dear.key = first.key) AS location, count,
+  self_ns, recorded_ns
 FROM first WHERE row <= 200000 / (SELECT max(1, count(*)) FROM temp.runs) + 1 -- no run has none because of another
-ORDER BY run_id, profile_id, number, self_ns DESC, location LIMIT 200000
+ORDER BY run_id, profile_id, number, self_ns DESC, key LIMIT 200000

@@ -59,25 +59,24 @@ def questions(engine):
     return asked
 
 
-def everything(engine, paths, originals=()):
-    """{what is asked: rows or the error} of a new connection with the files open; None: one cannot be opened.
-
-    originals: what these are copies of."""
+def everything(engine, paths, names=frozenset()):
+    """The connection with the files open, {what is asked: rows or the error}, and the names of files in the rows, which
+    are no difference; Nones where one cannot be opened. names: of the files that these are copies of."""
     connection = engine()
     for path in paths:
         if connection.query(f"SELECT tfprof_open('{path}')")[1]:
             connection.close()
-            return None, None
+            return None, None, None
     own = [path for path, in connection.values(
         "SELECT path FROM runs UNION SELECT path FROM profiles UNION SELECT file FROM diagnostics WHERE file <> ''")]
-    names = sorted({*own, *originals, *map(os.path.basename, [*own, *originals])} - {""}, key=len, reverse=True)
+    names = {*names, *own, *map(os.path.basename, own)} - {""}
     said = {}
     for name, sql in questions(engine).items():
         rows, error = connection.query(sql)
-        for path in names:
+        for path in sorted(names, key=len, reverse=True):
             rows = [row.replace(path, NAME) for row in rows]
         said[name] = error and re.sub(r"near line \d+", "", error) or collections.Counter(rows)
-    return connection, said
+    return connection, said, names
 
 
 def differences(engine, paths, folder, is_limited=False):
@@ -90,14 +89,14 @@ def differences(engine, paths, folder, is_limited=False):
         connection.close()
         if not is_small:
             return None
-    connection, before = everything(engine, paths)  # before it is saved, which reads and derives everything
+    connection, before, names = everything(engine, paths)  # before it is saved, which reads and derives everything
     if not connection:
         return None
     error = connection.query(f"SELECT tfprof_save('{copy}')")[1]
     connection.close()
     if error:
         return [f"cannot be saved: {error}"]
-    saved, after = everything(engine, [copy], paths)
+    saved, after, _ = everything(engine, [copy], names)
     if not saved:
         return ["the copy cannot be opened"]
     saved.close()

@@ -1,0 +1,54 @@
+-- Python between ops of two profiles or runs side by side: python_diff('a', 'b').
+--
+-- One row for each line of the program at which Python was seen while no op ran, as python_summary has them: a log that
+-- is written in every step, a loop, waiting for a file.  a and b select profiles as the hidden argument of every table
+-- does (an id, a path or a pattern over paths); lines that an edit has moved are the same, as in line_diff.  Measured
+-- steps count (no warm-up; all where there are none); the order goes by time per step, so runs need not be equally
+-- long.
+--   location                 file:line, as in b, or where b does not have it as in a
+--   text, function           of the line
+--   a_count, b_count         how often Python was seen there on each side
+--   a_ns, b_ns               the time outside ops that these stand for
+--   count_diff, dur_diff_ns  b less a
+--   change                   + where b takes longer there, - where less, = else
+--   a_step_ns, b_step_ns, step_diff_ns   the times by the number of measured steps of each side, and b less a; NULL
+--                            where a side has no steps
+--   step_diff_error_ns       standard error of the difference, as the samples spread by chance
+-- parameters: a, b
+-- Cost: that of python_summary.
+-- Example: SELECT location, text, step_diff_ns FROM python_diff('before*', 'after*') LIMIT 10;
+WITH lines AS (
+  SELECT location, text, function, sample_count AS count, self_ns, self_error_ns,
+    replace(file, rtrim(file, replace(file, '/', '')), '') AS name,
+    iif(trim(text) <> '', function || char(10) || trim(text), line) AS key,
+    profile_id IN (SELECT id FROM temp.profiles(:a)) AS is_a, profile_id IN (SELECT id FROM temp.profiles(:b)) AS is_b
+  FROM temp.python_summary
+), both AS (
+  SELECT coalesce(max(location) FILTER (WHERE is_b), max(location)) AS location, max(text) AS text,
+    max(function) AS function, CAST(total(count) FILTER (WHERE is_a) AS INTEGER) AS a_count,
+    CAST(total(count) FILTER (WHERE is_b) AS INTEGER) AS b_count, total(self_ns) FILTER (WHERE is_a) AS a_ns,
+    total(self_ns) FILTER (WHERE is_b) AS b_ns,
+    total(1.0 * self_error_ns * self_error_ns) FILTER (WHERE is_a) AS a_square,
+    total(1.0 * self_error_ns * self_error_ns) FILTER (WHERE is_b) AS b_square
+  FROM lines WHERE is_a OR is_b GROUP BY name, key
+), steps AS (
+  SELECT (SELECT 1.0 * nullif(count(*), 0) FROM temp.steps(:a) WHERE is_warmup = 0) AS a,
+    (SELECT 1.0 * nullif(count(*), 0) FROM temp.steps(:b) WHERE is_warmup = 0) AS b
+)
+SELECT
+  location AS location,
+  text AS text,
+  function AS function,
+  a_count AS a_count,
+  b_count AS b_count,
+  CAST(a_ns AS INTEGER) AS a_ns,
+  CAST(b_ns AS INTEGER) AS b_ns,
+  b_count - a_count AS count_diff,
+  CAST(b_ns - a_ns AS INTEGER) AS dur_diff_ns,
+  CASE WHEN b_ns > a_ns THEN '+' WHEN b_ns < a_ns THEN '-' ELSE '=' END AS change,
+  CAST(a_ns / steps.a AS INTEGER) AS a_step_ns,
+  CAST(b_ns / steps.b AS INTEGER) AS b_step_ns,
+  CAST(b_ns / steps.b - a_ns / steps.a AS INTEGER) AS step_diff_ns,
+  CAST(sqrt(a_square / (steps.a * steps.a) + b_square / (steps.b * steps.b)) AS INTEGER) AS step_diff_error_ns
+FROM both CROSS JOIN steps
+ORDER BY abs(coalesce(b_ns / steps.b - a_ns / steps.a, b_ns - a_ns)) DESC, location, text
