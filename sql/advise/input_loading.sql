@@ -7,12 +7,30 @@
 -- Thresholds: 5 % is moderately and 20 % highly input-bound, as in the TensorFlow 2 Profiler; critical only when that
 -- is a millisecond per step or more and ten steps were measured.  Where the loader has worker processes already, which
 -- its own events tell, more of them are suggested instead of the first.
+-- The message names the line that waits, and where the loader works on that thread the one at which Python is meanwhile
+-- (python_summary), if a third of the time outside ops passes there.
 -- What it would save: that time.
 -- Columns: those of every check, see sql/README.md.  Cost: that of input_waits.
 -- Needs: input_events, steps.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
 WITH workers AS (
   SELECT profile_id, max(name GLOB '*MultiProcessing*') AS has_workers FROM temp.input_events GROUP BY profile_id
+), speaking AS MATERIALIZED (
+  SELECT profile_id FROM temp.input_waits WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
+), waiting AS (
+  SELECT ops.profile_id AS profile_id, coalesce('In[' || lines.cell || ']',
+      replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), '')) || ':' || lines.line
+      AS location, min(lines.text) AS text,
+    row_number() OVER (PARTITION BY ops.profile_id ORDER BY sum(ops.dur_ns) DESC, lines.file, lines.line) AS place
+  FROM temp.ops AS ops CROSS JOIN temp.code_traces AS traces ON traces.id = ops.code_trace_id
+  CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
+  WHERE ops.category = 'user' AND ops.name GLOB 'enumerate(DataLoader)#*'
+    AND ops.profile_id IN (SELECT profile_id FROM speaking)
+  GROUP BY ops.profile_id, lines.file, lines.line
+), meanwhile AS (
+  SELECT profile_id, location, text, self_ratio, row_number() OVER (
+    PARTITION BY profile_id ORDER BY self_ratio DESC, file, line) AS place
+  FROM temp.python_summary WHERE profile_id IN (SELECT profile_id FROM speaking) AND self_ratio >= 0.33
 )
 SELECT
   'input_loading' AS check_name,
@@ -20,7 +38,11 @@ SELECT
     ELSE 'warning' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the step time is spent waiting for input: %s of %s per step',
-    100.0 * wait_ns / step_ns, format_ns(wait_ns / step_count), format_ns(step_ns / step_count)) AS message,
+    100.0 * wait_ns / step_ns, format_ns(wait_ns / step_count), format_ns(step_ns / step_count))
+    || coalesce(', at ' || waiting.location, '') || coalesce(': ' || trim(waiting.text), '')
+    || CASE WHEN NOT workers.has_workers AND meanwhile.location IS NOT waiting.location
+      THEN coalesce('; Python is at ' || meanwhile.location || coalesce(', ' || trim(meanwhile.text), ''), '')
+      ELSE '' END AS message,
   1.0 * wait_ns / step_ns AS value,
   0.05 AS threshold,
   wait_ns AS saves_ns,
@@ -39,5 +61,7 @@ SELECT
 FROM temp.input_waits AS waits
 JOIN workers ON workers.profile_id = waits.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = waits.profile_id
+LEFT JOIN waiting ON waiting.profile_id = waits.profile_id AND waiting.place = 1
+LEFT JOIN meanwhile ON meanwhile.profile_id = waits.profile_id AND meanwhile.place = 1
 WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ORDER BY saves_ns DESC, waits.profile_id

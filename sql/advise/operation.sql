@@ -38,7 +38,7 @@ WITH normalised AS (
 ), converting AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, sum(1.0 * kernels.dur_ns) AS conversion_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = profiles.id
-  WHERE profiles.origin NOT GLOB 'tf_*' -- there, runs on devices have the names of nodes, not of kernels
+  WHERE coalesce(profiles.origin, '') NOT GLOB 'tf_*' -- there, runs on devices have the names of nodes, not of kernels
     AND kernels.name LIKE '%n___ToN___%'
     AND (kernels.name LIKE '%nchwToNhwc%' OR kernels.name LIKE '%nhwcToNchw%')
   GROUP BY 1

@@ -7,6 +7,7 @@
 -- and that 5 % of the step time (measured_steps).
 -- What it would save: half of the time in 32 bits: numbers of half the size take half the memory traffic, and half the
 -- time on tensor cores.
+-- Below compute capability 8.0 there is no bfloat16, and float16 is suggested, with loss scaling.
 -- Columns: those of every check, see sql/README.md.  Cost: that of precision_breakdown, and one over
 -- step_kernel_totals where it may speak.
 -- Needs: kernels.
@@ -19,7 +20,8 @@ WITH shares AS MATERIALIZED (
 ), time AS (
   SELECT profile_id, sum(1.0 * dur_ns * weight) AS step_ns FROM temp.measured_steps GROUP BY 1
 ), speaking AS MATERIALIZED (
-  SELECT shares.* FROM shares LEFT JOIN temp.devices AS devices ON devices.id = shares.device_id
+  SELECT shares.*, devices.compute_capability AS compute_capability
+  FROM shares LEFT JOIN temp.devices AS devices ON devices.id = shares.device_id
   JOIN time ON time.profile_id = shares.profile_id
   WHERE large_ns >= 0.05 * time.step_ns AND small_ratio < 0.10 AND large_ratio >= 0.50
     AND coalesce(CAST(devices.compute_capability AS REAL), 7.0) >= 7.0
@@ -44,8 +46,12 @@ SELECT
   speaking.small_ratio AS value,
   0.10 AS threshold,
   CAST(0.5 * speaking.large_ns AS INTEGER) AS saves_ns,
-  'Train with mixed precision: torch.autocast("cuda", dtype=torch.bfloat16), '
-    || 'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), or "mixed_float16" with loss scaling.'
+  'Train with mixed precision: ' || CASE WHEN CAST(speaking.compute_capability AS REAL) < 8.0
+    THEN 'torch.autocast("cuda", dtype=torch.float16) and torch.amp.GradScaler, or '
+      || 'tf.keras.mixed_precision.set_global_policy("mixed_float16"); compute capability '
+      || speaking.compute_capability || ' has no bfloat16.'
+    ELSE 'torch.autocast("cuda", dtype=torch.bfloat16), '
+      || 'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), or "mixed_float16" with loss scaling.' END
     AS suggestion,
   'SELECT device, precision, count, sum_ns, ratio FROM temp.precision_breakdown WHERE profile_id = '
     || speaking.profile_id AS evidence

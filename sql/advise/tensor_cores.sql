@@ -25,7 +25,8 @@ WITH sums AS MATERIALIZED (
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
   FROM temp.measured_steps GROUP BY 1
 ), speaking AS MATERIALIZED (
-  SELECT sums.*, devices.name AS device, devices.model AS model, time.weight AS weight, time.step_ns AS step_ns,
+  SELECT sums.*, CAST(devices.compute_capability AS REAL) < 8.0 AS is_before_bfloat16, devices.name AS device,
+    devices.model AS model, time.weight AS weight, time.step_ns AS step_ns,
     time.each AS each
   FROM sums JOIN time ON time.profile_id = sums.profile_id
   LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
@@ -55,14 +56,19 @@ SELECT
   without_ns / kernel_ns AS value,
   0.10 AS threshold,
   CAST(0.5 * without_ns AS INTEGER) AS saves_ns,
-  CASE profiles.framework
+  CASE WHEN is_before_bfloat16 THEN CASE profiles.framework
+      WHEN 'tensorflow' THEN 'Train with tf.keras.mixed_precision.set_global_policy("mixed_float16")'
+      WHEN 'jax' THEN 'Compute in jnp.float16, with a scaled loss'
+      ELSE 'Train with mixed precision: torch.autocast("cuda", dtype=torch.float16) and torch.amp.GradScaler' END
+    || '; sizes that are multiples of 8. Before compute capability 8.0 tensor cores know neither bfloat16 nor TF32.'
+  ELSE CASE profiles.framework
     WHEN 'tensorflow' THEN 'Train with mixed precision: tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), '
       || 'or "mixed_float16" with loss scaling; sizes that are multiples of 8. TF32, from compute capability 8.0 on, '
       || 'is on unless tf.config.experimental.enable_tensor_float_32_execution(False) is called.'
     WHEN 'jax' THEN 'Compute in jnp.bfloat16; from compute capability 8.0 on at least '
       || 'jax.config.update("jax_default_matmul_precision", "tensorfloat32"); sizes that are multiples of 8.'
     ELSE 'Train with mixed precision: torch.autocast("cuda", dtype=torch.bfloat16); from compute capability 8.0 on at '
-      || 'least torch.set_float32_matmul_precision("high"); sizes that are multiples of 8.' END AS suggestion,
+      || 'least torch.set_float32_matmul_precision("high"); sizes that are multiples of 8.' END END AS suggestion,
   'SELECT op_name, name, dur_ns FROM temp.kernels WHERE tensor_core_eligible = 1 AND uses_tensor_core = 0 '
     || 'AND profile_id = ' || speaking.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM speaking

@@ -6,7 +6,8 @@
 WITH places(check_name, page, panel) AS (VALUES
   ('accelerator_utilization', 'devices', 'device_time'), ('between_steps', 'timeline', NULL),
   ('bias_before_normalization', 'model', 'modules'), ('blocking_copies', 'devices', 'waits'),
-  ('device_gaps', 'devices', 'gaps'), ('device_waits', 'devices', 'waits'), ('eager_ops', 'ops', 'ops'),
+  ('device_gaps', 'devices', 'gaps'), ('device_waits', 'devices', 'waits'),
+  ('double_precision', 'ops', 'ops'), ('eager_ops', 'ops', 'ops'),
   ('expensive_operation', 'ops', 'op_types'), ('exposed_copies', 'devices', 'transfers'),
   ('host_bound', 'steps', 'step_host'), ('input_cast_early', 'input', 'input_tree'),
   ('input_decoding', 'input', 'input_parts'), ('input_loading', 'input', 'input_steps'),
@@ -16,14 +17,17 @@ WITH places(check_name, page, panel) AS (VALUES
   ('job', 'ranks', 'collectives'), ('launch_bound', 'devices', 'launches'),
   ('launch_contention', 'devices', 'launches'), ('memory_fragmentation', 'memory', 'memory_reserved'),
   ('memory_growth', 'memory', 'memory_over_time'), ('memory_headroom', 'memory', 'memory_blocks'),
-  ('memory_kept', 'memory', 'memory_lines'), ('missing_data', 'overview', 'recorded'), ('operation', 'ops', 'op_types'),
+  ('memory_kept', 'memory', 'memory_lines'), ('missing_data', 'overview', 'recorded'),
+  ('needless_checkpoints', 'steps', 'phases'), ('operation', 'ops', 'op_types'),
   ('optimizer_loop', 'ops', 'op_steps'), ('out_of_memory', 'memory', 'memory_refused'),
   ('pageable_copies', 'devices', 'transfers'), ('retracing', 'ops', 'op_steps'),
+  ('scalar_loop', 'code', 'code_lines'),
   ('serial_device_copies', 'devices', 'transfers'), ('sixteen_bit_share', 'devices', 'kernels'),
   ('slowest_source_line', 'code', 'code_lines'), ('small_batches', 'devices', 'kernels'),
   ('step_time_outliers', 'steps', 'step_ops'), ('stragglers', 'ranks', 'late_ranks'),
   ('tensor_conversions', 'ops', 'op_steps'), ('tensor_cores', 'devices', 'kernels'),
-  ('tiny_ops', 'ops', 'op_durations'),  ('unfused_elementwise', 'devices', 'kernels')
+  ('tiny_ops', 'ops', 'op_durations'), ('unfused_elementwise', 'devices', 'kernels'),
+  ('unused_graphs', 'code', 'code_lines'), ('zeroed_gradients', 'ops', 'ops')
 ), found AS MATERIALIZED (
   SELECT row_number() OVER () AS place, advise.*, process_names.profile_id AS profile_id,
     CASE advise.check_name

@@ -65,6 +65,44 @@ for i in range(60):
         report()
 """
 
+# What no loop needs, or with a word on the command line: all of it.
+FAULTS = """
+import sys, torch, without_dynamo
+from torch.utils.checkpoint import checkpoint
+FAULT = len(sys.argv) > 1
+torch.manual_seed(0)
+torch.set_num_threads(1)
+small = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(6)])
+wide = torch.nn.Linear(256, 512)
+wide = wide.double() if FAULT else wide
+optimizer = torch.optim.SGD([*small.parameters(), *wide.parameters()], 0.01)
+x = torch.randn(96, 256)
+def right(scores):
+    if not FAULT:
+        return (scores.argmax(-1) == 1).sum().item()
+    count = 0
+    for row in range(scores.shape[0]):
+        if scores[row].argmax().item() == 1:
+            count += 1
+    return count
+def evaluate():
+    small.eval()
+    with torch.set_grad_enabled(FAULT):
+        total = 0
+        for _ in range(2):
+            total = total + small(x).square().mean()
+    small.train()
+    return total
+for i in range(30):
+    hidden = checkpoint(small, x, use_reentrant=False) if FAULT else small(x)
+    y = wide(hidden.double() if FAULT else hidden)
+    count = sum(right(hidden.detach()) for _ in range(5))
+    optimizer.zero_grad(set_to_none=not FAULT)
+    y.square().mean().backward()
+    optimizer.step()
+    evaluate()
+"""
+
 
 def recorded(directory, program, *words, options=()):
     path = os.path.join(directory, "program.py")
@@ -77,7 +115,7 @@ def recorded(directory, program, *words, options=()):
 
 def advice(run):
     result = {}
-    for row in capturing.query(run, "SELECT check_name, subject, message, saves_ns FROM advise"):
+    for row in capturing.query(run, "SELECT check_name, subject, message, saves_ns, evidence FROM advise"):
         result.setdefault(row["check_name"], []).append(row)
     return result
 
@@ -123,6 +161,32 @@ def test_workers():
         plain = subprocess.run([SHELL, run, "advise"], capture_output=True, text=True).stdout
         assert "uniform_" not in plain and "accelerator" not in plain, plain
         assert not re.search(r"(?m)^\w+Checker:$", plain), plain
+
+
+def test_faults_of_a_loop():
+    """Each is found with its line; the same loop without them has none."""
+    wanted = {"double_precision": "y = wide(", "scalar_loop": "if scores[row].argmax().item() == 1:",
+              "unused_graphs": "total = total + small(x)", "zeroed_gradients": "optimizer.zero_grad(",
+              "needless_checkpoints": "hidden = checkpoint("}
+    with capturing.Directory() as directory:
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(FAULTS)
+        lines = FAULTS.split("\n")
+        for words in (["all"], []):
+            run = os.path.join(directory, "run" + "".join(words))
+            capturing.launch(run, [capturing.PYTHON, path, *words], ["--ops=all", "-q"])
+            found = advice(run)
+            if not words:
+                assert not wanted.keys() & found.keys(), found
+                continue
+            (all_ns,) = capturing.query(run, "SELECT sum(dur_ns) AS ns FROM steps WHERE is_warmup = 0")
+            for name, text in wanted.items():
+                (row,) = found[name]
+                (line,) = [i for i, each in enumerate(lines, 1) if text in each]
+                assert row["subject"] == f"program.py:{line}" and text in row["message"], (name, line, row)
+                assert 0 < row["saves_ns"] < 0.6 * all_ns["ns"], (name, row, all_ns)
+                assert len(row["evidence"]) <= 160 and capturing.query(run, row["evidence"]), row
 
 
 def test_the_closing_line():

@@ -438,7 +438,7 @@ def main():
         outer = profile.op("aten::to", step, 20 * MS, self_ns=MS)
         inner = profile.op("aten::_to_copy", step, 19 * MS, self_ns=MS, parent=outer)
         profile.op("aten::copy_", step, 18 * MS, parent=inner)
-    expect("conversions", profile, tensor_conversions=20 * 10 * MS)
+    expect("conversions", profile, tensor_conversions=20 * 20 * MS)
 
     for growth, wanted in ((0.05, {"job": None}), (0.5, {"job": None, "memory_growth": None})):
         profile = Profile()

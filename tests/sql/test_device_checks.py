@@ -206,6 +206,11 @@ def test_tensor_cores(engine):
             begin, number, until + 2000, "volta_sgemm_128x64", "aten::mm")), **A100)  # noqa: B023
         assert connection.values("SELECT severity FROM advise WHERE check_name = 'tensor_cores'") == severity, until
     assert said(engine, trace(lambda *a: step(*a, op="aten::add"))) == {}
+    for major, wanted in ((7, "dtype=torch.float16"), (8, "dtype=torch.bfloat16")):
+        connection = opened(engine, trace(step), deviceProperties=[{**A100["deviceProperties"][0],
+                                                                    "computeMajor": major, "computeMinor": 0}])
+        ((suggestion,),) = connection.values("SELECT suggestion FROM temp.tensor_cores")
+        assert wanted in suggestion, (major, suggestion)
     old = {"deviceProperties": [{**A100["deviceProperties"][0], "computeMajor": 6}]}
     assert said(engine, trace(step), **old) == {}
 

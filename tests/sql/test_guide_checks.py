@@ -387,19 +387,28 @@ def test_unfused_elementwise(engine):
 
 
 def test_sixteen_bit_share(engine):
-    def trace(name):
+    def connected(name, **device):
         events = []
         for step in range(STEPS):
             begin, at = step * 1_000_000, step + 1
             events += [span("user_annotation", f"ProfilerStep#{step}", begin, 1_000_000), launch(begin + 1000, 5, at),
                        kernel(begin + 10_000, 800_000, correlation=at, name=name, grid=[1000, 1, 1],
                               block=[256, 1, 1])]
-        return answered(opened(engine, events, **DEVICE)).get("sixteen_bit_share")
+        return opened(engine, events, deviceProperties=[{**DEVICE["deviceProperties"][0], **device}])
+
+    def trace(name):
+        return answered(connected(name)).get("sixteen_bit_share")
 
     value, saves, message = trace("void layer_norm<float>")
     assert value == 0 and saves == STEPS * 400_000, (value, saves)
     assert "Nothing of the kernel time of GPU 0 is computed in 16 bits, 100 % in 32" in message, message
     assert trace("void layer_norm<c10::Half>") is None and trace("void unknown") is None
+    # What a device can do is not asked of an older one.
+    for capability, wanted, other in (((8, 0), "dtype=torch.bfloat16", "no bfloat16"),
+                                      ((7, 0), "dtype=torch.float16", "dtype=torch.bfloat16")):
+        old = connected("void layer_norm<float>", computeMajor=capability[0], computeMinor=capability[1])
+        ((suggestion,),) = old.values("SELECT suggestion FROM temp.sixteen_bit_share")
+        assert wanted in suggestion and other not in suggestion, (capability, suggestion)
 
 
 def test_copies_of_devices(engine):
