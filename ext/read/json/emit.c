@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "read/json/members.h"
+#include "read/json/xspace_trace.h"
 
 enum category {
   CATEGORY_NONE, /* no "cat" */
@@ -186,6 +187,40 @@ static void emit_tensorflow_op(struct worker *w) {
   SET(ops_thread_id, as_value(host_lane(w)));
   SET(ops_start_ns, start);
   SET(ops_dur_ns, duration);
+}
+
+/* The process of the event among those of an XSpace; -1: none, as in any other trace. */
+static int process_of_xspace(const struct worker *w) {
+  int64_t pid = w->processes.count ? peek_integer(w, KEY_PID) : ROW_NULL;
+  for (unsigned i = 0; i < w->processes.count; i++) {
+    if (w->processes.pids[i] == pid) return (int)i;
+  }
+  return -1;
+}
+
+static void emit_op_of_xspace(struct worker *w, bool is_device) {
+  static const struct field nameless = {.text = "", .kind = FIELD_TEXT};
+  int64_t start, duration;
+  struct xspace_event event;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_ops);
+  if (row == UINT32_MAX) return;
+  bool is_program = has(w, KEY_HLO_OP) && has(w, KEY_HLO_MODULE);
+  enum xspace_framework framework = xspace_trace_classify(
+      has(w, KEY_NAME) ? &w->fields[KEY_NAME] : &nameless, has(w, KEY_STEP),
+      has(w, KEY_FUNCTION_CALL) || has(w, KEY_SOURCE), &event);
+  w->xspace_counts[is_program ? XSPACE_OTHER : framework]++;
+  taken(w, KEY_NAME);
+  SET(ops_name, is_program ? take_text(w, KEY_HLO_OP) : as_value(intern_field(w, &event.name)));
+  SET(ops_category, is_program                                        ? LITERAL_op
+                    : is_device && event.category == LITERAL_user ? LITERAL_runtime
+                                                                      : event.category);
+  if (!is_program && event.type.length) SET(ops_op_type, as_value(intern_field(w, &event.type)));
+  SET(ops_thread_id, as_value(host_lane(w)));
+  SET(ops_start_ns, start);
+  SET(ops_dur_ns, duration);
+  if (has(w, KEY_HLO_MODULE)) SET(ops_hlo_module, take_text(w, KEY_HLO_MODULE));
+  if (has(w, KEY_STEP) && !is_device) SET(ops_marked_step, take_integer(w, KEY_STEP));
 }
 
 static void emit_kernel(struct worker *w, enum device_kind kind) {
@@ -565,6 +600,7 @@ static void emit_half(struct worker *w, bool is_begin, bool is_async) {
 static void emit_span(struct worker *w) {
   taken(w, KEY_PH);
   enum category category = has(w, KEY_CAT) ? find_category(&w->fields[KEY_CAT]) : CATEGORY_NONE;
+  int process;
   switch (category) {
     case CATEGORY_OP: case CATEGORY_USER: case CATEGORY_PYTHON: emit_op(w, category); break;
     case CATEGORY_TENSORFLOW: emit_tensorflow_op(w); break;
@@ -577,6 +613,11 @@ static void emit_span(struct worker *w) {
     case CATEGORY_SYNC: emit_sync(w); break;
     case CATEGORY_OVERHEAD: emit_overhead(w); break;
     case CATEGORY_NONE:
+      process = process_of_xspace(w);
+      if (w->is_dry ? w->dry_table == ROWS_ops : process >= 0)
+        emit_op_of_xspace(w, process >= 0 && w->processes.are_devices[process]);
+      else emit_range(w, category);
+      return;
     case CATEGORY_OTHER:
     case CATEGORY_TRACE:
     case CATEGORY_GPU_USER: emit_range(w, category); return;
@@ -608,13 +649,14 @@ void emit_event(struct worker *w) {
   }
 }
 
-bool emit_dry(struct worker *w, const char *text, size_t length) {
+bool emit_dry(struct worker *w, const char *text, size_t length, int row_table) {
   struct field event = {text, (uint32_t)length, FIELD_NESTED, false, 0, 0, 0}, key, value;
   w->is_dry = true;
   w->data = w->event = text;
   w->end = text + length;
   w->present = w->consumed = (struct key_set){{0, 0}};
   w->row_table = -1;
+  w->dry_table = row_table;
   for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
     unsigned found = key_find(key.text, key.length, 0);
     if (found == KEY_ARGS && value.kind == FIELD_NESTED && value.text[0] == '{') {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "read/json/trace.h"
+#include "read/json/xspace_trace.h"
 
 /* ---- chunks ---- */
 
@@ -255,11 +256,18 @@ static void diagnose_problems(struct trace *trace, struct profile *profile) {
   header_describe(trace, profile);
 }
 
+/* Both call each other's code; TensorFlow's events are the more telling ones. */
+static const char *framework_of_xspace(const struct trace *trace) {
+  if (trace->xspace_counts[XSPACE_TENSORFLOW]) return "tensorflow";
+  return trace->xspace_counts[XSPACE_JAX] ? "jax" : NULL;
+}
+
 enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index,
                                 const struct profile_source *sources, struct tfprof_error *error) {
   header_read(trace);
   bool is_tensorflow = trace->tensorflow_count && trace->tensorflow_count == trace->rows[ROWS_ops];
-  if ((trace->rows[ROWS_ops] && !is_tensorflow) || trace->rows[ROWS_kernels] || trace->rows[ROWS_api_calls])
+  bool is_xspace = trace->processes.count > 0, is_of_others = is_tensorflow || is_xspace;
+  if ((trace->rows[ROWS_ops] && !is_of_others) || trace->rows[ROWS_kernels] || trace->rows[ROWS_api_calls])
     trace->is_kineto = true;
   struct profile *profile;
   enum tfprof_status status =
@@ -289,8 +297,13 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   string_id id = 0;
   if (pool_intern_mended(trace->pool, trace->path, strlen(trace->path), &id, NULL) == TFPROF_OK) profile->path = id;
   profile->host = trace->host;
-  const char *framework = is_tensorflow ? "tensorflow" : trace->is_kineto ? "pytorch" : NULL;
+  const char *framework = is_tensorflow      ? "tensorflow"
+                          : trace->is_kineto ? "pytorch"
+                          : is_xspace        ? framework_of_xspace(trace)
+                                             : NULL;
   if (framework && pool_intern(trace->pool, framework, strlen(framework), &id) == TFPROF_OK) profile->framework = id;
+  /* What its rows mean is what those of the XSpace do. */
+  if (is_xspace && pool_intern(trace->pool, "xplane", 6, &id) == TFPROF_OK) profile->origin = id;
   profile->framework_version = trace->version;
   if (pool_intern(trace->pool, "realtime", 8, &id) == TFPROF_OK) profile->clock_domain = id;
   profile->rank = trace->rank >= 0 ? trace->rank : rank_in_name(trace->path);

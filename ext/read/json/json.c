@@ -18,6 +18,7 @@
 
 #include "read/json/json.h"
 #include "read/json/trace.h"
+#include "read/json/xspace_trace.h"
 #include "store/parallel.h"
 
 enum { MINIMUM_CHUNK = 256 << 10, CACHED_CHUNK = 1 << 20, MAXIMUM_CHUNK = 4 << 20, OVERSIZED = 64 << 20 };
@@ -237,6 +238,7 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
     pthread_mutex_unlock(&l->turn_lock);
     return;
   }
+  w.processes = l->trace->processes;
   while (!is_stopped(l) && next_chunk(l, &piece)) {
     worker_clear(&w);
     struct guess guess = {.is_made = piece.number == 0 || piece.is_aligned,
@@ -312,6 +314,7 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
     trace_free(&trace);
     return status;
   }
+  xspace_trace_find_processes(path, &trace.processes);
   struct loading l = {.trace = &trace, .main_thread = pthread_self(), .state = PARSE_START};
   l.chunk_bytes = chunk_bytes ? chunk_bytes : chunk_size(trace.source);
   pthread_mutex_init(&l.read_lock, NULL);

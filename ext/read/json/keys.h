@@ -37,6 +37,8 @@
   ARGUMENT(SYNC_KIND, "cuda_sync_kind") ARGUMENT(WAIT_STREAM, "wait_on_stream") \
   ARGUMENT(WAIT_CORRELATION, "wait_on_cuda_event_record_corr_id") ARGUMENT(WAIT_EVENT, "wait_on_cuda_event_id") \
   ARGUMENT(ARGUMENT_NAME, "name") ARGUMENT(LABELS, "labels") ARGUMENT(SORT_INDEX, "sort_index") \
+  ARGUMENT(HLO_OP, "hlo_op") ARGUMENT(HLO_MODULE, "hlo_module") ARGUMENT(STEP, "step_num") \
+  ARGUMENT(FUNCTION_CALL, "tf_function_call") ARGUMENT(SOURCE, "_src") \
   ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") ARGUMENT(RESULT, "result")
 /* clang-format on */
 

@@ -66,6 +66,7 @@ void worker_clear(struct worker *w) {
   w->lane_names.count = w->halves.count = w->collectives.count = w->python_frames.count = w->members.count = 0;
   memset(w->problems, 0, sizeof w->problems);
   w->event_count = w->tensorflow_count = 0;
+  memset(w->xspace_counts, 0, sizeof w->xspace_counts);
   w->has_events = false;
 }
 

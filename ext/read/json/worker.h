@@ -138,7 +138,16 @@ struct node {
   uint16_t edges[NODE_EDGES];
 };
 
+/* Numbers of the processes that are hosts and devices of an XSpace (xspace_trace.h). */
+enum { XSPACE_PROCESSES = 64 };
+struct xspace_processes {
+  int64_t pids[XSPACE_PROCESSES];
+  bool are_devices[XSPACE_PROCESSES];
+  unsigned count;
+};
+
 struct worker {
+  struct xspace_processes processes;
   /* the chunk being parsed */
   const char *data, *end;
   uint64_t file_offset;     /* of data */
@@ -154,6 +163,7 @@ struct worker {
   struct field fields[KEY_COUNT];
   struct key_set consumed;  /* is_dry only: members that went into columns */
   int row_table;            /* is_dry only: where the row went, -1: nowhere */
+  int dry_table;            /* is_dry only: where it went when the trace was read */
 
   struct rows rows[ROWS_COUNT];
   int64_t *values[ROW_SLOTS];
@@ -168,6 +178,7 @@ struct worker {
   LIST(struct member) members;
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
+  uint64_t xspace_counts[3]; /* events by enum xspace_framework */
   char *scratch;            /* for a text that is composed of several */
   size_t scratch_size;
   struct { uint64_t pid, tid; uint32_t lane; bool is_set; } host_cache;
@@ -213,8 +224,8 @@ size_t parse_find_cut(const char *data, size_t length);
 
 /* Turns the event in worker->fields into rows. */
 void emit_event(struct worker *worker);
-/* The same for one event given as text (braces included, padding behind): sets consumed and row_table. False: no event.
-*/
-bool emit_dry(struct worker *worker, const char *text, size_t length);
+/* The same for one event given as text (braces included, padding behind) that a row of that table was made of: sets
+** consumed and row_table. False: no event. */
+bool emit_dry(struct worker *worker, const char *text, size_t length, int row_table);
 
 #endif

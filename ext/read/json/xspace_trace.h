@@ -1,0 +1,21 @@
+/* xspace_trace.h: traces that XProf makes of an XSpace: HOST.trace.json.gz, and JAX's perfetto_trace.json.gz. */
+#ifndef TFPROF_JSON_XSPACE_TRACE_H
+#define TFPROF_JSON_XSPACE_TRACE_H
+
+#include "read/json/worker.h"
+
+/* Which processes of a trace are hosts and devices of an XSpace; none where it is no such trace. */
+void xspace_trace_find_processes(const char *path, struct xspace_processes *processes);
+
+/* What an event of such a process is. */
+struct xspace_event {
+  struct field name, type; /* type.length 0: as the name */
+  enum literal category;
+  bool is_program; /* XLA compiled it: its name is hlo_op */
+};
+enum xspace_framework { XSPACE_OTHER, XSPACE_JAX, XSPACE_TENSORFLOW };
+/* Of an event without hlo_op. Returns whose event it is, as far as its name tells. */
+enum xspace_framework xspace_trace_classify(const struct field *name, bool has_step, bool is_framework,
+                                            struct xspace_event *event);
+
+#endif
