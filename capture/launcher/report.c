@@ -221,9 +221,11 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
     fprintf(stderr, ": neither %s nor what it started imported PyTorch, initialised CUDA or called NVTX\n",
             command[0]);
   }
+  fputs("tfprof: TensorFlow and JAX record themselves: jax.profiler.trace(LOGDIR), tf.profiler.experimental.start("
+        "LOGDIR); `tfprof LOGDIR` opens that\n", stderr);
   fputs(
-      "tfprof: if it did: PYTHONPATH must reach the Python that imports it (sudo, env -i and containers clear it); one "
-      "that is started with -I, -E or -S must be CPython 3.8 or newer, linked dynamically",
+      "tfprof: if it did import PyTorch: PYTHONPATH must reach the Python that imports it (sudo, env -i and "
+      "containers clear it); one that is started with -I, -E or -S must be CPython 3.8 or newer, linked dynamically",
       stderr);
   fputs(program->isolation ? "\n" : ", and tfprof-capture be told --preload\n", stderr);
 }

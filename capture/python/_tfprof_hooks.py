@@ -26,6 +26,7 @@ def start():
         began = read_clocks()
         stderr = file_of_stderr() if sys.__stderr__ else None
         sys.meta_path.insert(0, ImportFinder(FRAMEWORK, prepare_recording, begin_recording))
+        sys.meta_path.insert(0, OthersFinder())
         sys.meta_path.append(MarksFinder())
 
 
@@ -98,6 +99,20 @@ class MarksFinder:
         from importlib.util import spec_from_file_location
 
         return spec_from_file_location(MARKS, beside(MARKS + ".py"))
+
+
+class OthersFinder:
+    """Finds nothing: the first import of a framework that is not recorded brings in what tells that, _tfprof_others."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name in ("jax", "tensorflow") and self in sys.meta_path:
+            try:
+                finder = load_beside("_tfprof_others").ComputingFinder(say)
+                sys.meta_path[sys.meta_path.index(self)] = finder
+                return finder.find_spec(name, path, target)
+            except Exception:
+                pass  # nothing is told
+        return None
 
 
 class ImportFinder:
