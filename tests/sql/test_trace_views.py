@@ -139,6 +139,30 @@ CASES = {
 }
 
 
+def test_ranks_of_names(engine):
+    """The names that trainers and servers give the traces of ranks, where these do not tell them themselves."""
+    for names in ({"rank-0.json": 0, "rank3.pt.trace.json": 3, "rank12_trace.json": 12, "crank.json": None},
+                  {"primus-exp-rank[3].1700.pt.trace.json": 3, "run_rank=7.json": 7},
+                  {"r0-2026-11-28_01-42-29.17.pt.trace.json": 0, "r15-2026-11-28_01-42-29.17.pt.trace.json": 15,
+                   "r2-d2.json": None},
+                  {"rank0/host_17.pt.trace.json": 0, "rank1/host_18.pt.trace.json": 1},
+                  {"17.5-TP-3.trace.json": 3, "17.5-TP-11.trace.json": 11},
+                  {f"17.5-TP-{tp}-DP-{dp}.trace.json": 2 * dp + tp for tp in (0, 1) for dp in (0, 1)},
+                  {f"17.5-TP-{tp}-DP-{tp // 2}-EP-{tp}.trace.json": tp for tp in range(4)},
+                  {f"17.5-TP-{tp}-PP-{pp}.trace.json": 2 * pp + tp for tp in (0, 1) for pp in (0, 1)}):
+        with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
+            for name in names:
+                path = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({"traceEvents": [span("cpu_op", "a", 0, 1)]}, file)
+            connection = engine()
+            connection.values("SELECT tfprof_open('%s')" % folder)
+            found = {os.path.relpath(path, folder): rank
+                     for path, rank in connection.values("SELECT path, rank FROM profiles")}
+            assert found == names, (found, names)
+
+
 def test_log_directory(engine):
     """Of a log directory of TensorBoard the newest run is opened, with a profile for each rank."""
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as logs:

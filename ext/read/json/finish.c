@@ -1,9 +1,9 @@
 /* finish.c: from the chunks of a trace to a profile of the store. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "read/json/trace.h"
+#include "read/rank_of_name.h"
 #include "read/json/xspace_trace.h"
 
 /* ---- chunks ---- */
@@ -188,21 +188,6 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
 
 /* ---- the profile ---- */
 
-/* "rank-0.json.gz", "rank3.pt.trace.json": traces without distributedInfo. */
-static int64_t rank_in_name(const char *path) {
-  const char *name = strrchr(path, '/');
-  name = name ? name + 1 : path;
-  for (const char *p = name; (p = strcasestr(p, "rank")) != NULL; p++) {
-    const char *digits = p + 4;
-    if (*digits == '-' || *digits == '_') digits++;
-    if (!isdigit((unsigned char)*digits)) continue;
-    int64_t rank = 0;
-    for (; isdigit((unsigned char)*digits) && rank < 100000000; digits++) rank = rank * 10 + (*digits - '0');
-    return rank;
-  }
-  return -1;
-}
-
 static const struct { const char *severity, *reason, *message;
 } problem_texts[PROBLEM_COUNT] = {
     [PROBLEM_FLOW] = {"info", "flow_events", "flow events (ph s, t, f: arrows of the picture) are not kept"},
@@ -306,7 +291,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   if (is_xspace && pool_intern(trace->pool, "xplane", 6, &id) == TFPROF_OK) profile->origin = id;
   profile->framework_version = trace->version;
   if (pool_intern(trace->pool, "realtime", 8, &id) == TFPROF_OK) profile->clock_domain = id;
-  profile->rank = trace->rank >= 0 ? trace->rank : rank_in_name(trace->path);
+  profile->rank = trace->rank >= 0 ? trace->rank : rank_of_name(trace->path);
   profile->world_size = trace->world_size >= 0 ? trace->world_size : -1;
   profile->file_bytes = (int64_t)source_file_bytes(trace->source);
   profile->complete = true;
