@@ -63,7 +63,7 @@ static const char help_text[] =
 static const char tables_sql[] =
     "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
 
-enum command { HELP, TABLES, VIEWS, COLUMNS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, QUIT, CLASSIC, UNKNOWN };
+enum command { HELP, SHOW, TABLES, VIEWS, COLUMNS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, QUIT, CLASSIC, UNKNOWN };
 
 /* The mark before a word: none may stand before any of them, and must before some. */
 enum mark { PLAIN, DOT, BACKSLASH };
@@ -79,6 +79,7 @@ static const struct {
     {"quit", QUIT, PLAIN},      {"exit", QUIT, PLAIN},       {"scope", CLASSIC, PLAIN}, {"graph", CLASSIC, PLAIN},
     {"code", CLASSIC, PLAIN},   {"op", CLASSIC, PLAIN},      {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},
     {"?", HELP, BACKSLASH},     {"h", HELP, BACKSLASH},      {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH},
+    {"show", SHOW, PLAIN},      {"desc", COLUMNS, PLAIN},    {"describe", COLUMNS, PLAIN},
     {"dv", VIEWS, BACKSLASH},   {"i", READ, BACKSLASH},      {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
 };
 
@@ -364,9 +365,26 @@ static enum script_result run_classic(struct session *session, const struct comm
   return of(result);
 }
 
+/* As other databases have it: show tables, show views, show columns from ops. */
+static enum script_result show_what(struct session *session, const struct command_line *parsed) {
+  const char *what = parsed->argument, *table = what;
+  size_t length = strcspn(what, " \t");
+  if (strcasecmp(what, "tables") == 0) return run_select(session, tables_sql, NULL);
+  if (strcasecmp(what, "views") == 0) return run_select(session, "SELECT name, title FROM tfprof_views", NULL);
+  if (length == strlen("columns") && strncasecmp(what, "columns", length) == 0) {
+    table += length + strspn(what + length, " \t");
+    if (strncasecmp(table, "from ", 5) == 0 || strncasecmp(table, "in ", 3) == 0)
+      table += strcspn(table, " \t") + strspn(table + strcspn(table, " \t"), " \t");
+    return show_columns(session, table);
+  }
+  fputs("error: show tables, show views, or show columns from ops\n", stderr);
+  return SCRIPT_ERROR;
+}
+
 static enum script_result run_printing(struct session *session, const struct command_line *parsed) {
   switch (parsed->command) {
     case HELP: return help(session, parsed->argument);
+    case SHOW: return show_what(session, parsed);
     case TABLES: return run_select(session, tables_sql, NULL);
     case VIEWS: return run_select(session, "SELECT name, title FROM tfprof_views", NULL);
     case COLUMNS:

@@ -181,6 +181,16 @@ struct output_style session_style(const struct session *session) {
   return style;
 }
 
+bool session_tell_nothing_open(struct session *session) {
+  sqlite3_stmt *statement = NULL;
+  bool has_profile = sqlite3_prepare_v2(session->db, "SELECT 1 FROM temp.profiles LIMIT 1", -1, &statement, NULL) ||
+                     sqlite3_step(statement) != SQLITE_DONE;
+  sqlite3_finalize(statement);
+  if (!has_profile)
+    puts("Nothing is open. SELECT tfprof_open('run'); opens a recording here, and tfprof RUN begins with one.");
+  return !has_profile;
+}
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);

@@ -42,6 +42,9 @@ void session_make_views_for(struct session *session, const char *sql);
 /* How results look where they go: in a file as behind > in a shell. */
 struct output_style session_style(const struct session *session);
 
+/* Where nothing is open that, and what to do, on stdout; false: something is. */
+bool session_tell_nothing_open(struct session *session);
+
 /* Around work that is no statement: lets Ctrl-C stop it. */
 void session_begin_work(struct session *session);
 void session_end_work(struct session *session);

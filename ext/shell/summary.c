@@ -78,8 +78,7 @@ enum session_result summary_print(struct session *session) {
     free(title.text);
     free(text.text);
   }
-  if (code == SQLITE_DONE && !has_any) puts("Nothing is open: SELECT tfprof_open('run');");
-  else if (code == SQLITE_DONE) code = print_more(session);
+  if (code == SQLITE_DONE && (has_any || !session_tell_nothing_open(session))) code = print_more(session);
   fflush(stdout);
   if (!has_memory) fputs("error: not enough memory\n", stderr);
   else if (code != SQLITE_DONE && code != SQLITE_INTERRUPT)

@@ -316,9 +316,17 @@ def test_commands_as_arguments():
     assert status == 0 and "collectives" in out, error
     status, out, error = tfprof("columns ops")
     assert status == 0 and "self_ns" in out, error
-    status, out, error = tfprof("advise")
-    assert status == 0, error
-    assert tfprof("summary") == (0, "Nothing is open: SELECT tfprof_open('run');\n", "")
+    # Without a run there is nothing that could be well.
+    for command in ("advise", "summary"):
+        status, out, error = tfprof(command)
+        assert status == 0 and out.startswith("Nothing is open. SELECT tfprof_open('run');"), out
+    # As other databases have it.
+    for command, same in (("show tables", "tables"), ("show views;", "views"), ("desc ops", "columns ops"),
+                          ("describe steps", "columns steps"), ("show columns from ops", "columns ops"),
+                          ("SHOW COLUMNS IN ops", "columns ops")):
+        assert tfprof(command) == tfprof(same) and tfprof(same)[1], command
+    status, out, error = tfprof("show nothing")
+    assert status == 1 and "show tables" in error, (status, out, error)
     trace = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "kineto")
     trace = os.path.join(trace, sorted(os.listdir(trace))[0])
     status, out, error = tfprof("--width", "60", trace, "summary")
