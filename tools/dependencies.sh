@@ -24,6 +24,28 @@ pytorch_release=2.13.0
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
+# still LABEL COMMAND...: runs the command, and says each quarter of a minute that it goes on, of the build how far.
+still() {
+  local label=$1 status=0 seconds=0 percent
+  shift
+  "$@" &
+  local job=$!
+  trap 'kill "$job" 2>/dev/null; exit 130' INT TERM # what runs in the background does not hear of Ctrl-C
+  while kill -0 "$job" 2>/dev/null; do
+    sleep 1
+    seconds=$((seconds + 1))
+    [ $((seconds % 15)) -eq 0 ] || continue
+    percent=
+    if [ "$label" = building ]; then
+      percent=$(grep -o '^\[ *[0-9]*%\]' build/build.log 2>/dev/null | tail -n 1)
+    fi
+    printf '   still %s after %d s %s\n' "$label" "$seconds" "$percent" >&2
+  done
+  wait "$job" || status=$?
+  trap - INT TERM
+  return "$status"
+}
+
 need_packages() {
   local purpose=$1 missing=() package
   shift
@@ -51,8 +73,9 @@ need_packages() {
     fi
   fi
   say "Installing ${missing[*]}"
-  "${as_root[@]}" apt-get update -q >/dev/null || fail "apt-get update failed; missing packages: ${missing[*]}"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  still 'asking for packages' "${as_root[@]}" apt-get update -q >/dev/null ||
+    fail "apt-get update failed; missing packages: ${missing[*]}"
+  still installing "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null ||
     fail "apt-get could not install: ${missing[*]}"
 }
@@ -68,11 +91,13 @@ need_cmake() {
   PATH=$PWD/.venv/bin:$PATH
 }
 
+build_logged() { cmake --build --preset "$1" -j "$(nproc)" -- --no-print-directory >build/build.log 2>&1; }
+
 build_release() {
   need_packages "building" "${build_packages[@]}"
   need_cmake
   cmake --preset release >/dev/null
-  cmake --build --preset "${1:-release}" -j "$(nproc)" -- --no-print-directory >build/build.log 2>&1 ||
+  still building build_logged "${1:-release}" ||
     { tail -n 40 build/build.log >&2; fail "the build failed; the whole log is build/build.log"; }
 }
 
@@ -90,7 +115,7 @@ need_python_environment() {
     need_packages "PyTorch" "${python_packages[@]}"
     say "Installing PyTorch $pytorch_release (CPU) into .venv; this takes a minute or two"
     [ -x .venv/bin/python ] || python3 -m venv .venv
-    install_pytorch
+    still 'installing PyTorch' install_pytorch
   fi
   PYTHON=$PWD/.venv/bin/python
 }
