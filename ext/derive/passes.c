@@ -11,6 +11,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_op_self_time,
     &derive_execution_modes,
     &derive_calling_ops,
+    &derive_optimizers,
     &derive_steps,
     &derive_step_marks,
     &derive_connected_steps,

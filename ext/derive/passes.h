@@ -85,6 +85,7 @@ extern const struct derive_pass derive_op_weights;
 extern const struct derive_pass derive_ops_of_ranges;
 extern const struct derive_pass derive_outside_of_ranges;
 extern const struct derive_pass derive_origin_traces;
+extern const struct derive_pass derive_optimizers;
 extern const struct derive_pass derive_outermost_ops;
 extern const struct derive_pass derive_outermost_totals;
 extern const struct derive_pass derive_outermost_ops_of_activities;

@@ -16,11 +16,12 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
 
 # What a part may include: itself and those before it.
-LAYERS = (("proto/dump", "proto/schema"), ("ext/store",), ("ext/derive", "ext/write"), ("ext/read",),
+LAYERS = (("proto/dump", "proto/schema", "proto/steps"), ("ext/store",), ("ext/derive", "ext/write"), ("ext/read",),
           ("ext/classic", "ext/lanes"), ("ext/vtab",), ("ext/func",),
           ("ext/tfprof.c", "ext/linked.c", "ext/linked.h"), ("ext/report",), ("ext/serve",), ("ext/shell",))
 # The two sides of the dump share nothing else.
-CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema"}
+CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema",
+           "proto/steps"}
 # The folders of the recorder; what lies beside them in capture/library stands above all of them.
 RECORDER = ("recorder", "channel", "host", "governor", "nvtx", "cuda", "python", "torch")
 # Files that are one thing: {name: why}.

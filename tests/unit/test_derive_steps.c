@@ -1,6 +1,8 @@
 /* test_derive_steps.c: steps from all kinds of marks, and what their time went to. */
 #include "derive_test.h"
 
+#include "steps/optimizer_steps.h"
+
 static void check_steps(struct script *script, const char *what, const char *expected) {
   uint32_t rows;
   char got[4096] = "";
@@ -68,6 +70,7 @@ static void test_steps(void) {
   script_begin(&script, 1);
   for (int64_t i = 0; i < 8; i++) {
     if (i < 3 || i == 6) script_row(&script, "op", "aten::mm", 0, 10 + 100 * i, 20 + 100 * i);
+    if (i < 3 || i == 6) script_row(&script, "op", "aten::add_", 0, 81 + 100 * i, 89 + 100 * i);
     script_row(&script, "user", adam, 0, 80 + 100 * i, 90 + 100 * i);
   }
   script_end(&script, &from_start);
@@ -168,6 +171,133 @@ static void test_steps(void) {
   end(&script.opened);
 }
 
+/* What ends steps, of events in order: letters are optimizers, '.' a loader that is asked for a batch, '!' one on
+** another thread, '^' an update of the gradient scaler. */
+static void test_rule(void) {
+  static const struct {
+    const char *events;
+    uint32_t count, skipped, last; /* the event that ends the last step */
+    bool by_batches;
+  } cases[] = {
+      {"aaaa", 4, 0, 3, false},
+      {".a.a.a", 3, 0, 5, false},
+      {".abcd.abcd.abcd", 3, 0, 14, false},      /* a parameter each */
+      {"ababab", 3, 0, 5, false},                /* a GAN */
+      {"abababa", 3, 0, 5, false},               /* that ended in the middle of an iteration */
+      {"aaaabaaaabaaaab", 12, 0, 13, false},     /* four steps of the critic, as PyTorch counts */
+      {".aaaab.aaaab.aaaab", 12, 0, 16, false},
+      {"aaabaaab", 6, 0, 6, false},
+      {".a.b.a.b.a.b", 6, 0, 11, true},          /* they take turns */
+      {"!a!b!a!b!a!b", 3, 0, 11, false},         /* a loader that runs ahead says nothing */
+      {".ab...ab...ab", 3, 0, 12, false},        /* an evaluation in between */
+      {"..a..a..a", 3, 0, 8, false},             /* gradients of two batches are added up */
+      {"aaaabbbbbcc", 11, 0, 10, false},         /* one after the other */
+      {"ababab" "cdcdcdcd", 7, 0, 13, false},
+      {"a^a^^a^", 4, 1, 5, false},               /* a step was skipped */
+      {"^^a^a^", 4, 2, 4, false},
+      {"ab^ab^^ab^", 4, 1, 8, false},
+      {"a^b^a^b^a^b^", 3, 0, 10, false},         /* an update for each optimizer */
+      {"^.!", 0, 0, 0, false},
+      {"", 0, 0, 0, false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct training_mark marks[32];
+    uint32_t count = (uint32_t)strlen(cases[i].events);
+    for (uint32_t k = 0; k < count; k++) {
+      char event = cases[i].events[count - 1 - k]; /* in any order */
+      int64_t time = 10 * (int64_t)(count - 1 - k);
+      marks[k] = (struct training_mark){time, time + 5, (uint64_t)event, event == '!', count - 1 - k,
+                                        event == '^'                   ? STEP_SCALER
+                                        : event == '.' || event == '!' ? STEP_BATCH
+                                                                       : STEP_OF_OPTIMIZER};
+    }
+    void *room = malloc(optimizer_steps_room(count) + 1);
+    struct optimizer_steps steps;
+    optimizer_steps_find(marks, count, room, &steps);
+    uint32_t last = steps.count ? steps.ends[steps.count - 1].row : 0;
+    check(steps.count == cases[i].count && steps.skipped == cases[i].skipped && last == cases[i].last &&
+              steps.by_batches == cases[i].by_batches,
+          "%s: %u steps, %u skipped, the last ended by %u, by batches %d", cases[i].events, steps.count, steps.skipped,
+          last, steps.by_batches);
+    for (uint32_t k = 1; k < steps.count; k++) check(steps.ends[k].end > steps.ends[k - 1].end, "ends out of order");
+    free(room);
+  }
+}
+
+static int64_t now;
+
+static void work(struct script *script, const char *category, const char *name, uint32_t thread, int64_t sequence) {
+  int64_t start = now + below(50);
+  now = start + 1 + below(200); /* as busy as machines are */
+  uint32_t row = script_row(script, category, name, thread, start, now);
+  script->columns[COLUMN_ops_sequence_number][row] = sequence;
+}
+
+/* A forward and a backward pass, after which `parameters` have gradients, and `optimizers` that step. */
+static void train(struct script *script, uint32_t thread, const char *backward, int parameters, int optimizers) {
+  work(script, "op", "aten::addmm", thread, 7);
+  work(script, "autograd", backward, thread, 7);
+  for (int i = 0; i < parameters; i++)
+    work(script, "op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", thread, NO_VALUE);
+  for (int i = 0; i < optimizers; i++) {
+    int64_t start = now + 5;
+    work(script, "op", "aten::add_", thread, NO_VALUE);
+    script_row(script, "user", "Optimizer.step#Adam.step", thread, start - 5, now += 5);
+  }
+}
+
+/* Traces that do not tell which optimizer steps: by what steps do, however long they take. */
+static void test_optimizers(void) {
+  enum { GAN, MANY, CRITIC, FROZEN, RANDOM, TURNS, THREADS, BESIDE, ACCUMULATION, CASES };
+  static const struct {
+    const char *name;
+    uint32_t steps, optimizers;
+  } expected[CASES] = {[GAN] = {"a GAN", 20, 2},
+                       [MANY] = {"an optimizer for each of 12 parameters", 20, 12},
+                       [CRITIC] = {"five steps of a critic", 100, 2},
+                       [FROZEN] = {"networks of as many parameters", 20, 2},
+                       [RANDOM] = {"layers left out by chance", 20, 1},
+                       [TURNS] = {"optimizers that take turns", 20, 2},
+                       [THREADS] = {"a thread after the other", 20, 1},
+                       [BESIDE] = {"threads beside each other", 20, 2},
+                       [ACCUMULATION] = {"gradients of two batches", 20, 1}};
+  for (int kind = 0; kind < CASES; kind++) {
+    struct script script;
+    script_begin(&script, 2);
+    now = 1000;
+    for (int i = 0; i < 20; i++) {
+      bool is_odd = i % 2;
+      if (kind == GAN || kind == FROZEN) train(&script, 0, "AddmmBackward0", 4, 1);
+      if (kind == GAN) train(&script, 0, "AddmmBackward0", 8, 1);
+      if (kind == FROZEN) train(&script, 0, "TanhBackward0", 4, 1);
+      if (kind == MANY) train(&script, 0, "AddmmBackward0", 12, 12);
+      for (int k = 0; kind == CRITIC && k < 6; k++) train(&script, 0, "AddmmBackward0", k < 5 ? 4 : 8, 1);
+      if (kind == RANDOM) train(&script, 0, "AddmmBackward0", 2 + (int)below(6), 1);
+      if (kind == TURNS) work(&script, "user", "enumerate(DataLoader)#_Iter.__next__", 0, NO_VALUE);
+      if (kind == TURNS) train(&script, 0, "AddmmBackward0", is_odd ? 4 : 8, 1);
+      if (kind == THREADS) train(&script, is_odd, "AddmmBackward0", 4, 1);
+      if (kind == ACCUMULATION) train(&script, 0, "AddmmBackward0", 4, 0);
+      if (kind == ACCUMULATION) train(&script, 0, "AddmmBackward0", 4, 1);
+      int64_t began = now;
+      if (kind == BESIDE) train(&script, 0, "AddmmBackward0", 4, 1);
+      int64_t ended = now;
+      now = began + 3;
+      if (kind == BESIDE) train(&script, 1, "AddmmBackward0", 4, 1);
+      now = ended > now ? ended : now;
+    }
+    script_end(&script, &window);
+    uint32_t rows;
+    int64_t *ends = derived(&script.opened, TABLE_steps, COLUMN_steps_end_ns, &rows), most = 0;
+    int64_t *optimizers = derived(&script.opened, TABLE_ops, COLUMN_ops_optimizer, NULL);
+    for (uint32_t i = 0; i < script.count; i++) most = optimizers[i] > most ? optimizers[i] : most;
+    check(rows == expected[kind].steps && most == expected[kind].optimizers, "%s: %u steps, %lld optimizers",
+          expected[kind].name, rows, (long long)most);
+    free(ends);
+    free(optimizers);
+    end(&script.opened);
+  }
+}
+
 /* Rows of host_steps: "step op input wait outside ops calls small small_ns". */
 static void check_host_steps(struct script *script, const char *what, const char *expected) {
   static const unsigned wanted[] = {
@@ -242,6 +372,8 @@ static void test_host_steps(void) {
 
 int main(void) {
   test_steps();
+  test_rule();
+  test_optimizers();
   test_host_steps();
   return check_result();
 }

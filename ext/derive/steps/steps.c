@@ -9,25 +9,16 @@
 ** and JAX have them, are steps likewise (origin user; keras where its callback marks each batch); those that a TPU has
 ** itself, named Steps, come first (origin device), as its work is told by these.
 **
-** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
-** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
-** the program does between the end and its first op of the next iteration, which is loading data as a rule, belongs
-** to the iteration that waits for it.  Numbers count from 0.  What follows the last optimizer step is no step.
-**
-** Which optimizer.  A series is a name on a thread.  With gradient accumulation there is one series, and its period is
-** the step.  Two optimizers of one class in one iteration make a single series whose periods repeat in a pattern
-** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m
-** interleaved groups, and the smallest m is taken for which the periods differ from the median of their own group four
-** times less than from the median of all; the step then ends where the longest pause follows.  The spread of a series
-** is the 80th percentile of |period - median| / median, which one validation run in five steps does not disturb.  Among
-** the series with at least half as many steps as the longest one, those whose spread is about the least (within a
-** quarter and a hundredth) are as good as each other; of these the one with most steps wins, then the one that ended
-** its first step last, as the last optimizer of an iteration does.
+** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  Which of
+** them end iterations is said by steps/optimizer_steps.h (origin optimizer, or batch where optimizers take turns from
+** batch to batch), and which optimizer it was by ops.optimizer.  A step is the period from one end to the next: what
+** the program does between the end and its first op of the next iteration, which is loading data as a rule, belongs to
+** the iteration that waits for it.  Numbers count from 0.  What follows the last optimizer step is no step.
 **
 ** NVTX.  Where there is neither mark nor optimizer, ranges that NVTX marked and that are called as the field calls its
-** steps (step 3, Iteration_3, train_step, [pl][profile]run_training_batch; the words are in step_word) are the steps
-** (origin nvtx), their spans taken as they are.  Of several words, or threads, the one whose ranges cover most time,
-** which what lies around others does.  The number is that in the name, or else the place among them.
+** steps (step 3, Iteration_3, train_step, [pl][profile]run_training_batch; steps/step_words.h) are the steps (origin
+** nvtx), their spans taken as they are.  Of several words, or threads, the one whose ranges cover most time, which what
+** lies around others does.  The number is that in the name, or else the place among them.
 **
 ** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
 ** where the optimizers saw more than twice as many steps: then they cover a window only.
@@ -41,21 +32,15 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/steps/optimizer_marks.h"
 #include "derive/steps/repeated_calls.h"
 #include "derive/steps/sampling.h"
+#include "steps/step_words.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAXIMUM_PER_STEP = 8, ROUNDS = 8 /* that show a pattern */ };
-
-/* A name on a thread: marks[first ... first + count - 1], of which every m-th, from `phase` on, ends a step. */
-struct series {
-  uint32_t first, count, per_step, phase, steps;
-  double spread;
-};
 
 struct step {
   int64_t number, start, end;
@@ -73,65 +58,25 @@ enum mark_kind {
   OTHER,
   USER_STEP,
   PROFILER_STEP,
-  OPTIMIZER_STEP,
   NUMBERED_STEP,
   KERAS_STEP,
   NVTX_STEP,
   DEVICE_STEP,
+  OPTIMIZER_STEP,
+  BATCH_STEP, /* of optimizers that take turns */
   REPEATED_CALL,
   KIND_COUNT
 };
 
-static const char *const step_prefixes[KIND_COUNT] = {[USER_STEP] = "tfprof.step#", [PROFILER_STEP] = "ProfilerStep#"};
-
-/* The number in ProfilerStep#N or tfprof.step#N, or -1. */
-static int64_t step_number(const char *name, enum mark_kind kind) {
-  size_t length = strlen(step_prefixes[kind]);
-  int64_t number = 0;
-  if (strncmp(name, step_prefixes[kind], length) != 0) return -1;
-  name += length;
-  if (!*name) return -1;
-  for (; *name; name++) {
-    if (*name < '0' || *name > '9' || number > INT64_MAX / 10 - 1) return -1;
-    number = number * 10 + (*name - '0');
-  }
-  return number;
-}
-
-static bool is_step_word(const char *text, size_t length, const char *word) {
-  size_t i = 0;
-  for (; i < length && word[i]; i++) {
-    char letter = (char)tolower((unsigned char)text[i]);
-    if (letter != word[i] && !(word[i] == '_' && (letter == ' ' || letter == '-'))) return false;
-  }
-  return i == length && !word[i];
-}
-
-/* Which of the words for steps a range of NVTX is called by, from 1 on; 0: none. As nvtx_texts.c of the recorder. */
-static unsigned step_word(const char *text) {
-  static const char *const words[] = {"step",        "iteration",       "iter",
-                                      "train_step",  "training_step",   "train_iter",
-                                      "train_batch", "training_batch",  "train_iteration",
-                                      "training_iteration", "run_training_batch"};
-  while (*text == '[') { /* who marks it */
-    text = strchr(text, ']');
-    if (!text) return 0;
-    text++;
-  }
-  size_t length = strlen(text);
-  while (length && (isdigit((unsigned char)text[length - 1]) || strchr(" _#:=-", text[length - 1]))) length--;
-  for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-    if (is_step_word(text, length, words[i])) return i + 1;
-  return 0;
-}
+/* Which of the words for steps a name has, from 1 on; 0: none. */
+static unsigned word_of(const char *name) { return step_word(name, strlen(name)); }
 
 static enum mark_kind kind_of_name(const char *name) {
-  if (step_number(name, USER_STEP) >= 0) return USER_STEP;
-  if (step_number(name, PROFILER_STEP) >= 0) return PROFILER_STEP;
+  if (step_mark_number(name, step_of_user) >= 0) return USER_STEP;
+  if (step_mark_number(name, step_of_profiler) >= 0) return PROFILER_STEP;
   if (strcmp(name, "Profiled batch") == 0) return KERAS_STEP;
   if (strcmp(name, "Steps") == 0) return DEVICE_STEP;
-  if (strncmp(name, "Optimizer.step#", 15) == 0) return OPTIMIZER_STEP;
-  return step_word(name) ? NVTX_STEP : OTHER;
+  return word_of(name) ? NVTX_STEP : OTHER;
 }
 
 static bool is_of_nvtx(const struct segment *segment, uint32_t row) {
@@ -184,14 +129,6 @@ static int by_thread_and_start(const void *left, const void *right) {
   const struct mark *a = left, *b = right;
   if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  return a->row < b->row ? -1 : a->row > b->row;
-}
-
-static int by_series_and_end(const void *left, const void *right) {
-  const struct mark *a = left, *b = right;
-  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
-  if (a->name != b->name) return a->name < b->name ? -1 : 1;
-  if (a->end != b->end) return a->end < b->end ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
@@ -257,121 +194,6 @@ static enum tfprof_status drop_empty_last(struct profile *profile, struct mark_l
   bool has_all = !sampling.recorded.count || sampling_covers(&sampling, last->start, last->end);
   if (in_other.has_ranges || (has_all && in_other.has_ops)) list->count--;
   sampling_free(&sampling);
-  return TFPROF_OK;
-}
-
-static int by_pause(const void *left, const void *right) {
-  const double *a = left, *b = right;
-  return *a < *b ? -1 : *a > *b;
-}
-
-/* The value below which `share` of them lie; sorts them. */
-static double quantile_of_pauses(double *values, uint32_t count, double share) {
-  qsort(values, count, sizeof *values, by_pause);
-  return values[(uint32_t)((count - 1) * share)];
-}
-
-/* The 80th percentile of how far periods are from the median of their group, period i in group i % groups. `room` takes
-** 2 * count values. */
-static double deviation(const double *periods, uint32_t count, uint32_t groups, double *room) {
-  double *deviations = room + count;
-  for (uint32_t group = 0; group < groups; group++) {
-    uint32_t used = 0;
-    for (uint32_t i = group; i < count; i += groups) room[used++] = periods[i];
-    double median = quantile_of_pauses(room, used, 0.5);
-    for (uint32_t i = group; i < count; i += groups) {
-      deviations[i] = periods[i] > median ? periods[i] - median : median - periods[i];
-    }
-  }
-  return quantile_of_pauses(deviations, count, 0.8);
-}
-
-/* How many marks make a step, and after which of them the longest pause comes. */
-static void find_pattern(const struct mark *marks, struct series *series, const double *periods, double *room) {
-  uint32_t count = series->count - 1;
-  series->per_step = 1;
-  if (count < 2) return;
-  double all = deviation(periods, count, 1, room);
-  double median = (memcpy(room, periods, count * sizeof *room), quantile_of_pauses(room, count, 0.5));
-  if (all <= median / 8) return; /* regular as it is */
-  for (uint32_t m = 2; m <= MAXIMUM_PER_STEP && count >= ROUNDS * m; m++) {
-    if (deviation(periods, count, m, room) > all / 4) continue;
-    double longest = -1;
-    series->per_step = m;
-    for (uint32_t phase = 0; phase < m; phase++) {
-      uint32_t used = 0;
-      for (uint32_t i = phase; i < count; i += m) {
-        room[used++] = distance(marks[series->first + i].end, marks[series->first + i + 1].start);
-      }
-      double pause = quantile_of_pauses(room, used, 0.5);
-      if (pause > longest) {
-        longest = pause;
-        series->phase = phase;
-      }
-    }
-    return;
-  }
-}
-
-static bool measure_series(const struct mark *marks, struct series *series) {
-  double *periods = scratch_allocate(3 * (size_t)series->count * sizeof *periods), *room = periods + series->count;
-  if (!periods) return false;
-  for (uint32_t i = 0; i + 1 < series->count; i++) {
-    periods[i] = distance(marks[series->first + i].end, marks[series->first + i + 1].end);
-  }
-  find_pattern(marks, series, periods, room);
-  uint32_t count = 0;
-  for (uint32_t i = series->phase; i + series->per_step < series->count; i += series->per_step) {
-    periods[count++] = distance(marks[series->first + i].end, marks[series->first + i + series->per_step].end);
-  }
-  series->steps = count + 1;
-  series->spread = 1e9; /* of one period nothing is known */
-  if (count >= 2) {
-    double off = deviation(periods, count, 1, room);
-    double median = (memcpy(room, periods, count * sizeof *room), quantile_of_pauses(room, count, 0.5));
-    series->spread = off / (median > 1 ? median : 1);
-  }
-  scratch_free(periods);
-  return true;
-}
-
-/* The best series; steps is 0 when there is none. */
-static enum tfprof_status choose_series(struct mark_list *list, struct series *chosen, struct tfprof_error *error) {
-  uint32_t series_count = 0, most = 0, first = 0;
-  const struct mark *marks = list->items;
-  *chosen = (struct series){.steps = 0};
-  if (list->count == 0) return TFPROF_OK;
-  qsort(list->items, list->count, sizeof *list->items, by_series_and_end);
-  struct series *all = scratch_allocate_zeroed(list->count, sizeof *all);
-  if (!all) return error_no_memory(error);
-  for (uint32_t i = 1; i <= list->count; i++) {
-    bool is_same = i < list->count && marks[i].thread == marks[first].thread && marks[i].name == marks[first].name;
-    if (is_same) continue;
-    struct series *series = &all[series_count++];
-    *series = (struct series){.first = first, .count = i - first};
-    if (!measure_series(marks, series)) {
-      scratch_free(all);
-      return error_no_memory(error);
-    }
-    if (series->steps > most) most = series->steps;
-    first = i;
-  }
-  double least = -1;
-  for (uint32_t i = 0; i < series_count; i++) {
-    if ((uint64_t)all[i].steps * 2 < most) continue;
-    if (least < 0 || all[i].spread < least) least = all[i].spread;
-  }
-  for (uint32_t i = 0; i < series_count; i++) {
-    const struct series *one = &all[i];
-    if ((uint64_t)one->steps * 2 < most || one->spread > least * 1.25 + 0.01) continue;
-    bool is_better = one->steps > chosen->steps;
-    if (one->steps == chosen->steps) {
-      int64_t end = marks[one->first + one->phase].end, chosen_end = marks[chosen->first + chosen->phase].end;
-      is_better = end != chosen_end ? end > chosen_end : marks[one->first].row < marks[chosen->first].row;
-    }
-    if (is_better) *chosen = *one;
-  }
-  scratch_free(all);
   return TFPROF_OK;
 }
 
@@ -462,21 +284,22 @@ static enum tfprof_status find_first_start(struct profile *profile, const struct
 
 /* ---- making the table ---- */
 
-/* `has_start`: the first mark begins with its step. */
-static enum tfprof_status steps_of_series(struct profile *profile, const struct mark *marks,
-                                          const struct series *series, bool has_start, struct step *steps,
-                                          struct tfprof_error *error) {
-  const struct mark *first = &marks[series->first + series->phase];
-  const struct mark *second = series->steps > 1 ? first + series->per_step : NULL;
-  int64_t start = marks[series->first].start;
-  enum tfprof_status status = has_start ? TFPROF_OK : find_first_start(profile, first, second, &start, error);
-  for (uint32_t i = 0; i < series->steps && !status; i++) {
-    const struct mark *mark = first + (size_t)i * series->per_step;
+/* Steps from one end to the next. `first_mark`: when the range that ends the first one begins, and with `has_start`
+** this step. */
+static enum tfprof_status steps_of_ends(struct profile *profile, const struct step_end *ends, uint32_t count,
+                                        int64_t first_mark, bool has_start, struct step *steps,
+                                        struct tfprof_error *error) {
+  const struct mark first = {.start = first_mark, .end = ends[0].end, .thread = ends[0].thread};
+  const struct mark second = {.start = ends[count > 1].end, .end = ends[count > 1].end};
+  int64_t start = first_mark;
+  enum tfprof_status status =
+      has_start ? TFPROF_OK : find_first_start(profile, &first, count > 1 ? &second : NULL, &start, error);
+  for (uint32_t i = 0; i < count && !status; i++) {
     char name[32];
     snprintf(name, sizeof name, "step %lu", (unsigned long)i);
-    steps[i] = (struct step){.number = i, .start = start, .end = mark->end, .thread = mark->thread};
+    steps[i] = (struct step){.number = i, .start = start, .end = ends[i].end, .thread = ends[i].thread};
     status = derive_text(profile, name, &steps[i].name, error);
-    start = mark->end;
+    start = ends[i].end;
   }
   return status;
 }
@@ -491,7 +314,9 @@ static enum tfprof_status steps_of_marks(struct profile *profile, const struct m
   for (uint32_t i = 0; i < list->count && !status; i++) {
     const struct mark *mark = &list->items[i];
     const char *text = pool_text(store_pool(profile->store), mark->name);
-    int64_t number = has_numbers(kind) ? mark->number : step_number(text, kind);
+    int64_t number = has_numbers(kind)    ? mark->number
+                     : kind == USER_STEP ? step_mark_number(text, step_of_user)
+                                         : step_mark_number(text, step_of_profiler);
     steps[i] = (struct step){number, mark->start, mark->end, mark->thread, mark->name};
     if (!has_numbers(kind)) continue;
     char name[256];
@@ -501,14 +326,15 @@ static enum tfprof_status steps_of_marks(struct profile *profile, const struct m
   return status;
 }
 
-/* The marks that are steps; OPTIMIZER_STEP: its best series, of so many steps. */
-static enum mark_kind choose_marks(const struct mark_list *lists, uint32_t series_steps) {
+/* The marks that are steps. */
+static enum mark_kind choose_marks(const struct mark_list *lists, const struct optimizer_steps *of_optimizers) {
   if (lists[USER_STEP].count) return USER_STEP;
-  if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series_steps) return PROFILER_STEP;
+  uint32_t of_profiler = lists[PROFILER_STEP].count;
+  if (of_profiler && (uint64_t)of_profiler * 2 >= of_optimizers->count) return PROFILER_STEP;
   if (lists[DEVICE_STEP].count) return DEVICE_STEP;
   if (lists[NUMBERED_STEP].count) return NUMBERED_STEP;
   if (lists[KERAS_STEP].count) return KERAS_STEP;
-  if (series_steps) return OPTIMIZER_STEP;
+  if (of_optimizers->count) return of_optimizers->by_batches ? BATCH_STEP : OPTIMIZER_STEP;
   return lists[NVTX_STEP].count ? NVTX_STEP : REPEATED_CALL;
 }
 
@@ -520,11 +346,11 @@ static void keep_one_word(const struct profile *profile, struct mark_list *list)
   unsigned word = 0;
   if (list->count) qsort(list->items, list->count, sizeof *list->items, by_thread_and_start);
   for (uint32_t first = 0, end; first < list->count; first = end) {
-    double covered[16] = {0};
+    double covered[STEP_WORDS] = {0};
     for (end = first; end < list->count && list->items[end].thread == list->items[first].thread; end++)
-      covered[step_word(pool_text(pool, list->items[end].name))] +=
+      covered[word_of(pool_text(pool, list->items[end].name))] +=
           distance(list->items[end].start, list->items[end].end);
-    for (unsigned i = 1; i < 16; i++) {
+    for (unsigned i = 1; i < STEP_WORDS; i++) {
       if (covered[i] <= best || covered[i] <= 0) continue;
       best = covered[i];
       word = i;
@@ -533,7 +359,7 @@ static void keep_one_word(const struct profile *profile, struct mark_list *list)
   }
   for (uint32_t i = 0; i < list->count; i++) {
     const struct mark *mark = &list->items[i];
-    if (mark->thread != thread || step_word(pool_text(pool, mark->name)) != word) continue;
+    if (mark->thread != thread || word_of(pool_text(pool, mark->name)) != word) continue;
     if (kept && mark->start < list->items[kept - 1].end) continue; /* one within another of the same name */
     list->items[kept++] = *mark;
   }
@@ -599,41 +425,59 @@ static const char *const repetition[] = {
     "jax.profiler.StepTraceAnnotation or tf.profiler.experimental.Trace(..., step_num=i, _r=1)",
     NULL};
 
+/* The calls that stand for steps: each ends one. */
+static enum tfprof_status steps_of_calls(struct profile *profile, const struct mark_list *list, bool has_start,
+                                         struct step *steps, struct tfprof_error *error) {
+  struct step_end *ends = scratch_allocate(list->count * sizeof *ends);
+  if (!ends) return error_no_memory(error);
+  for (uint32_t i = 0; i < list->count; i++)
+    ends[i] = (struct step_end){list->items[i].end, list->items[i].thread, list->items[i].row};
+  enum tfprof_status status =
+      steps_of_ends(profile, ends, list->count, list->items[0].start, has_start, steps, error);
+  scratch_free(ends);
+  return status;
+}
+
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
-  static const char *const origins[KIND_COUNT] = {"",     "",      "user", "profiler", "optimizer",
-                                                  "user", "keras", "nvtx", "device", "repetition"};
+  static const char *const origins[KIND_COUNT] = {
+      [USER_STEP] = "user",   [PROFILER_STEP] = "profiler", [NUMBERED_STEP] = "user",       [KERAS_STEP] = "keras",
+      [NVTX_STEP] = "nvtx",   [DEVICE_STEP] = "device",     [OPTIMIZER_STEP] = "optimizer", [BATCH_STEP] = "batch",
+      [REPEATED_CALL] = "repetition"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
-  struct series series;
+  struct optimizer_marks optimizers = {.room = NULL};
   struct step *steps = NULL;
   if (!profile->tables[TABLE_steps].is_made) return TFPROF_OK; /* the source knows its steps */
   enum tfprof_status status = find_step_marks(profile, lists, error);
-  if (!status) status = choose_series(&lists[OPTIMIZER_STEP], &series, error);
+  if (!status) status = optimizer_marks_find(profile, &optimizers, error);
   if (!status) {
-    for (int kind = USER_STEP; kind < KIND_COUNT; kind++) {
+    for (int kind = USER_STEP; kind < OPTIMIZER_STEP; kind++) {
       if (kind == NVTX_STEP) keep_one_word(profile, &lists[kind]);
-      else if (kind != OPTIMIZER_STEP && kind != REPEATED_CALL) keep_one_thread(&lists[kind]);
+      else keep_one_thread(&lists[kind]);
     }
-    enum mark_kind kind = choose_marks(lists, series.steps);
+    enum mark_kind kind = choose_marks(lists, &optimizers.steps);
     if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
-    bool has_start = false;
+    bool has_start = false, is_of_optimizers = kind == OPTIMIZER_STEP || kind == BATCH_STEP;
     if (kind == REPEATED_CALL) status = find_repeated_calls(profile, &lists[kind], &has_start, error);
-    if (kind == REPEATED_CALL && !status) status = choose_series(&lists[kind], &series, error);
-    bool is_series = kind == OPTIMIZER_STEP || kind == REPEATED_CALL;
-    uint32_t count = is_series ? series.steps : lists[kind].count;
+    uint32_t count = is_of_optimizers ? optimizers.steps.count : lists[kind].count;
     steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
     if (status || !steps) {
       if (!status) status = error_no_memory(error);
     } else if (kind == NVTX_STEP) {
       steps_of_nvtx(profile, &lists[kind], steps);
-    } else if (!is_series) {
+    } else if (is_of_optimizers) {
+      const struct optimizer_steps *found = &optimizers.steps;
+      status = steps_of_ends(profile, found->ends, count, found->first_start, false, steps, error);
+    } else if (kind == REPEATED_CALL && count) {
+      status = steps_of_calls(profile, &lists[kind], has_start, steps, error);
+    } else {
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
-    } else if (count) {
-      status = steps_of_series(profile, lists[kind].items, &series, has_start, steps, error);
     }
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
+    if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
     if (!status && count && kind == REPEATED_CALL)
       profile_diagnose_once(profile, repetition[0], repetition[1], "%s", repetition[2]);
   }
+  optimizer_marks_free(&optimizers);
   scratch_free(steps);
   for (int kind = 0; kind < KIND_COUNT; kind++) scratch_free(lists[kind].items);
   return status;
@@ -642,7 +486,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
 const struct derive_pass derive_steps = {
     .name = "steps",
     .summary =
-        "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
+        "Steps as the program or the user's profiler marked them, else those of the optimizer that steps most often.",
     .makes_table = TABLE_steps,
     .reads = {{TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},
@@ -651,6 +495,7 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_depth},
               {TABLE_ops, COLUMN_ops_marked_step},
+              {TABLE_ops, COLUMN_ops_optimizer},
               {TABLE_ops, COLUMN_ops_range_kind},
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},

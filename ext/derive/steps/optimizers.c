@@ -1,0 +1,463 @@
+/* optimizers.c: ops.optimizer, which optimizer it is that steps, in traces that do not tell.
+**
+** PyTorch marks a step of an optimizer by a range that names its class.  Our recorder tells the object (then nothing is
+** done here); other profilers do not, and two Adams of a GAN look alike.  What they do tells them apart, never how long
+** it takes:
+**
+** 1. Rounds.  Parameters that a backward pass has given gradients are updated once: steps between which no op ran
+**    whose result has a gradient are those of different optimizers, the first of its class, the second and so on.  So
+**    it is with an optimizer for each parameter, which steps within the backward pass, too.  Where ops are left out in
+**    most steps, as in captures, the passes tell (torch.autograd.backward); where no op has a gradient, any op does.
+** 2. Kinds.  Before a step of one optimizer as many parameters get a gradient as before its others (AccumulateGrad).
+**    Where steps of one class are of several kinds that come again and again in one order (discriminator, generator,
+**    ...; five times the critic, generator), in PERIODS of it at least and at nine tenths of the places, each kind is
+**    an optimizer.  Kinds that come in no order say nothing: experts and layers that are left out by chance.  Where all
+**    steps are of one kind, the names of the ops of the backward pass may tell two optimizers that take turns.  What
+**    runs within the step says nothing: in the first one of each an optimizer makes its state.
+** 3. Threads.  Steps that alternate between threads are those of one optimizer; threads that work at the same time
+**    have their own.
+**
+** Numbers count from 1 on in the order of the first steps.
+*/
+#include "derive/passes.h"
+#include "derive/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_PERIOD = 16, PERIODS = 2, TURNS = 2 };
+
+struct optimizer_mark {
+  int64_t start, end;
+  uint32_t row, thread;
+  string_id name;
+  int64_t work_start;          /* of its thread's first op since that thread's mark before; NO_VALUE: none */
+  uint64_t backward;           /* a sum over the names of the backward ops before it */
+  uint64_t kind;               /* 0: not known */
+  uint64_t optimizer;          /* a hash that stands for it */
+  uint32_t accumulated, passes;
+  bool has_gradients, has_ops;         /* since the mark before, within it too; before it alone */
+  bool has_own_gradients, has_own_ops; /* the same of its own thread */
+  bool has_inside;                     /* ops within it */
+};
+
+struct marks {
+  struct optimizer_mark *items; /* by end */
+  uint32_t count, capacity;
+  uint32_t *by_thread; /* their places, by thread and end */
+  bool has_gradients, has_ops, has_passes, has_threads;
+  bool has_inside;
+  bool are_apart; /* threads work at the same time */
+};
+
+static uint64_t mixed(uint64_t a, uint64_t b) {
+  uint64_t hash = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xc2b2ae3d27d4eb4fu;
+  return hash ^ hash >> 29;
+}
+
+/* ---- Finding them. */
+
+enum { NOT_ASKED, NOTHING, OPTIMIZER, BACKWARD_PASS, ENGINE, ACCUMULATES }; /* what a name says */
+
+static uint8_t name_says(const struct pool *pool, uint8_t *said, string_id name) {
+  static const char engine[] = "autograd::engine::evaluate_function", optimizer[] = "Optimizer.step#";
+  if (said[name] != NOT_ASKED) return said[name];
+  const char *text = name ? pool_text(pool, name) : "";
+  uint8_t says = NOTHING;
+  if (!strncmp(text, optimizer, sizeof optimizer - 1)) says = OPTIMIZER;
+  else if (!strcmp(text, "torch.autograd.backward")) says = BACKWARD_PASS;
+  else if (!strncmp(text, engine, sizeof engine - 1)) says = strstr(text, "AccumulateGrad") ? ACCUMULATES : ENGINE;
+  return said[name] = says;
+}
+
+static int by_end(const void *left, const void *right) {
+  const struct optimizer_mark *a = left, *b = right;
+  if (a->end != b->end) return a->end < b->end ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static enum tfprof_status find_marks(struct profile *profile, uint8_t *said, struct marks *marks,
+                                     struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  const struct pool *pool = store_pool(profile->store);
+  string_id user = derive_known_text(profile, "user");
+  uint32_t threads;
+  enum tfprof_status status = derive_row_count(profile, TABLE_threads, &threads, error);
+  for (size_t s = 0; s < ops->segment_count && !status; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *categories = segment->columns[COLUMN_ops_category];
+    uint32_t row = derive_find_text(categories, 0, user);
+    for (; row < segment->rows; row = derive_find_text(categories, row + 1, user)) {
+      struct optimizer_mark mark = {.row = (uint32_t)segment->first_row + row, .work_start = NO_VALUE};
+      derive_texts(segment->columns[COLUMN_ops_name], row, 1, &mark.name);
+      if (name_says(pool, said, mark.name) != OPTIMIZER) continue;
+      derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, threads, &mark.thread);
+      derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
+      derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
+      if (mark.thread == NO_ROW || mark.start == NO_VALUE || mark.end < mark.start) continue;
+      struct optimizer_mark *items =
+          scratch_grow(marks->items, marks->count, &marks->capacity, 256, sizeof *items);
+      if (!items) return error_no_memory(error);
+      marks->items = items;
+      marks->items[marks->count++] = mark;
+    }
+    if (!status) status = derive_poll(profile, error);
+  }
+  if (!status && marks->count) qsort(marks->items, marks->count, sizeof *marks->items, by_end);
+  return status;
+}
+
+struct thread_place {
+  uint32_t thread, place;
+};
+
+static int by_thread(const void *left, const void *right) {
+  const struct thread_place *a = left, *b = right;
+  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static bool order_by_thread(struct marks *marks) {
+  struct thread_place *places = scratch_allocate(marks->count * sizeof *places);
+  marks->by_thread = scratch_allocate(marks->count * sizeof *marks->by_thread);
+  if (places && marks->by_thread) {
+    for (uint32_t i = 0; i < marks->count; i++) places[i] = (struct thread_place){marks->items[i].thread, i};
+    qsort(places, marks->count, sizeof *places, by_thread);
+    for (uint32_t i = 0; i < marks->count; i++) {
+      bool is_next = i && places[i].thread == places[i - 1].thread;
+      marks->has_threads |= i && !is_next;
+      marks->by_thread[i] = places[i].place;
+    }
+  }
+  bool is_done = places && marks->by_thread;
+  scratch_free(places);
+  return is_done;
+}
+
+/* ---- What lies between them. */
+
+/* The first mark that ends after a time; NULL: none. */
+static struct optimizer_mark *mark_after(const struct marks *marks, int64_t time) {
+  uint32_t low = 0, high = marks->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (marks->items[middle].end <= time) low = middle + 1; else high = middle;
+  }
+  return low < marks->count ? &marks->items[low] : NULL;
+}
+
+/* The same among those of a thread. */
+static struct optimizer_mark *mark_on_thread_after(const struct marks *marks, uint32_t thread, int64_t time) {
+  uint32_t low = 0, high = marks->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const struct optimizer_mark *mark = &marks->items[marks->by_thread[middle]];
+    if (mark->thread < thread || (mark->thread == thread && mark->end <= time)) low = middle + 1; else high = middle;
+  }
+  struct optimizer_mark *mark = low < marks->count ? &marks->items[marks->by_thread[low]] : NULL;
+  return mark && mark->thread == thread ? mark : NULL;
+}
+
+struct seen_row {
+  int64_t start, sequence, forward_thread;
+  uint32_t row, thread, outermost;
+  string_id name;
+  uint8_t says;
+  bool is_autograd;
+};
+
+static void note_op(struct marks *marks, struct optimizer_mark *mark, const struct seen_row *op) {
+  bool is_outermost = op->outermost == op->row, is_inside = op->thread == mark->thread && op->start >= mark->start;
+  bool is_backward = op->is_autograd || op->forward_thread > 0 || op->says == ENGINE || op->says == ACCUMULATES;
+  if (is_inside) mark->has_inside = marks->has_inside = true;
+  if (op->says == ACCUMULATES) mark->accumulated += is_outermost;
+  if (!is_outermost) return;
+  if (is_backward) {
+    mark->backward += mixed(op->name, 2);
+    return;
+  }
+  bool has_gradient = op->sequence != NO_VALUE && op->sequence >= 0;
+  if (has_gradient) mark->has_gradients = marks->has_gradients = true;
+  if (!is_inside) mark->has_ops = marks->has_ops = true;
+  struct optimizer_mark *own = marks->has_threads ? mark_on_thread_after(marks, op->thread, op->start) : NULL;
+  if (!own) return;
+  if (own->work_start == NO_VALUE || op->start < own->work_start) own->work_start = op->start;
+  own->has_own_gradients |= has_gradient;
+  own->has_own_ops |= op->start < own->start;
+}
+
+static enum tfprof_status look_between(struct profile *profile, uint8_t *said, struct marks *marks,
+                                       struct tfprof_error *error) {
+  const struct pool *pool = store_pool(profile->store);
+  string_id user = derive_known_text(profile, "user"), python = derive_known_text(profile, "python"),
+            module = derive_known_text(profile, "module"), autograd = derive_known_text(profile, "autograd");
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id names[ROWS_BLOCK], categories[ROWS_BLOCK];
+    uint32_t threads[ROWS_BLOCK], outermost[ROWS_BLOCK];
+    int64_t starts[ROWS_BLOCK], sequences[ROWS_BLOCK], forward_threads[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_name, names);
+    block_texts(&block, COLUMN_ops_category, categories);
+    block_references(&block, COLUMN_ops_thread_id, NO_ROW, threads);
+    block_references(&block, COLUMN_ops_outermost_id, NO_ROW, outermost);
+    block_integers(&block, COLUMN_ops_start_ns, starts);
+    block_integers(&block, COLUMN_ops_sequence_number, sequences);
+    block_integers(&block, COLUMN_ops_forward_thread, forward_threads);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (starts[i] == NO_VALUE || categories[i] == python || categories[i] == module) continue;
+      uint8_t says = name_says(pool, said, names[i]);
+      if (categories[i] == user && says != BACKWARD_PASS) continue;
+      struct optimizer_mark *mark = mark_after(marks, starts[i]);
+      if (!mark) continue;
+      if (says == BACKWARD_PASS) {
+        mark->passes++;
+        marks->has_passes = true;
+        continue;
+      }
+      const struct seen_row op = {starts[i],  sequences[i], forward_threads[i], (uint32_t)block.row + i,
+                                  threads[i], outermost[i], names[i],           says,
+                                  categories[i] == autograd};
+      note_op(marks, mark, &op);
+    }
+  }
+  return status;
+}
+
+/* ---- Threads that work at the same time. */
+
+static bool threads_overlap(const struct marks *marks) {
+  uint32_t pairs = 0, overlaps = 0;
+  for (uint32_t i = 1; i < marks->count && marks->has_threads; i++) {
+    const struct optimizer_mark *mark = &marks->items[i], *before = mark - 1;
+    if (mark->thread == before->thread || mark->work_start == NO_VALUE) continue;
+    pairs++;
+    overlaps += mark->work_start < before->end;
+  }
+  return overlaps * (uint64_t)10 > pairs;
+}
+
+/* ---- Rounds. */
+
+static bool begins_round(const struct marks *marks, const struct optimizer_mark *mark) {
+  if (marks->are_apart && marks->has_gradients) return mark->has_own_gradients;
+  if (marks->are_apart) return !marks->has_ops || mark->has_own_ops;
+  if (marks->has_passes) return mark->passes != 0;
+  bool is_recorded = !marks->has_inside || mark->has_inside || mark->has_ops;
+  if (!is_recorded) return true; /* one of the steps whose ops were left out */
+  return marks->has_gradients ? mark->has_gradients : !marks->has_ops || mark->has_ops;
+}
+
+/* Of a round: how many steps each class has had in it. */
+struct turn {
+  string_id name;
+  uint32_t count;
+};
+
+/* Steps of one class and place in their rounds get one hash. `places` are those of the marks to look at, by end. */
+static bool find_rounds(struct marks *marks, const uint32_t *places, uint32_t count, uint64_t thread) {
+  struct turn *turns = NULL;
+  uint32_t turn_count = 0, capacity = 0, accumulated = 0, first = 0;
+  uint64_t backward = 0;
+  for (uint32_t i = 0; i <= count; i++) {
+    struct optimizer_mark *mark = i < count ? &marks->items[places[i]] : NULL;
+    if (i && (!mark || begins_round(marks, mark))) {
+      for (uint32_t k = first; k < i; k++) {
+        struct optimizer_mark *one = &marks->items[places[k]];
+        one->accumulated = accumulated;
+        one->backward = backward;
+        one->kind = accumulated ? mixed(accumulated, 3) | 1 : 0;
+      }
+      first = i;
+      turn_count = accumulated = 0;
+      backward = 0;
+    }
+    if (!mark) break;
+    accumulated += mark->accumulated;
+    backward += mark->backward;
+    uint32_t turn = 0;
+    while (turn < turn_count && turns[turn].name != mark->name) turn++;
+    if (turn == turn_count) {
+      struct turn *grown = scratch_grow(turns, turn_count, &capacity, 16, sizeof *grown);
+      if (!grown) {
+        scratch_free(turns);
+        return false;
+      }
+      turns = grown;
+      turns[turn_count++] = (struct turn){mark->name, 0};
+    }
+    mark->optimizer = mixed(mixed(mark->name, turns[turn].count++), thread);
+  }
+  scratch_free(turns);
+  return true;
+}
+
+/* ---- Kinds. */
+
+/* Whether each step is of the kind of the one so many steps later, as far as kinds are known. The first ones may
+** differ: not all of a model runs from the beginning. */
+static bool has_period(const uint64_t *kinds, uint32_t count, uint32_t period) {
+  uint32_t pairs = 0, differ = 0;
+  for (uint32_t i = count >= 3 * period ? period : 0; i + period < count; i++) {
+    if (!kinds[i] || !kinds[i + period]) continue;
+    pairs++;
+    differ += kinds[i] != kinds[i + period];
+  }
+  return pairs >= period && differ * (uint64_t)10 <= pairs;
+}
+
+/* The kind that most of the last steps at a place of the period have. */
+static uint64_t kind_at(const uint64_t *kinds, uint32_t count, uint32_t period, uint32_t place) {
+  enum { LOOKED_AT = 9 };
+  uint64_t last[LOOKED_AT], best = 0;
+  uint32_t used = 0, most = 0;
+  for (uint32_t round = (count - 1 - place) / period + 1; round-- > 0 && used < LOOKED_AT;)
+    if (kinds[place + round * period]) last[used++] = kinds[place + round * period];
+  for (uint32_t i = 0; i < used; i++) {
+    uint32_t same = 0;
+    for (uint32_t k = 0; k < used; k++) same += last[k] == last[i];
+    if (same <= most) continue;
+    most = same;
+    best = last[i];
+  }
+  return best;
+}
+
+/* One hash for each kind, where kinds come in an order. */
+static void tell_kinds_apart(struct optimizer_mark **marks, uint32_t count, uint64_t *kinds, uint32_t longest) {
+  uint32_t period = 2;
+  uint64_t at[LONGEST_PERIOD];
+  while (period <= longest && count >= PERIODS * period && !has_period(kinds, count, period)) period++;
+  if (period > longest || count < PERIODS * period) return;
+  for (uint32_t place = 0; place < period; place++) at[place] = kind_at(kinds, count, period, place);
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t kind = at[i % period];
+    for (uint32_t place = 0; place < period; place++)
+      if (kinds[i] && kinds[i] == at[place]) kind = kinds[i];
+    marks[i]->optimizer = mixed(marks[i]->optimizer, kind);
+  }
+}
+
+static int by_optimizer(const void *left, const void *right) {
+  const struct optimizer_mark *a = *(struct optimizer_mark *const *)left, *b = *(struct optimizer_mark *const *)right;
+  if (a->optimizer != b->optimizer) return a->optimizer < b->optimizer ? -1 : 1;
+  return by_end(a, b);
+}
+
+static bool find_kinds(struct marks *marks) {
+  struct optimizer_mark **order = scratch_allocate(marks->count * sizeof *order);
+  uint64_t *kinds = scratch_allocate(marks->count * sizeof *kinds);
+  for (uint32_t i = 0; order && i < marks->count; i++) order[i] = &marks->items[i];
+  if (order && kinds) qsort(order, marks->count, sizeof *order, by_optimizer);
+  for (uint32_t first = 0, end; order && kinds && first < marks->count; first = end) {
+    for (end = first; end < marks->count && order[end]->optimizer == order[first]->optimizer; end++)
+      kinds[end - first] = order[end]->kind;
+    uint32_t count = end - first;
+    if (!has_period(kinds, count, 1)) {
+      tell_kinds_apart(order + first, count, kinds, LONGEST_PERIOD);
+      continue;
+    }
+    for (uint32_t i = first; i < end; i++) kinds[i - first] = order[i]->backward;
+    if (!has_period(kinds, count, 1)) tell_kinds_apart(order + first, count, kinds, TURNS);
+  }
+  bool is_done = order && kinds;
+  scratch_free(order);
+  scratch_free(kinds);
+  return is_done;
+}
+
+/* ---- Numbers. */
+
+static int by_row(const void *left, const void *right) {
+  const struct row_value *a = left, *b = right;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+struct first_step {
+  struct optimizer_mark **marks;
+  uint32_t count;
+};
+
+static int by_first_step(const void *left, const void *right) {
+  const struct first_step *a = left, *b = right;
+  return by_end(a->marks[0], b->marks[0]);
+}
+
+static enum tfprof_status number_optimizers(struct profile *profile, struct marks *marks, struct tfprof_error *error) {
+  struct optimizer_mark **order = scratch_allocate(marks->count * sizeof *order);
+  struct first_step *firsts = scratch_allocate(marks->count * sizeof *firsts);
+  struct row_value *values = scratch_allocate(marks->count * sizeof *values);
+  enum tfprof_status status = order && firsts && values ? TFPROF_OK : error_no_memory(error);
+  uint32_t optimizers = 0, used = 0;
+  for (uint32_t i = 0; i < marks->count && !status; i++) order[i] = &marks->items[i];
+  if (!status) qsort(order, marks->count, sizeof *order, by_optimizer);
+  for (uint32_t first = 0, end; first < marks->count && !status; first = end) {
+    for (end = first; end < marks->count && order[end]->optimizer == order[first]->optimizer;) end++;
+    firsts[optimizers++] = (struct first_step){order + first, end - first};
+  }
+  if (!status) qsort(firsts, optimizers, sizeof *firsts, by_first_step);
+  for (uint32_t number = 0; number < optimizers && !status; number++)
+    for (uint32_t i = 0; i < firsts[number].count; i++)
+      values[used++] = (struct row_value){firsts[number].marks[i]->row, number + 1};
+  if (!status) qsort(values, used, sizeof *values, by_row);
+  if (!status) status = derive_set_few_references(profile, TABLE_ops, COLUMN_ops_optimizer, values, used, error);
+  scratch_free(order);
+  scratch_free(firsts);
+  scratch_free(values);
+  return status;
+}
+
+/* ---- The pass. */
+
+static enum tfprof_status find_optimizers(struct marks *marks, struct tfprof_error *error) {
+  uint32_t *places = scratch_allocate(marks->count * sizeof *places);
+  bool is_done = places != NULL, are_apart = marks->are_apart = threads_overlap(marks);
+  for (uint32_t i = 0; is_done && i < marks->count; i++) places[i] = are_apart ? marks->by_thread[i] : i;
+  for (uint32_t first = 0, end; is_done && first < marks->count; first = end) {
+    uint32_t thread = marks->items[places[first]].thread;
+    for (end = first + 1; end < marks->count && !(are_apart && marks->items[places[end]].thread != thread);) end++;
+    is_done = find_rounds(marks, places + first, end - first, are_apart ? thread : 0);
+  }
+  if (is_done) is_done = find_kinds(marks);
+  scratch_free(places);
+  return is_done ? TFPROF_OK : error_no_memory(error);
+}
+
+static enum tfprof_status run_optimizers(struct profile *profile, struct tfprof_error *error) {
+  struct marks marks = {.items = NULL};
+  uint8_t *said = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, 1);
+  enum tfprof_status status = said ? find_marks(profile, said, &marks, error) : error_no_memory(error);
+  if (!status && marks.count && !order_by_thread(&marks)) status = error_no_memory(error);
+  if (!status && marks.count > 1) status = look_between(profile, said, &marks, error);
+  if (!status && marks.count) status = find_optimizers(&marks, error);
+  if (!status && marks.count) status = number_optimizers(profile, &marks, error);
+  scratch_free(said);
+  scratch_free(marks.items);
+  scratch_free(marks.by_thread);
+  return status;
+}
+
+/* The recorder tells them. */
+static bool are_told(const struct profile *profile) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  for (size_t i = 0; i < ops->segment_count; i++) {
+    if (column_set_has(&ops->segments[i]->is_raw, COLUMN_ops_optimizer)) return true;
+  }
+  return false;
+}
+
+const struct derive_pass derive_optimizers = {
+    .name = "optimizers",
+    .summary = "Which optimizer steps, by rounds between backward passes and by what the steps have in common.",
+    .makes_table = -1,
+    .reads = {{TABLE_ops, COLUMN_ops_name},
+              {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_thread_id},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_ops, COLUMN_ops_outermost_id},
+              {TABLE_ops, COLUMN_ops_sequence_number},
+              {TABLE_ops, COLUMN_ops_forward_thread}},
+    .writes = {{TABLE_ops, COLUMN_ops_optimizer}},
+    .run = run_optimizers,
+    .is_idle = are_told,
+};
