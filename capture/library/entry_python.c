@@ -26,6 +26,7 @@
 #include "torch/modules_source.h"
 #include "torch/noted_ranges.h"
 #include "torch/op_callbacks.h"
+#include "torch/optimizer_objects.h"
 #include "torch/phase_hooks.h"
 #include "torch/profiler_windows.h"
 #include "torch/thread_state.h"
@@ -66,6 +67,9 @@ ENTRY_POINT int tfprof_capture_find_python(unsigned version);
 ENTRY_POINT unsigned long tfprof_capture_describe_stack(char *text, unsigned long size);
 ENTRY_POINT int tfprof_capture_code_died(const void *code);
 ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
+/* Which optimizer steps (optimizer_objects.h): called by a function that has the code `probe`. */
+ENTRY_POINT int tfprof_capture_prove_optimizers(unsigned version, const void *probe, const void *expected,
+                                                const void *code);
 /* Once stacks are believed (python_calls.h): a new reference, None where it cannot be made. */
 ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
@@ -286,6 +290,12 @@ int tfprof_capture_code_died(const void *code) { return python_code_died(code); 
 void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
   python_believe(is_proved);
   part_set(&stacks_part, is_proved ? PART_OK : PART_OFF, reason);
+}
+
+int tfprof_capture_prove_optimizers(unsigned version, const void *probe, const void *expected, const void *code) {
+  char reason[256];
+  bool is_found = python_layout_to_prove() || (guarded_read_begin() && python_find(version, reason, sizeof reason));
+  return is_found && optimizer_objects_prove((uintptr_t)probe, (uintptr_t)expected, (uintptr_t)code);
 }
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }

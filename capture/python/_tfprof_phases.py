@@ -1,7 +1,7 @@
 """Notes what a training program is at where PyTorch marks no range: models that are put into evaluation mode and back,
-data loaders that begin anew and what they do for each batch, checkpoints that are written, and full garbage
-collections.  (Backward passes are seen by the library itself.)  Each becomes a range, in every step, whether its ops
-are recorded or not.
+data loaders that begin anew and what they do for each batch, gradient scalers that are updated, checkpoints that are
+written, and full garbage collections.  (Backward passes are seen by the library itself.)  Each becomes a range, in
+every step, whether its ops are recorded or not.
 
 What is noted happens a few times in an epoch, or twice for a batch; what happens in every step, such as model.train()
 while no model is in evaluation mode, costs no more than a call.
@@ -36,6 +36,10 @@ class Noting:
             fetcher = getattr(fetchers, fetcher, None)
             if fetcher is not None:
                 hooks.note(fetcher, "fetch", b"torch.utils.data.DataLoader.fetch", calls.PHASE_FETCH)
+        # Of a step that the scaler leaves out, because gradients overflowed, nothing else tells.
+        scalers = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
+        if scalers is not None:
+            hooks.note(scalers.GradScaler, "update", b"torch.amp.GradScaler.update")
         files = sys.modules.get("torch.serialization")
         if files is not None and self.torch.save is files.save:
             hooks.note(files, "save", b"torch.save")

@@ -65,6 +65,10 @@ class Recording:
                 self.prove_modules()
             except Exception as problem:
                 self.believe_modules(False, "%s: %s" % (type(problem).__name__, problem))
+        try:
+            self.prove_optimizers()
+        except Exception as problem:
+            self.say_problem(problem)
         if os.environ.get("TFPROF_OPS") == "sampled":
             try:
                 self.calibrate()
@@ -429,6 +433,28 @@ class Recording:
 
     def end_window(self):
         self.library.tfprof_capture_end_window()
+
+    # ---- Optimizers.
+
+    def prove_optimizers(self):
+        """Which optimizer steps is told by the first argument of the function that PyTorch puts in the place of its
+        step(): of a function like it, what the library finds there. Without it optimizers are told apart by class.
+        """
+        if sys.implementation.name != "cpython" or "t" in sys.abiflags or hasattr(sys, "getobjects"):
+            return
+        optimizer = getattr(self.torch.optim, "Optimizer", None)
+        constants = getattr(getattr(getattr(optimizer, "profile_hook_step", None), "__code__", None), "co_consts", ())
+        codes = [one for one in constants if getattr(one, "co_varnames", ())[:1] == ("args",)]
+        if len(codes) != 1 or codes[0].co_argcount or "args" in codes[0].co_cellvars:
+            return
+        prove = self.holding_gil.tfprof_capture_prove_optimizers
+        prove.argtypes = [self.ctypes.c_uint] + [self.ctypes.c_void_p] * 3
+        version = sys.version_info[0] * 100 + sys.version_info[1]
+
+        def probe(*args):
+            prove(version, id(probe.__code__), id(args[0]), id(codes[0]))
+
+        probe(object(), None)
 
     # ---- Modules.
 

@@ -33,6 +33,7 @@ NOTED = (
     "torch.utils.data.DataLoader.__iter__",
     "torch.utils.data.DataLoader.collate",
     "torch.utils.data.DataLoader.fetch",
+    "torch.amp.GradScaler.update",
     "torch.save",
     "gc.collect",
 )

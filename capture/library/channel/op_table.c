@@ -15,6 +15,7 @@ static const struct row_column op_columns[OP_COLUMNS] = {
     {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false, false},
     {DUMP_ops_recorded_module, DUMP_UNORDERED, false, false},
     {DUMP_ops_error, DUMP_UNORDERED, false, false},
+    {DUMP_ops_optimizer, DUMP_UNORDERED, false, false},
     {DUMP_ops_range_kind, DUMP_UNORDERED, false, false},
     {DUMP_ops_range_domain, DUMP_UNORDERED, false, false},
     {DUMP_ops_range_category, DUMP_UNORDERED, false, false},

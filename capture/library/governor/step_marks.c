@@ -1,26 +1,28 @@
 /* step_marks.c: see step_marks.h. */
 #include "step_marks.h"
 
+#include "steps/optimizer_steps.h"
+
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-  ROUNDS = 8,       /* that show a pattern */
-  LEARN_MARKS = 17, /* an irregular series is taken for one without pattern, until KEPT_MARKS are there */
-  SILENT_MARKS = 200,
-};
+enum { SILENT_MARKS = 200, GONE_MARKS = 2 };
 
 enum step_mark step_mark_kind(const char *name) {
-  if (name[0] == 'O' && !strncmp(name, "Optimizer.step#", 15)) return MARK_OPTIMIZER;
-  if (name[0] == 'P' && !strncmp(name, "ProfilerStep#", 13)) return MARK_PROFILER;
-  if (name[0] == 't' && !strncmp(name, "tfprof.step#", 12)) return MARK_USER;
-  return MARK_NONE;
+  if (name[0] == 'P') return strncmp(name, "ProfilerStep#", 13) ? MARK_NONE : MARK_PROFILER;
+  if (name[0] != 'O' && name[0] != 't' && name[0] != 'e') return MARK_NONE;
+  if (!strncmp(name, "tfprof.step#", 12)) return MARK_USER;
+  switch (training_mark_kind(name)) {
+    case STEP_OF_OPTIMIZER: return MARK_OPTIMIZER;
+    case STEP_BATCH: return MARK_BATCH;
+    case STEP_SCALER: return MARK_SCALER;
+    default: return MARK_NONE;
+  }
 }
 
 void step_marks_begin(struct step_marks *marks) {
   memset(marks, 0, sizeof *marks);
-  marks->per_step = 1;
+  marks->updates = 1; /* one that comes before any step of an optimizer is of a step that was skipped */
 }
 
 static void forget(struct step_marks *marks) {
@@ -29,136 +31,150 @@ static void forget(struct step_marks *marks) {
   marks->steps = marks->steps_before = steps;
 }
 
-/* What ended the steps does so no more: the program has gone over to another optimizer, or has begun to mark steps. */
+/* What ended the steps does so no more, or the program has begun to mark them. */
 static bool is_leader_gone(const struct step_marks *marks, enum step_mark kind) {
-  bool is_better = kind == MARK_USER ? marks->leader && marks->leader->kind != MARK_USER
-                                     : marks->leader && marks->leader->kind == MARK_NVTX && kind != MARK_NVTX;
-  return marks->is_learnt && (is_better ||
-                              marks->silence > SILENT_MARKS * (uint64_t)marks->per_step);
+  if (!marks->leader || !marks->is_learnt) return false;
+  enum step_mark leader = marks->leader->kind;
+  bool is_better = kind == MARK_USER ? leader != MARK_USER : leader == MARK_NVTX && kind != MARK_NVTX;
+  return is_better || marks->silence > SILENT_MARKS;
 }
 
+/* ---- Series. */
+
 static struct mark_series *find_series(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name) {
-  if (kind != MARK_OPTIMIZER && kind != MARK_NVTX) name = 0;
-  unsigned of_nvtx = 0;
-  for (unsigned i = 0; i < marks->series_count; i++) {
-    struct mark_series *series = &marks->series[i];
-    of_nvtx += series->kind == MARK_NVTX;
+  if (kind == MARK_OPTIMIZER) thread = 0;
+  else if (kind != MARK_NVTX) name = 0;
+  uint32_t place = (name * 0x9e3779b1u ^ thread * 0x85ebca6bu ^ (uint32_t)kind * 0xc2b2ae35u) >> 7;
+  for (; marks->places[place % SERIES_PLACES]; place++) {
+    struct mark_series *series = &marks->series[marks->places[place % SERIES_PLACES] - 1];
     if (series->kind == kind && series->thread == thread && series->name == name) return series;
   }
-  if (marks->series_count == SERIES_MAXIMUM || (kind == MARK_NVTX && of_nvtx == NVTX_SERIES_MAXIMUM)) return NULL;
+  unsigned of_nvtx = 0;
+  for (unsigned i = 0; kind == MARK_NVTX && i < marks->series_count; i++) of_nvtx += marks->series[i].kind == kind;
+  if (marks->series_count == SERIES_MAXIMUM || of_nvtx == NVTX_SERIES_MAXIMUM) return NULL;
   struct mark_series *series = &marks->series[marks->series_count];
   *series = (struct mark_series){.kind = kind, .thread = thread, .name = name, .first_ended = marks->series_count++};
+  marks->places[place % SERIES_PLACES] = (uint16_t)marks->series_count;
+  marks->optimizer_count += kind == MARK_OPTIMIZER;
   return series;
 }
 
-static struct mark_series *best_series(struct step_marks *marks) {
-  struct mark_series *best[MARK_USER + 1] = {NULL};
-  for (unsigned i = 0; i < marks->series_count; i++) {
-    struct mark_series *series = &marks->series[i], **place = &best[series->kind];
-    if (series->kind == MARK_NVTX) {
-      if (!*place || series->covered > (*place)->covered) *place = series;
-      continue;
-    }
-    /* One that is in the middle of a round has one mark more than the last of the round. */
-    if (!*place || series->count + 1 >= (*place)->count) *place = series;
-  }
+/* Whether a series is better than the best one of its kind. */
+static bool is_better(const struct mark_series *series, const struct mark_series *best) {
+  if (!best) return true;
+  if (series->kind == MARK_NVTX) return series->covered > best->covered;
+  /* One that is in the middle of a round has one mark more than the last of the round. */
+  if (series->first_ended > best->first_ended) return series->count + 1 >= best->count;
+  return series->count > best->count + 1;
+}
+
+static struct mark_series *best_series(const struct step_marks *marks) {
+  struct mark_series *const *best = marks->best;
   if (best[MARK_USER]) return best[MARK_USER];
   struct mark_series *profiler = best[MARK_PROFILER], *optimizer = best[MARK_OPTIMIZER];
   if (!profiler && !optimizer) return best[MARK_NVTX];
   return profiler && (!optimizer || profiler->count * 2 + 1 >= optimizer->count) ? profiler : optimizer;
 }
 
-/* ---- The pattern of a series. */
-
-static int by_value(const void *left, const void *right) {
-  const double *a = left, *b = right;
-  return (*a > *b) - (*a < *b);
+/* How many steps there are by what the leader, batches and the scaler tell. */
+static uint64_t count_steps(const struct step_marks *marks) {
+  return marks->steps_before + (marks->by_batches ? marks->batches : marks->leader->count + marks->skipped);
 }
 
-static double quantile(double *values, unsigned count, double share) {
-  qsort(values, count, sizeof *values, by_value);
-  return values[(unsigned)((count - 1) * share)];
+static bool is_of_optimizers(const struct step_marks *marks) {
+  return !marks->leader || marks->leader->kind == MARK_OPTIMIZER;
 }
 
-/* The 80th percentile of how far periods are from the median of their group, period i in group i % groups. */
-static double deviation(const double *periods, unsigned count, unsigned groups) {
-  double room[KEPT_MARKS], deviations[KEPT_MARKS];
-  for (unsigned group = 0; group < groups; group++) {
-    unsigned used = 0;
-    for (unsigned i = group; i < count; i += groups) room[used++] = periods[i];
-    double middle = quantile(room, used, 0.5);
-    for (unsigned i = group; i < count; i += groups)
-      deviations[i] = periods[i] > middle ? periods[i] - middle : middle - periods[i];
-  }
-  return quantile(deviations, count, 0.8);
+/* ---- Marks that are none of a series. */
+
+static unsigned begin_batch(struct step_marks *marks, uint32_t thread) {
+  bool is_marking = thread < MARKING_THREADS && marks->marking[thread / 64] >> thread % 64 & 1;
+  if (!is_marking || !marks->in_batch) return 0;
+  marks->in_batch = 0;
+  marks->batches++;
+  if (!marks->by_batches || !is_of_optimizers(marks)) return 0;
+  marks->steps = count_steps(marks);
+  return STEP_HAS_ENDED;
 }
 
-/* The counter may have gone back in between. */
-static double ticks_between(uint64_t begin, uint64_t end) { return (double)(int64_t)(end - begin); }
-
-/* How many marks make a step, and after which the longest pause comes: as find_pattern of ext/derive/steps/steps.c.
-** false: more marks are needed. */
-static bool find_pattern(struct step_marks *marks) {
-  const struct mark_series *series = marks->leader;
-  unsigned kept = series->count < KEPT_MARKS ? (unsigned)series->count : KEPT_MARKS, count = kept - 1;
-  double periods[KEPT_MARKS] = {0}, room[KEPT_MARKS] = {0};
-  marks->per_step = 1;
-  marks->phase = 0;
-  if (series->kind != MARK_OPTIMIZER) return true;
-  for (unsigned i = 0; i < count; i++)
-    room[i] = periods[i] = ticks_between(series->marks[i].end, series->marks[i + 1].end);
-  double all = deviation(periods, count, 1);
-  if (all <= quantile(room, count, 0.5) / 8) return true;
-  for (unsigned m = 2; m <= PATTERN_MAXIMUM && count >= ROUNDS * m; m++) {
-    if (deviation(periods, count, m) > all / 4) continue;
-    double longest = -1;
-    marks->per_step = m;
-    for (unsigned phase = 0; phase < m; phase++) {
-      unsigned used = 0;
-      for (unsigned i = phase; i < count; i += m)
-        room[used++] = ticks_between(series->marks[i].end, series->marks[i + 1].start);
-      double pause = quantile(room, used, 0.5);
-      if (pause > longest) {
-        longest = pause;
-        marks->phase = phase;
-      }
-    }
-    return true;
-  }
-  return kept >= LEARN_MARKS;
+static unsigned update_scaler(struct step_marks *marks) {
+  uint32_t per_step = marks->optimizer_count > 1 ? marks->updates_per_step : 1;
+  marks->all_updates++;
+  if (!per_step || marks->by_batches || !is_of_optimizers(marks) || ++marks->updates < 2 * per_step) return 0;
+  marks->updates = per_step;
+  marks->skipped++;
+  marks->steps++;
+  return STEP_HAS_ENDED;
 }
 
-/* How many steps the marks of the leader have ended. */
-static uint64_t rounds(const struct step_marks *marks) {
-  return (marks->leader->count + marks->per_step - 1 - marks->phase) / marks->per_step;
+/* ---- Optimizers. */
+
+/* The leader has stepped. */
+static void note_leader(struct step_marks *marks) {
+  if (marks->most_since > marks->most_between) marks->most_between = marks->most_since;
+  marks->most_since = 0;
+  if (marks->all_updates && (!marks->updates_per_step || marks->all_updates < marks->updates_per_step))
+    marks->updates_per_step = marks->all_updates;
+  marks->updates = marks->all_updates = 0;
+}
+
+/* Another one has, and from now on that one ends the steps if the leader is gone. */
+static void note_other(struct step_marks *marks, struct mark_series *series) {
+  if (series->turn != marks->leader->count) series->since = 0;
+  series->turn = marks->leader->count;
+  if (++series->since > marks->most_since) marks->most_since = series->since;
+  if (!marks->is_learnt || marks->by_batches || series->since <= marks->most_between + GONE_MARKS) return;
+  marks->steps_before = marks->steps + series->since - series->count; /* its steps since then were steps */
+  marks->skipped = 0;
+  marks->most_since = 0;
+  marks->leader = series;
 }
 
 static void learn(struct step_marks *marks) {
-  uint64_t count = marks->leader->count;
-  if (count < WARMUP_STEPS + FIRST_STEPS || !find_pattern(marks)) return;
-  marks->is_learnt = rounds(marks) >= WARMUP_STEPS + FIRST_STEPS;
-  marks->steps = marks->steps_before + rounds(marks);
+  const struct mark_series *leader = marks->leader;
+  if (leader->count + marks->skipped < WARMUP_STEPS + FIRST_STEPS) return;
+  marks->is_learnt = true;
+  bool take_turns = leader->kind == MARK_OPTIMIZER && marks->optimizer_count > 1;
+  if (take_turns && marks->batches * 2 >= leader->count * 3) {
+    marks->by_batches = true;
+    marks->steps = count_steps(marks);
+  }
 }
 
 unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name,
                         uint64_t start_ticks, uint64_t end_ticks) {
   unsigned what = 0;
+  if (kind == MARK_BATCH) return begin_batch(marks, thread);
+  if (kind == MARK_SCALER) return update_scaler(marks);
   if (is_leader_gone(marks, kind)) {
     forget(marks);
     what |= STEPS_ARE_FORGOTTEN;
   }
   struct mark_series *series = find_series(marks, kind, thread, name);
   if (!series) return what;
-  if (series->count < KEPT_MARKS) series->marks[series->count] = (struct mark){start_ticks, end_ticks};
   series->count++;
   if (end_ticks > start_ticks) series->covered += end_ticks - start_ticks;
-  if (!marks->is_learnt) marks->leader = best_series(marks);
-  bool is_leader = series == marks->leader, was_learnt = marks->is_learnt;
-  marks->silence = is_leader ? 0 : marks->silence + (kind != MARK_NVTX || marks->leader->kind == MARK_NVTX);
-  if (is_leader && (series->count - 1) % marks->per_step == marks->phase) {
-    marks->steps = marks->steps_before + rounds(marks);
-    what |= STEP_HAS_ENDED;
+  if (kind == MARK_OPTIMIZER) {
+    if (thread < MARKING_THREADS) marks->marking[thread / 64] |= (uint64_t)1 << thread % 64;
+    marks->in_batch++;
   }
-  if (!marks->is_learnt || (is_leader && series->count == KEPT_MARKS)) learn(marks);
+  struct mark_series *before = marks->leader;
+  if ((!marks->is_learnt || !marks->best[kind]) && is_better(series, marks->best[kind])) marks->best[kind] = series;
+  if (!marks->is_learnt) marks->leader = best_series(marks);
+  if (marks->leader->kind == MARK_OPTIMIZER && kind == MARK_OPTIMIZER && series != marks->leader)
+    note_other(marks, series);
+  bool is_leader = series == marks->leader, was_learnt = marks->is_learnt;
+  if (is_leader) marks->silence = 0;
+  else if (marks->leader->kind != MARK_OPTIMIZER || kind != MARK_OPTIMIZER)
+    marks->silence += series == marks->best[kind] && (kind != MARK_NVTX || marks->leader->kind == MARK_NVTX);
+  if (is_leader) {
+    if (kind == MARK_OPTIMIZER && before == series) note_leader(marks);
+    else if (kind == MARK_OPTIMIZER) marks->updates = marks->all_updates = 0;
+    if (!marks->by_batches) {
+      marks->steps = count_steps(marks);
+      what |= STEP_HAS_ENDED;
+    }
+  }
+  if (!marks->is_learnt) learn(marks);
   return marks->is_learnt && !was_learnt ? what | STEPS_ARE_LEARNT : what;
 }

@@ -2,8 +2,8 @@
 #include "nvtx_texts.h"
 
 #include "recorder/hash.h"
+#include "steps/step_words.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,38 +27,6 @@ uint32_t nvtx_text_number_of_handle(const void *handle) {
   return ((const struct nvtx_text *)handle)->magic == MAGIC ? (uint32_t)(place / 8) : 0;
 }
 
-/* ---- Names of steps. */
-
-static bool is_word(const char *text, size_t length, const char *word) {
-  size_t i = 0;
-  for (; i < length && word[i]; i++) {
-    char letter = (char)tolower((unsigned char)text[i]);
-    if (letter != word[i] && !(word[i] == '_' && (letter == ' ' || letter == '-'))) return false;
-  }
-  return i == length && !word[i];
-}
-
-/* "step 12", "Iteration_3", "[pl][profile]run_training_batch", "train_step": what the field calls them, with or without
-** a number behind. */
-static uint32_t step_of(const char *text, size_t length) {
-  static const char *const words[] = {"step",       "iteration",  "iter",       "train_step",         "training_step",
-                                      "train_iter", "train_batch", "training_batch", "train_iteration",
-                                      "training_iteration", "run_training_batch"};
-  while (length && text[0] == '[') { /* who marks it */
-    const char *end = memchr(text, ']', length);
-    if (!end) return 0;
-    length -= (size_t)(end + 1 - text);
-    text = end + 1;
-  }
-  while (length && (isdigit((unsigned char)text[length - 1]) || strchr(" _#:=-", text[length - 1]))) length--;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!is_word(text, length, words[i])) continue;
-    uint32_t hash = (uint32_t)hash_bytes(words[i], strlen(words[i]));
-    return hash ? hash : 1;
-  }
-  return 0;
-}
-
 /* ---- The table. */
 
 static bool is_same(const struct nvtx_text *text, uint32_t hash, const char *bytes, size_t length) {
@@ -76,7 +44,7 @@ static uint32_t add_nvtx_text(uint32_t hash, const char *bytes, size_t length) {
   struct nvtx_text *text = (struct nvtx_text *)(void *)(region + place);
   text->length = (uint32_t)length;
   text->hash = hash;
-  text->step = step_of(bytes, length);
+  text->step = step_word(bytes, length);
   memcpy(text->bytes, bytes, length);
   text->magic = MAGIC;
   return place / 8;

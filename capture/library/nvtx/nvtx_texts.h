@@ -14,7 +14,7 @@
 
 struct nvtx_text {
   uint32_t magic, length;
-  uint32_t step; /* a hash of a name that marks steps without the step's number; 0: it marks none */
+  uint32_t step; /* which word for steps it is called by (steps/step_words.h); 0: it marks none */
   uint32_t hash;
   char bytes[];
 };

@@ -69,6 +69,6 @@ struct tensor_list backward_pass(void *engine, const void *roots, const void *in
     pthread_once(&find_once, find_engine);
     execute = atomic_load_explicit(&torch_execute, memory_order_acquire);
   }
-  struct noted noted __attribute__((cleanup(pass_left), unused)) = {noted_range_begin(), accumulate};
+  struct noted noted __attribute__((cleanup(pass_left), unused)) = {noted_pass_begin(), accumulate};
   return execute(engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
 }

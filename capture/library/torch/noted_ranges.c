@@ -5,6 +5,7 @@
 #include "channel/thread_record.h"
 #include "python/python_frames.h"
 #include "recorder/clock.h"
+#include "governor/sampling.h"
 #include "recorder/gate.h"
 
 #include <string.h>
@@ -36,6 +37,15 @@ static bool describe_range(struct capture_thread *thread, const char *name, stru
   return false;
 }
 
+static _Atomic uint64_t passes;
+
+uint64_t noted_pass_begin(void) {
+  atomic_fetch_add_explicit(&passes, 1, memory_order_relaxed);
+  return noted_range_begin();
+}
+
+uint64_t noted_passes(void) { return atomic_load_explicit(&passes, memory_order_relaxed); }
+
 void noted_range_end(const char *name, uint64_t start_ticks) {
   uint64_t end_ticks = clock_ticks();
   if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire) || !gate_is_ours()) return;
@@ -53,4 +63,6 @@ void noted_range_end(const char *name, uint64_t start_ticks) {
   }
   *item = range;
   thread_commit(thread, sizeof *item);
+  enum step_mark mark = step_mark_kind(name);
+  if (mark == MARK_SCALER) sampling_mark_ended(mark, thread->number, 0, start_ticks, end_ticks);
 }

@@ -16,6 +16,9 @@ void noted_ranges_disarm(void);
 
 /* The moment at which a range begins; 0: none is recorded now. */
 uint64_t noted_range_begin(void);
+/* The same of a backward pass, and how many have begun. */
+uint64_t noted_pass_begin(void);
+uint64_t noted_passes(void);
 /* It ends, on the thread that began it, where the calling thread's stack is what it was. */
 void noted_range_end(const char *name, uint64_t start_ticks);
 

@@ -15,6 +15,7 @@
 #include "recorder/gate.h"
 #include "noted_ranges.h"
 #include "op_rows.h"
+#include "optimizer_objects.h"
 #include "torch_inputs.h"
 #include "torch_lock.h"
 
@@ -313,6 +314,35 @@ static uint32_t mark_name(const char *name) {
   return (uint32_t)hash_bytes(name, (uint32_t)strnlen(name, NAME_MAXIMUM));
 }
 
+/* Where the object is not known, what has its place among the steps of its class since a backward pass began (as in
+** ext/derive/steps/optimizers.c). */
+static uint32_t optimizer_by_name(uint32_t name) {
+  static _Thread_local struct {
+    uint32_t name, turn;
+    uint64_t passes;
+  } seen[2];
+  uint64_t passes = noted_passes();
+  unsigned place = seen[1].name == name;
+  if (seen[place].name != name) {
+    seen[1] = seen[0];
+    place = 0;
+    seen[0].name = name;
+    seen[0].passes = passes - 1;
+  }
+  if (seen[place].passes != passes || !passes) seen[place].turn = 0;
+  seen[place].passes = passes;
+  return name + seen[place].turn++;
+}
+
+/* What stands for the mark, and, in range->forward_thread, for the optimizer that is to be recorded. */
+static void describe_mark(struct open_op *range, enum step_mark mark, const char *name) {
+  uint32_t hash = mark_name(name), object = mark == MARK_OPTIMIZER ? optimizer_object() : 0;
+  range->mark_name = object ? object : mark == MARK_OPTIMIZER ? optimizer_by_name(hash) : hash;
+  range->is_told = object != 0;
+  range->sequence = -1;
+  range->forward_thread = object;
+}
+
 /* NULL when it cannot be recorded. */
 static struct open_op *begin_range(const uint8_t *object) {
   struct capture_thread *thread = thread_that_records();
@@ -342,15 +372,21 @@ static __attribute__((noinline)) void start_range(void **context, const uint8_t 
   const char *name = torch.name(object);
   enum step_mark mark = step_mark_kind(name);
   struct open_op *range = begin_range(object);
+  uint64_t start_ticks = mark == MARK_BATCH ? clock_ticks() : 0;
+  if (mark == MARK_BATCH) { /* what begins with it is told now */
+    if (gate_is_open() && capture_current_thread)
+      sampling_mark_ended(mark, capture_current_thread->number, 0, start_ticks, start_ticks);
+    mark = MARK_NONE;
+  }
   if (!range) {
     if (mark != MARK_NONE) *context = &unrecorded_marks[mark];
     return;
   }
   range->vtable = context_vtable;
   range->mark = mark & 7;
-  range->mark_name = mark == MARK_NONE ? 0 : mark_name(name);
+  if (mark != MARK_NONE) describe_mark(range, mark, name);
   *context = range;
-  range->start_ticks = clock_ticks();
+  range->start_ticks = start_ticks ? start_ticks : clock_ticks();
 }
 TORCH_START_CALLBACK(start_range)
 

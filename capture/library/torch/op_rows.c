@@ -40,6 +40,7 @@ static struct {
   uint64_t unresolved;             /* ops without a name or a thread: no row */
   uint64_t long_names;             /* texts of NAME_MAXIMUM bytes, which is where they are cut */
   struct row_map logical;          /* PyTorch's number of a thread to its row */
+  struct row_map optimizers;       /* to their numbers */
   struct row_map input_map;        /* the three texts of an op's inputs to their place in input_texts */
   struct input_texts *input_texts; /* as many as input_map has, room for the next power of two */
 } rows;
@@ -75,6 +76,7 @@ void op_rows_close(bool in_child) {
   for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear_ops(&rows.of_thread[i]);
   row_map_end(&rows.input_map);
   row_map_end(&rows.logical);
+  row_map_end(&rows.optimizers);
   free(rows.input_texts);
 }
 
@@ -147,6 +149,17 @@ static int64_t logical_of(uint32_t forward_thread) {
                                       : ((int64_t)1 << 40) + forward_thread;
 }
 
+/* By their first steps; `object` is what optimizer_objects.h has for it. 0: no memory, or too many. */
+static uint32_t optimizer_number(uint32_t object) {
+  if (rows.optimizers.used >= ROW_MAP_BOUND) return 0;
+  struct row_map_entry *entry = row_map_entry(&rows.optimizers, object, 0);
+  if (entry && !entry->row_plus_one) {
+    row_map_added(&rows.optimizers);
+    entry->row_plus_one = rows.optimizers.used;
+  }
+  return entry ? entry->row_plus_one : 0;
+}
+
 /* ---- Ops. */
 
 static void take_op(struct recorder *recorder, const struct channel_item *of, const struct op_item *item) {
@@ -181,7 +194,12 @@ static void take_op(struct recorder *recorder, const struct channel_item *of, co
   row_put(ops, row, OP_END, end);
   row_put(ops, row, OP_DURATION, clock_span_ns(start, end));
   if (item->sequence >= 0) row_set(ops, row, OP_SEQUENCE, item->sequence);
-  if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, logical_of(item->forward_thread));
+  if (scope == SCOPE_USER) {
+    uint32_t optimizer = item->forward_thread ? optimizer_number(item->forward_thread) : 0;
+    if (optimizer) row_set(ops, row, OP_OPTIMIZER, optimizer);
+  } else if (item->forward_thread) {
+    row_set(ops, row, OP_FORWARD_THREAD, logical_of(item->forward_thread));
+  }
   if (numbers.inputs) {
     const struct input_texts *texts = &rows.input_texts[numbers.inputs - 1];
     if (texts->shapes) row_set(ops, row, OP_SHAPES, texts->shapes);
