@@ -1,7 +1,7 @@
 /* recording.c: reads the dumps of a run directory through the dump codec, for the closing summary.
 **
-** Of each file it takes the counts of the frames' headers and decodes only the names, categories and threads of the
-** ops, to count the steps of the optimizers and those of them whose ops were recorded, and the small table
+** Of each file it takes the counts of the frames' headers and decodes only the names and categories of the ops, to find
+** what marks steps and which of these had their ops recorded (recorded_steps.h), and the small table
 ** `diagnostics`, where the capture library says which of its parts do not record and why.
 */
 #include "recording.h"
@@ -18,15 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAXIMUM_THREADS = 1 << 16 }; /* that can be told apart in a process */
-
-struct strings { /* the file's strings by id */
-  char **texts;
-  size_t count, room;
-};
-
 static enum tfprof_status keep_string(void *context, uint32_t id, const char *text, uint32_t length) {
-  struct strings *strings = context;
+  struct recorded_strings *strings = context;
   if (id >= strings->room) {
     size_t room = strings->room ? strings->room : 256;
     while (room <= id) room *= 2;
@@ -40,7 +33,7 @@ static enum tfprof_status keep_string(void *context, uint32_t id, const char *te
   return TFPROF_OK;
 }
 
-static void free_strings(struct strings *strings) {
+static void free_strings(struct recorded_strings *strings) {
   for (size_t i = 0; i < strings->room; i++) free(strings->texts[i]);
   free(strings->texts);
 }
@@ -53,11 +46,11 @@ static void add_note(struct process_recording *process, const char *reason, cons
 }
 
 /* One column of one frame of text ids; all 0 when it is not there or cannot be read. */
-static void read_texts(struct dump_cursor *cursor, const struct dump_frame *frame, unsigned column, int64_t *values,
-                       uint64_t *nulls) {
+static void read_texts(struct dump_cursor *cursor, const struct dump_frame *frame, unsigned table, unsigned column,
+                       int64_t *values, uint64_t *nulls) {
   memset(values, 0, frame->rows * sizeof *values);
   memset(nulls, 0, (frame->rows + 63) / 64 * sizeof *nulls);
-  const struct dump_block *block = dump_frame_block(frame, schema_tables[TABLE_diagnostics].columns[column].dump_id);
+  const struct dump_block *block = dump_frame_block(frame, schema_tables[table].columns[column].dump_id);
   if (!block || block->encoding == DUMP_REAL) return;
   if (dump_block_decode(cursor, frame, block, values, nulls, NULL) != TFPROF_OK)
     memset(values, 0, frame->rows * sizeof *values);
@@ -66,19 +59,15 @@ static void read_texts(struct dump_cursor *cursor, const struct dump_frame *fram
   }
 }
 
-static const char *recorded_text(const struct strings *strings, int64_t id) {
-  return id > 0 && (uint64_t)id < strings->room && strings->texts[id] ? strings->texts[id] : "";
-}
-
 static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame *frame,
-                             const struct strings *strings, struct process_recording *process) {
+                             const struct recorded_strings *strings, struct process_recording *process) {
   size_t rows = frame->rows;
   int64_t *values = calloc(rows * 3, sizeof *values);
   uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
   if (values && nulls) {
-    read_texts(cursor, frame, COLUMN_diagnostics_severity, values, nulls);
-    read_texts(cursor, frame, COLUMN_diagnostics_reason, values + rows, nulls);
-    read_texts(cursor, frame, COLUMN_diagnostics_message, values + 2 * rows, nulls);
+    read_texts(cursor, frame, TABLE_diagnostics, COLUMN_diagnostics_severity, values, nulls);
+    read_texts(cursor, frame, TABLE_diagnostics, COLUMN_diagnostics_reason, values + rows, nulls);
+    read_texts(cursor, frame, TABLE_diagnostics, COLUMN_diagnostics_message, values + 2 * rows, nulls);
     for (size_t row = 0; row < rows; row++) {
       const char *severity = recorded_text(strings, values[row]);
       if (strcmp(severity, "warning") != 0 && strcmp(severity, "error") != 0) continue;
@@ -89,50 +78,18 @@ static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame
   free(nulls);
 }
 
-/* PyTorch marks each step of an optimizer with such a row; the table `steps` is derived from them. */
-static bool is_optimizer_step(const char *name) {
-  return strncmp(name, "Optimizer.step#", strlen("Optimizer.step#")) == 0;
-}
-
-/* What is counted while going through the ops. In a step that sampling leaves out a thread records ranges only. */
-struct op_counts {
-  const struct strings *strings;
-  uint64_t *steps, *steps_with_ops; /* by id of the optimizer's name */
-  uint64_t ranges;
-  bool *has_ops;                    /* by thread: since its last step */
-  size_t thread_room;
-};
-
-/* One column of whole numbers of a frame of ops. false: it is not there, or cannot be read. */
-static bool read_column(struct dump_cursor *cursor, const struct dump_frame *frame, unsigned column, int64_t *values,
-                        uint64_t *nulls) {
-  const struct dump_block *block = dump_frame_block(frame, schema_tables[TABLE_ops].columns[column].dump_id);
-  return block && block->encoding != DUMP_REAL &&
-         dump_block_decode(cursor, frame, block, values, nulls, NULL) == TFPROF_OK;
-}
-
-static void count_op(struct op_counts *counts, int64_t name, int64_t category, int64_t thread) {
-  bool is_known = thread >= 0 && (uint64_t)thread < counts->thread_room;
-  if (strcmp(recorded_text(counts->strings, category), "user") != 0) {
-    if (is_known) counts->has_ops[thread] = true;
-    return;
-  }
-  counts->ranges++;
-  if (is_optimizer_step(recorded_text(counts->strings, name))) {
-    counts->steps[name]++;
-    if (is_known && counts->has_ops[thread]) counts->steps_with_ops[name]++;
-    if (is_known) counts->has_ops[thread] = false;
-  }
-}
-
-static void count_ops(struct dump_cursor *cursor, const struct dump_frame *frame, struct op_counts *counts) {
+/* What is counted while going through the ops. */
+static void count_ops(struct dump_cursor *cursor, const struct dump_frame *frame, struct recorded_steps *steps,
+                      uint64_t *ranges) {
   size_t rows = frame->rows;
-  int64_t *values = calloc(rows * 3, sizeof *values);
+  int64_t *values = calloc(rows * 2, sizeof *values);
   uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
-  if (values && nulls && read_column(cursor, frame, COLUMN_ops_name, values, nulls) &&
-      read_column(cursor, frame, COLUMN_ops_category, values + rows, nulls) &&
-      read_column(cursor, frame, COLUMN_ops_thread_id, values + 2 * rows, nulls)) {
-    for (size_t row = 0; row < rows; row++) count_op(counts, values[row], values[rows + row], values[2 * rows + row]);
+  if (values && nulls) {
+    read_texts(cursor, frame, TABLE_ops, COLUMN_ops_name, values, nulls);
+    read_texts(cursor, frame, TABLE_ops, COLUMN_ops_category, values + rows, nulls);
+    for (size_t row = 0; row < rows; row++)
+      *ranges += !strcmp(recorded_text(steps->strings, values[rows + row]), "user");
+    recorded_steps_add_ops(steps, cursor, frame, values, values + rows);
   }
   free(values);
   free(nulls);
@@ -145,16 +102,12 @@ static int64_t last_start(const struct dump_frame *frame) {
 }
 
 static void read_frames(struct dump_file *file, struct process_recording *process) {
-  struct strings strings = {0};
+  struct recorded_strings strings = {0};
+  struct recorded_steps steps = {.strings = &strings};
   struct dump_cursor *cursor = NULL;
-  struct op_counts counts = {.strings = &strings, .thread_room = MAXIMUM_THREADS};
-  if (dump_cursor_open(file, &cursor, NULL) == TFPROF_OK &&
-      dump_file_strings(file, keep_string, &strings, NULL) == TFPROF_OK) {
-    counts.steps = calloc(strings.room + 1, sizeof *counts.steps);
-    counts.steps_with_ops = calloc(strings.room + 1, sizeof *counts.steps_with_ops);
-    counts.has_ops = calloc(MAXIMUM_THREADS, sizeof *counts.has_ops);
-  }
-  bool can_count = counts.steps && counts.steps_with_ops && counts.has_ops;
+  bool can_count = dump_cursor_open(file, &cursor, NULL) == TFPROF_OK &&
+                   dump_file_strings(file, keep_string, &strings, NULL) == TFPROF_OK;
+  if (can_count) recorded_steps_begin(&steps, &strings);
   for (size_t i = 0; i < file->frame_count; i++) {
     const struct dump_frame *frame = &file->frames[i];
     int table = schema_table_of_dump_id(frame->table_dump_id);
@@ -163,20 +116,14 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
       process->ops += frame->rows;
       int64_t last_ns = last_start(frame);
       if (last_ns > process->last_ns) process->last_ns = last_ns;
-      if (can_count) count_ops(cursor, frame, &counts);
+      if (can_count) count_ops(cursor, frame, &steps, &process->ranges);
+    } else if (table == TABLE_counters && can_count) {
+      recorded_steps_add_counters(&steps, cursor, frame);
     } else if (table == TABLE_diagnostics && can_count) {
       read_diagnostics(cursor, frame, &strings, process);
     }
   }
-  for (size_t id = 0; can_count && id < strings.room; id++) {
-    if (counts.steps[id] <= process->steps) continue;
-    process->steps = counts.steps[id];
-    process->steps_with_ops = counts.steps_with_ops[id];
-  }
-  process->ranges = counts.ranges;
-  free(counts.steps);
-  free(counts.steps_with_ops);
-  free(counts.has_ops);
+  if (can_count) process->steps = recorded_steps_end(&steps, file, cursor);
   if (cursor) dump_cursor_close(cursor);
   free_strings(&strings);
 }
@@ -241,10 +188,7 @@ bool recording_read(const char *directory, struct recording *recording) {
     recording->ops += processes[count].ops;
     recording->ranges += processes[count].ranges;
     recording->kernels += processes[count].kernels;
-    if (processes[count].steps > recording->steps) {
-      recording->steps = processes[count].steps;
-      recording->steps_with_ops = processes[count].steps_with_ops;
-    }
+    if (processes[count].steps.steps > recording->steps.steps) recording->steps = processes[count].steps;
     recording->dropped += processes[count].dropped;
     recording->bytes += processes[count].bytes;
   }

@@ -2,6 +2,8 @@
 #ifndef TFPROF_LAUNCHER_RECORDING_H
 #define TFPROF_LAUNCHER_RECORDING_H
 
+#include "recorded_steps.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +24,7 @@ struct process_recording {
   int32_t rank; /* -1: none */
   uint64_t ops, kernels, dropped, bytes;
   uint64_t ranges; /* of the ops, those that the program marked */
-  uint64_t steps;  /* of the optimizer that stepped most often */
-  uint64_t steps_with_ops; /* of these, those whose ops were recorded */
+  struct step_counts steps;
   int64_t last_ns; /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
   bool is_closed;  /* the recording was ended in order */
   bool is_alive;   /* the process still runs, on this machine */
@@ -35,7 +36,7 @@ struct recording {
   struct process_recording *processes; /* the one with most ops first */
   size_t process_count;
   uint64_t ops, kernels, ranges, dropped, bytes;
-  uint64_t steps, steps_with_ops; /* of the process with most of them */
+  struct step_counts steps; /* of the process with most of them */
 };
 
 /* Reads every *.tfprof of the directory. false: it cannot be listed (errno) or memory is short. */

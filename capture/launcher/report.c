@@ -78,17 +78,18 @@ static void say_how_it_ended(const struct recording *recording, const struct out
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }
 
-/* "48,331 ops in 60 optimizer steps", or in 12 of 60 where they were recorded only in these; of a program without
-** PyTorch "120 ranges"; before these "12,345 kernels and", or kernels alone. */
-static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, uint64_t steps, uint64_t steps_with_ops) {
-  bool has_only_ranges = ops && ops == ranges && !steps;
+/* "48,331 ops in 60 optimizer steps", as the views count them, or in 12 of 60 where they were recorded only in these;
+** of a program without PyTorch "120 ranges"; before these "12,345 kernels and", or kernels alone. */
+static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, struct step_counts steps) {
+  bool has_only_ranges = ops && ops == ranges && !steps.steps;
   if (kernels) fprintf(stderr, "%s kernel%s", count_text(kernels).bytes, plural(kernels));
   if (kernels && ops) fputs(" and ", stderr);
   if (ops || !kernels) fprintf(stderr, "%s %s%s", count_text(ops).bytes, has_only_ranges ? "range" : "op", plural(ops));
-  if (!steps) return;
+  if (!steps.steps) return;
   fputs(" in ", stderr);
-  if (steps_with_ops < steps) fprintf(stderr, "%s of ", count_text(steps_with_ops).bytes);
-  fprintf(stderr, "%s optimizer step%s", count_text(steps).bytes, plural(steps));
+  if (steps.with_ops < steps.steps) fprintf(stderr, "%s of ", count_text(steps.with_ops).bytes);
+  fprintf(stderr, "%s %sstep%s", count_text(steps.steps).bytes, steps.of_optimizer ? "optimizer " : "",
+          plural(steps.steps));
 }
 
 /* The beginning of a command line, which may hold a program of several lines (python -c). */
@@ -106,7 +107,7 @@ static void say_process(const struct process_recording *process) {
   if (process->problem) return;
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
-  say_counts(process->ops, process->kernels, process->ranges, process->steps, process->steps_with_ops);
+  say_counts(process->ops, process->kernels, process->ranges, process->steps);
   fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
   say_command(process->command ? process->command : "");
   fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
@@ -232,7 +233,7 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
 
 static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {
   fputs("tfprof: recorded ", stderr);
-  say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps, recording->steps_with_ops);
+  say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps);
   if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
   fprintf(stderr, " into %s (%s)\n", directory->path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {

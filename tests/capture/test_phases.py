@@ -147,6 +147,36 @@ def test_sampled():
         assert weights == [("backward", 1, 1), ("evaluation", 1, 1), ("forward", 1, 0), ("input", 1, 1)], weights
 
 
+def test_optimizers():
+    """An iteration is one, however many optimizers step in it, and all count it alike."""
+    program = os.path.join(capturing.PROGRAMS, "optimizers.py")
+    told = {"scaler": ("optimizer", "skipped_optimizer_steps"), "turns": ("batch", "steps_by_batches")}
+    told.update({kind: ("optimizer", "steps_by_optimizer") for kind in ("gan", "critic", "parameters")})
+    optimizers = {"gan": 2, "critic": 2, "parameters": 4, "turns": 2, "trials": 3}
+    with capturing.Directory() as directory:
+        command = [capturing.PYTHON, program]
+        out, error = capturing.launch(directory, command, ["--overhead", "0.1"])
+        for kind, process, iterations in (line.split() for line in out.splitlines()):
+            (path,) = [path for path in capturing.dumps(directory) if path.endswith("-%s.tfprof" % process)]
+            ((steps, recorded, origin),) = query(path, "SELECT count(*), sum(ops_recorded), min(origin) FROM steps")
+            reasons = query(
+                path,
+                """SELECT group_concat(reason) FROM diagnostics
+                WHERE reason GLOB 'steps_by*' OR reason = 'skipped_optimizer_steps'""",
+            )
+            assert (steps, origin, reasons[0][0]) == (int(iterations), *told.get(kind, ("optimizer", None))), (
+                kind, steps, origin, reasons)  # fmt: skip
+            assert recorded >= min(steps, 8), (kind, recorded)  # what is recorded are whole steps
+            ((count,),) = query(path, "SELECT max(optimizer) FROM ops")
+            assert count == optimizers.get(kind, 1), (kind, count)
+            candidates = query(path, "SELECT origin, count(DISTINCT optimizer) FROM candidate_steps GROUP BY 1")
+            assert ("optimizer", count) in candidates or kind not in optimizers, (kind, candidates)
+            (line,) = [line for line in error.splitlines() if line.split()[:2] == ["pid", process]]
+            said = "%s%d %sstep" % ("%d of " % recorded if recorded < steps else "", steps,
+                                    "" if origin == "batch" else "optimizer ")  # fmt: skip
+            assert " in %ss, " % said in line, (line, said)
+
+
 def test_candidate_steps():
     """A program that marks nothing and trains nothing: what it repeats, said to be a guess."""
     program = """

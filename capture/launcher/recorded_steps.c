@@ -1,0 +1,305 @@
+/* recorded_steps.c: see recorded_steps.h. */
+#include "recorded_steps.h"
+
+#include "schema/schema.h"
+#include "steps/step_words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOT_ASKED, NO_MARK, OF_USER, OF_PROFILER, OF_NVTX, TRAINING /* and from here on, by enum training_mark_kind */ };
+
+const char *recorded_text(const struct recorded_strings *strings, int64_t id) {
+  return id > 0 && (uint64_t)id < strings->room && strings->texts[id] ? strings->texts[id] : "";
+}
+
+void recorded_steps_begin(struct recorded_steps *steps, const struct recorded_strings *strings) {
+  *steps = (struct recorded_steps){.strings = strings, .kinds = calloc(strings->room + 1, 1)};
+  steps->has_failed = !steps->kinds;
+}
+
+/* Room for one more item at the end; NULL: no memory. */
+static void *add_item(struct recorded_steps *steps, void *list, size_t *count, size_t *room, size_t size) {
+  void **items = list;
+  if (*count == *room) {
+    size_t larger = *room ? *room * 2 : 256;
+    void *grown = realloc(*items, larger * size);
+    if (!grown) {
+      steps->has_failed = true;
+      return NULL;
+    }
+    *items = grown;
+    *room = larger;
+  }
+  return (char *)*items + (*count)++ * size;
+}
+
+static uint16_t dump_id(unsigned table, unsigned column) { return schema_tables[table].columns[column].dump_id; }
+
+/* One column of a frame; what is not there, or cannot be read, is `otherwise`. */
+static bool read_column(struct dump_cursor *cursor, const struct dump_frame *frame, uint16_t its_id, int64_t otherwise,
+                        int64_t *values, uint64_t *nulls) {
+  const struct dump_block *block = dump_frame_block(frame, its_id);
+  memset(nulls, 0, (frame->rows + 63) / 64 * sizeof *nulls);
+  bool is_read = block && block->encoding != DUMP_REAL &&
+                 dump_block_decode(cursor, frame, block, values, nulls, NULL) == TFPROF_OK;
+  for (uint32_t row = 0; row < frame->rows; row++)
+    if (!is_read || nulls[row / 64] >> (row % 64) & 1) values[row] = otherwise;
+  return is_read;
+}
+
+/* ---- Marks. */
+
+static uint8_t kind_of_name(struct recorded_steps *steps, int64_t name) {
+  uint8_t *kind = name > 0 && (uint64_t)name < steps->strings->room ? &steps->kinds[name] : NULL;
+  if (!kind) return NO_MARK;
+  if (*kind != NOT_ASKED) return *kind;
+  const char *text = recorded_text(steps->strings, name);
+  int training = training_mark_kind(text);
+  if (training >= 0) *kind = (uint8_t)(TRAINING + training);
+  else if (step_mark_number(text, step_of_user) >= 0) *kind = OF_USER;
+  else if (step_mark_number(text, step_of_profiler) >= 0) *kind = OF_PROFILER;
+  else *kind = step_word(text, strlen(text)) ? OF_NVTX : NO_MARK;
+  return *kind;
+}
+
+struct op_columns {
+  int64_t *threads, *ends, *durations, *optimizers, *range_kinds;
+};
+
+static void add_mark(struct recorded_steps *steps, uint8_t kind, int64_t name, const struct op_columns *of,
+                     uint32_t row) {
+  int64_t end = of->ends[row], start = (int64_t)((uint64_t)end - (uint64_t)of->durations[row]);
+  if (of->threads[row] < 0 || of->durations[row] < 0 || (kind == OF_NVTX && of->range_kinds[row] < 0)) return;
+  if (kind < TRAINING) {
+    struct marked_step *step =
+        add_item(steps, &steps->steps, &steps->step_count, &steps->step_room, sizeof *step);
+    const char *text = recorded_text(steps->strings, name);
+    uint8_t word = kind == OF_NVTX ? (uint8_t)step_word(text, strlen(text)) : 0;
+    if (step) *step = (struct marked_step){start, end, (uint32_t)of->threads[row], steps->rows + row, kind, word};
+    return;
+  }
+  struct training_mark *mark = add_item(steps, &steps->marks, &steps->mark_count, &steps->mark_room, sizeof *mark);
+  if (!mark) return;
+  uint64_t object = (uint64_t)(of->optimizers[row] > 0 ? of->optimizers[row] : -1 - name);
+  *mark = (struct training_mark){start, end, object, (uint32_t)of->threads[row], steps->rows + row,
+                                 (uint8_t)(kind - TRAINING)};
+}
+
+static bool is_of_user(const struct recorded_steps *steps, int64_t category) {
+  return !strcmp(recorded_text(steps->strings, category), "user");
+}
+
+void recorded_steps_add_ops(struct recorded_steps *steps, struct dump_cursor *cursor, const struct dump_frame *frame,
+                            const int64_t *names, const int64_t *categories) {
+  uint32_t rows = frame->rows, first = 0;
+  if (steps->has_failed) return;
+  while (first < rows && (kind_of_name(steps, names[first]) == NO_MARK || !is_of_user(steps, categories[first])))
+    first++;
+  if (first < rows) {
+    int64_t *values = calloc((size_t)rows * 5, sizeof *values);
+    uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+    struct op_columns of = {values, values + rows, values + 2 * (size_t)rows, values + 3 * (size_t)rows,
+                            values + 4 * (size_t)rows};
+    bool is_read = values && nulls &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_thread_id), -1, of.threads, nulls) &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_end_ns), -1, of.ends, nulls) &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_dur_ns), -1, of.durations, nulls);
+    if (is_read) {
+      read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_optimizer), 0, of.optimizers, nulls);
+      read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_range_kind), -1, of.range_kinds, nulls);
+    }
+    for (uint32_t row = first; is_read && row < rows; row++) {
+      uint8_t kind = kind_of_name(steps, names[row]);
+      if (kind != NO_MARK && is_of_user(steps, categories[row])) add_mark(steps, kind, names[row], &of, row);
+    }
+    free(values);
+    free(nulls);
+  }
+  steps->rows += rows;
+}
+
+void recorded_steps_add_counters(struct recorded_steps *steps, struct dump_cursor *cursor,
+                                 const struct dump_frame *frame) {
+  size_t rows = frame->rows;
+  const struct dump_block *block = dump_frame_block(frame, dump_id(TABLE_counters, COLUMN_counters_value));
+  int64_t *values = calloc(rows * 3, sizeof *values);
+  double *reals = (double *)(void *)(values ? values + 2 * rows : NULL);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  bool is_read = values && nulls && block && block->encoding == DUMP_REAL &&
+                 read_column(cursor, frame, dump_id(TABLE_counters, COLUMN_counters_name), 0, values, nulls) &&
+                 read_column(cursor, frame, dump_id(TABLE_counters, COLUMN_counters_time_ns), 0, values + rows,
+                             nulls) &&
+                 dump_block_decode(cursor, frame, block, reals, nulls, NULL) == TFPROF_OK;
+  for (size_t row = 0; is_read && row < rows; row++) {
+    if (strcmp(recorded_text(steps->strings, values[row]), "capture_ops_recorded") != 0) continue;
+    struct detail_change *change =
+        add_item(steps, &steps->changes, &steps->change_count, &steps->change_room, sizeof *change);
+    if (change) *change = (struct detail_change){values[rows + row], reals[row] != 0};
+  }
+  free(values);
+  free(nulls);
+}
+
+/* ---- Whether ops were recorded in a step. */
+
+static int changes_by_time(const void *left, const void *right) {
+  const struct detail_change *a = left, *b = right;
+  return a->time < b->time ? -1 : a->time > b->time;
+}
+
+static bool has_ops(const struct recorded_steps *steps, int64_t start, int64_t end) {
+  size_t low = 0, high = steps->change_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (steps->changes[middle].time <= start) low = middle + 1; else high = middle;
+  }
+  if (!low || !steps->changes[low - 1].is_on) return false;
+  for (; low < steps->change_count && steps->changes[low].time < end; low++)
+    if (!steps->changes[low].is_on) return false;
+  return true;
+}
+
+/* ---- Steps that are marked. */
+
+static int by_thread_and_start(const void *left, const void *right) {
+  const struct marked_step *a = left, *b = right;
+  if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Of those of a kind, which are sorted, those that count are put to the front: of the thread that has most of them, or
+** of NVTX of the thread and word that cover most time. How many. */
+static size_t keep_one_series(struct marked_step *steps, size_t count) {
+  size_t best = 0, kept = 0;
+  double most = -1;
+  uint8_t word = 0;
+  for (size_t first = 0, end; first < count; first = end) {
+    double covered[STEP_WORDS] = {0};
+    for (end = first; end < count && steps[end].thread == steps[first].thread; end++)
+      covered[steps[end].word] += steps[end].kind == OF_NVTX ? (double)(steps[end].end - steps[end].start) : 1;
+    for (unsigned i = 0; i < STEP_WORDS; i++) {
+      if (covered[i] <= most || covered[i] <= 0) continue;
+      most = covered[i];
+      best = first;
+      word = (uint8_t)i;
+    }
+  }
+  uint32_t thread = count ? steps[best].thread : 0;
+  for (size_t i = best; i < count && steps[i].thread == thread; i++) {
+    if (steps[i].word != word) continue;
+    if (steps[i].kind == OF_NVTX && kept && steps[i].start < steps[kept - 1].end) continue; /* within another */
+    steps[kept++] = steps[i];
+  }
+  return kept;
+}
+
+/* Whether rows begin in it on its thread: ranges, or others. */
+struct activity {
+  bool has_ranges, has_ops;
+};
+
+static void note_activity(struct activity *activity, const struct marked_step *step, uint32_t row, int64_t start,
+                          bool is_range) {
+  if (row == step->row || start < step->start || start >= step->end) return;
+  if (is_range) activity->has_ranges = true;
+  else activity->has_ops = true;
+}
+
+/* Whether nothing happens in the last of the marks, though it does in the one before: drop_empty_last of steps.c. */
+static bool is_last_empty(const struct recorded_steps *steps, const struct dump_file *file, struct dump_cursor *cursor,
+                          const struct marked_step *other) {
+  const struct marked_step *last = other + 1;
+  struct activity in_last = {false, false}, in_other = {false, false};
+  uint32_t first_row = 0;
+  for (size_t i = 0; i < file->frame_count; i++) {
+    const struct dump_frame *frame = &file->frames[i];
+    if (schema_table_of_dump_id(frame->table_dump_id) != TABLE_ops) continue;
+    size_t rows = frame->rows;
+    const struct dump_block *block = dump_frame_block(frame, dump_id(TABLE_ops, COLUMN_ops_end_ns));
+    bool is_before = block && block->maximum < other->start;
+    int64_t *values = is_before ? NULL : calloc(rows * 4, sizeof *values);
+    uint64_t *nulls = is_before ? NULL : calloc((rows + 63) / 64, sizeof *nulls);
+    bool is_read = values && nulls &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_thread_id), -1, values, nulls) &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_end_ns), 0, values + rows, nulls) &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_dur_ns), 0, values + 2 * rows, nulls) &&
+                   read_column(cursor, frame, dump_id(TABLE_ops, COLUMN_ops_category), 0, values + 3 * rows, nulls);
+    for (uint32_t row = 0; is_read && row < rows; row++) {
+      if (values[row] != last->thread) continue;
+      int64_t start = (int64_t)((uint64_t)values[rows + row] - (uint64_t)values[2 * rows + row]);
+      bool is_range = is_of_user(steps, values[3 * rows + row]);
+      note_activity(&in_last, last, first_row + row, start, is_range);
+      note_activity(&in_other, other, first_row + row, start, is_range);
+    }
+    free(values);
+    free(nulls);
+    first_row += frame->rows;
+  }
+  if (in_last.has_ops || in_last.has_ranges) return false;
+  bool has_all = !steps->change_count || has_ops(steps, last->start, last->end);
+  return in_other.has_ranges || (has_all && in_other.has_ops);
+}
+
+static struct step_counts count_marked(const struct recorded_steps *steps, const struct marked_step *marked,
+                                       size_t count) {
+  struct step_counts counts = {.steps = count};
+  for (size_t i = 0; i < count; i++) counts.with_ops += has_ops(steps, marked[i].start, marked[i].end);
+  return counts;
+}
+
+/* Those of a kind among the sorted ones: where they are, and how many count. */
+static struct marked_step *find_kind(struct recorded_steps *steps, uint8_t kind, size_t *count) {
+  size_t first = 0, end;
+  while (first < steps->step_count && steps->steps[first].kind < kind) first++;
+  for (end = first; end < steps->step_count && steps->steps[end].kind == kind;) end++;
+  *count = end > first ? keep_one_series(steps->steps + first, end - first) : 0;
+  return end > first ? steps->steps + first : NULL;
+}
+
+static struct step_counts choose(struct recorded_steps *steps, const struct dump_file *file, struct dump_cursor *cursor,
+                                 const struct optimizer_steps *of_optimizers) {
+  size_t count;
+  struct marked_step *marked = find_kind(steps, OF_USER, &count);
+  if (!count) {
+    marked = find_kind(steps, OF_PROFILER, &count);
+    if (count * 2 < of_optimizers->count) count = 0;
+  }
+  if (count) {
+    if (count > 1 && is_last_empty(steps, file, cursor, &marked[count - 2])) count--;
+    return count_marked(steps, marked, count);
+  }
+  if (!of_optimizers->count) {
+    marked = find_kind(steps, OF_NVTX, &count);
+    return count_marked(steps, marked, count);
+  }
+  struct step_counts counts = {.steps = of_optimizers->count, .of_optimizer = !of_optimizers->by_batches};
+  int64_t start = of_optimizers->first_start; /* or before, as where recording began */
+  for (uint32_t i = 0; i < of_optimizers->count; i++) {
+    counts.with_ops += has_ops(steps, start, of_optimizers->ends[i].end);
+    start = of_optimizers->ends[i].end;
+  }
+  return counts;
+}
+
+struct step_counts recorded_steps_end(struct recorded_steps *steps, const struct dump_file *file,
+                                      struct dump_cursor *cursor) {
+  struct step_counts counts = {0};
+  struct optimizer_steps of_optimizers = {.count = 0};
+  void *room = steps->mark_count ? malloc(optimizer_steps_room((uint32_t)steps->mark_count)) : NULL;
+  if (!steps->has_failed && (room || !steps->mark_count)) {
+    if (room) optimizer_steps_find(steps->marks, (uint32_t)steps->mark_count, room, &of_optimizers);
+    if (steps->step_count) qsort(steps->steps, steps->step_count, sizeof *steps->steps, by_thread_and_start);
+    if (steps->change_count) qsort(steps->changes, steps->change_count, sizeof *steps->changes, changes_by_time);
+    counts = choose(steps, file, cursor, &of_optimizers);
+  }
+  free(room);
+  free(steps->kinds);
+  free(steps->marks);
+  free(steps->steps);
+  free(steps->changes);
+  *steps = (struct recorded_steps){.strings = steps->strings};
+  return counts;
+}
