@@ -6,7 +6,7 @@
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps, without evaluation that only some of
 --   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns)
---   evaluation_ratio                        share of the step time that was left out as such evaluation
+--   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it
 --   steps_per_second                        measured steps by their time
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
 --                                           one that runs the backward pass for it
@@ -33,7 +33,7 @@ WITH measured AS (
   SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
     median(training_ns) AS median_ns,
     stddev(training_ns) AS stddev_ns, min(training_ns) AS min_ns, max(training_ns) AS max_ns,
-    percentile(training_ns, 95) AS p95_ns, sum(1.0 * dur_ns - training_ns) AS evaluation_ns,
+    percentile(training_ns, 95) AS p95_ns,
     count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight ELSE 0 END) AS recorded_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
@@ -81,7 +81,7 @@ SELECT
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
   1e9 * durations.step_count / nullif(durations.sum_ns, 0) AS steps_per_second,
-  durations.evaluation_ns / nullif(durations.sum_ns, 0) AS evaluation_ratio,
+  CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
   min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,
   shares.in_wait AS in_wait_ratio,
@@ -99,5 +99,6 @@ JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id
 LEFT JOIN shares ON shares.profile_id = counted.profile_id
 LEFT JOIN errors ON errors.profile_id = counted.profile_id
+LEFT JOIN temp.phase_summary AS phases ON phases.profile_id = counted.profile_id AND phases.phase = 'evaluation'
 LEFT JOIN input_time ON input_time.profile_id = counted.profile_id
 ORDER BY profile_id

@@ -199,19 +199,26 @@ static void test_sampled(void) {
 /* A model that is never trained, and a program of another framework. */
 static void test_without_training(void) {
   struct script script;
-  script_begin(&script, 1);
-  for (int64_t i = 0; i < 2; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "tfprof.step#%d", (int)i);
-    op(&script, "aten::linear", 1100 + 1000 * i, 1200 + 1000 * i, i ? 7 : -1);
-    op(&script, "aten::mm", 1300 + 1000 * i, 1400 + 1000 * i, i ? 8 : -1);
-    range(&script, name, 1000 + 1000 * i, 1900 + 1000 * i);
+  /* Without gradients it is evaluation only where that is an exception. */
+  for (int64_t without = 1; without <= 2; without++) {
+    script_begin(&script, 1);
+    for (int64_t i = 0; i < 3; i++) {
+      char name[32];
+      snprintf(name, sizeof name, "tfprof.step#%d", (int)i);
+      op(&script, "aten::linear", 1100 + 1000 * i, 1200 + 1000 * i, i >= without ? 7 : -1);
+      op(&script, "aten::mm", 1300 + 1000 * i, 1400 + 1000 * i, i >= without ? 8 : -1);
+      range(&script, name, 1000 + 1000 * i, 1900 + 1000 * i);
+    }
+    script_end(&script, &window);
+    check_phases(&script, "inference", 0,
+                 without == 1 ? "0 other 1000 1100 - -, 0 evaluation 1100 1400 - -, 0 other 1400 1900 - -, "
+                                "1 other 2000 2100 - -, 1 forward 2100 2400 0 -, 1 other 2400 2900 - -, "
+                                "2 other 3000 3100 - -, 2 forward 3100 3400 0 -, 2 other 3400 3900 - -"
+                              : "0 other 1000 1100 - -, 0 forward 1100 1400 - -, 0 other 1400 1900 - -, "
+                                "1 other 2000 2100 - -, 1 forward 2100 2400 - -, 1 other 2400 2900 - -, "
+                                "2 other 3000 3100 - -, 2 forward 3100 3400 0 -, 2 other 3400 3900 - -");
+    end(&script.opened);
   }
-  script_end(&script, &window);
-  check_phases(&script, "inference", 0,
-               "0 other 1000 1100 - -, 0 evaluation 1100 1400 - -, 0 other 1400 1900 - -, 1 other 2000 2100 - -, "
-               "1 forward 2100 2400 0 -, 1 other 2400 2900 - -");
-  end(&script.opened);
 
   script_begin(&script, 1);
   for (int64_t i = 0; i < 3; i++) {

@@ -4,6 +4,10 @@
 ** things go on, one within the other, the innermost counts as a rule, but evaluation for all that lies in it.  What is
 ** left of steps whose ops were recorded is `other`; of other steps nothing is known of what is left.
 **
+** A model that runs for no backward pass is evaluation only where that is an exception.  Where half of the measured
+** steps or more have it, it is what the program does in a step, as in inference and where a model makes the data:
+** forward, unless ranges tell that a model was put into evaluation mode and back.  So steps.training_ns has it, too.
+**
 ** A micro-batch is one of the passes forward and backward since the last optimizer step ended.  An epoch begins where a
 ** data loader begins anew after a backward pass.
 */
@@ -191,6 +195,32 @@ FILL(start, int64_t, pieces[i].start)
 FILL(duration, int64_t, derive_difference(pieces[i].end, pieces[i].start))
 #undef FILL
 
+static bool is_seen_evaluation(const struct piece *piece) { return piece->phase == EVALUATION && !piece->is_told; }
+
+/* What ops alone tell to be evaluation is none where it is the rule. */
+static enum tfprof_status name_usual_evaluation(struct work *w, uint32_t rows, struct tfprof_error *error) {
+  int64_t *warmup = NULL;
+  uint8_t *has_evaluation = scratch_allocate_zeroed((size_t)rows + 1, 1);
+  enum tfprof_status status = has_evaluation ? TFPROF_OK : error_no_memory(error);
+  uint32_t measured = 0, evaluated = 0;
+  if (!status) status = derive_all_integers(w->profile, TABLE_steps, COLUMN_steps_is_warmup, &warmup, error);
+  for (uint32_t i = 0; i < w->piece_count && !status; i++) {
+    const struct piece *piece = &w->pieces[i];
+    if (piece->step != NO_ROW && is_seen_evaluation(piece)) has_evaluation[piece->step] = 1;
+  }
+  for (uint32_t i = 0; i < rows && !status; i++) {
+    if (warmup[i] || w->recorded[i] != 1) continue;
+    measured++;
+    evaluated += has_evaluation[i];
+  }
+  bool is_usual = evaluated && (uint64_t)evaluated * 2 >= measured;
+  for (uint32_t i = 0; i < w->piece_count && is_usual; i++)
+    if (is_seen_evaluation(&w->pieces[i])) w->pieces[i].phase = FORWARD;
+  scratch_free(has_evaluation);
+  scratch_free(warmup);
+  return status;
+}
+
 /* 1 where ranges tell of the phase in every step, else the weight of the step. */
 static enum tfprof_status set_weights(struct work *w, struct tfprof_error *error) {
   const struct profile_table *table = &w->profile->tables[TABLE_step_phases];
@@ -294,6 +324,7 @@ static enum tfprof_status run_step_phases(struct profile *profile, struct tfprof
       if (!status) status = w.covers.has_memory ? cut_lane(&w, error) : error_no_memory(error);
       step_lookup_free(&w.lookup);
     }
+    if (!status) status = name_usual_evaluation(&w, step_rows, error);
     if (!status && w.piece_count) status = make_rows(&w, error);
   }
   phase_events_free(&w.events);
@@ -316,6 +347,7 @@ const struct derive_pass derive_step_phases = {
               {TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_end_ns},
               {TABLE_steps, COLUMN_steps_ops_recorded},
+              {TABLE_steps, COLUMN_steps_is_warmup},
               {TABLE_steps, COLUMN_steps_sample_weight}},
     .run = run_step_phases,
     .texts = phase_names,
