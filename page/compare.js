@@ -125,9 +125,10 @@ function readSide(text) {
 const writeSide = (side) => `${side.kind}${side.id}${side.steps ? `:${side.steps[0]}-${side.steps[1]}` : ''}`;
 
 function sidesOf() {
-  const steps = panelOf('compare_steps'), runAt = steps.at('run_id'), at = steps.at('number');
+  const steps = panelOf('compare_steps'), runAt = steps.at('run_id'), at = steps.at('number'), warmup = steps.at('is_warmup');
   const processes = panelOf('processes'), runs = [...new Set(processes.all.map((row) => row[processes.at('run_id')]))];
-  const numbers = [...new Set(steps.all.filter((row) => row[runAt] === runs[0]).map((row) => row[at]))].sort((a, b) => a - b);
+  const ofFirst = steps.all.filter((row) => row[runAt] === runs[0]), measured = ofFirst.filter((row) => !row[warmup]);
+  const numbers = [...new Set((measured.length > 1 ? measured : ofFirst).map((row) => row[at]))].sort((a, b) => a - b);
   const half = numbers.length >> 1;
   const first = { kind: 'r', id: runs[0], steps: runs.length > 1 || !half ? null : [numbers[0], numbers[half - 1]] };
   const second = runs.length > 1 ? { kind: 'r', id: runs[runs.length - 1], steps: null }

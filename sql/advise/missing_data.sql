@@ -27,7 +27,7 @@ WITH told AS (
       SELECT format('; %d repetitions of %s, %s each, may be steps', count(*), candidates.name,
         format_ns(CAST(median(candidates.dur_ns) AS INTEGER)))
       FROM temp.candidate_steps AS candidates JOIN temp.profiles AS profiles ON profiles.id = candidates.profile_id
-      WHERE profiles.run_id = without_steps.run_id
+      WHERE profiles.run_id = without_steps.run_id AND candidates.origin = 'repetition'
       GROUP BY candidates.profile_id, candidates.name ORDER BY count(*) DESC, candidates.profile_id LIMIT 1
     ) AS candidates
   FROM without_steps

@@ -1,12 +1,15 @@
 -- Input by step
--- How much of each step waits for input.
+-- How much of each step waits for input. Warm-up is among the steps; the table says which they are.
 -- page: input 20
 -- chart: line
 -- x: number
 -- y: dur_ns input_ns
 -- step: number
 -- empty: No input pipeline was recorded.
-SELECT profile_id, rank, number, dur_ns, input_ns, input_ratio, wait_ns, copy_ns FROM temp.input_steps
+SELECT profile_id, rank, number, (SELECT is_warmup FROM temp.steps WHERE steps.id = step_id) AS is_warmup,
+  dur_ns, input_ns,
+  input_ratio, wait_ns, copy_ns
+FROM temp.input_steps
 WHERE (:profile_id IS NULL OR profile_id = :profile_id)
   AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)
 ORDER BY profile_id, number LIMIT 20000

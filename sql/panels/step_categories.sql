@@ -1,14 +1,15 @@
 -- Step time as the TensorFlow 2 Profiler divides it
--- Each moment of a step counts once, for the first of these that goes on in it.
+-- Each moment of a step counts once, for the first of these that goes on in it. Warm-up is among the steps; the table
+-- says which they are.
 -- page: steps 6
 -- chart: stack
 -- x: number
 -- y: compute_ns device_to_device_ns collectives_ns host_compute_ns launch_ns input_ns output_ns compile_ns other_ns
 -- step: number
 -- empty: There are no steps: call prof.step() or optimizer.step() in the program.
-SELECT profile_id, rank, number, dur_ns, device_compute_ns AS compute_ns, device_to_device_ns,
-  device_collectives_ns AS collectives_ns, host_compute_ns, kernel_launch_ns AS launch_ns, input_ns, output_ns,
-  compile_ns, other_ns
+SELECT profile_id, rank, number, (SELECT is_warmup FROM temp.steps WHERE steps.id = step_id) AS is_warmup,
+  dur_ns, device_compute_ns AS compute_ns, device_to_device_ns, device_collectives_ns AS collectives_ns,
+  host_compute_ns, kernel_launch_ns AS launch_ns, input_ns, output_ns, compile_ns, other_ns
 FROM temp.step_breakdown
 WHERE (:profile_id IS NULL OR profile_id = :profile_id)
   AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)

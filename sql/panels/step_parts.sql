@@ -1,5 +1,5 @@
 -- Where the time of one step went
--- Each moment counts once, as in the overview; beside the median step.
+-- Each moment counts once, as in the overview; beside the median step. Measured steps, without warm-up.
 -- page: steps 7
 -- chart: against
 -- x: number
@@ -7,7 +7,9 @@
 -- value: sum_ns
 -- empty: There are no steps whose work was recorded.
 WITH parts AS MATERIALIZED (
-  SELECT * FROM temp.step_breakdown WHERE :profile_id IS NULL OR profile_id = :profile_id
+  SELECT * FROM temp.step_breakdown
+  WHERE (:profile_id IS NULL OR profile_id = :profile_id)
+    AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
 )
 SELECT profile_id, number, part, sum_ns FROM (
   SELECT profile_id, number, 1 AS place, 'kernel' AS part, kernel_ns AS sum_ns FROM parts

@@ -1,12 +1,14 @@
 -- Where the time of each step went
--- Each moment of a step counts once: of what goes on at the same time, the first in the list.
+-- Each moment of a step counts once: of what goes on at the same time, the first in the list. Warm-up is among the
+-- steps; the table says which they are.
 -- page: overview 20
 -- chart: stack
 -- x: number
 -- y: kernel_ns memcpy_ns memset_ns communication_ns runtime_ns data_loader_ns cpu_ns rest_ns
 -- step: number
 -- empty: There are no steps whose work was recorded: call prof.step(), or record a program that has an optimizer.
-SELECT profile_id, rank, number, name, dur_ns, kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns,
+SELECT profile_id, rank, number, (SELECT is_warmup FROM temp.steps WHERE steps.id = step_id) AS is_warmup,
+  name, dur_ns, kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns,
   data_loader_ns, cpu_ns, rest_ns
 FROM temp.step_breakdown
 WHERE (:profile_id IS NULL OR profile_id = :profile_id)

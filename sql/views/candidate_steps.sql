@@ -1,19 +1,24 @@
--- Candidate steps: what a program without steps does again and again, such as a server or a loop over vmap.
+-- Candidate steps: what else could be steps, in programs without any and in those with several optimizers.
 --
--- One row for each repetition, in profiles that have no steps: no optimizer runs there and nothing is marked, so these
--- are guesses, and no other view counts by them; tfprof.step() says better.  Repetitions are those of one outermost
--- range, the one that takes most time of those that came eight times or more.  Without any they are those of one
--- outermost call of an op (its name and the stack that it was called from): the least number, from eight on, of which
--- those of nine tenths of the thread's calls are multiples is that of the repetitions, and the earliest call that came
--- so often begins them.
+-- One row for each candidate, by which no other view counts; tfprof.step() says better.  In profiles that have no
+-- steps, for no optimizer runs there and nothing is marked, these are guesses: the repetitions of a server or a loop
+-- over vmap.  They are those of one outermost range, the one that takes most time of those that came eight times or
+-- more.  Without any they are those of one outermost call of an op (its name and the stack that it was called from):
+-- the least number, from eight on, of which those of nine tenths of the thread's calls are multiples is that of the
+-- repetitions, and the earliest call that came so often begins them.  In profiles in which several optimizers step
+-- (ops.optimizer): from step to step of each of them, from batch to batch of the data loader, and from backward pass to
+-- backward pass, where a capture tells these.
 --   profile_id, rank      the profile
 --   number                counted from 0
---   origin                repetition
---   name                  the range or op that begins it
+--   origin                repetition; optimizer, batch, backward
+--   name                  the range or op that begins it, of origin optimizer ends it
+--   optimizer             which optimizer, of that origin; else NULL
 --   is_range              1: a range
 --   thread_id             the thread
---   start_ns, end_ns, dur_ns   to where the next one begins; the last one to the end of the range or op itself
--- Cost: one pass over ops.  Example: SELECT name, count(*), median(dur_ns) FROM candidate_steps GROUP BY name;
+--   start_ns, end_ns, dur_ns   to where the next one begins; the last one to the end of the range or op itself; of
+--                         origin optimizer from the end of the one before
+-- Cost: one pass over ops.
+-- Example: SELECT origin, name, optimizer, count(*), median(dur_ns) FROM candidate_steps GROUP BY 1, 2, 3;
 WITH calls AS MATERIALIZED (
   SELECT profile_id, thread_id, category IN ('user', 'input') AS is_range, name,
     CASE WHEN category IN ('user', 'input') THEN 0 ELSE coalesce(code_trace_id, 0) END AS place, start_ns, end_ns
@@ -48,17 +53,37 @@ WITH calls AS MATERIALIZED (
   FROM chosen JOIN calls ON calls.profile_id = chosen.profile_id AND calls.thread_id = chosen.thread_id
     AND calls.is_range = chosen.is_range AND calls.name = chosen.name AND calls.place = chosen.place
   WINDOW ordered AS (PARTITION BY calls.profile_id ORDER BY calls.start_ns, calls.end_ns)
+), several AS MATERIALIZED (
+  SELECT DISTINCT profile_id FROM temp.ops WHERE category = 'user' AND optimizer > 1
+), marks AS (
+  SELECT profile_id, 'optimizer' AS origin, name, optimizer, thread_id, start_ns, end_ns
+  FROM temp.ops WHERE category = 'user' AND optimizer IS NOT NULL AND profile_id IN (SELECT profile_id FROM several)
+  UNION ALL
+  SELECT profile_id, iif(name = 'torch.autograd.backward', 'backward', 'batch'), name, NULL, thread_id, start_ns, end_ns
+  FROM temp.ops
+  WHERE category IN ('user', 'input') AND profile_id IN (SELECT profile_id FROM several)
+    AND (name = 'torch.autograd.backward' OR name GLOB 'enumerate(Data*)#*')
+), candidates AS (
+  SELECT profile_id, row_number() OVER counted - 1 AS number, origin, name, optimizer, thread_id,
+    iif(origin = 'optimizer', lag(end_ns, 1, start_ns) OVER counted, start_ns) AS start_ns,
+    iif(origin = 'optimizer', end_ns, lead(start_ns, 1, end_ns) OVER counted) AS end_ns, 1 AS is_range
+  FROM marks
+  WINDOW counted AS (PARTITION BY profile_id, origin, name, optimizer ORDER BY start_ns, end_ns)
+  UNION ALL
+  SELECT profile_id, number, 'repetition', name, NULL, thread_id, start_ns, coalesce(next_ns, end_ns), is_range
+  FROM repetitions
 )
 SELECT
-  repetitions.profile_id AS profile_id,
+  candidates.profile_id AS profile_id,
   profiles.rank AS rank,
-  repetitions.number AS number,
-  'repetition' AS origin,
-  repetitions.name AS name,
-  repetitions.is_range AS is_range,
-  repetitions.thread_id AS thread_id,
-  repetitions.start_ns AS start_ns,
-  coalesce(repetitions.next_ns, repetitions.end_ns) AS end_ns,
-  coalesce(repetitions.next_ns, repetitions.end_ns) - repetitions.start_ns AS dur_ns
-FROM repetitions JOIN temp.profiles AS profiles ON profiles.id = repetitions.profile_id
-ORDER BY profile_id, number
+  candidates.number AS number,
+  candidates.origin AS origin,
+  candidates.name AS name,
+  candidates.optimizer AS optimizer,
+  candidates.is_range AS is_range,
+  candidates.thread_id AS thread_id,
+  candidates.start_ns AS start_ns,
+  candidates.end_ns AS end_ns,
+  candidates.end_ns - candidates.start_ns AS dur_ns
+FROM candidates JOIN temp.profiles AS profiles ON profiles.id = candidates.profile_id
+ORDER BY profile_id, origin, name, optimizer, number

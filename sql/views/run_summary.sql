@@ -5,7 +5,8 @@
 --   position        1, 2, ...
 --   title, text     what is told; and that, with units
 -- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
--- longest steps, least to most.  time: the parts of step_breakdown, over steps whose ops were recorded.  ops, lines:
+-- longest steps, least to most.  time: the parts of step_breakdown, over measured steps (no warm-up) whose ops were
+-- recorded.  ops, lines:
 -- those with most self time, of ops the framework's own and those of the input; of long names the end.  devices,
 -- memory, input, ranks: the worst of each.  held by: of allocations alone, as a snapshot has them, the lines that hold
 -- most at the peak.  recorded: how much this rests on, where that is not all.
@@ -30,7 +31,8 @@ WITH processes AS (
   SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
     total(communication_ns) AS communication_ns, total(runtime_ns) AS runtime_ns, total(data_loader_ns) AS input_ns,
     total(cpu_ns) AS cpu_ns, total(rest_ns) AS rest_ns
-  FROM temp.step_breakdown WHERE cpu_ns IS NOT NULL
+  FROM temp.step_breakdown
+  WHERE cpu_ns IS NOT NULL AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
 ), names(position, name) AS (
   VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'input'), (6, 'host'), (7, 'other')
 ), parts AS (
