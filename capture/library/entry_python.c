@@ -70,6 +70,7 @@ ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason
 /* Which optimizer steps (optimizer_objects.h): called by a function that has the code `probe`. */
 ENTRY_POINT int tfprof_capture_prove_optimizers(unsigned version, const void *probe, const void *expected,
                                                 const void *code);
+ENTRY_POINT void tfprof_capture_optimizer_made(const void *optimizer);
 /* Once stacks are believed (python_calls.h): a new reference, None where it cannot be made. */
 ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
@@ -297,6 +298,8 @@ int tfprof_capture_prove_optimizers(unsigned version, const void *probe, const v
   bool is_found = python_layout_to_prove() || (guarded_read_begin() && python_find(version, reason, sizeof reason));
   return is_found && optimizer_objects_prove((uintptr_t)probe, (uintptr_t)expected, (uintptr_t)code);
 }
+
+void tfprof_capture_optimizer_made(const void *optimizer) { optimizer_objects_made((uintptr_t)optimizer); }
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
 

@@ -452,9 +452,12 @@ class Recording:
         version = sys.version_info[0] * 100 + sys.version_info[1]
 
         def probe(*args):
-            prove(version, id(probe.__code__), id(args[0]), id(codes[0]))
+            return prove(version, id(probe.__code__), id(args[0]), id(codes[0]))
 
-        probe(object(), None)
+        if probe(object(), None):  # one may be made where another was
+            made = self.holding_gil.tfprof_capture_optimizer_made
+            made.argtypes, made.restype = [self.ctypes.c_void_p], None
+            self.hooks.around(optimizer, "__init__", first=lambda one, *_: made(id(one)))
 
     # ---- Modules.
 

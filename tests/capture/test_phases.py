@@ -167,6 +167,19 @@ def test_optimizers():
             assert (steps, origin, reasons[0][0]) == (int(iterations), *told.get(kind, ("optimizer", None))), (
                 kind, steps, origin, reasons)  # fmt: skip
             assert recorded >= min(steps, 8), (kind, recorded)  # what is recorded are whole steps
+            if kind == "gan":  # the summary's line leaves out warm-up, in which importing and compiling are
+                ((line, shares),) = query(
+                    path,
+                    """SELECT (SELECT text FROM run_summary WHERE title = 'time'), group_concat(text, ', ') FROM (
+                    SELECT printf('%s %.0f %%', name, 100 * part / sum(part) OVER ()) AS text FROM (
+                    SELECT 'host' AS name, total(cpu_ns) AS part FROM measured UNION ALL
+                    SELECT 'other', total(rest_ns) FROM measured) ORDER BY part DESC)""".replace(
+                        "measured",
+                        """(SELECT * FROM step_breakdown
+                        WHERE step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND ops_recorded = 1))""",
+                    ),
+                )
+                assert line.startswith(shares), (line, shares)
             ((count,),) = query(path, "SELECT max(optimizer) FROM ops")
             assert count == optimizers.get(kind, 1), (kind, count)
             candidates = query(path, "SELECT origin, count(DISTINCT optimizer) FROM candidate_steps GROUP BY 1")

@@ -323,6 +323,14 @@ def check_compare(browser):
     tab.wait_for_function("() => location.hash.includes('before=')")
     assert shown() == {name: (b, a) for name, (a, b) in before.items()}
     watched.close()
+    # The halves of one run, without warm-up.
+    watched = Watched(browser, write_report("halves.html", sides[0]))
+    watched.show("compare")
+    measured = [row["number"] for row in query(sides[0], "SELECT number FROM steps WHERE is_warmup = 0 ORDER BY 1")]
+    halves = measured[:len(measured) // 2], measured[len(measured) // 2:]
+    shown = watched.tab.locator(".sides input").evaluate_all("inputs => inputs.map((input) => input.value)")
+    assert shown == [f"{half[0]}-{half[-1]}" for half in halves], (shown, measured)
+    watched.close()
 
 
 def check_timeline(browser, path, run):

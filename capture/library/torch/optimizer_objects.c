@@ -5,11 +5,24 @@
 #include "python/python_layout.h"
 #include "recorder/hash.h"
 
+#include <stdatomic.h>
+
 enum { DEPTH = 12 /* of the range's own frames inside that function */ };
 
 static struct python_layout layout;
 static int first_local, first_item; /* in a frame; in a tuple */
 static uintptr_t optimizer_code;    /* 0: nothing is looked for */
+
+/* How many optimizers were made at addresses of one hash. A number too high is no harm: the object counts as one that
+** follows itself. */
+static _Atomic uint32_t made[4096];
+
+static uint64_t address_hash(uintptr_t optimizer) { return hash_mix(optimizer, 0x9e3779b97f4a7c15u); }
+
+void optimizer_objects_made(uintptr_t optimizer) {
+  uint64_t place = (address_hash(optimizer) >> 32) % (sizeof made / sizeof *made);
+  atomic_fetch_add_explicit(&made[place], 1, memory_order_relaxed);
+}
 
 /* What python_layout.h leaves out, for modules are not looked for there. */
 static int locals_of(const struct python_layout *of) {
@@ -58,8 +71,10 @@ uint32_t optimizer_object(void) {
     if (python_frame_object(frame, layout.frame_code) != optimizer_code) continue;
     const uint8_t *arguments = (const uint8_t *)python_frame_object(frame, first_local);
     const uint8_t *optimizer = arguments ? python_at(arguments, first_item) : NULL;
-    uint32_t number = (uint32_t)(hash_mix((uintptr_t)optimizer, 0x9e3779b97f4a7c15u) >> 32);
-    return optimizer ? number | 1 : 0;
+    uint64_t hash = address_hash((uintptr_t)optimizer);
+    uint64_t place = (hash >> 32) % (sizeof made / sizeof *made);
+    hash = hash_mix(hash, atomic_load_explicit(&made[place], memory_order_relaxed));
+    return optimizer ? (uint32_t)(hash >> 32) | 1 : 0;
   }
   return 0;
 }

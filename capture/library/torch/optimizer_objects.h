@@ -14,6 +14,9 @@
 ** it was found there: then the object is looked for in frames of `code`. Once the Python was found (python_find). */
 bool optimizer_objects_prove(uintptr_t probe, uintptr_t expected, uintptr_t code);
 
+/* An optimizer is being made at this address, where another one may have been before. */
+void optimizer_objects_made(uintptr_t optimizer);
+
 /* A number that stands for the optimizer whose step the calling thread is about to begin; 0: it is not known. Takes no
 ** lock, and no memory. */
 uint32_t optimizer_object(void);
