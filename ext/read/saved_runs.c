@@ -105,10 +105,11 @@ static size_t profiles_of_run(const struct store *store, uint32_t run_number) {
   return count;
 }
 
-/* The numbers come first, so that the files are opened in their order. */
+/* The numbers come first, as long as each other, so that the files are opened in their order and sort in it. */
 static enum tfprof_status write_run(struct writing *writing, uint32_t run_number, const char *directory,
                                     struct tfprof_error *error) {
   size_t of_run = profiles_of_run(writing->store, run_number), position = 0;
+  int digits = snprintf(NULL, 0, "%zu", of_run);
   enum tfprof_status status = make_directory(writing, directory, error);
   for (size_t i = 0; i < store_profile_count(writing->store) && !status; i++) {
     struct profile *profile = store_profile_at(writing->store, i);
@@ -118,7 +119,7 @@ static enum tfprof_status write_run(struct writing *writing, uint32_t run_number
     size_t length = strcspn(name, ".");
     if (!length) length = strlen(name);
     if (of_run == 1) snprintf(file, sizeof file, "%.*s.tfprof", (int)length, name);
-    else snprintf(file, sizeof file, "%zu-%.*s.tfprof", ++position, (int)length, name);
+    else snprintf(file, sizeof file, "%0*zu-%.*s.tfprof", digits, ++position, (int)length, name);
     struct path_list path = {0};
     status = paths_add(&path, directory, file, error);
     if (!status) status = paths_add(&writing->made, path.paths[0], "", error);

@@ -12,6 +12,7 @@ import argparse
 import collections
 import functools
 import glob
+import json
 import os
 import random
 import re
@@ -22,6 +23,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 from engines import CommandLine, Newest, engines, in_every_python, make_dump
+from test_alignment import trace
 import mutations
 
 ROOT = os.path.join(HERE, "..", "..")
@@ -123,6 +125,26 @@ def format_askers():
             yield path
 
 
+def ranks_of_two_clocks(folder):
+    """A run of two traces, of which the second is brought onto the clock of the first."""
+    run = os.path.join(folder, "ranks")
+    os.mkdir(run)
+    for rank, skew in ((0, 0), (1, 5_000_000_000)):
+        with open(os.path.join(run, f"rank{rank}.json"), "w", encoding="utf-8") as file:
+            json.dump(trace(rank, skew, f"node{rank}"), file)
+    return run
+
+
+def many_processes(folder):
+    """So many that their numbers have two digits."""
+    run = os.path.join(folder, "many")
+    os.mkdir(run)
+    for name in "abcdefghijk":
+        times = os.path.join(ROOT, "tests", "fixtures", "kineto", "times.json")
+        shutil.copyfile(times, os.path.join(run, name + ".json"))
+    return run
+
+
 def fixtures(folder):
     """Lists of paths that are opened together."""
     corpus = os.path.join(ROOT, "tests", "fuzz", "corpus")
@@ -137,6 +159,7 @@ def fixtures(folder):
     # Several runs stay several, in their order, whatever they are called.
     together.append([os.path.join(corpus, "xplane", "tasks.xplane.pb"), os.path.join(corpus, "pprof", "example.pprof"),
                      files[1], os.path.join(corpus, "xplane", "example.xplane.pb")])
+    together += [[ranks_of_two_clocks(folder)], [many_processes(folder)]]
     for name in ("2_140_run_meta_8.tfprof", "1_96_amd_mi250.json"):
         path = os.path.join(SHARED, "traces", "hostile", name)
         together += [[path]] if os.path.isfile(path) else []
