@@ -17,12 +17,15 @@ WITH RECURSIVE step_time AS MATERIALIZED (
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), linked AS MATERIALIZED ( -- forward ops that a backward pass came to
   SELECT forward_op_id AS op_id FROM temp.ops WHERE category = 'autograd' AND forward_op_id IS NOT NULL
-), numbers AS MATERIALIZED ( -- ops without a node have the number of the next one
-  SELECT profile_id, max(id) AS op_id, max(id IN (SELECT op_id FROM linked)) AS is_used
+), numbered AS ( -- ops without a node have the number of the next one, so that the last of a step may be of none
+  SELECT profile_id, max(id) AS op_id, max(id IN (SELECT op_id FROM linked)) AS is_used, sequence_number,
+    max(sequence_number) OVER (PARTITION BY step_id, thread_id) AS last_number
   FROM temp.ops
-  WHERE category = 'op' AND sequence_number IS NOT NULL AND is_measured = 1
+  WHERE category = 'op' AND sequence_number IS NOT NULL AND is_measured = 1 AND step_id IS NOT NULL
     AND profile_id IN (SELECT profile_id FROM step_time)
-  GROUP BY profile_id, thread_id, sequence_number
+  GROUP BY profile_id, step_id, thread_id, sequence_number
+), numbers AS MATERIALIZED (
+  SELECT profile_id, op_id, is_used FROM numbered WHERE sequence_number < last_number
 ), traces AS MATERIALIZED (
   SELECT numbers.profile_id AS profile_id, ops.code_trace_id AS code_trace_id, max(numbers.is_used) AS is_used,
     count(*) AS node_count

@@ -77,6 +77,7 @@ wide = torch.nn.Linear(256, 512)
 wide = wide.double() if FAULT else wide
 optimizer = torch.optim.SGD([*small.parameters(), *wide.parameters()], 0.01)
 x = torch.randn(96, 256)
+square = torch.randn(512, 512)
 def right(scores):
     if not FAULT:
         return (scores.argmax(-1) == 1).sum().item()
@@ -96,6 +97,9 @@ def evaluate():
 for i in range(30):
     hidden = checkpoint(small, x, use_reentrant=False) if FAULT else small(x)
     y = wide(hidden.double() if FAULT else hidden)
+    z = square
+    for _ in range(12 if FAULT else 0):
+        z = z.t().contiguous()
     count = sum(right(hidden.detach()) for _ in range(5))
     optimizer.zero_grad(set_to_none=not FAULT)
     y.square().mean().backward()
@@ -167,7 +171,7 @@ def test_faults_of_a_loop():
     """Each is found with its line; the same loop without them has none."""
     wanted = {"double_precision": "y = wide(", "scalar_loop": "if scores[row].argmax().item() == 1:",
               "unused_graphs": "total = total + small(x)", "zeroed_gradients": "optimizer.zero_grad(",
-              "needless_checkpoints": "hidden = checkpoint("}
+              "needless_checkpoints": "hidden = checkpoint(", "tensor_conversions": "z = z.t().contiguous()"}
     with capturing.Directory() as directory:
         path = os.path.join(directory, "program.py")
         with open(path, "w") as file:
@@ -184,7 +188,7 @@ def test_faults_of_a_loop():
             for name, text in wanted.items():
                 (row,) = found[name]
                 (line,) = [i for i, each in enumerate(lines, 1) if text in each]
-                assert row["subject"] == f"program.py:{line}" and text in row["message"], (name, line, row)
+                assert f"program.py:{line}: {text}" in row["message"].replace(", ", ": "), (name, line, row)
                 assert 0 < row["saves_ns"] < 0.6 * all_ns["ns"], (name, row, all_ns)
                 assert len(row["evidence"]) <= 160 and capturing.query(run, row["evidence"]), row
 
