@@ -45,7 +45,7 @@ METADATA = {
 }
 TOP = {
     "traceEvents", "displayTimeUnit", "systemTraceEvents", "otherData", "stackFrames", "samples", "schemaVersion",
-    "baseTimeNanoseconds",
+    "baseTimeNanoseconds", "tfprofSource",
 }
 
 

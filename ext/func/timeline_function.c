@@ -437,6 +437,24 @@ static int find_origin(struct timeline *timeline) {
   return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
+/* What the events are of, by which tfprof reads them again as what they were (read/json/xspace_trace.h). */
+static int write_source(struct timeline *timeline) {
+  sqlite3_stmt *statement = NULL;
+  char *sql = sqlite3_mprintf(
+      "SELECT json_object('framework', max(framework), 'framework_version', max(framework_version), 'origin', "
+      "max(origin)) FROM tfprof_own.profiles%s HAVING count(DISTINCT origin) = 1 AND count(DISTINCT framework) <= 1",
+      timeline->profile ? "(?1)" : "");
+  int result = sql ? sqlite3_prepare_v2(timeline->db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
+  if (!result && timeline->profile) result = sqlite3_bind_value(statement, 1, timeline->profile);
+  int step = result ? SQLITE_DONE : sqlite3_step(statement);
+  if (step == SQLITE_ROW)
+    output_format(timeline->file, "\"tfprofSource\":%s,\n", (const char *)sqlite3_column_text(statement, 0));
+  else if (step != SQLITE_DONE) result = step;
+  sqlite3_finalize(statement);
+  sqlite3_free(sql);
+  return result;
+}
+
 static void timeline_function(sqlite3_context *context, int count, sqlite3_value **values) {
   struct connection *connection = sqlite3_user_data(context);
   struct tfprof_error error;
@@ -455,9 +473,10 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
   int result = find_origin(&timeline);
   bool has_failed = false; /* and `error` says how */
   if (!result) result = read_places(&timeline, connection);
-  output_format(timeline.file,
-                "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n\"traceEvents\":[\n",
+  output_format(timeline.file, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n",
                 (long long)timeline.rows.places.origin_ns);
+  if (!result) result = write_source(&timeline);
+  output_text(timeline.file, "\"traceEvents\":[\n");
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++) {
     bool is_select = parts[i].shape < ROWS;
     if (is_select) result = write_part(&timeline, parts[i].shape, parts[i].sql);

@@ -324,6 +324,22 @@ def test_traces_for_viewers(directory):
             assert answers[0] == answers[1] == answers[2], sql
 
 
+def test_own_timelines(directory):
+    """What tfprof_timeline() wrote of an XSpace opens as what it was."""
+    made = written(directory, files.example())
+    recorded = os.path.join(SHARED, "traces/reports/tensorflow")
+    runs = [made] + [os.path.join(recorded, name) for name in ("jax/vm.xplane.pb", "keras_fit/vm.xplane.pb")
+                     if os.path.isdir(recorded)]
+    for number, run in enumerate(runs):
+        copy = os.path.join(directory, f"copy{number}.json.gz")
+        query(run, f"SELECT tfprof_timeline('{copy}')")
+        for sql in ("SELECT framework, framework_version, origin FROM profiles",
+                    "SELECT number, name, dur_ns, is_warmup FROM steps ORDER BY start_ns",
+                    "SELECT name, category, count(*) FROM ops WHERE start_ns IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2",
+                    "SELECT name, count(*) FROM ranges GROUP BY 1 ORDER BY 1"):
+            check(query(copy, sql), query(run, sql), (run, sql))
+
+
 def ask_all(path):
     """(exit status, what it printed, errors) of reading everything that a file has."""
     tables = ("ops", "api_calls", "memory_events", "input_events", "kernels", "transfers", "counters", "steps",

@@ -223,6 +223,27 @@ static void emit_op_of_xspace(struct worker *w, bool is_device) {
   if (has(w, KEY_STEP) && !is_device) SET(ops_marked_step, take_integer(w, KEY_STEP));
 }
 
+/* An op that tfprof_timeline() wrote of an XSpace, as it was there. */
+static void emit_op_of_own(struct worker *w, enum category category) {
+  int64_t start, duration, step;
+  struct xspace_event event;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = has(w, KEY_NAME) ? row_in(w, ROWS_ops) : UINT32_MAX;
+  if (row == UINT32_MAX) return;
+  enum literal kind = xspace_trace_own_category(&w->fields[KEY_NAME], w->processes.is_tensorflow, &event, &step);
+  bool is_mark = category == CATEGORY_USER;
+  bool is_told = is_mark ? step >= 0 : event.type.length > 0;
+  const struct field *name = is_told ? &event.name : &w->fields[KEY_NAME];
+  taken(w, KEY_NAME);
+  SET(ops_name, as_value(intern_field(w, name)));
+  SET(ops_category, is_mark ? LITERAL_user : category == CATEGORY_PYTHON ? LITERAL_python : kind);
+  if (!is_mark && event.type.length) SET(ops_op_type, as_value(intern_field(w, &event.type)));
+  if (is_mark && step >= 0) SET(ops_marked_step, step);
+  SET(ops_thread_id, as_value(host_lane(w)));
+  SET(ops_start_ns, start);
+  SET(ops_dur_ns, duration);
+}
+
 static void emit_kernel(struct worker *w, enum device_kind kind) {
   int64_t start, duration, grid[3], block[3];
   if (!take_span(w, &start, &duration)) return;
@@ -602,7 +623,10 @@ static void emit_span(struct worker *w) {
   enum category category = has(w, KEY_CAT) ? find_category(&w->fields[KEY_CAT]) : CATEGORY_NONE;
   int process;
   switch (category) {
-    case CATEGORY_OP: case CATEGORY_USER: case CATEGORY_PYTHON: emit_op(w, category); break;
+    case CATEGORY_OP: case CATEGORY_USER: case CATEGORY_PYTHON:
+      if (w->processes.is_own_xspace) emit_op_of_own(w, category);
+      else emit_op(w, category);
+      break;
     case CATEGORY_TENSORFLOW: emit_tensorflow_op(w); break;
     case CATEGORY_KERNEL: emit_kernel(w, DEVICE_GPU); break;
     case CATEGORY_MTIA_KERNEL: emit_kernel(w, DEVICE_MTIA); break;
@@ -619,6 +643,10 @@ static void emit_span(struct worker *w) {
       else emit_range(w, category);
       return;
     case CATEGORY_OTHER:
+      /* Lanes that we add for viewers, of steps and of devices' scopes: what they were made of is there as well. */
+      if (w->processes.is_own_xspace || (w->processes.is_own && scan_key_is(&w->fields[KEY_CAT], "step"))) return;
+      emit_range(w, category);
+      return;
     case CATEGORY_TRACE:
     case CATEGORY_GPU_USER: emit_range(w, category); return;
   }

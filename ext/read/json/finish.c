@@ -289,6 +289,8 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   if (framework && pool_intern(trace->pool, framework, strlen(framework), &id) == TFPROF_OK) profile->framework = id;
   /* What its rows mean is what those of the XSpace do. */
   if (is_xspace && pool_intern(trace->pool, "xplane", 6, &id) == TFPROF_OK) profile->origin = id;
+  if (trace->origin) profile->origin = trace->origin;
+  if (trace->framework) profile->framework = trace->framework;
   profile->framework_version = trace->version;
   if (pool_intern(trace->pool, "realtime", 8, &id) == TFPROF_OK) profile->clock_domain = id;
   profile->rank = trace->rank >= 0 ? trace->rank : rank_of_name(trace->path);

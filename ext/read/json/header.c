@@ -70,6 +70,18 @@ static void read_distributed(struct trace *trace, const struct field *object) {
 
 static bool is_named(const struct member *member, const char *name) { return strcmp(member->key, name) == 0; }
 
+/* What tfprof_timeline() says of the profile that it wrote. */
+static void read_source(struct trace *trace, const struct field *object) {
+  struct field key, value;
+  if (object->kind != FIELD_NESTED || object->text[0] != '{') return;
+  for (struct member_cursor cursor = scan_members(object); scan_next(&cursor, &key, &value);) {
+    if (value.kind != FIELD_TEXT || !value.length) continue;
+    if (scan_key_is(&key, "framework")) trace->framework = intern_field(trace, &value);
+    else if (scan_key_is(&key, "framework_version")) trace->version = intern_field(trace, &value);
+    else if (scan_key_is(&key, "origin")) trace->origin = intern_field(trace, &value);
+  }
+}
+
 void header_read(struct trace *trace) {
   const struct member *members = trace->members.items;
   for (size_t i = 0; i < trace->members.count; i++) {
@@ -94,6 +106,8 @@ void header_read(struct trace *trace) {
       trace->host = intern_field(trace, &value);
     } else if (is_named(member, "pytorch_version") && value.kind == FIELD_TEXT) {
       trace->version = intern_field(trace, &value);
+    } else if (is_named(member, "tfprofSource")) {
+      read_source(trace, &value);
     } else if (is_named(member, "schemaVersion")) {
       trace->is_kineto = true;
     }
@@ -182,7 +196,7 @@ enum tfprof_status header_add_modules(struct trace *trace, struct profile *profi
 /* ---- what is left ---- */
 
 static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version",
-                                    "schemaVersion",    "tfprofModules"};
+                                    "schemaVersion",    "tfprofModules",       "tfprofSource"};
 
 static void diagnose_messages(struct profile *profile, const struct member *member, const struct field *array) {
   bool is_error = is_named(member, "ERROR"), is_warning = is_named(member, "WARNING");

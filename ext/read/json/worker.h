@@ -144,6 +144,9 @@ struct xspace_processes {
   int64_t pids[XSPACE_PROCESSES];
   bool are_devices[XSPACE_PROCESSES];
   unsigned count;
+  bool is_own;        /* tfprof_timeline() wrote the trace */
+  bool is_own_xspace; /* of an XSpace; */
+  bool is_tensorflow; /* of TensorFlow's, whose ops are told by their names */
 };
 
 struct worker {

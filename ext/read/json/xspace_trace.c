@@ -47,8 +47,14 @@ void xspace_trace_find_processes(const char *path, struct xspace_processes *proc
   static const char word[] = "\"process_name\"";
   char head[HEAD];
   size_t length;
+  static const char own[] = "\"tfprofSource\":{", xspace[] = "\"origin\":\"xplane\"",
+                    framework[] = "\"framework\":\"tensorflow\"";
   processes->count = 0;
-  if (source_head(path, sizeof head, head, &length) || !memmem(head, length, word, sizeof word - 1)) return;
+  if (source_head(path, sizeof head, head, &length)) return;
+  processes->is_own = memmem(head, length, own, sizeof own - 1);
+  processes->is_own_xspace = processes->is_own && memmem(head, length, xspace, sizeof xspace - 1);
+  processes->is_tensorflow = memmem(head, length, framework, sizeof framework - 1);
+  if (processes->is_own || !memmem(head, length, word, sizeof word - 1)) return;
   if (!memmem(head, length, "\"/host:", 7) && !memmem(head, length, "\"/device:", 9)) return;
   char *bytes = malloc(METADATA_BYTES + SCAN_PADDING);
   bool has_host = false;
@@ -103,4 +109,18 @@ enum xspace_framework xspace_trace_classify(const struct field *name, bool has_s
     event->category = LITERAL_user;
   if (begins_as(name, "PjitFunction") || begins_as(name, "np.asarray(jax.")) return XSPACE_JAX;
   return begins_as(name, "TFE_") || begins_as(name, "EagerExecute") ? XSPACE_TENSORFLOW : XSPACE_OTHER;
+}
+
+enum literal xspace_trace_own_category(const struct field *name, bool is_tensorflow, struct xspace_event *event,
+                                       int64_t *step) {
+  enum xspace_framework of = xspace_trace_classify(name, false, true, event);
+  size_t digits = name->length;
+  *step = -1;
+  while (digits > 0 && name->text[digits - 1] >= '0' && name->text[digits - 1] <= '9') digits--;
+  if (digits > 1 && digits < name->length && name->length - digits < 10 && name->text[digits - 1] == ' ') {
+    *step = strtoll(name->text + digits, NULL, 10);
+    event->name.length = (uint32_t)digits - 1;
+  }
+  bool is_of_framework = is_tensorflow || xplane_is_framework_name(name->text, name->length);
+  return event->category == LITERAL_runtime && of == XSPACE_OTHER && !is_of_framework ? LITERAL_op : event->category;
 }

@@ -18,4 +18,9 @@ enum xspace_framework { XSPACE_OTHER, XSPACE_JAX, XSPACE_TENSORFLOW };
 enum xspace_framework xspace_trace_classify(const struct field *name, bool has_step, bool is_framework,
                                             struct xspace_event *event);
 
+/* The category of an event that tfprof_timeline() wrote as an op, and the number behind the name that it writes marked
+** steps with; -1: there is none. event->name is without that. */
+enum literal xspace_trace_own_category(const struct field *name, bool is_tensorflow, struct xspace_event *event,
+                                       int64_t *step);
+
 #endif
