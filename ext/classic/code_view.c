@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "classic/tree.h"
+#include "store/gradient_names.h"
 
 enum { NO_ITEM = UINT32_MAX };
 
@@ -139,18 +140,6 @@ static bool item_of_trace(struct code *code, uint32_t trace, bool is_gradient, u
 
 /* ---- nodes ---- */
 
-/* The name of the forward node of "...gradients/<name>_grad/...". False: it is none of the gradient. */
-static bool forward_name(const char *name, const char **forward, size_t *length) {
-  const char *start = strstr(name, "gradients/");
-  if (!start) return false;
-  start += strlen("gradients/");
-  const char *end = strstr(start, "_grad/");
-  if (!end || end == start) return false;
-  *forward = start;
-  *length = (size_t)(end - start);
-  return true;
-}
-
 static int compare_text(const struct pool *pool, string_id id, const char *text, size_t length) {
   const char *own = id ? pool_text(pool, id) : "";
   size_t own_length = id ? pool_length(pool, id) : 0;
@@ -200,7 +189,7 @@ static bool take_nodes(struct code *code, struct gradient *gradients) {
     const char *forward;
     size_t length;
     if (node->trace == UINT32_MAX || node->is_scope) continue;
-    if (node->name && forward_name(pool_text(model->pool, node->name), &forward, &length)) {
+    if (node->name && gradient_forward_name(pool_text(model->pool, node->name), &forward, &length)) {
       gradients[count++] = (struct gradient){forward, length, i};
       continue;
     }
@@ -216,7 +205,7 @@ static bool take_nodes(struct code *code, struct gradient *gradients) {
     size_t length;
     bool is_forward = forward != UINT32_MAX && model->nodes[forward].trace != UINT32_MAX &&
                       !model->nodes[forward].is_scope &&
-                      !forward_name(pool_text(model->pool, model->nodes[forward].name), &other, &length);
+                      !gradient_forward_name(pool_text(model->pool, model->nodes[forward].name), &other, &length);
     if (!is_forward) {
       lost += is_new;
       continue;

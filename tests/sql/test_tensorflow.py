@@ -178,6 +178,31 @@ def test_flops_of_graphs(engine):
             assert saved.values(every) == connection.values(every)
 
 
+def test_gradients_count_at_the_forward_line(engine):
+    """As in the code view, where they are below the line of the forward node, too."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        paths = [os.path.join(directory, name) for name in ("graph.pbtxt", "run_meta_1", "op_log")]
+        nodes = [node_def("mm", "MatMul"), node_def("gradients/mm_grad/MatMul", "MatMul"), node_def("step", "NoOp"),
+                 node_def("gradients/gone_grad/Mul", "Mul")]
+        log = b"".join(
+            message((1, message((1, node["name"]), (4, message((1, message((1, "train.py"), (2, line), (3, "f"),
+                                                                           (4, "y = %d" % line))))))))
+            for node, line in (({"name": "mm"}, 3), ({"name": "gradients/mm_grad/MatMul"}, 9), ({"name": "step"}, 9),
+                               ({"name": "gradients/gone_grad/Mul"}, 9)))
+        runs = run_meta(*[(name + " = NoOp()", {}) for name in ("mm", "gradients/mm_grad/MatMul", "step",
+                                                                "gradients/gone_grad/Mul")])
+        for path, content in zip(paths, ("".join("node { %s} " % node for node in nodes), runs, log)):
+            with open(path, "wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode())
+        connection = opened(engine, directory)
+        lines = connection.values("SELECT location, text, self_ns, backward_ns FROM code_summary ORDER BY 1")
+        assert [list(line) for line in lines] == [["train.py:3", "y = 3", 2000, 1000],
+                                                  ["train.py:9", "y = 9", 2000, None]], lines
+        forwards = connection.values("SELECT nodes.name, forwards.name FROM nodes JOIN nodes AS forwards "
+                                     "ON forwards.id = nodes.forward_node_id")
+        assert [list(row) for row in forwards] == [["gradients/mm_grad/MatMul", "mm"]], forwards
+
+
 def test_reports(engine):
     """Public reports of graphs whose flops were missing, where they are beside the clone."""
     folder = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "reports", "tensorflow")

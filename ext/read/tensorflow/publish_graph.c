@@ -2,6 +2,7 @@
 #include "read/tensorflow/publish.h"
 
 #include "read/tensorflow/values.h"
+#include "store/gradient_names.h"
 
 /* Names nested deeper, or longer, are no scopes of any real graph; every scope would be a row. Nor have the names of
 ** all scopes so many bytes, and for each of the files so many more: in names a scope is written once for each node in
@@ -148,6 +149,17 @@ static bool set_trainable(struct tf_model *model, struct eager_rows *rows, const
   return eager_rows_set_known(rows, COLUMN_nodes_trainable);
 }
 
+/* The row of the node that one is the gradient of. */
+static int64_t forward_row(const struct tf_model *model, const struct tf_node_order *order, uint32_t i) {
+  const struct tf_node *node = &model->nodes.items[order->order[i]];
+  const char *name = node->is_scope ? NULL : pool_text(model->pool, node->name), *forward;
+  size_t length;
+  if (!name || !gradient_forward_name(name, &forward, &length)) return ROW_NULL;
+  string_id id = pool_find(model->pool, forward, length);
+  uint32_t row = id ? tf_find_node(model, id) : UINT32_MAX;
+  return row == UINT32_MAX || model->nodes.items[row].is_scope ? ROW_NULL : (int64_t)order->rows[row];
+}
+
 bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
   struct eager_rows rows;
   if (!eager_rows_begin(&rows, profile, TABLE_nodes, model->nodes.count, &model->status, model->error)) return false;
@@ -173,6 +185,7 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(attributes, text_value(node->attributes))
   SET(told_flops, node->flops ? node->flops : ROW_NULL)
   SET(is_runtime, node->is_runtime ? 1 : ROW_NULL)
+  SET(forward_node_id, forward_row(model, order, i))
   SET(code_trace_id, node->trace ? (int64_t)node->trace - 1 : ROW_NULL)
   SET(parent_id, order->parents[i] < 0 ? ROW_NULL : order->parents[i])
   SET(param_count, is_variable(pool_text(model->pool, node->op)) && node->parameters >= 0 ? node->parameters : ROW_NULL)

@@ -54,6 +54,10 @@ static bool add_rows(struct tf_model *model, struct profile *profile, bool is_ac
   } else {
     if (facts->op) column_set_add(raw, COLUMN_ops_op_type);
     if (facts->trace) column_set_add(raw, COLUMN_ops_code_trace_id);
+    /* Gradients do the work of their forward nodes, as in the code view. */
+    bool has_gradients = tf_column_of(profile, TABLE_nodes, COLUMN_nodes_forward_node_id) != NULL;
+    if (has_gradients) column_set_add(raw, COLUMN_ops_is_backward);
+    if (has_gradients && facts->trace) column_set_add(raw, COLUMN_ops_origin_code_trace_id);
     column_set_add(raw, COLUMN_ops_self_ns);
     /* Ops of one lane overlap, since a device runs many at once; none calls another. */
     ok = eager_rows_set_constant(&rows, COLUMN_ops_category, op) &&
@@ -85,7 +89,7 @@ bool tf_publish_runs(struct tf_model *model, struct profile *profile) {
 
 /* ---- columns ---- */
 
-enum kind { NAME, OP, TRACE, NODE, STEP, LANE, DEVICE, START, DURATION, END, OTHER };
+enum kind { NAME, OP, TRACE, ORIGIN, BACKWARD, NODE, STEP, LANE, DEVICE, START, DURATION, END, OTHER };
 
 static enum kind kind_of(bool is_accelerator, unsigned column) {
   if (is_accelerator) {
@@ -106,6 +110,8 @@ static enum kind kind_of(bool is_accelerator, unsigned column) {
     case COLUMN_ops_name: return NAME;
     case COLUMN_ops_op_type: return OP;
     case COLUMN_ops_code_trace_id: return TRACE;
+    case COLUMN_ops_origin_code_trace_id: return ORIGIN;
+    case COLUMN_ops_is_backward: return BACKWARD;
     case COLUMN_ops_node_id: return NODE;
     case COLUMN_ops_step_id: return STEP;
     case COLUMN_ops_thread_id: return LANE;
@@ -123,10 +129,12 @@ static struct column *make_column(const struct segment *segment, enum kind kind)
   bool is_accelerator = segment->table == TABLE_kernels;
   const struct column *nodes = tf_column_of(profile, TABLE_node_steps, COLUMN_node_steps_node_id);
   const struct column *steps = tf_column_of(profile, TABLE_node_steps, COLUMN_node_steps_step_id);
-  const struct column *of_node = kind == NAME    ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_name)
-                                 : kind == OP    ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_op_type)
-                                 : kind == TRACE ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_code_trace_id)
-                                                 : NULL;
+  bool is_of_code = kind == TRACE || kind == ORIGIN;
+  const struct column *of_node = kind == NAME ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_name)
+                                 : kind == OP ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_op_type)
+                                 : is_of_code ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_code_trace_id)
+                                              : NULL;
+  const struct column *forwards = tf_column_of(profile, TABLE_nodes, COLUMN_nodes_forward_node_id);
   int64_t *values = malloc(((size_t)segment->rows + 1) * sizeof *values);
   uint64_t *nulls = calloc((size_t)segment->rows / 64 + 1, sizeof *nulls);
   struct tf_run_reader reader = {.block = source->runs.first};
@@ -134,9 +142,15 @@ static struct column *make_column(const struct segment *segment, enum kind kind)
   for (size_t i = 0; values && nulls && i < source->runs.count && row < segment->rows; i++) {
     const struct tf_run *run = tf_next_run(&reader);
     if (source->is_accelerator[run->lane] != is_accelerator) continue;
-    int64_t value = 0;
+    int64_t value = 0, forward = ROW_NULL;
+    if (kind == ORIGIN || kind == BACKWARD) forward = tf_value_at(forwards, tf_value_at(nodes, run->exec));
     switch (kind) {
       case NAME: case OP: case TRACE: value = tf_value_at(of_node, tf_value_at(nodes, run->exec)); break;
+      case ORIGIN:
+        value = tf_value_at(of_node, forward);
+        if (value == ROW_NULL) value = tf_value_at(of_node, tf_value_at(nodes, run->exec));
+        break;
+      case BACKWARD: value = forward == ROW_NULL ? ROW_NULL : 1; break;
       case NODE: value = tf_value_at(nodes, run->exec); break;
       case STEP: value = tf_value_at(steps, run->exec); break;
       case LANE: value = run->lane; break;
