@@ -1,11 +1,11 @@
 -- Advice: TensorFlow ops that are called one by one from Python, outside of any tf.function.
 --
 -- For each profile the time of the measured steps (no warm-up) in which TensorFlow's eager runtime executes single ops
--- (EagerLocalExecute of anything but a function), reading of the input left aside.
+-- for the program (eager_calls): neither functions, nor reading the input, nor what Keras calls around its own steps.
 -- Threshold: 10 % of the step time, as in the TensorFlow 2 Profiler.
 -- What it would save: what of it is not the ops' own work (EagerKernelExecute inside): looking up, copying, placing.
 -- PyTorch calls all ops like that: see tiny_ops and launch_bound.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over ops of profiles of TensorFlow.
+-- Columns: those of every check, see sql/README.md.  Cost: that of eager_calls.
 -- Needs: ops, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'eager_ops';
 WITH times AS MATERIALIZED (
@@ -13,10 +13,8 @@ WITH times AS MATERIALIZED (
   FROM temp.profiles AS profiles JOIN temp.steps AS steps ON steps.profile_id = profiles.id
   WHERE profiles.framework = 'tensorflow' AND steps.is_warmup = 0 GROUP BY 1
 ), calls AS MATERIALIZED (
-  SELECT ops.profile_id AS profile_id, ops.id AS id, substr(ops.name, 20) AS name, 1.0 * ops.dur_ns AS dur_ns
-  FROM times CROSS JOIN temp.ops AS ops ON ops.profile_id = times.profile_id
-  WHERE ops.name GLOB 'EagerLocalExecute: *' AND ops.name NOT GLOB '*: __*' AND ops.name NOT GLOB '*IteratorGetNext*'
-    AND ops.step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
+  SELECT profile_id, op_id AS id, name, 1.0 * dur_ns AS dur_ns FROM temp.eager_calls
+  WHERE is_of_keras = 0
 ), working AS (
   SELECT calls.profile_id AS profile_id, sum(1.0 * ops.dur_ns) AS work_ns
   FROM calls CROSS JOIN temp.ops AS ops ON ops.parent_id = calls.id
@@ -44,7 +42,7 @@ SELECT
   CAST(max(0, sums.eager_ns - coalesce(working.work_ns, 0)) AS INTEGER) AS saves_ns,
   'Put the whole step into one function under @tf.function; of Keras, compile() without run_eagerly=True.'
     AS suggestion,
-  'SELECT name, count(*), sum(dur_ns) FROM temp.ops WHERE name GLOB ''EagerLocalExecute: *'' AND profile_id = '
+  'SELECT name, count(*), sum(dur_ns) FROM temp.eager_calls WHERE is_of_keras = 0 AND profile_id = '
     || sums.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
 JOIN times ON times.profile_id = sums.profile_id

@@ -40,13 +40,15 @@ SELECT
   sums.build_ns / times.step_ns AS value,
   0.02 AS threshold,
   CAST(sums.build_ns - sums.first_ns AS INTEGER) AS saves_ns,
-  CASE WHEN times.framework = 'tensorflow' THEN
+  CASE times.framework WHEN 'tensorflow' THEN
     'Call functions with tensors of one shape and type, not with Python numbers: input_signature, '
       || 'reduce_retracing=True; make them outside of the loop.'
+  WHEN 'jax' THEN
+    'Make jitted functions outside of the loop and keep shapes, types and static arguments the same from step to step '
+      || '(pad the last batch); jax.config.update("jax_explain_cache_misses", True) tells why.'
   ELSE
     'Keep shapes and types the same from step to step, or say which change: torch.compile(dynamic=True), '
-      || 'torch._dynamo.mark_dynamic; TORCH_LOGS=recompiles tells why. Of JAX: jit outside of the loop, static '
-      || 'arguments that do not change.'
+      || 'torch._dynamo.mark_dynamic; TORCH_LOGS=recompiles tells why.'
   END AS suggestion,
   CASE WHEN times.framework = 'tensorflow' AND sums.profile_id IN (SELECT profile_id FROM traced) THEN
     'SELECT start_ns, dur_ns, step_id FROM temp.ops WHERE name = ''tf.function-graph_building'' AND profile_id = '

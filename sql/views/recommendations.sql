@@ -5,7 +5,8 @@
 --   profile_id, host, rank, run_id
 --   topic        input, output, kernel_launch, other, device_collectives: shares of the step time;
 --                precision: share of kernel time in 16 bits or less; tf_function: share of the time of functions that
---                was spent tracing or running eagerly; eager: share of op time spent in eager ops
+--                was spent tracing or running eagerly; eager: share of op time spent in eager ops, which is no where
+--                Keras alone calls them around its own steps
 --   level        no, moderate or high; of input also potential, where other is 3 % or more, and unknown without steps
 --   value        what was measured
 --   threshold    where moderate begins; precision is moderate below it
@@ -51,11 +52,15 @@ WITH topics(position, topic, threshold, high, look_at) AS (
   SELECT DISTINCT groups.run_id AS run_id, groups.profile_id AS profile_id
   FROM temp.process_groups AS groups JOIN temp.profiles AS profiles ON profiles.id = groups.member_id
   WHERE profiles.origin = 'xplane' AND groups.member_id IN (SELECT profile_id FROM temp.input_events)
+), keras_alone AS (
+  SELECT groups.run_id AS run_id, groups.profile_id AS profile_id
+  FROM temp.eager_calls AS calls JOIN temp.process_groups AS groups ON groups.member_id = calls.profile_id
+  GROUP BY groups.run_id, groups.profile_id HAVING min(calls.is_of_keras) = 1
 ), measured AS (
   SELECT pages.run_id AS run_id, pages.profile_id AS profile_id, pages.host AS host, pages.rank AS rank,
     topics.position AS position, topics.topic AS topic, topics.threshold AS threshold, topics.high AS high,
     topics.look_at AS look_at, pages.other_ratio AS other_ratio, pages.verdict AS verdict, names.names AS names,
-    with_input.run_id IS NOT NULL AS has_tf_data,
+    with_input.run_id IS NOT NULL AS has_tf_data, keras_alone.run_id IS NOT NULL AS is_keras_alone,
     CASE topics.topic WHEN 'input' THEN pages.input_ratio WHEN 'output' THEN pages.output_ratio
       WHEN 'kernel_launch' THEN pages.kernel_launch_ratio WHEN 'other' THEN pages.other_ratio
       WHEN 'device_collectives' THEN pages.device_collectives_ratio WHEN 'precision' THEN pages.half_precision_ratio
@@ -65,12 +70,14 @@ WITH topics(position, topic, threshold, high, look_at) AS (
   LEFT JOIN function_time ON function_time.run_id = pages.run_id AND function_time.profile_id IS pages.profile_id
   LEFT JOIN names ON names.run_id = pages.run_id AND names.profile_id IS pages.profile_id
   LEFT JOIN with_input ON with_input.run_id = pages.run_id AND with_input.profile_id IS pages.profile_id
+  LEFT JOIN keras_alone ON keras_alone.run_id = pages.run_id AND keras_alone.profile_id IS pages.profile_id
 ), judged AS (
   SELECT measured.*, 100 * value AS percent,
     CASE
       WHEN topic = 'input' AND verdict IS NULL THEN 'unknown'
       WHEN topic = 'input' AND verdict = 'potentially input-bound' THEN 'potential'
       WHEN topic = 'other' AND verdict = 'potentially input-bound' THEN 'no' -- told with input
+      WHEN topic = 'eager' AND is_keras_alone THEN 'no' -- the program itself calls none
       WHEN topic = 'precision' THEN iif(value < threshold, 'moderate', 'no')
       WHEN value >= high THEN 'high' WHEN value >= threshold THEN 'moderate' ELSE 'no' END AS level
   FROM measured

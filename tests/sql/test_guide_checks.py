@@ -20,7 +20,8 @@ from xplane_files import Ref, Unsigned, event, line, plane, space
 CHECKS = ("input_loading", "input_sequential", "input_unprefetched", "input_sharded_late", "input_python",
           "input_decoding", "input_cast_early", "input_outside_steps", "input_thread_pools", "launch_contention",
           "sixteen_bit_share", "memory_fragmentation", "small_batches", "bias_before_normalization",
-          "unfused_elementwise", "eager_ops", "retracing", "between_steps", "serial_device_copies", "exposed_copies")
+          "unfused_elementwise", "eager_ops", "retracing", "long_compilation", "between_steps", "serial_device_copies",
+          "exposed_copies")
 STEPS, STEP_US = 10, 1000
 A100 = {"gpu_device_name": "NVIDIA A100", "core_count": 108, "clock_rate": 1410000, "compute_cap_major": 8,
         "memory_size": 40 << 30, "memory_bandwidth": Unsigned(1555 * 10**9), "device_vendor": "Nvidia"}
@@ -260,6 +261,18 @@ def test_eager_ops(engine):
     for name in ("__inference_step_67", "IteratorGetNext"):
         assert "eager_ops" not in said_of(engine, run(of_step(name))), name
 
+    # What Keras calls around its own function is not the program's; what a callback calls is.
+    def fit(*own):
+        def events(_number, begin):
+            names = ["__inference_multi_step_on_iterator_82", "OptionalHasValue", "_EagerConst", *own]
+            return [us("EagerExecute", begin + 5, 900)] + [
+                us(f"EagerLocalExecute: {name}", begin + 10 + 200 * i, 190) for i, name in enumerate(names)]
+        return events
+
+    assert "eager_ops" not in said_of(engine, run(fit()))
+    value, _, message = said_of(engine, run(fit("MatMul")))["eager_ops"]
+    assert near(value, 0.19) and "most in MatMul" in message and "Optional" not in message, (value, message)
+
 
 def test_retracing(engine):
     def of_step(*steps):
@@ -287,6 +300,20 @@ def test_retracing(engine):
     found = torch(2, 5)
     assert near(found["retracing"][0], 0.04) and found["retracing"][1] == 200_000, found
     assert torch(2) == {} and torch() == {}
+
+
+def test_long_compilation(engine):
+    """One that takes most of the run, in whichever step; of a second and more, and once it is little no more."""
+    def torch(dur, steps=STEPS):
+        length = 100_000_000
+        events = [span("user_annotation", f"ProfilerStep#{step}", step * length, length) for step in range(steps)]
+        events += [span("cpu_op", "aten::mm", step * length, 400_000) for step in range(1, steps)]
+        events.append(span("cpu_op", "CompiledFxGraph.compile (dynamo_timed)", 1000, dur * 1000))
+        return answered(opened(engine, events))
+
+    found = torch(1_200_000, 20)["long_compilation"]
+    assert near(found[0], 0.6) and found[1] == 1_200_000_000 and "60 % of the run" in found[2], found
+    assert "long_compilation" not in torch(900_000, 10) and "long_compilation" not in torch(1_200_000, 30)
 
 
 def test_between_steps(engine):

@@ -1,0 +1,40 @@
+-- Advice: one compilation that takes most of the run.
+--
+-- For each profile the longest compilation (of its phases the outermost one), in whichever step or before all.
+-- Thresholds: half of the time that was recorded, and a second.
+-- What it would save: all of it, where a run that follows finds what was compiled.
+-- Columns: those of every check, see sql/README.md.  Cost: linear in compilations.
+-- Needs: compilations.
+-- Example: SELECT message FROM advise WHERE check_name = 'long_compilation';
+WITH longest AS (
+  SELECT profile_id, name, kind, max(dur_ns) AS dur_ns FROM temp.compilations GROUP BY profile_id
+)
+SELECT
+  'long_compilation' AS check_name,
+  'warning' AS severity,
+  processes.name AS subject,
+  processes.prefix || format('One compilation takes %.0f %% of the run, %s of %s%s%s',
+    100.0 * longest.dur_ns / profiles.dur_ns, format_ns(longest.dur_ns), format_ns(profiles.dur_ns),
+    coalesce(': ' || longest.name, ''), coalesce(' (' || longest.kind || ')', '')) AS message,
+  1.0 * longest.dur_ns / profiles.dur_ns AS value,
+  0.5 AS threshold,
+  longest.dur_ns AS saves_ns,
+  CASE
+    WHEN profiles.framework = 'jax' THEN
+      'Keep what was compiled for the next run: jax.config.update("jax_compilation_cache_dir", DIRECTORY); '
+        || 'jax.lax.scan instead of a Python loop over layers makes less to compile.'
+    WHEN profiles.framework = 'tensorflow' THEN
+      'Compile less at once: jit_compile=True for the part that gains by it, tf.while_loop or tf.scan instead of a '
+        || 'Python loop; TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIRECTORY keeps it for the next run.'
+    ELSE
+      'Keep what was compiled for the next run (TORCHINDUCTOR_CACHE_DIR, torch.compiler.save_cache_artifacts), or '
+        || 'compile the layer that repeats instead of the model: it is compiled once.'
+  END AS suggestion,
+  'SELECT name, kind, dur_ns, step_id FROM temp.compilations WHERE profile_id = ' || longest.profile_id
+    || ' ORDER BY dur_ns DESC LIMIT 20' AS evidence
+FROM longest
+JOIN temp.profiles AS profiles ON profiles.id = longest.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = longest.profile_id
+WHERE longest.dur_ns >= 1000000000 AND profiles.dur_ns > 0 AND longest.dur_ns >= 0.5 * profiles.dur_ns
+  AND longest.dur_ns <= profiles.dur_ns
+ORDER BY saves_ns DESC, longest.profile_id

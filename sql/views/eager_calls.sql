@@ -1,0 +1,30 @@
+-- Ops that a program of TensorFlow calls one by one from Python, outside of any tf.function.
+--
+-- One row for each call of the eager runtime (EagerLocalExecute of anything but a function) in a measured step, reading
+-- of the input left aside.
+--   profile_id, op_id     the call
+--   name                  what was called, such as MatMul
+--   dur_ns                how long the call took
+--   is_of_keras           1: what Keras itself calls around a step that it runs as a function (fit, evaluate, predict):
+--                         asking the iterator whether there is more, constants, logs and summaries, reading metrics
+-- Cost: two passes over the names of ops of profiles of TensorFlow.
+-- Example: SELECT name, count(*), sum(dur_ns) FROM eager_calls WHERE is_of_keras = 0 GROUP BY 1 ORDER BY 3 DESC;
+WITH calls AS MATERIALIZED (
+  SELECT ops.profile_id AS profile_id, ops.id AS op_id, ops.step_id AS step_id, substr(ops.name, 20) AS name,
+    ops.dur_ns AS dur_ns
+  FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
+  WHERE profiles.framework = 'tensorflow' AND ops.name GLOB 'EagerLocalExecute: *'
+), of_keras AS (
+  SELECT DISTINCT profile_id AS profile_id FROM calls
+  WHERE name GLOB '__inference_*_on_iterator_*' OR name GLOB '__inference_*_on_data_*'
+    OR name GLOB '__inference_train_function_*' OR name GLOB '__inference_test_function_*'
+    OR name GLOB '__inference_predict_function_*'
+)
+SELECT calls.profile_id AS profile_id, calls.op_id AS op_id, calls.name AS name, calls.dur_ns AS dur_ns,
+  calls.profile_id IN of_keras AND calls.name IN ('OptionalHasValue', 'OptionalGetValue', 'OptionalNone',
+    '_EagerConst', 'Identity', 'LogicalAnd', 'ReadVariableOp', 'AssignVariableOp', 'AssignAddVariableOp', 'AddV2',
+    'DivNoNan', 'Cast', 'GreaterEqual', 'WriteSummary', 'WriteScalarSummary', 'FlushSummaryWriter', 'DeleteIterator',
+    'AnonymousIteratorV3', 'MakeIterator') AS is_of_keras
+FROM calls JOIN temp.steps AS steps ON steps.id = calls.step_id
+WHERE steps.is_warmup = 0 AND calls.name NOT GLOB '__*' AND calls.name NOT GLOB '*IteratorGetNext*'
+ORDER BY calls.profile_id, calls.op_id
