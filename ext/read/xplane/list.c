@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "read/xplane/framework_names.h"
+#include "read/rows/sound_times.h"
 #include "read/xplane/source.h"
 #include "store/parallel.h"
 
@@ -468,6 +469,15 @@ static void tell_problems(struct pieces *all) {
   }
 }
 
+static enum tfprof_status mend_times(struct profile *profile, enum row_group group, struct tfprof_error *error) {
+  uint16_t of_group[ROWS_COUNT];
+  unsigned count = 0;
+  bool is_changed;
+  for (unsigned i = 0; i < ROWS_COUNT; i++)
+    if (xplane_group_of_table(tables[i]) == group) of_group[count++] = tables[i];
+  return sound_times_mend(profile, of_group, count, &is_changed, error);
+}
+
 /* ---- the listing ---- */
 
 enum tfprof_status xplane_names(struct profile *profile, uint32_t plane, struct tfprof_error *error) {
@@ -556,6 +566,7 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
       if (all.done.items[i]->tables[rows].rows) status = add_segment(&all, all.done.items[i], rows, error);
     }
   }
+  if (!status) status = mend_times(profile, all.group, error);
   if (!status) tell_problems(&all);
   if (!status && all.group == GROUP_THREADS) tell_programs(profile, &source->programs);
   for (size_t i = 0; i < all.done.count; i++) packed_free(all.done.items[i]);

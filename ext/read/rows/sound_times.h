@@ -1,0 +1,25 @@
+/* sound_times.h: times that cannot be true are mended once, when rows have been read.
+**
+** Clocks of devices and buffers of profilers fail: kernels begin at time 0, the end of one lies hours behind the last
+** event, another one lasts over hundreds of later kernels of its stream.  A single such number would be the longest
+** gap, the span of the run and a share of thousands of percent, so it is taken out before anything is computed:
+**
+**   far away      An event whose start lies hours or decades away from nearly all others has no time (start and duration
+**                 are NULL).  An end like that becomes the last one that is sound.
+**   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
+**                 the next one begins.
+**
+** What many rows have in common is no fault of single events, and stays: a recording with a long pause, streams on
+** which work overlaps.  What was mended is told in diagnostics with stream, name, count and the time at stake.
+*/
+#ifndef TFPROF_SOUND_TIMES_H
+#define TFPROF_SOUND_TIMES_H
+
+#include "store/store.h"
+
+/* Looks at these tables, of which all segments are there with their columns, and at the streams of the table threads
+** where kernels or transfers are among them. *is_changed: some time is another one now. */
+enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tables, unsigned count, bool *is_changed,
+                                    struct tfprof_error *error);
+
+#endif

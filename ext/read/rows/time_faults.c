@@ -1,0 +1,168 @@
+/* time_faults.c: see time_faults.h. */
+#include "read/rows/time_faults.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/rows/eager_rows.h"
+
+/* ---- columns ---- */
+
+int64_t *segment_numbers(const struct segment *segment, unsigned column) {
+  enum { BLOCK = 2048 };
+  uint64_t nulls[BLOCK / 64];
+  const struct column *c = segment->columns[column];
+  int64_t *values = malloc(((size_t)segment->rows + 1) * sizeof *values);
+  for (uint32_t first = 0; values && first < segment->rows; first += BLOCK) {
+    uint32_t count = segment->rows - first < BLOCK ? segment->rows - first : BLOCK;
+    bool has_nulls = !c || column_read(c, first, count, values + first, nulls);
+    for (uint32_t i = 0; has_nulls && i < count; i++)
+      if (!c || nulls_have(nulls, i)) values[first + i] = ROW_NULL;
+  }
+  return values;
+}
+
+bool segment_change(struct segment *segment, unsigned column, const int64_t *values) {
+  struct column *packed = pack_values(values, segment->rows, false);
+  if (!packed) return false;
+  column_release(segment->columns[column]);
+  segment->columns[column] = packed;
+  return true;
+}
+
+bool segment_change_span(struct segment *segment, const int64_t *starts, const int64_t *durations) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  unsigned start = (unsigned)spec->start_column, duration = (unsigned)spec->dur_column;
+  if (!segment_change(segment, start, starts) || !segment_change(segment, duration, durations)) return false;
+  struct column *end = column_sum(segment->columns[start], segment->columns[duration]);
+  if (!end) return false;
+  column_release(segment->columns[spec->end_column]);
+  segment->columns[spec->end_column] = end;
+  return true;
+}
+
+/* The value of the column of this name, where the table has one; ROW_NULL else. */
+static int64_t named_value(const struct segment *segment, const char *name, uint32_t row) {
+  int column = schema_find_column(&schema_tables[segment->table], name);
+  const struct column *c = column < 0 ? NULL : segment->columns[column];
+  return !c || column_is_null(c, row) ? ROW_NULL : column_integer(c, row);
+}
+
+/* ---- the tally ---- */
+
+void time_faults_add(struct time_faults *faults, enum time_fault fault, const struct segment *segment, uint32_t row,
+                     double stake_ns, double away_ns) {
+  int64_t thread = named_value(segment, "thread_id", row), name = named_value(segment, "name", row);
+  uint32_t lane = thread == ROW_NULL ? UINT32_MAX : (uint32_t)thread;
+  string_id text = name == ROW_NULL ? 0 : (string_id)name;
+  struct fault_tally *tally = faults->named[fault], *others = tally + FAULT_NAMES;
+  while (tally < others && tally->count &&
+         !(tally->thread == lane && tally->name == text && tally->table == segment->table))
+    tally++;
+  if (!tally->count) *tally = (struct fault_tally){lane, text, segment->table, 0, 0, away_ns};
+  tally->count++;
+  tally->stake_ns += stake_ns;
+}
+
+/* ---- the telling ---- */
+
+static const char *length_text(double ns, char *text, size_t size) {
+  static const struct {
+    double ns;
+    const char *unit;
+  } units[] = {{365.25 * 86400e9, "years"}, {86400e9, "days"}, {3600e9, "hours"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
+  size_t i = 0;
+  while (i + 1 < sizeof units / sizeof *units && ns < units[i].ns) i++;
+  snprintf(text, size, "%.3g %s", ns / units[i].ns, units[i].unit);
+  return text;
+}
+
+/* A text of a column of tables that a reader has whole, such as threads; NULL: it has none. */
+static const char *text_of_row(const struct profile *profile, unsigned table, unsigned column, uint32_t row) {
+  const struct profile_table *content = &profile->tables[table];
+  for (size_t s = 0; s < content->segment_count; s++) {
+    const struct segment *segment = content->segments[s];
+    if (row < segment->first_row || row - segment->first_row >= segment->rows) continue;
+    const struct column *c = segment->columns[column];
+    uint32_t at = (uint32_t)(row - segment->first_row);
+    if (!c || column_is_null(c, at)) return NULL;
+    return pool_text(store_pool(profile->store), (string_id)column_integer(c, at));
+  }
+  return NULL;
+}
+
+static int64_t number_of_row(const struct profile *profile, unsigned table, unsigned column, uint32_t row) {
+  const struct profile_table *content = &profile->tables[table];
+  for (size_t s = 0; s < content->segment_count; s++) {
+    const struct segment *segment = content->segments[s];
+    if (row < segment->first_row || row - segment->first_row >= segment->rows) continue;
+    const struct column *c = segment->columns[column];
+    uint32_t at = (uint32_t)(row - segment->first_row);
+    return !c || column_is_null(c, at) ? ROW_NULL : column_integer(c, at);
+  }
+  return ROW_NULL;
+}
+
+/* "gemm on stream 7 of GPU 0", "ProfilerStep#3 on thread 12". */
+static const char *place_text(const struct profile *profile, const struct fault_tally *tally, bool is_others,
+                              char *text, size_t size) {
+  if (is_others) {
+    snprintf(text, size, "others");
+    return text;
+  }
+  const char *name = tally->name ? pool_text(store_pool(profile->store), tally->name) : NULL;
+  int length = snprintf(text, size, "%.120s", name ? name : schema_tables[tally->table].name);
+  if (tally->thread == UINT32_MAX || length < 0 || (size_t)length >= size) return text;
+  int64_t stream = number_of_row(profile, TABLE_threads, COLUMN_threads_stream, tally->thread);
+  int64_t tid = number_of_row(profile, TABLE_threads, COLUMN_threads_tid, tally->thread);
+  int64_t device = number_of_row(profile, TABLE_threads, COLUMN_threads_device_id, tally->thread);
+  const char *device_name =
+      device == ROW_NULL ? NULL : text_of_row(profile, TABLE_devices, COLUMN_devices_name, (uint32_t)device);
+  text += length;
+  size -= (size_t)length;
+  if (stream != ROW_NULL)
+    snprintf(text, size, " on stream %lld of %.60s", (long long)stream, device_name ? device_name : "a device");
+  else if (tid != ROW_NULL)
+    snprintf(text, size, " on thread %lld", (long long)tid);
+  return text - length;
+}
+
+void time_faults_tell(const struct time_faults *faults, struct profile *profile) {
+  for (unsigned fault = 0; fault < FAULT_COUNT; fault++) {
+    for (unsigned i = 0; i <= FAULT_NAMES; i++) {
+      const struct fault_tally *tally = &faults->named[fault][i];
+      char place[256], stake[32], away[32];
+      if (!tally->count) continue;
+      bool is_others = i == FAULT_NAMES;
+      place_text(profile, tally, is_others, place, sizeof place);
+      length_text(tally->stake_ns, stake, sizeof stake);
+      length_text(tally->away_ns, away, sizeof away);
+      int table = is_others ? -1 : (int)tally->table;
+      switch ((enum time_fault)fault) {
+        case FAULT_FAR_START:
+          profile_diagnose(profile, "warning", "impossible_time", (int64_t)tally->count, -1, table,
+                           "%s: begins %s away from nearly all other events; has no time here (%s in all)", place, away,
+                           stake);
+          break;
+        case FAULT_FAR_END:
+          profile_diagnose(profile, "warning", "impossible_end", (int64_t)tally->count, -1, table,
+                           "%s: ends %s behind nearly all other events; ends here with the last one that is sound, %s "
+                           "less in all", place, away, stake);
+          break;
+        case FAULT_OVER_OTHERS:
+          profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,
+                           "%s: lasts over many later ones of its stream; ends here where the next one begins, %s less "
+                           "in all", place, stake);
+          break;
+        case FAULT_OVERLAPS:
+          profile_diagnose(profile, "info", "overlapping_stream", (int64_t)tally->count, -1, table,
+                           "%s, and what else runs there: much of it lasts over later ones, %s in all, so this is no "
+                           "queue that runs one thing after the other; durations stay as the source has them",
+                           place, stake);
+          break;
+        case FAULT_COUNT: break;
+      }
+    }
+  }
+}

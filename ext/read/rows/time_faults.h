@@ -1,0 +1,40 @@
+/* time_faults.h: what sound_times.c and stream_times.c have in common: the rows whose times they mend, and the telling.
+*/
+#ifndef TFPROF_TIME_FAULTS_H
+#define TFPROF_TIME_FAULTS_H
+
+#include "store/store.h"
+
+enum time_fault { FAULT_FAR_START, FAULT_FAR_END, FAULT_OVER_OTHERS, FAULT_OVERLAPS, FAULT_COUNT };
+enum { FAULT_NAMES = 5 }; /* of one kind that are told apart; more are told together */
+
+struct time_faults { /* zeroed: none */
+  struct fault_tally {
+    uint32_t thread; /* row of threads; UINT32_MAX: none */
+    string_id name;
+    unsigned table;
+    uint64_t count;
+    double stake_ns; /* how much less the durations are now */
+    double away_ns;  /* of the first: how far from the others it was */
+  } named[FAULT_COUNT][FAULT_NAMES + 1]; /* the last: all others */
+};
+
+/* Counts the fault of a row, with the row's lane and name. */
+void time_faults_add(struct time_faults *faults, enum time_fault fault, const struct segment *segment, uint32_t row,
+                     double stake_ns, double away_ns);
+/* A diagnostic for each name. */
+void time_faults_tell(const struct time_faults *faults, struct profile *profile);
+
+/* All values of a column of a segment, ROW_NULL for NULL; the caller frees them. NULL: no memory. */
+int64_t *segment_numbers(const struct segment *segment, unsigned column);
+/* Puts other starts and durations into a segment with a span, and the ends that follow. False: no memory. */
+bool segment_change_span(struct segment *segment, const int64_t *starts, const int64_t *durations);
+bool segment_change(struct segment *segment, unsigned column, const int64_t *values);
+
+/* ---- stream_times.c ---- */
+
+/* Ends what lasts over many later ones of its stream where the next one begins. */
+enum tfprof_status stream_times_mend(struct profile *profile, struct time_faults *faults, bool *is_changed,
+                                     struct tfprof_error *error);
+
+#endif

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""test_impossible_times.py: times that cannot be true are bounded or taken out, told with what is at stake, and in no
+gap, span or share; what many events have in common stays as it is.
+
+That no view, check or panel has a duration below 0 or a share above 1, whatever a file says, is looked at by
+tests/bounds/ask_sql_everything.c over changed copies of all fixtures.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import run_tests
+from made_traces import answers, copy, kernel, launch, opened, span
+
+STEP_US = 2000
+HOUR = 3_600_000_000_000
+TOLD = "SELECT reason, count, message FROM diagnostics WHERE severity = 'warning' ORDER BY reason, message"
+
+
+def steps(change=lambda events: None):
+    """Four steps of 10 ops, each of which launches a kernel of 90 µs on stream 7 every 100 µs: busy 45 %."""
+    events = []
+    for step in range(4):
+        at = step * STEP_US * 1000
+        events.append(span("user_annotation", "ProfilerStep#%d" % step, at, STEP_US * 1000 - 10_000))
+        for i in range(10):
+            number = 10 * step + i + 1
+            events.append(span("cpu_op", "aten::mm", at + 20_000 + i * 30_000, 20_000, **{"External id": number}))
+            events.append(launch(at + 25_000 + i * 30_000, 10_000, number))
+            events.append(kernel(at + 100_000 * (i + 1), 90_000, correlation=number, name="gemm_%d" % (number % 3)))
+    change(events)
+    return events
+
+
+def kernels(events):
+    return [event for event in events if event["cat"] == "kernel"]
+
+
+def last(events):
+    return max((event["ts"] + event["dur"]) * 1000 for event in kernels(events))
+
+
+def summary(connection):
+    """(span, busy time and time of kernels on the device, longest gap, span of the profile, kernels with a time)"""
+    return connection.values("""SELECT span_ns, busy_ns, kernel_ns, (SELECT max(gap_ns) FROM gpu_gaps),
+        (SELECT max(end_ns) - min(start_ns) FROM profiles), (SELECT count(start_ns) FROM kernels)
+        FROM device_utilization""")[0]
+
+
+def changed(engine, change, reasons, what):
+    connection = opened(engine, steps(change))
+    told = connection.values(TOLD)
+    assert [row[:2] for row in told] == reasons, (what, told)
+    answers(connection, what)  # no share above 1
+    found = summary(connection)
+    connection.close()
+    return found, [row[2] for row in told]
+
+
+def test_over_others(engine):
+    """Two kernels of 3 s over all that follows on their stream end where the next one begins."""
+    sound = changed(engine, lambda events: None, [], "sound")[0]
+
+    def change(events):
+        for i in (13, 24):
+            kernels(events)[i]["dur"] = 3_000_000
+    found, told = changed(engine, change, [("impossible_duration", 1)] * 2, "over others")
+    assert found == (sound[0], sound[1] + 20_000, sound[2] + 20_000, *sound[3:]), (found, sound)
+    assert all("stream 7 of GPU 0" in text and "3 s less" in text for text in told), told
+    assert {text.split()[0] for text in told} == {"gemm_1", "gemm_2"}, told
+
+
+def test_copies_over_kernels_once(engine):
+    """The same of a copy that lasts over the kernels of its stream."""
+    found, told = changed(engine, lambda events: events.append(copy(1_150_000, 50_000_000)),
+                          [("impossible_duration", 1)], "copy")
+    assert "Memcpy" in told[0] and found[4] < 10_000_000, (found, told)
+
+
+def test_far_away_once(engine):
+    """Kernels at time 0, years before the others, or ten days behind them have no time."""
+    for away_us in (-1_700_000_000_000_000, 864_000_000_000):
+        def change(events):
+            for event in kernels(events)[3:6]:
+                event["ts"], event["dur"] = away_us, 0
+        found, told = changed(engine, change, [("impossible_time", 1)] * 3, away_us)
+        assert found[5] == 37 and found[1] == 37 * 90_000 and found[4] < 8_000_000, found
+        assert all("stream 7 of GPU 0" in text and ("year" in text or "day" in text) for text in told), told
+
+
+def test_late_ends_once(engine):
+    """An end mark that comes hours late ends with the last that is sound: of a step, of a kernel, and a mark of the
+    profiler's window has no time."""
+    def late_step(events):
+        events[0]["dur"] = 5 * HOUR // 1000
+
+    def late_kernel(events):
+        kernels(events)[-1]["dur"] = 5 * HOUR // 1000
+
+    def late_mark(events):
+        events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 5 * HOUR // 1000, "s": "g"})
+    for change, reason in ((late_step, "impossible_end"), (late_kernel, "impossible_end"),
+                           (late_mark, "impossible_time")):
+        found, told = changed(engine, change, [(reason, 1)] * (2 if change is late_step else 1), reason)
+        assert found[4] < 8_000_000 and found[0] < 8_000_000, (reason, found)
+        assert "5 hours" in told[0], told
+
+
+def test_what_is_true_stays(engine):
+    """Kernels that one launch of a graph runs side by side, streams on which much overlaps, a pause of hours between
+    two parts of a recording, and a program whose only op takes hours."""
+    def graph(events):
+        for event in kernels(events)[10:20]:
+            event["args"]["correlation"] = 11
+        kernels(events)[10]["dur"] = 1000
+    connection = opened(engine, steps(graph))
+    assert connection.values("SELECT max(dur_ns) FROM kernels") == [(1_000_000,)]
+    assert connection.values(TOLD) == []
+    connection.close()
+
+    def overlaps(events):
+        for event in kernels(events)[::5]:
+            event["dur"] = 800
+    connection = opened(engine, steps(overlaps))
+    assert connection.values("SELECT count(*) FROM kernels WHERE dur_ns = 800000") == [(8,)]
+    assert connection.values("SELECT reason, severity FROM diagnostics WHERE reason <> 'lost_file'") == [("overlapping_stream", "info")]
+    connection.close()
+
+    def pause(events):
+        for event in events:
+            if event["ts"] >= 3 * STEP_US:
+                event["ts"] += 5 * HOUR // 1000
+    connection = opened(engine, steps(pause))
+    assert connection.values("SELECT count(start_ns) FROM kernels") == [(40,)]
+    assert connection.values(TOLD) == []
+    connection.close()
+    connection = opened(engine, [span("cpu_op", "aten::mm", 0, 5 * HOUR)])
+    assert connection.values("SELECT dur_ns FROM ops") == [(5 * HOUR,)]
+    connection.close()
+
+
+def test_own_time_of_ops(engine):
+    """A call that its number gives to the outer op, in the time of the inner one, calls of the driver in calls of the
+    runtime, and calls in a Python function within the op leave no op less than no time of its own."""
+    connection = opened(engine, [
+        span("cpu_op", "aten::_to_copy", 0, 100_000, **{"External id": 1}),
+        span("cpu_op", "aten::empty_strided", 1000, 98_000, **{"External id": 2}),
+        {**launch(10_000, 80_000, 7, "cudaMalloc"), "args": {"correlation": 7, "External id": 1}},
+        {**launch(91_000, 1000, 8), "args": {"correlation": 8, "External id": 2}},
+        kernel(95_000, 2000, correlation=8),
+        span("cpu_op", "aten::add", 200_000, 10_000, **{"External id": 3}),
+        {**launch(202_000, 6000, 9), "args": {"correlation": 9, "External id": 3}},
+        {**span("cuda_driver", "cuLaunchKernel", 203_000, 5000), "args": {"correlation": 9, "External id": 3}},
+        span("cpu_op", "Double", 300_000, 10_000, **{"External id": 4}),
+        span("python_function", "a.py(1): forward", 301_000, 8000),
+        {**launch(302_000, 6000, 10), "args": {"correlation": 10, "External id": 4}}])
+    rows = dict(connection.values("SELECT op_name, host_self_ns FROM operator_summary"))
+    assert rows == {"aten::_to_copy": 2000, "aten::empty_strided": 97_000, "aten::add": 4000, "Double": 2000}, rows
+    answers(connection, "own time")
+    connection.close()
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
