@@ -12,6 +12,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_execution_modes,
     &derive_calling_ops,
     &derive_optimizers,
+    &derive_call_time,
     &derive_steps,
     &derive_step_marks,
     &derive_connected_steps,

@@ -25,11 +25,11 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled)
 ), sampled_calls AS (
   SELECT calls.profile_id AS profile_id, calls.op_name AS name, ops.step_id AS step_id, ops.is_measured AS is_measured,
-    ops.sample_weight AS weight, 1.0 * calls.dur_ns AS dur_ns
+    ops.sample_weight AS weight, 1.0 * calls.op_ns AS dur_ns
   FROM temp.api_calls AS calls CROSS JOIN temp.ops AS ops ON ops.id = calls.op_id
   WHERE calls.profile_id IN (SELECT profile_id FROM sampled)
 ), runtime AS (
-  SELECT profile_id, op_name AS name, sum(1.0 * dur_ns) AS runtime_ns
+  SELECT profile_id, op_name AS name, sum(1.0 * op_ns) AS runtime_ns
   FROM temp.api_calls WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
   UNION ALL
   SELECT profile_id, name, sum(dur_ns * weight) FROM sampled_calls GROUP BY profile_id, name
