@@ -4,7 +4,8 @@
 -- kernel, copy or fill had not been launched when the gap began.  Gaps in which the host waited for the device are left
 -- to device_waits, those in which it waited for input to input_loading, and shorter ones, which lie between the
 -- launches of one op and the next, to launch_bound.  The message tells also how much of the time the device worked in
--- all and in the step where it worked least (device_steps: what overlaps on several streams counts once).
+-- all and in the step where it worked least (device_steps: what overlaps on several streams counts once, and what
+-- reaches beyond the step as all of it).  Gaps before work that a step launched come to no more than the steps.
 -- Thresholds: 5 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps, if they were closed.
 -- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, one pass over device_activities where
@@ -21,7 +22,8 @@ WITH time AS MATERIALIZED (
   WHERE reason = 'host' AND gap_ns >= 100000 AND weight > 0
 ), sums AS MATERIALIZED (
   SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.weight) AS gap_count,
-    sum(gaps.gap_ns * gaps.weight) AS idle_ns, max(gaps.gap_ns) AS longest_ns, time.weight AS weight,
+    min(sum(gaps.gap_ns * gaps.weight), time.step_ns) AS idle_ns,
+    min(max(gaps.gap_ns), time.step_ns) AS longest_ns, time.weight AS weight,
     time.step_ns AS step_ns, time.whole AS whole, time.each AS each
   FROM gaps JOIN time ON time.profile_id = gaps.profile_id
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.05 * time.step_ns
@@ -41,7 +43,7 @@ WITH time AS MATERIALIZED (
   FROM by_op
 ), by_step AS (
   SELECT device_steps.profile_id AS profile_id, device_steps.device_id AS device_id,
-    steps.number AS number, 1.0 * device_steps.busy_ns / nullif(steps.dur_ns, 0) AS ratio
+    steps.number AS number, min(1.0, 1.0 * device_steps.busy_ns / nullif(steps.dur_ns, 0)) AS ratio
   FROM temp.device_steps AS device_steps
   JOIN temp.measured_steps AS measured ON measured.step_id = device_steps.step_id
   JOIN temp.steps AS steps ON steps.id = measured.step_id

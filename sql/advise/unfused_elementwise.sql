@@ -28,7 +28,7 @@ SELECT
   CASE WHEN sums.follow_ns >= 0.15 * time.step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the %s, %s %s, is of kernels on %s that compute number by number right behind '
-      || 'another one: %.0f of them', 100.0 * sums.follow_ns / time.step_ns, time.whole,
+      || 'another one: %.0f of them', min(100.0, 100.0 * sums.follow_ns / time.step_ns), time.whole,
     format_ns(sums.follow_ns / time.weight), time.each, coalesce(devices.name, devices.model, 'a device'),
     sums.count / time.weight) AS message,
   sums.follow_ns / time.step_ns AS value,

@@ -77,7 +77,7 @@ WITH marked AS (
     AND ops.start_ns < cut_steps.end_ns AND ops.end_ns > cut_steps.start_ns
 ), covered_together AS ( -- of a sample step by step, since they weigh differently
   SELECT profile_id, CASE WHEN profile_id IN (SELECT profile_id FROM sampled) THEN coalesce(step_id, 0) END AS step_id,
-    union_ns(start_ns, end_ns) AS both_ns,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'communication')) AS both_ns,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS compute_ns,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS communication_ns
   FROM clipped GROUP BY 1, 2
@@ -95,7 +95,8 @@ WITH marked AS (
     sample_error(alone_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
       drawn.unseen_ratio) AS alone_ns
   FROM (SELECT profile_id, step_id, coalesce(1.0 * compute_ns, 0) AS compute_ns,
-      1.0 * both_ns - coalesce(compute_ns, 0) AS alone_ns FROM covered_together WHERE step_id IS NOT NULL) AS together
+      coalesce(1.0 * both_ns, 0) - coalesce(compute_ns, 0) AS alone_ns
+    FROM covered_together WHERE step_id IS NOT NULL) AS together
   JOIN cut_steps ON cut_steps.id = together.step_id
   JOIN temp.sampled_steps AS drawn ON drawn.step_id = together.step_id
   WHERE cut_steps.is_warmup = 0

@@ -5,7 +5,8 @@
 -- step, so nothing is weighed.  Of XPlane files the whole recording counts, and names are those of the iterators with
 -- all around them.
 --   profile_id, host, rank, run_id, name
---   count, sum_ns, sum_ratio    events, their time, its share of all self_ns of the process
+--   count, sum_ns, sum_ratio    events, their time, its share of all self_ns of the process (1 at most: of events
+--                               inside others of their name it counts twice)
 --   self_ns, self_ratio         without the events inside them on the same thread
 --   working_ns                  of that what is no waiting for events on other threads either: what is spent in a
 --                               Prefetch is mostly such waiting
@@ -53,7 +54,7 @@ SELECT
   name AS name,
   CAST(count AS INTEGER) AS count,
   CAST(sum_ns AS INTEGER) AS sum_ns,
-  sum_ns / nullif(total(self_ns) OVER of_process, 0) AS sum_ratio,
+  min(1.0, sum_ns / nullif(total(self_ns) OVER of_process, 0)) AS sum_ratio,
   CAST(self_ns AS INTEGER) AS self_ns,
   self_ns / nullif(total(self_ns) OVER of_process, 0) AS self_ratio,
   CAST(working_ns AS INTEGER) AS working_ns,

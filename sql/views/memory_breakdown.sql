@@ -18,7 +18,7 @@
 --   module                  the innermost module of the model that they were allocated in, of a parameter the module
 --                           whose it is (allocations.module)
 --   location                file:line of the innermost line of the program itself
---   peak_ratio              share of peak_bytes
+--   peak_ratio              share of peak_bytes; 1 where the pieces are more than the source says was in use
 -- Of a profile for pprof all pieces were in use; their rows stand for several (occurrence_count).
 -- XProf knows of a piece only when it was allocated in the step of the peak, and calls the rest unused.
 -- Cost: that of memory_summary, one pass over allocations, a look-up of an op for each piece in use then.
@@ -104,7 +104,7 @@ SELECT
   parts.shape AS shape,
   parts.module AS module,
   parts.location AS location,
-  1.0 * parts.bytes / nullif(peaks.peak_bytes, 0) AS peak_ratio
+  min(1.0, 1.0 * parts.bytes / nullif(peaks.peak_bytes, 0)) AS peak_ratio
 FROM parts
 JOIN peaks ON peaks.profile_id = parts.profile_id AND peaks.device_id IS parts.device_id
   AND peaks.allocator IS parts.allocator

@@ -9,7 +9,8 @@
 --   kernel_sequence       short names of the kernels in the order of their launches, with -> between them
 --   count, kernel_count   how often the op ran so; how many kernels that are each time
 --   launch_delay_ns       mean time from the start of the op to its first launch
---   kernel_delay_ns       mean time from the start of the first launch to the start of what it launched
+--   kernel_delay_ns       mean time from the start of the first launch to the start of what it launched, 0 where clocks
+--                         have that before it
 --                         (both NULL, and the order that of the starts, where no calls were recorded)
 --   kernel_ns             time of all the kernels
 -- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.
@@ -23,7 +24,7 @@ WITH sampled AS (
   SELECT profile_id, like_op_id AS op_id, sum(iif(is_first, count, 0)) AS op_count, sum(count) AS kernel_count,
     total(iif(is_first, weight * count, 0)) AS count,
     sum(weight * launch_delay_ns) FILTER (WHERE is_first) AS launch_delay_ns,
-    sum(weight * kernel_delay_ns) AS kernel_delay_ns, sum(weight * sum_ns) AS kernel_ns
+    sum(weight * max(0, kernel_delay_ns)) AS kernel_delay_ns, sum(weight * sum_ns) AS kernel_ns
   FROM weighed WHERE weight <> 0 GROUP BY profile_id, like_op_id
 ), named AS (
   SELECT alike.*, ops.name AS op_name,

@@ -11,10 +11,14 @@
 ** at most, is told last, with what was asked.  The opening is tried again then, and left alone; and expressions that
 ** take long to match are asked of each option that takes any.
 **
+** Of views, checks and panels each number is looked at: no duration lies below 0, no share outside of 0 and 1, no
+** percentage that a text tells above 100, whatever the file says.
+**
 ** --memory bounds what the process may allocate beyond what it has when the extension is loaded (RLIMIT_DATA), --cpu
 ** its processor time.  The last line of the output says what was used: bytes of memory at most, beyond the same
 ** beginning, and seconds.  Exit status: 0; 1 when memory ran out, with what was asked; 2 for wrong usage; 3 when the
-** time was over.  Errors of any other kind are answers, as is that the file cannot be opened.
+** time was over; 4 when a number cannot be true, with the first of each column.  Errors of any other kind are answers,
+** as is that the file cannot be opened.
 */
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +38,7 @@
 
 
 /* No name of a table or view is longer. */
-enum { NAMES = 256, QUESTION_BYTES = 4096 };
+enum { NAMES = 256, COLUMNS = 200, QUESTION_BYTES = 4096 };
 
 static sqlite3 *db;
 static bool is_verbose;
@@ -138,8 +142,62 @@ static void end_question(double started, unsigned long long rows, const char *me
   if (is_out_of_memory) memory_is_out();
 }
 
+/* ---- numbers that cannot be true ---- */
+
+static bool is_judged;              /* the answers to what is asked now are those of views */
+static unsigned impossible_columns; /* in which one was found */
+
+static bool ends_with(const char *name, const char *tail) {
+  size_t length = strlen(name), tail_length = strlen(tail);
+  return length >= tail_length && strcmp(name + length - tail_length, tail) == 0;
+}
+
+/* Moments, whose numbers go by the clock, and differences of two sides or of two clocks. */
+static bool may_be_negative(const char *name) {
+  static const char *const tails[] = {"start_ns",     "end_ns",  "time_ns",     "at_ns",    "first_ns",  "last_ns",
+                                      "queued_ns",    "from_ns", "offset_ns",   "until_ns", "change_ns", "submitted_ns",
+                                      "allocated_ns", "began_ns", "released_ns", "launch_delay_ns"};
+  for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
+    if (ends_with(name, tails[i])) return true;
+  return false;
+}
+
+/* A percentage above 100 or a duration below 0 in a text for people; NULL: none. */
+static const char *impossible_text(const char *text) {
+  for (const char *p = strstr(text, " %"); p; p = strstr(p + 1, " %")) {
+    const char *start = p;
+    while (start > text && (start[-1] == '.' || (start[-1] >= '0' && start[-1] <= '9'))) start--;
+    if (start < p && strtod(start, NULL) > 100) return start;
+  }
+  return NULL;
+}
+
+static bool is_impossible(const char *name, sqlite3_value *value) {
+  int type = sqlite3_value_type(value);
+  if (type == SQLITE_TEXT) {
+    bool is_told = strcmp(name, "message") == 0 || strcmp(name, "statement") == 0 || strcmp(name, "text") == 0;
+    return is_told && impossible_text((const char *)sqlite3_value_text(value));
+  }
+  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return false;
+  double number = sqlite3_value_double(value);
+  if (ends_with(name, "_ns")) return number < 0 && !may_be_negative(name);
+  if (ends_with(name, "_ratio") || ends_with(name, "share")) return !(number >= -1e-9 && number <= 1 + 1e-9);
+  return ends_with(name, "_percent") && !(number >= 0 && number <= 100 + 1e-7);
+}
+
+static void judge(sqlite3_stmt *statement, bool *is_column_told) {
+  for (int i = 0; i < sqlite3_column_count(statement) && i < COLUMNS; i++) {
+    const char *name = sqlite3_column_name(statement, i);
+    if (is_column_told[i] || !is_impossible(name, sqlite3_column_value(statement, i))) continue;
+    printf("cannot be true: %s = %.300s in: %s\n", name, (const char *)sqlite3_column_text(statement, i), question);
+    is_column_told[i] = true;
+    impossible_columns++;
+  }
+}
+
 /* Every value of every row of the answer; false: an error. */
 static bool ask(const char *sql) {
+  bool is_column_told[COLUMNS] = {false};
   sqlite3_stmt *statement = NULL;
   double started = begin_question(sql);
   unsigned long long rows = 0;
@@ -148,6 +206,7 @@ static bool ask(const char *sql) {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
       if (sqlite3_column_type(statement, i) == SQLITE_TEXT) sqlite3_column_bytes(statement, i);
     }
+    if (is_judged) judge(statement, is_column_told);
     rows++;
     result = SQLITE_OK;
   }
@@ -272,7 +331,10 @@ static void ask_everything(const char *directory) {
   static const char timeline[] = "SELECT tfprof_timeline('%q/time.json')";
   ask_writer(timeline, directory); /* before SQLite can tell how many rows there are, and after */
   ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s");
+  is_judged = true;
   ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL", "SELECT * FROM temp.%s");
+  ask_each("SELECT sql FROM tfprof_panels", "%s");
+  is_judged = false;
   ask_each("SELECT name FROM tfprof_views WHERE parameters = 'a, b'", "SELECT * FROM %s('*', '*')");
   ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, a_first%%'",
            "SELECT * FROM %s('*', 0, 1000000, '*', 0, 1000000)");
@@ -351,5 +413,5 @@ int main(int count, char **arguments) {
   sqlite3_free(open);
   sqlite3_close(db);
   report();
-  return 0;
+  return impossible_columns ? 4 : 0;
 }

@@ -112,6 +112,28 @@ def change_everywhere(tree, random):
             holder[name] = "%s%d" % (name, i * step)
 
 
+def change_times(tree, random):
+    """Times, lanes and numbers of some events become others that a profiler could write, or those of other events."""
+    items = [item for item in events(tree) if isinstance(item.get("ts"), (int, float))]
+    for _ in range(random.choice((1, 2, 5, 20)) if items else 0):
+        item, other, kind = random.choice(items), random.choice(items), random.randrange(6)
+        dur = item.get("dur") if isinstance(item.get("dur"), (int, float)) else 1
+        if kind == 0:
+            item["dur"] = dur * random.choice((0, 2, 10, 1000, 10**6))
+        elif kind == 1:
+            item["ts"] += random.choice((-1, 1)) * random.choice((1, 100, 10**6, 4 * 10**9, 10**13))
+        elif kind == 2:
+            longest_list(tree).append(dict(copy.deepcopy(item), ts=other["ts"]))
+        elif kind == 3 and isinstance(item.get("args"), dict) and isinstance(other.get("args"), dict):
+            for key in ("correlation", "External id", "stream", "device", "Sequence number"):
+                if key in other["args"] and random.randrange(2):
+                    item["args"][key] = other["args"][key]
+        else:
+            key = random.choice(("ts", "dur", "tid", "pid", "name"))
+            if key in other:
+                item[key] = other[key]
+
+
 def remove(tree, random):
     everywhere = places(tree)
     if everywhere:
@@ -125,7 +147,8 @@ def shuffle(tree, random):
         random.shuffle(items)
 
 
-MUTATIONS = [change_value, change_value, change_key, repeat_events, change_everywhere, remove, shuffle]
+MUTATIONS = [change_value, change_value, change_key, repeat_events, change_everywhere, change_times, change_times,
+             remove, shuffle]
 
 
 def written(tree):

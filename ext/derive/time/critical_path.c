@@ -16,7 +16,7 @@
 **
 ** The path is the one with the largest sum (longest_path.h).  Ops that autograd runs on the only thread of its own are
 ** taken as run by the thread of the step, which waits for them.  Events without length are left out.  A profile
-** without steps has one path over everything.
+** without steps has one path over everything.  Where pieces of a path overlap, a moment counts for the first of them.
 **
 ** What goes into the graphs is sorted by step once (counting sort of row numbers); then steps are independent, and done
 ** side by side, each with what it needs of its rows unpacked anew.
@@ -473,6 +473,9 @@ static bool make_graph(struct work *w, struct path_worker *p, uint32_t step) {
   return add_syncs(w, p, step, streams);
 }
 
+/* Of pieces that overlap - ops that cross each other, kernels that begin before the one before ends - each moment
+** counts for the first: no piece lasts less than no time, and all together no longer than from the first to the end.
+*/
 static bool add_rows(struct path_worker *p, const uint32_t *path, uint32_t length) {
   if (p->row_capacity - p->row_count < length) {
     uint32_t capacity = p->row_capacity * 2 + length;
@@ -481,7 +484,17 @@ static bool add_rows(struct path_worker *p, const uint32_t *path, uint32_t lengt
     p->rows = rows;
     p->row_capacity = capacity;
   }
-  for (uint32_t i = 0; i < length; i++) p->rows[p->row_count++] = p->infos[path[i]];
+  int64_t until = INT64_MIN;
+  for (uint32_t i = 0; i < length; i++) {
+    struct edge_info row = p->infos[path[i]];
+    if (row.duration) {
+      int64_t end = row.start + row.duration, start = row.start > until ? row.start : until;
+      row.start = start < end ? start : row.start < end ? row.start : end;
+      row.duration = start < end ? derive_difference(end, start) : 0;
+      if (end > until) until = end;
+    }
+    p->rows[p->row_count++] = row;
+  }
   return true;
 }
 

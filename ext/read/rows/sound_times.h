@@ -4,8 +4,8 @@
 ** event, another one lasts over hundreds of later kernels of its stream.  A single such number would be the longest
 ** gap, the span of the run and a share of thousands of percent, so it is taken out before anything is computed:
 **
-**   far away      An event whose start lies hours or decades away from nearly all others has no time (start and duration
-**                 are NULL).  An end like that becomes the last one that is sound.
+**   far away      An event whose start lies hours or decades away from nearly all others has no time: start and
+**                 duration are NULL.  An end like that becomes the last one that is sound.
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
 **
