@@ -21,6 +21,8 @@ extern const struct derive_pass derive_critical_path_totals;
 extern const struct derive_pass derive_device_activities;
 extern const struct derive_pass derive_device_kernel_totals;
 extern const struct derive_pass derive_device_times;
+extern const struct derive_pass derive_ranges_of_kernels;
+extern const struct derive_pass derive_ranges_of_ops;
 extern const struct derive_pass derive_repeated_launches;
 extern const struct derive_pass derive_device_links;
 extern const struct derive_pass derive_device_memory;
@@ -122,5 +124,6 @@ extern const struct derive_pass derive_tensor_core_time_of_ops;
 extern const struct derive_pass derive_totals_of_launches;
 extern const struct derive_pass derive_trace_costs;
 extern const struct derive_pass derive_training_time;
+extern const struct derive_pass derive_work_of_ranges;
 
 #endif

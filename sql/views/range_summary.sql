@@ -1,29 +1,42 @@
 -- Ranges: what the program and its libraries marked by name.
 --
 -- One row for each profile, domain and range name.  Counted are, as in op_summary, the ranges of measured steps (no
--- warm-up); in a profile without such steps all.  They are recorded in every step, so nothing is weighed.
+-- warm-up); in a profile without such steps all.  They are recorded in every step, so nothing is weighed but the work
+-- of devices, where that was recorded only in some steps (steps.sample_weight).
 -- ProfilerStep#N counts as one name, and so does tfprof.step#N.
 --   profile_id, rank, domain, name, category
 --   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
 --   outside_ns                               in which no op ran and no other range within it was open, added up
 --   step_count                               in how many steps
--- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns FROM range_summary;
+--   device_ns, kernel_count                  how long devices worked for what was launched in them, in ranges inside
+--                                            them too, and how many kernels that are; NULL where no such work is known,
+--                                            as of ranges that end on another thread (ranges.is_process_wide)
+-- Of ranges inside others of their name all these sums count what is in both twice.  Which kernels a range launched:
+-- kernels.range_id, ops.range_id.
+-- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns, device_ns FROM range_summary;
 WITH measured AS (
   SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0
+), thinned AS ( -- only there do steps weigh
+  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight <> 1
+), weights AS MATERIALIZED (
+  SELECT id AS step_id, sample_weight AS weight FROM temp.steps WHERE profile_id IN (SELECT profile_id FROM thinned)
 ), named AS (
-  SELECT profile_id, domain, category, step_id, dur_ns, outside_ns,
+  SELECT ranges.profile_id AS profile_id, domain, category, ranges.step_id AS step_id, dur_ns, outside_ns,
+    device_ns * iif(weights.step_id IS NULL, 1.0, coalesce(weight, 0.0)) AS device_ns,
+    kernel_count * iif(weights.step_id IS NULL, 1.0, coalesce(weight, 0.0)) AS kernel_count,
     CASE
       WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#'
       WHEN name GLOB 'tfprof.step#[0-9]*' THEN 'tfprof.step#'
       ELSE name
     END AS name
-  FROM temp.ranges
-  WHERE step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured)
+  FROM temp.ranges AS ranges LEFT JOIN weights ON weights.step_id = ranges.step_id
+  WHERE ranges.step_id IN (SELECT id FROM measured) OR ranges.profile_id NOT IN (SELECT profile_id FROM measured)
 ), sums AS (
   SELECT profile_id, domain, name, min(category) AS category, count(*) AS count,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
     CAST(sum(1.0 * outside_ns) AS INTEGER) AS outside_ns,
-    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count
+    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count,
+    CAST(round(sum(device_ns)) AS INTEGER) AS device_ns, CAST(round(sum(kernel_count)) AS INTEGER) AS kernel_count
   FROM named GROUP BY profile_id, domain, name
 )
 SELECT
@@ -38,6 +51,8 @@ SELECT
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
   sums.outside_ns AS outside_ns,
-  sums.step_count AS step_count
+  sums.step_count AS step_count,
+  sums.device_ns AS device_ns,
+  sums.kernel_count AS kernel_count
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 ORDER BY sum_ns DESC, profile_id, domain, name

@@ -21,7 +21,8 @@
 ** that began them has returned.  By time alone such a range would swallow all ops that its thread happened to run
 ** until then. It is recognised by crossing: it begins inside a row of another category and outlives it, or ends
 ** inside one that began later; or it begins inside another user range and outlives that.  Rows of a call stack never
-** cross.  An asynchronous range nests with nothing: parent_id, depth and self_ns are NULL, and rows inside it belong
+** cross.  Frames of Python do not count there: where they are recorded, every range begins within that of __enter__ or
+** start, outlives it, and ends within that of __exit__ or stop.  Such frames lie beside the range.  An asynchronous range nests with nothing: parent_id, depth and self_ns are NULL, and rows inside it belong
 ** to what is around it. (One that by chance crosses nothing cannot be told from a synchronous range and is taken for
 ** one.)
 **
@@ -46,6 +47,7 @@
 struct open_row {
   int64_t start, end;
   uint32_t row;
+  bool is_frame, is_range; /* of Python, of category user: told where rows are gone through again */
 };
 
 /* A row that took all that its segment had left and might take more from before the segment. */
@@ -95,6 +97,7 @@ struct nesting {
   struct part_list *parts; /* by segment */
   uint32_t *part_of[PARALLEL_MAXIMUM_WORKERS]; /* by thread: 1 + index of its part in the segment that is worked on */
   atomic_int failure; /* an enum tfprof_status */
+  _Atomic uint32_t crossing_ranges; /* that begin in another one and outlive it */
 };
 
 /* Makes room for `more` rows. The first place is taken by a row that encloses all others, ends the search for children
@@ -105,7 +108,7 @@ static bool reserve_open_rows(struct part *part, uint32_t more) {
   while (capacity - part->count < more + 1) capacity *= 2;
   struct open_row *stack = scratch_resize(part->stack, (size_t)capacity * sizeof *stack);
   if (!stack) return false;
-  stack[0] = (struct open_row){INT64_MIN, INT64_MAX, NO_ROW};
+  stack[0] = (struct open_row){INT64_MIN, INT64_MAX, NO_ROW, false, false};
   if (!part->count) part->count = 1;
   part->stack = stack;
   part->capacity = capacity;
@@ -139,7 +142,7 @@ static inline struct open_row *close_row(struct open_row *top, int64_t start, in
   uint64_t covered = 0;
   *until = end;
   if (start < end) top = take_children(top, start, row, parents, until, &covered);
-  *++top = (struct open_row){start, end, row};
+  *++top = (struct open_row){start, end, row, false, false};
   selves[row] = (int64_t)((uint64_t)end - (uint64_t)start - covered);
   return top;
 }
@@ -307,7 +310,7 @@ static enum tfprof_status first_pass(struct nesting *nesting, struct tfprof_erro
 struct span {
   int64_t start, end;
   uint32_t row;
-  bool is_user, is_async;
+  bool is_user, is_async, is_frame;
 };
 
 enum sort_key { BY_ROW, BY_START, BY_START_DOWNWARDS, BY_END };
@@ -454,13 +457,13 @@ static void mark_async(struct span *spans, uint32_t count, struct open_row *room
   uint32_t call_count = 0, range_count = 0;
   for (uint32_t i = 0; i < count; i++) {
     struct span *span = &spans[i];
-    if (span->start == span->end) continue; /* a moment crosses nothing */
+    if (span->start == span->end || span->is_frame) continue; /* a moment crosses nothing, and a frame tells nothing */
     if (span->is_user) {
       uint32_t below = begun_before(calls, call_count, span->start);
       if (below && calls[below - 1].end > span->start) {
         span->is_async = true; /* begun inside a call, outlived it */
       } else {
-        ranges[range_count++] = (struct open_row){span->start, span->end, i};
+        ranges[range_count++] = (struct open_row){span->start, span->end, i, false, false};
       }
     } else {
       /* Ranges that ended inside this call: those that began before it cross it, the others are done with. */
@@ -469,7 +472,7 @@ static void mark_async(struct span *spans, uint32_t count, struct open_row *room
         if (ranges[range_count].start < span->start) spans[ranges[range_count].row].is_async = true;
       }
       while (call_count && calls[call_count - 1].start >= span->start) call_count--;
-      calls[call_count++] = (struct open_row){span->start, span->end, i};
+      calls[call_count++] = (struct open_row){span->start, span->end, i, false, false};
     }
   }
 }
@@ -481,7 +484,11 @@ static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t cou
     struct span *span = &spans[i];
     if (span->is_user && !span->is_async && span->start < span->end) {
       uint32_t below = begun_before(part.stack + 1, part.count - 1, span->start);
-      if (below && part.stack[below].end > span->start) span->is_async = true;
+      while (below && part.stack[below].is_frame && part.stack[below].end > span->start) below--;
+      if (below && part.stack[below].end > span->start) {
+        span->is_async = true;
+        if (part.stack[below].is_range) atomic_fetch_add(&nesting->crossing_ranges, 1);
+      }
     }
     if (span->is_async) {
       nesting->depths[span->row] = NO_ROW;
@@ -490,6 +497,8 @@ static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t cou
       int64_t until;
       struct open_row *top = close_row(part.stack + part.count - 1, span->start, span->end, span->row,
                                        nesting->parents, nesting->selves, &until);
+      top->is_frame = span->is_frame;
+      top->is_range = span->is_user;
       part.count = (uint32_t)(top - part.stack) + 1;
     }
   }
@@ -531,7 +540,7 @@ struct again {
   struct span *spans;
   uint32_t *threads; /* in question */
   uint32_t thread_count;
-  string_id user;
+  string_id user, python;
 };
 
 static bool is_to_nest_again(const struct lane *lane) { return lane->is_disordered || lane->is_crossed; }
@@ -564,7 +573,8 @@ static void collect_segment(void *context, size_t i, unsigned worker) {
       if (threads[k] == NO_ROW || !part_of[threads[k]] || starts[k] == NO_VALUE || ends[k] < starts[k]) continue;
       struct part *part = &list->items[part_of[threads[k]] - 1];
       again->spans[part->first_span++] =
-          (struct span){.start = starts[k], .end = ends[k], .row = row, .is_user = categories[k] == again->user};
+          (struct span){.start = starts[k], .end = ends[k], .row = row, .is_user = categories[k] == again->user,
+                        .is_frame = categories[k] == again->python};
     }
   }
   for (uint32_t k = 0; k < list->count; k++) part_of[list->items[k].thread] = 0;
@@ -603,7 +613,9 @@ static size_t find_places(struct again *again) {
 }
 
 static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_error *error) {
-  struct again again = {.nesting = nesting, .user = derive_known_text(nesting->profile, "user")};
+  struct again again = {.nesting = nesting,
+                        .user = derive_known_text(nesting->profile, "user"),
+                        .python = derive_known_text(nesting->profile, "python")};
   again.threads = scratch_allocate(((size_t)nesting->lane_count + 1) * sizeof *again.threads);
   if (!again.threads) return error_no_memory(error);
   size_t total = find_places(&again);
@@ -630,6 +642,20 @@ static enum tfprof_status set_depths(const struct nesting *nesting, struct tfpro
   return derive_set_references(nesting->profile, TABLE_ops, COLUMN_ops_depth, nesting->depths, error);
 }
 
+static const char *const crossing_texts[] = {
+    "warning", "crossing_ranges",
+    "ranges of one thread cross each other, as those of coroutines do: each of these began inside another one and "
+    "outlived it; it has no ops of its own, and those of both may count for the one that began first", NULL};
+
+static void tell_crossings(const struct nesting *nesting) {
+  struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
+  uint32_t count = atomic_load(&nesting->crossing_ranges);
+  if (!count) return;
+  segment_diagnose(ops->segments[0], COLUMN_ops_parent_id, crossing_texts[0], crossing_texts[1], count, -1, "%s",
+                   crossing_texts[2]);
+  column_set_add(&ops->segments[0]->is_told, COLUMN_ops_parent_id);
+}
+
 static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *error) {
   struct profile *profile = nesting->profile;
   enum tfprof_status status = first_pass(nesting, error);
@@ -638,6 +664,7 @@ static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *err
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_parent_id, nesting->parents, error);
   if (!status) status = set_depths(nesting, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_self_ns, nesting->selves, error);
+  if (!status) tell_crossings(nesting);
   return status;
 }
 
@@ -686,4 +713,6 @@ const struct derive_pass derive_nesting = {
               {TABLE_ops, COLUMN_ops_category}},
     .writes = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_depth}, {TABLE_ops, COLUMN_ops_self_ns}},
     .run = run_nesting,
+    .has_diagnostics = true,
+    .texts = crossing_texts,
 };

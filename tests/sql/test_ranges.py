@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""test_ranges.py: ranges in the tree of ops where Python frames were recorded, what devices did for each, and which
+range an op and a kernel belong to."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import run_tests
+from made_traces import kernel, launch, opened, span
+
+
+def steps(with_frames):
+    """Two steps with a range `load` and a range `train_step`, which has three ops and a range with one of them; each
+    launches a kernel.  Frames as with_stack=True has them: ranges begin in __enter__ and end in __exit__."""
+    events = [span("python_function", "train.py(1): main", 0, 900_000)] if with_frames else []
+
+    def frame(name, start, dur):
+        if with_frames:
+            events.append(span("python_function", name, start, dur))
+
+    def marked(name, start, dur):
+        frame("torch/autograd/profiler.py(700): __enter__", start - 900, 1800)
+        frame("<built-in method _record_function_enter_new>", start - 400, 800)
+        events.append(span("user_annotation", name, start, dur))
+        frame("torch/autograd/profiler.py(710): __exit__", start + dur - 900, 1800)
+    for step in range(2):
+        at = 10_000 + 400_000 * step
+        frame("torch/profiler/profiler.py(900): step", at - 3000, 5000)
+        events.append(span("user_annotation", "ProfilerStep#%d" % step, at, 399_000))
+        marked("load", at + 10_000, 20_000)
+        events.append(span("cpu_op", "aten::rand", at + 15_000, 2000))
+        marked("train_step", at + 50_000, 200_000)
+        marked("inner", at + 140_000, 60_000)
+        for i in range(3):
+            number, start = 10 * step + i + 1, at + 60_000 + 45_000 * i
+            events.append(span("cpu_op", "aten::mm", start, 20_000, **{"External id": number}))
+            events.append({**launch(start + 5000, 5000, number), "args": {"correlation": number,
+                                                                          "External id": number}})
+            events.append(kernel(start + 20_000, 10_000 * (i + 1), correlation=number))
+    return events
+
+
+def test_frames(engine):
+    """The tree is the same with stacks and without."""
+    answers = {}
+    for with_frames in (False, True):
+        connection = opened(engine, steps(with_frames))
+        answers[with_frames] = (
+            connection.values("""WITH RECURSIVE below(id) AS (SELECT id FROM ops WHERE name = 'train_step'
+                UNION ALL SELECT ops.id FROM below JOIN ops ON ops.parent_id = below.id)
+                SELECT name, count(*) FROM ops WHERE id IN below AND category <> 'python' GROUP BY 1 ORDER BY 1"""),
+            connection.values("""SELECT ops.name, parents.name, count(*) FROM ops LEFT JOIN ops AS parents
+                ON parents.id = ops.parent_id WHERE ops.category = 'user' AND ops.name NOT GLOB 'Prof*'
+                GROUP BY 1, 2 ORDER BY 1, 2"""),
+            connection.values("""SELECT name, count, device_ns, kernel_count FROM range_summary
+                ORDER BY name"""),
+            connection.values("""SELECT ranges.name, ops.name, count(*) FROM ops JOIN ranges ON ranges.id = ops.range_id
+                WHERE ops.category = 'op' GROUP BY 1, 2 ORDER BY 1, 2"""),
+            connection.values("""SELECT ranges.name, sum(kernels.dur_ns) FROM kernels JOIN ranges
+                ON ranges.id = kernels.range_id GROUP BY 1 ORDER BY 1"""),
+            connection.values("SELECT DISTINCT reason FROM diagnostics WHERE reason = 'crossing_ranges'"))
+        connection.close()
+    assert answers[True] == answers[False], answers
+    below, parents, summary, ops, kernels, told = answers[True]
+    assert below == [("aten::mm", 6), ("inner", 2), ("train_step", 2)], below
+    assert [row for row in parents if row[0] == "inner"] == [("inner", "train_step", 2)], parents
+    assert summary == [("ProfilerStep#", 2, 120_000, 6), ("inner", 2, 60_000, 2), ("load", 2, 0, 0),
+                       ("train_step", 2, 120_000, 6)], summary
+    assert ops == [("inner", "aten::mm", 2), ("load", "aten::rand", 2), ("train_step", "aten::mm", 4)], ops
+    assert kernels == [("inner", 60_000), ("train_step", 60_000)] and not told, (kernels, told)
+
+
+def test_crossing(engine):
+    """Ranges of coroutines cross each other on their thread: that is told, and the second has no work of its own."""
+    events = [span("user_annotation", "req0", 0, 100_000), span("user_annotation", "req1", 20_000, 120_000)]
+    for i in range(12):
+        events.append(span("cpu_op", "aten::linear", 30_000 + 5000 * i, 2000, **{"External id": i + 1}))
+    connection = opened(engine, events)
+    told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'crossing_ranges'")
+    assert told == [("warning", 1)], told
+    connection.close()
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
