@@ -11,6 +11,10 @@
 ** collectives the ends of their steps are taken instead, which training in step keeps together as well.  The error is
 ** what nine of ten differences stay under, counted from the median.
 **
+** What does not happen at the same time is never brought together: windows of one rank, restarts of it, runs that only
+** a pattern names together.  So a rank is compared only with others, clocks are taken to be off by LARGEST_OFFSET at
+** most, and where several profiles have one rank, with what of the reference rank is the closest in time.
+**
 ** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
 ** 10 us): else the clocks agree as far as can be told, but may be off by the offset besides.  Only traces of PyTorch
 ** are aligned; recordings of our own say themselves how their clocks relate.
@@ -29,6 +33,7 @@ struct marks {
   size_t count;
 };
 enum { FEWEST_COLLECTIVES = 3, FEWEST_STEPS = 2, SMALLEST_OFFSET = 10000 };
+#define LARGEST_OFFSET (INT64_C(600) * 1000000000) /* ten minutes: clocks that nobody has set differ by less */
 
 static int by_key(const void *left, const void *right) {
   const struct mark *a = left, *b = right;
@@ -209,9 +214,9 @@ static void align(struct profile *reference, struct profile *other) {
     if (fit.count >= kinds[round].fewest) break;
     fit.count = 0;
   }
-  if (!fit.count) return;
-  bool is_same_host = reference->host && reference->host == other->host;
   int64_t size = llabs(fit.offset);
+  if (!fit.count || size > LARGEST_OFFSET) return;
+  bool is_same_host = reference->host && reference->host == other->host;
   other->clock_error_ns = fit.error;
   if (is_same_host) return;
   if (size > SMALLEST_OFFSET && size / 3 > fit.error) other->clock_offset_ns = fit.offset;
@@ -236,6 +241,37 @@ static void name_missing(struct profile *const *profiles, size_t count, int64_t 
                    "of the %lld ranks of the job %zu are not open: %s", (long long)world_size, missing, names);
 }
 
+/* How far the spans of two profiles lie apart; 0: they overlap. */
+static int64_t time_between(struct profile *a, struct profile *b) {
+  bool is_known = profile_find_span(a, NULL) == TFPROF_OK && profile_find_span(b, NULL) == TFPROF_OK;
+  if (!is_known || a->start_ns > a->end_ns || b->start_ns > b->end_ns) return 0;
+  int64_t gap = a->start_ns > b->end_ns ? a->start_ns - b->end_ns : b->start_ns - a->end_ns;
+  return gap > 0 ? gap : 0;
+}
+
+/* Of the profiles of the reference rank, of which there are several windows or restarts, the one that the profile went
+** on together with. */
+static struct profile *closest(struct profile *const *profiles, size_t count, int64_t rank, struct profile *other) {
+  struct profile *best = NULL;
+  int64_t least = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (profiles[i]->rank != rank) continue;
+    int64_t gap = time_between(profiles[i], other);
+    if (best && gap >= least) continue;
+    best = profiles[i];
+    least = gap;
+  }
+  return best;
+}
+
+/* Whether a rank has several profiles. */
+static bool has_repeated_rank(struct profile *const *profiles, size_t count) {
+  for (size_t i = 1; i < count && i < 4096; i++)
+    for (size_t k = 0; k < i; k++)
+      if (profiles[i]->rank == profiles[k]->rank) return true;
+  return false;
+}
+
 void clock_alignment_run(struct store *store, uint32_t run_number) {
   size_t all = store_profile_count(store), count = 0;
   struct profile **profiles = malloc((all + 1) * sizeof *profiles), *reference = NULL;
@@ -248,10 +284,13 @@ void clock_alignment_run(struct store *store, uint32_t run_number) {
     if (!reference || profile->rank < reference->rank) reference = profile;
   }
   if (count > 1) {
+    bool is_repeated = has_repeated_rank(profiles, count);
     for (size_t i = 0; i < count; i++) {
-      if (profiles[i] != reference) align(reference, profiles[i]);
+      if (profiles[i]->rank == reference->rank) continue;
+      align(is_repeated ? closest(profiles, count, reference->rank, profiles[i]) : reference, profiles[i]);
     }
-    reference->clock_error_ns = 0;
+    for (size_t i = 0; i < count; i++)
+      if (profiles[i]->rank == reference->rank) profiles[i]->clock_error_ns = 0;
     if (world_size > 0 && world_size <= 1000000) name_missing(profiles, count, world_size);
   }
   free(profiles);

@@ -2,7 +2,8 @@
 --
 -- One row for each step that step_breakdown has.  The host with the shortest span of steps leads, and the steps of each
 -- other host are shifted against its own, by one number for all of them, so that most of their time overlaps.  Times of
--- XPlane files are compared from the start of each profile, as XProf does, those of others by their clocks.
+-- XPlane files are compared from the start of each profile, as XProf does, those of others by their clocks.  Windows of
+-- one process (process_windows) are one host.
 --   run_id, profile_id, step_id
 --   position              of the step among those of its host, from 0
 --   pod_step              the number of the steps that were taken together, from 0; NULL where a host has no such step
@@ -10,52 +11,54 @@
 -- Cost: a sort of the steps for each host.
 -- Example: SELECT pod_step, count(*) FROM pod_step_members GROUP BY pod_step;
 WITH placed AS MATERIALIZED ( -- the steps of each host in their order, on a time that hosts share
-  SELECT profiles.run_id AS run_id, steps.profile_id AS profile_id, steps.id AS step_id,
+  SELECT profiles.run_id AS run_id, steps.profile_id AS profile_id, windows.process_id AS member_id,
+    steps.id AS step_id,
     steps.start_ns - iif(profiles.origin = 'xplane', profiles.clock_offset_ns, 0) AS from_ns,
     steps.end_ns - iif(profiles.origin = 'xplane', profiles.clock_offset_ns, 0) AS until_ns,
-    row_number() OVER (PARTITION BY steps.profile_id ORDER BY steps.start_ns, steps.id) - 1 AS position
+    row_number() OVER (PARTITION BY windows.process_id ORDER BY steps.start_ns, steps.id) - 1 AS position
   FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
+  JOIN temp.process_windows AS windows ON windows.profile_id = profiles.id
   WHERE steps.id IN (SELECT step_id FROM temp.step_segment_totals)
 ), spans AS (
-  SELECT run_id, profile_id, row_number() OVER (
-      PARTITION BY run_id ORDER BY max(until_ns) - min(from_ns), profile_id) AS by_span
-  FROM placed GROUP BY run_id, profile_id
+  SELECT run_id, member_id, row_number() OVER (
+      PARTITION BY run_id ORDER BY max(until_ns) - min(from_ns), member_id) AS by_span
+  FROM placed GROUP BY run_id, member_id
 ), leading AS MATERIALIZED (
-  SELECT run_id, profile_id FROM spans WHERE by_span = 1
+  SELECT run_id, member_id FROM spans WHERE by_span = 1
 ), moments AS ( -- of each other host, at which a step of it or of the leading host begins or ends
-  SELECT placed.profile_id AS profile_id, from_ns AS at_ns, 1 AS own, 0 AS leader FROM placed
+  SELECT placed.member_id AS member_id, from_ns AS at_ns, 1 AS own, 0 AS leader FROM placed
   UNION ALL
-  SELECT profile_id, until_ns, -1, 0 FROM placed
+  SELECT member_id, until_ns, -1, 0 FROM placed
   UNION ALL
-  SELECT others.profile_id, placed.from_ns, 0, 1
-  FROM leading JOIN placed ON placed.profile_id = leading.profile_id
+  SELECT others.member_id, placed.from_ns, 0, 1
+  FROM leading JOIN placed ON placed.member_id = leading.member_id
     JOIN spans AS others ON others.run_id = leading.run_id
   UNION ALL
-  SELECT others.profile_id, placed.until_ns, 0, -1
-  FROM leading JOIN placed ON placed.profile_id = leading.profile_id
+  SELECT others.member_id, placed.until_ns, 0, -1
+  FROM leading JOIN placed ON placed.member_id = leading.member_id
     JOIN spans AS others ON others.run_id = leading.run_id
 ), pieces AS ( -- from each such moment to the next: the steps that go on, by their places
-  SELECT profile_id, lead(at_ns) OVER by_time - at_ns AS dur_ns,
+  SELECT member_id, lead(at_ns) OVER by_time - at_ns AS dur_ns,
     sum(own) OVER by_time AS in_own, sum(leader) OVER by_time AS in_leader,
     sum(max(leader, 0)) OVER by_time - sum(max(own, 0)) OVER by_time AS shift
   FROM moments
-  WINDOW by_time AS (PARTITION BY profile_id ORDER BY at_ns, own + leader ROWS UNBOUNDED PRECEDING)
+  WINDOW by_time AS (PARTITION BY member_id ORDER BY at_ns, own + leader ROWS UNBOUNDED PRECEDING)
 ), overlaps AS (
-  SELECT profile_id, shift, sum(1.0 * dur_ns) AS dur_ns
+  SELECT member_id, shift, sum(1.0 * dur_ns) AS dur_ns
   FROM pieces WHERE in_own > 0 AND in_leader > 0 AND dur_ns > 0
-  GROUP BY profile_id, shift
+  GROUP BY member_id, shift
 ), shifts AS MATERIALIZED (
-  SELECT profile_id, shift FROM (
-    SELECT profile_id, shift,
-      row_number() OVER (PARTITION BY profile_id ORDER BY dur_ns DESC, shift < 0, abs(shift)) AS choice
+  SELECT member_id, shift FROM (
+    SELECT member_id, shift,
+      row_number() OVER (PARTITION BY member_id ORDER BY dur_ns DESC, shift < 0, abs(shift)) AS choice
     FROM overlaps
   ) WHERE choice = 1
 ), known AS ( -- grouped by windows, since a join would look through all shifts for each step
-  SELECT run_id, profile_id, step_id, position, position + max(shift) OVER (PARTITION BY profile_id) AS leader_position
+  SELECT run_id, profile_id, step_id, position, position + max(shift) OVER (PARTITION BY member_id) AS leader_position
   FROM (
-    SELECT run_id, profile_id, step_id, position, NULL AS shift FROM placed
+    SELECT run_id, profile_id, member_id, step_id, position, NULL AS shift FROM placed
     UNION ALL
-    SELECT NULL, profile_id, NULL, NULL, shift FROM shifts
+    SELECT NULL, NULL, member_id, NULL, NULL, shift FROM shifts
   )
 ), shifted AS ( -- a place of the leading host at which every host has a step is a step of all
   SELECT run_id, profile_id, step_id, position, leader_position,

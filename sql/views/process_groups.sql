@@ -1,7 +1,8 @@
 -- Process groups: in which rows of a page each process counts, its own and that for all hosts of its run.
 --
 -- One row for each process by itself, and one more for each process of a run of several hosts: for all of them together
--- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.
+-- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.  Processes of
+-- which two have the same rank are no hosts of one job: runs that a pattern names together, restarts.
 --   run_id
 --   profile_id, host, rank   of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL
 --   member_id                the process that counts in it
@@ -18,5 +19,10 @@ SELECT
   profiles.id AS member_id
 FROM temp.profiles AS profiles CROSS JOIN kinds
 WHERE is_of_all = 0
-  OR profiles.run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+  OR (profiles.run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+    AND profiles.run_id NOT IN (
+      SELECT first.run_id FROM temp.process_windows AS windows
+      JOIN temp.profiles AS first ON first.id = windows.process_id
+      WHERE windows.window = 0 AND first.origin = 'kineto'
+      GROUP BY first.run_id, first.rank HAVING first.rank IS NOT NULL AND count(*) > 1))
 ORDER BY run_id, profile_id, member_id

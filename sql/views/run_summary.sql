@@ -12,7 +12,9 @@
 -- most at the peak.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
-  SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
+  SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profile_count,
+    count(*) - (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS window_count,
+    count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
     min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework, min(command) AS command,
     max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count
   FROM temp.profile_summary
@@ -92,6 +94,7 @@ WITH processes AS (
           profile_count - helper_count)
         || iif(helper_count, format(' and %d without steps, such as data loaders', helper_count), '')
         || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host, '1 process'))
+      || iif(window_count, format(' in %d windows', profile_count + window_count), '')
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts

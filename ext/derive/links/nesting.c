@@ -22,9 +22,9 @@
 ** until then. It is recognised by crossing: it begins inside a row of another category and outlives it, or ends
 ** inside one that began later; or it begins inside another user range and outlives that.  Rows of a call stack never
 ** cross.  Frames of Python do not count there: where they are recorded, every range begins within that of __enter__ or
-** start, outlives it, and ends within that of __exit__ or stop.  Such frames lie beside the range.  An asynchronous range nests with nothing: parent_id, depth and self_ns are NULL, and rows inside it belong
-** to what is around it. (One that by chance crosses nothing cannot be told from a synchronous range and is taken for
-** one.)
+** start, outlives it, and ends within that of __exit__ or stop.  Such frames lie beside the range.  An asynchronous
+** range nests with nothing: parent_id, depth and self_ns are NULL, and rows inside it belong to what is around it.
+** (One that by chance crosses nothing cannot be told from a synchronous range and is taken for one.)
 **
 ** Other sources write rows in order of their beginning or in none.  Each thread's rows are checked for end order on
 ** the way, and where they are not in it, they are brought into it and gone through again; so are the rows of a thread

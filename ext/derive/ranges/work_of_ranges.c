@@ -1,12 +1,12 @@
 /* work_of_ranges.c: to which range ops and kernels belong (range_id), and what devices did for each range.
 **
 ** Ranges of sources that mark them among their ops are the ops of categories `user` and `input`, in the order of ops:
-** all rows of ranges where these are made of ops (ranges.c), else those of the domain torch and the category user, which
-** the reader of traces adds with each such op.  Where the two are not as many, nothing is known.
+** all rows of ranges where these are made of ops (ranges.c), else those of the domain torch and the category user,
+** which the reader of traces adds with each such op.  Where the two are not as many, nothing is known.
 **
-** An op belongs to the innermost range around it in the tree of ops, a range's own row to the range, a kernel to that of
-** the op that launched it.  device_ns and kernel_count of a range count what was launched by all ops inside it, those of
-** ranges inside it too; both are NULL of a range that nests with nothing, since what ran in it is not known.
+** An op belongs to the innermost range around it in the tree of ops, a range's own row to the range, a kernel to that
+** of the op that launched it.  device_ns and kernel_count of a range count what was launched by all ops inside it,
+** those of ranges inside it too; both are NULL of a range that nests with nothing, since what ran in it is not known.
 */
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"

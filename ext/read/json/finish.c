@@ -308,6 +308,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
     }
   }
   free(far_places);
+  if (!status && trace->is_kineto && !trace->part) status = processes_part_links(trace, profile);
   if (!status) status = mend_times(trace, profile);
   if (!status) status = collectives_add(trace, profile);
   if (!status) status = header_add_modules(trace, profile);
@@ -329,7 +330,9 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   if (trace->framework) profile->framework = trace->framework;
   profile->framework_version = trace->version;
   if (pool_intern(trace->pool, "realtime", 8, &id) == TFPROF_OK) profile->clock_domain = id;
-  profile->rank = trace->rank >= 0 ? trace->rank : rank_of_name(trace->path);
+  profile->rank = trace->part        ? trace->part->rank
+                  : trace->rank >= 0 ? trace->rank
+                                     : rank_of_name(trace->path);
   profile->world_size = trace->world_size >= 0 ? trace->world_size : -1;
   profile->file_bytes = (int64_t)source_file_bytes(trace->source);
   profile->complete = true;

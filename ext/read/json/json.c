@@ -239,6 +239,7 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
     return;
   }
   w.processes = l->trace->processes;
+  w.part = l->trace->part;
   while (!is_stopped(l) && next_chunk(l, &piece)) {
     worker_clear(&w);
     struct guess guess = {.is_made = piece.number == 0 || piece.is_aligned,
@@ -305,10 +306,18 @@ enum tfprof_status json_open(struct store *store, uint32_t run_number, const cha
   return json_open_in_chunks(store, run_number, path, 0, error);
 }
 
-enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number, const char *path, size_t chunk_bytes,
-                                       struct tfprof_error *error) {
+struct found_parts {
+  struct trace_part *items;
+  uint32_t count;
+};
+
+/* A profile of the events of one process, or of all; where these are found to be of several (found->count), none. */
+static enum tfprof_status open_part(struct store *store, uint32_t run_number, const char *path, size_t chunk_bytes,
+                                    const struct trace_part *part, struct found_parts *found,
+                                    struct tfprof_error *error) {
   struct trace trace;
   if (!trace_init(&trace, store, path, error)) return error_no_memory(error);
+  trace.part = part;
   enum tfprof_status status = source_open(path, &trace.source, error);
   if (status) {
     trace_free(&trace);
@@ -342,12 +351,26 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
       status = error_set(error, TFPROF_WRONG_KIND, "%s is JSON without traceEvents", path);
     }
   }
-  if (!status) {
+  if (!status && !part) {
+    status = parts_find(&trace, &found->items, &found->count);
+    if (status) status = error_no_memory(error);
+  }
+  if (!status && !found->count) {
     struct source_index *index = source_take_index(trace.source);
     status = index ? trace_finish(&trace, run_number, index, sources, error) : error_no_memory(error);
   }
   source_close(trace.source);
   trace_free(&trace);
+  return status;
+}
+
+enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number, const char *path, size_t chunk_bytes,
+                                       struct tfprof_error *error) {
+  struct found_parts parts = {NULL, 0}, none = {NULL, 0};
+  enum tfprof_status status = open_part(store, run_number, path, chunk_bytes, NULL, &parts, error);
+  for (uint32_t i = 0; i < parts.count && !status; i++)
+    status = open_part(store, run_number, path, chunk_bytes, &parts.items[i], &none, error);
+  free(parts.items);
   return status;
 }
 

@@ -45,6 +45,7 @@ struct trace {
   struct pool *pool;
   struct source *source;
   const char *path;
+  const struct trace_part *part; /* the process that is read; NULL: all of the file */
   struct tfprof_error *error;
   enum tfprof_status status;     /* first failure */
   LIST(struct chunk *) chunks;

@@ -11,6 +11,7 @@
 #include "read/rows/list.h"
 #include "read/json/intern.h"
 #include "read/json/keys.h"
+#include "read/json/processes.h"
 #include "read/json/scan.h"
 #include "schema/schema.h"
 
@@ -160,6 +161,7 @@ struct worker {
   bool is_array;            /* the document is an array of events */
   bool is_dry;              /* for attributes: nothing is entered anywhere */
   bool no_memory;
+  const struct trace_part *part; /* NULL: events of all processes */
   /* the event being parsed */
   const char *event;        /* its opening brace */
   struct key_set present;

@@ -1,0 +1,36 @@
+/* processes.h: traces into which somebody merged those of several processes, such as all ranks of a job.
+**
+** Tools that merge traces write what tells the processes apart into the texts of pids: "[TP00] 1000" beside "[TP01]
+** 1001", "rank0_7" beside "rank1_7", "7 (rank 1)".  Everything else repeats: numbers of devices and streams,
+** correlations, numbers of ops.  So each process becomes a profile of its own, from the events of its pids, which are
+** read as if they stood in a file of their own.
+*/
+#ifndef TFPROF_JSON_PROCESSES_H
+#define TFPROF_JSON_PROCESSES_H
+
+#include "read/json/scan.h"
+#include "store/store.h"
+
+struct trace;
+
+enum { PART_TEXT = 64, MAXIMUM_PARTS = 256 };
+struct trace_part { /* one process of several */
+  char text[PART_TEXT]; /* what stands beside the number in its pids */
+  uint8_t length;
+  bool is_behind; /* the number; else before it */
+  bool is_first;  /* it has the events that are of no process, too */
+  int64_t rank;   /* the number in that text; -1: none, or several */
+};
+
+/* Whether an event belongs to the part; its pid becomes the number alone. `has_pid`: it has one. */
+bool part_takes(const struct trace_part *part, struct field *pid, bool has_pid);
+
+/* The processes that a whole trace holds, by the texts of its pids: *count of them, at least two, or 0. The caller
+** frees them. */
+enum tfprof_status parts_find(const struct trace *trace, struct trace_part **parts, uint32_t *count);
+
+/* Of a profile with several processes that nothing tells apart but numeric pids: correlations that more than one of
+** them has link nothing, and that is told. */
+enum tfprof_status processes_part_links(const struct trace *trace, struct profile *profile);
+
+#endif

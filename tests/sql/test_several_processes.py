@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""test_several_processes.py: traces of several processes in one file, and several traces of one process in a
+directory: a profile for each process, links that never cross, windows that are one process, clocks that stay."""
+
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import run_tests
+from made_traces import BASE, kernel, launch, span, write
+
+HOUR = 3_600_000_000_000
+
+
+def rank_events(rank, pid, at=0, steps=4):
+    """Steps of 2 ms with three launches each; all ranks have the same numbers of ops, correlations and streams."""
+    events = []
+    for step in range(steps):
+        start = at + step * 2_000_000
+        events.append(span("user_annotation", "ProfilerStep#%d" % step, start, 1_990_000, pid, pid))
+        for i in range(3):
+            number = 3 * step + i + 1
+            op = start + 50_000 + 200_000 * i + 7000 * rank
+            events.append(span("cpu_op", "aten::" + ("mm", "bmm")[rank % 2], op, 20_000, pid, pid,
+                               **{"External id": number}))
+            events.append({**launch(op + 5000, 10_000, number), "pid": pid, "tid": pid})
+            events[-1]["args"]["External id"] = number
+            events.append({**kernel(op + 50_000, 90_000, correlation=number, name="kern_r%d" % rank),
+                           "args": {"device": 0, "stream": 7, "correlation": number, "External id": number}})
+    return events
+
+
+def member(rank, world=2, host=None):
+    return {"distributedInfo": {"rank": rank, "world_size": world}, **({"host_name": host} if host else {})}
+
+
+LINKS = """SELECT DISTINCT profiles.rank, kernels.op_name, kernels.name, count(*) FROM kernels
+    JOIN profiles ON profiles.id = kernels.profile_id GROUP BY 1, 2, 3 ORDER BY 1"""
+
+
+def merged(form):
+    """What a script makes of the files of two ranks: pids say which they are of, the rest repeats."""
+    events = []
+    for rank in (0, 1):
+        for event in rank_events(rank, 1000 + rank):
+            events.append({**event, "pid": form % ((event["pid"], rank) if form.index("%d") == 0 else
+                                                   (rank, event["pid"]))})
+    return events
+
+
+def test_merged_by_texts(engine):
+    """As two files: two profiles, of which each kernel belongs to an op of its own rank."""
+    for form in ("[TP%02d] %d", "rank%d_%d", "%d (rank %d)"):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "merged.json")
+            write(path, merged(form), **member(0))
+            connection = engine()
+            connection.values(f"SELECT tfprof_open('{path}')")
+            assert connection.values(LINKS) == [(0, "aten::mm", "kern_r0", 12), (1, "aten::bmm", "kern_r1", 12)], form
+            assert connection.values("SELECT rank, pid FROM profiles ORDER BY 1") == [(0, 1000), (1, 1001)], form
+            assert connection.values("SELECT count(*) FROM steps") == [(8,)], form
+            assert connection.values("SELECT reason FROM diagnostics WHERE severity <> 'info'") == [], form
+            connection.close()
+
+
+def test_merged_by_numbers(engine):
+    """Where only numeric pids tell processes apart, what has the number of several links to none, and that is told."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "merged.json")
+        events = rank_events(0, 1000) + rank_events(1, 1001)
+        write(path, events, **member(0))
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        assert connection.values("SELECT count(op_id), count(api_call_id), count(*) FROM kernels") == [(0, 0, 24)]
+        told = connection.values("SELECT severity, count, message FROM diagnostics WHERE reason = 'several_processes'")
+        assert told[0][:2] == ("warning", 48) and "2 processes" in told[0][2], told
+        connection.close()
+
+
+def opened(engine, files):
+    """{name: (events, members)} as the files of one directory."""
+    connection = engine()
+    with tempfile.TemporaryDirectory() as directory:
+        for name, (events, members) in files.items():
+            write(os.path.join(directory, name), events, **members)
+        connection.values(f"SELECT tfprof_open('{directory}')")
+        connection.values("SELECT count(*) FROM steps")
+    return connection
+
+
+def windows(gap):
+    return {"host_%d.%d.pt.trace.json" % (2000 + rank, BASE + at):
+            (rank_events(rank, 2000 + rank, at), member(rank, host="node%d" % rank))
+            for rank in (0, 1) for at in (0, gap)}
+
+
+def test_windows(engine):
+    """Two windows of each of two ranks are two processes, eight steps side by side; an hour between them moves no
+    clock."""
+    for gap in (1_000_000_000, HOUR):
+        connection = opened(engine, windows(gap))
+        assert connection.values("SELECT count(DISTINCT process_id), max(window) FROM process_windows") == [(2, 1)]
+        assert connection.values("SELECT DISTINCT clock_offset_ns FROM profiles") == [(0,)], gap
+        steps = connection.values(
+            "SELECT pod_step, count(*), count(DISTINCT rank) FROM pod_steps GROUP BY 1 ORDER BY 1")
+        assert steps == [(i, 2, 2) for i in range(8)], (gap, steps)
+        text = connection.values("SELECT text FROM run_summary WHERE title = 'run'")[0][0]
+        assert "2 processes" in text and "in 4 windows" in text, text
+        connection.close()
+
+
+def test_restarts_and_strangers(engine):
+    """A rank that was started again an hour later, and two runs that share a directory, are at no time together: no
+    clock is moved, no step is one of both, there is no row for all hosts."""
+    connection = opened(engine, {
+        "a.json": (rank_events(0, 2000), member(0, 1, "a")), "b.json": (rank_events(0, 3000, HOUR), member(0, 1, "b"))})
+    assert connection.values("SELECT DISTINCT clock_offset_ns FROM profiles") == [(0,)]
+    assert connection.values("SELECT count(pod_step) FROM pod_steps") == [(0,)]
+    assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
+    assert connection.values("SELECT count(DISTINCT process_id) FROM process_windows") == [(2,)]
+    connection.close()
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
