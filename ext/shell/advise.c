@@ -22,6 +22,9 @@
 
 enum { MAXIMUM_CHECKS = 64, LONGEST_NAME = 80, MAXIMUM_CHANGES = 64 };
 
+/* The documents of 1.3 show these, one after the other, each with its heading. */
+static const char *const old_checks[] = {"accelerator_utilization", "operation", "job", "expensive_operation"};
+
 /* Those whose heading is always written, and the one that only has one with findings: the checkers of TensorFlow. */
 static const char *const always_headed[] = {"accelerator_utilization", "expensive_operation", "operation"};
 static const char *const first_checks[] = {"accelerator_utilization", "expensive_operation", "job", "operation"};
@@ -40,6 +43,7 @@ struct advising {
   bool is_chosen[MAXIMUM_CHECKS];
   int check_count;
   bool is_classic;   /* in the layout of TensorFlow's profiler */
+  bool is_old;       /* as the documents of an older generation show it */
   bool has_checkers; /* -checkers named those that are chosen */
   struct change changes[MAXIMUM_CHANGES];
   int change_count;
@@ -288,7 +292,8 @@ static void tell_missing(struct advising *advising) {
 /* The findings of one check. */
 static enum session_result show(struct advising *advising, const struct stored_select *check) {
   bool is_first = is_one_of(check->name, first_checks, sizeof first_checks / sizeof first_checks[0]);
-  bool is_headed = is_one_of(check->name, always_headed, sizeof always_headed / sizeof always_headed[0]);
+  bool is_headed =
+      advising->is_old || is_one_of(check->name, always_headed, sizeof always_headed / sizeof always_headed[0]);
   char name[LONGEST_NAME];
   sqlite3_stmt *statement = NULL;
   checker_name(check, name);
@@ -310,6 +315,21 @@ static enum session_result show(struct advising *advising, const struct stored_s
   sqlite3_finalize(statement);
   sqlite3_free(sql);
   return code == SQLITE_DONE ? SESSION_OK : code == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
+}
+
+/* In the order of the documents of 1.3, which begin with what the job's checker says where it has nothing to say. */
+static enum session_result show_old(struct advising *advising) {
+  enum session_result result = SESSION_OK;
+  if (!is_true(advising->session->db, "SELECT EXISTS (SELECT 1 FROM temp.job)"))
+    puts("Not running under a job scheduler. Skip JobChecker.");
+  for (size_t k = 0; k < sizeof old_checks / sizeof old_checks[0]; k++) {
+    for (int i = 0; i < advising->check_count && result == SESSION_OK; i++) {
+      size_t length = stored_check_name_length(advising->checks[i]);
+      if (strlen(old_checks[k]) == length && memcmp(advising->checks[i]->name, old_checks[k], length) == 0)
+        result = show(advising, advising->checks[i]);
+    }
+  }
+  return result;
 }
 
 /* The rows of the chosen checks, in the format that was chosen. */
@@ -337,7 +357,8 @@ enum session_result advise_run(struct session *session, const char *line) {
   advising.connection = connection_find(session->db, &is_of_other_build);
   list_checks(&advising);
   if (!advising.connection) return SESSION_ERROR;
-  if (settings_get(advising.connection, "compat", 0) != 0) {
+  advising.is_old = session->classic->options.integers[OPTION_generation] == GENERATION_1_3;
+  if (settings_get(advising.connection, "compat", 0) != 0 || advising.is_old) {
     advising.is_classic = true;
     choose_first(&advising);
   }
@@ -350,6 +371,9 @@ enum session_result advise_run(struct session *session, const char *line) {
     result = show_rows(&advising);
   } else if (!advising.is_classic) {
     result = finding_list_print(session);
+  } else if (advising.is_old && !advising.has_checkers) {
+    result = show_old(&advising);
+    tell_missing(&advising);
   } else {
     for (int i = 0; i < advising.check_count && result == SESSION_OK; i++) {
       if (advising.is_chosen[i]) result = show(&advising, advising.checks[i]);

@@ -326,6 +326,10 @@ static enum script_result help(struct session *session, const char *topic) {
   return SCRIPT_OK;
 }
 
+bool command_has_help(const char *word) {
+  return command_is_classic(word) || strcasecmp(word, "advise") == 0 || strcasecmp(word, "formats") == 0;
+}
+
 bool command_is_classic(const char *word) {
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (words[i].command == CLASSIC && strcasecmp(words[i].word, word) == 0) return true;

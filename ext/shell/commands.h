@@ -25,6 +25,7 @@ bool command_takes_file(const char *line);
 bool command_takes_table(const char *line);
 
 /* True for the words of the classic prompt: scope, graph, code, op, set. */
+bool command_has_help(const char *word); /* help WORD explains it */
 bool command_is_classic(const char *word);
 
 /* The names, for completion; ends with NULL. */

@@ -289,7 +289,11 @@ static enum script_result run_words(struct session *session, const struct files 
   }
   for (int i = 0; i < count && result == SCRIPT_OK; i++) {
     struct script script = {.session = session, .run_command = command_run};
-    result = script_line(&script, words[i]);
+    char help[40];
+    /* `tfprof help scope` without quotes, as at the prompt. */
+    bool is_help = i + 1 < count && strcasecmp(words[i], "help") == 0 && command_has_help(words[i + 1]);
+    if (is_help) snprintf(help, sizeof help, "help %s", words[++i]);
+    result = script_line(&script, is_help ? help : words[i]);
     if (result == SCRIPT_OK) result = script_end(&script);
     script_free(&script);
   }

@@ -131,6 +131,23 @@ def test_op_view_of_1_3():
     assert variables.startswith("node name | ") and len(variables.split("\n")) == 3, variables
 
 
+def test_documents_of_1_3():
+    """Its advice: what is said of the job, and four checkers, each with its heading, in this order."""
+    sections = [line for line in works("--generation", "1.3", PROFILE, "advise").split("\n")
+                if line.endswith("Checker:") or line.startswith("Not running")]
+    assert sections == ["Not running under a job scheduler. Skip JobChecker.", "AcceleratorUtilizationChecker:",
+                        "OperationChecker:", "JobChecker:", "ExpensiveOperationChecker:"], sections
+    chosen = works("--generation", "1.3", PROFILE, "advise -checkers OperationChecker")
+    assert "OperationChecker:" in chosen and "ExpensiveOperationChecker:" not in chosen, chosen
+    path = os.path.join(tempfile.mkdtemp(prefix="tfprof-test-"), "stacks.gz")
+    works("--generation", "1.3", PROFILE,
+          "code -select accelerator_micros -max_depth 1000 -output pprof:outfile=" + path)
+    assert os.path.getsize(path) > 100
+    # From the command line as at the prompt.
+    for topic in ("scope", "op", "advise"):
+        assert works("help", topic) == works("help " + topic) != works("help"), topic
+
+
 def test_words_of_old_generations():
     explained = works("--generation", "0.12", "help")
     assert all("\n-%s " % option.split()[0] in explained for option in DOCUMENTED["0.12"].replace("\n", "").split("|"))
