@@ -1,0 +1,65 @@
+-- Advice: samples that go through the model one at a time.
+--
+-- For each profile whose measured steps have four backward passes or more each (phase_summary, as when gradients are
+-- accumulated), and whose layers get batches of one nearly always: of the calls of linear layers and convolutions nine
+-- tenths have a first input whose first dimension is 1 (op_shape_totals), sequences of more than 32 places left aside.
+-- Threshold: a fifth of the step time goes to these passes, forward and backward.
+-- What it would save: with n passes in a step the part 1 - 1 / sqrt(n) of them; n samples at a time read the parameters
+-- once instead of n times, and call an n-th of the ops, but compute as much.
+-- The line is the one that begins the backward pass.
+-- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: that of phase_summary
+-- and one pass over op_shape_totals.
+-- Needs: steps, ops.
+-- Example: SELECT subject, message FROM advise WHERE check_name = 'single_samples';
+WITH step_time AS (
+  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), phases AS MATERIALIZED (
+  SELECT profile_id, max(1.0 * pass_count / nullif(step_count, 0)) FILTER (WHERE phase = 'backward') AS pass_count,
+    sum(1.0 * sum_ns) AS pass_ns
+  FROM temp.phase_summary WHERE phase IN ('forward', 'backward') GROUP BY profile_id
+), speaking AS MATERIALIZED (
+  SELECT phases.*, step_time.all_ns AS all_ns
+  FROM phases JOIN step_time ON step_time.profile_id = phases.profile_id
+  WHERE pass_count >= 4 AND pass_ns >= 0.20 * all_ns
+), layers AS (
+  SELECT shapes.profile_id AS profile_id, sum(shapes.count) AS count,
+    total(shapes.count) FILTER (WHERE json_valid(shapes.input_shapes)
+      AND json_extract(shapes.input_shapes, '$[0][0]') = 1
+      AND (totals.name GLOB 'aten::conv*' OR coalesce(json_extract(shapes.input_shapes, '$[0][2]'), 0) = 0
+        OR json_extract(shapes.input_shapes, '$[0][1]') <= 32)) AS single_count
+  FROM temp.op_totals AS totals CROSS JOIN temp.op_shape_totals AS shapes ON shapes.op_total_id = totals.id
+  WHERE totals.name IN ('aten::linear', 'aten::conv1d', 'aten::conv2d', 'aten::conv3d')
+    AND totals.profile_id IN (SELECT profile_id FROM speaking)
+  GROUP BY shapes.profile_id
+), calls AS (
+  SELECT ops.profile_id AS profile_id, min(lines.text) AS text,
+    coalesce('In[' || lines.cell || ']', replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), ''))
+      || ':' || lines.line AS location,
+    row_number() OVER (PARTITION BY ops.profile_id ORDER BY count(*) DESC, lines.file, lines.line) AS place
+  FROM temp.ops AS ops CROSS JOIN temp.code_traces AS traces ON traces.id = ops.code_trace_id
+  CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
+  WHERE ops.name = 'torch.autograd.backward' AND ops.category = 'user' AND ops.is_measured = 1
+    AND ops.profile_id IN (SELECT profile_id FROM speaking)
+  GROUP BY ops.profile_id, lines.file, lines.line
+)
+SELECT
+  'single_samples' AS check_name,
+  'warning' AS severity,
+  coalesce(calls.location, processes.name) AS subject,
+  processes.prefix || format('the model gets one sample at a time, %.0f times a step, which takes %.0f %% of the step '
+      || 'time', pass_count, 100.0 * pass_ns / all_ns)
+    || coalesce('; the backward pass begins at ' || calls.location, '') || coalesce(': ' || trim(calls.text), '')
+    AS message,
+  pass_ns / all_ns AS value,
+  0.20 AS threshold,
+  CAST((1 - 1 / sqrt(pass_count)) * pass_ns AS INTEGER) AS saves_ns,
+  'Stack samples and pass several at a time, torch.stack(samples) or a DataLoader with a larger batch_size (pad those '
+    || 'of different length), and accumulate gradients over fewer passes.' AS suggestion,
+  'SELECT phase, pass_count, step_count, sum_ns FROM temp.phase_summary WHERE profile_id = ' || speaking.profile_id
+    AS evidence
+FROM speaking
+JOIN layers ON layers.profile_id = speaking.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+LEFT JOIN calls ON calls.profile_id = speaking.profile_id AND calls.place = 1
+WHERE layers.single_count >= 0.9 * layers.count AND layers.count > 0
+ORDER BY saves_ns DESC, speaking.profile_id
