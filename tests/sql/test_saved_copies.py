@@ -125,6 +125,32 @@ def format_askers():
             yield path
 
 
+def check_list_of_runs(engine, folder):
+    """A run that is gone is told of and the others open; a list leads nowhere else; runs keep their names."""
+    copy, names = os.path.join(folder, "runs"), ("times.json", "links.json")
+    connection = engine()
+    for name in names:
+        connection.values(f"SELECT tfprof_open('{os.path.join(ROOT, 'tests', 'fixtures', 'kineto', name)}')")
+    expected = connection.values("SELECT * FROM op_diff('times.json', 'links.json')")
+    assert connection.values(f"SELECT tfprof_save('{copy}')") == [(2,)]
+    saved = engine()
+    assert saved.values(f"SELECT tfprof_open('{copy}'), tfprof_open('{copy}')") == [(1, 1)]
+    assert [os.path.basename(path) for path, in saved.values("SELECT path FROM runs")] == list(names)
+    assert expected and saved.values("SELECT * FROM op_diff('times.json', 'links.json')") == expected
+    shutil.rmtree(os.path.join(copy, "times.json"))
+    part = engine()
+    assert part.values(f"SELECT tfprof_open('{copy}')") == [(1,)]
+    told = part.values("SELECT message FROM diagnostics WHERE reason = 'unopened_file'")
+    assert len(told) == 1 and "times.json could not be opened: " in told[0][0], told
+    for text, error in (("tfprof runs 1\n../kineto\n", "not the name of a directory"),
+                        ("tfprof runs 1\nlinks.json\n.\n", "not the name of a directory"),
+                        ("tfprof runs 1\ngone\n", "no such file"), ("tfprof runs 1\n\n", "not the name")):
+        with open(os.path.join(copy, "saved-runs"), "w", encoding="utf-8") as file:
+            file.write(text)
+        assert error in (engine().query(f"SELECT tfprof_open('{copy}')")[1] or ""), text
+    shutil.rmtree(copy)
+
+
 def ranks_of_two_clocks(folder):
     """A run of two traces, of which the second is brought onto the clock of the first."""
     run = os.path.join(folder, "ranks")
@@ -203,6 +229,7 @@ def main():
         failures += 1
         print(f"{path} asks for the format, which becomes tfprof when it is saved; profiles.origin stays")
     with tempfile.TemporaryDirectory(prefix="tfprof-saved-") as folder:
+        check_list_of_runs(engine, folder)
         together = [[path] for path in arguments.files] or fixtures(folder)
         for paths in together + (list(shared()) if arguments.all else []):
             different = differences(engine, paths, folder)
