@@ -6,6 +6,7 @@
 #include "vocabulary.h"
 #include "vtab/stored_views.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,42 @@ static void show_count(uint64_t rows, double seconds) {
     printf("%.2f s)\n", seconds);
 }
 
+/* The table or view that the statement reads first; false: it reads none that is told by its words. */
+static bool find_read_name(const char *sql, char *name, size_t size) {
+  const char *from = strcasestr(sql, "from ");
+  size_t length = 0;
+  if (!from) return false;
+  from += 5 + strspn(from + 5, " \t\r\n");
+  if (strncasecmp(from, "temp.", 5) == 0) from += 5;
+  while (length + 1 < size && (isalnum((unsigned char)from[length]) || from[length] == '_')) length++;
+  memcpy(name, from, length);
+  name[length] = 0;
+  return length > 0;
+}
+
+/* %Q: the view, a pattern of panels that show it; %w: the view again. */
+static const char why_sql[] =
+    "SELECT 'nothing is open: SELECT tfprof_open(''run'');' WHERE NOT EXISTS (SELECT 1 FROM temp.profiles) AND %Q IN "
+    "(SELECT name FROM tfprof_tables UNION ALL SELECT name FROM tfprof_views) UNION ALL "
+    "SELECT substr(text, 1, instr(text, char(10)) - 1) FROM (SELECT substr(sql, instr(sql, '-- empty: ') + 10) AS text "
+    "FROM tfprof_panels WHERE instr(sql, '-- empty: ') AND sql GLOB %Q) "
+    "WHERE EXISTS (SELECT 1 FROM temp.profiles) AND NOT EXISTS (SELECT 1 FROM temp.\"%w\") LIMIT 1";
+
+/* Where a view is empty as a whole, why, as the panel of the page says that shows it; on stderr, since it is no row. */
+static void tell_why_empty(struct session *session, const char *sql) {
+  char name[64];
+  sqlite3_stmt *statement = NULL;
+  if (!find_read_name(sql, name, sizeof name)) return;
+  char *pattern = sqlite3_mprintf("*temp.%s[^a-z_]*", name);
+  char *ask = pattern ? sqlite3_mprintf(why_sql, name, pattern, name) : NULL;
+  bool is_told = ask && sqlite3_prepare_v2(session->db, ask, -1, &statement, NULL) == SQLITE_OK &&
+                 sqlite3_step(statement) == SQLITE_ROW;
+  if (is_told) fprintf(stderr, "no rows: %s\n", (const char *)sqlite3_column_text(statement, 0));
+  sqlite3_finalize(statement);
+  sqlite3_free(pattern);
+  sqlite3_free(ask);
+}
+
 /* Steps through one statement; its rows go to stdout. The code of the last step; SQLITE_DONE also where nobody wants
 ** the rest. */
 static int run_statement(struct session *session, sqlite3_stmt *statement) {
@@ -230,6 +267,10 @@ static int run_statement(struct session *session, sqlite3_stmt *statement) {
   if (!has_memory) return SQLITE_NOMEM;
   bool is_counted = session->is_interactive && !session->destination.file;
   if (rc == SQLITE_DONE && has_columns && is_counted) show_count(rows, now() - start);
+  if (rc == SQLITE_DONE && has_columns && !rows && session->style.format == OUTPUT_BOX) {
+    fflush(stdout);
+    tell_why_empty(session, sqlite3_sql(statement));
+  }
   return rc;
 }
 

@@ -320,6 +320,14 @@ def test_commands_as_arguments():
     for command in ("advise", "summary"):
         status, out, error = tfprof(command)
         assert status == 0 and out.startswith("Nothing is open. SELECT tfprof_open('run');"), out
+    assert tfprof("SELECT name FROM op_summary")[2] == "no rows: nothing is open: SELECT tfprof_open('run');\n"
+    # A view that is empty as a whole says why; a question that finds nothing, or is for a program, says nothing.
+    chrome = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "kineto", "chrome.json")
+    status, out, error = tfprof(chrome, "SELECT * FROM temp.kernel_summary")
+    assert status == 0 and "no rows: No kernels were recorded." in error, (out, error)
+    for words in ((chrome, "SELECT 1 FROM ranges WHERE 0"), ("--csv", chrome, "SELECT * FROM kernel_summary"),
+                  ("SELECT 1 WHERE 0",)):
+        assert "no rows" not in tfprof(*words)[2], words
     # As other databases have it.
     for command, same in (("show tables", "tables"), ("show views;", "views"), ("desc ops", "columns ops"),
                           ("describe steps", "columns steps"), ("show columns from ops", "columns ops"),
