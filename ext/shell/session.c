@@ -184,7 +184,8 @@ struct output_style session_style(const struct session *session) {
 
 bool session_tell_nothing_open(struct session *session) {
   sqlite3_stmt *statement = NULL;
-  bool has_profile = sqlite3_prepare_v2(session->db, "SELECT 1 FROM temp.profiles LIMIT 1", -1, &statement, NULL) ||
+  static const char sql[] = "SELECT 1 FROM tfprof_own.profiles LIMIT 1";
+  bool has_profile = sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) ||
                      sqlite3_step(statement) != SQLITE_DONE;
   sqlite3_finalize(statement);
   if (!has_profile)

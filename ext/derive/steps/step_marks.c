@@ -126,7 +126,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
   if (!status) {
     for (uint32_t i = 0; i < count; i++) order[i] = (struct step_start){starts[i], i};
     qsort(order, count, sizeof *order, marks_by_start);
-    bool is_from_beginning = strcmp(profile->source->format, "tfprof") == 0;
+    bool is_from_beginning = strcmp(profile_origin(profile), "tfprof") == 0;
     uint32_t left_out = is_from_beginning ? count_warmup(order, count, recorded) : 0;
     for (uint32_t i = 0; i < left_out; i++) warmup[order[i].step] = 1;
     if (profile->tables[TABLE_ops].segment_count) {
