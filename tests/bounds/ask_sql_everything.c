@@ -271,7 +271,7 @@ static void ask_command(enum classic_view view, enum output output, const char *
   connection_begin(connection);
   enum tfprof_status status = classic_options_init(&options) ? TFPROF_OK : error_no_memory(&error);
   if (!status) status = classic_options_parse(&options, "-max_depth 1000000 -order_by micros -select micros", &error);
-  if (!status) status = classic_cache_get(connection, NULL, &models, &count, &error);
+  if (!status) status = classic_cache_get(connection, NULL, false, &models, &count, &error);
   if (!status) {
     for (size_t i = 0; i < count && !status; i++)
       status = write_profile(models[i]->model, view, output, &options, directory, &error);
