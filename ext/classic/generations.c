@@ -87,9 +87,10 @@ uint32_t classic_generation_selects(int generation) {
   uint32_t oldest = 1u << SELECT_bytes | 1u << SELECT_micros | 1u << SELECT_params | 1u << SELECT_float_ops |
                     1u << SELECT_tensor_value | 1u << SELECT_device | 1u << SELECT_op_types;
   if (generation == GENERATION_0_12) return oldest | 1u << SELECT_num_hidden_ops;
-  /* accelerator_micros: its documents select it for pprof. */
+  /* accelerator_micros: its documents select it for pprof. num_hidden_ops: its option still names it. */
   if (generation == GENERATION_1_3)
-    return oldest | 1u << SELECT_occurrence | 1u << SELECT_input_shapes | 1u << SELECT_accelerator_micros;
+    return oldest | 1u << SELECT_occurrence | 1u << SELECT_input_shapes | 1u << SELECT_accelerator_micros |
+           1u << SELECT_num_hidden_ops;
   return ((1u << SELECT_count) - 1) & ~(1u << SELECT_num_hidden_ops);
 }
 

@@ -143,6 +143,9 @@ def test_documents_of_1_3():
     works("--generation", "1.3", PROFILE,
           "code -select accelerator_micros -max_depth 1000 -output pprof:outfile=" + path)
     assert os.path.getsize(path) > 100
+    hidden = ["-select", "num_hidden_ops,params", "-account_type_regexes", ".*", "-max_depth", "2"]
+    shown = [works("--generation", generation, "graph", *GRAPH, *hidden) for generation in ("1.3", "0.12")]
+    assert shown[0] == shown[1] and "hidden" in shown[0], shown
     # From the command line as at the prompt.
     for topic in ("scope", "op", "advise"):
         assert works("help", topic) == works("help " + topic) != works("help"), topic
@@ -192,7 +195,6 @@ def test_only_in_old_generations():
     for words, wrong in ((["--device_regexes=.*"], "no option --device_regexes in generation 2"),
                          (["--generation", "1.3", "-min_peak_bytes", "1"],
                           "no option --min_peak_bytes in generation 1.3"),
-                         (["--generation", "1.3", "-select", "num_hidden_ops"], "-select cannot be 'num_hidden_ops'"),
                          (["-select", "num_hidden_ops"], "-select cannot be 'num_hidden_ops'"),
                          (["--generation", "2.0"], "-generation cannot be '2.0'; it is 2, 1.3 or 0.12")):
         status, out, error = tfprof(*words, *GRAPH, "scope")
