@@ -8,6 +8,7 @@
 const struct derive_pass *const derive_passes[] = {
     &derive_lane_names,
     &derive_nesting,
+    &derive_net_times,
     &derive_op_self_time,
     &derive_execution_modes,
     &derive_calling_ops,

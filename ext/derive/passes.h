@@ -72,6 +72,7 @@ extern const struct derive_pass derive_module_paths;
 extern const struct derive_pass derive_module_totals;
 extern const struct derive_pass derive_nested_ranges;
 extern const struct derive_pass derive_nesting;
+extern const struct derive_pass derive_net_times;
 extern const struct derive_pass derive_op_device_durations;
 extern const struct derive_pass derive_op_durations;
 extern const struct derive_pass derive_op_self_time;

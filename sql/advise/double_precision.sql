@@ -14,8 +14,8 @@
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'double_precision';
 WITH step_time AS MATERIALIZED (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns
+  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), doubles AS MATERIALIZED (
   SELECT profile_id, step_id, id, name, coalesce(origin_code_trace_id, code_trace_id) AS code_trace_id, is_backward,

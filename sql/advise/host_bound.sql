@@ -23,18 +23,18 @@ WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread 
     AND thread_id NOT IN (SELECT thread_id FROM temp.steps WHERE thread_id IS NOT NULL)
   GROUP BY profile_id
 ), every AS (
-  SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.sample_weight) AS weight,
-    sum(steps.dur_ns * steps.sample_weight) AS step_ns, sum(host_steps.op_ns * steps.sample_weight) AS op_ns,
-    sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
+  SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.net_ns * steps.sample_weight) AS step_ns,
+    sum(host_steps.op_ns * steps.sample_weight) AS op_ns, sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
   WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
   GROUP BY steps.profile_id
 ), parts AS (
-  SELECT every.profile_id AS profile_id, step_count, weight, step_ns, op_ns,
+  SELECT every.profile_id AS profile_id, step_count, step_ns, op_ns,
     max(outside_ns - coalesce(busy_ns, 0), 0) AS outside_ns
   FROM every LEFT JOIN elsewhere ON elsewhere.profile_id = every.profile_id
 ), step_time AS (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns FROM temp.steps WHERE is_warmup = 0
+  GROUP BY profile_id
 ), device_busy AS (
   SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns * steps.sample_weight) AS busy_ns
   FROM temp.device_steps AS device_steps CROSS JOIN temp.steps AS steps ON steps.id = device_steps.step_id
@@ -55,22 +55,23 @@ WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread 
     AND (ranges.start_ns > steps.start_ns OR ranges.end_ns < steps.end_ns)
   GROUP BY ranges.profile_id, ranges.name
 ), marks AS (
-  SELECT profile_id, group_concat(format_ns(ns / weight) || ' of it in ' || name, ', ') AS text
+  SELECT profile_id, group_concat(format_ns(in_step_ns) || ' of it in ' || name, ', ') AS text
   FROM (
-    SELECT marked.profile_id AS profile_id, name, ns, weight,
+    SELECT marked.profile_id AS profile_id, name, ns / step_ns * mean_ns AS in_step_ns,
       row_number() OVER (PARTITION BY marked.profile_id ORDER BY ns DESC, name) AS place
     FROM marked JOIN parts ON parts.profile_id = marked.profile_id
+    JOIN step_time ON step_time.profile_id = marked.profile_id
     WHERE ns >= 0.10 * outside_ns
     ORDER BY marked.profile_id, place
   ) WHERE place <= 3 GROUP BY profile_id
 )
 SELECT
   'host_bound' AS check_name,
-  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * weight THEN 'critical'
-    ELSE 'warning' END AS severity,
+  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns / step_ns * mean_ns >= 1000000
+    THEN 'critical' ELSE 'warning' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the step time passes outside any op: %s of %s per step%s',
-    100.0 * outside_ns / step_ns, format_ns(outside_ns / weight), format_ns(step_ns / weight),
+    100.0 * outside_ns / step_ns, format_ns(outside_ns / step_ns * mean_ns), format_ns(mean_ns),
     coalesce(', ' || marks.text, '')) AS message,
   outside_ns / step_ns AS value,
   0.20 AS threshold,
@@ -82,8 +83,8 @@ SELECT
     WHEN profiles.framework = 'tensorflow' THEN ' or into tf.data, and put the whole step into one tf.function.'
     WHEN profiles.framework = 'jax' THEN ' or into the input pipeline, and put the whole step into one jax.jit.'
     ELSE ' or into a DataLoader worker, and let torch.compile take over loops over small ops.' END AS suggestion,
-  'SELECT number, dur_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = ' || parts.profile_id
-    || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
+  'SELECT number, dur_ns, recording_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = '
+    || parts.profile_id || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
 FROM parts
 JOIN step_time ON step_time.profile_id = parts.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id

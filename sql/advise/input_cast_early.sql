@@ -38,7 +38,7 @@ WITH waiting AS MATERIALIZED (
   FROM casts CROSS JOIN temp.ops AS ops ON ops.profile_id = casts.profile_id AND ops.parent_id = casts.parent_id
   WHERE ops.start_ns > casts.first_ns AND ops.op_type IN (SELECT name FROM augmenting)
   UNION ALL
-  SELECT casts.profile_id, ops.name, ops.dur_ns * coalesce(ops.sample_weight, 1.0)
+  SELECT casts.profile_id, ops.name, ops.net_ns * coalesce(ops.sample_weight, 1.0)
   FROM casts CROSS JOIN temp.ops AS ops ON ops.thread_id = casts.thread_id
   WHERE ops.name IN (SELECT name FROM augmenting) AND ops.input_types LIKE '["float"%'
 ), sums AS (

@@ -15,7 +15,7 @@ WITH waiting AS MATERIALIZED (
   WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), names AS (
   SELECT waiting.profile_id AS profile_id, ops.name AS name, ops.op_type AS op_type, ops.category AS category,
-    sum(coalesce(ops.sample_weight, 1.0)) AS count, sum(ops.dur_ns * coalesce(ops.sample_weight, 1.0)) AS sum_ns
+    sum(coalesce(ops.sample_weight, 1.0)) AS count, sum(ops.net_ns * coalesce(ops.sample_weight, 1.0)) AS sum_ns
   FROM waiting
   CROSS JOIN temp.profiles AS profiles ON profiles.id = waiting.profile_id OR profiles.run_id = waiting.run_id
     AND profiles.id NOT IN (SELECT profile_id FROM temp.steps)

@@ -12,7 +12,7 @@
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'needless_checkpoints';
 WITH step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * dur_ns) AS all_ns
+  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), repeated AS MATERIALIZED (
   SELECT phases.profile_id AS profile_id, sum(1.0 * phases.recomputation_ns) AS again_ns,

@@ -12,8 +12,8 @@
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'scalar_loop';
 WITH step_time AS MATERIALIZED (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns,
+  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS weight
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), items AS MATERIALIZED (

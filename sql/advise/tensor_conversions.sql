@@ -10,12 +10,12 @@
 -- Needs: steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'tensor_conversions';
 WITH step_time AS MATERIALIZED (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns
+    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), called AS MATERIALIZED (
-  SELECT profile_id, code_trace_id, sum(sample_weight) AS count, sum(dur_ns * sample_weight) AS dur_ns
+  SELECT profile_id, code_trace_id, sum(sample_weight) AS count, sum(net_ns * sample_weight) AS dur_ns
   FROM temp.ops
   WHERE name IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone') AND is_measured = 1
     AND coalesce(outermost_id, id) = id AND NOT coalesce(is_backward, 0)

@@ -14,14 +14,14 @@
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'tiny_ops';
 WITH called AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.sample_weight) AS weight,
-    sum(steps.dur_ns * steps.sample_weight) AS step_ns, sum(host_steps.call_count * steps.sample_weight) AS op_count,
+    sum(steps.net_ns * steps.sample_weight) AS step_ns, sum(host_steps.call_count * steps.sample_weight) AS op_count,
     sum(host_steps.small_call_count * steps.sample_weight) AS tiny_count,
     sum(host_steps.small_call_ns * steps.sample_weight) AS tiny_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
   WHERE steps.is_warmup = 0
   GROUP BY steps.profile_id
 ), step_time AS (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), speaking AS MATERIALIZED (
   SELECT profile_id FROM called WHERE tiny_count > 0.5 * op_count AND tiny_ns >= 0.10 * step_ns
 ), by_line AS (
@@ -33,7 +33,7 @@ WITH called AS (
       AS place
   FROM temp.ops AS ops CROSS JOIN temp.code_traces AS traces ON traces.id = ops.code_trace_id
   CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
-  WHERE ops.dur_ns < 20000 AND ops.category = 'op' AND ops.is_measured = 1 AND NOT coalesce(ops.is_backward, 0)
+  WHERE ops.net_ns < 20000 AND ops.category = 'op' AND ops.is_measured = 1 AND NOT coalesce(ops.is_backward, 0)
     AND ops.profile_id IN (SELECT profile_id FROM speaking) AND ops.outermost_id = ops.id
   GROUP BY ops.profile_id, lines.file, lines.line
 )

@@ -12,8 +12,8 @@
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'unused_graphs';
 WITH RECURSIVE step_time AS MATERIALIZED (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), linked AS MATERIALIZED ( -- forward ops that a backward pass came to
   SELECT forward_op_id AS op_id FROM temp.ops WHERE category = 'autograd' AND forward_op_id IS NOT NULL

@@ -10,12 +10,12 @@
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'zeroed_gradients';
 WITH step_time AS MATERIALIZED (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns,
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS weight
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), fills AS MATERIALIZED (
-  SELECT ops.profile_id AS profile_id, ops.code_trace_id AS code_trace_id, ops.dur_ns * ops.sample_weight AS fill_ns,
+  SELECT ops.profile_id AS profile_id, ops.code_trace_id AS code_trace_id, ops.net_ns * ops.sample_weight AS fill_ns,
     ops.sample_weight AS weight
   FROM temp.ops AS ops LEFT JOIN temp.code_traces AS traces ON traces.id = ops.code_trace_id
   LEFT JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
@@ -32,7 +32,7 @@ WITH step_time AS MATERIALIZED (
 ), sums AS MATERIALIZED (
   SELECT profile_id, sum(fill_ns) AS fill_ns, sum(weight) AS count FROM fills GROUP BY profile_id
 ), added AS (
-  SELECT profile_id, sum(dur_ns * sample_weight) AS add_ns
+  SELECT profile_id, sum(net_ns * sample_weight) AS add_ns
   FROM temp.ops
   WHERE name = 'aten::add_' AND is_measured = 1 AND parent_name = 'torch::autograd::AccumulateGrad'
     AND profile_id IN (SELECT profile_id FROM sums)

@@ -34,7 +34,7 @@ WITH op_shares AS (
   GROUP BY profile_id
 ), step_shares AS (
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
-    sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns * coalesce(sample_weight, 1) ELSE 0 END) AS step_ns
+    sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN net_ns * coalesce(sample_weight, 1) ELSE 0 END) AS step_ns
   FROM temp.steps GROUP BY profile_id
 ), in_ops AS (
   SELECT steps.profile_id AS profile_id, sum(coalesce(steps.sample_weight, 1) * nullif(of_step.op_ns, 0)) AS op_ns

@@ -27,7 +27,7 @@ SELECT
   max(calls.kernel_count) AS kernel_count,
   CAST(round(sum(ops.sample_weight)) AS INTEGER) AS count,
   CAST(sum(calls.kernel_ns * ops.sample_weight) AS INTEGER) AS kernel_ns,
-  CAST(sum(ops.dur_ns * ops.sample_weight) AS INTEGER) AS op_ns
+  CAST(sum(ops.net_ns * ops.sample_weight) AS INTEGER) AS op_ns
 FROM calls
 JOIN temp.ops AS ops ON ops.id = calls.op_id
 JOIN temp.profiles AS profiles ON profiles.id = calls.profile_id

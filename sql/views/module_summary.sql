@@ -60,7 +60,7 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
     AND category NOT IN ('user', 'python', 'module')
 ), backward_nodes AS MATERIALIZED (
   SELECT backward.id AS id, forward.profile_id AS profile_id, forward.node_id AS node_id, forward.module AS module,
-    forward.code_trace_id AS code_trace_id, backward.dur_ns AS dur_ns, backward.sample_weight AS sample_weight
+    forward.code_trace_id AS code_trace_id, backward.net_ns AS net_ns, backward.sample_weight AS sample_weight
   FROM temp.ops AS backward
   JOIN temp.ops AS forward ON forward.id = backward.forward_op_id
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
@@ -76,7 +76,7 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
   FROM inside JOIN temp.ops AS ops ON ops.id = inside.op_id WHERE ops.flops IS NOT NULL GROUP BY inside.backward_id
 ), backward_ops AS (
   SELECT nodes.profile_id AS profile_id, nodes.node_id AS node_id, nodes.module AS module,
-    nodes.code_trace_id AS code_trace_id, sum(nodes.dur_ns * nodes.sample_weight) AS backward_ns,
+    nodes.code_trace_id AS code_trace_id, sum(nodes.net_ns * nodes.sample_weight) AS backward_ns,
     sum(backward_flops.flops) AS backward_flops
   FROM backward_nodes AS nodes LEFT JOIN backward_flops ON backward_flops.backward_id = nodes.id
   GROUP BY nodes.profile_id, nodes.node_id, nodes.module, nodes.code_trace_id
@@ -166,7 +166,7 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
   FROM calls_in_step AS calls JOIN temp.sampled_steps AS drawn ON drawn.step_id = calls.step_id
   GROUP BY calls.profile_id, node_id
 ), traced_calls AS MATERIALIZED (
-  SELECT profile_id, module, sum(sample_weight) AS call_count, sum(dur_ns * sample_weight) AS call_ns
+  SELECT profile_id, module, sum(sample_weight) AS call_count, sum(net_ns * sample_weight) AS call_ns
   FROM temp.ops
   WHERE (category = 'module' OR (category = 'python' AND name = 'Module._wrapped_call_impl' AND module IS NOT NULL
       AND profile_id NOT IN (SELECT profile_id FROM calls)))

@@ -135,8 +135,8 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     NULL, sum(tensor_core_ns)
   FROM named_kernels GROUP BY profile_id, op_type, op_name
 ), step_time AS (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns,
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
@@ -144,7 +144,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   FROM temp.step_op_time WHERE op_ns > 0 AND profile_id IN (SELECT id FROM others) GROUP BY profile_id
 ), idle_errors AS ( -- of the share of the time of steps: how much they differ from it
   SELECT step_time.profile_id AS profile_id,
-    sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * of_step.dur_ns, drawn.weight, drawn.lead_ns,
+    sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * drawn.duration_ns, drawn.weight, drawn.lead_ns,
       drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
       + pow(max(drawn.unseen_ratio) * max(in_ops.op_ns), 2)) / step_ns AS ratio
   FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id

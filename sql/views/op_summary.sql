@@ -9,7 +9,8 @@
 --   count                         calls (weighed)
 --   self_ns, self_ratio           time in the op itself without the ops inside it; share of all self time of the
 --                                 profile
---   sum_ns, mean_ns               time from its start to its end, in all and per call
+--   sum_ns, mean_ns               time from its start to its end, in all and per call; like all times here without what
+--                                 recording took (ops.net_ns)
 --   min_ns, max_ns                the shortest and the longest call
 --   per_step_count, per_step_self_ns   per measured step; NULL without steps
 --   per_step_count_error, per_step_self_error_ns   their errors where only some steps were recorded (sampling_summary)
@@ -25,7 +26,7 @@ WITH measured AS (
 ), in_step AS (
   SELECT profile_id, name, category, step_id, 1.0 * count(*) AS step_count,
     sum(1.0 * self_ns) AS step_self_ns, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    sum(net_ns * sample_weight) AS sum_ns, min(net_ns) AS min_ns, max(net_ns) AS max_ns,
     sum(device_self_ns * sample_weight) AS device_self_ns
   FROM temp.ops
   WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)

@@ -36,7 +36,7 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
 ), callers AS MATERIALIZED ( -- few pairs of names, so that not every op has to be compared with its caller
   SELECT DISTINCT name, parent_name FROM temp.ops
 ), same_name AS MATERIALIZED (
-  SELECT parent_id, profile_id, name, sample_weight, dur_ns, device_ns, tensor_core_ns
+  SELECT parent_id, profile_id, name, sample_weight, net_ns, device_ns, tensor_core_ns
   FROM temp.ops
   WHERE parent_name IN (SELECT name FROM callers WHERE parent_name = name) AND parent_name = name
     AND +category IN ('op', 'autograd')
@@ -44,7 +44,7 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
 ), repeated AS (
-  SELECT profile_id, name, sum(sample_weight) AS count, sum(dur_ns * sample_weight) AS dur_ns,
+  SELECT profile_id, name, sum(sample_weight) AS count, sum(net_ns * sample_weight) AS dur_ns,
     sum(device_ns * sample_weight) AS device_ns, sum(tensor_core_ns * sample_weight) AS tensor_core_ns
   FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
@@ -66,7 +66,7 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   WHERE category IN ('op', 'autograd') AND count > 0 AND profile_id IN (SELECT profile_id FROM whole)
   GROUP BY profile_id, name
   UNION ALL
-  SELECT profile_id, name, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight),
+  SELECT profile_id, name, sum(sample_weight), sum(self_ns * sample_weight), sum(net_ns * sample_weight),
     sum(device_self_ns * sample_weight), sum(device_ns * sample_weight), sum(tensor_core_ns * sample_weight)
   FROM temp.ops
   WHERE +category IN ('op', 'autograd') AND sample_weight IS NOT NULL

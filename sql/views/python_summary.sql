@@ -6,7 +6,8 @@
 -- code_summary (the innermost of all where the whole stack lies in those).
 -- Counted are the samples in measured steps (no warm-up, ops recorded); in a profile without such steps all.  Together
 -- they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
--- steps.sample_weight; without steps for the time between the looks.
+-- steps.sample_weight; without steps for the time between the looks.  What recording took outside of ops, which is seen
+-- at the lines that call them, is taken off there.
 --   profile_id, rank      the profile
 --   location              file:line, the file without its directories
 --   text                  the source line, where it could be read
@@ -23,26 +24,60 @@ WITH weighed AS MATERIALIZED (
   FROM temp.python_samples AS samples LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
   WHERE samples.code_trace_id IS NOT NULL
 ), outside AS MATERIALIZED (
-  SELECT profile_id, sum(coalesce(outside_ns, max(dur_ns - op_ns, 0)) * sample_weight) AS outside_ns
+  SELECT profile_id, sum(sample_weight
+    * coalesce(outside_ns, max(dur_ns - coalesce(recording_ns, 0) - op_ns, 0))) AS outside_ns
   FROM temp.step_op_time GROUP BY profile_id
+), costs AS MATERIALIZED (
+  SELECT steps.profile_id AS profile_id, sum(steps.sample_weight * (recording_ns - op_recording_ns)) AS cost_ns
+  FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
+  WHERE host_steps.profile_id IN (SELECT profile_id FROM weighed) AND recording_ns > 0 AND is_warmup = 0
+  GROUP BY steps.profile_id
+), calls AS MATERIALIZED ( -- of ops, each of which took as much of that
+  SELECT ops.profile_id AS profile_id, coalesce(traces.line_frame_id, traces.leaf_frame_id) AS frame_id,
+    sum(sample_weight) AS call_count
+  FROM temp.ops AS ops JOIN temp.code_traces AS traces ON traces.id = ops.code_trace_id
+  WHERE ops.profile_id IN (SELECT profile_id FROM costs) AND ops.outermost_id = ops.id AND ops.is_measured = 1
+    AND ops.category IN ('op', 'autograd')
+  GROUP BY 1, 2
+), line_costs AS MATERIALIZED (
+  SELECT calls.profile_id AS profile_id, frames.file AS file, frames.line AS line,
+    cost_ns * call_count / sum(call_count) OVER (PARTITION BY calls.profile_id) AS cost_ns
+  FROM calls JOIN costs ON costs.profile_id = calls.profile_id
+  JOIN temp.code_frames AS frames ON frames.id = calls.frame_id
 ), by_trace AS MATERIALIZED (
   SELECT weighed.profile_id AS profile_id, weighed.trace_id AS trace_id, count(*) AS sample_count,
     sum(weighed.weight) AS weight, sum(weighed.weight * weighed.weight) AS square
   FROM weighed LEFT JOIN outside ON outside.profile_id = weighed.profile_id
   WHERE outside.profile_id IS NULL OR weighed.is_measured
   GROUP BY weighed.profile_id, weighed.trace_id
-), lines AS MATERIALIZED (
-  SELECT by_trace.profile_id AS profile_id, min(frames.id) AS frame_id, sum(by_trace.sample_count) AS sample_count,
-    sum(by_trace.weight) AS weight, sum(by_trace.square) AS square
+), seen_lines AS MATERIALIZED (
+  SELECT by_trace.profile_id AS profile_id, min(frames.id) AS frame_id, frames.file AS file, frames.line AS line,
+    sum(by_trace.sample_count) AS sample_count, sum(by_trace.weight) AS weight, sum(by_trace.square) AS square
   FROM by_trace JOIN temp.code_traces AS traces ON traces.id = by_trace.trace_id
   JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
   GROUP BY by_trace.profile_id, frames.file, frames.line
+), seen AS (
+  SELECT profile_id, sum(weight) AS weight FROM seen_lines GROUP BY profile_id
+), paid AS (
+  SELECT profile_id, file, line, sum(cost_ns) AS cost_ns FROM line_costs GROUP BY profile_id, file, line
+), lines AS MATERIALIZED ( -- the looks stand for the time outside ops, with what recording took of it
+  SELECT seen_lines.profile_id AS profile_id, seen_lines.frame_id AS frame_id,
+    seen_lines.sample_count AS sample_count, seen_lines.square AS square,
+    seen_lines.weight * max(0, 1 - coalesce(
+      paid.cost_ns * seen.weight / (seen_lines.weight * (outside.outside_ns + costs.cost_ns)), 0)) AS weight
+  FROM seen_lines JOIN seen ON seen.profile_id = seen_lines.profile_id
+  LEFT JOIN outside ON outside.profile_id = seen_lines.profile_id
+  LEFT JOIN costs ON costs.profile_id = seen_lines.profile_id
+  LEFT JOIN paid ON paid.profile_id = seen_lines.profile_id AND paid.file IS seen_lines.file
+    AND paid.line IS seen_lines.line
 ), totals AS (
   SELECT profile_id, sum(weight) AS weight, sum(square) AS square FROM lines GROUP BY profile_id
 ), shares AS (
   SELECT lines.profile_id AS profile_id, lines.frame_id AS frame_id, lines.sample_count AS sample_count,
-    lines.weight / totals.weight AS share, coalesce(outside.outside_ns, totals.weight) AS all_ns,
-    lines.square / pow(totals.weight, 2) AS square, totals.square / pow(totals.weight, 2) AS all_square
+    coalesce(lines.weight / nullif(totals.weight, 0), 0) AS share,
+    coalesce(outside.outside_ns, totals.weight) AS all_ns,
+    lines.square / pow(nullif(totals.weight, 0), 2) AS square,
+    totals.square / pow(nullif(totals.weight, 0), 2) AS all_square
   FROM lines JOIN totals ON totals.profile_id = lines.profile_id
   LEFT JOIN outside ON outside.profile_id = lines.profile_id
 )

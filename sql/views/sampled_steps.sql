@@ -29,28 +29,28 @@ WITH totals AS MATERIALIZED (
     sum(sample_weight * sample_weight) AS weight_squares,
     count(*) FILTER (WHERE sample_weight > 1.000001) AS drawn_count,
     sum(max(0, sample_weight - 1) * sample_weight) AS drawn_weight, max(sample_weight) AS largest_weight,
-    sum(sample_weight * (steps.dur_ns - coalesce(recording_ns, 0.0))) AS time_ns,
-    max(steps.dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS longest_ns,
-    min(steps.dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS shortest_ns,
+    sum(sample_weight * steps.net_ns) AS time_ns,
+    max(1.0 * steps.net_ns) FILTER (WHERE sample_weight > 0) AS longest_ns,
+    min(1.0 * steps.net_ns) FILTER (WHERE sample_weight > 0) AS shortest_ns,
     total(sample_weight * recording_ns) AS recording_ns,
-    sum(steps.dur_ns - coalesce(recording_ns, 0.0)) AS all_ns
+    sum(1.0 * steps.net_ns) AS all_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.steps AS steps ON steps.profile_id = profiles.id
   WHERE profiles.origin <> 'xplane' -- whose steps all speak for themselves, and need not be found for this
     AND is_warmup = 0 AND sample_weight IS NOT NULL
   GROUP BY steps.profile_id HAVING max(sample_weight) > 1
 ), unseen AS MATERIALIZED ( -- few steps are longer
-  SELECT totals.profile_id AS profile_id, total(steps.dur_ns - longest_ns) AS unseen_ns
+  SELECT totals.profile_id AS profile_id, total(steps.net_ns - longest_ns) AS unseen_ns
   FROM totals LEFT JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id AND steps.is_warmup = 0
-    AND steps.sample_weight = 0 AND steps.dur_ns > longest_ns
+    AND steps.sample_weight = 0 AND steps.net_ns > longest_ns
   GROUP BY totals.profile_id
 ), leads AS (
   SELECT totals.*, unseen_ns, -- where all steps take the same time, that they speak for all of it says nothing
     abs(time_ns - (all_ns - unseen_ns)) <= 1e-9 * all_ns AND longest_ns > shortest_ns AS is_calibrated,
-    steps.id AS step_id, steps.sample_weight AS weight, steps.dur_ns - coalesce(steps.recording_ns, 0) AS duration_ns,
-    sum(steps.sample_weight * pow(steps.dur_ns - coalesce(steps.recording_ns, 0.0) - time_ns / step_count, 2))
+    steps.id AS step_id, steps.sample_weight AS weight, steps.net_ns AS duration_ns,
+    sum(steps.sample_weight * pow(steps.net_ns - time_ns / step_count, 2))
       OVER of_profile
       AS lead_squares,
-    max(steps.sample_weight * pow(steps.dur_ns - coalesce(steps.recording_ns, 0.0) - time_ns / step_count, 2))
+    max(steps.sample_weight * pow(steps.net_ns - time_ns / step_count, 2))
       OVER of_profile AS largest_square
   FROM totals CROSS JOIN unseen ON unseen.profile_id = totals.profile_id
   CROSS JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id

@@ -2,14 +2,15 @@
 --
 -- One row for each step that is no warm-up and had its ops recorded.
 --   profile_id, rank, step_id, number   the step
---   dur_ns                              of the step
+--   dur_ns, recording_ns                of the step, and how much of it recording its ops took, which is in none of the
+--                                       other times (NULL: that is not told)
 --   sample_weight                       how many steps it speaks for
 --   op_ns                               how long an op ran on the step's own thread or on one that runs the backward
 --                                       pass for it, overlaps counted once
 --   input_ns                            how long its thread was in the input pipeline while no op ran
 --   wait_ns                             how long, beside both, it took part in a collective of hosts or waited for a
 --                                       device
---   outside_ns                          the rest of dur_ns: Python, locks, files; these four are NULL where the step's
+--   outside_ns                          the rest of the step: Python, locks, files; these four are NULL where its
 --                                       thread is not known
 --   optimizer_ns                        time in the phase optimizer (step_phases), without closures that it calls
 --   op_count                            ops that began in it, on any thread
@@ -17,7 +18,7 @@
 -- Cost: one pass over ops, when host_steps is derived from them.
 -- Example: SELECT number, op_ns, outside_ns FROM step_op_time ORDER BY dur_ns DESC LIMIT 10;
 WITH in_optimizer AS (
-  SELECT step_id, sum(1.0 * dur_ns) AS optimizer_ns FROM temp.step_phases WHERE phase = 'optimizer' GROUP BY step_id
+  SELECT step_id, sum(1.0 * net_ns) AS optimizer_ns FROM temp.step_phases WHERE phase = 'optimizer' GROUP BY step_id
 )
 SELECT
   steps.profile_id AS profile_id,
@@ -25,6 +26,7 @@ SELECT
   steps.id AS step_id,
   steps.number AS number,
   steps.dur_ns AS dur_ns,
+  steps.recording_ns AS recording_ns,
   steps.sample_weight AS sample_weight,
   host_steps.op_ns AS op_ns,
   host_steps.input_ns AS input_ns,

@@ -1,7 +1,7 @@
 -- Steps at a glance: how many, how long, how regular, and where their time goes.
 --
 -- One row for each profile that has steps.  Statistics are over measured steps (no warm-up); what ops did over those of
--- them whose ops were recorded, weighed by steps.sample_weight.
+-- them whose ops were recorded, weighed by steps.sample_weight.  What recording took is in no time here (steps.net_ns).
 --   profile_id, rank                        the profile
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps, without evaluation that only some of
@@ -23,18 +23,18 @@
 --                                           all were, NULL where too few were (sampling_summary)
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
-  SELECT profile_id, id, thread_id, dur_ns, training_ns, ops_recorded, sample_weight FROM temp.steps
+  SELECT profile_id, id, thread_id, net_ns, training_ns, ops_recorded, sample_weight FROM temp.steps
   WHERE is_warmup = 0
 ), counted AS (
   SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
-  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
+  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
     median(training_ns) AS median_ns,
     stddev(training_ns) AS stddev_ns, min(training_ns) AS min_ns, max(training_ns) AS max_ns,
     percentile(training_ns, 95) AS p95_ns,
-    count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight ELSE 0 END) AS recorded_ns,
+    count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight ELSE 0 END) AS recorded_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
 ), op_time AS (
@@ -48,9 +48,9 @@ WITH measured AS (
   FROM op_time JOIN durations ON durations.profile_id = op_time.profile_id
 ), differences AS ( -- of a share of the time: how much steps differ from it
   SELECT shares.profile_id AS profile_id, max(drawn.unseen_ratio) AS unseen_ratio,
-    sample_error(of_step.op_ns - in_ops * of_step.dur_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
+    sample_error(of_step.op_ns - in_ops * drawn.duration_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
       drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS in_ops_ns,
-    sample_error(of_step.optimizer_ns - in_optimizer * of_step.dur_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
+    sample_error(of_step.optimizer_ns - in_optimizer * drawn.duration_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
       drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS in_optimizer_ns,
     sample_error(of_step.op_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
       drawn.lead_factor, drawn.unseen_ratio) AS op_count

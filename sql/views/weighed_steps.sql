@@ -1,37 +1,51 @@
 -- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
 --
 -- One row for each measured step (no warm-up) of step_breakdown, with the parts that are added up over steps:
---   profile_id, step_id, dur_ns                                        the step
---   device_compute_ns, device_to_device_ns, device_collectives_ns      as in step_breakdown, like all that follow
+--   profile_id, step_id, dur_ns                                        the step, without what recording its ops took
+--   device_compute_ns, device_to_device_ns, device_collectives_ns      as in step_breakdown, like all that follow, but
+--                               host_compute and other without what recording took of them
 --   host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns, other_ns
 --   kernel_ns, memcpy_ns, memset_ns, data_loader_ns
 --   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
 --                               step has its ops
 --   device_weight               in what the work of devices tells: all others but data_loader, which every step knows
 -- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
--- Cost: that of step_breakdown.
+-- Cost: that of step_breakdown, and where recording took something of host_steps.
 -- Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
+WITH in_ops AS MATERIALIZED (
+  SELECT step_id, op_recording_ns FROM temp.host_steps
+  WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE recording_ns > 0)
+), cuts AS (
+  SELECT cut.*, steps.sample_weight AS host_weight, coalesce(in_ops.op_recording_ns, 0) AS op_cost_ns,
+    coalesce(steps.recording_ns, 0) AS cost_ns
+  FROM temp.step_breakdown AS cut
+  JOIN temp.steps AS steps ON steps.id = cut.step_id
+  LEFT JOIN in_ops ON in_ops.step_id = cut.step_id
+  WHERE steps.is_warmup = 0
+), costs AS ( -- devices may have been busy meanwhile, which is what the time counts for then
+  SELECT cuts.*, min(op_cost_ns, host_compute_ns) AS compute_cost_ns,
+    min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns
+  FROM cuts
+)
 SELECT
   cut.profile_id AS profile_id,
   cut.step_id AS step_id,
-  cut.dur_ns AS dur_ns,
+  cut.dur_ns - coalesce(cut.compute_cost_ns + cut.other_cost_ns, 0) AS dur_ns,
   cut.device_compute_ns AS device_compute_ns,
   cut.device_to_device_ns AS device_to_device_ns,
   cut.device_collectives_ns AS device_collectives_ns,
-  cut.host_compute_ns AS host_compute_ns,
+  cut.host_compute_ns - cut.compute_cost_ns AS host_compute_ns,
   cut.kernel_launch_ns AS kernel_launch_ns,
   cut.input_ns AS input_ns,
   cut.output_ns AS output_ns,
   cut.compile_ns AS compile_ns,
-  cut.other_ns AS other_ns,
+  cut.other_ns - cut.other_cost_ns AS other_ns,
   cut.kernel_ns AS kernel_ns,
   cut.memcpy_ns AS memcpy_ns,
   cut.memset_ns AS memset_ns,
   cut.data_loader_ns AS data_loader_ns,
-  coalesce(steps.sample_weight, 1.0) AS host_weight,
+  coalesce(cut.host_weight, 1.0) AS host_weight,
   coalesce(thinned.weight, 1.0) AS device_weight
-FROM temp.step_breakdown AS cut
-JOIN temp.steps AS steps ON steps.id = cut.step_id
+FROM costs AS cut
 LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
-WHERE steps.is_warmup = 0
 ORDER BY profile_id, step_id

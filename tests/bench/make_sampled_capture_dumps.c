@@ -3,13 +3,16 @@
 **
 **   make_sampled_capture_dumps DIRECTORY PROGRAM FIRST COUNT
 **
-** writes DIRECTORY/full.tfprof, and DIRECTORY/NUMBER.tfprof for COUNT jobs from number FIRST on.  A job does what the
+** writes DIRECTORY/full.tfprof, DIRECTORY/unrecorded.tfprof, the same as if recording took no time, and
+** DIRECTORY/NUMBER.tfprof for COUNT jobs from number FIRST on.  A job does what the
 ** program does, but for chance: its steps are drawn by another seed, and recorded as sampling_plan.h decides it by what
 ** they cost.  PROGRAM is 0 to PROGRAMS - 1: steps that grow, alternate, come in bursts, and mixtures of these; the same
 ** number is the same program each time.  Without arguments the names of the programs are printed.
 **
 ** In each step some ops come always, others as much as it has to do, others only in a few steps or by chance.  There
-** are few, so that thousands of steps are soon read; each costs the recorder as much as a hundred real ones.
+** are few, so that thousands of steps are soon read; each costs the recorder as much as a hundred real ones, and that
+** is paid just before it begins.  The first kind is the forward pass, and each of its ops calls another one; the second
+** runs within backward(), the third within the optimizer.
 */
 #include "governor/sampling_plan.h"
 #include "governor/step_marks.h"
@@ -22,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAXIMUM_STEPS = 2000, MAXIMUM_OPS = 400, KINDS = 4 };
+enum { MAXIMUM_STEPS = 2000, MAXIMUM_OPS = 400, FORWARD = 0, BACKWARD = 1, OPTIMIZER = 2, KINDS = 4 };
 enum { OP_NS = 40000, START_NS = 1000000000, PROCESS_NS = 2000000000 };
 
 struct step {
@@ -92,6 +95,7 @@ static const struct program programs[] = {
     {"any length", any_length, 300, 10},   {"growing bursts", growing_bursts, 400, 8},
     {"growing by turns", growing_by_turns, 300, 8}, {"noisy waves", noisy_waves, 600, 10},
     {"dense", many_clusters, 200, 60},     {"short clusters", many_clusters, 40, 6},
+    {"mostly recording", same, 200, 3},
 };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
@@ -123,7 +127,7 @@ static void stop(void) {
 
 static struct {
   struct dump_writer *writer;
-  int64_t names[KINDS], op, user;
+  int64_t names[KINDS], inner, op, user;
   int64_t name[DUMP_FRAME_ROWS], category[DUMP_FRAME_ROWS], thread[DUMP_FRAME_ROWS], end[DUMP_FRAME_ROWS],
       duration[DUMP_FRAME_ROWS];
   uint32_t rows;
@@ -174,21 +178,46 @@ static void open_dump(const char *directory, const char *name) {
   const struct dump_column_data thread = {
       .dump_id = schema_tables[TABLE_threads].columns[COLUMN_threads_kind].dump_id, .integers = kind};
   if (dump_writer_rows(dump.writer, schema_tables[TABLE_threads].dump_id, 1, &thread, 1, &error)) stop();
-  static const char *const names[] = {"aten::always", "aten::work", "aten::burst", "aten::chance"};
+  static const char *const names[] = {"aten::linear", "aten::work", "aten::burst", "aten::chance"};
   for (unsigned i = 0; i < KINDS; i++) dump.names[i] = text(names[i]);
+  dump.inner = text("aten::inner");
   dump.op = text("op");
   dump.user = text("user");
 }
 
+/* The ops of one kind from `now` on; when they have ended. `cost_ns`: what recording one takes; negative: none is
+** recorded. */
+static int64_t run_ops(unsigned kind, const int64_t *durations, unsigned count, double cost_ns, int64_t now) {
+  static const char *const ranges[KINDS] = {[BACKWARD] = "torch.autograd.backward",
+                                            [OPTIMIZER] = "Optimizer.step#SGD.step"};
+  int64_t began = now;
+  for (unsigned i = 0; i < count; i++) {
+    if (cost_ns < 0) {
+      now += durations[i];
+      continue;
+    }
+    now += (int64_t)(cost_ns * (0.8 + 0.3 * random_share())); /* it is not known better than so */
+    int64_t start = now;
+    if (kind == FORWARD) {
+      now += (int64_t)(cost_ns * (0.8 + 0.3 * random_share())) + durations[i] / 2;
+      add_op(dump.inner, dump.op, now, durations[i] / 2);
+    }
+    now += kind == FORWARD ? durations[i] - durations[i] / 2 : durations[i];
+    add_op(dump.names[kind], dump.op, now, now - start);
+  }
+  if (ranges[kind] && count) add_op(text(ranges[kind]), dump.user, now, now - began);
+  return now;
+}
+
 /* A job that runs the program, with its ops recorded as the plan decides. */
 static void write_job(const char *directory, const char *name, const struct program *program,
-                      const struct step *steps, const struct sampling_options *options) {
+                      const struct step *steps, const struct sampling_options *options, double cost_ns) {
   struct sampling_plan plan;
   int64_t now = START_NS;
   int is_on = -1;
   uint32_t told = UINT32_MAX;
   open_dump(directory, name);
-  add_counter("capture_op_cost", now, OP_NS);
+  if (cost_ns > 0) add_counter("capture_op_cost", now, cost_ns);
   sampling_plan_begin(&plan, options);
   sampling_plan_start(&plan, PROCESS_NS, 0);
   for (unsigned number = 0; number < program->steps; number++) {
@@ -198,14 +227,10 @@ static void write_job(const char *directory, const char *name, const struct prog
     if (is_wanted != is_on) add_counter("capture_ops_recorded", now, is_on = is_wanted);
     if (interval != told) add_counter("capture_ops_interval", now, told = interval);
     int64_t began = now;
-    unsigned ops = 0;
-    for (unsigned kind = 0; kind < KINDS; kind++) {
-      for (unsigned i = 0; i < step->counts[kind]; i++, ops++) {
-        now += step->durations[ops];
-        if (!is_wanted) continue;
-        add_op(dump.names[kind], dump.op, now, step->durations[ops]);
-        now += (int64_t)(OP_NS * (0.8 + 0.3 * random_share())); /* it is not known better than so */
-      }
+    unsigned ops = step->counts[FORWARD]; /* the inner ones */
+    for (unsigned kind = 0, first = 0; kind < KINDS; first += step->counts[kind++]) {
+      now = run_ops(kind, &step->durations[first], step->counts[kind], is_wanted ? cost_ns : -1, now);
+      ops += step->counts[kind];
     }
     now += step->outside_ns;
     char mark[32];
@@ -213,9 +238,9 @@ static void write_job(const char *directory, const char *name, const struct prog
     add_op(text(mark), dump.user, now, now - began);
     const struct step_seen seen = {.wall_ns = now - began,
                                    .thread_ns = now - began,
-                                   .full_ns = is_wanted ? ops * (double)OP_NS : 0,
-                                   .records_ns = is_wanted ? ops * (double)OP_NS : 0,
-                                   .thread_full_ns = is_wanted ? ops * (double)OP_NS : 0,
+                                   .full_ns = is_wanted ? ops * cost_ns : 0,
+                                   .records_ns = is_wanted ? ops * cost_ns : 0,
+                                   .thread_full_ns = is_wanted ? ops * cost_ns : 0,
                                    .records = is_wanted ? ops : 0,
                                    .has_all_ops = is_wanted,
                                    .has_no_ops = !is_wanted};
@@ -240,7 +265,8 @@ int main(int argument_count, char **arguments) {
   random_state = number + 1;
   for (unsigned i = 0; i < program->steps; i++) make_step(program, i, &steps[i]);
   struct sampling_options options = {.mode = OPS_ALL, .overhead = 0.02, .last_step = -1};
-  write_job(arguments[1], "full", program, steps, &options);
+  write_job(arguments[1], "unrecorded", program, steps, &options, 0);
+  write_job(arguments[1], "full", program, steps, &options, OP_NS);
   options.mode = OPS_SAMPLED;
   unsigned long first = strtoul(arguments[3], NULL, 10), count = strtoul(arguments[4], NULL, 10);
   for (unsigned long i = first; i < first + count; i++) {
@@ -248,7 +274,7 @@ int main(int argument_count, char **arguments) {
     snprintf(name, sizeof name, "%lu", i);
     options.seed = sampling_seed_of(name);
     random_state = options.seed;
-    write_job(arguments[1], name, program, steps, &options);
+    write_job(arguments[1], name, program, steps, &options, OP_NS);
   }
   return 0;
 }

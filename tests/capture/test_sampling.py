@@ -79,9 +79,34 @@ def test_sampled():
         intervals = query(sampled, "SELECT value FROM counters WHERE name = 'capture_ops_interval'")
         told = query(sampled, "SELECT count(*) FROM diagnostics WHERE reason = 'capture_interval'")
         assert intervals[0] == (1.0,) and len(intervals) > 1 and told[0][0] == len(intervals), (intervals, told)
+        for directory in everything, sampled:
+            check_sums(directory)
         for row in query(sampled, "SELECT per_step_self_ns, per_step_self_error_ns FROM op_summary"):
             assert Sample(sampled).spread is None or 0 <= row[1], row
         print("%d of %d steps recorded, K %s" % (len(recorded), STEPS, [int(row[0]) for row in intervals]))
+
+
+def check_sums(directory):
+    """What recording took is in no part of a step, and the parts add up to the step without it."""
+    for sum_ns, whole_ns in query(
+        directory,
+        """SELECT op_ns + input_ns + wait_ns + outside_ns, dur_ns - recording_ns FROM step_op_time
+        UNION ALL SELECT sum(net_ns), (SELECT net_ns FROM steps WHERE id = step_id) FROM step_phases
+        WHERE step_id IN (SELECT id FROM steps WHERE ops_recorded = 1) GROUP BY step_id""",
+    ):
+        assert sum_ns == whole_ns, (sum_ns, whole_ns)
+    ((phases_ns, all_ns, cost_ns),) = query(
+        directory,
+        """SELECT (SELECT sum(sum_ns) FROM phase_summary), sum(net_ns), sum(recording_ns) FROM steps
+        WHERE is_warmup = 0""",
+    )
+    assert abs(phases_ns - all_ns) <= 8 and cost_ns > 0, (phases_ns, all_ns, cost_ns)
+    wrong = query(
+        directory,
+        """SELECT name, dur_ns, net_ns, self_ns FROM ops WHERE self_ns < 0 OR net_ns > dur_ns OR self_ns > net_ns
+        LIMIT 5""",
+    )
+    assert not wrong, wrong
 
 
 def mixed(number):
@@ -275,9 +300,9 @@ def check_figures(sampled, sample, columns):
     """The figures of all steps and their errors, by hand."""
     rows = query(
         sampled,
-        """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'),
+        """SELECT s.id, s.net_ns, s.sample_weight, sum(o.category <> 'user'),
         sum((o.category <> 'user') * o.self_ns),
-        (SELECT sum(p.dur_ns) FROM step_phases AS p WHERE p.step_id = s.id AND p.phase = 'optimizer')
+        (SELECT sum(p.net_ns) FROM step_phases AS p WHERE p.step_id = s.id AND p.phase = 'optimizer')
         FROM steps AS s JOIN ops AS o ON o.step_id = s.id
         WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
     )
@@ -286,7 +311,10 @@ def check_figures(sampled, sample, columns):
     assert 2 < number < weight and abs(weight - 297) < 1e-6, (number, weight)
     spoken = query(sampled, "SELECT recorded_count, step_count FROM sampling_summary")
     assert spoken == [(number, weight)], (spoken, number, weight)
-    told = query(sampled, "SELECT step_id, dur_ns, sample_weight, op_count, op_ns, optimizer_ns FROM step_op_time")
+    told = query(
+        sampled,
+        "SELECT step_id, dur_ns - recording_ns, sample_weight, op_count, op_ns, optimizer_ns FROM step_op_time",
+    )
     assert sorted(told) == sorted(rows), (told, rows)
     all_ns = sum(row[1] * row[2] for row in rows)
     share = sum(row[4] * row[2] for row in rows) / all_ns
@@ -304,7 +332,7 @@ def check_figures(sampled, sample, columns):
     assert abs(found[3] - share_error) < 1e-6, (found, share_error)
     (idle,) = query(
         sampled,
-        """SELECT self_ns, self_error_ns, (SELECT sum(dur_ns) FROM steps WHERE is_warmup = 0) FROM op_stats
+        """SELECT self_ns, self_error_ns, (SELECT sum(net_ns) FROM steps WHERE is_warmup = 0) FROM op_stats
         WHERE is_idle = 1""",
     )
     assert abs(idle[0] / idle[2] - (1 - share)) < 1e-5 and abs(idle[1] / idle[2] - share_error) < 1e-5, idle

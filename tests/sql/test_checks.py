@@ -145,13 +145,13 @@ class Profile:
 
     def op(self, name, step, dur_ns, self_ns=None, category="op", parent=None, weight=1.0, thread=1):
         return self.add("ops", profile_id=thread, name=name, op_type=name, category=category, thread_id=thread,
-                        step_id=step, parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns,
-                        sample_weight=weight)
+                        step_id=step, parent_id=parent, dur_ns=dur_ns, net_ns=dur_ns,
+                        self_ns=dur_ns if self_ns is None else self_ns, sample_weight=weight)
 
     def step(self, number, dur_ns=100 * MS, is_warmup=0, ops_recorded=1, weight=None, rank=0):
         return self.add("steps", profile_id=rank + 1, number=number, thread_id=rank + 1, start_ns=number * 100 * MS,
-                        dur_ns=dur_ns, training_ns=dur_ns, is_warmup=is_warmup, ops_recorded=ops_recorded,
-                        sample_weight=float(ops_recorded if weight is None else weight))
+                        dur_ns=dur_ns, net_ns=dur_ns, training_ns=dur_ns, is_warmup=is_warmup,
+                        ops_recorded=ops_recorded, sample_weight=float(ops_recorded if weight is None else weight))
 
     def steps(self, count=20, **kind):
         """Steps that spend 90 of their 100 ms in nine large ops."""

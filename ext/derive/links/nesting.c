@@ -33,10 +33,12 @@
 ** sorted source: rows of equal spans are parent first if the source is closer to start order, else child first.
 **
 ** self_ns is the duration minus what the direct children cover.  Children that overlap each other (only rows that
-** cross do) are counted once, so that it is never negative.
+** cross do) are counted once, so that it is never negative.  What recording the direct children took, where the source
+** tells, is taken off as well: that was paid between them (steps/recording_cost.h).
 */
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"
+#include "derive/steps/sampling.h"
 #include "store/scratch.h"
 #include "store/parallel.h"
 
@@ -635,6 +637,33 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
   return status;
 }
 
+/* ---- what recording took ---- */
+
+/* Each record of an op took so much from what is around it. */
+static enum tfprof_status take_cost_off(struct nesting *nesting, int64_t of_op, struct tfprof_error *error) {
+  string_id op = derive_known_text(nesting->profile, "op"), autograd = derive_known_text(nesting->profile, "autograd");
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(nesting->profile, TABLE_ops, &block, &status, error);) {
+    string_id categories[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_category, categories);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t parent = nesting->parents[block.row + i];
+      if (parent == NO_ROW || (categories[i] != op && categories[i] != autograd)) continue;
+      int64_t *self = &nesting->selves[parent];
+      *self = *self > of_op ? *self - of_op : 0;
+    }
+  }
+  return status;
+}
+
+static enum tfprof_status take_recording_off(struct nesting *nesting, struct tfprof_error *error) {
+  struct sampling sampling;
+  enum tfprof_status status = sampling_load(&sampling, nesting->profile, error);
+  double of_op = sampling_op_cost(&sampling);
+  sampling_free(&sampling);
+  return !status && of_op > 0 && of_op < 1e9 ? take_cost_off(nesting, (int64_t)of_op, error) : status;
+}
+
 /* ---- the columns ---- */
 
 static enum tfprof_status set_depths(const struct nesting *nesting, struct tfprof_error *error) {
@@ -663,6 +692,7 @@ static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *err
   if (!status) derive_number_depths(nesting->parents, nesting->depths, nesting->rows);
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_parent_id, nesting->parents, error);
   if (!status) status = set_depths(nesting, error);
+  if (!status) status = take_recording_off(nesting, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_self_ns, nesting->selves, error);
   if (!status) tell_crossings(nesting);
   return status;
@@ -710,7 +740,10 @@ const struct derive_pass derive_nesting = {
     .reads = {{TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_category}},
+              {TABLE_ops, COLUMN_ops_category},
+              {TABLE_counters, COLUMN_counters_name},
+              {TABLE_counters, COLUMN_counters_time_ns},
+              {TABLE_counters, COLUMN_counters_value}},
     .writes = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_depth}, {TABLE_ops, COLUMN_ops_self_ns}},
     .run = run_nesting,
     .has_diagnostics = true,

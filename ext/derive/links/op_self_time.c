@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* `nearest` gets the own number of each row that is an op or of the input pipeline, and `selves` its duration. */
+/* `nearest` gets the own number of each row that is an op or of the input pipeline, and `selves` its net time. */
 static enum tfprof_status mark_ops(struct profile *profile, uint32_t *nearest, int64_t *selves,
                                    struct tfprof_error *error) {
   string_id op = derive_known_text(profile, "op"), input = derive_known_text(profile, "input");
@@ -19,7 +19,7 @@ static enum tfprof_status mark_ops(struct profile *profile, uint32_t *nearest, i
     string_id categories[ROWS_BLOCK];
     int64_t durations[ROWS_BLOCK];
     block_texts(&block, COLUMN_ops_category, categories);
-    block_integers(&block, COLUMN_ops_dur_ns, durations);
+    block_integers(&block, COLUMN_ops_net_ns, durations);
     for (uint32_t i = 0; i < block.count; i++) {
       uint32_t row = (uint32_t)block.row + i;
       bool is_op = categories[i] == op || categories[i] == input;
@@ -66,9 +66,9 @@ static enum tfprof_status run_op_self_time(struct profile *profile, struct tfpro
 
 const struct derive_pass derive_op_self_time = {
     .name = "self time of ops",
-    .summary = "Durations of ops without those of the nearest ops inside, from the nearest op around each.",
+    .summary = "Net times of ops without those of the nearest ops inside, from the nearest op around each.",
     .makes_table = -1,
-    .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_category}, {TABLE_ops, COLUMN_ops_dur_ns}},
+    .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_category}, {TABLE_ops, COLUMN_ops_net_ns}},
     .writes = {{TABLE_ops, COLUMN_ops_op_self_ns}},
     .run = run_op_self_time,
 };

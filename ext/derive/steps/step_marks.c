@@ -1,5 +1,5 @@
-/* step_marks.c: steps.ops_recorded, steps.is_warmup, steps.sample_weight and steps.recording_ns, for steps of any
-** origin.
+/* step_marks.c: steps.ops_recorded, steps.is_warmup, steps.sample_weight, steps.recording_ns and steps.net_ns, for
+** steps of any origin.
 **
 ** ops_recorded.  A recording may leave the ops of most steps out and keep only the ranges that mark steps.  Where the
 ** recorder says when it recorded ops (sampling.h), the ops of a step were recorded when they were so from its start to
@@ -7,8 +7,9 @@
 **
 ** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
 **
-** recording_ns.  The ops that began in the step, times what recording one takes where the recorder tells it; but no
-** more than half of what the step took, which it never is.
+** recording_ns.  The ops that began in the step, on its own thread and on those that run its backward pass, times what
+** recording one takes where the recorder tells it (recording_cost.h); but no more than half of what the step took,
+** which it never is.  net_ns is the rest.
 **
 ** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms
 ** and fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those
@@ -17,6 +18,7 @@
 ** left out.
 */
 #include "derive/passes.h"
+#include "derive/steps/recording_cost.h"
 #include "derive/steps/sampling.h"
 #include "derive/steps/step_lookup.h"
 #include "derive/steps/step_weights.h"
@@ -27,9 +29,9 @@
 
 enum { WARMUP_STEPS = 3, FEW = 128 };
 
-/* How many ops began in each step, or only whether any did. */
-static enum tfprof_status count_ops(struct profile *profile, struct step_lookup *lookup, bool only_whether,
-                                    int64_t *counts, struct tfprof_error *error) {
+/* Whether any op began in each step. */
+static enum tfprof_status find_ops(struct profile *profile, struct step_lookup *lookup, int64_t *found,
+                                   struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   string_id user = derive_known_text(profile, "user");
   for (size_t s = 0; s < ops->segment_count; s++) {
@@ -41,14 +43,14 @@ static enum tfprof_status count_ops(struct profile *profile, struct step_lookup 
       uint32_t only;
       derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
       if (derive_range(starts, count, &earliest, &latest) && step_lookup_is_one(lookup, earliest, latest, &only) &&
-          (only == NO_ROW || (only_whether && counts[only]))) {
+          (only == NO_ROW || found[only])) {
         continue; /* nothing new here, which is so most of the time */
       }
       derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
       for (uint32_t i = 0; i < count; i++) {
         if (categories[i] == user || starts[i] == NO_VALUE) continue;
         uint32_t step = step_lookup_find(lookup, starts[i]);
-        if (step != NO_ROW) counts[step] = only_whether ? 1 : counts[step] + 1;
+        if (step != NO_ROW) found[step] = 1;
       }
     }
     enum tfprof_status status = derive_poll(profile, error);
@@ -88,29 +90,54 @@ static void find_covered(const struct sampling *sampling, const int64_t *starts,
 }
 
 /* From how many ops the steps have; NO_VALUE where nothing tells what one takes. */
-static void find_costs(const struct sampling *sampling, const int64_t *starts, const int64_t *ends, uint32_t count,
-                       int64_t *costs) {
-  double of_op = sampling_op_cost(sampling);
+static void find_costs(double of_op, const int64_t *starts, const int64_t *ends, uint32_t count, int64_t *costs) {
   for (uint32_t i = 0; i < count; i++) {
     double cost = (double)costs[i] * of_op, most = ((double)ends[i] - (double)starts[i]) / 2;
-    if (!(cost >= 0) || starts[i] == NO_VALUE || !(most >= 0)) costs[i] = NO_VALUE;
+    if (of_op == 0 || !(cost >= 0) || starts[i] == NO_VALUE || !(most >= 0)) costs[i] = NO_VALUE;
     else costs[i] = (int64_t)(cost > most ? most : cost);
   }
+}
+
+/* Of the profile's durations themselves, where nothing is to be taken off. */
+static enum tfprof_status set_net_times(struct profile *profile, const int64_t *costs, bool is_told,
+                                        struct tfprof_error *error) {
+  struct profile_table *steps = &profile->tables[TABLE_steps];
+  if (!is_told) {
+    for (size_t s = 0; s < steps->segment_count; s++) {
+      struct segment *segment = steps->segments[s];
+      struct column *durations = column_retain(segment->columns[COLUMN_steps_dur_ns]);
+      if (segment_set_column(segment, COLUMN_steps_net_ns, durations)) return error_no_memory(error);
+    }
+    return TFPROF_OK;
+  }
+  int64_t *nets = NULL;
+  uint32_t count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_dur_ns, &nets, error);
+  for (uint32_t i = 0; i < count && !status; i++) {
+    if (nets[i] != NO_VALUE && costs[i] != NO_VALUE) nets[i] = derive_difference(nets[i], costs[i]);
+  }
+  if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_net_ns, nets, error);
+  scratch_free(nets);
+  return status;
 }
 
 static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_error *error) {
   struct step_lookup lookup;
   struct step_start *order = NULL;
   struct sampling sampling = {.recorded = {.count = 0}};
+  struct recording_cost cost = {.of_op = 0};
   int64_t *starts = NULL, *ends = NULL, *recorded = NULL, *warmup = NULL, *costs = NULL;
   double *weights = NULL;
-  uint32_t count, *rows = NULL;
+  uint32_t count, *rows = NULL, *threads = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
   if (status || count == 0) return status;
   status = step_lookup_of_profile(&lookup, profile, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
+  if (!status) status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
   if (!status) status = sampling_load(&sampling, profile, error);
+  if (!status) status = recording_cost_load(&cost, profile, error);
   if (!status) {
     weights = scratch_allocate_zeroed(count, sizeof *weights);
     recorded = scratch_allocate_zeroed(count, sizeof *recorded);
@@ -121,8 +148,8 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     if (!recorded || !warmup || !costs || !order || !rows || !weights) status = error_no_memory(error);
   }
   if (!status && sampling.recorded.count) find_covered(&sampling, starts, ends, count, recorded);
-  else if (!status) status = count_ops(profile, &lookup, true, recorded, error);
-  if (!status && sampling.cost.count) status = count_ops(profile, &lookup, false, costs, error);
+  else if (!status) status = find_ops(profile, &lookup, recorded, error);
+  if (!status && cost.of_op > 0) status = recording_count_ops(&cost, profile, &lookup, threads, costs, error);
   if (!status) {
     for (uint32_t i = 0; i < count; i++) order[i] = (struct step_start){starts[i], i};
     qsort(order, count, sizeof *order, marks_by_start);
@@ -134,13 +161,16 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     }
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, warmup, error);
     for (uint32_t i = 0; i < count; i++) rows[i] = order[i].step;
-    find_costs(&sampling, starts, ends, count, costs);
+    find_costs(cost.of_op, starts, ends, count, costs);
     const struct step_facts facts = {count, rows, starts, ends, recorded, warmup, costs};
     if (!status) status = step_weights_find(&facts, &sampling, weights, error);
     if (!status) status = derive_set_reals(profile, TABLE_steps, COLUMN_steps_sample_weight, weights, error);
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_recording_ns, costs, error);
+    if (!status) status = set_net_times(profile, costs, cost.of_op > 0, error);
   }
   sampling_free(&sampling);
+  recording_cost_free(&cost);
+  scratch_free(threads);
   scratch_free(order);
   scratch_free(rows);
   scratch_free(starts);
@@ -158,16 +188,16 @@ const struct derive_pass derive_step_marks = {
     .summary = "Which steps have their ops, for how many each speaks, and which are warm-up, the first three at most.",
     .makes_table = -1,
     .reads = {{TABLE_steps, COLUMN_steps_start_ns},
+              {TABLE_steps, COLUMN_steps_dur_ns},
               {TABLE_steps, COLUMN_steps_end_ns},
-              {TABLE_ops, COLUMN_ops_category},
+              {TABLE_steps, COLUMN_steps_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
-              {TABLE_counters, COLUMN_counters_name},
-              {TABLE_counters, COLUMN_counters_time_ns},
-              {TABLE_counters, COLUMN_counters_value}},
+              RECORDING_COST_READ},
     .writes = {{TABLE_steps, COLUMN_steps_is_warmup},
                {TABLE_steps, COLUMN_steps_ops_recorded},
                {TABLE_steps, COLUMN_steps_sample_weight},
-               {TABLE_steps, COLUMN_steps_recording_ns}},
+               {TABLE_steps, COLUMN_steps_recording_ns},
+               {TABLE_steps, COLUMN_steps_net_ns}},
     .run = run_step_marks,
     .is_alone = true,
 };

@@ -1,7 +1,8 @@
 /* host_steps.c: the table host_steps: what the time of each step went to on its own thread, and what it called.
 **
 ** One row for each step whose ops were recorded.  Its time on the host is told in four parts that add up to its
-** duration; where several go on at once the first in this list counts:
+** duration without what recording took (steps.recording_ns).  Ops give what their net times are shorter by, and the
+** rest is taken off where the outermost ops were called.  Where several go on at once the first in this list counts:
 **
 **   op_ns        an op ran on the step's own thread, or on one that runs the backward pass for it (threads with ops of
 **                category autograd, or that answer a forward op); ranges, modules and Python frames are none
@@ -19,6 +20,7 @@
 */
 #include "derive/match.h"
 #include "derive/passes.h"
+#include "derive/steps/recording_cost.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +28,16 @@
 /* Below that, calling an op of PyTorch takes most of its time. */
 enum { SMALL_NS = 20000 };
 
-enum part { IN_OP, IN_INPUT, IN_WAIT, PARTS };
+enum part { IN_OP, IN_INPUT, IN_WAIT, PARTS, OUTSIDE = PARTS };
 
 struct host_step {
   int64_t start, end;     /* NO_VALUE: the parts cannot be told */
   uint32_t thread;        /* NO_ROW: not known */
   uint32_t row;           /* of host_steps; NO_ROW: has none */
   int64_t covered[PARTS]; /* by this part and those before it together */
+  int64_t begun[PARTS + 1]; /* outermost ops, by the part in which they were called */
+  int64_t cost, in_ops;     /* of recording all; NO_VALUE: not known; what ops are longer by than net */
+  int64_t times[PARTS + 1], taken[PARTS + 1];
   int64_t op_count, call_count, small_call_count, small_call_ns, conversion_count, conversion_ns;
 };
 
@@ -47,13 +52,14 @@ struct host_work {
 };
 
 static enum tfprof_status find_steps(struct host_work *w, struct tfprof_error *error) {
-  int64_t *starts = NULL, *ends = NULL, *recorded = NULL;
+  int64_t *starts = NULL, *ends = NULL, *recorded = NULL, *costs = NULL;
   uint32_t *threads = NULL;
   struct profile *profile = w->profile;
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, &w->step_count, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, &recorded, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_recording_ns, &costs, error);
   if (!status) status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
   w->steps = scratch_allocate(((size_t)w->step_count + 1) * sizeof *w->steps);
   if (!status && !w->steps) status = error_no_memory(error);
@@ -63,11 +69,13 @@ static enum tfprof_status find_steps(struct host_work *w, struct tfprof_error *e
     w->steps[row] = (struct host_step){.start = is_known ? starts[row] : NO_VALUE,
                                        .end = is_known ? ends[row] : NO_VALUE,
                                        .thread = threads[row],
+                                       .cost = costs[row],
                                        .row = recorded[row] == 1 ? w->made++ : NO_ROW};
   }
   scratch_free(starts);
   scratch_free(ends);
   scratch_free(recorded);
+  scratch_free(costs);
   scratch_free(threads);
   return status;
 }
@@ -90,7 +98,7 @@ static enum tfprof_status add_span(struct host_work *w, uint32_t step, enum part
 
 struct op_block {
   uint32_t threads[ROWS_BLOCK], steps[ROWS_BLOCK], outermost[ROWS_BLOCK];
-  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK];
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK]; /* these without what recording took */
   string_id categories[ROWS_BLOCK];
 };
 
@@ -134,7 +142,10 @@ static enum tfprof_status add_op(struct host_work *w, const struct op_block *blo
     }
   }
   bool counts = thread == step->thread || w->runs_backward[thread];
-  return counts ? add_span(w, block->steps[i], IN_OP, block->starts[i], block->ends[i], error) : TFPROF_OK;
+  if (!counts) return TFPROF_OK;
+  if (step->cost > 0 && block->starts[i] != NO_VALUE && block->durations[i] != NO_VALUE)
+    step->in_ops += derive_difference(block->ends[i], block->starts[i]) - block->durations[i];
+  return add_span(w, block->steps[i], IN_OP, block->starts[i], block->ends[i], error);
 }
 
 static enum tfprof_status add_ops(struct host_work *w, struct tfprof_error *error) {
@@ -152,7 +163,7 @@ static enum tfprof_status add_ops(struct host_work *w, struct tfprof_error *erro
     block_references(&at, COLUMN_ops_outermost_id, rows, block->outermost);
     block_integers(&at, COLUMN_ops_start_ns, block->starts);
     block_integers(&at, COLUMN_ops_end_ns, block->ends);
-    block_integers(&at, COLUMN_ops_dur_ns, block->durations);
+    block_integers(&at, COLUMN_ops_net_ns, block->durations);
     block_texts(&at, COLUMN_ops_category, block->categories);
     for (uint32_t i = 0; i < at.count && !status; i++) {
       string_id category = block->categories[i];
@@ -200,7 +211,7 @@ static enum tfprof_status find_conversions(const struct host_work *w, struct con
     derive_references(segment->columns[COLUMN_ops_step_id], first + i, 1, w->step_count, &op.step);
     if (op.step == NO_ROW || w->steps[op.step].row == NO_ROW) continue;
     derive_references(segment->columns[COLUMN_ops_parent_id], first + i, 1, found->row_count, &op.parent);
-    derive_integers(segment->columns[COLUMN_ops_dur_ns], first + i, 1, &op.duration);
+    derive_integers(segment->columns[COLUMN_ops_net_ns], first + i, 1, &op.duration);
     struct conversion *grown = scratch_grow(found->list, found->count, &found->capacity, 1024, sizeof *grown);
     if (!grown) return error_no_memory(error);
     found->list = grown;
@@ -311,6 +322,13 @@ static enum tfprof_status add_other_parts(struct host_work *w, struct tfprof_err
 
 /* ---- together ---- */
 
+/* In which part an op was called: what went on just before it began. */
+static unsigned part_before(const int64_t *ends, int64_t time) {
+  unsigned part = IN_OP;
+  while (part < PARTS && ends[part] <= time) part++;
+  return part;
+}
+
 /* What comes later in the list of parts counts only where none before it does. */
 static void sweep(struct host_work *w) {
   int64_t ends[PARTS] = {0};
@@ -319,6 +337,7 @@ static void sweep(struct host_work *w) {
     if (i == 0 || span->lane != w->spans[i - 1].lane) {
       for (unsigned part = 0; part < PARTS; part++) ends[part] = span->start;
     }
+    if (span->row == IN_OP) w->steps[span->lane].begun[part_before(ends, span->start)]++;
     for (unsigned part = span->row; part < PARTS; part++) {
       if (ends[part] < span->start) ends[part] = span->start;
       if (span->end <= ends[part]) continue;
@@ -326,6 +345,20 @@ static void sweep(struct host_work *w) {
       ends[part] = span->end;
     }
   }
+}
+
+static void take_recording_off(struct host_step *step) {
+  const int64_t *covered = step->covered;
+  step->times[IN_OP] = covered[IN_OP];
+  step->times[IN_INPUT] = covered[IN_INPUT] - covered[IN_OP];
+  step->times[IN_WAIT] = covered[IN_WAIT] - covered[IN_INPUT];
+  step->times[OUTSIDE] = derive_difference(step->end, step->start) - covered[IN_WAIT];
+  int64_t left = step->cost == NO_VALUE ? 0 : step->cost, in_ops = step->in_ops < left ? step->in_ops : left;
+  if (in_ops > step->times[IN_OP]) in_ops = step->times[IN_OP];
+  step->times[IN_OP] -= in_ops;
+  recording_share(left - in_ops, step->begun, step->times, PARTS + 1, step->taken);
+  step->times[IN_OP] += in_ops;
+  step->taken[IN_OP] += in_ops;
 }
 
 static enum tfprof_status set_host_step_columns(struct host_work *w, struct tfprof_error *error) {
@@ -344,10 +377,11 @@ static enum tfprof_status set_host_step_columns(struct host_work *w, struct tfpr
   } \
   if (!status) status = derive_set_integers(profile, TABLE_host_steps, COLUMN_host_steps_##column, integers, error)
 #define SET_PART(column, expression) SET(column, step->start == NO_VALUE ? NO_VALUE : (expression))
-  SET_PART(op_ns, step->covered[IN_OP]);
-  SET_PART(input_ns, step->covered[IN_INPUT] - step->covered[IN_OP]);
-  SET_PART(wait_ns, step->covered[IN_WAIT] - step->covered[IN_INPUT]);
-  SET_PART(outside_ns, derive_difference(step->end, step->start) - step->covered[IN_WAIT]);
+  SET_PART(op_ns, step->times[IN_OP] - step->taken[IN_OP]);
+  SET_PART(input_ns, step->times[IN_INPUT] - step->taken[IN_INPUT]);
+  SET_PART(wait_ns, step->times[IN_WAIT] - step->taken[IN_WAIT]);
+  SET_PART(outside_ns, step->times[OUTSIDE] - step->taken[OUTSIDE]);
+  SET_PART(op_recording_ns, step->cost == NO_VALUE ? NO_VALUE : step->taken[IN_OP]);
   SET(op_count, step->op_count);
   SET(call_count, step->call_count);
   SET(small_call_count, step->small_call_count);
@@ -369,6 +403,7 @@ static enum tfprof_status run_host_steps(struct profile *profile, struct tfprof_
   if (!status && w.made) status = add_other_parts(&w, error);
   if (!status && w.span_count) status = lane_span_sort(w.spans, w.span_count, error);
   if (!status) sweep(&w);
+  for (uint32_t i = 0; i < w.step_count && !status; i++) take_recording_off(&w.steps[i]);
   if (!status && w.made) status = set_host_step_columns(&w, error);
   scratch_free(w.steps);
   scratch_free(w.runs_backward);
@@ -384,6 +419,7 @@ const struct derive_pass derive_host_steps = {
               {TABLE_steps, COLUMN_steps_end_ns},
               {TABLE_steps, COLUMN_steps_thread_id},
               {TABLE_steps, COLUMN_steps_ops_recorded},
+              {TABLE_steps, COLUMN_steps_recording_ns},
               {TABLE_threads, COLUMN_threads_kind},
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_step_id},
@@ -394,7 +430,7 @@ const struct derive_pass derive_host_steps = {
               {TABLE_ops, COLUMN_ops_parent_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_dur_ns},
+              {TABLE_ops, COLUMN_ops_net_ns},
               {TABLE_input_events, COLUMN_input_events_thread_id},
               {TABLE_input_events, COLUMN_input_events_step_id},
               {TABLE_input_events, COLUMN_input_events_start_ns},

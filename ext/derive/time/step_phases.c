@@ -8,10 +8,14 @@
 ** steps or more have it, it is what the program does in a step, as in inference and where a model makes the data:
 ** forward, unless ranges tell that a model was put into evaluation mode and back.  So steps.training_ns has it, too.
 **
+** What recording took of a step (steps.recording_ns) its pieces share by the records of ops that began in each, just
+** before which it was paid.
+**
 ** A micro-batch is one of the passes forward and backward since the last optimizer step ended.  An epoch begins where a
 ** data loader begins anew after a backward pass.
 */
 #include "derive/passes.h"
+#include "derive/steps/recording_cost.h"
 #include "derive/time/phase_covers.h"
 
 #include <stdlib.h>
@@ -28,6 +32,7 @@ struct piece {
   uint32_t step, lane, micro_batch, epoch; /* NO_ROW: none */
   uint8_t phase;
   bool is_recomputation, is_told;
+  int64_t recorded, cost; /* records of ops that it paid for; what they took */
 };
 
 struct work {
@@ -35,7 +40,8 @@ struct work {
   struct phase_events events;
   struct phase_covers covers; /* of the lane at hand */
   struct step_lookup lookup;  /* its steps */
-  int64_t *step_starts, *step_ends, *recorded;
+  struct recording_cost recording;
+  int64_t *step_starts, *step_ends, *recorded, *step_costs;
   double *weights;
   uint32_t *step_threads;
   uint32_t *steps, step_count; /* rows of steps by lane */
@@ -176,6 +182,78 @@ static enum tfprof_status look_up_lane(struct work *w, struct tfprof_error *erro
   return status;
 }
 
+/* ---- what recording took ---- */
+
+/* The piece of a lane that a moment lies in; NO_ROW: none. */
+static uint32_t find_piece(const struct work *w, uint32_t lane, int64_t time) {
+  uint32_t low = 0, high = w->piece_count; /* the pieces before low begin no later */
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const struct piece *piece = &w->pieces[middle];
+    if (piece->lane < lane || (piece->lane == lane && piece->start <= time)) low = middle + 1; else high = middle;
+  }
+  if (!low || w->pieces[low - 1].lane != lane || w->pieces[low - 1].end <= time) return NO_ROW;
+  return low - 1;
+}
+
+/* Which piece paid for each record of an op; step_counts[step] is how many its pieces paid for. */
+static enum tfprof_status count_recorded(struct work *w, uint32_t step_rows, int64_t *step_counts,
+                                         struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(w->profile, TABLE_ops, &block, &status, error);) {
+    string_id categories[ROWS_BLOCK];
+    uint32_t threads[ROWS_BLOCK], steps[ROWS_BLOCK];
+    int64_t starts[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_category, categories);
+    block_references(&block, COLUMN_ops_thread_id, w->recording.thread_count, threads);
+    block_references(&block, COLUMN_ops_step_id, step_rows, steps);
+    block_integers(&block, COLUMN_ops_start_ns, starts);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t step = steps[i], thread = step == NO_ROW ? NO_ROW : w->step_threads[step];
+      if (thread == NO_ROW || starts[i] == NO_VALUE || !recording_is_op(&w->recording, categories[i])) continue;
+      if (!recording_is_paid(&w->recording, threads[i], thread)) continue;
+      int64_t before = starts[i] > w->step_starts[step] ? starts[i] - 1 : starts[i];
+      uint32_t piece = find_piece(w, w->events.lanes[thread], before);
+      if (piece == NO_ROW || w->pieces[piece].step != step) continue;
+      w->pieces[piece].recorded++;
+      step_counts[step]++;
+    }
+  }
+  return status;
+}
+
+/* Divides what a step paid among pieces of it that follow each other. */
+static void share_cost(struct work *w, uint32_t first, uint32_t count, int64_t step_count, int64_t *room) {
+  struct piece *pieces = &w->pieces[first];
+  int64_t *counts = room, *times = room + count, *taken = room + 2 * (size_t)count, begun = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    counts[i] = pieces[i].recorded;
+    times[i] = derive_difference(pieces[i].end, pieces[i].start);
+    begun += counts[i];
+  }
+  int64_t total = w->step_costs[pieces->step];
+  if (total == NO_VALUE || !begun) return;
+  if (begun < step_count) total = (int64_t)((double)total * ((double)begun / (double)step_count));
+  recording_share(total, counts, times, count, taken);
+  for (uint32_t i = 0; i < count; i++) pieces[i].cost = taken[i];
+}
+
+static enum tfprof_status find_costs(struct work *w, uint32_t step_rows, struct tfprof_error *error) {
+  enum tfprof_status status = recording_cost_load(&w->recording, w->profile, error);
+  if (status || w->recording.of_op == 0) return status;
+  int64_t *step_counts = scratch_allocate_zeroed((size_t)step_rows + 1, sizeof *step_counts);
+  int64_t *room = scratch_allocate(3 * ((size_t)w->piece_count + 1) * sizeof *room);
+  status = step_counts && room ? count_recorded(w, step_rows, step_counts, error) : error_no_memory(error);
+  for (uint32_t i = 0, next; i < w->piece_count && !status; i = next) {
+    uint32_t step = w->pieces[i].step;
+    for (next = i + 1; next < w->piece_count && w->pieces[next].step == step; next++) continue;
+    if (step != NO_ROW) share_cost(w, i, next - i, step_counts[step], room);
+  }
+  scratch_free(step_counts);
+  scratch_free(room);
+  return status;
+}
+
 /* ---- rows ---- */
 
 #define FILL(name, type, expression) \
@@ -193,6 +271,7 @@ FILL(epoch, int64_t, pieces[i].epoch == NO_ROW ? NO_VALUE : pieces[i].epoch)
 FILL(thread, uint32_t, w->events.threads[pieces[i].lane])
 FILL(start, int64_t, pieces[i].start)
 FILL(duration, int64_t, derive_difference(pieces[i].end, pieces[i].start))
+FILL(net, int64_t, derive_difference(pieces[i].end, pieces[i].start) - pieces[i].cost)
 #undef FILL
 
 static bool is_seen_evaluation(const struct piece *piece) { return piece->phase == EVALUATION && !piece->is_told; }
@@ -249,6 +328,7 @@ static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) 
       {COLUMN_step_phases_thread_id, MADE_REFERENCES, fill_thread, 0, 0},
       {COLUMN_step_phases_start_ns, MADE_INTEGERS, fill_start, 0, 0},
       {COLUMN_step_phases_dur_ns, MADE_INTEGERS, fill_duration, 0, 0},
+      {COLUMN_step_phases_net_ns, MADE_INTEGERS, fill_net, 0, 0},
       {COLUMN_step_phases_end_ns, MADE_SUM, NULL, COLUMN_step_phases_start_ns, COLUMN_step_phases_dur_ns}};
   enum tfprof_status status = TFPROF_OK;
   for (unsigned i = 0; i < PHASES && !status; i++)
@@ -285,6 +365,7 @@ static enum tfprof_status load_steps(struct work *w, uint32_t rows, struct tfpro
   enum tfprof_status status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &w->step_starts, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &w->step_ends, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, &w->recorded, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_recording_ns, &w->step_costs, error);
   if (!status)
     status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &w->step_threads, error);
   if (!status) status = order_steps(w, rows, error);
@@ -325,12 +406,15 @@ static enum tfprof_status run_step_phases(struct profile *profile, struct tfprof
       step_lookup_free(&w.lookup);
     }
     if (!status) status = name_usual_evaluation(&w, step_rows, error);
+    if (!status && w.piece_count) status = find_costs(&w, step_rows, error);
     if (!status && w.piece_count) status = make_rows(&w, error);
   }
   phase_events_free(&w.events);
   scratch_free(w.step_starts);
   scratch_free(w.step_ends);
   scratch_free(w.recorded);
+  scratch_free(w.step_costs);
+  recording_cost_free(&w.recording);
   scratch_free(w.step_threads);
   scratch_free(w.steps);
   scratch_free(w.weights);
@@ -348,6 +432,9 @@ const struct derive_pass derive_step_phases = {
               {TABLE_steps, COLUMN_steps_end_ns},
               {TABLE_steps, COLUMN_steps_ops_recorded},
               {TABLE_steps, COLUMN_steps_is_warmup},
+              {TABLE_steps, COLUMN_steps_recording_ns},
+              {TABLE_ops, COLUMN_ops_step_id},
+              RECORDING_COST_READ,
               {TABLE_steps, COLUMN_steps_sample_weight}},
     .run = run_step_phases,
     .texts = phase_names,

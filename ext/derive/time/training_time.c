@@ -1,4 +1,5 @@
-/* training_time.c: steps.training_ns, the duration of a step without evaluation that comes only now and then.
+/* training_time.c: steps.training_ns, the duration of a step as the program has it unrecorded, without evaluation that
+** comes only now and then.
 **
 ** Validation after every thousandth step makes that step ten times as long and says nothing of the others.  Where half
 ** of the measured steps or more have evaluation in them, as rollouts in reinforcement learning, it is what the program
@@ -20,7 +21,7 @@ static enum tfprof_status add_evaluations(const struct profile *profile, int64_t
       int64_t durations[ROWS_BLOCK];
       derive_references(segment->columns[COLUMN_step_phases_step_id], first, count, step_count, steps);
       derive_texts(segment->columns[COLUMN_step_phases_phase], first, count, names);
-      derive_integers(segment->columns[COLUMN_step_phases_dur_ns], first, count, durations);
+      derive_integers(segment->columns[COLUMN_step_phases_net_ns], first, count, durations);
       for (uint32_t i = 0; i < count; i++) {
         int64_t *sum = steps[i] == NO_ROW ? NULL : &evaluations[steps[i]];
         if (!sum || names[i] != evaluation || durations[i] < 0) continue;
@@ -40,7 +41,7 @@ static enum tfprof_status run_training_time(struct profile *profile, struct tfpr
   if (status || !count) return status;
   int64_t *evaluations = scratch_allocate_zeroed(count, sizeof *evaluations);
   if (!evaluations) status = error_no_memory(error);
-  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_dur_ns, &durations, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_net_ns, &durations, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, &warmup, error);
   if (!status) status = add_evaluations(profile, evaluations, count, error);
   for (uint32_t i = 0; i < count && !status; i++) {
@@ -60,13 +61,13 @@ static enum tfprof_status run_training_time(struct profile *profile, struct tfpr
 
 const struct derive_pass derive_training_time = {
     .name = "training time",
-    .summary = "Durations of steps without evaluation, where fewer than half of the steps have any.",
+    .summary = "Durations of steps without recording, and evaluation where fewer than half of the steps have any.",
     .makes_table = -1,
-    .reads = {{TABLE_steps, COLUMN_steps_dur_ns},
+    .reads = {{TABLE_steps, COLUMN_steps_net_ns},
               {TABLE_steps, COLUMN_steps_is_warmup},
               {TABLE_step_phases, COLUMN_step_phases_step_id},
               {TABLE_step_phases, COLUMN_step_phases_phase},
-              {TABLE_step_phases, COLUMN_step_phases_dur_ns}},
+              {TABLE_step_phases, COLUMN_step_phases_net_ns}},
     .writes = {{TABLE_steps, COLUMN_steps_training_ns}},
     .run = run_training_time,
 };

@@ -26,7 +26,7 @@ enum op_sum {
 };
 struct op_total {
   double sums[SUMS]; /* NAN: of nothing that is known */
-  int64_t least, most; /* durations */
+  int64_t least, most; /* net times */
   int64_t first_start, last_end;
 };
 
@@ -90,12 +90,12 @@ static void add_host(struct op_total *items, const struct row_block *block, cons
   double weights[ROWS_BLOCK];
   int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], durations[ROWS_BLOCK];
   block_reals(block, COLUMN_ops_sample_weight, weights);
-  add_weighed(items, block, numbers, weights, COLUMN_ops_dur_ns, SUM_NS);
+  add_weighed(items, block, numbers, weights, COLUMN_ops_net_ns, SUM_NS);
   add_weighed(items, block, numbers, weights, COLUMN_ops_self_ns, SUM_SELF);
   add_weighed(items, block, numbers, weights, COLUMN_ops_op_self_ns, SUM_OP_SELF);
   block_integers(block, COLUMN_ops_start_ns, starts);
   block_integers(block, COLUMN_ops_end_ns, ends);
-  block_integers(block, COLUMN_ops_dur_ns, durations);
+  block_integers(block, COLUMN_ops_net_ns, durations);
   for (uint32_t i = 0; i < block->count; i++) {
     struct op_total *total = &items[numbers[i]];
     add_to(total, SUM_CALLS, weights[i]);
@@ -280,7 +280,7 @@ const struct derive_pass derive_op_totals = {
     .reads = {NUMBERED_BY,
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_dur_ns},
+              {TABLE_ops, COLUMN_ops_net_ns},
               {TABLE_ops, COLUMN_ops_self_ns},
               {TABLE_ops, COLUMN_ops_op_self_ns}},
     .run = run_op_totals,

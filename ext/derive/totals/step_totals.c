@@ -29,7 +29,7 @@ static const struct plain_totals step_ops = {
     .column_count = 6,
     .columns = {SHARED(step_op_totals, ops, step_id), TOTAL(step_op_totals, op_total_id),
                 SHARED(step_op_totals, ops, sample_weight), ROWS(step_op_totals),
-                SUM(step_op_totals, sum_ns, ops_dur_ns), SUM(step_op_totals, self_ns, ops_self_ns)},
+                SUM(step_op_totals, sum_ns, ops_net_ns), SUM(step_op_totals, self_ns, ops_self_ns)},
 };
 
 static const struct plain_totals durations = {
@@ -61,7 +61,7 @@ static const struct plain_totals shapes = {
                 SHARED(op_shape_totals, ops, input_types), SHARED(op_shape_totals, ops, sample_weight),
                 SHAPE_IS(POSITIVE, uses_tensor_core, tensor_core_ns), SHAPE_IS(KNOWN, has_flops, flops),
                 SHAPE_IS(KNOWN, has_bytes, bytes_accessed), ROWS(op_shape_totals),
-                KNOWN(op_shape_totals, self_count, ops_self_ns), SHAPE_SUM(sum_ns, dur_ns),
+                KNOWN(op_shape_totals, self_count, ops_self_ns), SHAPE_SUM(sum_ns, net_ns),
                 SHAPE_SUM(self_ns, self_ns), SHAPE_SUM(device_ns, device_ns), SHAPE_SUM(flops, flops),
                 SHAPE_SUM(bytes_accessed, bytes_accessed)},
 };
@@ -147,7 +147,7 @@ const struct derive_pass derive_step_op_totals = {
     .name = "totals of ops by step",
     .summary = "Calls and times of ops of one step that are alike, by a hash table of these.",
     .makes_table = TABLE_step_op_totals,
-    .reads = {SHARED_OF_OPS, READ(ops, step_id), READ(ops, sample_weight), READ(ops, dur_ns), READ(ops, self_ns),
+    .reads = {SHARED_OF_OPS, READ(ops, step_id), READ(ops, sample_weight), READ(ops, net_ns), READ(ops, self_ns),
               READ(steps, start_ns)},
     .run = run_step_op_totals,
 };
@@ -173,7 +173,7 @@ const struct derive_pass derive_op_shape_totals = {
     .summary = "Calls, times and work of ops that are alike, shapes and types of inputs too, by a hash table of these.",
     .makes_table = TABLE_op_shape_totals,
     .reads = {SHARED_OF_OPS, READ(ops, input_shapes), READ(ops, input_types), READ(ops, sample_weight),
-              READ(ops, tensor_core_ns), READ(ops, flops), READ(ops, bytes_accessed), READ(ops, dur_ns),
+              READ(ops, tensor_core_ns), READ(ops, flops), READ(ops, bytes_accessed), READ(ops, net_ns),
               READ(ops, self_ns), READ(ops, device_ns)},
     .run = run_op_shape_totals,
 };
