@@ -21,6 +21,7 @@
 #include "read/clock_alignment.h"
 #include "read/log_directory.h"
 #include "read/opening.h"
+#include "read/paths.h"
 #include "read/neighbours.h"
 #include "read/recognise.h"
 #include "read/saved_runs.h"
@@ -32,94 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* Numbers in names count as numbers, so that rank 2 comes before rank 10. */
-static int compare_paths(const void *left, const void *right) {
-  return strverscmp(*(char *const *)left, *(char *const *)right);
-}
-
-static void sort_paths(struct path_list *list) {
-  if (list->count > 1) qsort(list->paths, list->count, sizeof *list->paths, compare_paths);
-}
-
-static enum tfprof_status list_directory(const char *path, struct path_list *list, struct tfprof_error *error) {
-  DIR *directory = opendir(path);
-  enum tfprof_status status = TFPROF_OK;
-  if (!directory) return error_io(error, path, "cannot open the directory");
-  struct dirent *entry;
-  while (!status && (errno = 0, entry = readdir(directory))) {
-    if (entry->d_name[0] != '.') status = paths_add(list, path, entry->d_name, error);
-  }
-  if (!status && errno) status = error_io(error, path, "cannot read the directory");
-  closedir(directory);
-  if (!status) sort_paths(list);
-  return status;
-}
-
-/* ---- errors about paths ---- */
-
-/* The longest part of the path that exists; "." when none does. */
-static void find_existing_parent(const char *path, char *parent, size_t size) {
-  struct stat info;
-  snprintf(parent, size, "%s", path);
-  for (;;) {
-    char *slash = strrchr(parent, '/');
-    if (!slash) {
-      snprintf(parent, size, ".");
-      return;
-    }
-    if (slash == parent) slash++;
-    *slash = 0;
-    if (stat(parent, &info) == 0 || strcmp(parent, "/") == 0) return;
-  }
-}
-
-static enum tfprof_status not_found(const char *path, int reason, struct tfprof_error *error) {
-  char parent[1024];
-  struct stat info;
-  if (reason != ENOENT && reason != ENOTDIR) {
-    errno = reason;
-    return error_io(error, path, "cannot open");
-  }
-  find_existing_parent(path, parent, sizeof parent);
-  const char *last = strrchr(path, '/');
-  bool is_whole =
-      last && last[1] && (size_t)(last - path) == strlen(parent) && strncmp(path, parent, strlen(parent)) == 0;
-  if (stat(parent, &info) == 0 && !S_ISDIR(info.st_mode)) {
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; %s is a file", parent);
-  } else if (strcmp(parent, ".") == 0 || strcmp(parent, "/") == 0 || is_whole) { /* would say nothing new */
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; what can be opened is a folder that "
-             "tfprof-capture -o wrote, or a file of another profiler");
-  } else {
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; of this path %s exists", parent);
-  }
-  if (error) error->has_offset = false;
-  return TFPROF_NOT_FOUND;
-}
-
-/* Names what there is instead. */
-static enum tfprof_status nothing_to_open(const char *path, const struct path_list *list, struct tfprof_error *error) {
-  char names[400] = "";
-  size_t length = 0, shown = 0;
-  for (size_t i = 0; i < list->count && length + 80 < sizeof names; i++) {
-    struct stat info;
-    const char *slash = strrchr(list->paths[i], '/'), *name = slash ? slash + 1 : list->paths[i];
-    bool is_directory = stat(list->paths[i], &info) == 0 && S_ISDIR(info.st_mode);
-    length += (size_t)snprintf(names + length, sizeof names - length, "%s%.60s%s", shown ? ", " : "", name,
-                               is_directory ? "/" : "");
-    shown++;
-  }
-  if (list->count == 0) {
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "the directory is empty: nothing has been recorded into it");
-  } else if (shown < list->count) {
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "there is no profile in it; it has %s and %zu more", names,
-             list->count - shown);
-  } else {
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "there is no profile in it; it has %s", names);
-  }
-  if (error) error->has_offset = false;
-  return TFPROF_NOT_FOUND;
-}
 
 /* ---- opening ---- */
 
@@ -161,11 +74,6 @@ static enum tfprof_status open_single(struct opening *opening, const char *path,
 
 enum path_kind { PATH_FILE, PATH_DIRECTORY, PATH_PATTERN };
 
-static bool is_directory(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* What matches and cannot be listed is told with the run, as a file is that cannot be opened. */
 static enum tfprof_status list_pattern(struct opening *opening, const char *pattern, struct path_list *list,
                                        struct tfprof_error *error) {
@@ -176,19 +84,19 @@ static enum tfprof_status list_pattern(struct opening *opening, const char *patt
   for (size_t i = 0; i < found.gl_pathc && !status && result == 0; i++) {
     const char *path = found.gl_pathv[i];
     struct tfprof_error reason;
-    status = is_directory(path) ? opening_note(opening, path, list_directory(path, list, &reason), &reason)
+    status = paths_is_directory(path) ? opening_note(opening, path, paths_list_directory(path, list, &reason), &reason)
                                 : paths_add(list, path, "", &reason);
     if (status && error) *error = reason;
   }
   if (!status && (result != 0 || found.gl_pathc == 0)) {
     char parent[1024];
-    find_existing_parent(pattern, parent, sizeof parent);
+    paths_existing_parent(pattern, parent, sizeof parent);
     error_at(error, TFPROF_NOT_FOUND, pattern, 0, "nothing matches the pattern; the nearest that exists is %s", parent);
     if (error) error->has_offset = false;
     status = TFPROF_NOT_FOUND;
   }
   if (result == 0) globfree(&found);
-  sort_paths(list);
+  paths_sort(list);
   return status;
 }
 
@@ -200,10 +108,10 @@ static enum tfprof_status list_path(struct opening *opening, const char *path, s
     int reason = errno;
     *kind = PATH_PATTERN;
     if (reason == ENOENT && strpbrk(path, "*?[")) return list_pattern(opening, path, list, error);
-    return not_found(path, reason, error);
+    return paths_not_found(path, reason, error);
   }
   *kind = S_ISDIR(info.st_mode) ? PATH_DIRECTORY : PATH_FILE;
-  return *kind == PATH_DIRECTORY ? list_directory(path, list, error) : paths_add(list, path, "", error);
+  return *kind == PATH_DIRECTORY ? paths_list_directory(path, list, error) : paths_add(list, path, "", error);
 }
 
 /* ---- the life of a run ---- */
@@ -270,8 +178,8 @@ static enum tfprof_status list_directories(const struct path_list *directories, 
                                            struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < directories->count && !status; i++)
-    status = list_directory(directories->paths[i], list, error);
-  if (!status) sort_paths(list);
+    status = paths_list_directory(directories->paths[i], list, error);
+  if (!status) paths_sort(list);
   return status;
 }
 
@@ -429,7 +337,7 @@ static enum tfprof_status list_again(struct store *store, uint32_t run_number, s
     for (size_t k = 0; k < directories.count && directory; k++)
       is_known |= strcmp(directory, directories.paths[k]) == 0;
     if (!directory) status = error_no_memory(error);
-    else if (!is_known && is_directory(directory)) status = paths_add(&directories, directory, "", error);
+    else if (!is_known && paths_is_directory(directory)) status = paths_add(&directories, directory, "", error);
     free(directory);
   }
   if (!status && directories.count) {
@@ -536,7 +444,7 @@ static enum tfprof_status take_over(struct store *store, const char *directory, 
     struct profile *profile = bundles_find_open(store, list->paths[i]);
     if (!profile || profile->run_number == *run_number) continue;
     const char *path = store_run_path(store, profile->run_number);
-    if (!path || is_directory(path) || strpbrk(path, "*?[")) continue;
+    if (!path || paths_is_directory(path) || strpbrk(path, "*?[")) continue;
     if (*run_number) {
       store_join_run(store, profile->run_number, *run_number);
     } else {
@@ -621,7 +529,7 @@ static enum tfprof_status open_run(struct store *store, const char *path, uint32
   for (size_t i = 0; i < list.count && !status && !*run_number; i++) {
     status = run_of_file(store, list.paths[i], run_number, error);
   }
-  if (!status && !*run_number) status = nothing_to_open(path, &list, error);
+  if (!status && !*run_number) status = paths_nothing_to_open(path, &list, error);
   paths_clear(&list);
   free_opening(opening);
   return status;
