@@ -63,7 +63,7 @@ SELECT
   processes.name AS subject,
   processes.prefix || format('the host waits for %s during %.1f %% of the %s, %s %s: %s of %s',
       CASE WHEN has_copies AND has_fills THEN 'copies and fills' WHEN has_copies THEN 'copies' ELSE 'fills' END,
-      100.0 * speaking.blocked_ns / speaking.step_ns, speaking.whole,
+      min(100.0, 100.0 * speaking.blocked_ns / speaking.step_ns), speaking.whole,
       format_ns(speaking.blocked_ns / speaking.weight), speaking.each,
       format_count(speaking.count / speaking.weight), format_bytes(speaking.bytes / speaking.weight))
     || coalesce(', most by ' || most.call, '')

@@ -47,11 +47,11 @@ SELECT
   CASE WHEN dry.dry_ns >= 0.05 * time.step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
   processes.prefix || format('the host waits for the device during %.0f %% of the %s',
-      100.0 * most.wait_ns / time.step_ns, time.whole)
+      min(100.0, 100.0 * most.wait_ns / time.step_ns), time.whole)
     || coalesce(', most in ' || most.op_name, '')
     || coalesce(' (' || most.location || ')', '')
     || format('; for %.1f %% of it, %s %s, the device has nothing to do meanwhile',
-      100.0 * dry.dry_ns / time.step_ns, format_ns(dry.dry_ns / time.weight), time.each) AS message,
+      min(100.0, 100.0 * dry.dry_ns / time.step_ns), format_ns(dry.dry_ns / time.weight), time.each) AS message,
   dry.dry_ns / time.step_ns AS value,
   0.01 AS threshold,
   CAST(dry.dry_ns AS INTEGER) AS saves_ns,

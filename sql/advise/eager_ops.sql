@@ -34,7 +34,7 @@ SELECT
   'warning' AS severity,
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the step time goes to ops that are called one by one from Python: %s a '
-      || 'step, %s, most in %s', 100.0 * sums.eager_ns / times.step_ns,
+      || 'step, %s, most in %s', min(100.0, 100.0 * sums.eager_ns / times.step_ns),
     format_count(1.0 * sums.count / times.step_count), format_ns(sums.eager_ns / times.step_count),
     most.names) AS message,
   sums.eager_ns / times.step_ns AS value,

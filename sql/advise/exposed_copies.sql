@@ -25,7 +25,7 @@ SELECT
   CASE WHEN sums.copy_ns >= 0.10 * time.step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.1f %% of the step time devices copy and do not compute: %s a step%s%s',
-    100.0 * sums.copy_ns / time.step_ns, format_ns(sums.copy_ns / time.weight),
+    min(100.0, 100.0 * sums.copy_ns / time.step_ns), format_ns(sums.copy_ns / time.weight),
     iif(sums.to_device_ns > 0, format(', %s to them', format_ns(sums.to_device_ns / time.weight)), ''),
     iif(sums.from_device_ns > 0, format(', %s from them', format_ns(sums.from_device_ns / time.weight)), ''))
     AS message,

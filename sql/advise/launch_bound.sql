@@ -46,7 +46,7 @@ SELECT
   processes.name AS subject,
   processes.prefix || coalesce(devices.name, devices.model, 'a device')
     || format(' waits for the next launch for %.0f %% of the %s, %s %s in %.0f gaps below 0.1 ms',
-      100.0 * sums.idle_ns / sums.step_ns, sums.whole, format_ns(sums.idle_ns / sums.weight), sums.each,
+      min(100.0, 100.0 * sums.idle_ns / sums.step_ns), sums.whole, format_ns(sums.idle_ns / sums.weight), sums.each,
       sums.gap_count / sums.weight)
     || CASE WHEN kernels.launched_count > 0 THEN format('; its %.0f kernels %s take %s each',
       1.0 * kernels.launched_count / max(1, sums.step_count), sums.each,

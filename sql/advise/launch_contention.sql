@@ -25,7 +25,7 @@ SELECT
   CASE WHEN launching.launch_ns >= 0.15 * fed.step_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.1f %% of the step time goes to launching kernels, %s of %s a step, by threads that '
-      || 'share the processors with the input pipeline', 100.0 * launching.launch_ns / fed.step_ns,
+      || 'share the processors with the input pipeline', min(100.0, 100.0 * launching.launch_ns / fed.step_ns),
     format_ns(launching.launch_ns / fed.step_count), format_ns(fed.step_ns / fed.step_count)) AS message,
   launching.launch_ns / fed.step_ns AS value,
   0.03 AS threshold,

@@ -55,7 +55,7 @@ SELECT
   processes.name AS subject,
   processes.prefix || format('copies %s pageable memory hold up the host for %.1f %% of the %s, %s %s: %s %s '
       || 'of %s', CASE WHEN sums.has_inputs AND sums.has_results THEN 'from and to'
-      WHEN sums.has_inputs THEN 'from' ELSE 'to' END, 100.0 * sums.blocked_ns / time.step_ns, time.whole,
+      WHEN sums.has_inputs THEN 'from' ELSE 'to' END, min(100.0, 100.0 * sums.blocked_ns / time.step_ns), time.whole,
       format_ns(sums.blocked_ns / time.weight), time.each, format_count(sums.count / time.weight),
       iif(sums.count = time.weight, 'copy', 'copies'), format_bytes(sums.bytes / time.weight))
     || coalesce(' at ' || format_bytes(sums.rate) || '/s', '')
