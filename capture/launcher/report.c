@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 enum { MAXIMUM_PROCESSES = 8, MAXIMUM_COMMAND = 60 };
@@ -208,10 +209,22 @@ static void say_next(const char *directory, const char *tools, const char *exten
   free(quoted);
 }
 
+/* A dump begins with more than that. */
+static bool is_disk_full(const struct run_directory *directory) {
+  enum { LEAST_ROOM = 16384 };
+  struct statvfs facts;
+  if (statvfs(directory->absolute, &facts) != 0 || facts.f_blocks == 0) return false;
+  return (double)facts.f_bavail * (double)facts.f_frsize < LEAST_ROOM;
+}
+
 static void say_nothing_recorded(const struct run_directory *directory, const struct program *program,
                                  const struct outcome *outcome, char **command) {
   fprintf(stderr, "tfprof: nothing was recorded in %s", directory->path);
   bool failed = !WIFEXITED(outcome->wait_status) || WEXITSTATUS(outcome->wait_status) != 0;
+  if (is_disk_full(directory)) {
+    fputs(": its disk is full; free some space, or record to another disk with -o DIR\n", stderr);
+    return;
+  }
   if (program->is_python && failed) {
     fputs(": the program ended before it imported PyTorch; its own message stands above\n", stderr);
     return;
@@ -245,8 +258,27 @@ static void say_what_was_recorded(const struct recording *recording, const struc
   }
 }
 
+/* Files of processes that are gone without having ended them, where the program itself ended well: of one that did not
+** say_how_it_ended tells. */
+static void say_unended(const struct recording *recording, const struct outcome *outcome) {
+  const struct process_recording *first = NULL;
+  size_t count = 0;
+  if (!WIFEXITED(outcome->wait_status) || WEXITSTATUS(outcome->wait_status) != 0) return;
+  for (size_t i = 0; i < recording->process_count; i++) {
+    const struct process_recording *process = &recording->processes[i];
+    if (process->problem || process->is_closed || process->is_alive) continue;
+    if (!count++) first = process;
+  }
+  if (!count) return;
+  fprintf(stderr, "tfprof: process %lu", (unsigned long)first->pid);
+  if (count > 1) fprintf(stderr, " and %zu more were", count - 1);
+  else fputs(" was", stderr);
+  fputs(" ended before what was recorded last could be written (terminated, killed): up to a second of it is missing\n",
+        stderr);
+}
+
 /* All that --quiet does not silence. */
-static void say_problems(const struct recording *recording) {
+static void say_problems(const struct recording *recording, const struct outcome *outcome) {
   for (size_t i = 0; i < recording->process_count; i++) {
     const struct process_recording *process = &recording->processes[i];
     if (process->problem) fprintf(stderr, "tfprof: %s cannot be read: %s\n", process->path, process->problem);
@@ -255,6 +287,7 @@ static void say_problems(const struct recording *recording) {
     fprintf(stderr, "tfprof: %s row%s lost; the table diagnostics tells which and why\n",
             count_text(recording->dropped).bytes, recording->dropped == 1 ? " was" : "s were");
   }
+  say_unended(recording, outcome);
   say_notes(recording);
 }
 
@@ -276,7 +309,7 @@ void report(const struct capture_options *options, const struct run_directory *d
     say_how_it_ended(&recording, outcome);
     say_what_was_recorded(&recording, directory);
   }
-  say_problems(&recording);
+  say_problems(&recording, outcome);
   if (!is_quiet) {
     bool is_alive = false;
     for (size_t i = 0; i < recording.process_count; i++) is_alive |= recording.processes[i].is_alive;

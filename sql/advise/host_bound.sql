@@ -11,7 +11,8 @@
 -- a millisecond per step or more and ten steps were measured.
 -- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns; the
 -- mark around the step is none of them); the suggestion names the lines at which Python was seen meanwhile
--- (python_summary), where there are samples.
+-- (python_summary), where there are samples; where such a line of the program only hands on to a library
+-- (model.learn(), trainer.train()), the lines of that at which it was seen, if it was not nearly always the same one.
 -- What it would save: the part above a tenth, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them,
 -- and one over ranges.
@@ -41,13 +42,43 @@ WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread 
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
   GROUP BY device_steps.profile_id
 ), ranked AS (
-  SELECT profile_id, location, text, self_ratio,
+  SELECT profile_id, location, text, self_ratio, file, line,
     row_number() OVER (PARTITION BY profile_id ORDER BY self_ratio DESC, file, line) AS place
   FROM temp.python_summary
+), looks AS ( -- how often a line was seen, and a line of a library below it
+  SELECT samples.profile_id AS profile_id, program.file AS file, program.line AS line, inside.file AS inner_file,
+    inside.line AS inner_line, max(inside.text) AS inner_text, count(*) AS look_count,
+    inside.file IS NOT program.file OR inside.line IS NOT program.line AS is_inside
+  FROM temp.python_samples AS samples
+  JOIN temp.code_traces AS traces ON traces.id = samples.code_trace_id
+  JOIN temp.code_frames AS program ON program.id = traces.line_frame_id
+  JOIN temp.code_frames AS inside ON inside.id = traces.library_line_frame_id
+  LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
+  WHERE coalesce(steps.is_warmup = 0, 1)
+  GROUP BY samples.profile_id, program.file, program.line, inside.file, inside.line
+), seen AS (
+  SELECT looks.*, sum(look_count) OVER of_line AS all_count, total(iif(is_inside, look_count, 0)) OVER of_line
+      AS inside_count, max(look_count) OVER of_line AS most_count
+  FROM looks WINDOW of_line AS (PARTITION BY profile_id, file, line)
+), named AS (
+  SELECT ranked.profile_id AS profile_id, ranked.self_ratio AS self_ratio, ranked.location AS location,
+    ranked.text AS text, ranked.file AS file, ranked.line AS line
+  FROM ranked WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.profile_id = ranked.profile_id
+    AND seen.file IS ranked.file AND seen.line IS ranked.line AND 2 * inside_count > all_count
+    AND most_count < 0.9 * all_count)
+  UNION ALL
+  SELECT ranked.profile_id, ranked.self_ratio * look_count / all_count,
+    replace(inner_file, rtrim(inner_file, replace(inner_file, '/', '')), '') || ':' || inner_line
+      || iif(is_inside, ', called at ' || ranked.location || ',', ''),
+    iif(is_inside, inner_text, ranked.text), inner_file, inner_line
+  FROM ranked JOIN seen ON seen.profile_id = ranked.profile_id AND seen.file IS ranked.file
+    AND seen.line IS ranked.line AND 2 * inside_count > all_count AND most_count < 0.9 * all_count
+), placed AS (
+  SELECT named.*, row_number() OVER (PARTITION BY profile_id ORDER BY self_ratio DESC, file, line) AS place FROM named
 ), lines AS (
   SELECT profile_id, group_concat(format('%s (%.0f %%)%s', location, 100 * self_ratio, coalesce(' ' || text, '')), '; ')
     AS text
-  FROM (SELECT * FROM ranked WHERE place <= 3 AND self_ratio >= 0.05 ORDER BY profile_id, place) GROUP BY profile_id
+  FROM (SELECT * FROM placed WHERE place <= 3 AND self_ratio >= 0.05 ORDER BY profile_id, place) GROUP BY profile_id
 ), marked AS MATERIALIZED (
   SELECT ranges.profile_id AS profile_id, ranges.name AS name, sum(ranges.outside_ns * steps.sample_weight) AS ns
   FROM temp.ranges AS ranges JOIN temp.steps AS steps ON steps.id = ranges.step_id

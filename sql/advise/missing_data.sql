@@ -1,7 +1,9 @@
 -- Advice: answers that rest on less than everything.
 --
 -- One row for each run and reason among the diagnostics that are warnings or errors (parts of the capture that were
--- degraded, rows that were dropped, damaged or torn files, a file that was not closed in order), one for a run with
+-- degraded, rows that were dropped, damaged or torn files), one for a run of whose processes some did not end what they
+-- recorded (profiles.complete; of data loaders nothing is said; information while none did, since it may still be
+-- recorded), one for a run with
 -- ops in which no step was recognised, since most other checks need steps, with what is repeated there instead
 -- (candidate_steps), and one for a graph of TensorFlow of which
 -- no step was traced.
@@ -13,6 +15,11 @@ WITH told AS (
     count(DISTINCT told.message) AS message_count, count(DISTINCT processes.profile_id) AS profile_count
   FROM temp.diagnostics AS told JOIN temp.process_names AS processes ON processes.profile_id = told.profile_id
   WHERE told.severity IN ('warning', 'error') GROUP BY processes.run_id, told.severity, told.reason
+), unended AS (
+  SELECT processes.run_id AS run_id, min(processes.profile_id) AS profile_id, count(*) AS profile_count,
+    processes.run_id IN (SELECT run_id FROM temp.profiles WHERE complete = 1) AS has_ended
+  FROM temp.profiles AS profiles JOIN temp.process_names AS processes ON processes.profile_id = profiles.id
+  WHERE profiles.complete = 0 AND NOT processes.is_helper GROUP BY processes.run_id
 ), counted AS (
   SELECT id AS profile_id, run_id, (SELECT count(*) FROM temp.ops AS ops WHERE ops.profile_id = profiles.id) AS op_count
   FROM temp.profiles AS profiles
@@ -58,6 +65,14 @@ WITH told AS (
     1.0 * node_count, 'Open the steps together with the graph: tfprof --graph_path=GRAPH --run_meta_path=RUN_META.',
     'SELECT name, op_type FROM temp.nodes WHERE profile_id = ' || profile_id || ' LIMIT 20'
   FROM untraced WHERE node_count > 0
+  UNION ALL
+  SELECT profile_id, profile_count, iif(has_ended, 'warning', 'info'), 'What was recorded has no end: '
+    || iif(has_ended, 'it was ended', 'it still records, or was ended') || ' (terminated, killed) before the last of '
+    || 'it could be written, and up to a second is missing', 1.0 * profile_count,
+    'Let processes end in order: close() and join() for pools of workers, which terminate() and the end of a with '
+      || 'block kill.',
+    'SELECT id, pid, rank, path FROM temp.profiles WHERE complete = 0 LIMIT 20'
+  FROM unended
 )
 SELECT
   'missing_data' AS check_name,

@@ -2,32 +2,67 @@
 --
 -- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, evaluation left out
 -- (steps.training_ns), once there are ten steps to compare and the outliers cost at least 2 % of all step time:
--- below that, chance alone makes some.  It is critical from a tenth of all step time on, when that is a millisecond
--- per step or more.  The message names what they do that the others do not: ranges (data loaders that begin anew,
+-- below that, chance alone makes some.  What their thread waited for a processor meanwhile (main_thread_wait_s, read
+-- each second) is no fault of theirs: it is taken off, and the check `job` tells it.  It is critical from a tenth of
+-- all step time on, when that is a millisecond per step or more and it is known what they do that the others do not;
+-- where all that is known is that they take longer, and they come at no regular distance, it may be the machine, and
+-- that is information.  The message names what they do that the others do not: ranges (data loaders that begin anew,
 -- checkpoints, full garbage collections, compilation and the program's own among them), which are recorded in every
 -- step, and where ops were recorded of long steps and of others, ops by name and lines of Python at which time
 -- passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long steps
 -- take more, three at most.
--- What it would save: their time beyond the median.
+-- What it would save: their time beyond the median and that waiting.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in steps and ranges, and in ops where there are long
 -- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
 WITH measured AS MATERIALIZED (
-  SELECT profile_id, id, number, training_ns, ops_recorded, start_ns, end_ns FROM temp.steps WHERE is_warmup = 0
+  SELECT profile_id, id, number, training_ns, ops_recorded, start_ns, end_ns,
+    row_number() OVER (PARTITION BY profile_id ORDER BY start_ns, id) AS place
+  FROM temp.steps WHERE is_warmup = 0
 ), typical AS (
   SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * training_ns) AS INTEGER) AS step_ns,
     median(training_ns) AS median_ns
   FROM measured GROUP BY profile_id
-), outliers AS (
-  SELECT measured.profile_id AS profile_id, count(*) AS outlier_count, max(measured.training_ns) AS longest_ns,
-    sum(measured.training_ns - typical.median_ns) AS lost_ns
+), long AS MATERIALIZED (
+  SELECT measured.profile_id AS profile_id, measured.id AS id, measured.start_ns AS start_ns,
+    measured.end_ns AS end_ns, measured.training_ns AS training_ns,
+    measured.training_ns - typical.median_ns AS excess_ns,
+    measured.place - lag(measured.place) OVER (PARTITION BY measured.profile_id ORDER BY measured.place) AS distance
   FROM typical JOIN measured ON measured.profile_id = typical.profile_id
-  WHERE measured.training_ns > 1.5 * typical.median_ns
-  GROUP BY measured.profile_id
+  WHERE step_count >= 10 AND measured.training_ns > 1.5 * typical.median_ns
+), moments AS ( -- of their starts and ends, and of readings of what the thread had waited for a processor until then
+  SELECT profile_id, start_ns AS time_ns, id AS step_id, 0 AS is_end, NULL AS waited_ns FROM long
+  UNION ALL SELECT profile_id, end_ns, id, 1, NULL FROM long
+  UNION ALL SELECT profile_id, time_ns, NULL, NULL, 1e9 * value FROM temp.counters
+  WHERE name = 'main_thread_wait_s' AND profile_id IN (SELECT profile_id FROM long)
+), readings AS (
+  SELECT moments.*, max(waited_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, step_id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before_ns,
+    min(waited_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, step_id
+      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS after_ns
+  FROM moments
+), waiting AS ( -- those that end before the same reading share what was waited from the first one's start on
+  SELECT ended.profile_id AS profile_id,
+    min(sum(long.excess_ns), max(max(ended.after_ns) - min(began.before_ns), 0)) AS waited_ns
+  FROM long JOIN readings AS ended ON ended.step_id = long.id AND ended.is_end = 1
+  JOIN readings AS began ON began.step_id = long.id AND began.is_end = 0
+  WHERE ended.after_ns IS NOT NULL AND began.before_ns IS NOT NULL
+  GROUP BY ended.profile_id, ended.after_ns
+), waited AS (
+  SELECT profile_id, sum(waited_ns) AS waited_ns FROM waiting GROUP BY profile_id
+), distances AS ( -- whether most come at the same distance
+  SELECT profile_id, distance, count(*) AS count FROM long WHERE distance IS NOT NULL GROUP BY profile_id, distance
+), outliers AS (
+  SELECT profile_id, count(*) AS outlier_count, max(training_ns) AS longest_ns, sum(excess_ns) AS over_ns,
+    count(*) >= 4 AND 0.6 * count(distance) <= (SELECT max(count) FROM distances
+      WHERE distances.profile_id = long.profile_id) AS is_regular
+  FROM long GROUP BY profile_id
 ), found AS MATERIALIZED (
-  SELECT typical.*, outlier_count, longest_ns, lost_ns
+  SELECT typical.*, outlier_count, longest_ns, is_regular, over_ns, coalesce(waited_ns, 0) AS waited_ns,
+    over_ns - coalesce(waited_ns, 0) AS lost_ns
   FROM typical JOIN outliers ON outliers.profile_id = typical.profile_id
-  WHERE step_count >= 10 AND lost_ns >= 0.02 * step_ns
+  LEFT JOIN waited ON waited.profile_id = typical.profile_id
+  WHERE over_ns - coalesce(waited_ns, 0) >= 0.02 * step_ns
 ), compared AS MATERIALIZED ( -- their steps, the long ones and the others
   SELECT measured.profile_id AS profile_id, measured.id AS id, measured.ops_recorded AS ops_recorded,
     measured.start_ns AS start_ns, measured.end_ns AS end_ns, measured.training_ns > 1.5 * found.median_ns AS is_long
@@ -103,12 +138,15 @@ WITH measured AS MATERIALIZED (
 )
 SELECT
   'step_time_outliers' AS check_name,
-  CASE WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical'
+  CASE WHEN NOT coalesce(causes.has_extra, 0) AND NOT is_regular THEN 'info'
+    WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical'
     ELSE 'warning' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%d of %d steps take more than 1.5 times the median of %s; the longest takes %s',
     outlier_count, step_count, format_ns(CAST(median_ns AS INTEGER)), format_ns(longest_ns))
-    || coalesce('; each spends more on ' || causes.list, '') AS message,
+    || coalesce('; each spends more on ' || causes.list, '')
+    || iif(waited_ns >= 0.2 * over_ns, format('; of what they take longer their thread waited %.0f %% for a '
+      || 'processor, which is not counted', 100 * waited_ns / over_ns), '') AS message,
   1.0 * lost_ns / step_ns AS value,
   0.02 AS threshold,
   CAST(lost_ns AS INTEGER) AS saves_ns,

@@ -1,15 +1,19 @@
 -- Advice: a rank that the others wait for, on which host it runs, and what it does while they wait.
 --
 -- For each rank of a run of several the mean share of a step for which the others waited for it in collectives, as the
--- view stragglers has it: none of their clocks is needed for that.  Only ranks that are at least half as late as the
--- latest of their run are told.  What such a rank does meanwhile is what it takes longer for than the others do on
--- average, in measured steps whose ops were recorded, weighed by steps.sample_weight: computing on its device, ops (and
--- which of them most), its input, or what is outside of these, such as Python.  Where none of that explains a tenth of
--- the delay, something beside the program does: other load, a slower clock, its network.
+-- view stragglers has it: none of their clocks is needed for that.  Only ranks are told that are at least half as late
+-- as the latest of their run, and that are the latest in more steps than chance would have it (of n ranks one in n, and
+-- two and a half standard deviations more).  Where none is, but steps wait for one rank after the other for a tenth of
+-- their time, that is told of the run, as information: nobody is to blame.  What a late rank does meanwhile is what it
+-- takes longer for than the others do on average, in measured steps whose ops were recorded, weighed by
+-- steps.sample_weight: computing on its device, ops (and which of them most), its input, or what is outside of these,
+-- such as Python.  Where none of that explains a tenth of the delay, something beside the program does: other load, a
+-- slower clock, its network.
 -- Thresholds: 5 % of the step time, from which on it is worth to look at, 20 % is critical when that is a millisecond
 -- per step or more and ten steps were compared.
--- What it would save: its delay beyond that of the ranks that are not told, in steps that were not compared as in those
--- that were.
+-- What it would save: its delay beyond that of the ranks that are not told; where it has more ops to run or more to
+-- compute, what is gained when that is spread over all ranks, which is less; in steps that were not compared as in
+-- those that were.
 -- Columns: those of every check, see sql/README.md.  Cost: those of stragglers and step_op_time; where a rank is late
 -- because of its ops one pass over ops, and where there are devices that of distributed_summary.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'stragglers';
@@ -21,7 +25,8 @@ WITH parts AS ( -- of a step, on average
 ), ranks AS MATERIALIZED (
   SELECT late.profile_id AS profile_id, processes.run_id AS run_id,
     processes.name || coalesce(' on ' || processes.host, '') AS name, late.count AS count, late.metric AS share,
-    late.late_ns AS late_ns, late.step_count AS step_count, max(late.late_ns) OVER of_run AS most_ns,
+    late.late_ns AS late_ns, late.step_count AS step_count, late.even_ns AS even_ns,
+    max(late.late_ns) OVER of_run AS most_ns,
     count(*) OVER of_run - 1 AS others, parts.weight AS weight, parts.op_ns AS op_ns, parts.input_ns AS input_ns,
     parts.outside_ns AS outside_ns, 1.0 * summary.computation_ns AS device_ns,
     sum(parts.op_ns) OVER of_run AS all_op_ns, sum(parts.input_ns) OVER of_run AS all_input_ns,
@@ -40,14 +45,18 @@ WITH parts AS ( -- of a step, on average
     min(CASE WHEN 2 * late_ns >= most_ns THEN late_ns END) OVER of_run
       - coalesce(max(CASE WHEN 2 * late_ns < most_ns THEN late_ns END) OVER of_run, 0) AS beyond_ns
   FROM ranks WHERE others > 0 WINDOW of_run AS (PARTITION BY run_id)
+), odd AS ( -- more often the latest than by chance
+  SELECT excesses.*,
+    count >= min(step_count, (1.0 * step_count + 2.5 * sqrt(1.0 * step_count * others)) / (others + 1)) AS is_odd
+  FROM excesses
 ), told AS (
-  SELECT excesses.*, CASE
+  SELECT odd.*, CASE
       WHEN max(device_excess_ns, op_excess_ns, input_excess_ns, outside_excess_ns) < 0.10 * late_ns / step_count THEN ''
       WHEN device_excess_ns >= max(op_excess_ns, input_excess_ns, outside_excess_ns) THEN 'device'
       WHEN op_excess_ns >= max(input_excess_ns, outside_excess_ns) THEN 'ops'
       WHEN input_excess_ns >= outside_excess_ns THEN 'input'
       ELSE 'outside' END AS part
-  FROM excesses WHERE share >= 0.05 AND 2 * late_ns >= most_ns
+  FROM odd WHERE share >= 0.05 AND 2 * late_ns >= most_ns AND is_odd
 ), explained AS (
   SELECT told.*, CASE part WHEN 'device' THEN device_ns WHEN 'ops' THEN op_ns WHEN 'input' THEN input_ns
       ELSE outside_ns END AS part_ns,
@@ -63,7 +72,14 @@ WITH parts AS ( -- of a step, on average
       ) ELSE '' END AS worst_op
   FROM told
 ), step_time AS (
-  SELECT profile_id, count(*) AS step_count FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0
+  GROUP BY profile_id
+), turns AS ( -- runs in which they take turns
+  SELECT odd.run_id AS run_id, max(odd.step_count) AS compared, max(others) AS others,
+    max(1.0 * odd.even_ns) / max(odd.step_count) AS even_ns, max(step_time.step_count) AS step_count,
+    max(step_time.all_ns) AS all_ns
+  FROM odd JOIN step_time ON step_time.profile_id = odd.profile_id
+  WHERE odd.run_id NOT IN (SELECT run_id FROM told) GROUP BY odd.run_id
 )
 SELECT
   'stragglers' AS check_name,
@@ -84,7 +100,8 @@ SELECT
     || coalesce(late.worst_op, '') AS message,
   late.share AS value,
   0.05 AS threshold,
-  CAST(late.beyond_ns * 1.0 / late.step_count * step_time.step_count AS INTEGER) AS saves_ns,
+  CAST(CASE WHEN late.part IN ('ops', 'device') THEN min(late.beyond_ns, late.even_ns) ELSE late.beyond_ns END * 1.0
+    / late.step_count * step_time.step_count AS INTEGER) AS saves_ns,
   CASE late.part
     WHEN 'outside' THEN 'Look at what this rank does that the others do not, such as logging, evaluation, saving on '
       || 'rank 0, or a slower disk: do it rarely, in another process, or share it among the ranks.'
@@ -99,4 +116,13 @@ SELECT
     AS evidence
 FROM explained AS late
 JOIN step_time ON step_time.profile_id = late.profile_id
-ORDER BY saves_ns DESC, late.profile_id
+UNION ALL
+SELECT 'stragglers', 'info', 'the ranks',
+  format('The %d ranks take turns in being late: in %d steps they wait %s each for the last one, which is none of them '
+    || 'more often than chance has it', others + 1, compared, format_ns(CAST(even_ns AS INTEGER))),
+  even_ns * step_count / all_ns, 0.10, CAST(even_ns * step_count AS INTEGER),
+  'Give all ranks the same work in each step: batches of one length or number of tokens, sorted into buckets; where '
+    || 'they have that, other load on their hosts makes now one late, now another.',
+  'SELECT rank, number, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
+FROM turns WHERE even_ns * step_count >= 0.10 * all_ns
+ORDER BY saves_ns DESC, subject

@@ -14,6 +14,8 @@
 --   step_id            the step in which they waited longest
 --   late_ns            how long they waited for it in all steps that were compared
 --   step_count         steps that were compared
+--   even_ns            what these would be shorter by if the work of each were spread evenly: how much later its last
+--                      rank came than its ranks on average; the same for all ranks of a run
 -- Cost: a sort of communication kernels and of collectives on hosts.
 -- Example: SELECT rank, count, metric FROM stragglers;
 WITH on_hosts AS (
@@ -53,6 +55,7 @@ WITH on_hosts AS (
   FROM waits WHERE rank_count > 1 GROUP BY profile_id, run_id, step_id, number
 ), placed AS (
   SELECT profile_id, step_id, late_ns, share,
+    max(late_ns) OVER (PARTITION BY run_id, number) - avg(late_ns) OVER (PARTITION BY run_id, number) AS even_ns,
     late_ns > 0 AND late_ns = max(late_ns) OVER (PARTITION BY run_id, number) AS is_latest,
     row_number() OVER (PARTITION BY profile_id ORDER BY late_ns DESC, step_id) AS place
   FROM by_step
@@ -64,7 +67,8 @@ SELECT
   avg(placed.share) AS metric,
   min(CASE WHEN placed.place = 1 THEN placed.step_id END) AS step_id,
   CAST(sum(placed.late_ns) AS INTEGER) AS late_ns,
-  count(*) AS step_count
+  count(*) AS step_count,
+  CAST(sum(placed.even_ns) AS INTEGER) AS even_ns
 FROM placed JOIN temp.profiles AS profiles ON profiles.id = placed.profile_id
 GROUP BY placed.profile_id
-ORDER BY count DESC, metric DESC, profile_id
+ORDER BY late_ns DESC, profile_id

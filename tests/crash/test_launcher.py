@@ -372,6 +372,33 @@ def test_frameworks_that_are_not_recorded_are_told():
         assert got == 0 and "computes" not in error, error
 
 
+def test_a_full_disk_is_told():
+    """Nothing was recorded, since there was no room: not since the program did nothing."""
+    disk = folder()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], stderr=subprocess.DEVNULL).returncode:
+        return  # only root may
+    try:
+        with contextlib.suppress(OSError), open(os.path.join(disk, "fill"), "wb") as file:
+            file.write(bytes(1 << 20))
+        got, out, error = capture("-o", "run", "--", sys.executable, "-c", "pass", directory=disk)
+        assert got == 0 and "nothing was recorded in run: its disk is full; free some space" in error, error
+        assert "did not import" not in error, error
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_files_without_end_are_told():
+    """Of workers that were terminated while the program went on to a good end."""
+    for count, words in ((1, " was ended before"), (3, " and 2 more were ended before")):
+        copies = "; ".join("head -c -20 %s > run/host-%d.tfprof" % (SAMPLE, i) for i in range(count))
+        got, out, error = capture("-q", "-o", "run", "--", "sh", "-c", copies)
+        assert got == 0 and words + " what was recorded last could be written" in error, error
+        got, out, error = capture("-o", "run", "--", "sh", "-c", copies + "; exit 3")
+        assert got == 3 and words not in error, error
+    got, out, error = capture("-o", "run", "--", "sh", "-c", "cp %s run/host-1.tfprof" % SAMPLE)
+    assert got == 0 and "ended before" not in error, error
+
+
 def test_preloaded_where_python_is_isolated():
     """LD_PRELOAD is set where PYTHONPATH would not be read, and nowhere else."""
     script = os.path.join(folder(), "isolated")

@@ -361,9 +361,82 @@ def main():
                  "input": "waits for its input, for 30000000 ns a step against 0 ns on the others",
                  "nothing": "nothing that was recorded of it takes that much longer than on the others"}
         check(texts[wanted] in message, f"{wanted}: {message}")
-        check(saves == 20 * 30 * MS, f"{wanted}: saves {saves}")
+        # More to compute can be spread over the three, of which each then has a third.
+        check(saves == 20 * (20 if wanted == "ops" else 30) * MS, f"{wanted}: saves {saves}")
         told = profile.connection.execute("SELECT subject FROM temp.host_bound ORDER BY 1").fetchall()
         check(wanted != "outside" or told[-1] == ("rank 2",), told)
+
+    # Now one is late, now the other: nobody is to blame, and half of it is gained when they are given the same.
+    profile = Profile(ranks=2)
+    for number in range(20):
+        for rank in range(2):
+            step = profile.step(number, rank=rank)
+            profile.op("aten::mm", step, 40 * MS, thread=rank + 1)
+            mark = profile.op("gloo:all_reduce", step, 1, category="user", thread=rank + 1)
+            begin, wait = number * 100 * MS + 50 * MS, (35 if (number * 7 // 3 + rank) % 2 else 5) * MS
+            profile.add("collectives", profile_id=rank + 1, step_id=step, name="all_reduce", op_id=mark,
+                        start_ns=begin, end_ns=begin + wait, dur_ns=wait)
+    profile.derive()
+    rows = profile.connection.execute("SELECT severity, subject, saves_ns FROM temp.stragglers_check").fetchall()
+    check(rows == [("info", "the ranks", 20 * 15 * MS)], f"by turns: {rows}")
+
+    # Long steps whose thread waited for a processor are no fault of the program; what is left of them is told.
+    for waited, wanted in ((0, [("info", 1000 * MS)]), (0.8, [("info", 200 * MS)]), (0.99, [])):
+        profile = Profile()
+        profile.steps(50)
+        for number, length in ((7, 200), (19, 400), (22, 500), (41, 300)):
+            profile.connection.execute("UPDATE temp.steps SET dur_ns = ?, net_ns = ?, training_ns = ? WHERE number = ?",
+                                       (length * MS, length * MS, length * MS, number))
+        profile.connection.execute("UPDATE temp.steps SET start_ns = number * 600000000")
+        profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + dur_ns")
+        excess = {7: 0.1, 19: 0.3, 22: 0.4, 41: 0.2}
+        for number in range(-1, 51): # at the end of each step, a moment later
+            profile.add("counters", profile_id=1, name="main_thread_wait_s", time_ns=number * 600 * MS + 510 * MS,
+                        value=waited * sum(more for step, more in excess.items() if step <= number))
+        profile.derive()
+        rows = profile.connection.execute("SELECT severity, saves_ns FROM temp.step_time_outliers").fetchall()
+        check([(severity, round(saves / MS) * MS) for severity, saves in rows] == wanted, f"{waited}: {rows}")
+
+    # What comes every so many steps is the program's, whether it is known what it is or not.
+    profile = Profile()
+    profile.steps(50)
+    profile.connection.execute("UPDATE temp.steps SET training_ns = 300000000 WHERE number % 10 = 9")
+    profile.derive()
+    rows = profile.connection.execute("SELECT severity FROM temp.step_time_outliers").fetchall()
+    check(rows == [("critical",)], f"every tenth step: {rows}")
+
+    # Memory that is taken once, or before the steps, is kept, but does not keep growing.
+    for what, wanted in (("grows", 1), ("is taken once", 0), ("is taken before the steps", 0)):
+        profile = Profile()
+        profile.steps(40)
+        profile.connection.execute("UPDATE temp.steps SET start_ns = (20 + number) * 1000000000")
+        profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + 1000000000")
+        for second in range(60):
+            more = second if what == "grows" else 40 * (second >= (40 if what == "is taken once" else 15))
+            profile.add("counters", profile_id=1, name="process_resident_bytes", time_ns=second * 1000 * MS + 1,
+                        value=2e8 + 1e7 * more)
+        ((spoken,),) = profile.connection.execute("SELECT count(*) FROM temp.memory_growth").fetchall()
+        check(spoken == wanted, f"memory that {what}: {spoken}")
+
+    # Of a line that only hands on to a library the library's lines are named, where they differ.
+    for inner, wanted in (((70, 71, 70, 72), "loop.py:70, called at train.py:3, (50 %) collect()"),
+                          ((70, 70, 70, 70), "train.py:3 (100 %) model.learn()")):
+        profile = Profile()
+        made = profile.steps(20)
+        profile.connection.execute("UPDATE temp.ops SET dur_ns = 2000000")
+        line = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=3, text="model.learn()")
+        for place, number in enumerate(inner):
+            frame = profile.add("code_frames", profile_id=1, file="/x/site-packages/rl/loop.py", line=number,
+                                text="collect()")
+            trace = profile.add("code_traces", profile_id=1, line_frame_id=line, library_line_frame_id=frame,
+                                leaf_frame_id=frame)
+            for step in made:
+                profile.add("python_samples", profile_id=1, step_id=step, time_ns=place, code_trace_id=trace,
+                            period_ns=MS)
+        profile.derive()
+        real_format(profile)
+        ((said_of,),) = profile.connection.execute("SELECT suggestion FROM temp.host_bound").fetchall()
+        check(wanted in said_of, f"{inner}: {said_of}")
 
     profile = Profile()
     profile.steps()
@@ -474,6 +547,17 @@ def main():
         lines = "SELECT location, count, live_count, peak_bytes FROM memory_by_line"
         rows = profile.connection.execute(lines).fetchall()
         check(rows == [("train.py:12", 20, kept, 200000)], f"memory_by_line: {rows}")
+
+    # A worker that was terminated has lost its end; what may still go on is no warning.
+    for complete, severity in ((1, "warning"), (0, "info")):
+        profile = Profile(ranks=2)
+        for rank in range(2):
+            profile.op("aten::mm", profile.step(1, rank=rank), MS, thread=rank + 1)
+        profile.connection.execute("UPDATE temp.profiles SET complete = iif(id = 2, 0, ?)", (complete,))
+        profile.derive()
+        real_format(profile)
+        rows = profile.connection.execute("SELECT severity, message FROM temp.missing_data").fetchall()
+        check(len(rows) == 1 and rows[0][0] == severity and "has no end: it " in rows[0][1], f"{complete}: {rows}")
 
     profile = Profile()
     profile.steps()
