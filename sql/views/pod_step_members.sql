@@ -18,7 +18,7 @@ WITH placed AS MATERIALIZED ( -- the steps of each host in their order, on a tim
     row_number() OVER (PARTITION BY windows.process_id ORDER BY steps.start_ns, steps.id) - 1 AS position
   FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
   JOIN temp.process_windows AS windows ON windows.profile_id = profiles.id
-  WHERE steps.id IN (SELECT step_id FROM temp.step_segment_totals)
+  WHERE +steps.id IN (SELECT step_id FROM temp.step_segment_totals) -- with +, or the set is made for each host
 ), spans AS (
   SELECT run_id, member_id, row_number() OVER (
       PARTITION BY run_id ORDER BY max(until_ns) - min(from_ns), member_id) AS by_span
