@@ -14,6 +14,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_calling_ops,
     &derive_optimizers,
     &derive_call_time,
+    &derive_called_programs,
     &derive_steps,
     &derive_step_marks,
     &derive_connected_steps,

@@ -9,6 +9,7 @@ extern const struct derive_pass derive_allocation_totals;
 extern const struct derive_pass derive_allocations;
 extern const struct derive_pass derive_api_call_totals;
 extern const struct derive_pass derive_call_time;
+extern const struct derive_pass derive_called_programs;
 extern const struct derive_pass derive_calling_ops;
 extern const struct derive_pass derive_code_lines;
 extern const struct derive_pass derive_code_traces;

@@ -537,6 +537,23 @@ def test_steps_by_repetition(directory):
         check(column(run, "SELECT count(*) FROM diagnostics"), [0], name)
 
 
+def test_functions_of_one_name(directory):
+    """Two compiled functions of one Python name are no one series: the one that is called most often counts, also where
+    calls are nested, as JAX writes them. Programs in no order are those of one function, compiled for each shape."""
+    shapes = [10, 11, 11, 12, 10, 10, 12, 11, 12, 12, 10, 11]
+    for name, programs, steps in (("gan", [10, 11] * 8, 8), ("critic", [10, 10, 10, 11] * 5, 15),
+                                  ("one", [10] * 12, 12), ("shapes", shapes, 12)):
+        calls, work = [], []
+        for i, program in enumerate(programs):
+            for _ in range(2):
+                calls.append(event("PjitFunction(step)", 1_000_000 + 100_000 * i, 10_000 + 1_000 * (i % 3)))
+            work += [event(op, 1_005_000 + 100_000 * i + 20_000 * k, 15_000, hlo_op=op, hlo_module="jit_step",
+                           program_id=program, run_id=1000 + i) for k, op in enumerate(("dot.1", "fusion"))]
+        run = written(directory, space(plane("/host:CPU", [line(1, "main", calls), line(2, "worker", work)])),
+                      name + ".xplane.pb")
+        check(column(run, "SELECT count(*) FROM steps WHERE origin = 'repetition'"), [steps], name)
+
+
 def test_steps_of_dispatches(directory):
     """A call of jax.jit lasts until the next one: it returns before its work is done, which another thread does."""
     def made(calls, work):

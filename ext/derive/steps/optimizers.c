@@ -10,10 +10,10 @@
 **    most steps, as in captures, the passes tell (torch.autograd.backward); where no op has a gradient, any op does.
 ** 2. Kinds.  Before a step of one optimizer as many parameters get a gradient as before its others (AccumulateGrad).
 **    Where steps of one class are of several kinds that come again and again in one order (discriminator, generator,
-**    ...; five times the critic, generator), in PERIODS of it at least and at nine tenths of the places, each kind is
-**    an optimizer.  Kinds that come in no order say nothing: experts and layers that are left out by chance.  Where all
-**    steps are of one kind, the names of the ops of the backward pass may tell two optimizers that take turns.  What
-**    runs within the step says nothing: in the first one of each an optimizer makes its state.
+**    ...; five times the critic, generator; kinds.h), each kind is an optimizer.  Kinds that come in no order say
+**    nothing: experts and layers that are left out by chance.  Where all steps are of one kind, the
+**    names of the ops of the backward pass may tell two optimizers that take turns.  What runs within the step says
+**    nothing: in the first one of each an optimizer makes its state.
 ** 3. Threads.  Steps that alternate between threads are those of one optimizer; threads that work at the same time
 **    have their own.
 **
@@ -21,11 +21,12 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/steps/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_PERIOD = 16, PERIODS = 2, TURNS = 2 };
+enum { TURNS = 2 };
 
 struct optimizer_mark {
   int64_t start, end;
@@ -293,48 +294,10 @@ static bool find_rounds(struct marks *marks, const uint32_t *places, uint32_t co
 
 /* ---- Kinds. */
 
-/* Whether each step is of the kind of the one so many steps later, as far as kinds are known. The first ones may
-** differ: not all of a model runs from the beginning. */
-static bool has_period(const uint64_t *kinds, uint32_t count, uint32_t period) {
-  uint32_t pairs = 0, differ = 0;
-  for (uint32_t i = count >= 3 * period ? period : 0; i + period < count; i++) {
-    if (!kinds[i] || !kinds[i + period]) continue;
-    pairs++;
-    differ += kinds[i] != kinds[i + period];
-  }
-  return pairs >= period && differ * (uint64_t)10 <= pairs;
-}
-
-/* The kind that most of the last steps at a place of the period have. */
-static uint64_t kind_at(const uint64_t *kinds, uint32_t count, uint32_t period, uint32_t place) {
-  enum { LOOKED_AT = 9 };
-  uint64_t last[LOOKED_AT], best = 0;
-  uint32_t used = 0, most = 0;
-  for (uint32_t round = (count - 1 - place) / period + 1; round-- > 0 && used < LOOKED_AT;)
-    if (kinds[place + round * period]) last[used++] = kinds[place + round * period];
-  for (uint32_t i = 0; i < used; i++) {
-    uint32_t same = 0;
-    for (uint32_t k = 0; k < used; k++) same += last[k] == last[i];
-    if (same <= most) continue;
-    most = same;
-    best = last[i];
-  }
-  return best;
-}
-
 /* One hash for each kind, where kinds come in an order. */
 static void tell_kinds_apart(struct optimizer_mark **marks, uint32_t count, uint64_t *kinds, uint32_t longest) {
-  uint32_t period = 2;
-  uint64_t at[LONGEST_PERIOD];
-  while (period <= longest && count >= PERIODS * period && !has_period(kinds, count, period)) period++;
-  if (period > longest || count < PERIODS * period) return;
-  for (uint32_t place = 0; place < period; place++) at[place] = kind_at(kinds, count, period, place);
-  for (uint32_t i = 0; i < count; i++) {
-    uint64_t kind = at[i % period];
-    for (uint32_t place = 0; place < period; place++)
-      if (kinds[i] && kinds[i] == at[place]) kind = kinds[i];
-    marks[i]->optimizer = mixed(marks[i]->optimizer, kind);
-  }
+  if (kinds_period(kinds, count, longest) < 2) return;
+  for (uint32_t i = 0; i < count; i++) marks[i]->optimizer = mixed(marks[i]->optimizer, kinds[i]);
 }
 
 static int by_optimizer(const void *left, const void *right) {
@@ -352,12 +315,12 @@ static bool find_kinds(struct marks *marks) {
     for (end = first; end < marks->count && order[end]->optimizer == order[first]->optimizer; end++)
       kinds[end - first] = order[end]->kind;
     uint32_t count = end - first;
-    if (!has_period(kinds, count, 1)) {
+    if (kinds_period(kinds, count, 1) != 1) {
       tell_kinds_apart(order + first, count, kinds, LONGEST_PERIOD);
       continue;
     }
     for (uint32_t i = first; i < end; i++) kinds[i - first] = order[i]->backward;
-    if (!has_period(kinds, count, 1)) tell_kinds_apart(order + first, count, kinds, TURNS);
+    tell_kinds_apart(order + first, count, kinds, TURNS);
   }
   bool is_done = order && kinds;
   scratch_free(order);

@@ -1,6 +1,7 @@
 /* repeated_calls.c: see repeated_calls.h. */
 #include "derive/steps/repeated_calls.h"
 #include "derive/passes.h"
+#include "derive/steps/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static enum tfprof_status find_calls(struct profile *profile, struct mark_list *
   if (!kinds) return error_no_memory(error);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     string_id names[ROWS_BLOCK];
-    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], programs[ROWS_BLOCK];
     uint32_t threads[ROWS_BLOCK];
     bool has_calls = false;
     block_texts(&block, COLUMN_ops_name, names);
@@ -41,9 +42,10 @@ static enum tfprof_status find_calls(struct profile *profile, struct mark_list *
     if (!has_calls) continue;
     block_integers(&block, COLUMN_ops_start_ns, starts);
     block_references(&block, COLUMN_ops_thread_id, NO_ROW, threads);
+    block_integers(&block, COLUMN_ops_called_program, programs);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       if (kinds[names[i]] != CALL || starts[i] == NO_VALUE || ends[i] < starts[i] || threads[i] == NO_ROW) continue;
-      struct mark mark = {starts[i], ends[i], NO_VALUE, (uint32_t)block.row + i, threads[i], names[i]};
+      struct mark mark = {starts[i], ends[i], programs[i], (uint32_t)block.row + i, threads[i], names[i]};
       if (!mark_list_add(list, mark)) status = error_no_memory(error);
     }
   }
@@ -85,6 +87,25 @@ static void extend_to_next(struct mark *calls, uint32_t count, int64_t end, int6
   if (usual > last->end) last->end = usual;
 }
 
+/* Keeps those of one function, of several that have the same name; their numbers are those of programs. */
+static void keep_one_function(struct mark_list *list, uint64_t *room) {
+  struct mark *marks = list->items;
+  uint32_t most = 0, kept = 0;
+  uint64_t chosen = 0;
+  for (uint32_t i = 0; i < list->count; i++) room[i] = marks[i].number == NO_VALUE ? 0 : (uint64_t)marks[i].number;
+  uint32_t period = kinds_period(room, list->count, LONGEST_PERIOD);
+  for (uint32_t i = 0; i < period; i++) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < period; k++) count += room[k] == room[i];
+    if (count <= most) continue;
+    most = count;
+    chosen = room[i];
+  }
+  for (uint32_t i = 0; i < list->count && period > 1; i++)
+    if (room[i] == chosen) marks[kept++] = marks[i];
+  if (period > 1) list->count = kept;
+}
+
 enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, bool *last_until_next,
                                        struct tfprof_error *error) {
   int64_t end_of_all = NO_VALUE;
@@ -112,6 +133,9 @@ enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list
   }
   memmove(marks, marks + best, best_count * sizeof *marks);
   list->count = best_count;
+  _Static_assert(sizeof *room == sizeof(uint64_t), "room for both");
+  keep_one_function(list, (uint64_t *)room);
+  best_count = list->count;
   const char *name = best_count ? pool_text(store_pool(profile->store), marks[0].name) : "";
   *last_until_next = strncmp(name, call_of_jax, strlen(call_of_jax)) == 0;
   if (*last_until_next) extend_to_next(marks, best_count, end_of_all, room);

@@ -496,6 +496,7 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_depth},
               {TABLE_ops, COLUMN_ops_marked_step},
               {TABLE_ops, COLUMN_ops_optimizer},
+              {TABLE_ops, COLUMN_ops_called_program},
               {TABLE_ops, COLUMN_ops_range_kind},
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},

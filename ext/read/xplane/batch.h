@@ -190,6 +190,12 @@ int64_t event_integer_there(struct batch *b, enum xplane_key key);
 static inline int64_t event_integer(struct batch *b, enum xplane_key key) {
   return event_has(b, key) ? event_integer_there(b, key) : ROW_NULL;
 }
+/* The same of one that stays among the attributes. */
+static inline int64_t event_peek_integer(const struct batch *b, enum xplane_key key) {
+  const struct event_field *field = &b->event.fields[key];
+  bool is_integer = event_has(b, key) && (field->form == FIELD_INTEGER || field->form == FIELD_UNSIGNED);
+  return is_integer ? (int64_t)field->number : ROW_NULL;
+}
 /* The same, but numbers only that are none below 0. */
 int64_t event_count_there(struct batch *b, enum xplane_key key);
 static inline int64_t event_count(struct batch *b, enum xplane_key key) {

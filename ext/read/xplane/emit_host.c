@@ -279,6 +279,8 @@ static void emit_op(struct batch *b) {
   SET(ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
   if (event_has_any(b, costs)) {
     SET(ops_hlo_module, event_text(b, KEY_HLO_MODULE));
+    SET(ops_program, event_peek_integer(b, KEY_PROGRAM));
+    SET(ops_program_run, event_peek_integer(b, KEY_RUN));
     if (event_has(b, KEY_FLOPS)) SET(ops_flops, event_count(b, KEY_FLOPS));
     if (event_has(b, KEY_BYTES_ACCESSED)) SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
   }
