@@ -5,7 +5,8 @@
 ** time. That must be looked at because libkineto before 2022 wrote the call's own correlation where there was no op,
 ** and the two counts overlap.
 **
-** Calls without such an op get the innermost op by time on their thread (innermost_ops.h).
+** Calls without such an op get the innermost op by time on their thread (innermost_ops.h), and so do those of which it
+** is a mark of the program's: marks push no number, but some writers give them that of the first op inside.
 */
 #include "derive/links/innermost_ops.h"
 #include "derive/passes.h"
@@ -14,6 +15,7 @@ struct calls {
   struct profile *profile;
   uint32_t op_count, thread_count;
   int64_t *starts, *ends; /* of ops, where calls carry their numbers */
+  int64_t *categories;
   uint32_t *threads;
   uint32_t *ops;           /* of calls: the result */
   struct lane_span *loose; /* calls without a known op */
@@ -23,12 +25,14 @@ struct calls {
 static enum tfprof_status load_ops(struct calls *c, struct tfprof_error *error) {
   enum tfprof_status status = derive_all_integers(c->profile, TABLE_ops, COLUMN_ops_start_ns, &c->starts, error);
   if (!status) status = derive_all_integers(c->profile, TABLE_ops, COLUMN_ops_end_ns, &c->ends, error);
+  if (!status) status = derive_all_integers(c->profile, TABLE_ops, COLUMN_ops_category, &c->categories, error);
   if (!status) status = derive_all_references(c->profile, TABLE_ops, COLUMN_ops_thread_id, &c->threads, error);
   return status;
 }
 
 static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error) {
   struct match match = {.form = MATCH_NOTHING};
+  string_id user = derive_known_text(c->profile, "user");
   bool have_numbers = derive_has_value(c->profile, TABLE_api_calls, COLUMN_api_calls_op_correlation);
   enum tfprof_status status = have_numbers ? load_ops(c, error) : TFPROF_OK;
   if (!status && have_numbers) status = match_make(&match, c->profile, TABLE_ops, COLUMN_ops_correlation, error);
@@ -41,7 +45,7 @@ static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error)
     for (uint32_t k = 0; k < block.count; k++) {
       uint32_t op = numbers[k] == NO_VALUE || numbers[k] == 0 ? NO_ROW : match_find(&match, numbers[k]);
       bool is_it = op < c->op_count && c->threads[op] == threads[k] && c->starts[op] <= times[k] &&
-                   times[k] <= c->ends[op] && c->starts[op] != NO_VALUE;
+                   times[k] <= c->ends[op] && c->starts[op] != NO_VALUE && c->categories[op] != user;
       if (is_it) c->ops[row + k] = op;
       else if (threads[k] != NO_ROW && times[k] != NO_VALUE)
         c->loose[c->loose_count++] = (struct lane_span){times[k], times[k], threads[k], row + k};
@@ -76,6 +80,7 @@ static enum tfprof_status run_calling_ops(struct profile *profile, struct tfprof
   if (!status) status = derive_set_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, c.ops, error);
   scratch_free(c.starts);
   scratch_free(c.ends);
+  scratch_free(c.categories);
   scratch_free(c.threads);
   scratch_free(c.ops);
   scratch_free(c.loose);
@@ -87,6 +92,7 @@ const struct derive_pass derive_calling_ops = {
     .summary = "The op that made a call: by the number that both carry, else the innermost around it on its thread.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_correlation},
+              {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
