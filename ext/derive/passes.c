@@ -41,6 +41,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_input_events,
     &derive_compilations,
     &derive_marked_collectives,
+    &derive_collective_times,
     &derive_collectives,
     &derive_op_types,
     &derive_op_weights,

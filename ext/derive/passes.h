@@ -13,6 +13,7 @@ extern const struct derive_pass derive_called_programs;
 extern const struct derive_pass derive_calling_ops;
 extern const struct derive_pass derive_code_lines;
 extern const struct derive_pass derive_code_traces;
+extern const struct derive_pass derive_collective_times;
 extern const struct derive_pass derive_collectives;
 extern const struct derive_pass derive_connected_steps;
 extern const struct derive_pass derive_connected_steps_of_api_calls;

@@ -45,7 +45,7 @@ WITH settings AS MATERIALIZED (
   FROM temp.collective_waits AS waits -- which has each collective once
   CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
   CROSS JOIN temp.profiles AS profiles ON profiles.id = collectives.profile_id
-  WHERE collectives.dur_ns > 0
+  WHERE collectives.dur_ns > 0 AND collectives.carried_by IS NOT NULL
 ), moved AS (
   SELECT run_id, 1 AS place, name, count(*) AS count, avg(dur_ns) AS mean_ns, max(dur_ns) AS longest_ns,
     sum(1.0 * transfer_ns) AS sum_ns,

@@ -10,10 +10,11 @@
 --   sum_error_ns                      error of sum_ns where only some steps were recorded; 0 where all were, NULL where
 --                                     too few were (sampling_summary)
 --   sum_ns, mean_ns, min_ns, max_ns   of the durations; the shortest is the closest to what the exchange itself takes,
---                                     as others contain waiting for a slower rank
+--                                     as others contain waiting for a slower rank; of those only that are known
+--                                     (collectives.carried_by), NULL where none is
 --   transfer_ns, mean_transfer_ns     what the exchange itself took, told by the other ranks (collective_waits), in all
 --                                     and each time; the rest of sum_ns is waiting; NULL where no other rank is open
---   bytes_per_second                  total_bytes by sum_ns
+--   bytes_per_second                  the bytes of those whose durations are known by sum_ns
 --   bus_bytes_per_second              the same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) / n of
 --                                     the data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
 -- Cost: one pass over collectives, and collective_waits.
@@ -21,7 +22,7 @@
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), named AS NOT MATERIALIZED ( -- so that one is found by its id
-  SELECT id, profile_id, step_id, kernel_id, dur_ns, process_group, group_size, dtype, bytes,
+  SELECT id, profile_id, step_id, carried_by, iif(carried_by IS NOT NULL, dur_ns, NULL) AS dur_ns, process_group, group_size, dtype, bytes,
     replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall', 'all_to_all')
       AS name
   FROM temp.collectives
@@ -29,19 +30,22 @@ WITH thinned AS MATERIALIZED (
   SELECT collectives.profile_id AS profile_id, collectives.name AS name, process_group, group_size, dtype, bytes,
     CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
     CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS total_bytes,
+    sum(coalesce(weight, 1.0)) FILTER (WHERE collectives.dur_ns IS NOT NULL) AS timed_count,
     CAST(sum(collectives.dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
     max(collectives.dur_ns) AS max_ns, sum(waits.transfer_ns * coalesce(weight, 1.0)) AS transfer_ns,
     sum(waits.transfer_ns * coalesce(weight, 1.0))
       / sum(CASE WHEN waits.transfer_ns IS NOT NULL THEN coalesce(weight, 1.0) END) AS mean_transfer_ns
   FROM temp.collective_waits AS waits -- which has each collective once
   CROSS JOIN named AS collectives ON collectives.id = waits.collective_id
-  LEFT JOIN thinned ON thinned.step_id = collectives.step_id AND collectives.kernel_id IS NOT NULL
+  LEFT JOIN thinned ON thinned.step_id = collectives.step_id
+    AND collectives.carried_by IN ('kernel', 'copies')
   WHERE (collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
     AND weight IS NOT 0
   GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
 ), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
   SELECT profile_id, name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
-  FROM named WHERE profile_id IN (SELECT profile_id FROM thinned) AND kernel_id IS NOT NULL
+  FROM named WHERE profile_id IN (SELECT profile_id FROM thinned)
+    AND carried_by IN ('kernel', 'copies')
   GROUP BY profile_id, name, process_group, group_size, dtype, bytes, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name, process_group, group_size, dtype, bytes,
@@ -62,13 +66,13 @@ SELECT
   sums.total_bytes AS total_bytes,
   sums.sum_ns AS sum_ns,
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
-  sums.sum_ns / sums.count AS mean_ns,
+  CAST(sums.sum_ns / sums.timed_count AS INTEGER) AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
   CAST(sums.transfer_ns AS INTEGER) AS transfer_ns,
   CAST(sums.mean_transfer_ns AS INTEGER) AS mean_transfer_ns,
-  1e9 * sums.total_bytes / nullif(sums.sum_ns, 0) AS bytes_per_second,
-  1e9 * sums.total_bytes / nullif(sums.sum_ns, 0) * CASE
+  1e9 * sums.bytes * sums.timed_count / nullif(sums.sum_ns, 0) AS bytes_per_second,
+  1e9 * sums.bytes * sums.timed_count / nullif(sums.sum_ns, 0) * CASE
     WHEN replace(lower(sums.name), '_', '') GLOB 'allreduce*' THEN 2.0 * (sums.group_size - 1) / sums.group_size
     WHEN replace(lower(sums.name), '_', '') GLOB 'allgather*'
       OR replace(lower(sums.name), '_', '') GLOB '*reducescatter*'

@@ -8,18 +8,21 @@
 --   profile_id, rank, collective_id, step_id, name   the collective, and joins collectives.id and steps.id
 --   dur_ns                   how long this rank took part
 --   rank_count               ranks that are open and took part
---   transfer_ns, waiting_ns  what the exchange took, and the rest of dur_ns; NULL where no other rank is open, and for
---                            sends and receipts, in which not all ranks wait for each other
+--   transfer_ns, waiting_ns  what the exchange took, and the rest of dur_ns; NULL where no other rank is open, where
+--                            what carried it out was not recorded (collectives.carried_by), and for sends and receipts,
+--                            in which not all ranks wait for each other
 -- Cost: four sorts of collectives.
 -- Example: SELECT rank, name, waiting_ns FROM collective_waits ORDER BY waiting_ns DESC LIMIT 5;
 WITH begun AS (
   SELECT profile_id, id, step_id, name, process_group, end_ns,
-    max(start_ns, CASE WHEN kernel_id IS NULL THEN coalesce(max(end_ns) OVER (PARTITION BY profile_id, kernel_id IS NULL
-      ORDER BY start_ns, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) ELSE start_ns END) AS start_ns
+    max(start_ns, CASE carried_by WHEN 'host' THEN coalesce(max(end_ns) OVER (PARTITION BY profile_id, carried_by
+      ORDER BY start_ns, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) ELSE start_ns END) AS start_ns,
+    carried_by IS NULL AS is_unknown
   FROM temp.collectives
 ), numbered AS (
   SELECT begun.profile_id AS profile_id, begun.id AS id, begun.step_id AS step_id, begun.name AS name,
-    begun.process_group AS process_group, profiles.run_id AS run_id, profiles.rank AS rank, steps.number AS number,
+    begun.process_group AS process_group, begun.is_unknown AS is_unknown, profiles.run_id AS run_id,
+    profiles.rank AS rank, steps.number AS number,
     max(0, begun.end_ns - begun.start_ns) AS dur_ns,
     row_number() OVER (PARTITION BY begun.profile_id, begun.step_id, begun.process_group, begun.name
       ORDER BY begun.start_ns, begun.id) AS place
@@ -28,7 +31,8 @@ WITH begun AS (
   LEFT JOIN temp.steps AS steps ON steps.id = begun.step_id
 ), together AS (
   SELECT numbered.*, count(*) OVER same AS rank_count,
-    CASE WHEN count(*) OVER same > 1 AND lower(name) NOT GLOB '*send*' AND lower(name) NOT GLOB '*recv*'
+    CASE WHEN count(*) OVER same > 1 AND max(is_unknown) OVER same = 0 AND lower(name) NOT GLOB '*send*'
+        AND lower(name) NOT GLOB '*recv*'
       THEN min(dur_ns) OVER same END AS transfer_ns
   FROM numbered WINDOW same AS (PARTITION BY run_id, number, process_group, name, place)
 )

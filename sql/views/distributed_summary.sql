@@ -1,8 +1,8 @@
 -- Distributed training at a glance: how each rank's steps divide into computing, communicating and the rest.
 --
 -- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
--- page of the PyTorch TensorBoard plugin.  Where the host exchanges the data (Gloo, MPI, UCC) no kernel communicates:
--- there the marks of the operations are communication.  Of a capture steps whose ops were recorded stand for the others
+-- page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.  Where the host
+-- exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) neither does: there the operations are.  Of a capture steps whose ops were recorded stand for the others
 -- there, and so they do where kernels were recorded only in some steps (steps.sample_weight).  Without any kernels ops
 -- are computation, but for those that ask for an exchange or wait for it (c10d::*).
 --   profile_id, rank
@@ -19,21 +19,23 @@
 --                                exchanged, and the rest, in which this rank waited for others (collective_waits); NULL
 --                                where no other rank is open
 --   collective_count, bytes      collectives in all; the data of all of them
--- Cost: one pass over kernels, step_segment_totals and collectives, and collective_waits; where the host exchanges
+-- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits; where the host exchanges
 -- the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;
 WITH marked AS (
-  SELECT collectives.profile_id AS profile_id, collectives.start_ns AS start_ns, collectives.end_ns AS end_ns,
-    collectives.step_id AS step_id
-  FROM temp.collectives AS collectives CROSS JOIN temp.ops AS marks ON marks.id = collectives.op_id
-  WHERE collectives.kernel_id IS NULL AND marks.category = 'user'
+  SELECT profile_id, start_ns, end_ns, step_id, op_id
+  FROM temp.collectives WHERE carried_by IN ('host', 'op')
+), copies AS (
+  SELECT DISTINCT profile_id FROM temp.transfers WHERE collective_id IS NOT NULL
 ), hosts AS (
   SELECT profile_id, EXISTS (SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id) AS has_kernels
   FROM (SELECT DISTINCT profile_id FROM marked) AS exchanging
   WHERE NOT EXISTS (
     SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id AND kernels.kind = 'communication')
+    AND profile_id NOT IN (SELECT profile_id FROM copies)
 ), communicating AS ( -- the others have no row here, and their steps and kernels need not be read
-  SELECT DISTINCT profile_id, 0 AS on_host FROM temp.kernels WHERE kind = 'communication'
+  SELECT profile_id, 0 AS on_host FROM temp.kernels WHERE kind = 'communication'
+  UNION SELECT profile_id, 0 FROM copies
   UNION ALL SELECT profile_id, 1 FROM hosts
 ), sampled AS ( -- of which steps stand for others: of hosts, and of devices whose work was thinned (thinned_steps)
   SELECT DISTINCT profile_id FROM temp.steps
@@ -63,6 +65,12 @@ WITH marked AS (
   FROM spans CROSS JOIN temp.kernels AS kernels
   WHERE kernels.profile_id = spans.profile_id AND kernels.start_ns < spans.end_ns AND kernels.end_ns > spans.start_ns
   UNION ALL
+  SELECT copies.profile_id, copies.step_id, 'communication', max(copies.start_ns, spans.start_ns),
+    min(copies.end_ns, spans.end_ns)
+  FROM spans CROSS JOIN temp.transfers AS copies
+  WHERE copies.profile_id = spans.profile_id AND copies.collective_id IS NOT NULL
+    AND copies.start_ns < spans.end_ns AND copies.end_ns > spans.start_ns
+  UNION ALL
   SELECT hosts.profile_id, marked.step_id, 'communication', max(marked.start_ns, cut_steps.start_ns),
     min(marked.end_ns, cut_steps.end_ns)
   FROM hosts CROSS JOIN marked ON marked.profile_id = hosts.profile_id
@@ -74,6 +82,7 @@ WITH marked AS (
   FROM hosts CROSS JOIN temp.ops AS ops ON ops.profile_id = hosts.profile_id
   CROSS JOIN cut_steps ON cut_steps.id = ops.step_id
   WHERE hosts.has_kernels = 0 AND ops.category = 'op' AND ops.name NOT GLOB '*c10d*::*'
+    AND ops.id NOT IN (SELECT op_id FROM marked WHERE op_id IS NOT NULL)
     AND ops.start_ns < cut_steps.end_ns AND ops.end_ns > cut_steps.start_ns
 ), covered_together AS ( -- of a sample step by step, since they weigh differently
   SELECT profile_id, CASE WHEN profile_id IN (SELECT profile_id FROM sampled) THEN coalesce(step_id, 0) END AS step_id,
@@ -120,7 +129,7 @@ WITH marked AS (
   SELECT collectives.profile_id AS profile_id, sum(coalesce(steps.sample_weight, 1.0)) AS collective_count,
     sum(bytes * coalesce(steps.sample_weight, 1.0)) AS bytes
   FROM temp.collectives AS collectives -- the marks of the host are there in every step
-  LEFT JOIN temp.steps AS steps ON steps.id = collectives.step_id AND collectives.kernel_id IS NOT NULL
+  LEFT JOIN temp.steps AS steps ON steps.id = collectives.step_id AND collectives.carried_by IN ('kernel', 'copies')
     AND steps.sample_weight <> 1 AND +steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
       WHERE reason = 'capture_thinned' AND table_name = 'kernels')
   GROUP BY collectives.profile_id

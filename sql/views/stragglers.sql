@@ -2,8 +2,8 @@
 --
 -- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last is
 -- in it for the shortest time, and the difference to the longest is how long the others waited for it; this holds
--- whatever the clocks of the hosts say.  Collectives are the communication kernels and, where the host exchanges the
--- data (Gloo, MPI, UCC), the marks of the operations in which every rank waits for every other: all_reduce, all_gather,
+-- whatever the clocks of the hosts say.  Collectives are the communication kernels, those that copies or
+-- ops of programs that XLA compiled for CPUs carry out, and, where the host exchanges the data (Gloo, MPI, UCC), the marks of the operations in which every rank waits for every other: all_reduce, all_gather,
 -- reduce_scatter, all_to_all and barrier.  Such a mark begins when the operation is queued; it counts from the end of
 -- those that were queued before.  The same collective on two ranks is that of the same name and place within the step
 -- of the same number.  Where kernels were recorded only in some steps, these are compared.  (HTA looks at
@@ -24,11 +24,12 @@ WITH on_hosts AS (
     max(collectives.end_ns) OVER (PARTITION BY collectives.profile_id ORDER BY collectives.start_ns, collectives.id
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS queue_ns,
     replace(collectives.name, '_', '') AS operation
-  FROM temp.collectives AS collectives CROSS JOIN temp.ops AS marks ON marks.id = collectives.op_id
-  WHERE collectives.kernel_id IS NULL AND marks.category = 'user'
+  FROM temp.collectives AS collectives WHERE collectives.carried_by = 'host'
 ), exchanges AS (
   SELECT profile_id, step_id, short_name AS name, id, start_ns, dur_ns
   FROM temp.kernels WHERE kind = 'communication'
+  UNION ALL
+  SELECT profile_id, step_id, name, id, start_ns, dur_ns FROM temp.collectives WHERE carried_by IN ('copies', 'op')
   UNION ALL
   SELECT profile_id, step_id, name, id, start_ns,
     max(0, end_ns - max(start_ns, coalesce(queue_ns, start_ns))) AS dur_ns

@@ -347,7 +347,8 @@ def main():
                 mark = profile.op("gloo:all_reduce", step, 1, category="user", thread=rank + 1)
                 begin, wait = number * 100 * MS + 50 * MS, (35 - late) * MS
                 profile.add("collectives", profile_id=rank + 1, step_id=step, name="all_reduce", op_id=mark,
-                            start_ns=begin, end_ns=begin + wait, dur_ns=wait if wanted != "nothing" else 35 * MS)
+                            carried_by="host", start_ns=begin, end_ns=begin + wait,
+                            dur_ns=wait if wanted != "nothing" else 35 * MS)
         profile.derive()
         real_format(profile)
         ((subject, message, saves),) = profile.connection.execute(
@@ -732,11 +733,12 @@ def check_classic():
         check(severities == {"job": severity}, f"{bytes} in {dur_ns}: {severities}")
     profile = Profile()
     for step in profile.steps():
-        profile.add("collectives", profile_id=1, name="all_reduce", step_id=step, dur_ns=MS, bytes=10**9)
+        profile.add("collectives", profile_id=1, name="all_reduce", step_id=step, dur_ns=MS, bytes=10**9,
+                    carried_by="kernel")
     profile.add("counters", profile_id=1, name="process_cpu", unit="ratio", value=1.5)
     profile.add("counters", profile_id=1, name="host_cpu", unit="ratio", value=0.99)
     for dur_ns, rate in ((3 * MS, 1.0), (MS, 5.0)):  # the mean is by time, as that of the bytes
-        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, dur_ns=dur_ns, bytes=10**9,
+        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, carried_by="kernel", dur_ns=dur_ns, bytes=10**9,
                     bus_bytes_per_second=rate)
     profile.connection.create_function("format", -1, lambda template, *values: template)
     ((severity, message),) = said(profile, "job")

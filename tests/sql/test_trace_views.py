@@ -347,12 +347,21 @@ def test_collectives_of_kernels(engine):
     assert connection.values("SELECT sum(bus_bytes_per_second) FROM collectives") == [(4e8,)]
     connection = opened(engine, events, distributedInfo={**one_group, "pg_count": 12})
     assert connection.values(found) == wanted
-    # Where one has its arguments the others do as well; a wait or the setting up of a group is none.
+    # One that has its arguments is a row beside them; a wait or the setting up of a group is none.
     for name in ("allreduce", "wait", "init"):
         events.append(span("cpu_op", "record_param_comms", 90_000, 900,
                            **{"Collective name": name, "dtype": "Float", "Group size": 2}))
     connection = opened(engine, events)
-    assert connection.values("SELECT name FROM collectives") == [("allreduce",)]
+    names = [name for name, in connection.values("SELECT name FROM collectives ORDER BY 1")]
+    assert names == sorted([row[0] for row in wanted] + ["allreduce"]), names
+    # A kernel without arguments whose op has them is carried out by it: one row.
+    asking = span("cpu_op", "record_param_comms", 29_000, 3000, **{
+        "Collective name": "_reduce_scatter_base", "dtype": "Float", "Group size": 2, "External id": 33})
+    asked = [{**event, "args": {**event["args"], "External id": 33}} if "ReduceScatter" in event["name"] else event
+             for event in [*events, asking]]
+    rows = opened(engine, asked).values(
+        "SELECT name, carried_by, group_size, dur_ns FROM collectives WHERE name GLOB '*reduce*scatter*'")
+    assert rows == [("_reduce_scatter_base", "kernel", 2, 1000)], rows
     kept = connection.values("SELECT attributes ->> 'Collective name' FROM ops WHERE name = 'record_param_comms' "
                              "ORDER BY id")
     assert kept == [(None,), ("wait",), ("init",)], kept

@@ -825,6 +825,41 @@ def test_types_of_instructions(directory):
            ("unknown.1", "unknown.1", None)], "ops")
 
 
+def test_collectives_of_hosts(directory):
+    """What XLA compiled of collectives for CPUs, whose devices are threads: told by the opcode, whatever JAX called it,
+    with the data and the devices that the program names; they are communication of the step that they lie in."""
+    shape, groups = files.hlo_shape, files.message(87, files.message(1, files.message(1, bytes(range(4)))))
+    iota = files.message(87, files.message(2, files.number(1, 1) + files.number(2, 8)))
+    old = files.message(49, files.message(1, bytes(range(2))))
+    proto = files.hlo_module({1: ([
+        files.hlo_instruction(1, "p", "parameter", shape(1024)),
+        files.hlo_instruction(2, "psum_invariant.7", "all-reduce", shape(1024), [1], more=groups),
+        files.hlo_instruction(3, "gather.3", "all-gather-start", shape(4096), [2], more=iota),
+        files.hlo_instruction(4, "gather.4", "all-gather-done", shape(4096), [3]),
+        files.hlo_instruction(5, "scatter", "reduce-scatter", shape(512), [2], more=old),
+        files.hlo_instruction(6, "moved", "collective-permute", shape(512), [5]),
+        files.hlo_instruction(7, "sine", "sine", shape(512), [6])], 7)}, "jit_f")
+    ms, names = 1_000_000_000, ("psum_invariant.7", "gather.3", "gather.4", "scatter", "moved", "sine")
+    lines = [line(1, "python", [event("train", 20 * ms * i, 15 * ms, _r=1, step_num=i) for i in range(2)])]
+    for device in range(2):
+        lines.append(line(2 + device, f"tf_XLAEigen/{device}", [
+            event(name, 20 * ms * i + 2 * ms * place, ms, hlo_op=Ref(name), hlo_module="jit_f", program_id=3)
+            for i in range(2) for place, name in enumerate(names)]))
+    run = written(directory, space(plane("/host:CPU", lines), files.programs({"jit_f(3)": proto})))
+    asked = query(run, "SELECT name, carried_by, count(*), sum(dur_ns), bytes, group_size, bus_bytes_per_second, "
+                       "count(step_id) FROM collectives GROUP BY 1 ORDER BY bytes, 1")
+    check([tuple(row.values()) for row in asked],
+          [("collective_permute", "op", 4, 4_000_000, 2048, None, 2048000.0, 4),
+           ("all_reduce", "op", 4, 4_000_000, 4096, 4, 6144000.0, 4),
+           ("reduce_scatter", "op", 4, 4_000_000, 4096, 2, 2048000.0, 4),
+           ("all_gather", "op", 4, 4_000_000, 16384, 8, 14336000.0, 4)], "collectives")
+    check([tuple(row.values()) for row in query(run, "SELECT communication_ns FROM step_breakdown")],
+          [(4_000_000,)] * 2, "steps")
+    check([tuple(row.values()) for row in
+           query(run, "SELECT communication_ns, computation_ns, collective_count FROM distributed_summary")],
+          [(4_000_000, 2_000_000, 16)], "distributed_summary")
+
+
 def test_names_of_steps(directory):
     """Whatever a step that has a number is called, also as ranges of NVTX are that are steps without one."""
     for name in ("train", "train_step", "step", "Iteration", "batch of mine"):

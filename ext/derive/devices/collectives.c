@@ -1,15 +1,17 @@
-/* collectives.c: collectives that only kernels and the program's marks tell, and the step and rate of all of them.
+/* collectives.c: collectives that only kernels, ops and the program's marks tell, and the step and rate of all of them.
 **
 ** NCCL's come with their arguments from the source.  Older releases of PyTorch write none: there are its kernels, and a
 ** range around the call that launched one, `nccl:all_reduce`, whose inputs are the tensors that are exchanged (c10d,
-** ProcessGroup::Work), and each such kernel becomes a row.  Backends that work on the host (Gloo, MPI, UCC) have the
-** range alone, which is that of the exchange then: without kernels of NCCL each becomes a row.
+** ProcessGroup::Work), and each such kernel becomes a row, as do those of other libraries (communication_names.h) and
+** what XLA calls its collectives on a device.  Without such kernels the ops that XLA compiled of collectives for CPUs
+** become rows, or else the ranges: of backends that work on the host (Gloo, MPI, UCC) these are the exchange.
 **
 ** The step is that of the kernel, or without one of the op.  The rate per link is as NCCL's tests define it
 ** (nccl-tests, PERFORMANCE.md): all_reduce moves 2 (n - 1) / n of the data over each link, all_gather, reduce_scatter
 ** and all_to_all (n - 1) / n, the others all of it.
 */
 #include "derive/links/ancestors.h"
+#include "derive/names/communication_names.h"
 #include "derive/passes.h"
 #include "derive/ranges/user_rows.h"
 
@@ -20,7 +22,7 @@
 /* ---- from marks ---- */
 
 static const char *operation_of(const char *name) {
-  static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
+  static const char *const backends[] = {"gloo:", "mpi:", "ucc:", "nccl:", "xccl:", "hccl:"};
   for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
     size_t length = strlen(backends[i]);
     if (strncmp(name, backends[i], length) == 0 && name[length]) return name + length;
@@ -145,20 +147,7 @@ static enum tfprof_status set_marked(struct profile *profile, const struct user_
   return status;
 }
 
-/* ---- from kernels of NCCL ---- */
-
-/* The operation in "ncclKernel_AllReduce_RING_LL_Sum_float(...)" or "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(...)"
-** as PyTorch's marks name it; the whole name where it is of another form. */
-static void name_of_kernel(const char *kernel, char *name, size_t size) {
-  const char *mark = strstr(kernel, "Kernel_"), *p = mark ? mark + strlen("Kernel_") : kernel;
-  size_t length = 0;
-  for (; *p && *p != '(' && length + 2 < size && (!mark || *p != '_'); p++) {
-    bool is_capital = mark && *p >= 'A' && *p <= 'Z';
-    if (is_capital && length) name[length++] = '_';
-    name[length++] = is_capital ? (char)(*p - 'A' + 'a') : *p;
-  }
-  name[length] = 0;
-}
+/* ---- from kernels that communicate ---- */
 
 struct exchange_kernel {
   uint32_t row, mark;
@@ -168,7 +157,9 @@ struct exchange_kernels {
   uint32_t count, capacity;
 };
 
-/* The rows of kernels whose name begins with nccl, as RCCL's do. */
+/* The rows of kernels that communicate by their names, and of a TPU what XLA calls its collectives. */
+static bool is_exchange(const char *name) { return communication_kernel(name) || communication_instruction(name); }
+
 static enum tfprof_status find_exchange_kernels(struct profile *profile, struct exchange_kernels *found,
                                                 struct tfprof_error *error) {
   enum { NOT_ASKED, NO, YES };
@@ -183,7 +174,7 @@ static enum tfprof_status find_exchange_kernels(struct profile *profile, struct 
     block_texts(&block, COLUMN_kernels_name, names);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       if (names[i] && answers[names[i]] == NOT_ASKED)
-        answers[names[i]] = strncmp(pool_text(pool, names[i]), "nccl", 4) == 0 ? YES : NO;
+        answers[names[i]] = is_exchange(pool_text(pool, names[i])) ? YES : NO;
       if (!names[i] || answers[names[i]] == NO) continue;
       struct exchange_kernel *items =
           scratch_grow(found->items, found->count, &found->capacity, 256, sizeof *found->items);
@@ -235,9 +226,6 @@ static void find_exchange_marks(const struct profile *profile, struct exchange_k
 
 static enum tfprof_status fill_from_kernels(struct profile *profile, struct exchange_kernels *kernels,
                                             const uint32_t *launched, struct tfprof_error *error) {
-  static const uint16_t copied[][2] = {{COLUMN_kernels_start_ns, COLUMN_collectives_start_ns},
-                                       {COLUMN_kernels_end_ns, COLUMN_collectives_end_ns},
-                                       {COLUMN_kernels_dur_ns, COLUMN_collectives_dur_ns}};
   const struct pool *pool = store_pool(profile->store);
   const struct profile_table *kernel_rows = &profile->tables[TABLE_kernels], *op_rows = &profile->tables[TABLE_ops];
   struct reader_at kernel_names = {kernel_rows, COLUMN_kernels_name, 0}, names = {op_rows, COLUMN_ops_name, 0};
@@ -258,7 +246,7 @@ static enum tfprof_status fill_from_kernels(struct profile *profile, struct exch
     elements[i] = bytes[i] = NO_VALUE;
     if (mark == NO_ROW) {
       char name[200];
-      name_of_kernel(pool_text(pool, (string_id)value_at(&kernel_names, row)), name, sizeof name);
+      communication_operation(pool_text(pool, (string_id)value_at(&kernel_names, row)), name, sizeof name);
       status = derive_text(profile, name, &texts[i], error);
       continue;
     }
@@ -281,11 +269,6 @@ static enum tfprof_status fill_from_kernels(struct profile *profile, struct exch
   if (!status) status = derive_set_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, rows, error);
   for (size_t i = 0; i < count && !status; i++) values[i] = size;
   if (!status) status = derive_set_integers(profile, TABLE_collectives, COLUMN_collectives_group_size, values, error);
-  for (size_t c = 0; c < sizeof copied / sizeof *copied && !status; c++) {
-    struct reader_at reader = {kernel_rows, copied[c][0], 0};
-    for (size_t i = 0; i < count; i++) values[i] = value_at(&reader, rows[i]);
-    status = derive_set_integers(profile, TABLE_collectives, copied[c][1], values, error);
-  }
   scratch_free(values);
   scratch_free(elements);
   scratch_free(bytes);
@@ -317,27 +300,82 @@ static enum tfprof_status make_from_kernels(struct profile *profile, uint32_t *c
   return status;
 }
 
+/* ---- from ops that XLA compiled for CPUs ---- */
+
+static enum tfprof_status fill_from_ops(struct profile *profile, const uint32_t *ops, uint32_t count,
+                                        struct tfprof_error *error) {
+  static const uint16_t columns[][2] = {{COLUMN_ops_exchanged_bytes, COLUMN_collectives_bytes},
+                                        {COLUMN_ops_exchange_group, COLUMN_collectives_group_size}};
+  const struct pool *pool = store_pool(profile->store);
+  struct reader_at opcodes = {&profile->tables[TABLE_ops], COLUMN_ops_collective, 0};
+  int64_t *values = scratch_allocate((size_t)count * sizeof *values);
+  string_id *texts = scratch_allocate((size_t)count * sizeof *texts);
+  enum tfprof_status status = values && texts ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t i = 0; i < count && !status; i++) {
+    char name[64];
+    communication_operation(pool_text(pool, (string_id)value_at(&opcodes, ops[i])), name, sizeof name);
+    status = derive_text(profile, name, &texts[i], error);
+  }
+  if (!status) status = derive_make_table(profile, TABLE_collectives, count, error);
+  if (!status) status = derive_set_texts(profile, TABLE_collectives, COLUMN_collectives_name, texts, error);
+  if (!status) status = derive_set_references(profile, TABLE_collectives, COLUMN_collectives_op_id, ops, error);
+  for (size_t c = 0; c < sizeof columns / sizeof *columns && !status; c++) {
+    struct reader_at reader = {&profile->tables[TABLE_ops], columns[c][0], 0};
+    for (uint32_t i = 0; i < count; i++) values[i] = value_at(&reader, ops[i]);
+    status = derive_set_integers(profile, TABLE_collectives, columns[c][1], values, error);
+  }
+  scratch_free(values);
+  scratch_free(texts);
+  return status;
+}
+
+/* *count: how many rows it has made. */
+static enum tfprof_status make_from_ops(struct profile *profile, uint32_t *count, struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[TABLE_ops];
+  uint32_t *ops = NULL, capacity = 0, made = 0;
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t s = 0; s < content->segment_count && !status; s++) {
+    const struct segment *segment = content->segments[s];
+    const struct column *opcodes = segment->columns[COLUMN_ops_collective];
+    for (uint32_t row = derive_find_value(opcodes, 0); row < segment->rows && !status;
+         row = derive_find_value(opcodes, row + 1)) {
+      uint32_t *grown = scratch_grow(ops, made, &capacity, 256, sizeof *ops);
+      if (grown) ops = grown;
+      else status = error_no_memory(error);
+      if (!status) ops[made++] = (uint32_t)segment->first_row + row;
+    }
+  }
+  if (!status && made) status = fill_from_ops(profile, ops, made, error);
+  scratch_free(ops);
+  *count = made;
+  return status;
+}
+
 static enum tfprof_status run_marks(struct profile *profile, struct tfprof_error *error) {
-  static const struct user_column copied[] = {{COLUMN_ops_start_ns, COLUMN_collectives_start_ns},
-                                              {COLUMN_ops_end_ns, COLUMN_collectives_end_ns},
-                                              {COLUMN_ops_dur_ns, COLUMN_collectives_dur_ns}};
   struct user_rows rows;
   uint32_t count;
   if (!profile->tables[TABLE_collectives].is_made) return TFPROF_OK;
   enum tfprof_status status = make_from_kernels(profile, &count, error);
+  if (!status && !count) status = make_from_ops(profile, &count, error);
   if (status || count) return status;
-  status = user_rows_make_table(&rows, profile, TABLE_collectives, is_collective, copied,
-                                sizeof copied / sizeof copied[0], error);
+  status = user_rows_make_table(&rows, profile, TABLE_collectives, is_collective, NULL, 0, error);
   if (!status && rows.count) status = set_marked(profile, &rows, error);
   user_rows_free(&rows);
   return status;
 }
 
-/* No mark and no kernel of NCCL: where the source tells the kinds of its kernels, those are among `communication`. */
+/* No mark, no kernel that exchanges and no op that does: where the source tells the kinds of its kernels, those are
+** among `communication`. */
 static bool is_idle(const struct profile *profile) {
-  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
+  const struct profile_table *kernels = &profile->tables[TABLE_kernels], *ops = &profile->tables[TABLE_ops];
   string_id communication = derive_known_text(profile, "communication");
   if (!user_rows_is_idle(profile)) return false;
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct column *opcodes = ops->segments[s]->columns[COLUMN_ops_collective];
+    if (opcodes ? derive_find_value(opcodes, 0) < opcodes->rows
+                : column_set_has(&ops->segments[s]->is_raw, COLUMN_ops_collective))
+      return false;
+  }
   for (size_t s = 0; s < kernels->segment_count; s++) {
     const struct column *kinds = kernels->segments[s]->columns[COLUMN_kernels_kind];
     if (!kinds || derive_find_text(kinds, 0, communication) < kinds->rows) return false;
@@ -347,28 +385,25 @@ static bool is_idle(const struct profile *profile) {
 
 const struct derive_pass derive_marked_collectives = {
     .name = "collectives of marks",
-    .summary = "One collective for each kernel of NCCL, or for each range by which a backend that works on the host "
-               "marks one.",
+    .summary = "One collective for each kernel that exchanges data, each op that XLA compiled to do so, or for each "
+               "range by which a backend marks one.",
     .makes_table = TABLE_collectives,
     .is_idle = is_idle,
     .reads = {USER_ROWS_READ,
+              {TABLE_ops, COLUMN_ops_collective},
+              {TABLE_ops, COLUMN_ops_exchanged_bytes},
+              {TABLE_ops, COLUMN_ops_exchange_group},
               {TABLE_ops, COLUMN_ops_input_shapes},
               {TABLE_ops, COLUMN_ops_input_types},
               {TABLE_kernels, COLUMN_kernels_name},
-              {TABLE_kernels, COLUMN_kernels_op_id},
-              {TABLE_kernels, COLUMN_kernels_start_ns},
-              {TABLE_kernels, COLUMN_kernels_end_ns},
-              {TABLE_kernels, COLUMN_kernels_dur_ns}},
+              {TABLE_kernels, COLUMN_kernels_op_id}},
     .writes = {{TABLE_collectives, COLUMN_collectives_name},
                {TABLE_collectives, COLUMN_collectives_dtype},
                {TABLE_collectives, COLUMN_collectives_in_elements},
                {TABLE_collectives, COLUMN_collectives_bytes},
                {TABLE_collectives, COLUMN_collectives_group_size},
                {TABLE_collectives, COLUMN_collectives_op_id},
-               {TABLE_collectives, COLUMN_collectives_kernel_id},
-               {TABLE_collectives, COLUMN_collectives_start_ns},
-               {TABLE_collectives, COLUMN_collectives_end_ns},
-               {TABLE_collectives, COLUMN_collectives_dur_ns}},
+               {TABLE_collectives, COLUMN_collectives_kernel_id}},
     .run = run_marks,
     .is_alone = true,
 };
@@ -398,14 +433,15 @@ static enum tfprof_status set_rates(struct segment *segment, const struct pool *
   uint64_t *nulls = calloc(((size_t)segment->rows + 63) / 64, sizeof *nulls);
   enum tfprof_status status = rates && nulls ? TFPROF_OK : TFPROF_NO_MEMORY;
   for (uint32_t row = 0; row < segment->rows && !status; row++) {
-    string_id name;
+    string_id name, carrier;
     int64_t bytes, dur_ns, group_size;
     derive_texts(segment->columns[COLUMN_collectives_name], row, 1, &name);
     derive_integers(segment->columns[COLUMN_collectives_bytes], row, 1, &bytes);
     derive_integers(segment->columns[COLUMN_collectives_dur_ns], row, 1, &dur_ns);
     derive_integers(segment->columns[COLUMN_collectives_group_size], row, 1, &group_size);
+    derive_texts(segment->columns[COLUMN_collectives_carried_by], row, 1, &carrier);
     double share = name ? bus_share(pool_text(pool, name), group_size) : 0;
-    bool is_known = share > 0 && bytes != NO_VALUE && bytes > 0 && dur_ns != NO_VALUE && dur_ns > 0;
+    bool is_known = carrier && share > 0 && bytes != NO_VALUE && bytes > 0 && dur_ns != NO_VALUE && dur_ns > 0;
     rates[row] = is_known ? share * (1e9 * (double)bytes / (double)dur_ns) : 0;
     if (!is_known) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
   }
@@ -461,6 +497,7 @@ const struct derive_pass derive_collectives = {
               {TABLE_collectives, COLUMN_collectives_bytes},
               {TABLE_collectives, COLUMN_collectives_dur_ns},
               {TABLE_collectives, COLUMN_collectives_group_size},
+              {TABLE_collectives, COLUMN_collectives_carried_by},
               {TABLE_collectives, COLUMN_collectives_op_id},
               {TABLE_collectives, COLUMN_collectives_kernel_id},
               {TABLE_kernels, COLUMN_kernels_step_id},

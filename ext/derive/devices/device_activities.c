@@ -132,8 +132,24 @@ static enum tfprof_status copy_references(const struct work *w, unsigned to, con
   return status;
 }
 
-static enum tfprof_status copy_texts(const struct work *w, unsigned to, const uint16_t columns[PARTS],
-                                     string_id all_syncs, string_id *values, struct tfprof_error *error) {
+/* What it is: as its table has it, but that a copy which carries out a collective is communication. */
+static enum tfprof_status set_kinds(const struct work *w, string_id *kinds, struct tfprof_error *error) {
+  uint32_t *collectives = NULL;
+  string_id communication;
+  enum tfprof_status status = derive_all_references(w->profile, TABLE_transfers, COLUMN_transfers_collective_id,
+                                                    &collectives, error);
+  if (!status) status = derive_text(w->profile, "communication", &communication, error);
+  for (uint32_t i = 0; i < w->count && !status; i++) {
+    const struct activity *a = &w->items[w->order[i].row];
+    if (a->part == TRANSFERS && collectives[a->row] != NO_ROW) kinds[i] = communication;
+  }
+  scratch_free(collectives);
+  return status ? status
+                : derive_set_texts(w->profile, TABLE_device_activities, COLUMN_device_activities_kind, kinds, error);
+}
+
+static enum tfprof_status take_texts(const struct work *w, const uint16_t columns[PARTS], string_id all_syncs,
+                                     string_id *values, struct tfprof_error *error) {
   int64_t *from[PARTS] = {NULL};
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t part = 0; part < PARTS && !status; part++) {
@@ -144,7 +160,6 @@ static enum tfprof_status copy_texts(const struct work *w, unsigned to, const ui
     int64_t value = from[a->part][a->row];
     values[i] = a->part == SYNCS && all_syncs ? all_syncs : value == NO_VALUE ? 0 : (string_id)value;
   }
-  if (!status) status = derive_set_texts(w->profile, TABLE_device_activities, to, values, error);
   for (uint32_t part = 0; part < PARTS; part++) scratch_free(from[part]);
   return status;
 }
@@ -175,8 +190,10 @@ static enum tfprof_status set_activity_columns(const struct work *w, struct tfpr
   if (!status) status = derive_text(w->profile, "sync", &sync, error);
 #define ALL(column) (const uint16_t[PARTS]){parts[0].column, parts[1].column, parts[2].column}
   static const uint16_t kinds[PARTS] = {COLUMN_kernels_kind, COLUMN_transfers_kind, COLUMN_syncs_kind};
-  if (!status) status = copy_texts(w, COLUMN_device_activities_kind, kinds, sync, references, error);
-  if (!status) status = copy_texts(w, COLUMN_device_activities_name, ALL(name), 0, references, error);
+  if (!status) status = take_texts(w, kinds, sync, references, error);
+  if (!status) status = set_kinds(w, references, error);
+  if (!status) status = take_texts(w, ALL(name), 0, references, error);
+  if (!status) status = derive_set_texts(w->profile, table, COLUMN_device_activities_name, references, error);
   if (!status) status = copy_references(w, COLUMN_device_activities_device_id, ALL(device), references, error);
   if (!status) status = set_idle_times(w, references, integers, error);
   if (!status) status = copy_references(w, COLUMN_device_activities_thread_id, ALL(thread), references, error);
@@ -241,7 +258,7 @@ static enum tfprof_status run_device_activities(struct profile *profile, struct 
       {TABLE_##table, COLUMN_##table##_api_call_id}, {TABLE_##table, COLUMN_##table##_op_id}, \
       {TABLE_##table, COLUMN_##table##_step_id}
 
-static const char *const texts[] = {"sync", NULL};
+static const char *const texts[] = {"sync", "communication", NULL};
 
 const struct derive_pass derive_device_activities = {
     .name = "device activities",
@@ -249,6 +266,7 @@ const struct derive_pass derive_device_activities = {
     .makes_table = TABLE_device_activities,
     .reads = {READS(kernels, name),
               READS(transfers, name),
+              {TABLE_transfers, COLUMN_transfers_collective_id},
               READS(syncs, kind),
               {TABLE_api_calls, COLUMN_api_calls_start_ns},
               {TABLE_api_calls, COLUMN_api_calls_end_ns},

@@ -6,9 +6,8 @@
 **   short_name              without return type, namespaces' template arguments, template arguments and parameters:
 **                           "void at::native::vectorized_elementwise_kernel<4, F, A>(int, F, A)" is
 **                           at::native::vectorized_elementwise_kernel
-**   kind                    communication for the kernels of NCCL, RCCL, HCCL, oneCCL and NVSHMEM, for the all-reduce
-**                           kernels that vLLM and TensorRT bring along, and for those that a row of collectives names;
-**                           else compute, where the source does not tell
+**   kind                    communication for kernels of libraries that exchange data (communication_names.h), and for
+**                           those that a row of collectives names; else compute, where the source does not tell
 **   uses_tensor_core        a part of the name is one of those by which NVIDIA's libraries tell (the list of PyProf's
 **                           prof/tc.py, which XProf and the PyTorch TensorBoard plugin use too), or of the families
 **                           since then, as the implicit products of xmma (xmma_fprop_implicit_gemm) and of CUTLASS
@@ -17,6 +16,7 @@
 **                           (tensor_core_ops.h), and the kernel does not only change the layout of what such an op
 **                           reads or writes; or the kernel uses them; NULL without an op
 */
+#include "derive/names/communication_names.h"
 #include "derive/names/tensor_core_ops.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -41,11 +41,6 @@ static const char *const plain_parts[] = {"_ffma_", "_simt_", "OpClassSimt"};
 /* These compute nothing that tensor cores could. */
 static const char *const layout_parts[] = {"nchwToNhwc", "nhwcToNchw"};
 
-static const char *const communication_heads[] = {"nccl", "rccl", "hccl", "oneccl", "nvshmem"};
-static const char *const communication_parts[] = {"ncclKernel", "ncclDevKernel", "ncclSymkDevKernel",
-                                                  "cross_device_reduce_", "oneShotAllReduceKernel",
-                                                  "twoShotAllReduceKernel", "allreduce_fusion_kernel"};
-
 static bool is_among(const char *text, const char *const *parts, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (strstr(text, parts[i])) return true;
@@ -53,13 +48,6 @@ static bool is_among(const char *text, const char *const *parts, size_t count) {
   return false;
 }
 #define AMONG(text, parts) is_among(text, parts, sizeof parts / sizeof *parts)
-
-static bool is_communication(const char *name) {
-  for (size_t i = 0; i < sizeof communication_heads / sizeof *communication_heads; i++) {
-    if (strncmp(name, communication_heads[i], strlen(communication_heads[i])) == 0) return true;
-  }
-  return AMONG(name, communication_parts);
-}
 
 /* Writes the short form, which is never longer than the name; returns its length. */
 static size_t shorten(const char *name, char *to) {
@@ -193,7 +181,7 @@ static enum tfprof_status fill_kinds(struct profile *profile, uint8_t *facts, st
     block_texts(&block, COLUMN_kernels_name, ids);
     for (uint32_t i = 0; i < block.count; i++) {
       if (!ids[i]) continue;
-      if (!facts[ids[i]]) facts[ids[i]] = KNOWN | (is_communication(pool_text(pool, ids[i])) ? COMMUNICATION : 0);
+      if (!facts[ids[i]]) facts[ids[i]] = KNOWN | (communication_kernel(pool_text(pool, ids[i])) ? COMMUNICATION : 0);
       kinds[block.row + i] = facts[ids[i]] & COMMUNICATION ? communication : compute;
     }
   }

@@ -7,8 +7,8 @@
 **   op_ns        an op ran on the step's own thread, or on one that runs the backward pass for it (threads with ops of
 **                category autograd, or that answer a forward op); ranges, modules and Python frames are none
 **   input_ns     its thread was in the input pipeline (input_events)
-**   wait_ns      the process took part in a collective of hosts (collectives without a kernel), or the thread waited in
-**                a call for a device (api_calls called ...Synchronize): what could be done meanwhile would save nothing
+**   wait_ns      the process took part in a collective that hosts carry out, or the thread waited in a call for a
+**                device (api_calls called ...Synchronize): what could be done meanwhile would save nothing
 **   outside_ns   the rest: Python, locks, files
 **
 ** What it called are counts: of ops, of those called by the program itself, of those that are small, and of those that
@@ -279,7 +279,27 @@ static bool is_any(const void *context, uint32_t row) {
   return true;
 }
 
-static bool is_of_host(const void *context, uint32_t row) { return ((const uint32_t *)context)[row] == NO_ROW; }
+/* What carries collectives out, by row. */
+struct carriers {
+  int64_t *carried_by;
+  string_id host;
+};
+
+static bool is_of_host(const void *context, uint32_t row) {
+  const struct carriers *c = context;
+  return c->carried_by[row] == c->host;
+}
+
+static enum tfprof_status add_collectives(struct host_work *w, struct tfprof_error *error) {
+  static const struct part_source collectives = {TABLE_collectives, COLUMN_collectives_step_id,
+                                                 COLUMN_collectives_start_ns, COLUMN_collectives_end_ns, IN_WAIT};
+  struct carriers c = {.host = derive_known_text(w->profile, "host")};
+  enum tfprof_status status =
+      derive_all_integers(w->profile, TABLE_collectives, COLUMN_collectives_carried_by, &c.carried_by, error);
+  if (!status) status = add_part(w, &collectives, is_of_host, &c, NULL, error);
+  scratch_free(c.carried_by);
+  return status;
+}
 
 struct call_names {
   const struct pool *pool;
@@ -295,26 +315,21 @@ static bool waits_for_device(const void *context, uint32_t row) {
 static enum tfprof_status add_other_parts(struct host_work *w, struct tfprof_error *error) {
   static const struct part_source input = {TABLE_input_events, COLUMN_input_events_step_id,
                                            COLUMN_input_events_start_ns, COLUMN_input_events_end_ns, IN_INPUT};
-  static const struct part_source collectives = {TABLE_collectives, COLUMN_collectives_step_id,
-                                                 COLUMN_collectives_start_ns, COLUMN_collectives_end_ns, IN_WAIT};
   static const struct part_source calls = {TABLE_api_calls, COLUMN_api_calls_step_id, COLUMN_api_calls_start_ns,
                                            COLUMN_api_calls_end_ns, IN_WAIT};
   struct profile *profile = w->profile;
-  uint32_t *input_threads = NULL, *kernels = NULL, *call_threads = NULL;
+  uint32_t *input_threads = NULL, *call_threads = NULL;
   int64_t *names = NULL;
   enum tfprof_status status =
       derive_all_references(profile, TABLE_input_events, COLUMN_input_events_thread_id, &input_threads, error);
   if (!status) status = add_part(w, &input, is_any, NULL, input_threads, error);
-  if (!status)
-    status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &kernels, error);
-  if (!status) status = add_part(w, &collectives, is_of_host, kernels, NULL, error);
+  if (!status) status = add_collectives(w, error);
   if (!status)
     status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_thread_id, &call_threads, error);
   if (!status) status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_name, &names, error);
   struct call_names waiting = {store_pool(profile->store), names};
   if (!status) status = add_part(w, &calls, waits_for_device, &waiting, call_threads, error);
   scratch_free(input_threads);
-  scratch_free(kernels);
   scratch_free(call_threads);
   scratch_free(names);
   return status;
@@ -435,7 +450,7 @@ const struct derive_pass derive_host_steps = {
               {TABLE_input_events, COLUMN_input_events_step_id},
               {TABLE_input_events, COLUMN_input_events_start_ns},
               {TABLE_input_events, COLUMN_input_events_end_ns},
-              {TABLE_collectives, COLUMN_collectives_kernel_id},
+              {TABLE_collectives, COLUMN_collectives_carried_by},
               {TABLE_collectives, COLUMN_collectives_step_id},
               {TABLE_collectives, COLUMN_collectives_start_ns},
               {TABLE_collectives, COLUMN_collectives_end_ns},

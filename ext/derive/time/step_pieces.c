@@ -6,7 +6,8 @@
 ** no step launched and that was over before the first work of the step began.  Of what goes on at a moment the first in
 ** this list counts: kernel, memcpy_HtoD, memcpy_DtoH, memcpy_DtoD, memcpy (other copies), memset, communication,
 ** runtime (calls of the device's interfaces), data_loader, compilation (which the plugin takes for cpu), cpu (ops and
-** ranges on any host thread), other.  Communication is communication kernels and the ops nccl:* and gloo:*.  The last
+** ranges on any host thread), other.  Communication is communication kernels, copies that carry out a collective, and
+** the ops nccl:* and gloo:* and those that XLA compiled of collectives.  The last
 ** steps are left out where they launched nothing, and the last of the others too where it launched less than 0.8 of
 ** what the step before it did: the profiler has stopped before their work was done.  Steps of which no work on a device
 ** is known are cut from their start to their end.
@@ -272,21 +273,28 @@ static enum step_category of_launching_op(const char *name, bool *is_wanted) {
 
 static const struct source_columns {
   uint16_t table, start, end, text;
+  int exchange; /* a column that rows have which carry out a collective; -1: no such column */
   enum step_category (*choose)(const char *text, bool *is_wanted);
 } sources[] = {
-#define SOURCE(table, text, choose) \
-  {TABLE_##table, COLUMN_##table##_start_ns, COLUMN_##table##_end_ns, COLUMN_##table##_##text, choose}
-    SOURCE(kernels, kind, of_kernel), SOURCE(transfers, direction, of_copy), SOURCE(transfers, kind, of_transfer),
-    SOURCE(api_calls, domain, of_call), SOURCE(compilations, kind, of_compilation), SOURCE(ops, name, of_op)
+#define SOURCE(table, text, exchange, choose) \
+  {TABLE_##table, COLUMN_##table##_start_ns, COLUMN_##table##_end_ns, COLUMN_##table##_##text, exchange, choose}
+    SOURCE(kernels, kind, -1, of_kernel),
+    SOURCE(transfers, direction, COLUMN_transfers_collective_id, of_copy),
+    SOURCE(transfers, kind, -1, of_transfer),
+    SOURCE(api_calls, domain, -1, of_call),
+    SOURCE(compilations, kind, -1, of_compilation),
+    SOURCE(ops, name, COLUMN_ops_collective, of_op)
 #undef SOURCE
 };
 
 /* Cuts a block of ops to the steps that they are of, which end at `limits`; the end of one that does not count becomes
 ** NO_VALUE. A stage of the input on the step's own thread `waits`: those of tf.data lie in what asks for an element, or
 ** on other threads. What the program marked on that thread is work of the host, as XProf has it; the mark of a step is
-** none. */
+** none. Of `exchanges` (NULL: there are none) those that are not NO_ROW count in the step that they lie in, on whatever
+** thread: the devices of a host are threads, which nothing connects with the step. */
 static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
-                         string_id user, int64_t *starts, int64_t *ends, int64_t *limits, bool *waits) {
+                         string_id user, const uint32_t *exchanges, int64_t *starts, int64_t *ends, int64_t *limits,
+                         bool *waits) {
   uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
   string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
   string_id dataset = derive_known_text(w->profile, "Dataset");
@@ -311,8 +319,9 @@ static void cut_to_steps(const struct work *w, const struct segment *segment, ui
     if (at == NO_ROW) {
       uint32_t around = step_of(w, starts[i], ends[i], &hint);
       const struct step *step = around < w->step_count ? &w->steps[around] : NULL;
-      bool is_inside = step && step->thread != NO_ROW && step->thread == threads[i] && starts[i] >= step->host_start &&
-                       ends[i] <= step->host_end;
+      bool is_exchange = exchanges && exchanges[i] != NO_ROW;
+      bool is_inside = step && (is_exchange || (step->thread != NO_ROW && step->thread == threads[i])) &&
+                       starts[i] >= step->host_start && ends[i] <= step->host_end;
       if (is_inside) at = around;
     }
     if (at == NO_ROW || (is_mark && w->steps[at].thread != threads[i])) {
@@ -335,6 +344,7 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
   uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by text: 1 not wanted, 2 + category */
   int failure = known ? atomic_load(&w->failure) : TFPROF_NO_MEMORY;
   bool is_cut = w->is_numbered && source == OPS;
+  bool has_exchanges = c->exchange >= 0 && derive_has_value(w->profile, c->table, (unsigned)c->exchange);
   bool has_selves = source == KERNELS && derive_has_value(w->profile, TABLE_kernels, COLUMN_kernels_self_ns);
   bool is_told_by_ops = w->is_numbered && source == COMPILATIONS; /* these are cut to their steps */
   string_id user = derive_known_text(w->profile, "user");
@@ -346,13 +356,17 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
     for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
       int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK], limits[ROWS_BLOCK];
+      uint32_t exchanges[ROWS_BLOCK];
       bool waits[ROWS_BLOCK];
       string_id texts[ROWS_BLOCK];
       derive_integers(segment->columns[c->start], first, count, starts);
       derive_integers(segment->columns[c->end], first, count, ends);
       derive_texts(segment->columns[c->text], first, count, texts);
       if (has_selves) derive_integers(segment->columns[COLUMN_kernels_self_ns], first, count, selves);
-      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends, limits, waits);
+      if (has_exchanges) derive_references(segment->columns[c->exchange], first, count, NO_ROW, exchanges);
+      if (is_cut) {
+        cut_to_steps(w, segment, first, count, user, has_exchanges ? exchanges : NULL, starts, ends, limits, waits);
+      }
       for (uint32_t i = 0; i < count && !failure; i++) {
         uint8_t *about = &known[texts[i]];
         if (!*about) {
@@ -363,6 +377,7 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
         unsigned category = is_cut && waits[i] ? (unsigned)STEP_DATA_LOADER : *about - 2u;
         if (has_selves && selves[i] != NO_VALUE && selves[i] < derive_difference(ends[i], starts[i]))
           category = STEP_LOOP;
+        if (has_exchanges && exchanges[i] != NO_ROW) category = STEP_COMMUNICATION;
         bool is_moment = is_cut && *about > 1 && category == STEP_CPU && ends[i] == starts[i] && starts[i] < limits[i];
         if (is_moment && !append_moment(w, starts[i], limits[i])) failure = TFPROF_NO_MEMORY;
         if (*about > 1 && !add_interval(&w->of[source][category], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;

@@ -38,7 +38,8 @@ enum tfprof_status step_pieces_find(struct profile *profile, step_pieces_take *t
   {TABLE_kernels, COLUMN_kernels_self_ns}, {TABLE_kernels, COLUMN_kernels_api_call_id}, \
   {TABLE_transfers, COLUMN_transfers_start_ns}, {TABLE_transfers, COLUMN_transfers_end_ns}, \
   {TABLE_transfers, COLUMN_transfers_kind}, {TABLE_transfers, COLUMN_transfers_direction}, \
-  {TABLE_transfers, COLUMN_transfers_api_call_id}, {TABLE_steps, COLUMN_steps_thread_id}, \
+  {TABLE_transfers, COLUMN_transfers_api_call_id}, {TABLE_transfers, COLUMN_transfers_collective_id}, \
+  {TABLE_ops, COLUMN_ops_collective}, {TABLE_steps, COLUMN_steps_thread_id}, \
   {TABLE_compilations, COLUMN_compilations_kind}, {TABLE_compilations, COLUMN_compilations_start_ns}, \
   {TABLE_compilations, COLUMN_compilations_end_ns}, {TABLE_ops, COLUMN_ops_marked_step}, \
   {TABLE_ops, COLUMN_ops_connected_step}, {TABLE_ops, COLUMN_ops_thread_id}, {TABLE_ops, COLUMN_ops_category}, \

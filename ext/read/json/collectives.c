@@ -2,12 +2,14 @@
 **
 ** libkineto writes the same arguments at the record_param_comms op that asks for a collective
 ** (torch/csrc/distributed/c10d/ ParamCommsUtils) and at the kernel that carries it out.  The kernel's External id is
-** the op's: a pair becomes one row with the times of the kernel; an op without such a kernel, as on CPUs, is a row with
-** the op's times.
+** the op's: a pair becomes one row; an op without such a kernel, as on CPUs, is a row of its own.  Kernels that exchange
+** data by their names, but carry no arguments (those of other libraries, of graphs, of older releases), are rows, too.  When each took place derive/devices/collective_times.c
+** tells.
 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/names/communication_names.h"
 #include "read/json/trace.h"
 
 static int64_t element_bytes(const char *dtype) {
@@ -89,15 +91,51 @@ static int64_t cached_ranks(struct trace *trace, struct ranks_cache *cache, cons
   return slot->id;
 }
 
-static int64_t end_of(const struct trace *trace, const struct collective *c) {
-  int64_t start = trace_time(trace, c->start_ns), duration = trace_duration(start, c->dur_ns);
-  return start == ROW_NULL || duration == ROW_NULL ? ROW_NULL : start + duration;
+/* ---- kernels without arguments ---- */
+
+/* Adds what of the kernels exchanges data by its name and is not among `all`. False: no memory. */
+static bool add_named_kernels(struct trace *trace, const struct profile *profile) {
+  enum { NOT_ASKED, NO, YES };
+  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
+  size_t with_arguments = trace->collectives.count;
+  uint8_t *answers = calloc((size_t)pool_count(trace->pool) + 1, 1), *is_known = calloc(kernels->rows / 8 + 1, 1);
+  bool ok = answers && is_known;
+  for (size_t i = 0; i < with_arguments && ok; i++) {
+    const struct collective *c = &trace->collectives.items[i];
+    if (c->is_kernel && c->row < kernels->rows) is_known[c->row / 8] |= (uint8_t)(1u << c->row % 8);
+  }
+  for (size_t s = 0; s < kernels->segment_count && ok; s++) {
+    const struct segment *segment = kernels->segments[s];
+    const struct column *names = segment->columns[COLUMN_kernels_name];
+    const struct column *ops = segment->columns[COLUMN_kernels_op_correlation];
+    for (uint32_t i = 0; i < segment->rows && ok; i++) {
+      uint64_t row = segment->first_row + i;
+      if (!names || column_is_null(names, i) || is_known[row / 8] >> row % 8 & 1) continue;
+      string_id name = (string_id)column_integer(names, i);
+      if (answers[name] == NOT_ASKED) answers[name] = communication_kernel(pool_text(trace->pool, name)) ? YES : NO;
+      if (answers[name] == NO) continue;
+      char operation[200];
+      string_id id = 0;
+      communication_operation(pool_text(trace->pool, name), operation, sizeof operation);
+      struct collective *item = list_add(&trace->collectives);
+      ok = item && pool_intern(trace->pool, operation, strlen(operation), &id) == TFPROF_OK;
+      if (!ok) break;
+      *item = (struct collective){.row = row, .is_kernel = true, .name = id, .group_size = ROW_NULL,
+                                  .in_elements = ROW_NULL, .out_elements = ROW_NULL, .sequence = ROW_NULL,
+                                  .correlation = ops && !column_is_null(ops, i) ? column_integer(ops, i) : ROW_NULL};
+    }
+  }
+  free(answers);
+  free(is_known);
+  return ok;
 }
 
 enum tfprof_status collectives_add(struct trace *trace, struct profile *profile) {
+  if (!trace->collectives.count) return TFPROF_OK;
+  size_t with_arguments = trace->collectives.count;
+  if (!add_named_kernels(trace, profile)) return error_no_memory(trace->error);
   struct collective *all = trace->collectives.items;
   size_t count = trace->collectives.count;
-  if (!count) return TFPROF_OK;
   if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
   struct row_map ops = {0}; /* External id -> op, UINT32_MAX: none */
   uint32_t *op_of = malloc(count * sizeof *op_of), *rows = malloc(count * sizeof *rows);
@@ -135,7 +173,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
 #define TEXT(field) (c->field ? (int64_t)c->field : op->field ? (int64_t)op->field : ROW_NULL)
 #define NUMBER(field) (c->field != ROW_NULL ? c->field : op->field)
   struct ranks_cache cache[64] = {{0, 0, 0, false}};
-  EACH(name, TEXT(name));
+  EACH(name, rows[i] >= with_arguments && op->name ? (int64_t)op->name : TEXT(name));
   EACH(process_group, TEXT(group));
   EACH(group_ranks, cached_ranks(trace, cache, c->ranks ? c : op));
   EACH(group_size, NUMBER(group_size));
@@ -146,9 +184,6 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   EACH(op_id, op != c || !c->is_kernel ? (int64_t)op->row : ROW_NULL);
   EACH(kernel_id, c->is_kernel ? (int64_t)c->row : ROW_NULL);
   EACH(sequence_number, NUMBER(sequence));
-  EACH(start_ns, trace_time(trace, c->start_ns));
-  EACH(dur_ns, trace_duration(trace_time(trace, c->start_ns), c->dur_ns));
-  EACH(end_ns, end_of(trace, c));
 #undef EACH
 #undef TEXT
 #undef NUMBER

@@ -89,9 +89,9 @@ static bool is_exchange(const struct field *name) {
   return !(name->length == 4 && (memcmp(name->text, "wait", 4) == 0 || memcmp(name->text, "init", 4) == 0));
 }
 
-static void emit_collective(struct worker *w, bool is_kernel, uint64_t row, int64_t start, int64_t duration) {
+static void emit_collective(struct worker *w, bool is_kernel, uint64_t row) {
   struct collective found = {
-      .start_ns = start, .dur_ns = duration, .row = row, .is_kernel = is_kernel,
+      .row = row, .is_kernel = is_kernel,
       .name = take_text_number(w, KEY_COLLECTIVE), .group = take_text_number(w, KEY_GROUP_NAME),
       .ranks = take_text_number(w, KEY_GROUP_RANKS), .dtype = take_text_number(w, KEY_DTYPE),
       .group_size = take_integer(w, KEY_GROUP_SIZE), .in_elements = take_integer(w, KEY_IN_ELEMENTS),
@@ -144,7 +144,7 @@ static void emit_op(struct worker *w, enum category category) {
     else taken(w, KEY_MODULE_HIERARCHY);
   }
   if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) {
-    emit_collective(w, false, row, start, duration);
+    emit_collective(w, false, row);
   }
   bool is_mark = kind == LITERAL_user || kind == LITERAL_input;
   if (is_mark && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
@@ -278,7 +278,7 @@ static void emit_kernel(struct worker *w, enum device_kind kind) {
   SET(kernels_blocks_per_multiprocessor, take_real(w, KEY_BLOCKS_PER_SM, 1));
   SET(kernels_warps_per_multiprocessor, take_real(w, KEY_WARPS_PER_SM, 1));
   if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
-  if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row, start, duration);
+  if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row);
 }
 
 /* "Memcpy HtoD (Pageable -> Device)", of ROCm "CopyHostToDevice": direction and memories. Anything that is not found

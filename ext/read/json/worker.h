@@ -58,7 +58,7 @@ struct half_event { /* B, E, b, e, S, F: one end of a range */
 };
 
 struct collective {
-  int64_t start_ns, dur_ns, group_size, in_elements, out_elements, sequence, correlation; /* ROW_NULL where absent */
+  int64_t group_size, in_elements, out_elements, sequence, correlation; /* ROW_NULL where absent */
   uint64_t row;       /* of ops or kernels */
   uint32_t name, group, ranks, dtype; /* INTERN_NONE where absent */
   bool is_kernel;

@@ -233,6 +233,10 @@ static void emit_op_of_program(struct batch *b, uint32_t row) {
   SET(ops_recorded_code_trace, made_of->trace);
   SET(ops_flops, made_of->flops);
   SET(ops_bytes_accessed, made_of->bytes_accessed);
+  if (!made_of->collective) return;
+  SET(ops_collective, made_of->collective);
+  SET(ops_exchanged_bytes, made_of->exchanged);
+  SET(ops_exchange_group, made_of->group_size);
 }
 
 /* The same of one that is neither by its name: the stage of a pipeline, or the mark of a step. */

@@ -1,4 +1,5 @@
 /* hlo.c: see hlo.h. */
+#include "derive/names/communication_names.h"
 #include "read/xplane/hlo.h"
 
 #include <math.h>
@@ -256,6 +257,16 @@ static void find_modules(struct reading *r, struct text_part name, bool is_typed
   free(modules);
 }
 
+/* The opcode's text where it is one of a collective. */
+static string_id collective_of(struct reading *r, struct text_part opcode) {
+  char text[64];
+  if (opcode.length >= sizeof text) return 0;
+  memcpy(text, opcode.bytes, opcode.length);
+  text[opcode.length] = 0;
+  int64_t id = communication_instruction(text) ? enter(r, text, opcode.length) : ROW_NULL;
+  return id == ROW_NULL ? 0 : (string_id)id;
+}
+
 /* `opcode`: what it is to XLA, where the framework did not say its type or made it not. */
 static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *outer, const struct wire_field *whole,
                                    struct text_part opcode) {
@@ -287,6 +298,9 @@ static struct hlo_op read_metadata(struct reading *r, const struct wire_reader *
                       .is_backward = ROW_NULL,
                       .flops = ROW_NULL,
                       .bytes_accessed = ROW_NULL,
+                      .collective = collective_of(r, opcode),
+                      .exchanged = ROW_NULL,
+                      .group_size = ROW_NULL,
                       .trace = stack ? (int64_t)stack - 1 : ROW_NULL};
   find_modules(r, name, is_typed, &op);
   return op;
@@ -315,7 +329,10 @@ static void name_op(struct reading *r, struct row_key key, uint32_t number) {
     names->values[name] = 0;
     return;
   }
-  if (named.flops == other.flops && named.bytes_accessed == other.bytes_accessed) return;
+  bool is_same = named.flops == other.flops && named.bytes_accessed == other.bytes_accessed &&
+                 named.collective == other.collective && named.exchanged == other.exchanged &&
+                 named.group_size == other.group_size;
+  if (is_same) return;
   struct hlo_op *common = r->programs->ops.count < UINT32_MAX / 2 ? list_add(&r->programs->ops) : NULL;
   if (!common) {
     no_memory(r);
@@ -324,6 +341,9 @@ static void name_op(struct reading *r, struct row_key key, uint32_t number) {
   *common = named;
   if (named.flops != other.flops) common->flops = ROW_NULL;
   if (named.bytes_accessed != other.bytes_accessed) common->bytes_accessed = ROW_NULL;
+  if (named.collective != other.collective) common->collective = 0;
+  if (named.exchanged != other.exchanged) common->exchanged = ROW_NULL;
+  if (named.group_size != other.group_size) common->group_size = ROW_NULL;
   names->values[name] = (uint32_t)r->programs->ops.count;
 }
 
@@ -348,7 +368,8 @@ static void read_long_instruction(struct reading *r, const struct far_field *far
   struct text_part bytes;
   char opcode[64];
   size_t length = 0;
-  *op = (struct hlo_op){.is_backward = ROW_NULL, .trace = ROW_NULL, .flops = ROW_NULL, .bytes_accessed = ROW_NULL};
+  *op = (struct hlo_op){.is_backward = ROW_NULL, .trace = ROW_NULL, .flops = ROW_NULL, .bytes_accessed = ROW_NULL,
+                        .exchanged = ROW_NULL, .group_size = ROW_NULL};
   *hash = 0;
   while (next_field(r, &at, end, &part)) {
     struct wire_field field = {.number = part.number, .type = part.type, .value = part.value};
@@ -423,6 +444,10 @@ static void name_instructions(struct reading *r) {
     struct hlo_op *op = &r->programs->ops.items[instruction->op];
     op->flops = whole_number(instruction->flops);
     op->bytes_accessed = whole_number(instruction->bytes);
+    if (op->collective) {
+      op->exchanged = whole_number(hlo_graph_exchanged_bytes(&r->graph, instruction));
+      op->group_size = instruction->group_size ? instruction->group_size : ROW_NULL;
+    }
     if (r->has_number) name_op(r, instruction_key(&r->number, 0, instruction->name), instruction->op);
     name_op(r, instruction_key(NULL, r->module, instruction->name), instruction->op);
   }

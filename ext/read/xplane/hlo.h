@@ -31,6 +31,8 @@ struct hlo_op {
   int64_t is_backward;      /* 1, 0; ROW_NULL: it is not told */
   int64_t trace;            /* row in code_traces */
   int64_t flops, bytes_accessed; /* ROW_NULL: not known, or what it runs has them (hlo_costs.c) */
+  string_id collective;             /* its opcode, all-reduce, where it is one; 0 */
+  int64_t exchanged, group_size;    /* of a collective: bytes and devices; ROW_NULL: not known */
 };
 struct hlo_frame {
   int64_t file, function, line; /* texts and a number; ROW_NULL */

@@ -433,3 +433,10 @@ void hlo_graph_count(struct hlo_graph *graph) {
     if (runs_others) instruction->flops = NAN;
   }
 }
+
+double hlo_graph_exchanged_bytes(const struct hlo_graph *graph, const struct hlo_instruction *instruction) {
+  double in = 0, out = bytes_of(shape_of(graph, instruction));
+  for (uint32_t place = 0; place < instruction->operand_count; place++)
+    in += bytes_of(shape_of(graph, operand_of(graph, instruction, place)));
+  return in > out || isnan(in) ? in : out;
+}

@@ -290,6 +290,26 @@ static bool take_detail(struct hlo_graph *graph, const struct wire_reader *reade
   }
 }
 
+/* How many devices a message of groups has in the first: a ReplicaGroup, or (is_list) a list of them. */
+static uint32_t size_of_group(const struct wire_reader *outer, const struct wire_field *whole, bool is_list) {
+  struct wire_reader reader = wire_enter(outer, whole);
+  struct wire_field field, part;
+  uint32_t size = 0;
+  while (wire_next(&reader, &field) && !size) {
+    if (is_list && field.type == WIRE_BYTES && field.number == 1) size = size_of_group(&reader, &field, false);
+    if (is_list && field.type == WIRE_BYTES && field.number == 2) {
+      struct wire_reader list = wire_enter(&reader, &field);
+      while (wire_next(&list, &part)) {
+        if (part.number == 2 && wire_uint64(&part) <= INT32_MAX) size = wire_uint32(&part);
+      }
+    }
+    if (is_list || field.number != 1) continue;
+    struct wire_packed ids = wire_unpack(&field, WIRE_VARINT);
+    for (uint64_t id; wire_packed_next(&ids, &id);) size++;
+  }
+  return size;
+}
+
 bool hlo_graph_take(struct hlo_graph *graph, const struct wire_reader *reader, const struct wire_field *field) {
   struct hlo_instruction *instruction = &graph->instructions.items[graph->instructions.count - 1];
   size_t length;
@@ -310,6 +330,11 @@ bool hlo_graph_take(struct hlo_graph *graph, const struct wire_reader *reader, c
     case 36: return add_links(graph, field, &instruction->first_operand, &instruction->operand_count);
     case 38: return add_links(graph, field, &instruction->first_called, &instruction->called_count);
     case 43: return read_backend_config(graph, field);
+    case 49:
+    case 87:
+      if (field->type == WIRE_BYTES && !instruction->group_size)
+        instruction->group_size = size_of_group(reader, field, field->number == 87);
+      return true;
     case 15:
     case 16:
     case 28:

@@ -9,8 +9,9 @@
 **   HloInstruction   opcode=2 shape=3 literal=8 parameter_number=9 tuple_index=13 window=15
 **                    convolution_dimension_numbers=16 custom_call_target=28 dot_dimension_numbers=30 fft_length=32
 **                    id=35 operand_ids=36 called_computation_ids=38 backend_config=43 feature_group_count=50
-**                    batch_group_count=58
+**                    replica_groups=49 batch_group_count=58 collective_device_list=87
 **   Shape            element_type=2 dimensions=3 tuple_shapes=4 layout=5; Layout: element_size_in_bits=7
+**   ReplicaGroup     replica_ids=1; of a list replica_groups=1 iota_replica_group_list=2 (num_devices_per_group=2)
 **   WindowDimension  size=1 stride=2 padding_low=3 padding_high=4 window_dilation=5 base_dilation=6
 */
 #ifndef TFPROF_XPLANE_HLO_GRAPH_H
@@ -82,6 +83,7 @@ struct hlo_instruction {
   double read_bytes;                     /* of what is handed to a fusion: so much of it is read; NAN: not known */
   uint32_t op;                           /* the reader's own */
   uint32_t number;                       /* of a parameter or of a part of a tuple */
+  uint32_t group_size;                   /* devices of the first group that a collective names; 0: not told */
   uint32_t shape, details;               /* HLO_NONE */
   uint32_t first_operand, operand_count; /* of `links`: ids at first, then numbers of instructions or HLO_NONE */
   uint32_t first_called, called_count;   /* the same, of computations */
@@ -122,5 +124,7 @@ bool hlo_graph_link(struct hlo_graph *graph);
 
 /* hlo_costs.c: `flops` and `bytes` of all instructions. */
 void hlo_graph_count(struct hlo_graph *graph);
+/* The larger of the bytes that go into an instruction and come out of it; NAN: not known. */
+double hlo_graph_exchanged_bytes(const struct hlo_graph *graph, const struct hlo_instruction *instruction);
 
 #endif

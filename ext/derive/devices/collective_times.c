@@ -1,0 +1,219 @@
+/* collective_times.c: what carried out each collective, and when.
+**
+** That is the kernel that its row names.  Without one it is the copies under the op that asked for it (copy engines
+** between devices that map each other's memory: NCCL's and symmetric memory's), from the start of the first to the end
+** of the last; these copies name the collective.  Else the op itself is the exchange where its backend works on the
+** host (Gloo, MPI, UCC: by the name of its mark, or by what the job says of its only backend) and where XLA compiled it
+** for CPUs.  Of an op that only asked a device for it nothing is known but when it asked: the kernel was not recorded.
+*/
+#include "derive/links/ancestors.h"
+#include "derive/passes.h"
+
+#include <string.h>
+
+enum carrier { BY_NOTHING_KNOWN, BY_KERNEL, BY_COPIES, BY_HOST, BY_OP };
+static const char *const carrier_names[] = {[BY_NOTHING_KNOWN] = NULL, [BY_KERNEL] = "kernel", [BY_COPIES] = "copies",
+                                            [BY_HOST] = "host", [BY_OP] = "op"};
+static const char *const carrier_texts[] = {"kernel", "copies", "host", "op", NULL};
+
+struct carried {
+  uint32_t *kernels, *ops;          /* by row of collectives */
+  int64_t *starts, *ends;
+  uint8_t *carriers;                /* enum carrier */
+  uint32_t count, without_kernel;
+};
+
+static bool names_host_backend(const char *name) {
+  static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
+  for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+    if (strncmp(name, backends[i], strlen(backends[i])) == 0) return true;
+  }
+  return false;
+}
+
+/* As distributedInfo says it; a quotation mark within a text of the JSON has a backslash. */
+static bool is_job_on_hosts(const struct profile *profile) {
+  const char *text = profile->attributes ? pool_text(store_pool(profile->store), profile->attributes) : "";
+  return strstr(text, "\"backend\":\"gloo\"") || strstr(text, "\"backend\":\"mpi\"") ||
+         strstr(text, "\"backend\":\"ucc\"");
+}
+
+/* ---- what the rows say themselves ---- */
+
+static enum tfprof_status find_kernels(struct carried *c, const struct profile *profile, struct tfprof_error *error) {
+  int64_t *starts = NULL, *ends = NULL;
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &rows, error);
+  if (!status && rows) status = derive_all_integers(profile, TABLE_kernels, COLUMN_kernels_start_ns, &starts, error);
+  if (!status && rows) status = derive_all_integers(profile, TABLE_kernels, COLUMN_kernels_end_ns, &ends, error);
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    if (c->kernels[i] >= rows) {
+      c->without_kernel++;
+      continue;
+    }
+    c->carriers[i] = BY_KERNEL;
+    c->starts[i] = starts[c->kernels[i]];
+    c->ends[i] = ends[c->kernels[i]];
+  }
+  scratch_free(starts);
+  scratch_free(ends);
+  return status;
+}
+
+/* Of those without a kernel. */
+static enum tfprof_status find_ops(struct carried *c, const struct profile *profile, struct tfprof_error *error) {
+  const struct pool *pool = store_pool(profile->store);
+  int64_t *starts = NULL, *ends = NULL, *names = NULL, *instructions = NULL;
+  uint32_t rows;
+  bool are_on_hosts = is_job_on_hosts(profile);
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
+  if (status || !rows) return status;
+  status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &starts, error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &ends, error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_name, &names, error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_collective, &instructions, error);
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    uint32_t op = c->ops[i];
+    if (c->carriers[i] == BY_KERNEL || op >= rows) continue;
+    const char *name = names[op] == NO_VALUE ? "" : pool_text(pool, (string_id)names[op]);
+    c->carriers[i] = instructions[op] != NO_VALUE                  ? BY_OP
+                     : are_on_hosts || names_host_backend(name) ? BY_HOST
+                                                                   : BY_NOTHING_KNOWN;
+    c->starts[i] = starts[op];
+    c->ends[i] = ends[op];
+  }
+  scratch_free(starts);
+  scratch_free(ends);
+  scratch_free(names);
+  scratch_free(instructions);
+  return status;
+}
+
+/* ---- copies ---- */
+
+/* The collective that waits for copies at each op or above it; NO_ROW: none. */
+static enum tfprof_status find_collectives_of_ops(const struct carried *c, const struct profile *profile,
+                                                  uint32_t **of_ops, struct tfprof_error *error) {
+  uint32_t op_count, *parents = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
+  if (!status) status = derive_all_op_parents(profile, &parents, error);
+  uint32_t *found = status ? NULL : scratch_allocate(((size_t)op_count + 1) * sizeof *found);
+  if (!status && !found) status = error_no_memory(error);
+  for (uint32_t i = 0; i < op_count && !status; i++) found[i] = NO_ROW;
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    if (c->carriers[i] == BY_NOTHING_KNOWN && c->ops[i] < op_count) found[c->ops[i]] = i;
+  }
+  if (!status) derive_inherit(parents, found, op_count);
+  scratch_free(parents);
+  *of_ops = found;
+  return status;
+}
+
+/* Gives collectives the span of their copies, and copies in `of_copies` (one for each transfer) their collective. */
+static enum tfprof_status find_copies(struct carried *c, const struct profile *profile, uint32_t *of_copies,
+                                      struct tfprof_error *error) {
+  uint32_t op_count, *of_ops = NULL;
+  string_id copy = derive_known_text(profile, "memcpy");
+  enum tfprof_status status = find_collectives_of_ops(c, profile, &of_ops, error);
+  if (!status) status = derive_row_count(profile, TABLE_ops, &op_count, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_transfers, &block, &status, error);) {
+    string_id kinds[ROWS_BLOCK];
+    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+    uint32_t ops[ROWS_BLOCK];
+    block_texts(&block, COLUMN_transfers_kind, kinds);
+    block_integers(&block, COLUMN_transfers_start_ns, starts);
+    block_integers(&block, COLUMN_transfers_end_ns, ends);
+    block_references(&block, COLUMN_transfers_op_id, op_count, ops);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t at = ops[i] == NO_ROW || kinds[i] != copy ? NO_ROW : of_ops[ops[i]];
+      if (at == NO_ROW || starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
+      of_copies[block.row + i] = at;
+      bool is_first = c->carriers[at] != BY_COPIES;
+      if (is_first || starts[i] < c->starts[at]) c->starts[at] = starts[i];
+      if (is_first || ends[i] > c->ends[at]) c->ends[at] = ends[i];
+      c->carriers[at] = BY_COPIES;
+    }
+  }
+  scratch_free(of_ops);
+  return status;
+}
+
+/* ---- together ---- */
+
+static enum tfprof_status set_carried(struct profile *profile, struct carried *c, struct tfprof_error *error) {
+  string_id ids[sizeof carrier_names / sizeof *carrier_names] = {0};
+  string_id *texts = scratch_allocate((size_t)c->count * sizeof *texts);
+  enum tfprof_status status = texts ? TFPROF_OK : error_no_memory(error);
+  for (unsigned i = 0; i < sizeof ids / sizeof *ids && !status; i++) {
+    if (carrier_names[i]) status = derive_text(profile, carrier_names[i], &ids[i], error);
+  }
+  for (uint32_t i = 0; i < c->count && !status; i++) texts[i] = ids[c->carriers[i]];
+  if (!status) status = derive_set_texts(profile, TABLE_collectives, COLUMN_collectives_carried_by, texts, error);
+  if (!status)
+    status = derive_set_integers(profile, TABLE_collectives, COLUMN_collectives_start_ns, c->starts, error);
+  if (!status) status = derive_set_integers(profile, TABLE_collectives, COLUMN_collectives_end_ns, c->ends, error);
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    bool is_known = c->starts[i] != NO_VALUE && c->ends[i] != NO_VALUE;
+    if (!is_known || __builtin_sub_overflow(c->ends[i], c->starts[i], &c->ends[i])) c->ends[i] = NO_VALUE;
+  }
+  if (!status) status = derive_set_integers(profile, TABLE_collectives, COLUMN_collectives_dur_ns, c->ends, error);
+  scratch_free(texts);
+  return status;
+}
+
+static enum tfprof_status run_collective_times(struct profile *profile, struct tfprof_error *error) {
+  struct carried c = {.kernels = NULL};
+  uint32_t copies, *of_copies = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_collectives, &c.count, error);
+  if (!status) status = derive_row_count(profile, TABLE_transfers, &copies, error);
+  if (status || !c.count) return status;
+  c.starts = scratch_allocate((size_t)c.count * sizeof *c.starts);
+  c.ends = scratch_allocate((size_t)c.count * sizeof *c.ends);
+  c.carriers = scratch_allocate_zeroed(c.count, sizeof *c.carriers);
+  of_copies = scratch_allocate(((size_t)copies + 1) * sizeof *of_copies);
+  if (!c.starts || !c.ends || !c.carriers || !of_copies) status = error_no_memory(error);
+  for (uint32_t i = 0; i < c.count && !status; i++) c.starts[i] = c.ends[i] = NO_VALUE;
+  for (uint32_t i = 0; i < copies && !status; i++) of_copies[i] = NO_ROW;
+  if (!status)
+    status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &c.kernels, error);
+  if (!status) status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_op_id, &c.ops, error);
+  if (!status) status = find_kernels(&c, profile, error);
+  if (!status && c.without_kernel) status = find_ops(&c, profile, error);
+  if (!status && c.without_kernel && copies) status = find_copies(&c, profile, of_copies, error);
+  if (!status) status = set_carried(profile, &c, error);
+  if (!status && copies)
+    status = derive_set_references(profile, TABLE_transfers, COLUMN_transfers_collective_id, of_copies, error);
+  scratch_free(c.kernels);
+  scratch_free(c.ops);
+  scratch_free(c.starts);
+  scratch_free(c.ends);
+  scratch_free(c.carriers);
+  scratch_free(of_copies);
+  return status;
+}
+
+const struct derive_pass derive_collective_times = {
+    .name = "times of collectives",
+    .summary = "What carried out each collective, and when: its kernel, the copies under its op, or the op itself.",
+    .makes_table = -1,
+    .reads = {{TABLE_collectives, COLUMN_collectives_kernel_id},
+              {TABLE_collectives, COLUMN_collectives_op_id},
+              {TABLE_kernels, COLUMN_kernels_start_ns},
+              {TABLE_kernels, COLUMN_kernels_end_ns},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_ops, COLUMN_ops_name},
+              {TABLE_ops, COLUMN_ops_parent_id},
+              {TABLE_ops, COLUMN_ops_collective},
+              {TABLE_transfers, COLUMN_transfers_kind},
+              {TABLE_transfers, COLUMN_transfers_start_ns},
+              {TABLE_transfers, COLUMN_transfers_end_ns},
+              {TABLE_transfers, COLUMN_transfers_op_id}},
+    .writes = {{TABLE_collectives, COLUMN_collectives_carried_by},
+               {TABLE_collectives, COLUMN_collectives_start_ns},
+               {TABLE_collectives, COLUMN_collectives_end_ns},
+               {TABLE_collectives, COLUMN_collectives_dur_ns},
+               {TABLE_transfers, COLUMN_transfers_collective_id}},
+    .run = run_collective_times,
+    .texts = carrier_texts,
+};

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""test_accelerators.py: devices as traces have them: what counts as their work, and what exchanges data between them."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import run_tests
+from made_traces import copy, kernel, launch, opened, span
+
+NCCL = {"backend": "nccl", "rank": 0, "world_size": 8}
+
+
+def asking(start, dur, number, **args):
+    return span("cpu_op", "record_param_comms", start, dur, **{
+        "External id": number, "Collective name": "_allgather_base", "In msg nelems": 1_000_000,
+        "Out msg nelems": 8_000_000, "Group size": 8, "dtype": "BFloat16", "Process Group Name": "0", **args})
+
+
+def steps(count, length, of_step):
+    events = []
+    for number in range(count):
+        begin = number * length
+        events += [span("user_annotation", f"ProfilerStep#{number}", begin, length - 10_000), *of_step(number, begin)]
+    return events
+
+
+# ---- collectives ----
+
+def test_collectives_by_copies(engine):
+    """A collective without a kernel of its own is the copies under the op that asked for it, whichever op of it called
+    them; copies of others stay copies."""
+    def of_step(number, begin):
+        first = number * 20
+        events = [span("user_annotation", "FSDP::all_gather", begin + 10_000, 40_000, **{"External id": first + 1}),
+                  asking(begin + 20_000, 20_000, first + 1),
+                  span("cpu_op", "aten::copy_", begin + 30_000, 8000, **{"External id": first + 2}),
+                  span("cpu_op", "aten::to", begin + 60_000, 8000, **{"External id": first + 9}),
+                  launch(begin + 61_000, 2000, first + 9, "cudaMemcpyAsync"),
+                  copy(begin + 900_000, 50_000, 20, first + 9, bytes=1000)]
+        for peer in range(7):
+            at = begin + (21_000 if peer < 4 else 31_000) + 1000 * (peer % 4)
+            events += [launch(at, 900, first + peer + 1, "cudaMemcpyAsync"),
+                       copy(begin + 100_000 + 100_000 * peer, 100_000, 20, first + peer + 1,
+                            "Memcpy PtoP (Device -> Device)", bytes=2_000_000)]
+        return [*events, launch(begin + 70_000, 1000, first + 10), kernel(begin + 1_000_000, 300_000, 7, first + 10)]
+
+    connection = opened(engine, steps(3, 2_000_000, of_step), distributedInfo=NCCL)
+    rows = connection.values("SELECT name, carried_by, kernel_id, bytes, dur_ns, bus_bytes_per_second FROM collectives")
+    assert rows == [("_allgather_base", "copies", None, 16_000_000, 700_000, 20e9)] * 3, rows
+    rows = connection.values("SELECT count(*), count(collective_id), count(DISTINCT collective_id) FROM transfers")
+    assert rows == [(24, 21, 3)], rows
+    rows = connection.values("SELECT kernel_ns, memcpy_ns, communication_ns FROM step_breakdown")
+    assert rows == [(300_000, 50_000, 700_000)] * 3, rows
+    ((computing, alone, count, size),) = connection.values(
+        "SELECT computation_ns, communication_ns, collective_count, bytes FROM distributed_summary")
+    assert (computing, alone, count, size) == (300_000, 700_000, 3, 48_000_000), (computing, alone, count, size)
+    rows = connection.values("SELECT mean_ns, round(bus_bytes_per_second) FROM collective_summary")
+    assert rows == [(700_000, 20e9)], rows
+    rows = connection.values("SELECT kind, count(*) FROM device_activities GROUP BY 1 ORDER BY 1")
+    assert rows == [("communication", 21), ("compute", 3), ("memcpy", 3)], rows
+
+
+def test_collectives_whose_kernels_are_lost(engine):
+    """The op that asks a device says nothing of how long the exchange takes; one of the host is the exchange."""
+    def of_step(number, begin):
+        return [asking(begin + 20_000, 20_000, number + 1), launch(begin + 21_000, 1000, number + 1),
+                span("cpu_op", "aten::mm", begin + 50_000, 5000), launch(begin + 51_000, 1000, number + 50),
+                kernel(begin + 60_000, 90_000, 7, number + 50)]
+
+    connection = opened(engine, steps(3, 1_000_000, of_step), distributedInfo=NCCL)
+    rows = connection.values("SELECT carried_by, dur_ns, bus_bytes_per_second FROM collectives")
+    assert rows == [(None, 20_000, None)] * 3, rows
+    rows = connection.values("SELECT count, total_bytes, sum_ns, mean_ns, bytes_per_second, bus_bytes_per_second "
+                             "FROM collective_summary")
+    assert rows == [(3, 48_000_000, None, None, None, None)], rows
+    assert connection.values("SELECT wait_ns FROM host_steps") == [(0,)] * 3
+    connection = opened(engine, steps(3, 1_000_000, of_step), distributedInfo={**NCCL, "backend": "gloo"})
+    rows = connection.values("SELECT carried_by, dur_ns, bus_bytes_per_second FROM collectives")
+    assert rows == [("host", 20_000, 700e9)] * 3, rows
+    assert connection.values("SELECT wait_ns FROM host_steps") == [(0,)] * 3, "ops count before waits"
+    marks = [span("user_annotation", "nccl:all_gather", 0, 9000), launch(1000, 500, 1, "cudaMemcpyAsync"),
+             copy(20_000, 8000, 20, 1, "Memcpy PtoP (Device -> Device)", bytes=4000),
+             span("user_annotation", "nccl:broadcast", 50_000, 9000)]
+    rows = opened(engine, marks).values("SELECT name, carried_by, dur_ns FROM collectives ORDER BY id")
+    assert rows == [("all_gather", "copies", 8000), ("broadcast", None, 9000)], rows
+
+
+EXCHANGES = {
+    "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)": "all_reduce",
+    "void sglang::cross_device_reduce_2stage<half, 4>(x)": "all_reduce",
+    "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)": "all_reduce",
+    "ncclSymkDevKernel_AllGather_LL(ncclSymkDevWorkArgs4K)": "all_gather",
+    "ncclSymDevKernel_ReduceScatter_LL_sum_f32(ncclSymDevArgs)": "reduce_scatter",
+    "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)": "send_recv",
+    "rccl_main_kernel": "rccl_main_kernel",
+    "void c10d::symmetric_memory::multimem_all_reduce_kernel<c10::BFloat16, 16, true>(c10::BFloat16*)": "all_reduce",
+    "void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<float, 16, 8>(float**)": "all_reduce",
+    "void c10d::symmetric_memory::(anonymous namespace)::barrier_kernel(unsigned int**)": "barrier_kernel",
+    "c10d::all_to_all_vdev_kernel": "all_to_all",
+    "void c10d::intra_node_comm::oneShotAllReduceKernel<8u, true>(x)": "all_reduce",
+    "void deep_ep::internode::dispatch<false, 8, true, 16>(int4*)": "dispatch",
+    "void deep_ep::internode_ll::combine<true, 7168>(void*)": "combine",
+    "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<x>(y)": "all_reduce",
+    "void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_twoshot_sync<x>(y)": "all_reduce",
+    "void tensorrt_llm::kernels::moeAllToAllKernel<8>(y)": "all_to_all",
+    "void userbuffers_fp16_sum_inplace_gpu_rw_ag<8>(int)": "all_gather",
+    "userbuffers_fp16_sum_inplace_gpu_mc_rs_oop": "reduce_scatter",
+    "kuserbuffers_pushrecv": "kuserbuffers_pushrecv",
+    "mscclKernel_Sum_half_Simple": "mscclKernel_Sum_half_Simple",
+    "void mscclpp::collective::allgatherFullmesh2<float>(x)": "all_gather",
+    "nvshmemi_proxy_kernel": "nvshmemi_proxy_kernel",
+    "void nvshmemi_transfer_on_stream<1>(x)": "nvshmemi_transfer_on_stream",
+    "oneccl_allreduce_large": "all_reduce",
+    "void sgl::allreduce::one_shot<half>(x)": "all_reduce",
+    "void quickreduce::allreduce_prototype_twoshot<x>(y)": "all_reduce",
+    "aiter::allreduce_fusion_kernel_1stage": "all_reduce",
+    "hcom_allReduce__123_0_1": "all_reduce",
+}
+NO_EXCHANGES = [
+    "void at::native::allreduce_like_kernel", "triton_poi_fused_all_gather_into_tensor_view_0",
+    "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(x)", "void at::native::vectorized_elementwise_kernel<4>(int)",
+    "void cub::DeviceReduceKernel<x>(y)", "ampere_sgemm_32x128_tn", "void scatter_reduce_kernel<float>(x)",
+    "void moe_dispatch_softmax<4>(x)",
+]
+
+
+def test_collectives_by_names(engine):
+    """What exchanges data, of whichever library, communicates and is a collective, with NCCL's arguments in the trace
+    and without."""
+    events = []
+    for number, name in enumerate([*EXCHANGES, *NO_EXCHANGES], 1):
+        at = 1000 * number
+        events += [span("cpu_op", "my::op", at, 500, **{"External id": number}), launch(at + 100, 100, number),
+                   kernel(at + 600, 300, 7, number, name)]
+    told = [asking(900_000, 1000, 900), launch(900_100, 100, 900),
+            kernel(901_000, 1000, 7, 900, "ncclDevKernel_AllGather_RING_LL(x)",
+                   **{"External id": 900, "Collective name": "_allgather_base"})]
+    for more, beside in (([], []), (told, [("ncclDevKernel_AllGather_RING_LL(x)", "communication", "_allgather_base")])):
+        connection = opened(engine, events + more, distributedInfo=NCCL)
+        rows = connection.values("SELECT kernels.name, kind, collectives.name FROM kernels LEFT JOIN collectives "
+                                 "ON kernel_id = kernels.id ORDER BY kernels.id")
+        wanted = [(name, "communication", operation) for name, operation in EXCHANGES.items()]
+        wanted += [(name, "compute", None) for name in NO_EXCHANGES]
+        wrong = [(row, other) for row, other in zip(rows, wanted + beside) if row != other]
+        assert not wrong and len(rows) == len(wanted + beside), wrong
+        assert connection.values("SELECT DISTINCT carried_by FROM collectives") == [("kernel",)]
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
