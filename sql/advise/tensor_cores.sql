@@ -14,7 +14,7 @@
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'tensor_cores';
 WITH sums AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,
-    sum(kernels.sum_ns * measured.weight) AS kernel_ns, total(kernels.eligible_ns * measured.weight) AS eligible_ns,
+    sum(kernels.sum_ns * measured.weight) AS kernel_ns, total(kernels.tensor_core_ns * measured.weight) AS with_ns,
     total(kernels.without_tensor_core_ns * measured.weight) AS without_ns
   FROM temp.step_kernel_totals AS kernels
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
@@ -51,7 +51,7 @@ SELECT
   processes.prefix || format('%.0f %% of the kernel time of %s, %s %s, is of ops that tensor cores could compute, '
       || 'without them; with them it is %.0f %%', 100.0 * without_ns / kernel_ns,
       coalesce(speaking.device, speaking.model, 'a device'), format_ns(without_ns / speaking.weight), speaking.each,
-      100.0 * (eligible_ns - without_ns) / kernel_ns)
+      100.0 * with_ns / kernel_ns)
     || coalesce('; most in ' || most.op_name, '') AS message,
   without_ns / kernel_ns AS value,
   0.10 AS threshold,

@@ -22,7 +22,8 @@
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
 ), named AS NOT MATERIALIZED ( -- so that one is found by its id
-  SELECT id, profile_id, step_id, carried_by, iif(carried_by IS NOT NULL, dur_ns, NULL) AS dur_ns, process_group, group_size, dtype, bytes,
+  SELECT id, profile_id, step_id, carried_by, iif(carried_by IS NOT NULL, dur_ns, NULL) AS dur_ns, process_group,
+    group_size, dtype, bytes,
     replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall', 'all_to_all')
       AS name
   FROM temp.collectives

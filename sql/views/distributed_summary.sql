@@ -1,10 +1,11 @@
 -- Distributed training at a glance: how each rank's steps divide into computing, communicating and the rest.
 --
 -- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
--- page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.  Where the host
--- exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) neither does: there the operations are.  Of a capture steps whose ops were recorded stand for the others
--- there, and so they do where kernels were recorded only in some steps (steps.sample_weight).  Without any kernels ops
--- are computation, but for those that ask for an exchange or wait for it (c10d::*).
+-- page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.  Where the
+-- host exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) no device does: there the operations
+-- are.  Of a capture steps whose ops were recorded stand for the others there, and so they do where kernels were
+-- recorded only in some steps (steps.sample_weight).  Without any kernels ops are computation, but for those that ask
+-- for an exchange or wait for it (c10d::*).
 --   profile_id, rank
 --   step_count, step_ns          steps; mean time of one
 --   computation_ns               mean time of a step in which a compute kernel (or an op on the host) ran
@@ -19,8 +20,8 @@
 --                                exchanged, and the rest, in which this rank waited for others (collective_waits); NULL
 --                                where no other rank is open
 --   collective_count, bytes      collectives in all; the data of all of them
--- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits; where the host exchanges
--- the data over ops too.
+-- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits; where the host
+-- exchanges the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;
 WITH marked AS (
   SELECT profile_id, start_ns, end_ns, step_id, op_id

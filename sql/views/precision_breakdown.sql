@@ -4,8 +4,8 @@
 -- launched are left out.  Where kernels were recorded only in some steps, count and times are weighed (thinned_steps).
 --   profile_id, host, rank, device_id, device
 --   precision           8 bit, 16 bit, 32 bit, 64 bit, or unknown: the numbers that a kernel reads, by the types that
---                       its name tells (half, bf16, sgemm, f32 ...), of several the smallest; else by the inputs of the
---                       op that launched it
+--                       its name tells (half, bf16, s8, sgemm, f32 ...), of several the smallest; else by the inputs
+--                       of the op that launched it
 --   count, sum_ns       kernels and their time
 --   sum_error_ns        error of sum_ns where only some steps were recorded; 0 where all were, NULL where too few
 --                       were (sampling_summary)
@@ -29,12 +29,16 @@ WITH thinned AS MATERIALIZED (
 ), judged AS (
   SELECT sums.*,
     CASE
-      WHEN name GLOB '*e4m3*' OR name GLOB '*e5m2*' OR name GLOB '*fp8*' OR name GLOB '*loat8*' THEN '8 bit'
+      WHEN name GLOB '*e4m3*' OR name GLOB '*e5m2*' OR name GLOB '*[Ff][Pp]8*' OR name GLOB '*loat8*'
+        OR name GLOB '*_[su]8[su]8*' OR name GLOB '*_[iu]8i8*' OR name GLOB '*[^a-z]int8*' OR name GLOB '*i8816*'
+        OR name GLOB '*i16832*' OR name GLOB 'nvjet_*qq[a-z]*' OR name GLOB 'Cijk_A???_B???_[FBI]8*' THEN '8 bit'
       WHEN name GLOB '*[Hh]alf*' OR name GLOB '*fp16*' OR name GLOB '*f16*' OR name GLOB '*[Bb][Ff]loat16*'
         OR name GLOB '*float16*' OR name GLOB '*hgemm*' OR name GLOB '*h884*' OR name GLOB '*h1688*'
-        OR name GLOB '*16816*' THEN '16 bit'
-      WHEN name GLOB '*double*' OR name GLOB '*dgemm*' OR name GLOB '*f64*' OR name GLOB '*d884*' THEN '64 bit'
-      WHEN name GLOB '*float*' OR name GLOB '*sgemm*' OR name GLOB '*f32*' OR name GLOB '*s1688*' THEN '32 bit'
+        OR name GLOB '*16816*' OR name GLOB 'nvjet_*[ht]s[hst]_*' OR name GLOB 'Cijk_A???_B???_[HB][HBS]*' THEN '16 bit'
+      WHEN name GLOB '*double*' OR name GLOB '*dgemm*' OR name GLOB '*f64*' OR name GLOB '*d884*'
+        OR name GLOB 'Cijk_A???_B???_D*' THEN '64 bit'
+      WHEN name GLOB '*float*' OR name GLOB '*sgemm*' OR name GLOB '*f32*' OR name GLOB '*s1688*'
+        OR name GLOB 'nvjet_*sss_*' OR name GLOB 'Cijk_A???_B???_S*' THEN '32 bit'
     END AS by_name
   FROM sums
 ), known AS (

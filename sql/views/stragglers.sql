@@ -3,8 +3,9 @@
 -- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last is
 -- in it for the shortest time, and the difference to the longest is how long the others waited for it; this holds
 -- whatever the clocks of the hosts say.  Collectives are the communication kernels, those that copies or
--- ops of programs that XLA compiled for CPUs carry out, and, where the host exchanges the data (Gloo, MPI, UCC), the marks of the operations in which every rank waits for every other: all_reduce, all_gather,
--- reduce_scatter, all_to_all and barrier.  Such a mark begins when the operation is queued; it counts from the end of
+-- ops of programs that XLA compiled for CPUs carry out, and, where the host exchanges the data (Gloo, MPI, UCC), the
+-- marks of the operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all
+-- and barrier.  Such a mark begins when the operation is queued; it counts from the end of
 -- those that were queued before.  The same collective on two ranks is that of the same name and place within the step
 -- of the same number.  Where kernels were recorded only in some steps, these are compared.  (HTA looks at
 -- the normalised start of one kernel instead, and fails on a single rank, which has no row here.)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_accelerators.py: devices as traces have them: what counts as their work, and what exchanges data between them."""
+"""test_accelerators.py: devices as traces have them: what is their work, and what exchanges data between them."""
 
 import os
 import sys
@@ -119,7 +119,7 @@ EXCHANGES = {
 }
 NO_EXCHANGES = [
     "void at::native::allreduce_like_kernel", "triton_poi_fused_all_gather_into_tensor_view_0",
-    "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(x)", "void at::native::vectorized_elementwise_kernel<4>(int)",
+    "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(x)", "void at::native::vectorized_elementwise_kernel<4>(x)",
     "void cub::DeviceReduceKernel<x>(y)", "ampere_sgemm_32x128_tn", "void scatter_reduce_kernel<float>(x)",
     "void moe_dispatch_softmax<4>(x)",
 ]
@@ -136,7 +136,8 @@ def test_collectives_by_names(engine):
     told = [asking(900_000, 1000, 900), launch(900_100, 100, 900),
             kernel(901_000, 1000, 7, 900, "ncclDevKernel_AllGather_RING_LL(x)",
                    **{"External id": 900, "Collective name": "_allgather_base"})]
-    for more, beside in (([], []), (told, [("ncclDevKernel_AllGather_RING_LL(x)", "communication", "_allgather_base")])):
+    gather = ("ncclDevKernel_AllGather_RING_LL(x)", "communication", "_allgather_base")
+    for more, beside in (([], []), (told, [gather])):
         connection = opened(engine, events + more, distributedInfo=NCCL)
         rows = connection.values("SELECT kernels.name, kind, collectives.name FROM kernels LEFT JOIN collectives "
                                  "ON kernel_id = kernels.id ORDER BY kernels.id")
@@ -145,6 +146,69 @@ def test_collectives_by_names(engine):
         wrong = [(row, other) for row, other in zip(rows, wanted + beside) if row != other]
         assert not wrong and len(rows) == len(wanted + beside), wrong
         assert connection.values("SELECT DISTINCT carried_by FROM collectives") == [("kernel",)]
+
+
+# ---- tensor cores ----
+
+CORES = {
+    1: ["nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT",
+        "void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm90<cutlass::gemm::kernel::GemmUniversal<"
+        "cute::tuple<int, int>, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpe",
+        "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<x, cutlass::gemm::collective::CollectiveMma<"
+        "cutlass::gemm::MainloopSm100TmaUmmaWarpSpecialized<3>",
+        "void my::gemm<cute::TiledMMA<cute::MMA_Atom<cute::SM80_16x8x16_F32BF16BF16F32_TN>>>(x)",
+        "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<x>>>(y)",
+        "void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnBwdSm90<x>>>(y)",
+        "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t>>(x)",
+        "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_f16_knob_31", "fmha_cutlassF_bf16_aligned_64x64_rf_sm80",
+        "void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 7168u, 2304u>(x)", "void deep_gemm::sm100_bf16_gemm_impl<1u>(x)",
+        "void marlin::Marlin<__nv_bfloat16, 4>(x)", "sm80_xmma_gemm_s8s8_s8s32_f32_tn_n_tilesize64x64x64",
+        "ampere_d884gemm_64x64_nn", "turing_int8_i8816cudnn_int8_256x128_ldg16_relu",
+        "void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm_xdl_cshuffle_v3<x>>(y)",
+        "void ck::kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffle<x>(y)", "void ck::kernel_gemm_wmma<x>(y)",
+        "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x256x64_MI16x16x1_SN_LDSB1_AFC1",
+        "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SE_1LDSA0",
+        "void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipelineQRKSVSAsync<x>>>(y)"],
+    0: ["volta_sgemm_128x64_nn", "ampere_sgemm_32x128_tn", "ampere_dgemm_128x64_nt",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x128_8x4_nn>(x)", "void gemv2T_kernel_val<int, float>(x)",
+        "void my::gemm<cute::TiledMMA<cute::MMA_Atom<cute::UniversalFMA<float>>, cute::SM80_16x8x8>>(x)",
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1", "void at::native::vectorized_elementwise_kernel<4>(int)",
+        "void cublasLt::splitKreduce_kernel<32, 16, int, float>(x)", "void ck::kernel_gemm_dl_v1r3<x>(y)"],
+    None: ["triton_tem_fused_mm_3", "triton_mm", "_attn_fwd", "fused_moe_kernel", "matmul_kernel",
+           "gemm_fusion_dot_1_0"],
+}
+
+
+def test_tensor_cores(engine):
+    """By product and template; names of Triton's kernels do not tell, and none of theirs is without them, either."""
+    named = [(name, uses) for uses, names in CORES.items() for name in names]
+    events = []
+    for number, (name, _) in enumerate(named, 1):
+        events += [span("cpu_op", "aten::mm", 1000 * number, 500, **{"External id": number}),
+                   launch(1000 * number + 100, 100, number), kernel(1000 * number + 600, 100, 7, number, name)]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT name, uses_tensor_core FROM kernels ORDER BY id")
+    assert rows == named, [(row, wanted) for row, wanted in zip(rows, named) if row != wanted]
+    rows = connection.values("SELECT sum(tensor_core_ns), sum(without_tensor_core_ns), sum(eligible_ns) "
+                             "FROM step_kernel_totals")
+    assert rows == [tuple(100 * len(names) for names in (CORES[1], CORES[0], named))], rows
+
+
+def test_precision_by_names(engine):
+    """What libraries call their number types, 8-bit ones too."""
+    names = {
+        "8 bit": ["sm80_xmma_gemm_s8s8_s8s32_f32_tn_n", "void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u>(x)",
+                  "nvjet_qqtst_128x256_128x4_2x1_v_bz_TNT", "turing_int8_i8816cudnn_int8_256x128_ldg16_relu",
+                  "sm80_xmma_fprop_implicit_gemm_interleaved_i8i8_i8i32_f32", "Cijk_Alik_Bljk_I8BH_MT64x64x32",
+                  "Cijk_Alik_Bljk_F8BS_BH_Bias_MT256x128x64_MI16x16x1", "sm89_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n"],
+        "16 bit": ["nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", "nvjet_sm100_tst_mma_256x256x64_4_2x1_2cta_v_bz_TNT",
+                   "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x256x64_MI16x16x1", "volta_h884gemm_128x64",
+                   "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn"],
+        "32 bit": ["volta_sgemm_128x64_nn", "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1"],
+        "unknown": ["triton_tem_fused_mm_3", "void ck::kernel_gemm_xdl_cshuffle_v3<x>(y)"]}
+    events = [kernel(1000 * i, 100, 7, 0, name) for i, name in enumerate(sum(names.values(), []))]
+    rows = opened(engine, events).values("SELECT precision, count FROM precision_breakdown")
+    assert dict(rows) == {precision: len(some) for precision, some in names.items()}, rows
 
 
 if __name__ == "__main__":

@@ -738,7 +738,8 @@ def check_classic():
     profile.add("counters", profile_id=1, name="process_cpu", unit="ratio", value=1.5)
     profile.add("counters", profile_id=1, name="host_cpu", unit="ratio", value=0.99)
     for dur_ns, rate in ((3 * MS, 1.0), (MS, 5.0)):  # the mean is by time, as that of the bytes
-        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, carried_by="kernel", dur_ns=dur_ns, bytes=10**9,
+        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, dur_ns=dur_ns, bytes=10**9,
+                    carried_by="kernel",
                     bus_bytes_per_second=rate)
     profile.connection.create_function("format", -1, lambda template, *values: template)
     ((severity, message),) = said(profile, "job")

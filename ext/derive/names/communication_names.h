@@ -9,7 +9,7 @@
 bool communication_kernel(const char *name);
 
 /* The operation of such a kernel, or of an instruction of XLA, as PyTorch's marks name it: all_reduce, all_gather ...;
-** else its own name without namespaces, template arguments and parameters. `size` is that of `operation`, at least 1. */
+** else its own name without namespaces, template arguments and parameters. `size` is that of `operation`, 1 or more. */
 void communication_operation(const char *name, char *operation, size_t size);
 
 /* Whether an instruction of XLA, told by its opcode or by a name such as all-reduce.1, is a collective: all-reduce,

@@ -8,35 +8,20 @@
 **                           at::native::vectorized_elementwise_kernel
 **   kind                    communication for kernels of libraries that exchange data (communication_names.h), and for
 **                           those that a row of collectives names; else compute, where the source does not tell
-**   uses_tensor_core        a part of the name is one of those by which NVIDIA's libraries tell (the list of PyProf's
-**                           prof/tc.py, which XProf and the PyTorch TensorBoard plugin use too), or of the families
-**                           since then, as the implicit products of xmma (xmma_fprop_implicit_gemm) and of CUTLASS
-**                           (MmaTensorOp); but none of one that says to multiply without them (ffma, simt)
+**   uses_tensor_core        by the family, template or product that the name tells (tensor_core_kernels.h); NULL of
+**                           kernels of Triton
 **   tensor_core_eligible    the op that launched it, by its name, is one that tensor cores can compute
 **                           (tensor_core_ops.h), and the kernel does not only change the layout of what such an op
 **                           reads or writes; or the kernel uses them; NULL without an op
 */
 #include "derive/names/communication_names.h"
+#include "derive/names/tensor_core_kernels.h"
 #include "derive/names/tensor_core_ops.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const tensor_core_parts[] = {
-    "h884", "s884", "h1688", "s1688", "hmma", "i8816", "i16832", "16816", "dgrad_1x1_stride_2x2",
-    "first_layer_wgrad_kernel", "conv1x1", "conv2d_c1_k1", "direct_group", "xmma_implicit_gemm", "xmma_sparse_conv",
-    "xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm", "c1688",
-    /* Ampere's convolutions, names of CUTLASS as CUDA mangles them */
-    "xmma_fprop_implicit_gemm", "xmma_dgrad_implicit_gemm", "xmma_wgrad_implicit_gemm", "MmaTensorOp",
-    "OpClassTensorOp",
-    /* Hopper and later, flash attention, and the matrix cores of AMD, also as Tensile names them (Cijk_…_MI16x16x1) */
-    "wgmma", "gmma", "tcgen05", "flash_fwd", "flash_bwd", "tensorop", "imma", "dmma", "nvjet_", "MFMA", "mfma",
-    "_MI16x16x", "_MI32x32x", "_MI4x4x"};
-
-/* Of the families above, those that multiply number by number. */
-static const char *const plain_parts[] = {"_ffma_", "_simt_", "OpClassSimt"};
 
 /* These compute nothing that tensor cores could. */
 static const char *const layout_parts[] = {"nchwToNhwc", "nhwcToNchw"};
@@ -75,8 +60,8 @@ static size_t shorten(const char *name, char *to) {
   return length;
 }
 
-enum { IS_KNOWN = 1, USES_TENSOR_CORE = 2, CHANGES_LAYOUT = 4 };
-enum { IS_OP_KNOWN = 8, IS_OP_ELIGIBLE = 16 }; /* of names of ops */
+enum { IS_KNOWN = 1, USES_TENSOR_CORE = 2, CHANGES_LAYOUT = 4, MAY_USE_TENSOR_CORE = 8 };
+enum { IS_OP_KNOWN = 16, IS_OP_ELIGIBLE = 32 }; /* of names of ops */
 
 struct names {
   uint8_t *facts;    /* by string */
@@ -91,8 +76,9 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
   char *shortened = scratch_allocate(pool_length(pool, id) + 1);
   if (!shortened) return error_no_memory(error);
   size_t length = shorten(name, shortened);
-  names->facts[id] |= IS_KNOWN | (AMONG(name, tensor_core_parts) && !AMONG(name, plain_parts) ? USES_TENSOR_CORE : 0) |
-                     (AMONG(name, layout_parts) ? CHANGES_LAYOUT : 0);
+  static const uint8_t uses[] = {[WITHOUT_TENSOR_CORES] = 0, [WITH_TENSOR_CORES] = USES_TENSOR_CORE,
+                                 [TENSOR_CORES_UNKNOWN] = MAY_USE_TENSOR_CORE};
+  names->facts[id] |= IS_KNOWN | uses[tensor_core_use_of(name)] | (AMONG(name, layout_parts) ? CHANGES_LAYOUT : 0);
   names->shorts[id] = id;
   enum tfprof_status status = length ? pool_intern(pool, shortened, length, &names->shorts[id]) : TFPROF_OK;
   scratch_free(shortened);
@@ -132,8 +118,9 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
         r->eligible[row] = NO_VALUE;
         continue;
       }
-      r->uses[row] = (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
-      if (r->uses[row] && ops[i]) r->eligible[row] = 1;
+      bool is_unknown = names->facts[ids[i]] & MAY_USE_TENSOR_CORE;
+      r->uses[row] = is_unknown ? NO_VALUE : (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
+      if (r->uses[row] == 1 && ops[i]) r->eligible[row] = 1;
       if (names->facts[ids[i]] & CHANGES_LAYOUT && r->eligible[row] == 1) r->eligible[row] = 0;
     }
   }

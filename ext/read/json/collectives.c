@@ -2,9 +2,9 @@
 **
 ** libkineto writes the same arguments at the record_param_comms op that asks for a collective
 ** (torch/csrc/distributed/c10d/ ParamCommsUtils) and at the kernel that carries it out.  The kernel's External id is
-** the op's: a pair becomes one row; an op without such a kernel, as on CPUs, is a row of its own.  Kernels that exchange
-** data by their names, but carry no arguments (those of other libraries, of graphs, of older releases), are rows, too.  When each took place derive/devices/collective_times.c
-** tells.
+** the op's: a pair becomes one row; an op without such a kernel, as on CPUs, is a row of its own.  Kernels that
+** exchange data by their names, but carry no arguments (those of other libraries, of graphs, of older releases), are
+** rows, too.  When each took place derive/devices/collective_times.c tells.
 */
 #include <stdlib.h>
 #include <string.h>
