@@ -50,6 +50,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_links,
     &derive_device_memory,
     &derive_graph_launches,
+    &derive_lost_kernels,
     &derive_launch_steps,
     &derive_kernel_self_time,
     &derive_allocations,

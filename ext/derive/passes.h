@@ -56,6 +56,7 @@ extern const struct derive_pass derive_kernel_totals;
 extern const struct derive_pass derive_kernels_of_ops;
 extern const struct derive_pass derive_known_of_totals;
 extern const struct derive_pass derive_lane_names;
+extern const struct derive_pass derive_lost_kernels;
 extern const struct derive_pass derive_last_steps;
 extern const struct derive_pass derive_launch_groups;
 extern const struct derive_pass derive_marked_collectives;

@@ -6,7 +6,8 @@
 -- or files.  It is step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide
 -- nothing, nor do Python frames; waits for input are left to the check input_loading, those for other ranks to
 -- stragglers; ops of XPlane files on threads without steps, which XLA has, are taken off.  On a job with kernels the
--- check asks further that the device idles too (device_steps), since a host that is ahead of its device costs nothing.
+-- check asks further that the device idles too (device_steps), since a host that is ahead of its device costs nothing;
+-- where rows of devices are not understood, or half of the launches have no kernel, that is not known: it is silent.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.
 -- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns; the
@@ -41,6 +42,10 @@ WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread 
   FROM temp.device_steps AS device_steps CROSS JOIN temp.steps AS steps ON steps.id = device_steps.step_id
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
   GROUP BY device_steps.profile_id
+), blind AS ( -- how busy devices are is not known: their rows are of no known kind, or most kernels are lost
+  SELECT profile_id FROM temp.diagnostics WHERE reason IN ('unknown_device_rows', 'no_device_work')
+  UNION ALL SELECT profile_id FROM temp.api_calls WHERE lacks_kernel IS NOT NULL
+  GROUP BY profile_id HAVING 2 * sum(lacks_kernel) >= count(*)
 ), ranked AS (
   SELECT profile_id, location, text, self_ratio, file, line,
     row_number() OVER (PARTITION BY profile_id ORDER BY self_ratio DESC, file, line) AS place
@@ -123,5 +128,6 @@ JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
 LEFT JOIN device_busy ON device_busy.profile_id = parts.profile_id
 LEFT JOIN lines ON lines.profile_id = parts.profile_id
 LEFT JOIN marks ON marks.profile_id = parts.profile_id
-WHERE op_ns > 0 AND outside_ns >= 0.20 * step_ns AND coalesce(busy_ns / step_ns, 0) < 0.80
+WHERE parts.profile_id NOT IN (SELECT profile_id FROM blind) AND op_ns > 0 AND outside_ns >= 0.20 * step_ns
+  AND coalesce(busy_ns / step_ns, 0) < 0.80
 ORDER BY saves_ns DESC, parts.profile_id

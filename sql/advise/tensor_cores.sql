@@ -31,7 +31,7 @@ WITH sums AS MATERIALIZED (
   FROM sums JOIN time ON time.profile_id = sums.profile_id
   LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
   WHERE without_ns > 0 AND without_ns >= 0.10 * kernel_ns AND without_ns >= 0.01 * time.step_ns
-    AND coalesce(CAST(devices.compute_capability AS REAL), 7.0) >= 7.0
+    AND coalesce(CAST(devices.compute_capability AS REAL), 7.0) >= 7.0 AND coalesce(devices.kind, 'gpu') = 'gpu'
 ), by_op AS (
   SELECT speaking.profile_id AS profile_id, speaking.device_id AS device_id, kernels.op_name AS op_name,
     sum(1.0 * kernels.dur_ns) AS without_ns

@@ -148,6 +148,124 @@ def test_collectives_by_names(engine):
         assert connection.values("SELECT DISTINCT carried_by FROM collectives") == [("kernel",)]
 
 
+# ---- devices of other makers ----
+
+def ascend(pid, tid, name, start, dur, category=None, **args):
+    event = {"ph": "X", "name": name, "pid": pid, "tid": tid, "ts": f"{1_778_655_624_000_000 + start / 1000:.3f}",
+             "dur": dur / 1000, "args": args}
+    return {**event, "cat": category} if category else event
+
+
+def ascend_trace(with_queue, with_others):
+    """As torch_npu writes it: the layers of the software are processes, and so is the device."""
+    def process(pid, name, label):
+        return [{"ph": "M", "name": key, "pid": pid, "tid": 0, "args": {word: value}} for key, word, value in (
+            ("process_name", "name", name), ("process_labels", "labels", label))]
+
+    events = process(4_000_000, "Python", "CPU") + process(4_000_001, "CANN", "CPU")
+    events += process(4_000_002, "Ascend Hardware", "NPU") + process(4_000_003, "Communication", "NPU")
+    events += process(4_000_004, "Overlap Analysis", "NPU")
+    events.append({"ph": "M", "name": "thread_name", "pid": 4_000_002, "tid": 2, "args": {"name": "Stream 2"}})
+    for step in range(3):
+        begin = 2_000_000 * step
+        events.append(ascend(4_000_000, 9001, f"ProfilerStep#{step}", begin, 1_990_000, "cpu_op"))
+        for i in range(4):
+            at, connection = begin + 20_000 + 60_000 * i, 100 + 10 * step + 2 * i
+            events.append(ascend(4_000_000, 9001, "aten::matmul", at, 30_500, "cpu_op"))
+            runs_on = 9002 if with_queue else 9001
+            if with_queue: # by a number of its own, one op of several launches
+                events += [ascend(4_000_000, 9001, "Enqueue@aclnn", at + 10_000, 5000, "enqueue", correlation_id=7 + i),
+                           ascend(4_000_000, 9002, "Dequeue@aclnn", at + 20_000, 9000, "dequeue", correlation_id=7 + i)]
+                if step:
+                    for event in events[-2:]:
+                        event["args"]["correlation_id"] += 100 * step
+            for k in range(2):
+                events.append(ascend(4_000_001, runs_on, "Node@launch", at + 21_000 + 3000 * k, 2000, level="node",
+                                     **{"Thread Id": runs_on, "connection_id": connection + k}))
+                events.append(ascend(4_000_002, 2, "MatMulV2", begin + 100_000 * (i + 1) + 50_000 * k, 40_000,
+                                     **{"Task Type": ("AI_CORE", "MIX_AIC")[k], "Physic Stream Id": 2,
+                                        "connection_id": connection + k}))
+        if with_others:
+            events += [ascend(4_000_003, 3, "hcom_allReduce__1", begin + 700_000, 200_000, connection_id=1),
+                       ascend(4_000_004, 1, "Computing", begin, 500_000)]
+    return events
+
+
+def test_ascend(engine):
+    """Tasks of a device are kernels of the op that put them into the queue, or that launched them itself; other rows of
+    devices are told, and then nothing is said of a host that holds devices up."""
+    for with_queue in (True, False):
+        for with_others in (True, False):
+            connection = opened(engine, ascend_trace(with_queue, with_others), baseTimeNanoseconds=0)
+            rows = connection.values(
+                "SELECT devices.name, devices.kind, threads.name, count(*), sum(kernels.dur_ns), min(ops.name), "
+                "count(ops.id), count(kernels.step_id), max(kernels.start_ns < ops.start_ns) FROM kernels "
+                "JOIN devices ON devices.id = kernels.device_id JOIN threads ON threads.id = kernels.thread_id "
+                "LEFT JOIN ops ON ops.id = kernels.op_id")
+            assert rows == [("NPU 0", "npu", "Stream 2", 24, 960_000, "aten::matmul", 24, 24, 0)], rows
+            # Each op has its own two.
+            rows = connection.values("SELECT DISTINCT n FROM (SELECT count(*) AS n FROM kernels GROUP BY op_id)")
+            assert rows == [(2,)], rows
+            told = connection.values("SELECT count FROM diagnostics WHERE reason = 'unknown_device_rows'")
+            assert told == ([(3,)] if with_others else []), told
+            found = {name for name, in connection.values("SELECT check_name FROM advise")}
+            assert ("host_bound" in found) != with_others and "tensor_cores" not in found, found
+
+
+def test_other_devices(engine):
+    """Kernels by whatever a backend calls their category; what is none is told."""
+    def work(category, name, start, **args):
+        return span(category, name, start, 500, 0, 7, device=0, stream=7, **args)
+
+    events = [span("cpu_op", "aten::mm", 0, 900, **{"External id": 1}), launch(100, 100, 1, "myLaunchKernel"),
+              work("privateuse1_kernel", "mm", 1000, correlation=1), work("privateuse1_task", "mul", 2000),
+              work("mtia_ccp_events", "fc", 3000), work("hpu_op", "gemm", 4000), work("xpu_kernels", "gen", 5000),
+              work("privateuse1_memcpy", "Memcpy HtoD (Pageable -> Device)", 6000, bytes=64)]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT kernels.name, devices.name, devices.kind, ops.name FROM kernels "
+                             "JOIN devices ON devices.id = kernels.device_id LEFT JOIN ops ON ops.id = op_id "
+                             "ORDER BY kernels.start_ns")
+    assert rows == [("mm", "PrivateUse1 0", "privateuse1", "aten::mm"), ("mul", "PrivateUse1 0", "privateuse1", None),
+                    ("fc", "MTIA 0", "mtia", None), ("gemm", "HPU 0", "hpu", None), ("gen", "GPU 0", "gpu", None)], rows
+    assert connection.values("SELECT direction, bytes FROM transfers") == [("HtoD", 64)]
+    told = "SELECT count FROM diagnostics WHERE reason = 'unknown_device_rows'"
+    assert connection.values(told) == []
+    known = [work("gpu_user_annotation", "forward", 7000), work("cuda_event", "record", 8000)]
+    assert opened(engine, events + known).values(told) == []
+    assert opened(engine, events + [work("wonder_unit", "what", 9000)]).values(told) == [(1,)]
+
+
+def test_nothing_recorded(engine):
+    """A profiler that was on and saw nothing, at all or of devices, says so."""
+    spans = [{"ph": "X", "cat": "Trace", "name": name, "pid": "Traces", "tid": name, "ts": 0, "dur": 100}
+             for name in ("PyTorch Profiler (0)", "__xpu_profiler__")]
+    told = "SELECT reason FROM diagnostics WHERE severity = 'warning'"
+    ops = [span("cpu_op", "aten::mm", 0, 900)]
+    assert opened(engine, spans).values(told) == [("nothing_recorded",)]
+    assert opened(engine, spans[:1] + ops).values(told) == []
+    assert opened(engine, spans + ops).values(told) == [("no_device_work",)]
+    assert opened(engine, spans + ops + [kernel(1000, 100)]).values(told) == []
+
+
+def test_launches_without_kernels(engine):
+    """Launches whose kernel is not there are told, but for those into a graph that is captured."""
+    events = []
+    for i in range(20):
+        events.append(launch(1000 * i, 500, i + 1, ("cudaLaunchKernel", "cuLaunchKernelEx")[i % 2]))
+        if i >= 6:
+            events.append(kernel(1000 * i + 600, 300, 7, i + 1))
+    events += [launch(30_000, 100, 90, "cudaStreamBeginCapture"), launch(31_000, 100, 91),
+               launch(31_000, 100, 92, tid=2), kernel(31_200, 100, 7, 92), launch(32_000, 100, 93, "cudaStreamEndCapture"),
+               launch(33_000, 100, 94, "cudaGraphLaunch"), launch(34_000, 100, 95, "cudaMemcpyAsync")]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'lost_kernels'")
+    assert len(rows) == 1 and rows[0][0] == "warning" and rows[0][1].startswith("6 of 21 launches have no kernel"), rows
+    rows = connection.values("SELECT lacks_kernel, count(*) FROM api_calls GROUP BY 1 ORDER BY 1")
+    assert rows == [(None, 5), (0, 15), (1, 6)], rows
+    whole = [event for event in events if event["args"]["correlation"] > 6]
+    assert opened(engine, whole).values("SELECT * FROM diagnostics WHERE reason = 'lost_kernels'") == []
+
+
 # ---- tensor cores ----
 
 CORES = {

@@ -18,6 +18,12 @@ enum category {
   CATEGORY_PYTHON,
   CATEGORY_KERNEL,
   CATEGORY_MTIA_KERNEL,
+  CATEGORY_HPU_KERNEL,
+  CATEGORY_PRIVATE_KERNEL, /* of a backend of its own, PrivateUse1 */
+  CATEGORY_PRIVATE_MEMCPY,
+  CATEGORY_PRIVATE_MEMSET,
+  CATEGORY_ENQUEUE, /* of Ascend */
+  CATEGORY_DEQUEUE,
   CATEGORY_MEMCPY,
   CATEGORY_MEMSET,
   CATEGORY_RUNTIME,
@@ -41,11 +47,16 @@ static enum category find_category(const struct field *f) {
     case 5: if (IS("Trace")) return CATEGORY_TRACE; break;
     case 6:
       if (IS("cpu_op")) return CATEGORY_OP;
+      if (IS("hpu_op")) return CATEGORY_HPU_KERNEL;
       if (IS("kernel") || IS("Kernel")) return CATEGORY_KERNEL;
       if (IS("Memcpy")) return CATEGORY_MEMCPY;
       if (IS("Memset")) return CATEGORY_MEMSET;
       break;
-    case 7: if (IS("Runtime")) return CATEGORY_RUNTIME; break;
+    case 7:
+      if (IS("Runtime")) return CATEGORY_RUNTIME;
+      if (IS("enqueue")) return CATEGORY_ENQUEUE;
+      if (IS("dequeue")) return CATEGORY_DEQUEUE;
+      break;
     case 8:
       if (IS("Operator")) return CATEGORY_OP;
       if (IS("overhead")) return CATEGORY_OVERHEAD;
@@ -68,6 +79,9 @@ static enum category find_category(const struct field *f) {
   if (ends_with(f, "_runtime"))
     return CATEGORY_RUNTIME; /* mtia_runtime, xpu_runtime, glow_runtime, privateuse1_runtime */
   if (ends_with(f, "_driver")) return CATEGORY_DRIVER;
+  if (ends_with(f, "_memcpy")) return CATEGORY_PRIVATE_MEMCPY;
+  if (ends_with(f, "_memset")) return CATEGORY_PRIVATE_MEMSET;
+  if (ends_with(f, "_kernel") || ends_with(f, "_kernels")) return CATEGORY_PRIVATE_KERNEL;
   return CATEGORY_OTHER;
 }
 
@@ -244,6 +258,15 @@ static void emit_op_of_own(struct worker *w, enum category category) {
   SET(ops_dur_ns, duration);
 }
 
+/* The device and stream of a task of Ascend, which names no device: each process of its file is one. */
+static struct place task_place(struct worker *w) {
+  struct field *pid = &w->fields[KEY_PID];
+  int64_t number;
+  if (!has(w, KEY_DEVICE) && has(w, KEY_PID) && number_integer(pid, &number))
+    *pid = (struct field){pid->text, pid->length, FIELD_INTEGER, false, 0, (int32_t)number, 0};
+  return device_place(w, DEVICE_NPU, has(w, KEY_PHYSICAL_STREAM) ? KEY_PHYSICAL_STREAM : KEY_STREAM);
+}
+
 static void emit_kernel(struct worker *w, enum device_kind kind) {
   int64_t start, duration, grid[3], block[3];
   if (!take_span(w, &start, &duration)) return;
@@ -251,12 +274,14 @@ static void emit_kernel(struct worker *w, enum device_kind kind) {
   if (row == UINT32_MAX) return;
   enum name_class name_class;
   SET(kernels_name, take_name(w, &name_class));
-  struct place place = device_place(w, kind, has(w, KEY_STREAM) ? KEY_STREAM : KEY_STREAM_ID);
+  struct place place = kind == DEVICE_NPU
+                           ? task_place(w)
+                           : device_place(w, kind, has(w, KEY_STREAM) ? KEY_STREAM : KEY_STREAM_ID);
   SET(kernels_device_id, place.device);
   SET(kernels_thread_id, place.lane);
   SET(kernels_start_ns, start);
   SET(kernels_dur_ns, duration);
-  SET(kernels_correlation, take_integer(w, KEY_CORRELATION));
+  SET(kernels_correlation, take_integer(w, has(w, KEY_CORRELATION) ? KEY_CORRELATION : KEY_CONNECTION));
   SET(kernels_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
   /* 0 means that it was not launched by a graph. */
   int64_t graph = take_integer(w, KEY_GRAPH_ID), node = take_integer(w, KEY_GRAPH_NODE_ID);
@@ -308,7 +333,7 @@ static int64_t find_memory(const char *text, const char *end) {
   return ROW_NULL;
 }
 
-static void emit_transfer(struct worker *w, bool is_copy) {
+static void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;
   uint32_t row = row_in(w, ROWS_transfers);
@@ -316,14 +341,14 @@ static void emit_transfer(struct worker *w, bool is_copy) {
   enum name_class name_class;
   SET(transfers_name, take_name(w, &name_class));
   SET(transfers_kind, is_copy ? LITERAL_memcpy : LITERAL_memset);
-  struct place place = device_place(w, DEVICE_GPU, KEY_STREAM);
+  struct place place = device == DEVICE_NPU ? task_place(w) : device_place(w, device, KEY_STREAM);
   SET(transfers_device_id, place.device);
   SET(transfers_thread_id, place.lane);
   SET(transfers_start_ns, start);
   SET(transfers_dur_ns, duration);
   SET(transfers_bytes, take_integer(w, KEY_BYTES));
   SET(transfers_bytes_per_second, take_real(w, KEY_BANDWIDTH, 1e9));
-  SET(transfers_correlation, take_integer(w, KEY_CORRELATION));
+  SET(transfers_correlation, take_integer(w, has(w, KEY_CORRELATION) ? KEY_CORRELATION : KEY_CONNECTION));
   SET(transfers_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
   const struct field *name = &w->fields[KEY_NAME], *kind = &w->fields[KEY_KIND];
   const char *end = has(w, KEY_NAME) ? name->text + name->length : NULL;
@@ -369,6 +394,52 @@ static void emit_api_call(struct worker *w, bool is_driver) {
   SET(api_calls_correlation, take_integer(w, KEY_CORRELATION));
   SET(api_calls_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
   SET(api_calls_result, take_integer(w, KEY_RESULT));
+}
+
+/* ---- of Ascend ---- */
+
+static void note_queue_call(struct worker *w, int kind, int64_t start, int64_t duration, uint64_t row, unsigned key) {
+  int64_t number = take_integer(w, key);
+  if (w->is_dry || number == ROW_NULL) return;
+  struct queue_call *item = list_add(&w->queue_calls);
+  if (item)
+    *item = (struct queue_call){.kind = kind, .start_ns = start, .dur_ns = duration == ROW_NULL ? 0 : duration,
+                                .number = number, .row = row, .lane = host_lane(w)};
+  else w->no_memory = true;
+}
+
+/* An op that is put into the queue, or what the thread that takes it out asks of the device. */
+static void emit_queue_call(struct worker *w, int kind) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_api_calls);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(api_calls_name, take_name(w, &name_class));
+  SET(api_calls_domain, LITERAL_runtime);
+  SET(api_calls_thread_id, as_value(host_lane(w)));
+  SET(api_calls_start_ns, start);
+  SET(api_calls_dur_ns, duration);
+  if (kind == QUEUE_LAUNCH) SET(api_calls_correlation, take_integer(w, KEY_CONNECTION));
+  note_queue_call(w, kind, start, duration, row, kind == QUEUE_LAUNCH ? KEY_CONNECTION : KEY_QUEUE_CORRELATION);
+}
+
+static bool has_part(const struct field *f, const char *part) {
+  return f->kind == FIELD_TEXT && memmem(f->text, f->length, part, strlen(part));
+}
+
+enum task { TASK_OTHER, TASK_KERNEL, TASK_COPY };
+static enum task find_task(const struct field *type) {
+  static const char *const others[] = {"WAIT", "RECORD", "NOTIFY", "EVENT", "PLACE_HOLDER", "BARRIER", "PROFILER"};
+  static const char *const copies[] = {"MEMCPY", "SDMA", "PCIE_DMA"};
+  static const char *const kernels[] = {"AI_", "AIC", "AIV", "MIX_", "KERNEL", "HCCL", "DSA", "FFTS", "DVPP", "VPC"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (has_part(type, others[i])) return TASK_OTHER;
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+    if (has_part(type, copies[i])) return TASK_COPY;
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+    if (has_part(type, kernels[i])) return TASK_KERNEL;
+  return TASK_OTHER;
 }
 
 static void emit_sync(struct worker *w) {
@@ -428,6 +499,7 @@ static void emit_range(struct worker *w, enum category category) {
   SET(ranges_start_ns, start);
   SET(ranges_dur_ns, duration);
   SET(ranges_is_process_wide, 0);
+  if (category == CATEGORY_DEQUEUE) note_queue_call(w, QUEUE_DEQUEUE, start, duration, 0, KEY_QUEUE_CORRELATION);
 }
 
 /* ---- the other phases ---- */
@@ -618,6 +690,35 @@ static void emit_half(struct worker *w, bool is_begin, bool is_async) {
   else w->no_memory = true;
 }
 
+/* Whose work a category of the form privateuse1_..., xpu_..., mtia_... is. */
+static enum device_kind private_device(const struct worker *w) {
+  static const struct { const char *head; enum device_kind kind; } known[] = {
+      {"privateuse1", DEVICE_PRIVATE}, {"hpu", DEVICE_HPU}, {"npu", DEVICE_NPU}, {"mtia", DEVICE_MTIA}};
+  const struct field *f = &w->fields[KEY_CAT];
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    size_t length = strlen(known[i].head);
+    if (f->length >= length && memcmp(f->text, known[i].head, length) == 0) return known[i].kind;
+  }
+  return DEVICE_GPU;
+}
+
+/* Work of PrivateUse1, whose backends name their categories as they like: it has a device and a stream. */
+static bool is_private_work(const struct worker *w) {
+  const struct field *f = &w->fields[KEY_CAT];
+  bool is_private = f->length > 11 && memcmp(f->text, "privateuse1", 11) == 0;
+  bool is_mark = has_part(f, "annotation") || has_part(f, "sync") || has_part(f, "event");
+  return is_private && !is_mark && has(w, KEY_STREAM) && has(w, KEY_DEVICE);
+}
+
+/* Ascend's profiler gives its rows no category: tasks of a device have a type, launches a thread and a connection. */
+static void emit_uncategorized(struct worker *w) {
+  enum task task = has(w, KEY_TASK_TYPE) ? find_task(&w->fields[KEY_TASK_TYPE]) : TASK_OTHER;
+  if (task == TASK_KERNEL) emit_kernel(w, DEVICE_NPU);
+  else if (task == TASK_COPY) emit_transfer(w, DEVICE_NPU, true);
+  else if (has(w, KEY_NATIVE_THREAD) && has(w, KEY_CONNECTION)) emit_queue_call(w, QUEUE_LAUNCH);
+  else emit_range(w, CATEGORY_NONE);
+}
+
 static void emit_span(struct worker *w) {
   taken(w, KEY_PH);
   enum category category = has(w, KEY_CAT) ? find_category(&w->fields[KEY_CAT]) : CATEGORY_NONE;
@@ -630,8 +731,13 @@ static void emit_span(struct worker *w) {
     case CATEGORY_TENSORFLOW: emit_tensorflow_op(w); break;
     case CATEGORY_KERNEL: emit_kernel(w, DEVICE_GPU); break;
     case CATEGORY_MTIA_KERNEL: emit_kernel(w, DEVICE_MTIA); break;
-    case CATEGORY_MEMCPY: emit_transfer(w, true); break;
-    case CATEGORY_MEMSET: emit_transfer(w, false); break;
+    case CATEGORY_HPU_KERNEL: emit_kernel(w, DEVICE_HPU); break;
+    case CATEGORY_PRIVATE_KERNEL: emit_kernel(w, private_device(w)); break;
+    case CATEGORY_MEMCPY: emit_transfer(w, DEVICE_GPU, true); break;
+    case CATEGORY_MEMSET: emit_transfer(w, DEVICE_GPU, false); break;
+    case CATEGORY_PRIVATE_MEMCPY: emit_transfer(w, private_device(w), true); break;
+    case CATEGORY_PRIVATE_MEMSET: emit_transfer(w, private_device(w), false); break;
+    case CATEGORY_ENQUEUE: emit_queue_call(w, QUEUE_ENQUEUE); break;
     case CATEGORY_RUNTIME: emit_api_call(w, false); break;
     case CATEGORY_DRIVER: emit_api_call(w, true); break;
     case CATEGORY_SYNC: emit_sync(w); break;
@@ -640,14 +746,19 @@ static void emit_span(struct worker *w) {
       process = process_of_xspace(w);
       if (w->is_dry ? w->dry_table == ROWS_ops : process >= 0)
         emit_op_of_xspace(w, process >= 0 && w->processes.are_devices[process]);
-      else emit_range(w, category);
+      else emit_uncategorized(w);
       return;
     case CATEGORY_OTHER:
       /* Lanes that we add for viewers, of steps and of devices' scopes: what they were made of is there as well. */
       if (w->processes.is_own_xspace || (w->processes.is_own && scan_key_is(&w->fields[KEY_CAT], "step"))) return;
+      if (is_private_work(w)) {
+        emit_kernel(w, private_device(w));
+        break;
+      }
       emit_range(w, category);
       return;
     case CATEGORY_TRACE:
+    case CATEGORY_DEQUEUE:
     case CATEGORY_GPU_USER: emit_range(w, category); return;
   }
   if (w->is_dry) taken(w, KEY_CAT);

@@ -154,6 +154,7 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
   enum tfprof_status status =
       profile_add_segment(profile, schema_table, t->first_row, t->rows, &raw, text, &segment, NULL);
   if (status) return status;
+  if (!queues_apply(trace, table, t)) return TFPROF_NO_MEMORY;
   if (table == ROWS_ops) {
     struct column **types_place = &t->columns[ROW_ops_op_type - ROW_FIRST_ops];
     struct column *types = op_types(*types_place, t->columns[ROW_ops_name - ROW_FIRST_ops]);
@@ -297,6 +298,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   size_t own_chunks = trace->chunks.count;
   status = python_stacks(trace);
   if (!status) status = halves_match(trace, &far_places);
+  if (!status && !queues_link(trace)) status = error_no_memory(error);
   if (!status) status = lanes_add(trace, profile);
   struct chunk **chunks = trace->chunks.items;
   for (size_t i = 0; i < trace->chunks.count && !status; i++) {
@@ -337,5 +339,6 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   profile->file_bytes = (int64_t)source_file_bytes(trace->source);
   profile->complete = true;
   diagnose_problems(trace, profile);
+  devices_tell(trace, profile);
   return TFPROF_OK;
 }

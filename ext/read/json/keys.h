@@ -39,7 +39,9 @@
   ARGUMENT(ARGUMENT_NAME, "name") ARGUMENT(LABELS, "labels") ARGUMENT(SORT_INDEX, "sort_index") \
   ARGUMENT(HLO_OP, "hlo_op") ARGUMENT(HLO_MODULE, "hlo_module") ARGUMENT(STEP, "step_num") \
   ARGUMENT(FUNCTION_CALL, "tf_function_call") ARGUMENT(SOURCE, "_src") \
-  ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") ARGUMENT(RESULT, "result")
+  ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") ARGUMENT(RESULT, "result") \
+  ARGUMENT(TASK_TYPE, "Task Type") ARGUMENT(CONNECTION, "connection_id") ARGUMENT(NATIVE_THREAD, "Thread Id") \
+  ARGUMENT(PHYSICAL_STREAM, "Physic Stream Id") ARGUMENT(QUEUE_CORRELATION, "correlation_id")
 /* clang-format on */
 
 enum json_key {

@@ -56,8 +56,12 @@ static struct row_key process_key(uint64_t flags, uint64_t pid) {
 static uint32_t lane_of_name(struct trace *trace, const struct lane_name *name, uint32_t limit) {
   uint32_t lane = find_lane(&trace->lanes, name->key);
   if (lane < limit || name->key.words[0] & LANE_PID_IS_TEXT || name->key.words[1] > UINT32_MAX) return lane;
-  struct row_key stream = {{LANE_STREAM, (uint64_t)DEVICE_GPU << 32 | name->key.words[1], name->key.words[2]}};
-  return find_lane(&trace->lanes, stream);
+  for (uint64_t kind = DEVICE_GPU; kind < DEVICE_KINDS; kind++) {
+    struct row_key stream = {{LANE_STREAM, kind << 32 | name->key.words[1], name->key.words[2]}};
+    uint32_t of_device = row_map_find(&trace->lanes, stream);
+    if (of_device < limit) return of_device;
+  }
+  return lane;
 }
 
 static void unused_metadata(struct trace *trace, uint64_t offset) {
@@ -176,6 +180,15 @@ static const char *kind_of_name(const char *name) {
   return strcasestr(name, "gpu") ? "gpu" : strcasestr(name, "tpu") ? "tpu" : "cpu";
 }
 
+/* Of an NPU, which is told by the process that stands for it, its place among them. */
+static int64_t ordinal_of(const struct trace *trace, uint32_t device) {
+  const struct row_key *keys = trace->devices.keys;
+  if (keys[device].words[0] != DEVICE_NPU) return (int64_t)keys[device].words[1];
+  int64_t ordinal = 0;
+  for (uint32_t i = 0; i < device; i++) ordinal += keys[i].words[0] == DEVICE_NPU;
+  return ordinal;
+}
+
 static enum tfprof_status add_devices(struct trace *trace, struct profile *profile) {
   enum tfprof_status status = TFPROF_OK;
   struct eager_rows m;
@@ -186,23 +199,23 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
 #define INFO(i) ((i) < trace->device_infos.count ? &infos[i] : &none)
   for (uint32_t i = 0; i < m.count; i++) {
     char name[64];
-    static const char *const kinds[] = {"CPU", "GPU", "MTIA"};
+    static const char *const kinds[DEVICE_KINDS] = {"CPU", "GPU", "MTIA", "NPU", "HPU", "PrivateUse1"};
     if (keys[i].words[0] == NAMED_DEVICE) m.values[i] = (int64_t)keys[i].words[1];
     else {
-      snprintf(name, sizeof name, "%s %lld", kinds[keys[i].words[0]], (long long)keys[i].words[1]);
+      snprintf(name, sizeof name, "%s %lld", kinds[keys[i].words[0]], (long long)ordinal_of(trace, i));
       m.values[i] = literal_id(trace, name);
     }
   }
   eager_rows_set(&m, COLUMN_devices_name);
   for (uint32_t i = 0; i < m.count; i++) {
-    static const char *const kinds[] = {"cpu", "gpu", "mtia"};
+    static const char *const kinds[DEVICE_KINDS] = {"cpu", "gpu", "mtia", "npu", "hpu", "privateuse1"};
     bool is_named = keys[i].words[0] == NAMED_DEVICE;
     m.values[i] = literal_id(
         trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)keys[i].words[1])) : kinds[keys[i].words[0]]);
   }
   eager_rows_set(&m, COLUMN_devices_kind);
   for (uint32_t i = 0; i < m.count; i++) {
-    m.values[i] = keys[i].words[0] == NAMED_DEVICE ? ROW_NULL : (int64_t)keys[i].words[1];
+    m.values[i] = keys[i].words[0] == NAMED_DEVICE ? ROW_NULL : ordinal_of(trace, i);
   }
   eager_rows_set(&m, COLUMN_devices_ordinal);
   for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->model ? (int64_t)INFO(i)->model : ROW_NULL;

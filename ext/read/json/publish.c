@@ -120,6 +120,14 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
     item->ranks = text_of(w, item->ranks);
     item->dtype = text_of(w, item->dtype);
   }
+  const struct queue_call *calls = w->queue_calls.items;
+  for (size_t i = 0; i < w->queue_calls.count && ok; i++) {
+    struct queue_call *item = list_add(&trace->queue_calls);
+    if (!(ok = item != NULL)) break;
+    *item = calls[i];
+    item->row += first_rows[ROWS_api_calls];
+    item->lane = calls[i].lane == INTERN_NONE ? INTERN_NONE : w->lanes.values[calls[i].lane];
+  }
   const struct python_frame *frames = w->python_frames.items;
   for (size_t i = 0; i < w->python_frames.count && ok; i++) {
     struct python_frame *item = list_add(&trace->python_frames);

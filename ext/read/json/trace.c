@@ -63,6 +63,7 @@ void trace_free(struct trace *trace) {
   list_free(&trace->halves);
   list_free(&trace->collectives);
   list_free(&trace->python_frames);
+  queues_free(trace);
   list_free(&trace->members);
   free(trace->scratch);
   memset(trace, 0, sizeof *trace);

@@ -40,6 +40,18 @@ struct device_info { /* of deviceProperties */
   int64_t memory_bytes, major, minor, multiprocessors, clock_hz, bandwidth;
 };
 
+/* What queues_link() finds. */
+struct queue_row {
+  uint64_t row;   /* of api_calls */
+  int64_t number; /* its correlation; ROW_NULL: none */
+  int64_t lane;   /* ROW_NULL: as it is */
+};
+struct queue_links {
+  LIST(struct queue_row) rows;  /* ascending */
+  struct row_map connections;   /* numbers of launches that are another one's */
+  LIST(int64_t) numbers;        /* by number of the connection: what it becomes */
+};
+
 struct trace {
   struct store *store;
   struct pool *pool;
@@ -59,6 +71,8 @@ struct trace {
   LIST(struct half_event) halves;
   LIST(struct collective) collectives;
   LIST(struct python_frame) python_frames;
+  LIST(struct queue_call) queue_calls;
+  struct queue_links queue_links;
   LIST(struct member) members;
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
@@ -130,6 +144,21 @@ void header_read(struct trace *trace);
 enum tfprof_status header_add_modules(struct trace *trace, struct profile *profile);
 /* Members that have no place become attributes of the profile, messages of the profiler diagnostics. */
 void header_describe(struct trace *trace, struct profile *profile);
+
+/* ---- devices.c ---- */
+
+/* Tells of rows of accelerators that became ranges, as what they are is not known, and of a profiler of devices that
+** has recorded nothing. Once all segments are there. */
+void devices_tell(struct trace *trace, struct profile *profile);
+
+/* ---- queues.c ---- */
+
+/* Finds which op launched what, of Ascend's profiler. False: no memory. */
+bool queues_link(struct trace *trace);
+/* Changes the numbers (and, of calls, the lanes) of a chunk's rows accordingly, before they become columns of a
+** segment. False: no memory. */
+bool queues_apply(const struct trace *trace, enum row_table table, struct chunk_table *rows);
+void queues_free(struct trace *trace);
 
 /* ---- halves.c ---- */
 

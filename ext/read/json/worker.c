@@ -53,6 +53,7 @@ void worker_free(struct worker *w) {
   list_free(&w->halves);
   list_free(&w->collectives);
   list_free(&w->python_frames);
+  list_free(&w->queue_calls);
   list_free(&w->members);
   free(w->nodes);
   free(w->edges);
@@ -64,6 +65,7 @@ void worker_clear(struct worker *w) {
   for (unsigned i = 0; i < ROWS_COUNT; i++) w->rows[i].count = 0;
   free_members(w);
   w->lane_names.count = w->halves.count = w->collectives.count = w->python_frames.count = w->members.count = 0;
+  w->queue_calls.count = 0;
   memset(w->problems, 0, sizeof w->problems);
   w->event_count = w->tensorflow_count = 0;
   memset(w->xspace_counts, 0, sizeof w->xspace_counts);

@@ -64,6 +64,14 @@ struct collective {
   bool is_kernel;
 };
 
+/* A row of the host of Ascend's profiler that tells which op launched what: see queues.c. */
+struct queue_call {
+  enum { QUEUE_ENQUEUE, QUEUE_DEQUEUE, QUEUE_LAUNCH } kind;
+  int64_t start_ns, dur_ns, number; /* of an op that is queued, or the connection of a launch */
+  uint64_t row;                     /* of api_calls, but of a QUEUE_DEQUEUE */
+  uint32_t lane;
+};
+
 struct python_frame { /* a python_function event without a call stack of its own */
   int64_t id, parent; /* ROW_NULL: none */
   uint64_t row;       /* of ops */
@@ -113,7 +121,7 @@ enum literal {
 
 /* ---- lanes and devices ---- */
 
-enum device_kind { DEVICE_CPU, DEVICE_GPU, DEVICE_MTIA };
+enum device_kind { DEVICE_CPU, DEVICE_GPU, DEVICE_MTIA, DEVICE_NPU, DEVICE_HPU, DEVICE_PRIVATE, DEVICE_KINDS };
 enum lane_flags { /* words[0] of a lane's key */
   LANE_HOST,        /* words[1] pid, words[2] tid */
   LANE_STREAM,      /* words[1] device kind << 32 | ordinal, words[2] stream */
@@ -179,6 +187,7 @@ struct worker {
   LIST(struct lane_name) lane_names;
   LIST(struct half_event) halves;
   LIST(struct collective) collectives;
+  LIST(struct queue_call) queue_calls;
   LIST(struct python_frame) python_frames;
   LIST(struct member) members;
   struct problem_tally problems[PROBLEM_COUNT];
