@@ -76,6 +76,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_critical_path, /* the longest to run first */
     &derive_step_segments,
     &derive_step_phases,
+    &derive_step_paces,
     &derive_training_time,
     &derive_device_activities,
     &derive_last_steps,

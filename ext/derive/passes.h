@@ -108,6 +108,7 @@ extern const struct derive_pass derive_step_kernel_totals;
 extern const struct derive_pass derive_unfused_kernels;
 extern const struct derive_pass derive_step_marks;
 extern const struct derive_pass derive_step_op_totals;
+extern const struct derive_pass derive_step_paces;
 extern const struct derive_pass derive_step_phases;
 extern const struct derive_pass derive_step_trace_totals;
 extern const struct derive_pass derive_step_segments;

@@ -5,7 +5,8 @@
 --   profile_id, rank                        the profile
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps, without evaluation that only some of
---   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns)
+--   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns); where the host runs ahead of its
+--                                           devices, of their pace (steps.pace_ns)
 --   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it
 --   steps_per_second                        measured steps by their time
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
@@ -30,7 +31,8 @@ WITH measured AS (
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
-  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
+  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, sum(1.0 * max(net_ns, training_ns)) AS whole_ns,
+    avg(training_ns) AS mean_ns,
     median(training_ns) AS median_ns,
     stddev(training_ns) AS stddev_ns, min(training_ns) AS min_ns, max(training_ns) AS max_ns,
     percentile(training_ns, 95) AS p95_ns,
@@ -80,7 +82,7 @@ SELECT
   durations.min_ns AS min_ns,
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
-  1e9 * durations.step_count / nullif(durations.sum_ns, 0) AS steps_per_second,
+  1e9 * durations.step_count / nullif(durations.whole_ns, 0) AS steps_per_second,
   CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
   min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,

@@ -255,15 +255,49 @@ def test_launches_without_kernels(engine):
         if i >= 6:
             events.append(kernel(1000 * i + 600, 300, 7, i + 1))
     events += [launch(30_000, 100, 90, "cudaStreamBeginCapture"), launch(31_000, 100, 91),
-               launch(31_000, 100, 92, tid=2), kernel(31_200, 100, 7, 92), launch(32_000, 100, 93, "cudaStreamEndCapture"),
-               launch(33_000, 100, 94, "cudaGraphLaunch"), launch(34_000, 100, 95, "cudaMemcpyAsync")]
+               launch(31_000, 100, 92, tid=2), kernel(31_200, 100, 7, 92),
+               launch(32_000, 100, 93, "cudaStreamEndCapture"), launch(33_000, 100, 94, "cudaGraphLaunch"), launch(34_000, 100, 95, "cudaMemcpyAsync")]
     connection = opened(engine, events)
     rows = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'lost_kernels'")
-    assert len(rows) == 1 and rows[0][0] == "warning" and rows[0][1].startswith("6 of 21 launches have no kernel"), rows
+    ((severity, message),) = rows
+    assert severity == "warning" and message.startswith("6 of 21 launches have no kernel"), rows
     rows = connection.values("SELECT lacks_kernel, count(*) FROM api_calls GROUP BY 1 ORDER BY 1")
     assert rows == [(None, 5), (0, 15), (1, 6)], rows
     whole = [event for event in events if event["args"]["correlation"] > 6]
     assert opened(engine, whole).values("SELECT * FROM diagnostics WHERE reason = 'lost_kernels'") == []
+
+
+# ---- steps of a host that runs ahead ----
+
+def test_pace(engine):
+    """Steps of 490 us on the host, whose work takes 2 ms each, take 2 ms wherever a step's time is told; one whose host
+    waits takes what it takes."""
+    def trace(step, per_step):
+        events = []
+        for number in range(3):
+            begin = number * step
+            events.append(span("user_annotation", f"ProfilerStep#{number}", begin, step - 10_000))
+            for i in range(per_step):
+                of_all = number * per_step + i
+                at = begin + 20_000 + 60_000 * i
+                events += [span("cpu_op", "aten::mm", at, 30_000, **{"External id": of_all + 1}),
+                           launch(at + 5000, 10_000, of_all + 1),
+                           kernel(max(at + 20_000, 100_000 + 400_000 * of_all), 390_000, 7, of_all + 1)]
+        return events
+
+    connection = opened(engine, trace(500_000, 5))
+    ((median, rate, mean, evaluation),) = connection.values(
+        "SELECT median_ns, steps_per_second, mean_ns, evaluation_ratio FROM step_summary")
+    assert (median, evaluation) == (2_000_000, 0), (median, evaluation)
+    assert abs(rate - 500) < 2 and abs(mean - 2e6) < 1e4, (rate, mean)
+    assert connection.values("SELECT dur_ns, pace_ns FROM steps") == [
+        (490_000, 1_990_000), (490_000, 2_000_000), (490_000, 2_000_000)]
+    ((mean,),) = connection.values("SELECT mean_step_ns FROM overview WHERE profile_id IS NOT NULL")
+    assert abs(mean - 2e6) < 5e4, mean
+    ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")
+    assert text.startswith("3, median 2.00 ms") and "501 a second" in text, text
+    connection = opened(engine, trace(2_000_000, 5))
+    assert connection.values("SELECT pace_ns, training_ns FROM steps") == [(None, 1_990_000)] * 3
 
 
 # ---- tensor cores ----

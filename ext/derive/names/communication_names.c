@@ -22,12 +22,12 @@ struct part {
   size_t length;
 };
 
-static bool begins_with(struct part part, const char *head) {
+static bool part_begins(struct part part, const char *head) {
   size_t length = strlen(head);
   return part.length >= length && memcmp(part.text, head, length) == 0;
 }
 
-static bool is_text(struct part part, const char *text) {
+static bool part_is(struct part part, const char *text) {
   return part.length == strlen(text) && memcmp(part.text, text, part.length) == 0;
 }
 
@@ -97,13 +97,13 @@ static const char *const libraries[] = {"nccl",        "rccl",         "hccl",  
 /* Functions that exchange by memory which all devices map, of whichever library. */
 static const char *const functions[] = {"cross_device_reduce", "multimem_", "hybridCubeMesh"};
 
-static bool is_among(struct part part, const char *const *heads, size_t count) {
+static bool begins_as_any(struct part part, const char *const *heads, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    if (begins_with(part, heads[i])) return true;
+    if (part_begins(part, heads[i])) return true;
   }
   return false;
 }
-#define AMONG(part, heads) is_among(part, heads, sizeof heads / sizeof *heads)
+#define AMONG(part, heads) begins_as_any(part, heads, sizeof heads / sizeof *heads)
 
 static bool names_exchange(struct part part) {
   for (size_t i = 0; i < UNMISTAKABLE; i++) {
@@ -120,14 +120,14 @@ bool communication_kernel(const char *name) {
   while (next_part(&at, &part)) {
     bool is_namespace = *at;
     if (is_first) {
-      if (begins_with(part, elsewhere[0])) return false;
+      if (part_begins(part, elsewhere[0])) return false;
       for (size_t i = 1; i < sizeof elsewhere / sizeof *elsewhere; i++) {
-        if (is_namespace && is_text(part, elsewhere[i])) return false;
+        if (is_namespace && part_is(part, elsewhere[i])) return false;
       }
     }
     is_first = false;
-    if (is_of_dispatch && is_text(part, "layout")) return false; /* deep_ep's: counts tokens, and exchanges none */
-    is_of_dispatch = is_text(part, "deep_ep");
+    if (is_of_dispatch && part_is(part, "layout")) return false; /* deep_ep's: counts tokens, and exchanges none */
+    is_of_dispatch = part_is(part, "deep_ep");
     if (is_of_dispatch && is_namespace) continue;
     if (AMONG(part, libraries) || AMONG(part, functions) || names_exchange(part)) return true;
     if (is_namespace) continue;
@@ -172,7 +172,7 @@ static const char *exchange_in(struct part part) {
 static bool operation_of_nccl(struct part part, char *operation, size_t size) {
   const char *mark = memmem(part.text, part.length, "Kernel_", strlen("Kernel_"));
   size_t length = 0;
-  if (!begins_with(part, "nccl") || !mark) return false;
+  if (!part_begins(part, "nccl") || !mark) return false;
   for (const char *p = mark + strlen("Kernel_"); p < part.text + part.length && *p != '_' && length + 2 < size; p++) {
     bool is_capital = *p >= 'A' && *p <= 'Z';
     if (is_capital && length) operation[length++] = '_';
@@ -184,13 +184,13 @@ static bool operation_of_nccl(struct part part, char *operation, size_t size) {
 
 /* "userbuffers_fp16_sum_inplace_gpu_rw_ag": _rs and _ag are halves of a sum, which without them is whole. */
 static const char *operation_of_userbuffers(struct part part) {
-  if (!begins_with(part, "userbuffers_")) return NULL;
+  if (!part_begins(part, "userbuffers_")) return NULL;
   bool gathers = memmem(part.text, part.length, "_ag", 3), scatters = memmem(part.text, part.length, "_rs", 3);
   return gathers == scatters ? "all_reduce" : gathers ? "all_gather" : "reduce_scatter";
 }
 
 /* As much as there is room for, and no part of a character. */
-static void put(char *operation, size_t size, const char *text, size_t length) {
+static void put_operation(char *operation, size_t size, const char *text, size_t length) {
   if (length >= size) {
     length = size - 1;
     while (length && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
@@ -211,7 +211,7 @@ void communication_operation(const char *name, char *operation, size_t size) {
     if (exchange) found = exchange;
     if (part.length) last = part;
   }
-  if (found) put(operation, size, found, strlen(found));
-  else put(operation, size, last.length ? last.text : name, last.length ? last.length : strlen(name));
+  if (found) put_operation(operation, size, found, strlen(found));
+  else put_operation(operation, size, last.length ? last.text : name, last.length ? last.length : strlen(name));
 }
 

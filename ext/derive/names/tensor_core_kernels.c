@@ -41,13 +41,13 @@ static const char *const tensor_core_parts[] = {
 /* Of the families above, those that multiply number by number. */
 static const char *const plain_parts[] = {"_ffma_", "_simt_", "OpClassSimt", "UniversalFMA", "MmaSimt"};
 
-static bool is_among(const char *text, const char *const *parts, size_t count) {
+static bool names_any(const char *text, const char *const *parts, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (strstr(text, parts[i])) return true;
   }
   return false;
 }
-#define AMONG(text, parts) is_among(text, parts, sizeof parts / sizeof *parts)
+#define AMONG(text, parts) names_any(text, parts, sizeof parts / sizeof *parts)
 
 /* Those that torch.compile and XLA make say so; else a name of Python, without types: _attn_fwd, fused_moe_kernel. */
 static bool is_of_triton(const char *name) {

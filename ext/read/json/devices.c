@@ -1,16 +1,16 @@
 /* devices.c: what of accelerators is not understood, and that nothing was recorded of them.
 **
-** A row is of an accelerator where its lane is a stream, or where its process is labelled as one (process_labels: GPU
-** 0, NPU; process_name: Ascend Hardware).  Rows of work become kernels, copies or waits (emit.c); marks, events, counters
-** and what a tool computed of other rows (Ascend's Overlap Analysis) are none.  What is left became ranges, and no time
-** of a device counts it: that is told, for the device was busy meanwhile.
+** A row is of an accelerator where its lane is a stream, or where its process is labelled as one (process_labels:
+** GPU 0, NPU; process_name: Ascend Hardware).  Rows of work become kernels, copies or waits (emit.c); marks, events,
+** counters and what a tool computed of other rows (Ascend's Overlap Analysis) are none.  What is left became ranges,
+** and no time of a device counts it: that is told, for the device was busy meanwhile.
 */
 #include <string.h>
 #include <strings.h>
 
 #include "read/json/trace.h"
 
-static bool begins_with(const char *text, const char *head) { return strncasecmp(text, head, strlen(head)) == 0; }
+static bool label_begins(const char *text, const char *head) { return strncasecmp(text, head, strlen(head)) == 0; }
 
 static bool is_of_accelerator(const struct trace *trace, uint32_t lane) {
   static const char *const labels[] = {"GPU", "NPU", "HPU", "XPU", "MTIA", "TPU", "PrivateUse"};
@@ -20,7 +20,7 @@ static bool is_of_accelerator(const struct trace *trace, uint32_t lane) {
   if (process && strcasestr(process, "overlap analysis")) return false;
   if ((trace->lanes.keys[lane].words[0] & 3) == LANE_STREAM) return true;
   for (size_t i = 0; label && i < sizeof labels / sizeof *labels; i++) {
-    if (begins_with(label, labels[i])) return true;
+    if (label_begins(label, labels[i])) return true;
   }
   return process && strcasestr(process, "Hardware") != NULL;
 }
@@ -68,7 +68,8 @@ static string_id find_profiler(const struct trace *trace, const struct profile *
       string_id name = column_is_null(names, row) ? 0 : (string_id)column_integer(names, row);
       const char *text = name ? pool_text(trace->pool, name) : "";
       size_t length = strlen(text), tail = strlen("_profiler__");
-      if (length > tail + 2 && begins_with(text, "__") && strcmp(text + length - tail, "_profiler__") == 0) return name;
+      bool is_profiler = length > tail + 2 && strcmp(text + length - tail, "_profiler__") == 0;
+      if (is_profiler && label_begins(text, "__")) return name;
     }
   }
   return 0;

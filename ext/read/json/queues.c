@@ -150,7 +150,7 @@ bool queues_link(struct trace *trace) {
 
 /* ---- columns ---- */
 
-static int64_t value_at(const struct column *column, uint32_t row) {
+static int64_t number_at(const struct column *column, uint32_t row) {
   return column_is_null(column, row) ? ROW_NULL : column_integer(column, row);
 }
 
@@ -177,8 +177,8 @@ static bool apply_to_calls(const struct queue_links *links, struct chunk_table *
   int64_t *of_lanes = malloc((size_t)t->rows * sizeof *of_lanes);
   bool ok = of_numbers && of_lanes;
   for (uint32_t row = 0; row < t->rows && ok; row++) {
-    of_numbers[row] = value_at(*numbers, row);
-    of_lanes[row] = value_at(*lanes, row);
+    of_numbers[row] = number_at(*numbers, row);
+    of_lanes[row] = number_at(*lanes, row);
   }
   for (; low < links->rows.count && rows[low].row < t->first_row + t->rows && ok; low++) {
     of_numbers[rows[low].row - t->first_row] = rows[low].number;
@@ -197,7 +197,7 @@ static bool apply_to_work(const struct queue_links *links, struct column **numbe
   const int64_t *of = links->numbers.items;
   if (!values) return false;
   for (uint32_t row = 0; row < rows; row++) {
-    values[row] = value_at(*numbers, row);
+    values[row] = number_at(*numbers, row);
     uint32_t at = values[row] == ROW_NULL
                       ? INTERN_NONE
                       : row_map_find(&links->connections, (struct row_key){{(uint64_t)values[row], 0, 0}});
