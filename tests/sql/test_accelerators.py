@@ -256,7 +256,8 @@ def test_launches_without_kernels(engine):
             events.append(kernel(1000 * i + 600, 300, 7, i + 1))
     events += [launch(30_000, 100, 90, "cudaStreamBeginCapture"), launch(31_000, 100, 91),
                launch(31_000, 100, 92, tid=2), kernel(31_200, 100, 7, 92),
-               launch(32_000, 100, 93, "cudaStreamEndCapture"), launch(33_000, 100, 94, "cudaGraphLaunch"), launch(34_000, 100, 95, "cudaMemcpyAsync")]
+               launch(32_000, 100, 93, "cudaStreamEndCapture"), launch(33_000, 100, 94, "cudaGraphLaunch"),
+               launch(34_000, 100, 95, "cudaMemcpyAsync")]
     connection = opened(engine, events)
     rows = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'lost_kernels'")
     ((severity, message),) = rows

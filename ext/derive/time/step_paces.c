@@ -91,7 +91,7 @@ static enum tfprof_status run_step_paces(struct profile *profile, struct tfprof_
   return status;
 }
 
-static bool is_idle(const struct profile *profile) {
+static bool has_no_device_pace(const struct profile *profile) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   if (!profile->tables[TABLE_kernels].rows) return true;
   return ops->segment_count && column_set_has(&ops->segments[0]->is_raw, COLUMN_ops_marked_step);
@@ -101,7 +101,7 @@ const struct derive_pass derive_step_paces = {
     .name = "paces of steps",
     .summary = "From the end of a step's work on devices to the end of the next one's, where the host runs ahead.",
     .makes_table = -1,
-    .is_idle = is_idle,
+    .is_idle = has_no_device_pace,
     .reads = {{TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_end_ns},
               {TABLE_device_steps, COLUMN_device_steps_step_id},

@@ -90,7 +90,7 @@ static bool sort_out(struct linking *l) {
 }
 
 /* The lane of each thread's number that no call of a device's interface runs on. */
-static bool find_lanes(struct linking *l) {
+static bool find_op_lanes(struct linking *l) {
   const struct queue_call *all = l->trace->queue_calls.items;
   uint32_t lanes = l->trace->lanes.count;
   uint8_t *launches = calloc((size_t)lanes + 1, 1);
@@ -128,7 +128,7 @@ static bool link_launch(struct linking *l, const struct queue_call *launch) {
 bool queues_link(struct trace *trace) {
   if (!trace->queue_calls.count) return true;
   struct linking l = {.trace = trace};
-  bool ok = sort_out(&l) && find_lanes(&l);
+  bool ok = sort_out(&l) && find_op_lanes(&l);
   l.given = malloc((l.enqueues.count + 1) * sizeof *l.given);
   ok = ok && l.given;
   for (size_t i = 0; i < l.enqueues.count && ok; i++) l.given[i] = ROW_NULL;
