@@ -212,7 +212,7 @@ def test_other_members(engine):
     assert not error, error
     assert json.loads(connection.values("SELECT attributes FROM profiles")[0][0]).keys() == {"allocator_settings"}
     told = connection.values("SELECT message FROM diagnostics WHERE reason = 'unused_member' ORDER BY 1")
-    assert [row[0].split()[0] for row in told] == ["external_annotations", "round"], told
+    assert [row[0].split()[0] for row in told] == ["round"], told
     rows = connection.values("SELECT count(*) FROM memory_segments WHERE released_ns IS NULL")
     connection.close()
     connection, error = opened(engine, pickle.dumps(content["segments"], 4))
@@ -230,8 +230,7 @@ def test_accounts(engine):
             profiles = connection.values("SELECT format, framework, complete FROM profiles")
             assert profiles == [("memory_snapshot", "pytorch", 1)]
             attributes = json.loads(connection.values("SELECT attributes FROM profiles")[0][0])
-            wanted = {name: content[name] for name in ("allocator_settings", "external_annotations")}
-            assert attributes == wanted, attributes
+            assert attributes == {"allocator_settings": content["allocator_settings"]}, attributes
             assert connection.values("SELECT severity, reason FROM diagnostics") == [("info", "free_requested")]
             connection.close()
 
@@ -247,6 +246,37 @@ def test_without_trace(engine):
             f"WHERE ordinal = {allocator.device} AND allocated_ns IS NULL AND released_ns IS NULL"
         )
         assert (count, requested) == (len(allocator.live), allocator.in_use)
+        held = connection.values(
+            "SELECT memory_events.kind, in_use_bytes, reserved_bytes FROM memory_events "
+            f"JOIN devices ON devices.id = device_id WHERE ordinal = {allocator.device}")
+        assert held == [("snapshot", allocator.in_use, sum(segment["size"] for segment in allocator.segments))], held
+    # Devices without a segment have no row.
+    ((severity, message),) = connection.values("SELECT severity, message FROM diagnostics")
+    assert severity == "warning" and message.startswith("recorded without history: "), message
+    rows = connection.values("SELECT heap_bytes, reserved_bytes FROM memory_summary ORDER BY device_id")
+    assert rows == connection.values("SELECT in_use_bytes, reserved_bytes FROM memory_events ORDER BY device_id"), rows
+    connection.close()
+
+
+def test_marks(engine):
+    """What the program marked in the trace and beside it are ranges and steps, and nothing that is lost."""
+    content, _ = snapshot(devices=2)
+    def entry(text, at):
+        return {"action": "user_defined", "addr": 0, "size": 0, "stream": 0, "time_us": START_US + at, "frames": [],
+                "user_metadata": text}
+
+    content["device_traces"][0] += [entry("START: gloo:broadcast", 1), entry("END: gloo:broadcast", 6),
+                                    entry("here", 7), entry("START: open", 8), entry("END: other", 9)]
+    content["external_annotations"] = [
+        {"stage": stage, "name": f"ProfilerStep#{step}", "device": 1, "time_us": START_US + 20 * step + at}
+        for step in range(3) for stage, at in (("START", 0), ("END", 10))]
+    connection, error = opened(engine, pickle.dumps(content))
+    assert not error, error
+    rows = connection.values(f"SELECT name, (start_ns - {START_US}000) / 1000, dur_ns FROM ranges ORDER BY 1, 2")
+    assert rows == [("ProfilerStep#0", 0, 10_000), ("ProfilerStep#1", 20, 10_000), ("ProfilerStep#2", 40, 10_000),
+                    ("gloo:broadcast", 1, 5000), ("here", 7, 0), ("open", 8, None), ("other", None, None)], rows
+    assert connection.values("SELECT number, dur_ns FROM steps ORDER BY 1") == [(i, 10_000) for i in range(3)]
+    assert connection.values("SELECT * FROM diagnostics WHERE severity <> 'info'") == []
     connection.close()
 
 

@@ -93,7 +93,8 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct p
   const struct pickle_container *members = root->container;
   for (uint64_t i = 0; i + 1 < members->count && i / 2 < MAXIMUM_VALUES && ok; i += 2) {
     const struct pickle_value *key = &members->items[i];
-    bool is_read = pickle_is_text(key, "segments") || pickle_is_text(key, "device_traces"); /* snapshot_rows.c */
+    bool is_read = pickle_is_text(key, "segments") || pickle_is_text(key, "device_traces") ||
+                   pickle_is_text(key, "external_annotations"); /* snapshot_rows.c */
     if (is_read || key->kind != PICKLE_TEXT) continue;
     unsigned values = 0;
     FILE *member = open_memstream(&one.bytes, &one.length);
@@ -131,10 +132,16 @@ static void diagnose_snapshot(struct profile *profile, const struct snapshot_row
                      "the pickle uses the same lists or texts over and over, more often than a file of its size can: "
                      "what comes after that was left out");
   }
-  if (rows->has_no_times && rows->events.count) {
+  if (rows->has_no_times && rows->events.count && !rows->has_no_history) {
     profile_diagnose(
         profile, "info", "no_time", (int64_t)rows->events.count, -1, TABLE_memory_events,
         "the events have no times: the first of a device is at 0 ns, each other one 1 ns after that before it");
+  }
+  if (rows->has_no_history) {
+    profile_diagnose(profile, "warning", "no_history", 1, -1, -1,
+                     "recorded without history: %.1f MiB are held of %.1f MiB that are reserved, and nothing tells by "
+                     "whom or since when; call torch.cuda.memory._record_memory_history() first",
+                     (double)rows->held / 0x1p20, (double)rows->reserved / 0x1p20);
   }
   if (rows->odd_count) {
     profile_diagnose(profile, "warning", "number_out_of_range", (int64_t)rows->odd_count, -1, TABLE_memory_events,

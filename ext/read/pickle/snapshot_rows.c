@@ -93,7 +93,7 @@ static struct pickle_container *frames_of(const struct pickle_value *value) {
 
 /* ---- what the allocator did ---- */
 
-enum action { ALLOCATE, RELEASE, SEGMENT_ALLOCATE, SEGMENT_RELEASE, OUT_OF_MEMORY, LET_GO, SNAPSHOT, OTHER };
+enum action { ALLOCATE, RELEASE, SEGMENT_ALLOCATE, SEGMENT_RELEASE, OUT_OF_MEMORY, LET_GO, SNAPSHOT, MARK, OTHER };
 
 static const struct {
   const char *name, *kind;
@@ -105,6 +105,7 @@ static const struct {
     [OUT_OF_MEMORY] = {"oom", "out_of_memory"},
     [LET_GO] = {"free_requested", NULL},
     [SNAPSHOT] = {"snapshot", NULL},
+    [MARK] = {"user_defined", NULL},
 };
 
 static enum action action_of(const struct pickle_value *entry) {
@@ -186,6 +187,54 @@ static void find_whether_timed(struct snapshot_rows *rows, const struct pickle_c
   }
 }
 
+/* ---- marks ---- */
+
+static enum tfprof_status take_mark(struct snapshot_rows *rows, const char *name, size_t length, int64_t device,
+                                    int64_t time, bool is_end) {
+  string_id id;
+  enum tfprof_status status = count_items(rows, length > LONG_TEXT ? length / BYTES_OF_TEXT_ITEM : 0);
+  if (status || rows->is_too_much) return status;
+  status = pool_intern_mended(rows->pool, name, length, &id, &rows->mended_count);
+  if (status) return status;
+  uint32_t *number = number_of(&rows->open_marks, device, id, 0);
+  if (!number) return TFPROF_NO_MEMORY;
+  if (time != ROW_NULL && time < rows->first_ns) rows->first_ns = time;
+  if (time != ROW_NULL && time > rows->last_ns) rows->last_ns = time;
+  if (is_end && *number) {
+    rows->marks.items[*number - 1].end_ns = time;
+    *number = 0;
+    return TFPROF_OK;
+  }
+  struct snapshot_mark *made = list_add(&rows->marks);
+  if (!made) return TFPROF_NO_MEMORY;
+  *made = (struct snapshot_mark){id, is_end ? ROW_NULL : time, is_end ? time : ROW_NULL};
+  if (!is_end) *number = (uint32_t)rows->marks.count;
+  return TFPROF_OK;
+}
+
+/* "START: gloo:broadcast" to "END: gloo:broadcast"; any other text marks a moment. */
+static enum tfprof_status take_user_mark(struct snapshot_rows *rows, const struct pickle_value *entry, int64_t device,
+                                         int64_t time) {
+  static const char start[] = "START: ", end[] = "END: ";
+  const struct pickle_value *text = pickle_find(entry, "user_metadata");
+  if (!text || text->kind != PICKLE_TEXT) return TFPROF_OK;
+  size_t head = 0;
+  bool is_end = text->length >= sizeof end - 1 && memcmp(text->text, end, sizeof end - 1) == 0;
+  bool is_start = text->length >= sizeof start - 1 && memcmp(text->text, start, sizeof start - 1) == 0;
+  if (is_end || is_start) head = is_end ? sizeof end - 1 : sizeof start - 1;
+  enum tfprof_status status = take_mark(rows, text->text + head, text->length - head, device, time, is_end);
+  if (status || is_end || is_start) return status;
+  return take_mark(rows, text->text, text->length, device, time, true);
+}
+
+/* {"stage": "START", "name": "ProfilerStep#1", "device": 1, "time_us": ...} */
+static enum tfprof_status take_annotation(struct snapshot_rows *rows, const struct pickle_value *entry) {
+  const struct pickle_value *name = pickle_find(entry, "name"), *stage = pickle_find(entry, "stage");
+  if (!name || name->kind != PICKLE_TEXT) return TFPROF_OK;
+  int64_t device = pickle_find_integer(entry, "device", 0);
+  return take_mark(rows, name->text, name->length, device, time_of(entry), pickle_is_text(stage, "END"));
+}
+
 /* `place`: in its device's trace. */
 static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pickle_value *entry, int64_t device,
                                      uint64_t place, struct row_map *open_segments) {
@@ -201,6 +250,7 @@ static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pi
   enum tfprof_status status = TFPROF_OK;
   if (action == LET_GO) rows->free_requested_count++;
   if (action == OTHER) rows->unknown_actions++;
+  if (action == MARK) return take_user_mark(rows, entry, device, event.time);
   if (action >= LET_GO) return TFPROF_OK;
   if (event.bytes < 0 || event.bytes > INT64_MAX / 4 || (event.address == ROW_NULL && action != OUT_OF_MEMORY)) {
     rows->odd_count++;
@@ -332,6 +382,27 @@ static void count_back(struct snapshot_rows *rows, size_t first, struct device_s
   }
 }
 
+/* Where there is no trace, as torch.cuda.memory._record_memory_history() was not called, one event for each device with
+** segments tells what is held. */
+static enum tfprof_status add_held(struct snapshot_rows *rows, const struct device_state *states) {
+  string_id kind;
+  enum tfprof_status status = pool_intern(rows->pool, "snapshot", strlen("snapshot"), &kind);
+  for (int64_t device = 0; device < rows->device_count && !status; device++) {
+    if (!states[device].reserved && !states[device].in_use) continue;
+    struct snapshot_event *made = list_add(&rows->events);
+    if (!made) return TFPROF_NO_MEMORY;
+    *made = (struct snapshot_event){.time = 0, .bytes = 0, .address = ROW_NULL, .device = device,
+                                    .allocation = ROW_NULL, .in_use = states[device].in_use,
+                                    .reserved = states[device].reserved, .free_bytes = ROW_NULL, .trace = ROW_NULL,
+                                    .kind = kind};
+    rows->held = add(rows->held, states[device].in_use);
+    rows->reserved = add(rows->reserved, states[device].reserved);
+    rows->first_ns = rows->last_ns = 0;
+    rows->has_no_history = true;
+  }
+  return status;
+}
+
 enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *store, const struct pickle_value *root,
                                     uint64_t file_bytes, struct tfprof_error *error) {
   const struct pickle_container *segments = pickle_find_list(root, "segments");
@@ -368,6 +439,9 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *st
     count_back(rows, first_events[device], states[device]);
   }
   rows->events.count = all;
+  const struct pickle_container *annotations = pickle_find_list(root, "external_annotations");
+  FOR_ITEMS(rows, annotations, i, status, take_annotation(rows, &annotations->items[i]))
+  if (!status && !all) status = add_held(rows, states);
   row_map_free(&open_segments);
   free(states);
   free(first_events);
@@ -381,6 +455,8 @@ void snapshot_rows_free(struct snapshot_rows *rows) {
   list_free(&rows->events);
   list_free(&rows->segments);
   list_free(&rows->frames);
+  list_free(&rows->marks);
+  row_map_free(&rows->open_marks);
   row_map_free(&rows->frame_index);
   row_map_free(&rows->stacks);
   row_map_free(&rows->live);
@@ -394,6 +470,39 @@ void snapshot_rows_free(struct snapshot_rows *rows) {
     for (uint32_t i = 0; i < made.count; i++) made.values[i] = (int64_t)rows->list.items[i].member; \
     eager_rows_set(&made, COLUMN_##table##_##column);                                               \
   } while (0)
+
+/* Marks are ops of one thread, of which ranges and steps are made as of those of any trace. */
+static enum tfprof_status publish_marks(const struct snapshot_rows *rows, struct profile *profile,
+                                        struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  struct eager_rows made;
+  string_id host = 0, user = 0, name = 0;
+  if (!rows->marks.count) return status;
+  status = pool_intern(rows->pool, "host", strlen("host"), &host);
+  if (!status) status = pool_intern(rows->pool, "user", strlen("user"), &user);
+  if (!status) status = pool_intern(rows->pool, "marks", strlen("marks"), &name);
+  if (status) return error_no_memory(error);
+  eager_rows_begin(&made, profile, TABLE_threads, 1, &status, error);
+  eager_rows_set_constant(&made, COLUMN_threads_kind, host);
+  eager_rows_set_constant(&made, COLUMN_threads_name, name);
+  eager_rows_end(&made);
+  eager_rows_begin(&made, profile, TABLE_ops, rows->marks.count, &status, error);
+  SET(marks, ops, name, name);
+  SET(marks, ops, op_type, name);
+  SET(marks, ops, start_ns, start_ns);
+  SET(marks, ops, end_ns, end_ns);
+  for (uint32_t i = 0; i < made.count; i++) {
+    const struct snapshot_mark *mark = &rows->marks.items[i];
+    bool is_known = mark->start_ns != ROW_NULL && mark->end_ns != ROW_NULL && mark->end_ns >= mark->start_ns;
+    made.values[i] = is_known ? mark->end_ns - mark->start_ns : ROW_NULL;
+  }
+  eager_rows_set(&made, COLUMN_ops_dur_ns);
+  eager_rows_set_constant(&made, COLUMN_ops_category, user);
+  eager_rows_set_constant(&made, COLUMN_ops_thread_id, 0);
+  eager_rows_set_constant(&made, COLUMN_ops_occurrence_count, 1);
+  eager_rows_end(&made);
+  return status;
+}
 
 enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct profile *profile,
                                     struct tfprof_error *error) {
@@ -415,6 +524,7 @@ enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct pro
   eager_rows_set_constant(&made, COLUMN_devices_kind, text);
   eager_rows_end(&made);
 
+  if (!status) status = publish_marks(rows, profile, error);
   eager_rows_begin(&made, profile, TABLE_code_frames, rows->frames.count, &status, error);
   SET(frames, code_frames, file, file);
   SET(frames, code_frames, function, name);

@@ -17,6 +17,11 @@ struct snapshot_segment {
   int64_t address, bytes, device, allocated_ns, released_ns;
   string_id allocator;
 };
+/* What the program marked: user_defined entries of a trace, and external_annotations. */
+struct snapshot_mark {
+  string_id name;
+  int64_t start_ns, end_ns; /* ROW_NULL: not told */
+};
 struct snapshot_frame {
   string_id file, name;
   int64_t line;
@@ -29,11 +34,14 @@ struct snapshot_rows {
   LIST(struct snapshot_event) events;
   LIST(struct snapshot_segment) segments;
   LIST(struct snapshot_frame) frames;
-  struct row_map frame_index, stacks, live;
+  LIST(struct snapshot_mark) marks;
+  struct row_map frame_index, stacks, live, open_marks;
   int64_t device_count, first_ns, last_ns;
   uint64_t item_limit, item_count; /* what was looked at: each item takes some bytes of the file */
   uint64_t free_requested_count, odd_count, unknown_actions; /* what is not among the rows */
   uint64_t mended_count;                                     /* texts that are not UTF-8 */
+  int64_t held, reserved;                                    /* bytes of devices without a trace, at the end */
+  bool has_no_history;                                       /* there are segments, and no event at all */
   bool has_no_times;                                         /* places in the trace stand for them, as nanoseconds */
   bool is_too_much;                                          /* the limit was reached: the file repeats itself */
 };
