@@ -2,29 +2,43 @@
 --
 -- One row for each measured step (no warm-up, ops recorded) of which floating point operations are known: of ops as
 -- shapes tell them (ops.flops: matrix products, convolutions, attention), where kernels tell theirs of these.
--- Operations that checkpoints do again count, too, as in what is called hardware utilisation.
+-- What checkpoints compute again is no work of the model: flops and mfu leave it out, and hfu counts it.  That is told
+-- as step_phases does: of a backward node below which an op runs that only a forward pass has, all ops with a sequence
+-- number.
 --   profile_id, host, rank, step_id, number, dur_ns
---   flops                   floating point operations of the step
+--   flops                   floating point operations of the step, without those that checkpoints do again
+--   recomputed_flops        those
 --   flops_per_second        over its duration
 --   device_count            devices that ran its profile's kernels; 0: it ran on the host
 --   ideal_ns                how long these operations would take at the peak rate of their number type (device_peaks)
 --                           on all devices; float on tensor cores counts as tf32; where no type is told the highest
 --                           peak counts but those of float8 and integers; NULL where the device is not known
 --   mfu                     ideal_ns over dur_ns: 1 would be a step that computes at the peak from end to end
+--   hfu                     the same with recomputed_flops: how much the hardware computes
 -- Cost: linear in ops and kernels whose operations are known.
 -- Example: SELECT number, flops_per_second, mfu FROM mfu;
 WITH on_devices AS MATERIALIZED (
   SELECT profile_id, count(DISTINCT device_id) AS device_count, count(flops) AS has_flops
   FROM temp.kernel_totals GROUP BY profile_id
+), again AS MATERIALIZED ( -- backward nodes below which a forward pass runs once more
+  SELECT DISTINCT inner_ops.outermost_id AS outermost_id
+  FROM temp.ops AS inner_ops CROSS JOIN temp.ops AS nodes ON nodes.id = inner_ops.outermost_id
+  WHERE inner_ops.name IN ('aten::linear', 'aten::conv1d', 'aten::conv2d', 'aten::conv3d', 'aten::layer_norm',
+      'aten::batch_norm', 'aten::group_norm', 'aten::instance_norm', 'aten::rms_norm', 'aten::embedding_bag',
+      'aten::lstm', 'aten::gru', 'aten::rnn_tanh', 'aten::rnn_relu', 'aten::scaled_dot_product_attention',
+      'aten::dropout')
+    AND inner_ops.sequence_number >= 0 AND inner_ops.outermost_id <> inner_ops.id
+    AND (nodes.name GLOB '*Backward*' OR nodes.name GLOB 'autograd::engine*')
 ), typed AS ( -- a type is looked at once for all ops of a step that have it
-  SELECT profile_id, step_id, input_types, sum(1.0 * flops) AS flops,
+  SELECT profile_id, step_id, input_types,
+    sequence_number >= 0 AND outermost_id IN (SELECT outermost_id FROM again) AS is_again, sum(1.0 * flops) AS flops,
     sum(1.0 * flops) FILTER (WHERE tensor_core_ns > 0) AS tensor_core_flops
   FROM temp.ops
   WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
     AND profile_id NOT IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
-  GROUP BY profile_id, step_id, input_types
+  GROUP BY profile_id, step_id, input_types, 4
 ), work AS (
-  SELECT profile_id, step_id,
+  SELECT profile_id, step_id, coalesce(is_again, 0) AS is_again,
     CASE
       WHEN input_types GLOB '*Float8*' THEN 'float8'
       WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
@@ -34,14 +48,16 @@ WITH on_devices AS MATERIALIZED (
     END AS dtype,
     sum(flops) AS flops
   FROM (
-    SELECT profile_id, step_id, input_types, 0 AS on_tensor_cores, flops - coalesce(tensor_core_flops, 0) AS flops
+    SELECT profile_id, step_id, input_types, is_again, 0 AS on_tensor_cores,
+      flops - coalesce(tensor_core_flops, 0) AS flops
     FROM typed WHERE tensor_core_flops IS NULL OR flops > tensor_core_flops
     UNION ALL
-    SELECT profile_id, step_id, input_types, 1, tensor_core_flops FROM typed WHERE tensor_core_flops IS NOT NULL
+    SELECT profile_id, step_id, input_types, is_again, 1, tensor_core_flops FROM typed
+    WHERE tensor_core_flops IS NOT NULL
   )
-  GROUP BY profile_id, step_id, dtype
+  GROUP BY profile_id, step_id, 3, dtype
   UNION ALL
-  SELECT profile_id, step_id, NULL, sum(1.0 * flops)
+  SELECT profile_id, step_id, 0, NULL, sum(1.0 * flops)
   FROM temp.kernels
   WHERE flops >= 0 AND profile_id IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
     AND coalesce(self_ns >= dur_ns, 1) -- a loop of a TPU tells those of the ops in it once more
@@ -53,7 +69,10 @@ WITH on_devices AS MATERIALIZED (
   SELECT profile_id, NULL, max(flops_per_second)
   FROM temp.device_peaks WHERE dtype NOT IN ('float8', 'int8') GROUP BY profile_id
 ), in_step AS (
-  SELECT work.profile_id AS profile_id, work.step_id AS step_id, sum(work.flops) AS flops,
+  SELECT work.profile_id AS profile_id, work.step_id AS step_id, total(work.flops) FILTER (WHERE is_again = 0) AS flops,
+    total(work.flops) FILTER (WHERE is_again = 1) AS recomputed_flops,
+    CASE WHEN count(*) = count(ceilings.flops_per_second)
+      THEN total(1e9 * work.flops / nullif(ceilings.flops_per_second, 0)) FILTER (WHERE is_again = 0) END AS model_ns,
     CASE WHEN count(*) = count(ceilings.flops_per_second)
       THEN sum(1e9 * work.flops / nullif(ceilings.flops_per_second, 0)) END AS busy_ns
   FROM work
@@ -68,10 +87,12 @@ SELECT
   steps.number AS number,
   steps.dur_ns AS dur_ns,
   CAST(in_step.flops AS INTEGER) AS flops,
+  CAST(in_step.recomputed_flops AS INTEGER) AS recomputed_flops,
   1e9 * in_step.flops / nullif(steps.dur_ns, 0) AS flops_per_second,
   coalesce(on_devices.device_count, 0) AS device_count,
-  CAST(in_step.busy_ns / on_devices.device_count AS INTEGER) AS ideal_ns,
-  in_step.busy_ns / on_devices.device_count / nullif(steps.dur_ns, 0) AS mfu
+  CAST(in_step.model_ns / on_devices.device_count AS INTEGER) AS ideal_ns,
+  in_step.model_ns / on_devices.device_count / nullif(steps.dur_ns, 0) AS mfu,
+  in_step.busy_ns / on_devices.device_count / nullif(steps.dur_ns, 0) AS hfu
 FROM in_step
 JOIN temp.steps AS steps ON steps.id = in_step.step_id
 JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id

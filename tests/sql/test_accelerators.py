@@ -301,6 +301,34 @@ def test_pace(engine):
     assert connection.values("SELECT pace_ns, training_ns FROM steps") == [(None, 1_990_000)] * 3
 
 
+# ---- recomputation ----
+
+def test_recomputation(engine):
+    """What a checkpoint computes again in the backward pass counts for the hardware, and not for the model."""
+    a100 = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}]
+
+    def product(start, sequence, number):
+        shapes = {"Input Dims": [[100, 200], [200, 300]], "Input type": ["float", "float"]}
+        told = {"Sequence number": sequence} if sequence is not None else {}
+        return [span("cpu_op", "aten::mm", start, 1000, **{"External id": number, **shapes, **told}),
+                launch(start + 100, 100, number), kernel(start + 1200, 500, 7, number)]
+
+    def of_step(number, begin):
+        first = number * 10 + 1
+        events = [span("cpu_op", "aten::linear", begin + 1000, 5000, **{"Sequence number": 1}),
+                  *product(begin + 2000, 1, first),
+                  span("cpu_op", "autograd::engine::evaluate_function: MmBackward0", begin + 20_000, 50_000),
+                  span("cpu_op", "aten::linear", begin + 21_000, 5000, **{"Sequence number": 2}),
+                  *product(begin + 22_000, 2, first + 1)]
+        for i in range(2):
+            events += product(begin + 30_000 + 5000 * i, None, first + 2 + i)
+        return events
+
+    connection = opened(engine, steps(3, 200_000, of_step), deviceProperties=a100)
+    rows = connection.values("SELECT flops, recomputed_flops, round(hfu / mfu, 6) FROM mfu")
+    assert rows == [(36_000_000, 12_000_000, 1.333333)] * 3, rows
+
+
 # ---- tensor cores ----
 
 CORES = {
