@@ -190,36 +190,13 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
 
 /* ---- times that cannot be true ---- */
 
-/* The mended times of the rows that carry out collectives become those of the collectives. */
-static void take_mended_times(struct trace *trace, const struct profile *profile) {
-  struct collective *all = trace->collectives.items;
-  for (size_t i = 0; i < trace->collectives.count; i++) {
-    const struct profile_table *table = &profile->tables[all[i].is_kernel ? TABLE_kernels : TABLE_ops];
-    size_t low = 0, high = table->segment_count;
-    while (high - low > 1) {
-      size_t middle = low + (high - low) / 2;
-      if (table->segments[middle]->first_row <= all[i].row) low = middle;
-      else high = middle;
-    }
-    if (low >= table->segment_count) continue;
-    const struct segment *segment = table->segments[low];
-    uint32_t row = (uint32_t)(all[i].row - segment->first_row);
-    const struct table_spec *spec = &schema_tables[segment->table];
-    int64_t start = value_at(segment->columns[spec->start_column], row);
-    all[i].start_ns = start == ROW_NULL ? ROW_NULL : start - trace->base_ns;
-    all[i].dur_ns = value_at(segment->columns[spec->dur_column], row);
-  }
-}
-
 /* Only of profilers: the time of any other trace may be one of a simulation. */
 static enum tfprof_status mend_times(struct trace *trace, struct profile *profile) {
   uint16_t tables[ROWS_COUNT];
-  bool is_changed;
+  bool is_changed; /* collectives take their times from these rows: derive/devices/collective_times.c */
   if (!trace->is_kineto) return TFPROF_OK;
   for (unsigned i = 0; i < ROWS_COUNT; i++) tables[i] = table_specs[i].table;
-  enum tfprof_status status = sound_times_mend(profile, tables, ROWS_COUNT, &is_changed, trace->error);
-  if (!status && is_changed) take_mended_times(trace, profile);
-  return status;
+  return sound_times_mend(profile, tables, ROWS_COUNT, &is_changed, trace->error);
 }
 
 /* ---- the profile ---- */
