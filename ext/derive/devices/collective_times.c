@@ -61,7 +61,8 @@ static enum tfprof_status find_kernels(struct carried *c, const struct profile *
 }
 
 /* Of those without a kernel. */
-static enum tfprof_status find_ops(struct carried *c, const struct profile *profile, struct tfprof_error *error) {
+static enum tfprof_status find_asking_ops(struct carried *c, const struct profile *profile,
+                                          struct tfprof_error *error) {
   const struct pool *pool = store_pool(profile->store);
   int64_t *starts = NULL, *ends = NULL, *names = NULL, *instructions = NULL;
   uint32_t rows;
@@ -178,7 +179,7 @@ static enum tfprof_status run_collective_times(struct profile *profile, struct t
     status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &c.kernels, error);
   if (!status) status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_op_id, &c.ops, error);
   if (!status) status = find_kernels(&c, profile, error);
-  if (!status && c.without_kernel) status = find_ops(&c, profile, error);
+  if (!status && c.without_kernel) status = find_asking_ops(&c, profile, error);
   if (!status && c.without_kernel && copies) status = find_copies(&c, profile, of_copies, error);
   if (!status) status = set_carried(profile, &c, error);
   if (!status && copies)
