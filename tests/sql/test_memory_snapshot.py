@@ -296,7 +296,7 @@ def test_out_of_memory(engine):
 
 def test_pages(engine):
     """Expandable segments: pages are mapped and given back; what else a trace may hold is counted."""
-    actions = [("segment_map", 0, 4), ("alloc", 0, 3), ("segment_map", 4, 2), ("user_defined", 0, 0),
+    actions = [("segment_map", 0, 4), ("alloc", 0, 3), ("segment_map", 4, 2), ("of_tomorrow", 0, 0),
                ("free_requested", 0, 3),
                ("free_completed", 0, 3), ("segment_unmap", 4, 2), ("snapshot", 0, 0)]
     trace = [{"action": action, "addr": 4096 + at * MEGABYTE, "size": size * MEGABYTE, "stream": 0,
