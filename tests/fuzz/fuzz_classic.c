@@ -251,7 +251,7 @@ static void open_file(const char *path, struct input *input) {
     store_publish_run(store, run);
     struct profile *profile = store_profile_by_number(store, 1);
     struct classic_model *model;
-    if (!profile || classic_model_create(store, profile, &model, &error)) abort();
+    if (!profile || classic_model_create(store, profile, false, &model, &error)) abort();
     show_views(model, input);
     classic_model_free(model);
   }
