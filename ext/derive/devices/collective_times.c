@@ -23,12 +23,19 @@ struct carried {
   uint32_t count, without_kernel;
 };
 
-static bool names_host_backend(const char *name) {
-  static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
+enum backend_place { ON_UNKNOWN, ON_HOST, ON_DEVICE };
+
+/* By the backend that the name of a mark begins with. */
+static enum backend_place place_named(const char *name) {
+  static const struct {
+    const char *beginning;
+    enum backend_place place;
+  } backends[] = {{"gloo:", ON_HOST},   {"mpi:", ON_HOST},    {"ucc:", ON_HOST},
+                  {"nccl:", ON_DEVICE}, {"xccl:", ON_DEVICE}, {"hccl:", ON_DEVICE}};
   for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
-    if (strncmp(name, backends[i], strlen(backends[i])) == 0) return true;
+    if (strncmp(name, backends[i].beginning, strlen(backends[i].beginning)) == 0) return backends[i].place;
   }
-  return false;
+  return ON_UNKNOWN;
 }
 
 /* As distributedInfo says it; a quotation mark within a text of the JSON has a backslash. */
@@ -77,9 +84,9 @@ static enum tfprof_status find_asking_ops(struct carried *c, const struct profil
     uint32_t op = c->ops[i];
     if (c->carriers[i] == BY_KERNEL || op >= rows) continue;
     const char *name = names[op] == NO_VALUE ? "" : pool_text(pool, (string_id)names[op]);
-    c->carriers[i] = instructions[op] != NO_VALUE                  ? BY_OP
-                     : are_on_hosts || names_host_backend(name) ? BY_HOST
-                                                                   : BY_NOTHING_KNOWN;
+    enum backend_place place = place_named(name);
+    bool is_on_host = place == ON_HOST || (place == ON_UNKNOWN && are_on_hosts);
+    c->carriers[i] = instructions[op] != NO_VALUE ? BY_OP : is_on_host ? BY_HOST : BY_NOTHING_KNOWN;
     c->starts[i] = starts[op];
     c->ends[i] = ends[op];
   }
