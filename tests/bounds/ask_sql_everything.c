@@ -172,8 +172,11 @@ static const char *impossible_text(const char *text) {
   return NULL;
 }
 
-/* Shares of a peak may be above 1: caches serve bytes that the source counts as memory's. */
-static bool is_of_peak(const char *name) { return strcmp(name, "memory_efficiency_ratio") == 0; }
+/* What may be above 1: shares of a peak, as caches serve bytes that the source counts as memory's, and what is
+   compared with an even spread. */
+static bool is_no_share(const char *name) {
+  return strcmp(name, "memory_efficiency_ratio") == 0 || strcmp(name, "balance_ratio") == 0;
+}
 
 static bool is_impossible(const char *name, sqlite3_value *value) {
   int type = sqlite3_value_type(value);
@@ -184,7 +187,7 @@ static bool is_impossible(const char *name, sqlite3_value *value) {
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return false;
   double number = sqlite3_value_double(value);
   if (ends_with(name, "_ns")) return number < 0 && !may_be_negative(name);
-  if (is_of_peak(name)) return number < 0;
+  if (is_no_share(name)) return number < 0;
   if (ends_with(name, "_ratio") || ends_with(name, "share")) return !(number >= -1e-9 && number <= 1 + 1e-9);
   return ends_with(name, "_percent") && !(number >= 0 && number <= 100 + 1e-7);
 }
