@@ -31,17 +31,18 @@ WITH measured AS MATERIALIZED (
   FROM typical JOIN measured ON measured.profile_id = typical.profile_id
   WHERE step_count >= 10 AND measured.training_ns > 1.5 * typical.median_ns
 ), moments AS ( -- of their starts and ends, and of readings of what the thread had waited for a processor until then
-  SELECT profile_id, start_ns AS time_ns, id AS step_id, 0 AS is_end, NULL AS waited_ns FROM long
-  UNION ALL SELECT profile_id, end_ns, id, 1, NULL FROM long
+  SELECT profile_id, iif(sides.is_end, end_ns, start_ns) AS time_ns, id AS step_id, sides.is_end AS is_end,
+    NULL AS waited_ns
+  FROM long CROSS JOIN (SELECT 0 AS is_end UNION ALL SELECT 1) AS sides
   UNION ALL SELECT profile_id, time_ns, NULL, NULL, 1e9 * value FROM temp.counters
-  WHERE name = 'main_thread_wait_s' AND profile_id IN (SELECT profile_id FROM long)
+  WHERE name = 'main_thread_wait_s' AND profile_id IN (SELECT profile_id FROM typical)
 ), readings AS (
   SELECT moments.*, max(waited_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, step_id
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before_ns,
     min(waited_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, step_id
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS after_ns
   FROM moments
-), waiting AS ( -- those that end before the same reading share what was waited from the first one's start on
+), waiting AS ( -- those that end before the same reading share what was waited since the start of the first
   SELECT ended.profile_id AS profile_id,
     min(sum(long.excess_ns), max(max(ended.after_ns) - min(began.before_ns), 0)) AS waited_ns
   FROM long JOIN readings AS ended ON ended.step_id = long.id AND ended.is_end = 1

@@ -46,8 +46,8 @@ WITH parts AS ( -- of a step, on average
       - coalesce(max(CASE WHEN 2 * late_ns < most_ns THEN late_ns END) OVER of_run, 0) AS beyond_ns
   FROM ranks WHERE others > 0 WINDOW of_run AS (PARTITION BY run_id)
 ), odd AS ( -- more often the latest than by chance
-  SELECT excesses.*,
-    count >= min(step_count, (1.0 * step_count + 2.5 * sqrt(1.0 * step_count * others)) / (others + 1)) AS is_odd
+  SELECT excesses.*, share >= 0.05 AND 2 * late_ns >= most_ns
+    AND count >= min(step_count, (1.0 * step_count + 2.5 * sqrt(1.0 * step_count * others)) / (others + 1)) AS is_told
   FROM excesses
 ), told AS (
   SELECT odd.*, CASE
@@ -56,7 +56,7 @@ WITH parts AS ( -- of a step, on average
       WHEN op_excess_ns >= max(input_excess_ns, outside_excess_ns) THEN 'ops'
       WHEN input_excess_ns >= outside_excess_ns THEN 'input'
       ELSE 'outside' END AS part
-  FROM odd WHERE share >= 0.05 AND 2 * late_ns >= most_ns AND is_odd
+  FROM odd WHERE is_told
 ), explained AS (
   SELECT told.*, CASE part WHEN 'device' THEN device_ns WHEN 'ops' THEN op_ns WHEN 'input' THEN input_ns
       ELSE outside_ns END AS part_ns,
@@ -64,10 +64,13 @@ WITH parts AS ( -- of a step, on average
       ELSE outside_excess_ns END AS excess_ns,
     CASE WHEN part = 'ops' THEN ( -- the op that took most longer than on the others, in a step
       SELECT format(', most of it in %s, %s longer', name, format_ns(CAST(max(more_ns) AS INTEGER))) FROM (
-        SELECT ops.name AS name, total(ops.self_ns * ops.sample_weight / ranks.weight
+        SELECT ops.name AS name, total(ops.self_ns * ops.sample_weight / parts.weight
           * CASE WHEN ops.profile_id = told.profile_id THEN 1.0 ELSE -1.0 / told.others END) AS more_ns
-        FROM ranks CROSS JOIN temp.ops AS ops ON ops.profile_id = ranks.profile_id
-        WHERE ranks.run_id = told.run_id AND ops.is_measured = 1 AND ops.category IN ('op', 'autograd')
+        -- not of ranks: SQLite gives up on ALTER TABLE of any table where a view stands for that many others
+        FROM parts JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
+        CROSS JOIN temp.ops AS ops ON ops.profile_id = parts.profile_id
+        WHERE profiles.run_id = told.run_id AND parts.profile_id IN (SELECT profile_id FROM temp.stragglers)
+          AND ops.is_measured = 1 AND ops.category IN ('op', 'autograd')
         GROUP BY ops.name)
       ) ELSE '' END AS worst_op
   FROM told
@@ -79,7 +82,7 @@ WITH parts AS ( -- of a step, on average
     max(1.0 * odd.even_ns) / max(odd.step_count) AS even_ns, max(step_time.step_count) AS step_count,
     max(step_time.all_ns) AS all_ns
   FROM odd JOIN step_time ON step_time.profile_id = odd.profile_id
-  WHERE odd.run_id NOT IN (SELECT run_id FROM told) GROUP BY odd.run_id
+  GROUP BY odd.run_id HAVING NOT coalesce(max(is_told), 0)
 )
 SELECT
   'stragglers' AS check_name,
@@ -117,12 +120,18 @@ SELECT
 FROM explained AS late
 JOIN step_time ON step_time.profile_id = late.profile_id
 UNION ALL
-SELECT 'stragglers', 'info', 'the ranks',
+SELECT
+  'stragglers' AS check_name,
+  'info' AS severity,
+  'the ranks' AS subject,
   format('The %d ranks take turns in being late: in %d steps they wait %s each for the last one, which is none of them '
-    || 'more often than chance has it', others + 1, compared, format_ns(CAST(even_ns AS INTEGER))),
-  even_ns * step_count / all_ns, 0.10, CAST(even_ns * step_count AS INTEGER),
+    || 'more often than chance has it', others + 1, compared, format_ns(CAST(even_ns AS INTEGER))) AS message,
+  even_ns * step_count / all_ns AS value,
+  0.10 AS threshold,
+  CAST(even_ns * step_count AS INTEGER) AS saves_ns,
   'Give all ranks the same work in each step: batches of one length or number of tokens, sorted into buckets; where '
-    || 'they have that, other load on their hosts makes now one late, now another.',
+    || 'they have that, other load on their hosts makes now one late, now another.' AS suggestion,
   'SELECT rank, number, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
+    AS evidence
 FROM turns WHERE even_ns * step_count >= 0.10 * all_ns
 ORDER BY saves_ns DESC, subject

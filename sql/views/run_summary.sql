@@ -12,12 +12,14 @@
 -- most at the peak.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
-  SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profile_count,
-    count(*) - (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS window_count,
-    count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
-    min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework, min(command) AS command,
-    max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count
-  FROM temp.profile_summary
+  SELECT profiles.*, known_count - profile_count AS window_count FROM (
+    SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profile_count, count(*) AS known_count,
+      count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
+      min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework,
+      min(command) AS command, max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count,
+      total(kernel_count) AS kernel_count
+    FROM temp.profile_summary
+  ) AS profiles
 ), helpers AS (
   SELECT count(*) AS helper_count FROM temp.process_names WHERE is_helper = 1
 ), pace AS ( -- of each process with steps, that with the longest first
@@ -50,10 +52,11 @@ WITH processes AS (
       coalesce(nullif(iif(length(name) > 48, '…' || substr(name, -47), name), ''), 'without a name'),
       100 * self_ns / whole_ns), ', ') AS text
   FROM (SELECT name, self_ns, sum(self_ns) OVER () AS whole_ns
-        FROM (SELECT name, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
-              WHERE self_ns > 0 AND (category NOT IN ('runtime', 'python') OR NOT EXISTS (
-                SELECT 1 FROM temp.op_summary WHERE category NOT IN ('runtime', 'python') AND self_ns > 0))
-              GROUP BY name)
+        FROM (SELECT name, sum(1.0 * self_ns) AS self_ns
+              FROM (SELECT name, self_ns, category NOT IN ('runtime', 'python') AS is_own,
+                      max(category NOT IN ('runtime', 'python')) OVER () AS has_own
+                    FROM temp.op_summary WHERE self_ns > 0)
+              WHERE is_own OR NOT coalesce(has_own, 0) GROUP BY name)
         ORDER BY self_ns DESC, name LIMIT 3)
 ), lines AS ( -- of all processes together, loaders of data with them
   SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),

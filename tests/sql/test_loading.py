@@ -208,9 +208,10 @@ def test_inside_a_transaction(engine):
     connection.query("ROLLBACK")
     assert connection.values("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'") == [(0,)]
     assert connection.values("SELECT count(*) > 0 FROM ops") == [(1,)]
-    # A view that is not there is no broken one.
+    # A view that is not there is no broken one, but a function that reads views needs them.
     kinds = connection.values(
-        "SELECT DISTINCT kind, message FROM tfprof_views WHERE kind = 'broken' OR (kind = 'view' AND message IS NULL)"
+        "SELECT DISTINCT kind, message FROM tfprof_views WHERE (kind = 'broken' AND name NOT GLOB '*_diff' "
+        "OR kind = 'view' AND message IS NULL)"
     )
     assert kinds == [], kinds
     assert connection.values("SELECT tfprof_views_create()") == [(views,)]
@@ -307,6 +308,18 @@ def test_tables_of_the_same_name(engine):
     connection.query("CREATE TABLE other.kernels(id)")
     assert connection.values("SELECT count(*) FROM kernels") == [(0,)]
     assert connection.values("SELECT count(*) > 0 FROM temp.kernels") == [(1,)]
+
+
+def test_tables_can_be_renamed(engine):
+    """SQLite looks at every view as it renames a table, and refuses where one of them is too much for it."""
+    connection = opened(engine)
+    connection.values("CREATE TABLE mine(a)")
+    for table in ("mine", "temp.mine_too"):
+        connection.values(f"CREATE TABLE IF NOT EXISTS {table}(a)")
+        connection.values(f"ALTER TABLE {table} RENAME COLUMN a TO b")
+        connection.values(f"ALTER TABLE {table} RENAME TO renamed_{table[-1]}")
+    assert connection.values("SELECT count(*) FROM pragma_table_info('renamed_e')")[0][0] == 1
+    connection.close()
 
 
 def test_a_view_of_the_users_own_stays(engine):
