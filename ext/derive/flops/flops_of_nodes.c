@@ -205,7 +205,7 @@ static enum tfprof_status count_runs(struct node_flops *n, struct tfprof_error *
     }
   }
   for (uint32_t node = 0; node < n->node_count && !status; node++) {
-    if (!means[node].runs) continue;
+    if (!(means[node].runs > 0)) continue;
     double mean = means[node].flops / means[node].runs;
     if (mean < 9e15) n->flops[node] = (int64_t)(mean + 0.5); /* larger ones stay that of the last run */
     n->origins[node] = n->run;

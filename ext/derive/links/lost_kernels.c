@@ -71,7 +71,7 @@ static enum tfprof_status sort_calls(struct launches *l, struct profile *profile
       uint32_t row = (uint32_t)block.row + i;
       l->lacks[row] = NO_VALUE;
       if (!names[i]) continue;
-      if (l->sorts[names[i]] == NOT_ASKED) l->sorts[names[i]] = sort_of_call(pool_text(pool, names[i]));
+      if (l->sorts[names[i]] == NOT_ASKED) l->sorts[names[i]] = (uint8_t)sort_of_call(pool_text(pool, names[i]));
       enum call_sort sort = l->sorts[names[i]];
       bool has_number = numbers[i] != NO_VALUE && numbers[i] != 0;
       if (sort == KERNEL_LAUNCH && has_number) l->lacks[row] = !l->has_one[row];

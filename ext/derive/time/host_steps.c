@@ -127,6 +127,12 @@ static enum tfprof_status find_backward_threads(struct host_work *w, struct tfpr
   return status;
 }
 
+/* What an op is longer by than its net time: what recording took within it. */
+static void add_cost_in_op(struct host_step *step, int64_t duration, int64_t net) {
+  int64_t cost = derive_difference(duration, net);
+  if (cost > 0 && __builtin_add_overflow(step->in_ops, cost, &step->in_ops)) step->in_ops = INT64_MAX;
+}
+
 /* is_call: no op around it; is_covered: by an op of the same step. */
 static enum tfprof_status add_op(struct host_work *w, const struct op_block *block, uint32_t i, bool is_call,
                                  bool is_covered, struct tfprof_error *error) {
@@ -144,7 +150,7 @@ static enum tfprof_status add_op(struct host_work *w, const struct op_block *blo
   bool counts = thread == step->thread || w->runs_backward[thread];
   if (!counts) return TFPROF_OK;
   if (step->cost > 0 && block->starts[i] != NO_VALUE && block->durations[i] != NO_VALUE)
-    step->in_ops += derive_difference(block->ends[i], block->starts[i]) - block->durations[i];
+    add_cost_in_op(step, derive_difference(block->ends[i], block->starts[i]), block->durations[i]);
   return add_span(w, block->steps[i], IN_OP, block->starts[i], block->ends[i], error);
 }
 
@@ -368,7 +374,8 @@ static void take_recording_off(struct host_step *step) {
   step->times[IN_INPUT] = covered[IN_INPUT] - covered[IN_OP];
   step->times[IN_WAIT] = covered[IN_WAIT] - covered[IN_INPUT];
   step->times[OUTSIDE] = derive_difference(step->end, step->start) - covered[IN_WAIT];
-  int64_t left = step->cost == NO_VALUE ? 0 : step->cost, in_ops = step->in_ops < left ? step->in_ops : left;
+  int64_t left = step->cost == NO_VALUE || step->cost < 0 ? 0 : step->cost;
+  int64_t in_ops = step->in_ops < left ? step->in_ops : left;
   if (in_ops > step->times[IN_OP]) in_ops = step->times[IN_OP];
   step->times[IN_OP] -= in_ops;
   recording_share(left - in_ops, step->begun, step->times, PARTS + 1, step->taken);

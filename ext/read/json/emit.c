@@ -398,7 +398,8 @@ static void emit_api_call(struct worker *w, bool is_driver) {
 
 /* ---- of Ascend ---- */
 
-static void note_queue_call(struct worker *w, int kind, int64_t start, int64_t duration, uint64_t row, unsigned key) {
+static void note_queue_call(struct worker *w, enum queue_call_kind kind, int64_t start, int64_t duration, uint64_t row,
+                            unsigned key) {
   int64_t number = take_integer(w, key);
   if (w->is_dry || number == ROW_NULL) return;
   struct queue_call *item = list_add(&w->queue_calls);
@@ -409,7 +410,7 @@ static void note_queue_call(struct worker *w, int kind, int64_t start, int64_t d
 }
 
 /* An op that is put into the queue, or what the thread that takes it out asks of the device. */
-static void emit_queue_call(struct worker *w, int kind) {
+static void emit_queue_call(struct worker *w, enum queue_call_kind kind) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;
   uint32_t row = row_in(w, ROWS_api_calls);

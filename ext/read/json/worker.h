@@ -66,7 +66,7 @@ struct collective {
 
 /* A row of the host of Ascend's profiler that tells which op launched what: see queues.c. */
 struct queue_call {
-  enum { QUEUE_ENQUEUE, QUEUE_DEQUEUE, QUEUE_LAUNCH } kind;
+  enum queue_call_kind { QUEUE_ENQUEUE, QUEUE_DEQUEUE, QUEUE_LAUNCH } kind;
   int64_t start_ns, dur_ns, number; /* of an op that is queued, or the connection of a launch */
   uint64_t row;                     /* of api_calls, but of a QUEUE_DEQUEUE */
   uint32_t lane;
