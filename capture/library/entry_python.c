@@ -70,7 +70,8 @@ ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason
 /* Which optimizer steps (optimizer_objects.h): called by a function that has the code `probe`. */
 ENTRY_POINT int tfprof_capture_prove_optimizers(unsigned version, const void *probe, const void *expected,
                                                 const void *code);
-ENTRY_POINT void tfprof_capture_optimizer_made(const void *optimizer);
+/* Optimizer.__init__ is called with these objects. */
+ENTRY_POINT void tfprof_capture_optimizer_made(const void *optimizer, const void *parameters, const void *defaults);
 /* Once stacks are believed (python_calls.h): a new reference, None where it cannot be made. */
 ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
@@ -299,7 +300,10 @@ int tfprof_capture_prove_optimizers(unsigned version, const void *probe, const v
   return is_found && optimizer_objects_prove((uintptr_t)probe, (uintptr_t)expected, (uintptr_t)code);
 }
 
-void tfprof_capture_optimizer_made(const void *optimizer) { optimizer_objects_made((uintptr_t)optimizer); }
+void tfprof_capture_optimizer_made(const void *optimizer, const void *parameters, const void *defaults) {
+  (void)parameters, (void)defaults;
+  optimizer_objects_made((uintptr_t)optimizer);
+}
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
 

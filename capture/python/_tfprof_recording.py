@@ -456,8 +456,10 @@ class Recording:
 
         if probe(object(), None):  # one may be made where another was
             made = self.holding_gil.tfprof_capture_optimizer_made
-            made.argtypes, made.restype = [self.ctypes.c_void_p], None
-            self.hooks.around(optimizer, "__init__", first=lambda one, *_: made(id(one)))
+            # The library itself is called, as debuggers and profilers would see a function of Python here; so an
+            # optimizer that hands its arguments on by name is not noted.
+            made.argtypes, made.restype = [self.ctypes.py_object] * 3, None
+            self.hooks.around(optimizer, "__init__", first=made)
 
     # ---- Modules.
 
