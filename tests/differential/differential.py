@@ -20,7 +20,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "sql"))
-from engines import BUILD, CommandLine, Newest, in_every_python
+from engines import BUILD, CommandLine, Newest, in_every_python, views_over_temp_tables
 from queries import Facts, Generator
 from stored import ROOT, stored_functions
 
@@ -108,6 +108,7 @@ class Data:
             self.rows(copy, f"CREATE TEMP TABLE {table}(id INTEGER PRIMARY KEY, {columns})")
             self.rows(copy, f"INSERT INTO temp.{table} SELECT * FROM copy_{table}")
         self.load(copy)
+        views_over_temp_tables(copy)
         return copy
 
     def begin(self, connection, has_views):

@@ -20,7 +20,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
-from engines import Newest, in_every_python
+from engines import Newest, in_every_python, views_over_temp_tables
 
 SHARED = os.environ.get("TFPROF_SHARED")
 TRACES = os.path.join(SHARED or "", "traces", "pytorch")
@@ -68,6 +68,7 @@ def has_fractional_starts(path):
 
 
 ROUNDED = ("device_activities", "kernels", "transfers", "api_calls", "ops", "steps", "ranges", "syncs")
+OURS = "tfprof_own"  # no database's name: our tables, whatever TEMP has
 UP, DOWN = "-((-{0}) / 1000) * 1000", "({0} / 1000) * 1000"  # times are positive, division cuts off
 
 
@@ -86,11 +87,10 @@ def round_like_hta(db):
                 texts.append("(end_ns / 1000) * 1000 - ((start_ns + 999) / 1000) * 1000 AS dur_ns")
             else:
                 texts.append(column)
-        db.values(f"CREATE TEMP TABLE copied AS SELECT {', '.join(texts)} FROM temp.{table}")
-        db.values(f"ALTER TABLE temp.copied RENAME TO {table}")
+        db.values(f"CREATE TEMP TABLE {table} AS SELECT {', '.join(texts)} FROM {OURS}.{table}")
     for table, select in totals_of_activities().items():
-        db.values(f"CREATE TEMP TABLE copied AS {select}")
-        db.values(f"ALTER TABLE temp.copied RENAME TO {table}")
+        db.values(f"CREATE TEMP TABLE {table} AS {select}")
+    views_over_temp_tables(db)
 
 
 def totals_of_activities():

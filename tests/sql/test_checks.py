@@ -376,7 +376,7 @@ def main():
             mark = profile.op("gloo:all_reduce", step, 1, category="user", thread=rank + 1)
             begin, wait = number * 100 * MS + 50 * MS, (35 if (number * 7 // 3 + rank) % 2 else 5) * MS
             profile.add("collectives", profile_id=rank + 1, step_id=step, name="all_reduce", op_id=mark,
-                        start_ns=begin, end_ns=begin + wait, dur_ns=wait)
+                        carried_by="host", start_ns=begin, end_ns=begin + wait, dur_ns=wait)
     profile.derive()
     rows = profile.connection.execute("SELECT severity, subject, saves_ns FROM temp.stragglers_check").fetchall()
     check(rows == [("info", "the ranks", 20 * 15 * MS)], f"by turns: {rows}")

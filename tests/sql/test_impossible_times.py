@@ -116,7 +116,7 @@ def test_what_is_true_stays(engine):
         kernels(events)[10]["dur"] = 1000
     connection = opened(engine, steps(graph))
     assert connection.values("SELECT max(dur_ns) FROM kernels") == [(1_000_000,)]
-    assert connection.values(TOLD) == []
+    assert [reason for reason, *_ in connection.values(TOLD)] == ["lost_kernels"]  # of nine launches of the graph's
     connection.close()
 
     def overlaps(events):

@@ -168,11 +168,11 @@ def penalty():
 
 
 def rollouts():
-    """Actions are chosen without gradients, then what was learnt from them updates the policy."""
+    """Actions are chosen without gradients, then what was learnt from them updates the policy: each step does that."""
     policy = network()
     optimizer = torch.optim.Adam(policy.parameters())
     for _ in range(6):
-        with at("evaluation"):
+        with at("forward"):
             with torch.no_grad():
                 states = [torch.randn(1, WIDTH)]
                 for _ in range(4):
