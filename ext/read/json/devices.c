@@ -1,9 +1,9 @@
 /* devices.c: what of accelerators is not understood, and that nothing was recorded of them.
 **
 ** A row is of an accelerator where its lane is a stream, or where its process is labelled as one (process_labels:
-** GPU 0, NPU; process_name: Ascend Hardware).  Rows of work become kernels, copies or waits (emit.c); marks, events,
-** counters and what a tool computed of other rows (Ascend's Overlap Analysis) are none.  What is left became ranges,
-** and no time of a device counts it: that is told, for the device was busy meanwhile.
+** GPU 0, NPU; process_name: Ascend Hardware).  Rows of work become kernels, copies or waits (emit_device.c); marks,
+** events, counters and what a tool computed of other rows (Ascend's Overlap Analysis) are none.  What is left became
+** ranges, and no time of a device counts it: that is told, for the device was busy meanwhile.
 */
 #include <string.h>
 #include <strings.h>

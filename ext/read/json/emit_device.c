@@ -1,0 +1,154 @@
+/* emit_device.c: events with a duration of devices: kernels, copies and fills, and what waits for them. */
+#include "read/json/emit.h"
+
+/* The device and stream of a task of Ascend, which names no device: each process of its file is one. */
+static struct place task_place(struct worker *w) {
+  struct field *pid = &w->fields[KEY_PID];
+  int64_t number;
+  if (!has(w, KEY_DEVICE) && has(w, KEY_PID) && number_integer(pid, &number))
+    *pid = (struct field){pid->text, pid->length, FIELD_INTEGER, false, 0, (int32_t)number, 0};
+  return device_place(w, DEVICE_NPU, has(w, KEY_PHYSICAL_STREAM) ? KEY_PHYSICAL_STREAM : KEY_STREAM);
+}
+
+void emit_kernel(struct worker *w, enum device_kind kind) {
+  int64_t start, duration, grid[3], block[3];
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_kernels);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(kernels_name, take_name(w, &name_class));
+  struct place place = kind == DEVICE_NPU
+                           ? task_place(w)
+                           : device_place(w, kind, has(w, KEY_STREAM) ? KEY_STREAM : KEY_STREAM_ID);
+  SET(kernels_device_id, place.device);
+  SET(kernels_thread_id, place.lane);
+  SET(kernels_start_ns, start);
+  SET(kernels_dur_ns, duration);
+  SET(kernels_correlation, take_integer(w, has(w, KEY_CORRELATION) ? KEY_CORRELATION : KEY_CONNECTION));
+  SET(kernels_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  /* 0 means that it was not launched by a graph. */
+  int64_t graph = take_integer(w, KEY_GRAPH_ID), node = take_integer(w, KEY_GRAPH_NODE_ID);
+  if (graph != 0) SET(kernels_graph, graph);
+  if (graph != 0 && node != 0) SET(kernels_graph_node, node);
+  take_triple(w, KEY_GRID, grid);
+  take_triple(w, KEY_BLOCK, block);
+  SET(kernels_grid_x, grid[0]);
+  SET(kernels_grid_y, grid[1]);
+  SET(kernels_grid_z, grid[2]);
+  SET(kernels_block_x, block[0]);
+  SET(kernels_block_y, block[1]);
+  SET(kernels_block_z, block[2]);
+  SET(kernels_registers_per_thread, take_integer(w, KEY_REGISTERS));
+  /* libkineto writes static and dynamic shared memory as one sum. */
+  SET(kernels_dynamic_shared_bytes, take_integer(w, KEY_SHARED_MEMORY));
+  SET(kernels_priority, take_integer(w, KEY_PRIORITY));
+  SET(kernels_occupancy_ratio, take_real(w, KEY_OCCUPANCY, 0.01));
+  SET(kernels_blocks_per_multiprocessor, take_real(w, KEY_BLOCKS_PER_SM, 1));
+  SET(kernels_warps_per_multiprocessor, take_real(w, KEY_WARPS_PER_SM, 1));
+  if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
+  if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row);
+}
+
+/* "Memcpy HtoD (Pageable -> Device)", of ROCm "CopyHostToDevice": direction and memories. Anything that is not found
+** stays NULL. */
+static int64_t find_direction(const char *text, size_t length) {
+  static const struct {
+    const char *text;
+    int literal;
+  } known[] = {{"HtoD", LITERAL_HtoD},         {"DtoH", LITERAL_DtoH},           {"DtoD", LITERAL_DtoD},
+               {"PtoP", LITERAL_PtoP},         {"HtoH", LITERAL_HtoH},           {"HostToDevice", LITERAL_HtoD},
+               {"DeviceToHost", LITERAL_DtoH}, {"DeviceToDevice", LITERAL_DtoD}, {"HostToHost", LITERAL_HtoH}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (memmem(text, length, known[i].text, strlen(known[i].text))) return known[i].literal;
+  }
+  return ROW_NULL;
+}
+
+static int64_t find_memory(const char *text, const char *end) {
+  static const struct { const char *text; int literal; } known[] = {
+      {"Pageable", LITERAL_pageable}, {"Pinned", LITERAL_pinned}, {"Device", LITERAL_device}, {"Array", LITERAL_array},
+      {"Managed", LITERAL_managed}, {"Unified", LITERAL_managed}};
+  while (text < end && *text == ' ') text++;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    size_t length = strlen(known[i].text);
+    if ((size_t)(end - text) >= length && memcmp(text, known[i].text, length) == 0) return known[i].literal;
+  }
+  return ROW_NULL;
+}
+
+void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_transfers);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(transfers_name, take_name(w, &name_class));
+  SET(transfers_kind, is_copy ? LITERAL_memcpy : LITERAL_memset);
+  struct place place = device == DEVICE_NPU ? task_place(w) : device_place(w, device, KEY_STREAM);
+  SET(transfers_device_id, place.device);
+  SET(transfers_thread_id, place.lane);
+  SET(transfers_start_ns, start);
+  SET(transfers_dur_ns, duration);
+  SET(transfers_bytes, take_integer(w, KEY_BYTES));
+  SET(transfers_bytes_per_second, take_real(w, KEY_BANDWIDTH, 1e9));
+  SET(transfers_correlation, take_integer(w, has(w, KEY_CORRELATION) ? KEY_CORRELATION : KEY_CONNECTION));
+  SET(transfers_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  const struct field *name = &w->fields[KEY_NAME], *kind = &w->fields[KEY_KIND];
+  const char *end = has(w, KEY_NAME) ? name->text + name->length : NULL;
+  if (!is_copy) {
+    const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
+    if (open) SET(transfers_target_memory, find_memory(open + 1, end));
+    SET(transfers_target_device_id, place.device);
+    return;
+  }
+  int64_t direction = has(w, KEY_NAME) ? find_direction(name->text, name->length) : ROW_NULL;
+  if (has(w, KEY_KIND) && kind->kind == FIELD_TEXT) { /* ROCm tells it apart from the name */
+    int64_t told = find_direction(kind->text, kind->length);
+    if (direction == ROW_NULL) direction = told;
+    if (told != ROW_NULL && told == direction) taken(w, KEY_KIND);
+  }
+  SET(transfers_direction, direction);
+  const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
+  const char *arrow = open ? memmem(open, (size_t)(end - open), "->", 2) : NULL;
+  if (arrow) {
+    SET(transfers_source_memory, find_memory(open + 1, arrow));
+    SET(transfers_target_memory, find_memory(arrow + 2, end));
+  }
+  int64_t from = take_integer(w, KEY_FROM_DEVICE), to = take_integer(w, KEY_TO_DEVICE);
+  bool reads_device = direction == LITERAL_DtoH || direction == LITERAL_DtoD;
+  bool writes_device = direction == LITERAL_HtoD || direction == LITERAL_DtoD;
+  if (from != ROW_NULL) SET(transfers_source_device_id, as_value(device_number(w, DEVICE_GPU, from)));
+  else if (reads_device) SET(transfers_source_device_id, place.device);
+  if (to != ROW_NULL) SET(transfers_target_device_id, as_value(device_number(w, DEVICE_GPU, to)));
+  else if (writes_device) SET(transfers_target_device_id, place.device);
+}
+
+void emit_sync(struct worker *w) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_syncs);
+  if (row == UINT32_MAX) return;
+  const struct field *kind = &w->fields[KEY_SYNC_KIND];
+  unsigned kind_key = KEY_SYNC_KIND;
+  if (!has(w, KEY_SYNC_KIND) || kind->kind != FIELD_TEXT) kind = &w->fields[kind_key = KEY_NAME];
+  static const struct { const char *text; int literal; } known[] = {{"Stream Wait Event", LITERAL_stream_wait},
+      {"Stream Sync", LITERAL_stream}, {"Event Sync", LITERAL_event}, {"Context Sync", LITERAL_context},
+      {"Device Sync", LITERAL_device}};
+  for (size_t i = 0; i < sizeof known / sizeof *known && has(w, kind_key); i++) {
+    if (!scan_key_is(kind, known[i].text)) continue;
+    SET(syncs_kind, known[i].literal);
+    taken(w, kind_key);
+    if (has(w, KEY_NAME) && scan_key_is(&w->fields[KEY_NAME], known[i].text)) taken(w, KEY_NAME);
+  }
+  struct place place = device_place(w, DEVICE_GPU, KEY_STREAM);
+  SET(syncs_device_id, place.device);
+  SET(syncs_thread_id, place.lane);
+  SET(syncs_start_ns, start);
+  SET(syncs_dur_ns, duration);
+  SET(syncs_event, take_integer(w, KEY_WAIT_EVENT));
+  SET(syncs_correlation, take_integer(w, KEY_CORRELATION));
+  SET(syncs_op_correlation, take_integer(w, KEY_EXTERNAL_ID));
+  int64_t stream = take_integer(w, KEY_WAIT_STREAM), call = take_integer(w, KEY_WAIT_CORRELATION);
+  if (stream != -1 && stream != UINT32_MAX) SET(syncs_wait_stream, stream);
+  if (call != -1 && call != UINT32_MAX) SET(syncs_wait_correlation, call);
+}
