@@ -17,6 +17,20 @@ def query(run, sql):
     return json.loads(answer.stdout or "[]")
 
 
+def rows(run, sql):
+    """Rows as tuples."""
+    return [tuple(row.values()) for row in query(run, sql)]
+
+
+def column(run, sql):
+    """The values of the first column."""
+    return [row[0] for row in rows(run, sql)]
+
+
+def check(found, expected, what):
+    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
+
+
 def run_tests(names):
     """Every test_*(folder) of a module's globals(), each with a folder of its own; the first that fails ends it."""
     for name, test in list(names.items()):

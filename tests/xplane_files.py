@@ -5,6 +5,7 @@
 """
 
 import gzip
+import os
 import struct
 
 
@@ -150,6 +151,15 @@ def space(*planes, errors=(), warnings=(), host="host-a"):
     out = b"".join(message(1, each) for each in planes)
     out += b"".join(message(2, text) for text in errors) + b"".join(message(3, text) for text in warnings)
     return out + (message(4, host) if host else b"")
+
+
+def written(directory, data, name="host-a.xplane.pb"):
+    """The path of a file of these bytes; the folders in its name are made."""
+    path = os.path.join(directory, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
 
 
 def example():

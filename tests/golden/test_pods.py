@@ -11,8 +11,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import query, run_tests
-from test_xprof import GOLDEN, check, recordings
+from asking import check, query, run_tests
+from test_xprof import GOLDEN, recordings
 from xplane_files import event, line, plane, space
 
 PARTS = {"Device compute": "device_compute", "Device to device": "device_to_device",

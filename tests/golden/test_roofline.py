@@ -12,9 +12,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
-from asking import query, run_tests
+from asking import check, query, run_tests
 from made_traces import kernel, launch, span, write
-from test_xprof import GOLDEN, check, golden_tables, is_close, of_all_hosts, recordings
+from test_xprof import GOLDEN, golden_tables, is_close, of_all_hosts, recordings
 from xplane_files import Ref, event, line, plane, space
 
 A100 = {"gpu_device_name": "NVIDIA A100-SXM4-40GB", "core_count": 108, "clock_rate": 1_410_000, "compute_cap_major": 8,

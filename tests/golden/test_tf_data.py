@@ -13,14 +13,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import query, run_tests
+from asking import check, query, run_tests
 from xplane_files import event, line, plane, space
 
 TRACES = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "xplane")
-
-
-def check(found, expected, what):
-    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
 
 
 def is_close(found, picoseconds, events, what):

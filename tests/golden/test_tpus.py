@@ -10,8 +10,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import query, run_tests
-from xplane_files import Ref, Unsigned, event, line, plane, space
+from asking import check, query, rows, run_tests
+from xplane_files import Ref, Unsigned, event, line, plane, space, written
 
 US = 1_000_000
 OPS = { # name: (category, op of the framework, operations, bytes), as XLA tells them of one run
@@ -62,15 +62,8 @@ def core(number):
                  displays={expression(name): name for name in OPS})
 
 
-def written(folder, *more):
-    path = os.path.join(folder, "host.xplane.pb")
-    with open(path, "wb") as file:
-        file.write(space(*more, core(0), core(1)))
-    return path
-
-
-def check(found, expected, what):
-    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
+def made(folder, *more):
+    return written(folder, space(*more, core(0), core(1)))
 
 
 def close(found, expected, what):
@@ -79,11 +72,11 @@ def close(found, expected, what):
 
 def test_rows(folder):
     """Every line is rows where it belongs, and ops are of the step and the program that they ran in."""
-    ask = lambda sql: [tuple(row.values()) for row in query(run, sql)]
+    ask = lambda sql: rows(run, sql)
     host = plane("/host:CPU", [line(9, "main", [event("train", 1000 * US * i, 950 * US, _r=1, step_num=i + 40)
                                                 for i in range(3)], 0)])
     for more in ((), (host,)):
-        run = written(folder, *more)
+        run = made(folder, *more)
         check(ask("SELECT number, origin, start_ns, dur_ns FROM steps"),
               [(i, "device", 1_000_000 * i, 900_000) for i in range(3)], "steps")
         check(ask("SELECT kernels.name, kernels.kind, op_type, kernels.dur_ns, self_ns, number, "
@@ -114,7 +107,7 @@ def test_rows(folder):
 
 def test_ops(folder):
     """Time, own time, rates and bounds of every op, and idle time."""
-    run = written(folder)
+    run = made(folder)
     rows = query(run, "SELECT * FROM op_stats WHERE side = 'device'")
     for row in rows:
         if row["is_idle"]:
@@ -134,7 +127,7 @@ def test_ops(folder):
 def test_roofline(folder):
     """roofline_model of XProf: the program without what loops tell once more, its time from the first step to the
     last, and the peaks."""
-    run = written(folder)
+    run = made(folder)
     rows = {row["kernel_name"]: row for row in query(run, "SELECT * FROM roofline")}
     program = rows[None]
     check((program["sum_ns"], program["flops"], program["bytes_accessed"], program["bound_by"]),
@@ -155,7 +148,7 @@ def test_steps(folder):
     """What steps go to, cores taken together: overview_page of XProf has 0.66 ms of computing, in which it counts
     collectives, 0.09 of infeed, 0.04 of outfeed and 0.11 of nothing. Here the copies and collectives that go on beside
     the ops count, too: all-gather-start is there from 640 to 810 us."""
-    run = written(folder)
+    run = made(folder)
     for row in query(run, "SELECT * FROM step_breakdown"):
         check([row[name + "_ns"] for name in ("device_compute", "device_collectives", "input", "output", "other",
                                               "kernel_launch", "host_compute", "dur")],
@@ -172,7 +165,7 @@ def test_steps(folder):
 
 def test_timeline(folder):
     """Steps, programs, ops and marks lie on the lines that they were recorded on, and nothing is drawn twice."""
-    run, path = written(folder), os.path.join(folder, "timeline.json")
+    run, path = made(folder), os.path.join(folder, "timeline.json")
     query(run, f"SELECT tfprof_timeline('{path}')")
     with open(path, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]

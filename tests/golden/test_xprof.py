@@ -13,9 +13,9 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import query, run_tests
+from asking import check, query, run_tests
 from xplane_files import Ref, event, line, plane, space
-from xprof_goldens import GOLDEN, check, golden_json, golden_tables, is_close, is_unknown_tensor_kernel, recordings
+from xprof_goldens import GOLDEN, golden_json, golden_tables, is_close, is_unknown_tensor_kernel, recordings
 
 
 def kernel_rows(run):

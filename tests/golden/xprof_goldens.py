@@ -38,9 +38,5 @@ def is_unknown_tensor_kernel(name):
     return re.search("xmma_[fdw][a-z]+_implicit_gemm", name) is not None
 
 
-def check(found, expected, what):
-    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
-
-
 def is_close(found, expected, slack):
     return abs(found - expected) <= slack + 1e-9 * abs(expected)

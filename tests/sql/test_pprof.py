@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import BUILD, query, run_tests
+from asking import BUILD, check, rows, run_tests
 from xplane_files import fields, message, number, signed, varint
 
 SHARED = os.environ.get("TFPROF_SHARED", "")
@@ -77,14 +77,6 @@ def written(folder, data, name="memory.pprof"):
     with open(path, "wb") as file:
         file.write(data)
     return path
-
-
-def rows(run, sql):
-    return [tuple(row.values()) for row in query(run, sql)]
-
-
-def check(found, expected, what):
-    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
 
 
 def test_example(folder):

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""test_xplane_directories.py: which XSpaces of a directory are opened: the newest run, each host once."""
+
+import gzip
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import xplane_files as files
+from asking import check, column, query, rows, run_tests
+from xplane_files import written
+
+
+def test_directories(directory):
+    """A run of several hosts, a log directory, what XProf leaves beside them."""
+    for run, name in (("2024_01_01_00_00_00", "old"), ("2025_01_01_00_00_00", "a"), ("2025_01_01_00_00_00", "b")):
+        path = written(directory, files.example(), f"plugins/profile/{run}/{name}.xplane.pb")
+        if name == "old":
+            os.utime(path, (1, 1))
+    newest = os.path.join(directory, "plugins", "profile", "2025_01_01_00_00_00")
+    for name in ("ALL_HOSTS.op_stats_v2.pb", "a.SSTABLE", "a.metadata.SSTABLE", "a.trie.SSTABLE"):
+        written(newest, b"\x0a\x03abc" * 100, name)
+    plugins = os.path.join(directory, "plugins")
+    for path in (newest, directory, plugins, os.path.join(plugins, "profile")):
+        check(sorted(os.path.basename(each) for each in column(path, "SELECT path FROM profiles")),
+              ["a.xplane.pb", "b.xplane.pb"], path)
+    # JAX writes a trace for Chrome's viewer beside each: the same events, without their stats.
+    trace = gzip.compress(json.dumps({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [
+        {"ph": "X", "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0, "name": "f"}]}).encode())
+    copy = written(newest, trace, "a.trace.json.gz")
+    alone = written(newest, trace, "c.trace.json.gz")
+    check(sorted(os.path.basename(each) for each in column(directory, "SELECT path FROM profiles")),
+          ["a.xplane.pb", "b.xplane.pb", "c.trace.json.gz"], "copies are left alone")
+    check(column(directory, "SELECT tfprof_refresh()"), [0], "also by a refresh")
+    check(column(copy, "SELECT format FROM profiles"), ["chrome"], "whoever names it wants it")
+    os.remove(alone)
+    shutil.rmtree(os.path.join(directory, "plugins"))
+    written(directory, files.example(), "train/plugins/profile/2025_01_01_00_00_00/a.xplane.pb")
+    check(column(directory, "SELECT count(*) FROM profiles"), [1], "below train")
+
+
+def test_newest_run(directory):
+    """Of a directory the newest run is opened, wherever it lies and whatever lies on top; what is left out is told."""
+    def run(name, path, when, data=None):
+        os.utime(written(os.path.join(directory, name), data or files.example(), path), (when, when))
+
+    def opened(name):
+        top = os.path.join(directory, name)
+        told = {row["reason"]: row["message"] for row in query(top, "SELECT reason, message FROM diagnostics")}
+        return sorted(os.path.relpath(each, top) for each in column(top, "SELECT path FROM profiles")), told
+
+    stamp = "plugins/profile/2026_01_01_00_00_%02d/%s.xplane.pb"
+    trace = json.dumps({"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0, "name": "f"}]}).encode()
+    with open(os.path.join(os.path.dirname(__file__), "..", "fuzz", "corpus", "pprof", "example.pprof"), "rb") as file:
+        heap = file.read()
+    # At any depth, and by the time in the name, which copying does not change.
+    run("deep", "a/b/c/d/" + stamp % (9, "vm"), 100)
+    run("deep", stamp % (8, "vm"), 200)
+    check(opened("deep")[0], ["a/b/c/d/" + stamp % (9, "vm")], "deep")
+    assert "2 runs" in opened("deep")[1]["older_runs"], opened("deep")
+    # What holds nothing that happened hides nothing; of runs the newer one counts, on top or below.
+    run("heap", "memory.prof", 300, heap)
+    run("heap", "train/" + stamp % (1, "vm"), 100)
+    found, told = opened("heap")
+    check(found, ["train/" + stamp % (1, "vm")], "below a memory profile")
+    assert "memory.prof" in told["left_out"], told
+    for when, expected in ((50, "train/" + stamp % (1, "vm")), (150, "old.json")):
+        run("json", "old.json", when, trace)
+        run("json", "train/" + stamp % (1, "vm"), 100)
+        found, told = opened("json")
+        check(found, [expected], "a trace on top")
+        assert ("left_out" in told) == (when < 100) and ("older_runs" in told) == (when > 100), told
+    # Each host in a directory of its own time, each rank in one of its own: one run.
+    for host, second in (("a", 1), ("b", 3), ("c", 2)):
+        run("hosts", stamp % (second, host), 100)
+    run("hosts", stamp % (0, "a"), 100)
+    found, told = opened("hosts")
+    check(found, [stamp % (1, "a"), stamp % (2, "c"), stamp % (3, "b")], "hosts")
+    assert "3 directories" in told["joined_directories"] and "older_runs" in told, told
+    for step in (10, 20):
+        for rank in range(2):
+            run("ranks", f"iteration_{step}/rank{rank}/x.pt.trace.json", step, trace)
+    check(opened("ranks")[0], [f"iteration_20/rank{rank}/x.pt.trace.json" for rank in range(2)], "ranks")
+
+
+def test_hosts_that_are_packed(directory):
+    """Files of hosts that are packed, under both names, are read; what is there twice counts once; a link to nowhere
+    is told."""
+    data = files.example()
+    for name, expected in (("a.xplane.pb", 1), ("b.xplane.pb.gz", 2), ("c.xplane.pb", 3), ("b.xplane.pb", 3)):
+        packed = data if name in ("a.xplane.pb", "b.xplane.pb") else gzip.compress(data)
+        written(directory, packed, name)
+        check(column(directory, "SELECT count(*) FROM profiles"), [expected], name)
+    ops = [rows(os.path.join(directory, name), "SELECT name, category, start_ns, dur_ns, attributes FROM ops")
+           for name in ("a.xplane.pb", "b.xplane.pb.gz", "c.xplane.pb")]
+    assert ops[0] and ops[0] == ops[1] == ops[2], "packed or not"
+    check(column(os.path.join(directory, "b.xplane.pb.gz"), "SELECT complete FROM profiles"), [1], "complete")
+    assert "b.xplane.pb.gz" in column(directory, "SELECT message FROM diagnostics WHERE reason = 'copies'")[0]
+    written(directory, gzip.compress(data)[:-20], "cut.xplane.pb.gz")
+    check(column(os.path.join(directory, "cut.xplane.pb.gz"), "SELECT complete FROM profiles"), [0], "cut")
+    os.symlink("/nowhere/d.xplane.pb", os.path.join(directory, "d.xplane.pb"))
+    assert "d.xplane.pb" in column(directory, "SELECT message FROM diagnostics WHERE reason = 'unopened_file'")[0]
+    written(directory, gzip.compress(b'{"traceEvents": [{"ph": "X", "pid": 1, "ts": 1, "dur": 1, "name": "f"}]}'),
+            "perfetto_trace.json.gz")
+    check(column(directory, "SELECT count(*) FROM profiles WHERE format <> 'xplane'"), [0], "a copy for Perfetto")
+
+
+def test_host_that_is_lost(directory):
+    """Of a run one host's file is empty, and another's is cut off: the others are there, and both are told."""
+    data = files.example()
+    for name, part in (("a", data), ("b", b""), ("c", data[:len(data) - 40])):
+        written(directory, part, f"plugins/profile/2025_01_01_00_00_00/{name}.xplane.pb")
+    check([os.path.basename(path) for path in column(directory, "SELECT path FROM profiles ORDER BY path")],
+          ["a.xplane.pb", "c.xplane.pb"], "profiles")
+    told = rows(directory, "SELECT reason, file, message FROM diagnostics "
+                           "WHERE severity = 'error' AND reason <> 'recorded'")
+    check(sorted(reason for reason, _, _ in told), ["truncated", "unopened_file"], "told")
+    assert all(("c." if reason == "truncated" else "b.") + "xplane.pb" in file + message
+               for reason, file, message in told), told
+
+
+if __name__ == "__main__":
+    run_tests(globals())
