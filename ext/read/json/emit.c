@@ -3,10 +3,14 @@
 ** Which table an event goes to is told by its phase ("ph", the Trace Event Format) and category ("cat": libkineto's
 ** ActivityType.cpp, and in traces of 2021 the capitalised names that the TensorBoard plugin knew).  A member that a row
 ** has taken is reported by take_*(); with is_dry set it is noted, so that the column `attributes` can hold exactly the
-** rest: both run the same code.  Here are the categories, and the phases without a duration; what has one is in
-** emit_host.c and emit_device.c.
+** rest: both run the same code.  The categories are here, and the phases without a duration; events with a duration are
+** in emit_host.c and emit_device.c.
 */
 #include "read/json/emit.h"
+
+static bool has_part(const struct field *f, const char *part) {
+  return f->kind == FIELD_TEXT && memmem(f->text, f->length, part, strlen(part));
+}
 
 static bool ends_with(const struct field *f, const char *tail) {
   size_t length = strlen(tail);
@@ -202,13 +206,8 @@ static void emit_metadata(struct worker *w) {
   uint64_t flags = LANE_HOST;
   uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
   uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
-  struct lane_name *item = list_add(&w->lane_names);
-  if (!item) {
-    w->no_memory = true;
-    return;
-  }
   uint64_t offset = w->file_offset + (uint64_t)(w->event - w->data);
-  *item = (struct lane_name){{{flags, pid, tid}}, offset, text, (uint8_t)what};
+  ADD_ITEM(w, lane_names, (struct lane_name){{{flags, pid, tid}}, offset, text, (uint8_t)what});
 }
 
 /* What tells the asynchronous ranges of one category and name from each other: the id, within a scope where the event
@@ -241,9 +240,7 @@ static void emit_half(struct worker *w, bool is_begin, bool is_async) {
     return;
   }
   if (is_async) half.id = async_id(w);
-  struct half_event *item = list_add(&w->halves);
-  if (item) *item = half;
-  else w->no_memory = true;
+  ADD_ITEM(w, halves, half);
 }
 
 /* ---- which event is which ---- */

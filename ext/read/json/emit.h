@@ -1,4 +1,4 @@
-/* emit.h: what the files share that make rows of the members of one event: emit.c, emit_host.c and emit_device.c. */
+/* emit.h: what emit.c, emit_host.c and emit_device.c share, which make rows of the members of one event. */
 #ifndef TFPROF_JSON_EMIT_H
 #define TFPROF_JSON_EMIT_H
 
@@ -41,8 +41,17 @@ static inline uint32_t row_in(struct worker *w, enum row_table table) {
 /* The value of a column of a row that is called `row`. */
 #define SET(column, x) w->values[ROW_##column][row] = (x)
 
-static inline bool has_part(const struct field *f, const char *part) {
-  return f->kind == FIELD_TEXT && memmem(f->text, f->length, part, strlen(part));
+/* Adds an item to a list of the worker. */
+#define ADD_ITEM(w, list, ...)                                \
+  do {                                                        \
+    __typeof__((w)->list.items) item_ = list_add(&(w)->list); \
+    if (item_) *item_ = __VA_ARGS__;                          \
+    else (w)->no_memory = true;                               \
+  } while (0)
+
+/* The number of one member or, where the event has it not, of the other. */
+static inline int64_t take_either(struct worker *w, unsigned key, unsigned other) {
+  return take_integer(w, has(w, key) ? key : other);
 }
 
 /* ---- emit_host.c ---- */

@@ -24,8 +24,8 @@ void emit_kernel(struct worker *w, enum device_kind kind) {
   SET(kernels_thread_id, place.lane);
   SET(kernels_start_ns, start);
   SET(kernels_dur_ns, duration);
-  SET(kernels_correlation, take_integer(w, has(w, KEY_CORRELATION) ? KEY_CORRELATION : KEY_CONNECTION));
-  SET(kernels_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  SET(kernels_correlation, take_either(w, KEY_CORRELATION, KEY_CONNECTION));
+  SET(kernels_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
   /* 0 means that it was not launched by a graph. */
   int64_t graph = take_integer(w, KEY_GRAPH_ID), node = take_integer(w, KEY_GRAPH_NODE_ID);
   if (graph != 0) SET(kernels_graph, graph);
@@ -91,8 +91,8 @@ void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
   SET(transfers_dur_ns, duration);
   SET(transfers_bytes, take_integer(w, KEY_BYTES));
   SET(transfers_bytes_per_second, take_real(w, KEY_BANDWIDTH, 1e9));
-  SET(transfers_correlation, take_integer(w, has(w, KEY_CORRELATION) ? KEY_CORRELATION : KEY_CONNECTION));
-  SET(transfers_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  SET(transfers_correlation, take_either(w, KEY_CORRELATION, KEY_CONNECTION));
+  SET(transfers_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
   const struct field *name = &w->fields[KEY_NAME], *kind = &w->fields[KEY_KIND];
   const char *end = has(w, KEY_NAME) ? name->text + name->length : NULL;
   if (!is_copy) {

@@ -7,9 +7,7 @@
 #include "read/json/xspace_trace.h"
 
 /* c10d writes the arguments of a collective also where it sets the communicator up, and where it waits. */
-static bool is_exchange(const struct field *name) {
-  return !(name->length == 4 && (memcmp(name->text, "wait", 4) == 0 || memcmp(name->text, "init", 4) == 0));
-}
+static bool is_exchange(const struct field *name) { return !scan_key_is(name, "wait") && !scan_key_is(name, "init"); }
 
 void emit_collective(struct worker *w, bool is_kernel, uint64_t row) {
   struct collective found = {
@@ -19,10 +17,7 @@ void emit_collective(struct worker *w, bool is_kernel, uint64_t row) {
       .group_size = take_integer(w, KEY_GROUP_SIZE), .in_elements = take_integer(w, KEY_IN_ELEMENTS),
       .out_elements = take_integer(w, KEY_OUT_ELEMENTS), .sequence = take_integer(w, KEY_COLLECTIVE_SEQUENCE),
       .correlation = take_integer(w, KEY_EXTERNAL_ID)};
-  if (w->is_dry) return;
-  struct collective *item = list_add(&w->collectives);
-  if (item) *item = found;
-  else w->no_memory = true;
+  if (!w->is_dry) ADD_ITEM(w, collectives, found);
 }
 
 void emit_op(struct worker *w, enum category category) {
@@ -65,9 +60,7 @@ void emit_op(struct worker *w, enum category category) {
     if (w->fields[KEY_MODULE_HIERARCHY].length) SET(ops_module, take_text(w, KEY_MODULE_HIERARCHY));
     else taken(w, KEY_MODULE_HIERARCHY);
   }
-  if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) {
-    emit_collective(w, false, row);
-  }
+  if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) emit_collective(w, false, row);
   bool is_mark = kind == LITERAL_user || kind == LITERAL_input;
   if (is_mark && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
     uint32_t op = row;
@@ -84,11 +77,9 @@ void emit_op(struct worker *w, enum category category) {
   }
   if (category == CATEGORY_PYTHON) {
     int64_t id = peek_integer(w, KEY_PYTHON_ID), parent = peek_integer(w, KEY_PYTHON_PARENT);
-    if (!w->is_dry && (!has(w, KEY_CALL_STACK) || !w->fields[KEY_CALL_STACK].length) && name != ROW_NULL) {
-      struct python_frame *frame = list_add(&w->python_frames);
-      if (frame) *frame = (struct python_frame){id, parent, row, (uint32_t)name};
-      else w->no_memory = true;
-    }
+    bool has_stack = has(w, KEY_CALL_STACK) && w->fields[KEY_CALL_STACK].length;
+    if (!w->is_dry && !has_stack && name != ROW_NULL)
+      ADD_ITEM(w, python_frames, (struct python_frame){id, parent, row, (uint32_t)name});
   }
 }
 
@@ -176,7 +167,7 @@ void emit_api_call(struct worker *w, bool is_driver) {
   SET(api_calls_start_ns, start);
   SET(api_calls_dur_ns, duration);
   SET(api_calls_correlation, take_integer(w, KEY_CORRELATION));
-  SET(api_calls_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  SET(api_calls_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
   SET(api_calls_result, take_integer(w, KEY_RESULT));
 }
 
@@ -186,11 +177,9 @@ static void note_queue_call(struct worker *w, enum queue_call_kind kind, int64_t
                             unsigned key) {
   int64_t number = take_integer(w, key);
   if (w->is_dry || number == ROW_NULL) return;
-  struct queue_call *item = list_add(&w->queue_calls);
-  if (item)
-    *item = (struct queue_call){.kind = kind, .start_ns = start, .dur_ns = duration == ROW_NULL ? 0 : duration,
-                                .number = number, .row = row, .lane = host_lane(w)};
-  else w->no_memory = true;
+  ADD_ITEM(w, queue_calls, (struct queue_call){.kind = kind, .start_ns = start,
+                                               .dur_ns = duration == ROW_NULL ? 0 : duration, .number = number,
+                                               .row = row, .lane = host_lane(w)});
 }
 
 void emit_queue_call(struct worker *w, enum queue_call_kind kind) {
