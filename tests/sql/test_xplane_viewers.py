@@ -27,7 +27,7 @@ def test_traces_for_viewers(directory):
         at = 1000.0 * i
         spans += [span("train", at, 900.0, step_num=str(20 + i), _r="1"), span("load_data", at, 500.0),
                   span("PjitFunction(step)", at + 600, 50.0), span("$a.py:3 f", at + 700, 10.0),
-                  span("dense/MatMul:MatMul", at + 720, 10.0), span("k", at, 5.0, tid=3, pid=1),
+                  span("dense/MatMul:MatMul", at + 720, 10.0), span("k", at, 5.0, tid=3, pid=1, step_num="4"),
                   span("run", at + 650, 20.0, tid=2, hlo_op="dot.1", hlo_module="jit_step", run_id=str(i))]
     for name, document in (("a.trace.json.gz", {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True},
                                                 "traceEvents": named + spans}),
@@ -42,7 +42,8 @@ def test_traces_for_viewers(directory):
                ("PjitFunction(step)", "PjitFunction(step)", "runtime", None, 12, None),
                ("dense/MatMul", "MatMul", "op", None, 12, None),
                ("dot.1", "dot.1", "op", "jit_step", 12, '{"run_id":"0"}'),
-               ("k", "k", "runtime", None, 12, None), ("load_data", "load_data", "user", None, 12, None),
+               ("k", "k", "runtime", None, 12, '{"step_num":"4"}'),
+               ("load_data", "load_data", "user", None, 12, None),
                ("train", "train", "user", None, 12, '{"_r":"1"}')], name)
         check(column(run, "SELECT DISTINCT devices.name FROM ops JOIN threads ON threads.id = thread_id "
                           "JOIN devices ON devices.id = threads.device_id WHERE ops.name = 'k'"),

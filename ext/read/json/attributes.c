@@ -20,6 +20,7 @@ void segment_text_free(void *source_data) {
   if (!text) return;
   free(text->offsets);
   free(text->far_places);
+  free(text->processes);
   free(text);
 }
 
@@ -79,10 +80,10 @@ static bool has_member(const struct field *object, const struct field *name) {
 }
 
 /* The members that no column took, and those of `end_args`, which replace others of their names. Empty: none. */
-static void put_rest(struct worker *worker, const char *text, size_t length, int row_table,
-                     const struct field *end_args, struct text_buffer *w) {
+static void put_rest(struct worker *worker, const char *text, size_t length, const struct field *end_args,
+                     struct text_buffer *w) {
   w->length = 0;
-  if (!emit_dry(worker, text, length, row_table)) return;
+  if (!emit_dry(worker, text, length)) return;
   struct field event = {.text = text, .length = (uint32_t)length}, key, value, name, argument;
   for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
     unsigned found = key_find(key.text, key.length, 0);
@@ -123,7 +124,7 @@ static enum tfprof_status load_row(struct loading_rows *l, uint32_t row, const c
   struct end_args args = l->end_args ? l->end_args[row] : (struct end_args){NULL, 0};
   struct field end_args = {.text = args.text, .length = args.length, .kind = FIELD_NESTED};
   string_id id = 0;
-  put_rest(l->worker, event, length, l->text->row_table, &end_args, &l->writer);
+  put_rest(l->worker, event, length, &end_args, &l->writer);
   if (l->writer.failed) return error_no_memory(error);
   if (!l->writer.length) return TFPROF_OK;
   uint64_t mended = 0;
@@ -301,6 +302,7 @@ static enum tfprof_status load_far(struct loading_rows *l, struct tfprof_error *
 static enum tfprof_status load_rows(struct profile *profile, struct segment *segment, const struct segment_text *text,
                                     struct worker *worker, int64_t *values, struct tfprof_error *error) {
   struct loading_rows l = {.profile = profile, .segment = segment, .text = text, .worker = worker, .values = values};
+  if (text->processes) worker->processes = *text->processes;
   enum tfprof_status status = text->far_places ? load_far(&l, error) : load_near(&l, error);
   if (l.mended) {
     segment_diagnose(segment, schema_tables[segment->table].column_count - 1u, "warning", "not_utf8", (int64_t)l.mended,

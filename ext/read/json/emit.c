@@ -313,8 +313,7 @@ static void emit_span(struct worker *w) {
     case CATEGORY_OVERHEAD: emit_overhead(w); break;
     case CATEGORY_NONE:
       process = process_of_xspace(w);
-      if (w->is_dry ? w->dry_table == ROWS_ops : process >= 0)
-        emit_op_of_xspace(w, process >= 0 && w->processes.are_devices[process]);
+      if (process >= 0) emit_op_of_xspace(w, w->processes.are_devices[process]);
       else emit_uncategorized(w);
       return;
     case CATEGORY_OTHER:
@@ -358,14 +357,13 @@ void emit_event(struct worker *w) {
   }
 }
 
-bool emit_dry(struct worker *w, const char *text, size_t length, int row_table) {
+bool emit_dry(struct worker *w, const char *text, size_t length) {
   struct field event = {text, (uint32_t)length, FIELD_NESTED, false, 0, 0, 0}, key, value;
   w->is_dry = true;
   w->data = w->event = text;
   w->end = text + length;
   w->present = w->consumed = (struct key_set){{0, 0}};
   w->row_table = -1;
-  w->dry_table = row_table;
   for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
     unsigned found = key_find(key.text, key.length, 0);
     if (found == KEY_ARGS && value.kind == FIELD_NESTED && value.text[0] == '{') {

@@ -124,6 +124,14 @@ static bool has_texts(enum row_table table) {
   return table != ROWS_counters; /* their args are the rows */
 }
 
+/* Ops are read again by the processes that they were read by. False: no memory. */
+static bool keep_processes(const struct trace *trace, struct segment_text *text) {
+  if (!trace->processes.count && !trace->processes.is_own_xspace) return true;
+  text->processes = malloc(sizeof *text->processes);
+  if (text->processes) *text->processes = trace->processes;
+  return text->processes != NULL;
+}
+
 static enum tfprof_status add_segment(struct trace *trace, struct profile *profile, struct chunk *chunk,
                                       enum row_table table, struct far_place *far_places) {
   struct chunk_table *t = &chunk->tables[table];
@@ -141,10 +149,13 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
                                   .length = chunk->length,
                                   .offsets = far_places ? NULL : t->offsets,
                                   .far_places = far_places,
-                                  .row_table = (int)table,
                                   .has_quotes = trace->problems[PROBLEM_QUOTE].count != 0,
                                   .is_utf8 = far_places ? !trace->is_other_than_utf8 : chunk->is_utf8};
     if (!far_places) t->offsets = NULL;
+    if (table == ROWS_ops && !keep_processes(trace, text)) {
+      segment_text_free(text);
+      return TFPROF_NO_MEMORY;
+    }
     column_set_add(&raw, schema_tables[schema_table].column_count - 1u);
   } else {
     free(t->offsets);

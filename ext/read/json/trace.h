@@ -192,7 +192,7 @@ struct segment_text { /* source_data of a segment */
   uint64_t offset, length; /* of the chunk; length 0: rows are all over the file */
   uint32_t *offsets;       /* in the chunk */
   struct far_place *far_places; /* or in the file */
-  int row_table;
+  struct xspace_processes *processes; /* of the trace, where its events are read by them; NULL: they are not */
   bool has_quotes;              /* events of the file hold quotes that are not escaped */
   bool is_utf8;                 /* the chunk, or the file where rows are all over it */
 };

@@ -176,7 +176,6 @@ struct worker {
   struct field fields[KEY_COUNT];
   struct key_set consumed;  /* is_dry only: members that went into columns */
   int row_table;            /* is_dry only: where the row went, -1: nowhere */
-  int dry_table;            /* is_dry only: where it went when the trace was read */
 
   struct rows rows[ROWS_COUNT];
   int64_t *values[ROW_SLOTS];
@@ -238,8 +237,8 @@ size_t parse_find_cut(const char *data, size_t length);
 
 /* Turns the event in worker->fields into rows. */
 void emit_event(struct worker *worker);
-/* The same for one event given as text (braces included, padding behind) that a row of that table was made of: sets
-** consumed and row_table. False: no event. */
-bool emit_dry(struct worker *worker, const char *text, size_t length, int row_table);
+/* The same for one event given as text (braces included, padding behind): sets consumed and row_table. False: no event.
+*/
+bool emit_dry(struct worker *worker, const char *text, size_t length);
 
 #endif
