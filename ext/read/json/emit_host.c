@@ -124,9 +124,9 @@ void emit_op_of_xspace(struct worker *w, bool is_device) {
   w->xspace_counts[is_program ? XSPACE_OTHER : framework]++;
   taken(w, KEY_NAME);
   SET(ops_name, is_program ? take_text(w, KEY_HLO_OP) : as_value(intern_field(w, &event.name)));
-  SET(ops_category, is_program                                        ? LITERAL_op
+  SET(ops_category, is_program                                    ? LITERAL_op
                     : is_device && event.category == LITERAL_user ? LITERAL_runtime
-                                                                      : event.category);
+                                                                  : event.category);
   if (!is_program && event.type.length) SET(ops_op_type, as_value(intern_field(w, &event.type)));
   SET(ops_thread_id, as_value(host_lane(w)));
   SET(ops_start_ns, start);

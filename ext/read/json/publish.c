@@ -192,7 +192,7 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *w, uint64_t leng
   trace->event_count += w->event_count;
   trace->has_events |= w->has_events;
   trace->tensorflow_count += w->tensorflow_count;
-  for (unsigned i = 0; i < 3; i++) trace->xspace_counts[i] += w->xspace_counts[i];
+  for (unsigned i = 0; i < XSPACE_FRAMEWORKS; i++) trace->xspace_counts[i] += w->xspace_counts[i];
   return chunk;
 }
 

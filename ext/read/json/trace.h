@@ -77,7 +77,7 @@ struct trace {
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
   struct xspace_processes processes;
-  uint64_t xspace_counts[3];   /* as in worker */
+  uint64_t xspace_counts[XSPACE_FRAMEWORKS]; /* as in worker */
   bool is_other_than_utf8;    /* some chunk holds bytes that are not UTF-8 */
   bool is_kineto, has_events; /* has_events: there was an array of events, perhaps empty */
   string_id literals[LITERAL_COUNT];

@@ -154,9 +154,10 @@ struct xspace_processes {
   bool are_devices[XSPACE_PROCESSES];
   unsigned count;
   bool is_own;        /* tfprof_timeline() wrote the trace */
-  bool is_own_xspace; /* of an XSpace; */
-  bool is_tensorflow; /* of TensorFlow's, whose ops are told by their names */
+  bool is_own_xspace; /* it did, of an XSpace */
+  bool is_tensorflow; /* the XSpace is of TensorFlow, whose ops are told by their names */
 };
+enum xspace_framework { XSPACE_OTHER, XSPACE_JAX, XSPACE_TENSORFLOW, XSPACE_FRAMEWORKS };
 
 struct worker {
   struct xspace_processes processes;
@@ -191,7 +192,7 @@ struct worker {
   LIST(struct member) members;
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
-  uint64_t xspace_counts[3]; /* events by enum xspace_framework */
+  uint64_t xspace_counts[XSPACE_FRAMEWORKS]; /* of events */
   char *scratch;            /* for a text that is composed of several */
   size_t scratch_size;
   struct { uint64_t pid, tid; uint32_t lane; bool is_set; } host_cache;

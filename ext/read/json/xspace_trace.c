@@ -16,11 +16,16 @@
 #include "read/xplane/framework_names.h"
 #include "read/xplane/texts.h"
 
-enum { HEAD = 4096, METADATA_BYTES = 1 << 20 };
+enum {
+  HEAD = 4096,
+  METADATA_BYTES = 1 << 20,
+  MOST_NAMES = 1000 /* of processes, that are looked at: each may be in an event that does not end */
+};
 
-/* The brace before `at` that begins the event which it lies in: what comes before a process's name is flat. */
-static const char *event_around(const char *bytes, const char *at) {
-  while (at > bytes && *at != '{') at--;
+/* The brace before `at` that begins the event which it lies in: what comes before a process's name is flat. It does not
+** lie before `from`. */
+static const char *event_around(const char *from, const char *at) {
+  while (at > from && *at != '{') at--;
   return *at == '{' ? at : NULL;
 }
 
@@ -59,16 +64,17 @@ void xspace_trace_find_processes(const char *path, struct xspace_processes *proc
   char *bytes = malloc(METADATA_BYTES + SCAN_PADDING);
   bool has_host = false;
   if (bytes && !source_head(path, METADATA_BYTES, bytes, &length)) {
-    const char *at = bytes, *end = bytes + length;
+    const char *from = bytes, *at, *end = bytes + length;
     memset(bytes + length, '"', SCAN_PADDING);
-    while (processes->count < XSPACE_PROCESSES && (at = memmem(at, (size_t)(end - at), word, sizeof word - 1))) {
-      const char *event = event_around(bytes, at);
+    for (unsigned looked_at = 0; processes->count < XSPACE_PROCESSES && looked_at < MOST_NAMES; looked_at++) {
+      if (!(at = memmem(from, (size_t)(end - from), word, sizeof word - 1))) break;
+      const char *event = event_around(from, at);
       unsigned i = processes->count;
       if (event && is_process_name(event, end, &processes->pids[i], &processes->are_devices[i])) {
         has_host |= !processes->are_devices[i];
         processes->count++;
       }
-      at += sizeof word - 1;
+      from = at + sizeof word - 1;
     }
   }
   if (!has_host) processes->count = 0; /* TensorFlow's own timeline names devices so, too */

@@ -11,9 +11,7 @@ void xspace_trace_find_processes(const char *path, struct xspace_processes *proc
 struct xspace_event {
   struct field name, type; /* type.length 0: as the name */
   enum literal category;
-  bool is_program; /* XLA compiled it: its name is hlo_op */
 };
-enum xspace_framework { XSPACE_OTHER, XSPACE_JAX, XSPACE_TENSORFLOW };
 /* Of an event without hlo_op. Returns whose event it is, as far as its name tells. */
 enum xspace_framework xspace_trace_classify(const struct field *name, bool has_step, bool is_framework,
                                             struct xspace_event *event);
