@@ -180,13 +180,9 @@ static const char *kind_of_name(const char *name) {
   return strcasestr(name, "gpu") ? "gpu" : strcasestr(name, "tpu") ? "tpu" : "cpu";
 }
 
-/* Of an NPU, which is told by the process that stands for it, its place among them. */
-static int64_t ordinal_of(const struct trace *trace, uint32_t device) {
-  const struct row_key *keys = trace->devices.keys;
-  if (keys[device].words[0] != DEVICE_NPU) return (int64_t)keys[device].words[1];
-  int64_t ordinal = 0;
-  for (uint32_t i = 0; i < device; i++) ordinal += keys[i].words[0] == DEVICE_NPU;
-  return ordinal;
+/* Of an NPU, which is told by the process that stands for it, its place among them: so many came before. */
+static int64_t ordinal_of(const struct row_key *device, int64_t *npus_before) {
+  return device->words[0] == DEVICE_NPU ? (*npus_before)++ : (int64_t)device->words[1];
 }
 
 static enum tfprof_status add_devices(struct trace *trace, struct profile *profile) {
@@ -197,12 +193,13 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
   const struct device_info none = {0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL},
                            *infos = trace->device_infos.items;
 #define INFO(i) ((i) < trace->device_infos.count ? &infos[i] : &none)
+  int64_t npus = 0;
   for (uint32_t i = 0; i < m.count; i++) {
     char name[64];
     static const char *const kinds[DEVICE_KINDS] = {"CPU", "GPU", "MTIA", "NPU", "HPU", "PrivateUse1"};
     if (keys[i].words[0] == NAMED_DEVICE) m.values[i] = (int64_t)keys[i].words[1];
     else {
-      snprintf(name, sizeof name, "%s %lld", kinds[keys[i].words[0]], (long long)ordinal_of(trace, i));
+      snprintf(name, sizeof name, "%s %lld", kinds[keys[i].words[0]], (long long)ordinal_of(&keys[i], &npus));
       m.values[i] = literal_id(trace, name);
     }
   }
@@ -214,8 +211,9 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
         trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)keys[i].words[1])) : kinds[keys[i].words[0]]);
   }
   eager_rows_set(&m, COLUMN_devices_kind);
+  npus = 0;
   for (uint32_t i = 0; i < m.count; i++) {
-    m.values[i] = keys[i].words[0] == NAMED_DEVICE ? ROW_NULL : ordinal_of(trace, i);
+    m.values[i] = keys[i].words[0] == NAMED_DEVICE ? ROW_NULL : ordinal_of(&keys[i], &npus);
   }
   eager_rows_set(&m, COLUMN_devices_ordinal);
   for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->model ? (int64_t)INFO(i)->model : ROW_NULL;
