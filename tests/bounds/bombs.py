@@ -209,6 +209,8 @@ def of_traces():
     yield "deep", begin + one[:-2] + b',"args":' + b"[" * 300000 + b"]" * 300000 + b"}]}"
     yield "zeros", gzip.compress(begin + b" " * (100 << 20) + b"{}]}", mtime=0)
     yield "same", gzip.compress(begin + one * 100000 + b"{}]}", mtime=0)
+    kernel = one.replace(b"cpu_op", b"kernel").replace(b'"dur":1', b'"dur":1,"args":{"device":0,"stream":7}')
+    yield "same-kernels", gzip.compress(begin + kernel * 300000 + b"{}]}", mtime=0)
     yield "steps", trace(12000, lambda i: span(i * 10) if i % 2 else
                          span(0, cat="user_annotation", name="ProfilerStep#1", dur=10**9))
     yield "threads", trace(20000, lambda i: span(i, tid=i))

@@ -190,11 +190,10 @@ static bool judge_stream(const struct streams *all, struct stream_event *events,
   size_t suspects = 0;
   double stake = 0;
   int64_t limit = -1; /* what lasts longer is a fault; all suspects */
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = count, next = count; i-- > 0;) { /* `next`: of those that begin later the first */
+    if (i + 1 < count && events[i + 1].start != events[i].start) next = i + 1;
     ends[i] = events[i].end;
     if (!is_over_others(events + i, count - i)) continue;
-    size_t next = i + 1;
-    while (next < count && events[next].start == events[i].start) next++;
     ends[i] = next < count ? events[next].start : events[i].start;
     suspects++;
   }
