@@ -186,13 +186,13 @@ static bool mend_span(struct segment *segment, const struct sound *sound, bool a
     int64_t start = starts[row], duration = durations[row];
     if (start == ROW_NULL) continue;
     if (start < far.low || start > far.high) {
-      time_faults_add(faults, FAULT_FAR_START, segment, row, duration == ROW_NULL ? 0 : (double)duration,
+      time_faults_add(faults, FAULT_FAR_START, segment, row, 1, duration == ROW_NULL ? 0 : (double)duration,
                       away(sound, start));
       starts[row] = durations[row] = ROW_NULL;
       is_mended = true;
     } else if (are_ends_mended && duration != ROW_NULL && start + duration > far.high) {
       int64_t left = sound->last_end > start ? sound->last_end - start : 0;
-      time_faults_add(faults, FAULT_FAR_END, segment, row, (double)(duration - left), away(sound, start + duration));
+      time_faults_add(faults, FAULT_FAR_END, segment, row, 1, (double)(duration - left), away(sound, start + duration));
       durations[row] = left;
       is_mended = true;
     }
@@ -211,7 +211,7 @@ static bool mend_moments(struct segment *segment, unsigned column, const struct 
   bool ok = times != NULL, is_mended = false;
   for (uint32_t row = 0; ok && row < segment->rows; row++) {
     if (times[row] == ROW_NULL || (times[row] >= far.low && times[row] <= far.high)) continue;
-    time_faults_add(faults, FAULT_FAR_START, segment, row, 0, away(sound, times[row]));
+    time_faults_add(faults, FAULT_FAR_START, segment, row, 1, 0, away(sound, times[row]));
     times[row] = ROW_NULL;
     is_mended = true;
   }

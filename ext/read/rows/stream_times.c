@@ -213,7 +213,7 @@ static bool judge_stream(const struct streams *all, struct stream_event *events,
     if (ends[i] == events[i].end) continue;
     double less = (double)events[i].end - (double)ends[i];
     if (events[i].end - events[i].start > limit) {
-      time_faults_add(faults, FAULT_OVER_OTHERS, segment_at(all, events[i].segment), events[i].row, less, less);
+      time_faults_add(faults, FAULT_OVER_OTHERS, segment_at(all, events[i].segment), events[i].row, 1, less, less);
       *is_changed = true;
       continue;
     }
@@ -222,8 +222,8 @@ static bool judge_stream(const struct streams *all, struct stream_event *events,
     first = first ? first : &events[i];
     left++;
   }
-  for (size_t i = 0; i < left; i++)
-    time_faults_add(faults, FAULT_OVERLAPS, segment_at(all, first->segment), first->row, stake / (double)left, 0);
+  if (left)
+    time_faults_add(faults, FAULT_OVERLAPS, segment_at(all, first->segment), first->row, left, stake, 0);
   return true;
 }
 

@@ -52,7 +52,7 @@ static int64_t named_value(const struct segment *segment, const char *name, uint
 /* ---- the tally ---- */
 
 void time_faults_add(struct time_faults *faults, enum time_fault fault, const struct segment *segment, uint32_t row,
-                     double stake_ns, double away_ns) {
+                     uint64_t count, double stake_ns, double away_ns) {
   int64_t thread = named_value(segment, "thread_id", row), name = named_value(segment, "name", row);
   uint32_t lane = thread == ROW_NULL ? UINT32_MAX : (uint32_t)thread;
   string_id text = name == ROW_NULL ? 0 : (string_id)name;
@@ -61,7 +61,7 @@ void time_faults_add(struct time_faults *faults, enum time_fault fault, const st
          !(tally->thread == lane && tally->name == text && tally->table == segment->table))
     tally++;
   if (!tally->count) *tally = (struct fault_tally){lane, text, segment->table, 0, 0, away_ns};
-  tally->count++;
+  tally->count += count;
   tally->stake_ns += stake_ns;
 }
 
@@ -78,21 +78,8 @@ static const char *length_text(double ns, char *text, size_t size) {
   return text;
 }
 
-/* A text of a column of tables that a reader has whole, such as threads; NULL: it has none. */
-static const char *text_of_row(const struct profile *profile, unsigned table, unsigned column, uint32_t row) {
-  const struct profile_table *content = &profile->tables[table];
-  for (size_t s = 0; s < content->segment_count; s++) {
-    const struct segment *segment = content->segments[s];
-    if (row < segment->first_row || row - segment->first_row >= segment->rows) continue;
-    const struct column *c = segment->columns[column];
-    uint32_t at = (uint32_t)(row - segment->first_row);
-    if (!c || column_is_null(c, at)) return NULL;
-    return pool_text(store_pool(profile->store), (string_id)column_integer(c, at));
-  }
-  return NULL;
-}
-
-static int64_t number_of_row(const struct profile *profile, unsigned table, unsigned column, uint32_t row) {
+/* A value of tables that a reader has whole, such as threads; ROW_NULL: it has none. */
+static int64_t value_of_row(const struct profile *profile, unsigned table, unsigned column, uint32_t row) {
   const struct profile_table *content = &profile->tables[table];
   for (size_t s = 0; s < content->segment_count; s++) {
     const struct segment *segment = content->segments[s];
@@ -114,15 +101,17 @@ static const char *place_text(const struct profile *profile, const struct fault_
   const char *name = tally->name ? pool_text(store_pool(profile->store), tally->name) : NULL;
   int length = snprintf(text, size, "%.120s", name ? name : schema_tables[tally->table].name);
   if (tally->thread == UINT32_MAX || length < 0 || (size_t)length >= size) return text;
-  int64_t stream = number_of_row(profile, TABLE_threads, COLUMN_threads_stream, tally->thread);
-  int64_t tid = number_of_row(profile, TABLE_threads, COLUMN_threads_tid, tally->thread);
-  int64_t device = number_of_row(profile, TABLE_threads, COLUMN_threads_device_id, tally->thread);
+  int64_t stream = value_of_row(profile, TABLE_threads, COLUMN_threads_stream, tally->thread);
+  int64_t tid = value_of_row(profile, TABLE_threads, COLUMN_threads_tid, tally->thread);
+  int64_t device = value_of_row(profile, TABLE_threads, COLUMN_threads_device_id, tally->thread);
+  int64_t name_of_device =
+      device == ROW_NULL ? ROW_NULL : value_of_row(profile, TABLE_devices, COLUMN_devices_name, (uint32_t)device);
   const char *device_name =
-      device == ROW_NULL ? NULL : text_of_row(profile, TABLE_devices, COLUMN_devices_name, (uint32_t)device);
+      name_of_device == ROW_NULL ? "a device" : pool_text(store_pool(profile->store), (string_id)name_of_device);
   text += length;
   size -= (size_t)length;
   if (stream != ROW_NULL)
-    snprintf(text, size, " on stream %lld of %.60s", (long long)stream, device_name ? device_name : "a device");
+    snprintf(text, size, " on stream %lld of %.60s", (long long)stream, device_name);
   else if (tid != ROW_NULL)
     snprintf(text, size, " on thread %lld", (long long)tid);
   return text - length;

@@ -19,9 +19,9 @@ struct time_faults { /* zeroed: none */
   } named[FAULT_COUNT][FAULT_NAMES + 1]; /* the last: all others */
 };
 
-/* Counts the fault of a row, with the row's lane and name. */
+/* Adds the fault of a row, with the row's lane and name. `count`: so many rows are told by this one. */
 void time_faults_add(struct time_faults *faults, enum time_fault fault, const struct segment *segment, uint32_t row,
-                     double stake_ns, double away_ns);
+                     uint64_t count, double stake_ns, double away_ns);
 /* A diagnostic for each name. */
 void time_faults_tell(const struct time_faults *faults, struct profile *profile);
 
