@@ -366,6 +366,7 @@ enum session_result advise_run(struct session *session, const char *line) {
   /* Who asks for the checkers of TensorFlow's profiler gets them for any source. */
   if (advising.is_classic) change(&advising, "expensive_operation.every_source", "1");
   enum session_result result = SESSION_OK;
+  classic_tell_reading(session);
   apply(&advising, false);
   if (session->style.format != OUTPUT_BOX) {
     result = show_rows(&advising);

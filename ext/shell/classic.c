@@ -76,7 +76,36 @@ int classic_take_generation(struct session *session, char **argv) {
       return -1;
     }
   }
+  session->classic->tells_reading = session->classic->options.integers[OPTION_generation] != GENERATION_2;
   return 0;
+}
+
+void classic_tell_reading(struct session *session) {
+  static const char *const lines[][2] = {{"graph_path", "Parsing GraphDef..."},
+                                         {"run_meta_path", "Parsing RunMetadata..."},
+                                         {"op_log_path", "Parsing OpLog..."},
+                                         {"checkpoint_path", "Parsing Checkpoint..."}};
+  struct classic_settings *settings = session->classic;
+  if (!settings->tells_reading || session->style.format != OUTPUT_BOX) return;
+  settings->tells_reading = false;
+  puts("Reading Files...");
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    bool is_there = false;
+    for (int k = 0; k < settings->file_count; k++) is_there |= strcmp(settings->keys[k], lines[i][0]) == 0;
+    if (is_there) puts(lines[i][1]);
+  }
+  puts("Preparing Views...");
+}
+
+bool classic_tell_usage(const struct session *session) {
+  if (!session->classic->tells_reading) return false;
+  puts("1) tfprof help: all commands and options.\n"
+       "2) tfprof --graph_path <GraphDef file>: shapes and parameters of a model.\n"
+       "3) tfprof --graph_path <GraphDef file> \\\n"
+       "          --run_meta_path <RunMetadata file> \\\n"
+       "          --op_log_path <OpLog file> \\\n"
+       "          --checkpoint_path <checkpoint file>: all that can be told of it.");
+  return true;
 }
 
 const char *classic_advise_words(const struct session *session) {
@@ -445,6 +474,7 @@ enum session_result classic_run(struct session *session, const char *command, co
     share_compat(session);
     classic_options_print(&settings->options, stdout);
   } else {
+    classic_tell_reading(session);
     result = run_view(session, (enum classic_view)classic_find_view(command), &options);
   }
   classic_options_free(&options);

@@ -11,6 +11,7 @@ struct classic_settings {
   const char *keys[64], *values[64]; /* of tfprof_open: the files of the command line */
   int file_count;
   char *advise_words; /* options of advise on the command line, as one line; NULL: none */
+  bool tells_reading; /* --generation asks for an older one, and classic_tell_reading() has not been called */
 };
 
 /* NULL: no memory. */
@@ -29,6 +30,11 @@ enum session_result classic_open_files(struct session *session);
 
 /* Looks for --generation, which the other options depend on; before them. -1: an error, said on stderr. */
 int classic_take_generation(struct session *session, char **argv);
+/* What programs of older generations say before anything else, once, where --generation asks for one: which of their
+** files they read. */
+void classic_tell_reading(struct session *session);
+/* What these say where there is nothing to read; false: --generation asks for none of them. */
+bool classic_tell_usage(const struct session *session);
 /* Once there is a connection. */
 void classic_begin(struct session *session);
 /* The options of advise that the command line has. */

@@ -326,7 +326,8 @@ static int open_and_answer(struct session *session, const struct files *files, c
     return usage("%s", "standard output is no terminal; give the SQL as an argument or on standard input");
   session->is_interactive = true;
   session_make_views(session); /* for completion, too */
-  greet(session);
+  if (session->classic->tells_reading) classic_tell_reading(session);
+  else greet(session);
   prompt_run(session);
   return 0;
 }
@@ -352,7 +353,7 @@ int main(int argc, char **argv) {
   int status = take_options(&argc, argv, &session, &files);
   bool has_files = session.classic->file_count > 0;
   if (!status && argc == 1 && !has_files && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN"))
-    status = usage("no run is given%s", "") + 1;
+    status = (classic_tell_usage(&session) ? 0 : usage("no run is given%s", "")) + 1;
   if (status) {
     classic_settings_free(session.classic);
     return status - 1;

@@ -33,10 +33,14 @@ def tfprof(*words, text=None):
     return done.returncode, done.stdout, done.stderr
 
 
+# What older generations say before all else: see test_documents_of_1_3.
+READING = re.compile(r"Reading Files\.\.\.\n(Parsing \w+\.\.\.\n)*Preparing Views\.\.\.\n")
+
+
 def works(*words, text=None):
     status, out, error = tfprof(*words, text=text)
     assert (status, error) == (0, ""), (words, status, error)
-    return out
+    return READING.sub("", out, count=1)
 
 
 def shell(*words):
@@ -146,6 +150,22 @@ def test_documents_of_1_3():
     hidden = works("--generation", "1.3", "graph", *GRAPH, "-select", "num_hidden_ops,params", "-account_type_regexes",
                    ".*", "-show_name_regexes", "conv/kernel", "-max_depth", "99")
     assert re.search(r"\n  \.\.\.hidden \d+\.\.\.\n    conv/kernel ", hidden), hidden
+    # Which files are read is said first, once, and only of those that there are; a result for programs has none of it.
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    old = ["--generation", "1.3", GRAPH[0], "scope", "--max_depth=3"]
+    said = "Reading Files...\nParsing GraphDef...\nPreparing Views...\n"
+    assert tfprof(*old, "--output=file:outfile=" + os.path.join(directory, "dump")) == (0, said, "")
+    with open(os.path.join(directory, "dump"), encoding="utf-8") as file:
+        assert file.read() == works(*old)
+    assert tfprof(*old, *GRAPH[1:])[1].startswith("Reading Files...\nParsing GraphDef...\nParsing RunMetadata...\n"
+                                                  "Parsing OpLog...\nPreparing Views...\n_TFProfRoot")
+    twice = tfprof("--generation", "0.12", PROFILE, text="scope\nscope\n")[1]
+    assert twice.startswith("Reading Files...\nPreparing Views...\n_") and twice.count("Files...") == 1, twice
+    assert tfprof("--generation", "1.3", "--csv", PROFILE, "SELECT 1")[1] == "1\n1\n"
+    with shell("--generation", "1.3", GRAPH[0]) as t:
+        assert t.expect(PROMPT).replace("\r", "").strip().startswith(said), "what is read"
+    with shell("--generation", "1.3") as t:
+        assert "tfprof --graph_path <GraphDef file>" in t.expect(r"told of it\.")
     # From the command line as at the prompt.
     for topic in ("scope", "op", "advise"):
         assert works("help", topic) == works("help " + topic) != works("help"), topic
@@ -191,7 +211,7 @@ def test_only_in_old_generations():
                    "-select", "device", "-max_depth", "20")
     lines = on_cpu.rstrip("\n").split("\n")[1:]
     assert lines and all("cpu:0" in line for line in lines), on_cpu
-    assert tfprof("--generation", "0.12", "graph", *GRAPH, "-device_regexes", ".*gpu.*")[1].count("\n") == 1
+    assert works("--generation", "0.12", "graph", *GRAPH, "-device_regexes", ".*gpu.*").count("\n") == 1
     for words, wrong in ((["--device_regexes=.*"], "no option --device_regexes in generation 2"),
                          (["--generation", "1.3", "-min_peak_bytes", "1"],
                           "no option --min_peak_bytes in generation 1.3"),
