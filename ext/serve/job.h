@@ -23,7 +23,7 @@ struct job {
   bool is_put_off;  /* one of a kind that comes first has come: it begins once more after that */
   int64_t begun_ns; /* the last time */
   int64_t first_begun_ns;
-  void (*done)(struct job *job); /* on the worker's thread; what it does last with the job */
+  void (*done)(struct job *job); /* on any thread; what is done last with the job */
   void *user;
 };
 

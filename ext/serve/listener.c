@@ -220,7 +220,7 @@ static bool take_body(struct exchange *exchange, const char *bytes, size_t lengt
   return true;
 }
 
-/* On the worker's thread. */
+/* On whatever thread gives the answer. */
 static void resume_exchange(struct job *job) {
   struct exchange *exchange = job->user;
   pthread_mutex_lock(&exchange->listener->lock);

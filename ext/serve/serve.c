@@ -22,7 +22,7 @@
 #include "serve/worker.h"
 
 enum { BACKLOG = 128, BUSY_MS = 50, IDLE_MS = 1000 };
-static const int64_t opening_ns = 60000000, unused_ns = 1800000000000;
+static const int64_t opening_ns = 60000000, unused_ns = 1800000000000, stopping_ns = 2000000000;
 
 struct serving {
   const struct serve_options *options;
@@ -204,14 +204,28 @@ static enum serve_result wait_for_end(struct serving *serving, const sigset_t *s
   return result;
 }
 
+/* false: threads are left behind. */
+static bool stop_workers(struct serving *serving) {
+  bool are_stopped = true;
+  if (!serving->has_workers) return true;
+  for (size_t i = 0; i < serving->worker_count; i++) {
+    worker_end(&serving->workers[i]);
+    worker_end(&serving->sql_workers[i]);
+  }
+  int64_t until = served_now() + stopping_ns;
+  for (size_t i = 0; i < serving->worker_count; i++) {
+    are_stopped &= worker_stop(&serving->workers[i], until);
+    are_stopped &= worker_stop(&serving->sql_workers[i], until);
+  }
+  return are_stopped;
+}
+
 static void serving_free(struct serving *serving) {
   if (serving->listener) listener_end(serving->listener);
-  for (size_t i = 0; serving->has_workers && i < serving->worker_count; i++) {
-    worker_stop(&serving->workers[i]);
-    worker_stop(&serving->sql_workers[i]);
-  }
+  bool are_stopped = stop_workers(serving);
   if (serving->listener) listener_stop(serving->listener);
   if (serving->options->socket && serving->listener) unlink(serving->options->socket);
+  if (!are_stopped) return; /* what the threads that go on use is there until the program has ended, which is now */
   free(serving->workers);
   free(serving->sql_workers);
   free(serving->worker_list);

@@ -21,6 +21,9 @@ from serving import TFPROF, Served, serve_once, skip_without  # noqa: E402
 
 LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
 FOREVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+# Each instr() compares 170,000 bytes at as many places, and between them nothing looks for interrupts.
+DEAF = ("WITH t(a, b) AS MATERIALIZED (SELECT printf('%.*c', 340000, 'a'), printf('%.*c', 170000, 'a') || 'b')"
+        f" SELECT {', '.join(['instr(a, b)'] * 40)} FROM t")
 
 
 def check_rules(served):
@@ -339,13 +342,18 @@ def check_usage(port):
 
 def main():
     skip_without()
-    with Served(CAPTURE) as served:
+    with Served(CAPTURE, CAPTURE) as served:
         long = served.begin("POST", "/api/sql?run=0", FOREVER.encode())
+        deaf = served.begin("POST", "/api/sql?run=1", DEAF.encode())
         check_rules(served)
         # No longer than ten seconds; the next question waits for it.
         answer = served.sql("SELECT 1")
         cut = json.loads(served.finish(long)[2])
         assert answer["rows"] == [[1]] and cut["interrupted"] and cut["ns"] >= 9_000_000_000 and not cut["rows"], cut
+        # Nor do functions of one row that no interrupt ends: what comes next is answered while they go on.
+        assert served.sql("SELECT 1", run=1)["rows"] == [[1]]
+        status, _, told = served.finish(deaf)
+        assert status == 504 and b"goes on by itself" in told, (status, told)
         check_sql(served)
         check_answers(served, CAPTURE)
         check_limits(served)
