@@ -83,6 +83,8 @@
 **                               floating point operations of a call; NULL where that cannot be told
 **   flops_formula(op_type)      how flops() counts this type
 **   tfprof_setting(name, default)   what tfprof_set() set, else the default
+**   advice_words(key, framework)
+**                               what a finding suggests, in the words of a framework (func/advice_words.def)
 **   format_ns(x), format_bytes(x), format_count(x), format_micros(x)
 **                               for people to read: 1.23 ms, 45.6 MiB, 789 k
 **   bar(x, maximum [, width])   a bar as text: ███▌
@@ -230,9 +232,9 @@ static int register_function(struct connection *connection, const struct functio
 /* Those with effects, or the others. */
 static int register_functions(struct connection *connection, bool have_effects) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
-                                             statistics_functions, flops_functions, format_functions, chart_functions,
-                                             regexp_functions, pprof_functions, timeline_functions, text_functions,
-                                             tree_functions, settings_functions};
+                                             statistics_functions, flops_functions, advice_functions, format_functions,
+                                             chart_functions, regexp_functions, pprof_functions, timeline_functions,
+                                             text_functions, tree_functions, settings_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) {

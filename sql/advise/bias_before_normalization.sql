@@ -58,7 +58,7 @@ SELECT
   1.0 * sums.count AS value,
   1.0 AS threshold,
   nullif(CAST((sums.dur_ns + coalesce(additions.dur_ns, 0)) * last.all_count AS INTEGER), 0) AS saves_ns,
-  'Give layers in front of a batch normalisation none: Conv2d(…, bias=False), use_bias=False.' AS suggestion,
+  advice_words('bias_before_normalization', processes.framework) AS suggestion,
   'SELECT name, op_type, input_shapes, dur_ns FROM temp.ops WHERE (op_type = ''BiasAdd'' OR op_type GLOB '
     || '''FusedBatchNorm*'' OR name GLOB ''aten::conv?d'' OR name IN (''aten::linear'', ''aten::batch_norm'')) '
     || 'AND step_id = ' || last.step_id || ' ORDER BY thread_id, start_ns LIMIT 20' AS evidence

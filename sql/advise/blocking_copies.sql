@@ -72,8 +72,7 @@ SELECT
   speaking.blocked_ns / speaking.step_ns AS value,
   speaking.threshold AS threshold,
   CAST(speaking.blocked_ns AS INTEGER) AS saves_ns,
-  'Use cudaMemcpyAsync and cudaMemsetAsync with pinned memory and a stream of their own, in PyTorch '
-    || 'non_blocking=True, and wait for an event where the result is needed.' AS suggestion,
+  advice_words('blocking_copies', processes.framework) AS suggestion,
   'SELECT name, count(*), sum(bytes), sum(dur_ns) FROM temp.transfers WHERE profile_id = ' || speaking.profile_id
     || ' GROUP BY 1' AS evidence
 FROM speaking

@@ -55,8 +55,7 @@ SELECT
   dry.dry_ns / time.step_ns AS value,
   0.01 AS threshold,
   CAST(dry.dry_ns AS INTEGER) AS saves_ns,
-  'Take values from the device rarely and late: keep losses as tensors and print every hundredth, copy with '
-    || 'non_blocking=True, replace masks that become shapes by torch.where.' AS suggestion,
+  advice_words('device_waits', processes.framework) AS suggestion,
   'SELECT kind, op_name, location, count, sum_ns FROM temp.sync_summary WHERE profile_id = ' || most.profile_id
     || ' LIMIT 20' AS evidence
 FROM most

@@ -60,14 +60,13 @@ SELECT
   coalesce(firsts.location, processes.name) AS subject,
   processes.prefix || format('%.0f %% of the step time is computing in numbers of 64 bits (float64)',
     100.0 * double_ns / step_ns)
-    || coalesce(format('; the first of a step is %s at %s%s', firsts.name, firsts.location,
-      coalesce(', ' || trim(firsts.text), '')), '')
+    || iif(firsts.location IS NULL, '', format('; the first of a step is %s at %s%s', firsts.name, firsts.location,
+      coalesce(', ' || trim(firsts.text), '')))
     || coalesce('; most at ' || nullif(most.location, firsts.location), '') AS message,
   double_ns / step_ns AS value,
   0.10 AS threshold,
   CAST(iif(is_on_device, coalesce(kinds.part, 0.5), 0.5) * double_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
-  'Make the input 32 bits wide where it comes in (torch.from_numpy(a).float(), dtype=np.float32 in NumPy), and leave '
-    || 'out .double() and set_default_dtype(torch.float64) unless the result needs the precision.' AS suggestion,
+  advice_words('double_precision', processes.framework) AS suggestion,
   'SELECT name, count(*), sum(self_ns) FROM temp.ops WHERE input_types GLOB ''*double*'' AND profile_id = '
     || sums.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums

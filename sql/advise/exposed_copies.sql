@@ -32,12 +32,8 @@ SELECT
   sums.copy_ns / time.step_ns AS value,
   0.02 AS threshold,
   CAST(sums.copy_ns AS INTEGER) AS saves_ns,
-  CASE WHEN sums.to_device_ns >= sums.from_device_ns THEN
-    'Copy the next batch while this one is computed: pinned memory, non_blocking=True on a stream of its own; '
-      || 'tf.data.experimental.prefetch_to_device; smaller numbers (8-bit pixels) to copy.'
-  ELSE
-    'Keep results on the device until they are needed, and copy them with non_blocking=True into pinned memory.'
-  END AS suggestion,
+  advice_words(iif(sums.to_device_ns >= sums.from_device_ns, 'exposed_copies.to', 'exposed_copies.from'),
+    processes.framework) AS suggestion,
   'SELECT name, direction, count(*), sum(bytes), sum(dur_ns) FROM temp.transfers WHERE kind = ''memcpy'' AND '
     || 'profile_id = ' || sums.profile_id || ' GROUP BY 1, 2 ORDER BY 5 DESC LIMIT 20' AS evidence
 FROM sums

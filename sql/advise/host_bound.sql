@@ -5,9 +5,10 @@
 -- pass while that one waits for it, no wait for input, for a device or for other ranks: Python code, waiting for locks
 -- or files.  It is step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide
 -- nothing, nor do Python frames; waits for input are left to the check input_loading, those for other ranks to
--- stragglers; ops of XPlane files on threads without steps, which XLA has, are taken off.  On a job with kernels the
--- check asks further that the device idles too (device_steps), since a host that is ahead of its device costs nothing;
--- where rows of devices are not understood, or half of the launches have no kernel, that is not known: it is silent.
+-- stragglers; what ops of XPlane files on other threads, which XLA has, cover beside those of the step's is taken off.
+-- On a job with kernels the check asks further that the device idles too (device_steps), since a host that is ahead of
+-- its device costs nothing; where rows of devices are not understood, or half of the launches have no kernel, that is
+-- not known: it is silent.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.
 -- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns; the
@@ -19,11 +20,16 @@
 -- and one over ranges.
 -- Needs: steps, ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
-WITH elsewhere AS ( -- XLA computes on threads of its own, for which the thread of the step waits in Python
-  SELECT profile_id, union_ns(start_ns, end_ns) AS busy_ns FROM temp.ops
-  WHERE category = 'op' AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
-    AND thread_id NOT IN (SELECT thread_id FROM temp.steps WHERE thread_id IS NOT NULL)
-  GROUP BY profile_id
+WITH known AS ( -- XLA computes on threads of its own, for which the thread of the step waits in Python or in an op
+  SELECT ops.profile_id AS profile_id, ops.start_ns AS start_ns, ops.end_ns AS end_ns,
+    ops.thread_id IS steps.thread_id AS is_own
+  FROM temp.ops AS ops CROSS JOIN temp.steps AS steps ON steps.id = ops.step_id
+  WHERE ops.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane') AND steps.is_warmup = 0
+    AND (ops.category = 'op' OR (ops.thread_id IS steps.thread_id AND ops.category NOT IN ('python', 'user')))
+), elsewhere AS (
+  SELECT profile_id, union_ns(start_ns, end_ns) - coalesce(union_ns(start_ns, end_ns) FILTER (WHERE is_own), 0)
+    AS busy_ns
+  FROM known GROUP BY profile_id
 ), every AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.net_ns * steps.sample_weight) AS step_ns,
     sum(host_steps.op_ns * steps.sample_weight) AS op_ns, sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
@@ -115,16 +121,13 @@ SELECT
   coalesce(
     'Between the ops Python is at ' || lines.text || ' (python_summary has all lines): move that out of the loop',
     CASE WHEN marks.text IS NOT NULL THEN 'Move what it does there out of the loop'
-      ELSE 'Find the Python code between the ops, move it out of the loop' END) || CASE
-    WHEN profiles.framework = 'tensorflow' THEN ' or into tf.data, and put the whole step into one tf.function.'
-    WHEN profiles.framework = 'jax' THEN ' or into the input pipeline, and put the whole step into one jax.jit.'
-    ELSE ' or into a DataLoader worker, and let torch.compile take over loops over small ops.' END AS suggestion,
+      ELSE 'Find the Python code between the ops, move it out of the loop' END)
+    || advice_words('host_bound', processes.framework) AS suggestion,
   'SELECT number, dur_ns, recording_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = '
     || parts.profile_id || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
 FROM parts
 JOIN step_time ON step_time.profile_id = parts.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id
-JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
 LEFT JOIN device_busy ON device_busy.profile_id = parts.profile_id
 LEFT JOIN lines ON lines.profile_id = parts.profile_id
 LEFT JOIN marks ON marks.profile_id = parts.profile_id

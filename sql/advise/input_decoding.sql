@@ -40,8 +40,7 @@ SELECT
   decoding.decode_ns / waiting.step_ns AS value,
   0.20 AS threshold,
   CAST(min(1.0 * waiting.wait_ns, decoding.decode_ns) AS INTEGER) AS saves_ns,
-  'Decode on the GPU (NVIDIA DALI, torchvision.io.decode_jpeg(device=''cuda'')), only the part that is cropped '
-    || '(tf.image.decode_and_crop_jpeg), or once, and keep images at the size that training uses.' AS suggestion,
+  advice_words('input_decoding', processes.framework) AS suggestion,
   'SELECT name, thread_id, dur_ns FROM temp.ops WHERE name = ' || quote(decoding.name) || ' ORDER BY 3 DESC LIMIT 20'
     AS evidence
 FROM decoding

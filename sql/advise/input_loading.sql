@@ -52,10 +52,7 @@ SELECT
   WHEN has_workers THEN
     'The loader''s workers do not keep up: more of them (num_workers) while processors are idle, a larger '
       || 'prefetch_factor, persistent_workers=True, or cheaper samples (decode once, cache, batch the transforms).'
-  ELSE
-    'Load in the background: DataLoader(num_workers=…, persistent_workers=True, prefetch_factor=…), or make the '
-      || 'samples cheaper (decode once, cache, batch the transforms).'
-  END AS suggestion,
+  ELSE advice_words('input_loading', processes.framework) END AS suggestion,
   'SELECT name, step_id, dur_ns FROM temp.input_events WHERE parent_id IS NULL AND profile_id = '
     || waits.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM temp.input_waits AS waits

@@ -28,8 +28,7 @@ SELECT
   outside.input_ns / (outside.input_ns + outside.step_ns) AS value,
   0.05 AS threshold,
   CAST(outside.input_ns AS INTEGER) AS saves_ns,
-  'Fetch the next element inside the mark (with tf.profiler.experimental.Trace(…): batch = next(iterator); or step() '
-    || 'of the profiler before the loader is asked), then let the pipeline work ahead.' AS suggestion,
+  advice_words('input_outside_steps', processes.framework) AS suggestion,
   'SELECT name, dur_ns FROM temp.input_events WHERE step_id IS NULL AND parent_id IS NULL AND profile_id = '
     || outside.profile_id || ' ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM outside JOIN temp.process_names AS processes ON processes.profile_id = outside.profile_id

@@ -29,7 +29,7 @@ WITH settings AS MATERIALIZED (
     tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.wait_ratio', 0.05) AS wait_ratio,
     tfprof_setting('job.left_ratio', 0.05) AS left_ratio
 ), processes AS MATERIALIZED (
-  SELECT profile_id, name FROM temp.process_names
+  SELECT profile_id, name, framework FROM temp.process_names
 ), step_time AS MATERIALIZED ( -- profiles have ids, through processes it would be a search
   SELECT profiles.run_id AS run_id, sum(1.0 * steps.dur_ns) AS all_ns
   FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id GROUP BY profiles.run_id
@@ -116,9 +116,9 @@ WITH settings AS MATERIALIZED (
   SELECT run_id, 3, 'CPU', coalesce(busy >= busy_ratio, 0),
     format('CPU: %.2f processors used on average', cpu)
       || CASE WHEN cpu_count > 1 THEN ' by ' || cpu_count || ' processes' ELSE format(', %.2f at most', most_cpu) END
-      || coalesce(format('; %s is %.0f %% busy',
-        CASE WHEN host_count > 1 THEN 'the busiest machine, ' || busy_host || ',' ELSE 'the machine' END, 100 * busy),
-        ''),
+      || CASE WHEN busy IS NULL THEN '' ELSE format('; %s is %.0f %% busy',
+        CASE WHEN host_count > 1 THEN 'the busiest machine, ' || busy_host || ',' ELSE 'the machine' END, 100 * busy)
+        END,
     CASE WHEN busy >= busy_ratio THEN busy ELSE cpu END, CASE WHEN busy >= busy_ratio THEN busy_ratio ELSE 0.0 END,
     CASE WHEN busy >= busy_ratio
       THEN 'Where the job itself takes them, fewer workers and threads; where others do (top shows them), stop those; '
@@ -132,7 +132,7 @@ WITH settings AS MATERIALIZED (
         THEN (SELECT ' of ' || name FROM processes WHERE processes.profile_id = waits.profile_id) ELSE '' END,
       100 * ratio),
     ratio, wait_ratio,
-    'Leave processors to the threads that train: fewer workers and threads (torch.set_num_threads), or no other job.',
+    advice_words('job.waiting', (SELECT framework FROM processes WHERE processes.profile_id = waits.profile_id)),
     'SELECT profile_id, time_ns, value FROM temp.counters WHERE name = ''main_thread_wait_s'''
   FROM waits JOIN settings WHERE position = 1 AND ratio > wait_ratio
   UNION ALL

@@ -56,11 +56,8 @@ SELECT
   sums.idle_ns / sums.step_ns AS value,
   0.10 AS threshold,
   CAST(max(0, sums.idle_ns - 1000 * sums.gap_count) AS INTEGER) AS saves_ns,
-  CASE WHEN sums.step_count >= 3 AND kernels.repeated_count >= 0.9 * kernels.launched_count
-    THEN 'Record the step, or its forward and backward pass, once as a CUDA graph and launch that: '
-      || 'torch.compile(model, mode="reduce-overhead"), torch.cuda.make_graphed_callables.'
-    ELSE 'Launch fewer and larger kernels: a larger batch, torch.compile, fused optimizers (fused=True); inputs of one '
-      || 'shape, so that a step can be recorded as a CUDA graph.' END AS suggestion,
+  advice_words(iif(sums.step_count >= 3 AND kernels.repeated_count >= 0.9 * kernels.launched_count,
+    'launch_bound.repeated', 'launch_bound'), processes.framework) AS suggestion,
   'SELECT op_name, kernel_name, count, mean_ns FROM temp.kernel_by_op WHERE profile_id = ' || sums.profile_id
     || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums

@@ -1,9 +1,9 @@
 -- Advice: kernels are launched by threads that the input pipeline keeps from running.
 --
--- For each profile with iterators of tf.data and work on devices: the time of the measured steps that went to launching
--- alone (category runtime of step_segments: the executor and calls of CUDA while no device computed), as the overview
--- of the TensorFlow 2 Profiler has it.  Silent where launching has threads of its own already (gpu_private,
--- gpu_shared).
+-- For each profile of TensorFlow with iterators of tf.data and work on devices: the time of the measured steps that
+-- went to launching alone (category runtime of step_segments: the executor and calls of CUDA while no device computed),
+-- as the overview of the TensorFlow 2 Profiler has it.  Silent where launching has threads of its own already
+-- (gpu_private, gpu_shared).
 -- Thresholds: 3 % of the step time; a warning from 15 % on, as there.
 -- What it would save: what is beyond these 3 %.
 -- Columns: those of every check, see sql/README.md.  Cost: that of input_waits and step_segment_totals.
@@ -11,7 +11,8 @@
 -- Example: SELECT message FROM advise WHERE check_name = 'launch_contention';
 WITH fed AS MATERIALIZED (
   SELECT profile_id, step_count, step_ns FROM temp.input_waits
-  WHERE has_iterators AND step_ns > 0 AND profile_id IN (SELECT profile_id FROM temp.device_steps)
+  WHERE has_iterators AND step_ns > 0 AND profile_id IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow')
+    AND profile_id IN (SELECT profile_id FROM temp.device_steps)
     AND profile_id NOT IN (SELECT profile_id FROM temp.threads WHERE name GLOB '*gpu_private*'
       OR name GLOB '*gpu_shared*')
 ), launching AS (

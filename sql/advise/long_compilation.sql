@@ -19,17 +19,7 @@ SELECT
   1.0 * longest.dur_ns / profiles.dur_ns AS value,
   0.5 AS threshold,
   longest.dur_ns AS saves_ns,
-  CASE
-    WHEN profiles.framework = 'jax' THEN
-      'Keep what was compiled for the next run: jax.config.update("jax_compilation_cache_dir", DIRECTORY); '
-        || 'jax.lax.scan instead of a Python loop over layers makes less to compile.'
-    WHEN profiles.framework = 'tensorflow' THEN
-      'Compile less at once: jit_compile=True for the part that gains by it, tf.while_loop or tf.scan instead of a '
-        || 'Python loop; TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIRECTORY keeps it for the next run.'
-    ELSE
-      'Keep what was compiled for the next run (TORCHINDUCTOR_CACHE_DIR, torch.compiler.save_cache_artifacts), or '
-        || 'compile the layer that repeats instead of the model: it is compiled once.'
-  END AS suggestion,
+  advice_words('long_compilation', processes.framework) AS suggestion,
   'SELECT name, kind, dur_ns, step_id FROM temp.compilations WHERE profile_id = ' || longest.profile_id
     || ' ORDER BY dur_ns DESC LIMIT 20' AS evidence
 FROM longest

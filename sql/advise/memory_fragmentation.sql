@@ -26,17 +26,10 @@ SELECT
   pieces.lost_bytes / pieces.capacity_bytes AS value,
   0.10 AS threshold,
   NULL AS saves_ns,
-  CASE WHEN profiles.framework = 'tensorflow' THEN
-    'Let the allocator take memory as it comes from CUDA: TF_GPU_ALLOCATOR=cuda_malloc_async; keep shapes the same '
-      || 'from step to step (pad, drop_remainder=True).'
-  ELSE
-    'Let pieces grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep shapes the same from step to step, the '
-      || 'largest first.'
-  END AS suggestion,
+  advice_words('memory_fragmentation', processes.framework) AS suggestion,
   'SELECT memory, capacity_bytes, peak_bytes, free_bytes, fragmentation_ratio FROM temp.memory_summary '
     || 'WHERE profile_id = ' || pieces.profile_id AS evidence
 FROM pieces
-JOIN temp.profiles AS profiles ON profiles.id = pieces.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = pieces.profile_id
 WHERE pieces.lost_bytes >= 0.10 * pieces.capacity_bytes AND pieces.peak_bytes >= 0.50 * pieces.capacity_bytes
   AND pieces.capacity_bytes >= 0.50 * coalesce(pieces.memory_bytes, pieces.capacity_bytes)

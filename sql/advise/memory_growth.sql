@@ -35,8 +35,7 @@ SELECT
   (late_bytes - early_bytes) / early_bytes AS value,
   0.10 AS threshold,
   NULL AS saves_ns,
-  'Something is kept from step to step: losses appended with their graph (use loss.item() or detach()), caches '
-    || 'without a bound, lists of outputs.' AS suggestion,
+  advice_words('memory_growth', processes.framework) AS suggestion,
   'SELECT count, first, last, maximum FROM temp.counter_summary WHERE name = ''process_resident_bytes'' '
     || 'AND profile_id = ' || growth.profile_id AS evidence
 FROM growth JOIN temp.process_names AS processes ON processes.profile_id = growth.profile_id

@@ -31,8 +31,7 @@ SELECT
   1.0 * filled.bytes / filled.memory_bytes AS value,
   0.9 AS threshold,
   NULL AS saves_ns,
-  'Leave some room: a longer batch or a fragmented allocator fails from here. Smaller batches, torch.utils.checkpoint '
-    || 'for activations, optimizer.zero_grad(set_to_none=True), mixed precision.' AS suggestion,
+  advice_words('memory_headroom', processes.framework) AS suggestion,
   'SELECT location, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || filled.profile_id
     || ' AND device_id = ' || filled.device_id || ' ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM filled

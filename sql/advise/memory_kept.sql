@@ -46,8 +46,7 @@ SELECT
   1.0 * by_line.step_count / counts.step_count AS value,
   0.5 AS threshold,
   NULL AS saves_ns,
-  'Something holds what this line makes: a list of losses or outputs (keep loss.item() or loss.detach()), a cache '
-    || 'without a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
+  advice_words('memory_kept', processes.framework) AS suggestion,
   'SELECT location, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
     || ' ORDER BY live_bytes DESC, 1 LIMIT 20' AS evidence
 FROM by_line

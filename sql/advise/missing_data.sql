@@ -55,8 +55,7 @@ WITH told AS (
   UNION ALL
   SELECT profile_id, 1, 'info', 'No steps were recognised among ' || format_count(op_count) || ' ops; step times, '
     || 'shares and warm-up cannot be told' || coalesce(candidates, ''), 1.0 * op_count,
-    'Steps come from the ends of Optimizer.step; in a loop without an optimizer begin each iteration with '
-      || 'tfprof.step(number), after import tfprof; candidate_steps shows what it repeats.',
+    advice_words('missing_data.steps', (SELECT framework FROM temp.profiles WHERE id = repeated.profile_id)),
     'SELECT name, count(*) FROM temp.' || iif(profile_id IN (SELECT profile_id FROM temp.ranges), 'ranges', 'ops')
       || ' WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC LIMIT 20'
   FROM repeated

@@ -44,8 +44,7 @@ SELECT
   1.0 * last.count AS value,
   1.0 AS threshold,
   NULL AS saves_ns,
-  'Where the lines that hold most are activations: smaller batches, torch.utils.checkpoint, mixed precision. Where '
-    || 'they are lists or caches that grow: keep less, detach() what is kept.' AS suggestion,
+  advice_words('out_of_memory', processes.framework) AS suggestion,
   'SELECT * FROM temp.memory_failures WHERE profile_id = ' || last.profile_id || ' LIMIT 20' AS evidence
 FROM last
 JOIN temp.process_names AS processes ON processes.profile_id = last.profile_id

@@ -64,8 +64,7 @@ SELECT
   sums.blocked_ns / time.step_ns AS value,
   0.001 AS threshold,
   CAST(sums.blocked_ns AS INTEGER) AS saves_ns,
-  'Keep what is copied in pinned memory and copy with non_blocking=True: DataLoader(pin_memory=True), '
-    || 'tensor.pin_memory(); results into a pinned tensor that is made once.' AS suggestion,
+  advice_words('pageable_copies', processes.framework) AS suggestion,
   'SELECT name, count(*), sum(bytes), sum(dur_ns) FROM temp.transfers WHERE profile_id = ' || sums.profile_id
     || ' GROUP BY 1' AS evidence
 FROM sums

@@ -3,6 +3,7 @@
 -- For each profile the time of the measured steps (no warm-up) in which tf.function builds a graph, or torch.compile,
 -- XLA or another compiler works (compilations; phases lie inside one another and count once), where that happens in
 -- several steps: the first call of a function costs that once, later ones only where it is called with something new.
+-- The message names a function, or of XLA a program (jit_step), where these are told.
 -- Thresholds: 2 % of the step time, in two steps or more.
 -- What it would save: all of it but the dearest step.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in compilations; one pass over ops of profiles of
@@ -22,7 +23,10 @@ WITH times AS MATERIALIZED (
 ), by_step AS (
   SELECT profile_id, step_id, sum(1.0 * dur_ns) AS build_ns, max(name) AS name FROM traced GROUP BY 1, 2
   UNION ALL
-  SELECT profile_id, step_id, 1.0 * union_ns(start_ns, end_ns), max(name) FROM temp.compilations
+  SELECT profile_id, step_id, 1.0 * union_ns(start_ns, end_ns), coalesce(
+    max(CASE WHEN name GLOB 'HLO passes*(*)' THEN rtrim(substr(name, instr(name, '(') + 1), ')') END),
+    max(CASE WHEN kind <> 'xla' THEN name END))
+  FROM temp.compilations
   WHERE profile_id NOT IN (SELECT profile_id FROM traced) GROUP BY 1, 2
 ), sums AS (
   SELECT by_step.profile_id AS profile_id, count(*) AS step_count, sum(build_ns) AS build_ns, max(build_ns) AS first_ns,
@@ -40,16 +44,7 @@ SELECT
   sums.build_ns / times.step_ns AS value,
   0.02 AS threshold,
   CAST(sums.build_ns - sums.first_ns AS INTEGER) AS saves_ns,
-  CASE times.framework WHEN 'tensorflow' THEN
-    'Call functions with tensors of one shape and type, not with Python numbers: input_signature, '
-      || 'reduce_retracing=True; make them outside of the loop.'
-  WHEN 'jax' THEN
-    'Make jitted functions outside of the loop and keep shapes, types and static arguments the same from step to step '
-      || '(pad the last batch); jax.config.update("jax_explain_cache_misses", True) tells why.'
-  ELSE
-    'Keep shapes and types the same from step to step, or say which change: torch.compile(dynamic=True), '
-      || 'torch._dynamo.mark_dynamic; TORCH_LOGS=recompiles tells why.'
-  END AS suggestion,
+  advice_words('retracing', processes.framework) AS suggestion,
   CASE WHEN times.framework = 'tensorflow' AND sums.profile_id IN (SELECT profile_id FROM traced) THEN
     'SELECT start_ns, dur_ns, step_id FROM temp.ops WHERE name = ''tf.function-graph_building'' AND profile_id = '
       || sums.profile_id || ' ORDER BY 1 LIMIT 20'

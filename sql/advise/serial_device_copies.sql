@@ -46,8 +46,7 @@ SELECT
   sums.serial_ns / time.step_ns AS value,
   0.01 AS threshold,
   CAST(sums.serial_ns AS INTEGER) AS saves_ns,
-  'One process for each device (DistributedDataParallel instead of DataParallel; tf.distribute.MirroredStrategy with '
-    || 'experimental_distribute_dataset), or copies from pinned memory on a stream of each device.' AS suggestion,
+  advice_words('serial_device_copies', processes.framework) AS suggestion,
   'SELECT step_id, device_id, start_ns, dur_ns, bytes FROM temp.transfers WHERE direction IN (''HtoD'', ''PtoP'') AND '
     || 'profile_id = ' || sums.profile_id || ' ORDER BY start_ns LIMIT 20' AS evidence
 FROM sums

@@ -46,13 +46,10 @@ SELECT
   speaking.small_ratio AS value,
   0.10 AS threshold,
   CAST(0.5 * speaking.large_ns AS INTEGER) AS saves_ns,
-  'Train with mixed precision: ' || CASE WHEN CAST(speaking.compute_capability AS REAL) < 8.0
-    THEN 'torch.autocast("cuda", dtype=torch.float16) and torch.amp.GradScaler, or '
-      || 'tf.keras.mixed_precision.set_global_policy("mixed_float16"); compute capability '
+  CASE WHEN CAST(speaking.compute_capability AS REAL) < 8.0
+    THEN advice_words('sixteen_bit_share.float16', processes.framework) || '; compute capability '
       || speaking.compute_capability || ' has no bfloat16.'
-    ELSE 'torch.autocast("cuda", dtype=torch.bfloat16), '
-      || 'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), or "mixed_float16" with loss scaling.' END
-    AS suggestion,
+    ELSE advice_words('sixteen_bit_share', processes.framework) END AS suggestion,
   'SELECT device, precision, count, sum_ns, ratio FROM temp.precision_breakdown WHERE profile_id = '
     || speaking.profile_id AS evidence
 FROM speaking

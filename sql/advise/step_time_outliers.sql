@@ -151,8 +151,7 @@ SELECT
   1.0 * lost_ns / step_ns AS value,
   0.02 AS threshold,
   CAST(lost_ns AS INTEGER) AS saves_ns,
-  CASE WHEN causes.has_extra THEN 'Do that less often, in the background or before the loop, where it can be: '
-    || 'checkpoints, garbage collection, compilation, logging, workers that are started anew (persistent_workers).'
+  CASE WHEN causes.has_extra THEN advice_words('step_time_outliers', processes.framework)
     WHEN causes.list IS NOT NULL THEN 'They do what the others do, but take longer: look for batches of other shapes, '
     || 'and for other load on the machine.'
     ELSE 'Look at what the long steps do that the others do not: nothing that was recorded of them is longer by a '

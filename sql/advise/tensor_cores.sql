@@ -56,23 +56,12 @@ SELECT
   without_ns / kernel_ns AS value,
   0.10 AS threshold,
   CAST(0.5 * without_ns AS INTEGER) AS saves_ns,
-  CASE WHEN is_before_bfloat16 THEN CASE profiles.framework
-      WHEN 'tensorflow' THEN 'Train with tf.keras.mixed_precision.set_global_policy("mixed_float16")'
-      WHEN 'jax' THEN 'Compute in jnp.float16, with a scaled loss'
-      ELSE 'Train with mixed precision: torch.autocast("cuda", dtype=torch.float16) and torch.amp.GradScaler' END
-    || '; sizes that are multiples of 8. Before compute capability 8.0 tensor cores know neither bfloat16 nor TF32.'
-  ELSE CASE profiles.framework
-    WHEN 'tensorflow' THEN 'Train with mixed precision: tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), '
-      || 'or "mixed_float16" with loss scaling; sizes that are multiples of 8. TF32, from compute capability 8.0 on, '
-      || 'is on unless tf.config.experimental.enable_tensor_float_32_execution(False) is called.'
-    WHEN 'jax' THEN 'Compute in jnp.bfloat16; from compute capability 8.0 on at least '
-      || 'jax.config.update("jax_default_matmul_precision", "tensorfloat32"); sizes that are multiples of 8.'
-    ELSE 'Train with mixed precision: torch.autocast("cuda", dtype=torch.bfloat16); from compute capability 8.0 on at '
-      || 'least torch.set_float32_matmul_precision("high"); sizes that are multiples of 8.' END END AS suggestion,
+  CASE WHEN is_before_bfloat16 THEN advice_words('sixteen_bit_share.float16', processes.framework)
+      || '; sizes that are multiples of 8. Before compute capability 8.0 tensor cores know neither bfloat16 nor TF32.'
+    ELSE advice_words('tensor_cores', processes.framework) END AS suggestion,
   'SELECT op_name, name, dur_ns FROM temp.kernels WHERE tensor_core_eligible = 1 AND uses_tensor_core = 0 '
     || 'AND profile_id = ' || speaking.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM speaking
 JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
-JOIN temp.profiles AS profiles ON profiles.id = speaking.profile_id
 LEFT JOIN most ON most.profile_id = speaking.profile_id AND most.device_id IS speaking.device_id AND most.place = 1
 ORDER BY saves_ns DESC, speaking.profile_id, speaking.device_id

@@ -44,13 +44,13 @@ SELECT
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the %.0f ops called in a step take less than 20 µs, together %.0f %% of the '
     || 'step time', 100.0 * tiny_count / op_count, op_count / weight, 100.0 * tiny_ns / step_ns)
-    || coalesce(format('; %.0f %% of them come from %s%s', 100.0 * by_line.count / by_line.all_count, by_line.location,
-      coalesce(': ' || trim(by_line.text), '')), '') AS message,
+    || iif(by_line.location IS NULL, '', format('; %.0f %% of them come from %s%s',
+      100.0 * by_line.count / by_line.all_count, by_line.location, coalesce(': ' || trim(by_line.text), '')))
+    AS message,
   tiny_ns / step_ns AS value,
   0.10 AS threshold,
   CAST(0.5 * tiny_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
-  'Call fewer and larger ops: torch.compile the model, use a larger batch, the foreach or fused optimizer, and '
-    || 'operate on stacked tensors instead of looping over them in Python.' AS suggestion,
+  advice_words('tiny_ops', processes.framework) AS suggestion,
   'SELECT name, count(*), sum(dur_ns) FROM temp.ops WHERE dur_ns < 20000 AND profile_id = ' || called.profile_id
     || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM called

@@ -34,8 +34,7 @@ SELECT
   sums.follow_ns / time.step_ns AS value,
   0.05 AS threshold,
   CAST(0.5 * sums.follow_ns AS INTEGER) AS saves_ns,
-  'Let a compiler make one kernel of them: torch.compile(model), @tf.function(jit_compile=True) or '
-    || 'TF_XLA_FLAGS=--tf_xla_auto_jit=2; optimizers with fused=True.' AS suggestion,
+  advice_words('unfused_elementwise', processes.framework) AS suggestion,
   'SELECT step_id, unfused_count, unfused_ns FROM temp.step_kernel_totals WHERE profile_id = ' || sums.profile_id
     || ' AND device_id IS ' || coalesce(sums.device_id, 'NULL') || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums

@@ -3,7 +3,7 @@
 -- all together, too.
 -- page: overview 18
 -- chart: facts
--- empty: There are no steps: call prof.step(), or record a program that has an optimizer.
+-- empty: There are no steps: an optimizer, prof.step(), StepTraceAnnotation or Trace(step_num=i, _r=1) makes them.
 SELECT profile_id, rank, host, verdict, step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns,
   device_compute_ratio, device_to_device_ratio, device_collectives_ratio, host_compute_ratio, kernel_launch_ratio,
   input_ratio, output_ratio, compile_ratio, other_ratio, idle_ratio, kernel_ratio, memcpy_ratio, memset_ratio,

@@ -6,7 +6,7 @@
 -- x: number
 -- y: compute_ns device_to_device_ns collectives_ns host_compute_ns launch_ns input_ns output_ns compile_ns other_ns
 -- step: number
--- empty: There are no steps: call prof.step() or optimizer.step() in the program.
+-- empty: There are no steps: an optimizer, prof.step(), StepTraceAnnotation or Trace(step_num=i, _r=1) makes them.
 SELECT profile_id, rank, number, (SELECT is_warmup FROM temp.steps WHERE steps.id = step_id) AS is_warmup,
   dur_ns, device_compute_ns AS compute_ns, device_to_device_ns, device_collectives_ns AS collectives_ns,
   host_compute_ns, kernel_launch_ns AS launch_ns, input_ns, output_ns, compile_ns, other_ns

@@ -6,7 +6,7 @@
 -- x: number
 -- y: kernel_ns memcpy_ns memset_ns communication_ns runtime_ns data_loader_ns cpu_ns rest_ns
 -- step: number
--- empty: There are no steps whose work was recorded: call prof.step(), or record a program that has an optimizer.
+-- empty: No step has its work recorded: an optimizer, prof.step(), StepTraceAnnotation or Trace(step_num=i) makes them.
 SELECT profile_id, rank, number, (SELECT is_warmup FROM temp.steps WHERE steps.id = step_id) AS is_warmup,
   name, dur_ns, kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns,
   data_loader_ns, cpu_ns, rest_ns

@@ -2,6 +2,7 @@
 --
 -- One row for each profile.
 --   profile_id, run_id, rank, host
+--   framework             as in profiles: in whose words findings advise (advice_words)
 --   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
 --                         path; where several runs are open, of which one it is
 --   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
@@ -13,6 +14,7 @@ WITH with_steps AS MATERIALIZED (
   WHERE EXISTS (SELECT 1 FROM temp.steps AS steps WHERE steps.profile_id = profiles.id)
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
+    profiles.framework AS framework,
     coalesce('rank ' || profiles.rank, 'process ' || profiles.pid,
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
@@ -29,6 +31,7 @@ SELECT
   run_id AS run_id,
   rank AS rank,
   host AS host,
+  framework AS framework,
   name AS name,
   is_helper AS is_helper,
   CASE WHEN is_helper OR count(*) FILTER (WHERE NOT is_helper) OVER () > 1 THEN name || ': ' ELSE '' END AS prefix

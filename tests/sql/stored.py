@@ -1,5 +1,6 @@
 """What the tests of this directory share: the stored SELECTs, connections with the extension, profiles to look at."""
 
+import ast
 import glob
 import json
 import os
@@ -47,6 +48,20 @@ def finish():
     if left_out:
         print("left out: " + "; ".join(sorted(set(left_out))))
     sys.exit(77 if left_out else 0)
+
+
+def read_advice_words():
+    """What advice_words() says: {key: [of PyTorch, of TensorFlow, of JAX, of any other]}, with None for NULL."""
+    with open(os.path.join(ROOT, "ext", "func", "advice_words.def"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    literals = r'(?:"(?:\\.|[^"\\])*"\s*)+'
+    entries = re.findall(r"ADVICE\((%s(?:,\s*(?:%s|NULL)\s*){4})\)" % (literals, literals), text)
+    assert len(entries) == text.count("\nADVICE("), "an entry of advice_words.def is none"
+    words = {}
+    for entry in entries:
+        key, *texts = ast.literal_eval("[%s]" % entry.replace("NULL", "None"))
+        words[key] = texts
+    return words
 
 
 class Stored:

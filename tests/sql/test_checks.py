@@ -11,7 +11,7 @@ import re
 import sqlite3
 import statistics
 
-from stored import CHECK_COLUMNS, check, engines, finish, stored
+from stored import CHECK_COLUMNS, check, engines, finish, read_advice_words, stored
 
 MS = 1000000
 
@@ -117,6 +117,8 @@ class Profile:
         self.connection.create_function("format", -1, lambda template, *values: template.replace("%%", "%"))
         self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
         self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
+        self.connection.create_function("advice_words", 2, lambda key, framework: advice_words[key][
+            {"tensorflow": 1, "jax": 2}.get(framework, 0)])
         self.connection.create_aggregate("union_ns", 2, Union)
         self.connection.create_aggregate("capped_ns", 4, Nothing)
         self.connection.create_aggregate("path_sums", 4, PathSums)
@@ -236,6 +238,7 @@ def read_tables():
                                 for name, in engine.query(f"SELECT name FROM pragma_table_xinfo('{view}')")[1]]
 
 
+advice_words = read_advice_words()
 severities = {}  # of the checks that the last expect() heard
 
 

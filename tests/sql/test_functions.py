@@ -1,14 +1,17 @@
 """The pure functions."""
 
+import glob
 import json
 import math
 import os
 import random
+import re
 import statistics
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
+from stored import read_advice_words
 
 
 def one(connection, expression):
@@ -414,6 +417,53 @@ def test_flops(engine):
     for call in ("flops('aten::mm')", "flops('aten::mm', '[]', NULL, NULL, 1)"):
         _, error = connection.query("SELECT " + call)
         assert error and "op_type" in error, error
+
+
+# What only one of the frameworks has, and checks of which the same is true: the reason is what their rows are of.
+WORDS = {
+    "pytorch": r"torch\.|DataLoader|DistributedDataParallel|non_blocking|pin_memory|zero_grad|num_workers|detach\(",
+    "tensorflow": r"\btf\.|TF_|Keras|@tf|GradientTape",
+    "jax": r"\bjax\.|\bjnp\.|JAX|XLA_PYTHON|orbax|flax",
+}
+OF_ONE_FRAMEWORK = {
+    **dict.fromkeys(("input_python", "input_sequential", "input_sharded_late", "input_thread_pools",
+                     "input_unprefetched"), "iterators of tf.data"),
+    **dict.fromkeys(("eager_ops", "launch_contention", "operation", "retracing"), "asks for the framework"),
+    "input_loading": "its cases are loaders, which JAX has of both others",
+    **dict.fromkeys(("needless_checkpoints", "optimizer_loop", "scalar_loop", "single_samples", "unused_graphs",
+                     "repeated_constants", "tensor_conversions", "zeroed_gradients"), "ops and ranges of PyTorch"),
+}
+
+
+def test_advice_words(engine):
+    """Findings speak the language of the framework; what to do there is said in one place."""
+    connection = engine()
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    keys = list(read_advice_words())
+    assert keys == sorted(keys), keys
+    asked = set()
+    for path in sorted(glob.glob(os.path.join(root, "sql", "advise", "*.sql"))):
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"(?m)^--.*", "", file.read())
+        for call in re.findall(r"advice_words\((.*?)framework", text, re.S):
+            asked |= set(re.findall(r"'([a-z_]+(?:\.[a-z0-9]+)?)'", call))
+        name = os.path.basename(path)[:-4]
+        foreign = [word for words in WORDS.values() for word in re.findall(words, text)]
+        assert not foreign or name in OF_ONE_FRAMEWORK, (name, foreign)
+    assert asked == set(keys), (asked ^ set(keys))
+    for key in keys:
+        texts = {framework: one(connection, f"advice_words('{key}', '{framework}')") for framework in (*WORDS, "")}
+        assert texts[""] == one(connection, f"advice_words('{key}', NULL)")
+        for framework in ("tensorflow", "jax"):
+            assert texts[framework] != texts["pytorch"], (key, "the same in PyTorch")
+            foreign = {other: re.findall(words, texts[framework]) for other, words in WORDS.items()
+                       if other != framework}
+            if framework == "jax":  # whose input may be tf.data, or a loader of its own name
+                foreign = {other: [word for word in found if word not in ("tf.", "DataLoader")]
+                           for other, found in foreign.items()}
+            assert not any(foreign.values()), (key, framework, foreign)
+    _, error = connection.query("SELECT advice_words('nothing', 'jax')")
+    assert error and "no such key" in error, error
 
 
 def test_version(engine):

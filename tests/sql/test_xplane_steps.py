@@ -178,6 +178,29 @@ def test_host_bound(directory):
                                   ("python", [line(1, "python", main)], ["host_bound"])):
         path = written(directory, space(plane("/host:CPU", lines)), name + ".xplane.pb")
         assert column(path, "SELECT check_name FROM advise WHERE check_name = 'host_bound'") == expected, name
+    # Where the thread waits in an op what it waits for is no part of the time outside ops, and takes nothing off it.
+    for step in range(12):
+        main.append(event("np.asarray(jax.Array)", step * 100 * ms + 6 * ms, 44 * ms))
+        pool[step] = event("dot.1", step * 100 * ms + 10 * ms, 50 * ms, hlo_op="dot.1", hlo_module="jit_step")
+    path = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAEigen/1", pool)])),
+                   "asked.xplane.pb")
+    (message,) = column(path, "SELECT message FROM advise WHERE check_name = 'host_bound'")
+    assert message.startswith("34 % of the step time passes outside any op: 31.0 ms of 90.0 ms"), message
+
+
+def test_retracing_names_the_program(directory):
+    """Phases of XLA say nothing to whoever wrote the program; the program that they compile does."""
+    ms = 10**9
+    main = []
+    for step in range(12):
+        main += [event("train", step * 100 * ms, 90 * ms, step_num=step, _r=1),
+                 event("PjitFunction(update)", step * 100 * ms + ms, 80 * ms),
+                 event("lower_sharding_computation", step * 100 * ms + 2 * ms, 5 * ms),
+                 event("backend_compile_and_load", step * 100 * ms + 10 * ms, 60 * ms),
+                 event("HLO passes after layout assignment (jit_update)", step * 100 * ms + 11 * ms, ms)]
+    path = written(directory, space(plane("/host:CPU", [line(1, "python", main)])))
+    (found,) = rows(path, "SELECT message, suggestion FROM advise WHERE check_name = 'retracing'")
+    assert found[0].endswith("in 12 of 12 steps: jit_update") and "jax_explain_cache_misses" in found[1], found
 
 
 if __name__ == "__main__":
