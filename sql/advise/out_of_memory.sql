@@ -1,7 +1,8 @@
 -- Advice: an allocation failed, and which lines of the program held the memory.
 --
 -- One finding for each profile and device on which memory ran out: the last failure, with the line that asked and the
--- three lines that held most of what was live at that moment.  The check speaks from the first failure on.
+-- three lines that held most of what was live at that moment, or what has none (memory_by_line.name).  The check speaks
+-- from the first failure on.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: one pass over allocations, code_traces.
 -- Needs: memory_events.
 -- Example: SELECT message FROM advise WHERE check_name = 'out_of_memory';
@@ -14,21 +15,34 @@ WITH failures AS (
     memory_events.code_trace_id AS code_trace_id
   FROM failures JOIN temp.memory_events AS memory_events ON memory_events.id = failures.id
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM last)
+  SELECT code_trace_id, location, coalesce(location, function) AS name FROM temp.code_trace_line
+  WHERE EXISTS (SELECT 1 FROM last)
 ), held AS (
   SELECT last.profile_id AS profile_id, last.device_id AS device_id,
-    coalesce(lines.location, '(no line recorded)') AS location, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes
+    coalesce(lines.name, 'op ' || ops.name, 'module ' || nullif(allocations.module, ''),
+      iif(allocations.allocated_ns IS NULL, 'memory from before the recording', 'no line')) AS name,
+    CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes
   FROM last
   JOIN temp.allocations AS allocations ON allocations.profile_id = last.profile_id
     AND allocations.device_id IS last.device_id
   LEFT JOIN lines ON lines.code_trace_id = allocations.code_trace_id
+  LEFT JOIN temp.ops AS ops ON allocations.code_trace_id IS NULL AND ops.id = allocations.op_id
   WHERE coalesce(allocations.allocated_ns <= last.time_ns, 1)
     AND (allocations.released_ns IS NULL OR allocations.released_ns > last.time_ns)
-  GROUP BY last.profile_id, last.device_id, coalesce(lines.location, '(no line recorded)')
+  GROUP BY 1, 2, 3
+), all_held AS ( -- what has no row was there before
+  SELECT profile_id, device_id, name, sum(bytes) AS bytes FROM (
+    SELECT * FROM held
+    UNION ALL
+    SELECT last.profile_id, last.device_id, 'memory from before the recording',
+      last.in_use_bytes - coalesce(sum(held.bytes), 0)
+    FROM last LEFT JOIN held ON held.profile_id = last.profile_id AND held.device_id IS last.device_id
+    GROUP BY last.profile_id, last.device_id HAVING last.in_use_bytes > coalesce(sum(held.bytes), 0)
+  ) GROUP BY profile_id, device_id, name
 ), placed AS (
-  SELECT held.*, row_number() OVER (PARTITION BY profile_id, device_id ORDER BY bytes DESC, location) AS place FROM held
+  SELECT *, row_number() OVER (PARTITION BY profile_id, device_id ORDER BY bytes DESC, name) AS place FROM all_held
 ), holders AS (
-  SELECT profile_id, device_id, group_concat(location || ' (' || format_bytes(bytes) || ')', ', ') AS text
+  SELECT profile_id, device_id, group_concat(name || ' (' || format_bytes(bytes) || ')', ', ') AS text
   FROM (SELECT * FROM placed WHERE place <= 3 ORDER BY profile_id, device_id, place) GROUP BY profile_id, device_id
 )
 SELECT

@@ -24,11 +24,10 @@
 -- Cost: that of memory_summary, one pass over allocations, a look-up of an op for each piece in use then.
 -- Example: SELECT op_name, location, region, bytes FROM memory_breakdown LIMIT 10;
 WITH peaks AS MATERIALIZED (
-  SELECT * FROM temp.memory_summary WHERE peak_bytes IS NOT NULL
+  SELECT *, profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'pprof') AS is_sum
+  FROM temp.memory_summary WHERE peak_bytes IS NOT NULL
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, location FROM temp.code_trace_line
-), told AS ( -- by sources that tell what was in use at one moment
-  SELECT id FROM temp.profiles WHERE origin = 'pprof'
 ), held AS MATERIALIZED ( -- comparisons alone are made before a row is looked at: so released later, or never
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
     allocations.bytes AS bytes, coalesce(allocations.requested_bytes, allocations.tensor_bytes) AS requested_bytes,
@@ -40,7 +39,6 @@ WITH peaks AS MATERIALIZED (
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
     AND allocations.allocator IS peaks.allocator
     AND allocations.allocated_ns <= peaks.peak_time_ns AND allocations.released_ns > peaks.peak_time_ns
-  WHERE peaks.profile_id NOT IN (SELECT id FROM told)
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
     coalesce(allocations.requested_bytes, allocations.tensor_bytes), allocations.op_id,
@@ -51,16 +49,16 @@ WITH peaks AS MATERIALIZED (
     AND allocations.allocator IS peaks.allocator
     AND allocations.allocated_ns <= peaks.peak_time_ns AND allocations.released_ns IS NULL
     AND allocations.address IS NOT NULL -- else nobody knows
-  WHERE peaks.profile_id NOT IN (SELECT id FROM told)
   UNION ALL
   SELECT allocations.profile_id, allocations.device_id, allocations.allocator, allocations.bytes,
     coalesce(allocations.requested_bytes, allocations.tensor_bytes), allocations.op_id,
-    coalesce(allocations.region, 'unknown'), allocations.dtype, allocations.shape, allocations.module,
-    allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
-  FROM peaks CROSS JOIN temp.allocations AS allocations
+    coalesce(allocations.region, iif(peaks.is_sum, 'unknown', 'before')), allocations.dtype, allocations.shape,
+    allocations.module, allocations.code_trace_id, coalesce(allocations.occurrence_count, 1)
+  FROM peaks CROSS JOIN temp.allocations AS allocations -- of the one moment that is told, or made before the recording
     ON allocations.profile_id = peaks.profile_id AND allocations.device_id IS peaks.device_id
-    AND allocations.allocator IS peaks.allocator
-  WHERE peaks.profile_id IN (SELECT id FROM told)
+    AND allocations.allocator IS peaks.allocator AND allocations.allocated_ns IS NULL
+  WHERE peaks.peak_time_ns IS NULL OR allocations.released_ns > peaks.peak_time_ns
+    OR (allocations.released_ns IS NULL AND allocations.address IS NOT NULL)
 ), known AS (
   SELECT profile_id, device_id, allocator, total(bytes) AS bytes FROM held GROUP BY profile_id, device_id, allocator
 ), parts AS (

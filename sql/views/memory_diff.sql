@@ -6,8 +6,8 @@
 -- are added up.  Warm-up steps count like any other; lines that an edit has moved are the same, as in line_diff.
 --   level                    memory, line or op
 --   memory                   the device, or the allocator where there is none
---   name, text               file:line and its text, or the op; NULL at the level of memories, and for what has no line
---                            or op
+--   name, text               memory_by_line.name and its text, or the op; NULL at the level of memories, and for what
+--                            has no op
 --   a_count, b_count         allocations on each side
 --   a_bytes, b_bytes         what they were given in all
 --   a_peak_bytes, b_peak_bytes   what of it was held when most was in use; NULL for ops, and where it is not known
@@ -22,8 +22,9 @@ WITH parts AS (
     allocations AS count, NULL AS bytes, peak_bytes, NULL AS live_bytes
   FROM temp.memory_summary
   UNION ALL
-  SELECT 2, 'line', profile_id, device, location, text, replace(file, rtrim(file, replace(file, '/', '')), ''),
-    iif(trim(text) <> '', function || char(10) || trim(text), line), count, bytes, peak_bytes, live_bytes
+  SELECT 2, 'line', profile_id, device, name, text, replace(file, rtrim(file, replace(file, '/', '')), ''),
+    iif(trim(text) <> '', function || char(10) || trim(text), coalesce(line, name)), count, bytes,
+    peak_bytes, live_bytes
   FROM temp.memory_by_line
   UNION ALL
   SELECT 3, 'op', profile_id, device, name, NULL, NULL, name, count, bytes, NULL, live_bytes FROM temp.memory_by_op

@@ -9,7 +9,7 @@
 -- recorded.  ops, lines:
 -- those with most self time, of ops the framework's own and those of the input; of long names the end.  devices,
 -- memory, input, ranks: the worst of each.  held by: of allocations alone, as a snapshot has them, the lines that hold
--- most at the peak.  recorded: how much this rests on, where that is not all.
+-- most at the peak, and what has none.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT profiles.*, known_count - profile_count AS window_count FROM (
@@ -74,11 +74,10 @@ WITH processes AS (
     count(*) OVER () AS device_count
   FROM temp.memory_summary WHERE coalesce(lifetime_peak_bytes, peak_bytes) > 0
 ), holders AS ( -- only of what holds allocations and no ops: elsewhere the report shows them
-  SELECT group_concat(format('%s %s', iif(length(location) > 48, '…' || substr(location, -47), location),
+  SELECT group_concat(format('%s %s', iif(length(name) > 48, '…' || substr(name, -47), name),
       format_bytes(bytes)), ', ') AS text
-  FROM (SELECT location, sum(coalesce(peak_bytes, live_bytes)) AS bytes FROM temp.memory_by_line
-        WHERE location IS NOT NULL
-        GROUP BY location HAVING bytes > 0 ORDER BY 2 DESC, 1 LIMIT 3)
+  FROM (SELECT name, sum(coalesce(peak_bytes, live_bytes)) AS bytes FROM temp.memory_by_line
+        GROUP BY name HAVING bytes > 0 ORDER BY 2 DESC, 1 LIMIT 3)
 ), input AS (
   SELECT *, row_number() OVER (ORDER BY input_ratio DESC, profile_id) AS place FROM temp.input_summary
   WHERE input_ratio >= 0.001
@@ -122,11 +121,11 @@ WITH processes AS (
       || iif(tensor_core_ratio >= 0, printf(', tensor cores %.0f %%', 100 * tensor_core_ratio), '')
     FROM devices WHERE place = 1
   UNION ALL SELECT 8, 'memory', coalesce(
-      (SELECT coalesce(device || ' ', '') || word || format_bytes(peak_bytes)
+      coalesce(device || ' ', '') || word || format_bytes(peak_bytes)
         || coalesce(' of ' || format_bytes(capacity_bytes), '')
-        || iif(device_count > 1, format(', most of %d memories', device_count), '') FROM memory WHERE place = 1)
-      || coalesce(', resident ' || format_bytes(resident_bytes), ''), 'resident ' || format_bytes(resident_bytes))
-    FROM processes WHERE resident_bytes > 0 OR EXISTS (SELECT 1 FROM memory)
+        || iif(device_count > 1, format(', most of %d memories', device_count), '')
+        || coalesce(', resident ' || format_bytes(resident_bytes), ''), 'resident ' || format_bytes(resident_bytes))
+    FROM processes LEFT JOIN memory ON memory.place = 1 WHERE resident_bytes > 0 OR peak_bytes > 0
   UNION ALL SELECT 8.5, 'held by', (SELECT text FROM holders) WHERE NOT EXISTS (SELECT 1 FROM temp.ops) -- or not made
   UNION ALL SELECT 9, 'input', printf('%.1f %% of the step time is spent waiting for it', 100 * input_ratio)
       || coalesce(' (rank ' || rank || ')', '') FROM input WHERE place = 1

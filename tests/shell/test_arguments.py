@@ -348,7 +348,7 @@ def test_commands_as_arguments():
     status, out, error = tfprof(pprof, "summary")
     said = dict(line.split(None, 1) for line in out.splitlines() if line)
     assert status == 0 and said["memory"] == "gpu:1 in use 2.95 KiB, most of 3 memories", (out, error)
-    assert said["held"] == "by     train.py:12 3.42 KiB, model.py:7 70 B", out
+    assert said["held"] == "by     train.py:12 3.42 KiB, model.py:7 70 B, 0x1004 11 B", out
     assert said["more:"] == "advise; SELECT * FROM memory_by_line LIMIT 10", out
     status, out, error = tfprof("--format", "csv", trace, "summary")
     assert status == 0 and out.startswith("title,text\nrun,"), (out, error)

@@ -525,20 +525,31 @@ def main():
                         time_ns=reading * 1000 * MS, value=1e9 * (1 + growth * reading / 20))
         expect(f"memory that grows by {growth}", profile, **wanted)
 
-    # Memory of a line that 4 or 12 of 20 steps keep, on a device of 10 or 100 MB, that runs out or does not.
-    for kept, capacity, fails in ((4, 100, 0), (12, 100, 0), (4, 1, 0), (4, 100, 1)):
+    # Memory of a line that 4 or 12 of 20 steps keep, on a device of 10 or 100 MB, that runs out or does not; and of an
+    # op, a module or neither where no line was recorded.
+    for kept, capacity, fails, place in (
+        (4, 100, 0, "line"), (12, 100, 0, "line"), (4, 1, 0, "line"), (4, 100, 1, "line"), (12, 1, 1, "op"),
+        (12, 1, 1, "module"), (12, 1, 1, "none")
+    ):
         profile = Profile()
         profile.steps()
         profile.add("devices", id=1, profile_id=1, name="cuda:0", kind="gpu", memory_bytes=capacity * 1000000)
         frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, text="kept.append(y)")
         trace = profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame, line_frame_id=frame)
+        op = profile.add("ops", profile_id=1, name="aten::mm") if place == "op" else None
+        trace = trace if place == "line" else None
+        name = {"line": "train.py:12", "op": "op aten::mm", "module": "module net.0", "none": "no line"}[place]
         steps = [row[0] for row in profile.connection.execute("SELECT id FROM temp.steps ORDER BY number DESC")]
         for number in range(20):
             made = profile.add("allocations", profile_id=1, device_id=1, bytes=200000, allocated_ns=number * 100 * MS,
                                released_ns=None if number >= 20 - kept else number * 100 * MS + MS,
-                               step_id=steps[19 - number], code_trace_id=trace)
-            profile.add("memory_events", profile_id=1, allocation_id=made, kind="allocate", time_ns=number * 100 * MS,
-                        bytes=200000, in_use_bytes=950000, device_id=1, code_trace_id=trace)
+                               step_id=steps[19 - number], code_trace_id=trace, op_id=op, address=number,
+                               module="net.0" if place == "module" else None)
+            event = profile.add("memory_events", profile_id=1, allocation_id=made, kind="allocate",
+                                time_ns=number * 100 * MS, bytes=200000, in_use_bytes=950000, device_id=1,
+                                code_trace_id=trace)
+            if number == 0:
+                profile.add("memory_peaks", profile_id=1, device_id=1, peak_bytes=950000, memory_event_id=event)
         if fails:
             profile.add("memory_events", profile_id=1, kind="out_of_memory", time_ns=3000 * MS, bytes=10**9,
                         in_use_bytes=950000, device_id=1, code_trace_id=trace)
@@ -547,10 +558,23 @@ def main():
             wanted["memory_headroom"] = None
         if fails:
             wanted["out_of_memory"] = None
-        expect(f"memory: {kept} steps keep it, {capacity} MB, {fails} failures", profile, **wanted)
-        lines = "SELECT location, count, live_count, peak_bytes FROM memory_by_line"
+        expect(f"memory: {kept} steps keep it, {capacity} MB, {fails} failures, by {place}", profile, **wanted)
+        lines = ("SELECT name, location IS NOT NULL, count, live_count, peak_bytes FROM memory_by_line "
+                 "ORDER BY count DESC")
         rows = profile.connection.execute(lines).fetchall()
-        check(rows == [("train.py:12", 20, kept, 200000)], f"memory_by_line: {rows}")
+        before = "memory from before the recording"
+        check(rows == [(name, place == "line", 20, kept, 200000), (before, 0, 0, 0, 750000)], f"memory_by_line: {rows}")
+        messages = {check_name: profile.connection.execute(f"SELECT message FROM temp.{check_name}").fetchone()[0]
+                    for check_name in wanted}
+        share = 79 if place == "line" else 100
+        for check_name, text in (
+            ("memory_kept", {"line": f"allocated at {name}, kept.append(y)", "none": "no line, op or module is "
+                             "recorded"}.get(place, f"allocated in {name}, of which no line is recorded")),
+            ("memory_headroom", f"held by {before} (750000 B), {name} (200000 B); {share} % of it has no line"),
+            ("out_of_memory", f"held by {name} (2400000 B)" if kept == 12 else
+             f"held by {name} (800000 B), {before} (150000 B)"),
+        ):
+            check(check_name not in wanted or text in messages[check_name], f"{text}: {messages.get(check_name)}")
 
     # A worker that was terminated has lost its end; what may still go on is no warning.
     for complete, severity in ((1, "warning"), (0, "info")):

@@ -202,6 +202,23 @@ def check_accounts(connection, allocators, skipped):
         ) == [(len(allocator.segments), sum(segment["size"] for segment in allocator.segments))]
 
 
+def check_whole(connection):
+    """What was there before the recording counts, too: lines and parts add up to what was in use at the peak.
+
+    The trace tells what was asked for, and blocks what was given, which may be 511 bytes more each.
+    """
+    whole = connection.values("SELECT heap_bytes FROM memory_summary ORDER BY device_id")
+    lines = connection.values("SELECT device_id, name, peak_bytes, peak_ratio, bytes_ratio FROM memory_by_line")
+    devices = sorted({row[0] for row in lines})
+    more = [sum(row[2] for row in lines if row[0] == device) - heap for device, (heap,) in zip(devices, whole)]
+    assert len(more) == len(whole) and all(0 <= bytes < 512 * 300 for bytes in more), (lines, whole)
+    for device in devices:
+        for column in (3, 4):
+            assert abs(sum(row[column] for row in lines if row[0] == device) - 1) < 1e-9, (device, column, lines)
+    parts = connection.values("SELECT sum(bytes) FROM memory_breakdown GROUP BY device_id ORDER BY device_id")
+    assert [row[0] for row in parts] == [heap + rest for (heap,), rest in zip(whole, more)], (parts, whole)
+
+
 def test_other_members(engine):
     """What is too large for attributes, or goes round, is told; the list of segments alone opens as well."""
     content, _ = snapshot()
@@ -232,6 +249,7 @@ def test_accounts(engine):
             attributes = json.loads(connection.values("SELECT attributes FROM profiles")[0][0])
             assert attributes == {"allocator_settings": content["allocator_settings"]}, attributes
             assert connection.values("SELECT severity, reason FROM diagnostics") == [("info", "free_requested")]
+            check_whole(connection)
             connection.close()
 
 
@@ -255,6 +273,11 @@ def test_without_trace(engine):
     assert severity == "warning" and message.startswith("recorded without history: "), message
     rows = connection.values("SELECT heap_bytes, reserved_bytes FROM memory_summary ORDER BY device_id")
     assert rows == connection.values("SELECT in_use_bytes, reserved_bytes FROM memory_events ORDER BY device_id"), rows
+    lines = connection.values("SELECT sum(peak_bytes), sum(live_bytes), total(peak_ratio) FROM memory_by_line "
+                              "GROUP BY device_id ORDER BY device_id")
+    live = [sum(segment["used"][at][0] for at, segment in allocator.live.items()) for allocator in allocators]
+    assert [row[0] for row in lines] == [max(heap, held) for (heap, _), held in zip(rows, live)], (lines, rows, live)
+    assert [row[1] for row in lines] == live and all(abs(row[2] - 1) < 1e-9 for row in lines), lines
     connection.close()
 
 

@@ -101,11 +101,12 @@ def test_example(folder):
                    "ORDER BY of DESC, up.depth"),
               [(70, "inner", "model.py", 7), (70, "outer", "model.py", 9), (70, "step", "train.py", 12),
                (70, "main", "train.py", 40), (11, "0x1004", None, None)], "stacks")
-        check(rows(run, "SELECT device, location, function, count, bytes, live_count, live_bytes, peak_bytes "
+        check(rows(run, "SELECT device, location, name, count, bytes, live_count, live_bytes, peak_bytes "
                    "FROM memory_by_line ORDER BY bytes DESC"),
-              [("gpu:1", "train.py:12", "step", 3, 3000, 3, 3000, None),
-               ("cpu:0", "train.py:12", "step", 1, 500, 1, 500, None),
-               (None, "model.py:7", "inner", 2, 70, 2, 70, None), ("gpu:1", None, "0x1004", 2, 16, 2, 16, None)],
+              [("gpu:1", "train.py:12", "train.py:12", 3, 3000, 3, 3000, 3000),
+               ("cpu:0", "train.py:12", "train.py:12", 1, 500, 1, 500, 500),
+               (None, "model.py:7", "model.py:7", 2, 70, 2, 70, 70), ("gpu:1", None, "0x1004", 1, 11, 1, 11, 11),
+               ("gpu:1", None, "no line", 1, 5, 1, 5, 5)],
               "lines, and what has none")
         check(rows(run, "SELECT device, count, bytes, max_bytes, live_count, live_bytes FROM memory_by_op "
                    "ORDER BY bytes DESC"),

@@ -313,7 +313,7 @@ def test_memory_without_totals(engine):
     assert min(row[1] for row in connection.values(MEMORY)) == 0
     assert connection.values("SELECT peak_bytes, heap_bytes FROM memory_summary") == [(420, 420)]
     rows = connection.values("SELECT op_name, bytes, count, region FROM memory_breakdown")
-    assert rows == [("aten::empty", 300, 1, "activation"), (None, 70, None, "before"),
+    assert rows == [("aten::empty", 300, 1, "activation"), (None, 70, 1, "before"),
                     ("aten::empty", 50, 1, "temporary")], rows
     rows = connection.values("SELECT name, live_count, live_bytes FROM memory_by_op")
     assert rows == [("aten::empty", 0, 0), (None, 0, 0)], rows
