@@ -66,6 +66,22 @@ static void test_steps(void) {
   free(steps);
   end(&script.opened);
 
+  /* The first step begins as the second one does, within Python frames and ranges around the loop, too. */
+  script_begin(&script, 1);
+  script_row(&script, "python", "train.py(1): <module>", 0, 5, 1000);
+  script_row(&script, "user", "training", 0, 6, 900);
+  script_row(&script, "op", "aten::uniform_", 0, 10, 20);
+  for (int64_t i = 0; i < 3; i++) {
+    script_row(&script, "python", "train.py(9): step", 0, 108 + 100 * i, 195 + 100 * i);
+    script_row(&script, "op", "aten::randn", 0, 110 + 100 * i, 150 + 100 * i);
+    script_row(&script, "op", "aten::empty", 0, 110 + 100 * i, 120 + 100 * i);
+    script_row(&script, "user", adam, 0, 160 + 100 * i, 190 + 100 * i);
+  }
+  script_end(&script, &window);
+  check_steps(&script, "within frames",
+              "optimizer 0 110 190 0 1, optimizer 1 190 290 0 1, optimizer 2 290 390 0 1");
+  end(&script.opened);
+
   /* Only every fourth step is recorded after the first three: warm-up must leave half of what was recorded. */
   script_begin(&script, 1);
   for (int64_t i = 0; i < 8; i++) {

@@ -28,7 +28,8 @@
 **
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
-** left out. Where there is no such op it begins with the first op on the thread.
+** left out. Where there is no such op it begins with the first op on the thread.  Outermost is what no other row that
+** ends with these two steps is around: neither frames of Python count nor ranges around the whole loop.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -200,7 +201,7 @@ static enum tfprof_status drop_empty_last(struct profile *profile, struct mark_l
 /* ---- where the first step begins ---- */
 
 struct outermost {
-  int64_t start;
+  int64_t start, end;
   uint32_t row;
   string_id name;
 };
@@ -208,13 +209,24 @@ struct outermost {
 static int by_begin(const void *left, const void *right) {
   const struct outermost *a = left, *b = right;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  if (a->end != b->end) return a->end > b->end ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Keeps those that no other one is around. */
+static uint32_t keep_outermost(struct outermost *rows, uint32_t count) {
+  uint32_t kept = 0;
+  if (count) qsort(rows, count, sizeof *rows, by_begin);
+  for (uint32_t i = 0; i < count; i++)
+    if (!kept || rows[i].end > rows[kept - 1].end || rows[i].start >= rows[kept - 1].end) rows[kept++] = rows[i];
+  return kept;
 }
 
 /* The outermost rows of a thread that end by `limit`, by their beginning. The caller frees *found. */
 static enum tfprof_status find_outermost(struct profile *profile, uint32_t thread, int64_t limit,
                                          struct outermost **found, uint32_t *found_count, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
+  string_id python = derive_known_text(profile, "python");
   uint32_t used = 0, capacity = 0;
   struct outermost *rows = NULL;
   for (size_t s = 0; s < ops->segment_count; s++) {
@@ -224,16 +236,16 @@ static enum tfprof_status find_outermost(struct profile *profile, uint32_t threa
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
       uint32_t threads[ROWS_BLOCK];
-      int64_t depths[ROWS_BLOCK], starts[ROWS_BLOCK], ends[ROWS_BLOCK], earliest, latest;
-      string_id names[ROWS_BLOCK];
+      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], earliest, latest;
+      string_id names[ROWS_BLOCK], categories[ROWS_BLOCK];
       derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
       if (derive_range(ends, count, &earliest, &latest) && earliest > limit) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
-      derive_integers(segment->columns[COLUMN_ops_depth], first, count, depths);
+      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
       derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
       derive_texts(segment->columns[COLUMN_ops_name], first, count, names);
       for (uint32_t i = 0; i < count; i++) {
-        if (threads[i] != thread || depths[i] != 0 || starts[i] == NO_VALUE || ends[i] > limit) continue;
+        if (threads[i] != thread || categories[i] == python || starts[i] == NO_VALUE || ends[i] > limit) continue;
         if (used == capacity) {
           uint32_t larger = capacity ? capacity * 2 : 1024;
           struct outermost *grown = scratch_resize(rows, (size_t)larger * sizeof *rows);
@@ -244,7 +256,7 @@ static enum tfprof_status find_outermost(struct profile *profile, uint32_t threa
           rows = grown;
           capacity = larger;
         }
-        rows[used++] = (struct outermost){starts[i], (uint32_t)segment->first_row + first + i, names[i]};
+        rows[used++] = (struct outermost){starts[i], ends[i], (uint32_t)segment->first_row + first + i, names[i]};
       }
       enum tfprof_status status = derive_poll(profile, error);
       if (status) {
@@ -253,9 +265,8 @@ static enum tfprof_status find_outermost(struct profile *profile, uint32_t threa
       }
     }
   }
-  if (used) qsort(rows, used, sizeof *rows, by_begin);
   *found = rows;
-  *found_count = used;
+  *found_count = keep_outermost(rows, used);
   return TFPROF_OK;
 }
 
@@ -493,7 +504,6 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_depth},
               {TABLE_ops, COLUMN_ops_marked_step},
               {TABLE_ops, COLUMN_ops_optimizer},
               {TABLE_ops, COLUMN_ops_called_program},
