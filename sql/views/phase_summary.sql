@@ -6,7 +6,7 @@
 -- recording took is in no time here (step_phases.net_ns).
 --   profile_id, rank      the profile
 --   phase                 input, forward, backward, optimizer, evaluation or other, as in step_phases
---   step_count            measured steps that have it (weighed)
+--   step_count            measured steps that have it (weighed, but where ranges tell of it)
 --   pass_count            how often it was entered, one micro-batch after the other (weighed)
 --   sum_ns                its time in all measured steps
 --   ratio                 share of the time of all measured steps
@@ -21,7 +21,8 @@ WITH measured AS (
   FROM measured GROUP BY profile_id
 ), in_step AS (
   SELECT phases.profile_id AS profile_id, phases.phase AS phase, phases.step_id AS step_id,
-    max(phases.sample_weight) AS weight, count(DISTINCT coalesce(phases.micro_batch, -1)) AS pass_count,
+    iif(max(phases.sample_weight = 1), 1, max(phases.sample_weight)) AS weight,
+    count(DISTINCT coalesce(phases.micro_batch, -1)) AS pass_count,
     total(phases.net_ns) FILTER (WHERE phases.sample_weight = 1) AS told_ns,
     total(phases.net_ns * phases.sample_weight) FILTER (WHERE phases.sample_weight <> 1) AS drawn_ns,
     measured.sample_weight IS NOT NULL AS is_spoken,

@@ -147,6 +147,7 @@ def test_sampled():
         assert weights == [("backward", 1, 1), ("evaluation", 1, 1), ("forward", 1, 0), ("input", 1, 1)], weights
 
 
+
 def test_optimizers():
     """An iteration is one, however many optimizers step in it, and all count it alike."""
     program = os.path.join(capturing.PROGRAMS, "optimizers.py")
@@ -180,6 +181,9 @@ def test_optimizers():
                     ),
                 )
                 assert line.startswith(shares), (line, shares)
+            counts = query(path, """SELECT phase, step_count, (SELECT count(*) FROM steps WHERE NOT is_warmup) AS steps
+                           FROM phase_summary WHERE phase <> 'other'""")  # fmt: skip
+            assert all(row[1] <= row[2] for row in counts), (kind, counts)  # what ranges tell of counts once a step
             ((count,),) = query(path, "SELECT max(optimizer) FROM ops")
             assert count == optimizers.get(kind, 1), (kind, count)
             candidates = query(path, "SELECT origin, count(DISTINCT optimizer) FROM candidate_steps GROUP BY 1")

@@ -19,6 +19,7 @@ def adam(module):
 def update(optimizer, loss):
     optimizer.zero_grad()
     loss.backward()
+    torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], 1.0)
     optimizer.step()
 
 
