@@ -7,16 +7,17 @@
 -- the least number, from eight on, of which those of nine tenths of the thread's calls are multiples is that of the
 -- repetitions, and the earliest call that came so often begins them.  In profiles in which several optimizers step
 -- (ops.optimizer): from step to step of each of them, from batch to batch of the data loader, and from backward pass to
--- backward pass, where a capture tells these.
+-- backward pass, where a capture tells these.  Where a trace does not tell which optimizer steps, since all steps look
+-- alike: the last two, and each second step, as of two optimizers that take turns.
 --   profile_id, rank      the profile
 --   number                counted from 0
---   origin                repetition; optimizer, batch, backward
---   name                  the range or op that begins it, of origin optimizer ends it
+--   origin                repetition; optimizer, batch, backward, turns
+--   name                  the range or op that begins it, of origin optimizer and turns ends it
 --   optimizer             which optimizer, of that origin; else NULL
 --   is_range              1: a range
 --   thread_id             the thread
 --   start_ns, end_ns, dur_ns   to where the next one begins; the last one to the end of the range or op itself; of
---                         origin optimizer from the end of the one before
+--                         origin optimizer and turns from the end of the one before
 -- Cost: one pass over ops.
 -- Example: SELECT origin, name, optimizer, count(*), median(dur_ns) FROM candidate_steps GROUP BY 1, 2, 3;
 WITH calls AS MATERIALIZED (
@@ -53,8 +54,15 @@ WITH calls AS MATERIALIZED (
   FROM chosen JOIN calls ON calls.profile_id = chosen.profile_id AND calls.thread_id = chosen.thread_id
     AND calls.is_range = chosen.is_range AND calls.name = chosen.name AND calls.place = chosen.place
   WINDOW ordered AS (PARTITION BY calls.profile_id ORDER BY calls.start_ns, calls.end_ns)
+), alike AS MATERIALIZED ( -- steps of optimizers that are not told
+  SELECT id, profile_id, name, thread_id, start_ns, end_ns,
+    row_number() OVER (PARTITION BY profile_id ORDER BY end_ns, id) AS place
+  FROM temp.ops WHERE category = 'user' AND optimizer IS NULL AND name GLOB 'Optimizer.step#*'
+    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE origin = 'optimizer')
 ), several AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.ops WHERE category = 'user' AND optimizer > 1
+  SELECT profile_id FROM temp.ops WHERE category = 'user' AND optimizer > 1
+  UNION
+  SELECT profile_id FROM alike
 ), marks AS (
   SELECT profile_id, 'optimizer' AS origin, name, optimizer, thread_id, start_ns, end_ns
   FROM temp.ops WHERE category = 'user' AND optimizer IS NOT NULL AND profile_id IN (SELECT profile_id FROM several)
@@ -63,10 +71,12 @@ WITH calls AS MATERIALIZED (
   FROM temp.ops
   WHERE category IN ('user', 'input') AND profile_id IN (SELECT profile_id FROM several)
     AND (name = 'torch.autograd.backward' OR name GLOB 'enumerate(Data*)#*')
+  UNION ALL
+  SELECT profile_id, 'turns', name, NULL, thread_id, start_ns, end_ns FROM alike WHERE place % 2 = 0
 ), candidates AS (
   SELECT profile_id, row_number() OVER counted - 1 AS number, origin, name, optimizer, thread_id,
-    iif(origin = 'optimizer', lag(end_ns, 1, start_ns) OVER counted, start_ns) AS start_ns,
-    iif(origin = 'optimizer', end_ns, lead(start_ns, 1, end_ns) OVER counted) AS end_ns, 1 AS is_range
+    iif(origin IN ('optimizer', 'turns'), lag(end_ns, 1, start_ns) OVER counted, start_ns) AS start_ns,
+    iif(origin IN ('optimizer', 'turns'), end_ns, lead(start_ns, 1, end_ns) OVER counted) AS end_ns, 1 AS is_range
   FROM marks
   WINDOW counted AS (PARTITION BY profile_id, origin, name, optimizer ORDER BY start_ns, end_ns)
   UNION ALL

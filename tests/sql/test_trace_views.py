@@ -649,5 +649,30 @@ def test_cycles(engine):
     answers(connection, "cycles", ["code_summary", "op_summary", "code_trace_line"])
 
 
+def test_alike_optimizers(engine):
+    """A trace that does not tell one optimizer from two that take turns says so, and offers the steps of two."""
+    def trace(is_from_start):
+        events = []
+        for i in range(24):
+            at = 1_000_000 + 100_000 * i
+            events += [span("cpu_op", "aten::addmm", at, 20_000, **{"Sequence number": i, "Fwd thread id": 0}),
+                       span("user_annotation", "Optimizer.step#Adam.step", at + 60_000, 30_000),
+                       span("cpu_op", "aten::zeros_like" if is_from_start and i < 2 else "aten::add_", at + 65_000,
+                            9_000)]
+        return opened(engine, events)
+
+    for is_from_start, steps, reason in ((False, 24, "optimizers_not_told"), (True, 12, "steps_by_optimizer")):
+        connection = trace(is_from_start)
+        assert connection.values("SELECT count(*), min(origin) FROM steps") == [(steps, "optimizer")], is_from_start
+        told = connection.values("SELECT reason, message FROM diagnostics WHERE reason GLOB '*optimizer*'")
+        assert [row[0] for row in told] == [reason], told
+        assert told[0][1].startswith(f"{steps} steps"), told
+        offered = connection.values(
+            "SELECT origin, optimizer, count(*), min(dur_ns) > 0 FROM candidate_steps GROUP BY 1, 2 ORDER BY 1, 2")
+        assert offered == ([("optimizer", 1, 12, 1), ("optimizer", 2, 12, 1)] if is_from_start else
+                           [("turns", None, 12, 1)]), offered
+        connection.close()
+
+
 if __name__ == "__main__":
     run_tests(sys.modules[__name__])

@@ -264,19 +264,32 @@ static void train(struct script *script, uint32_t thread, const char *backward, 
 
 /* Traces that do not tell which optimizer steps: by what steps do, however long they take. */
 static void test_optimizers(void) {
-  enum { GAN, MANY, CRITIC, FROZEN, RANDOM, TURNS, THREADS, BESIDE, ACCUMULATION, CASES };
+  enum {
+    GAN, MANY, CRITIC, REMAINDER, FROZEN, RANDOM, TURNS, THREADS, BESIDE, ACCUMULATION,
+    SKIPPED, ALIKE, STATE, ONE_STATE, MODULES, ONE_MODULE, BATCHES, ZEROED, /* two steps of train() each */
+    CASES
+  };
   static const struct {
     const char *name;
     uint32_t steps, optimizers;
   } expected[CASES] = {[GAN] = {"a GAN", 20, 2},
                        [MANY] = {"an optimizer for each of 12 parameters", 20, 12},
                        [CRITIC] = {"five steps of a critic", 100, 2},
+                       [REMAINDER] = {"fewer batches at the end of an epoch", 20, 0},
+                       [SKIPPED] = {"a step left out again and again", 40, 1},
                        [FROZEN] = {"networks of as many parameters", 20, 2},
                        [RANDOM] = {"layers left out by chance", 20, 1},
                        [TURNS] = {"optimizers that take turns", 20, 2},
-                       [THREADS] = {"a thread after the other", 20, 1},
+                       [THREADS] = {"a thread after the other", 20, 0}, /* 0: not told */
                        [BESIDE] = {"threads beside each other", 20, 2},
-                       [ACCUMULATION] = {"gradients of two batches", 20, 1}};
+                       [ACCUMULATION] = {"gradients of two batches", 20, 0},
+                       [ALIKE] = {"networks that look alike", 40, 0},
+                       [STATE] = {"networks that look alike, from the first step on", 20, 2},
+                       [ONE_STATE] = {"two updates a batch, from the first step on", 40, 1},
+                       [MODULES] = {"networks that look alike, by their modules", 20, 2},
+                       [ONE_MODULE] = {"two updates of one module", 40, 1},
+                       [BATCHES] = {"three networks that look alike, with each batch", 20, 3},
+                       [ZEROED] = {"networks that look alike, set to zero together", 20, 2}};
   for (int kind = 0; kind < CASES; kind++) {
     struct script script;
     script_begin(&script, 2);
@@ -288,12 +301,27 @@ static void test_optimizers(void) {
       if (kind == FROZEN) train(&script, 0, "TanhBackward0", 4, 1);
       if (kind == MANY) train(&script, 0, "AddmmBackward0", 12, 12);
       for (int k = 0; kind == CRITIC && k < 6; k++) train(&script, 0, "AddmmBackward0", k < 5 ? 4 : 8, 1);
+      for (int k = 0; kind == REMAINDER && k < (is_odd ? 1 : 3); k++) train(&script, 0, "AddmmBackward0", 4, 0);
+      if (kind == REMAINDER) train(&script, 0, "AddmmBackward0", 4, 1);
       if (kind == RANDOM) train(&script, 0, "AddmmBackward0", 2 + (int)below(6), 1);
       if (kind == TURNS) work(&script, "user", "enumerate(DataLoader)#_Iter.__next__", 0, NO_VALUE);
       if (kind == TURNS) train(&script, 0, "AddmmBackward0", is_odd ? 4 : 8, 1);
       if (kind == THREADS) train(&script, is_odd, "AddmmBackward0", 4, 1);
       if (kind == ACCUMULATION) train(&script, 0, "AddmmBackward0", 4, 0);
       if (kind == ACCUMULATION) train(&script, 0, "AddmmBackward0", 4, 1);
+      for (int k = 0; kind >= SKIPPED && k < (kind == BATCHES ? 3 : 2); k++) {
+        bool has_batch = k == 0 && (kind == BATCHES || kind == ONE_STATE);
+        if (has_batch) work(&script, "input", "enumerate(DataLoader)#_Iter.__next__", 0, NO_VALUE);
+        for (int zeroed = 0; kind == ZEROED && k == 0 && zeroed < 2; zeroed++)
+          work(&script, "user", "Optimizer.zero_grad#Adam.zero_grad", 0, NO_VALUE);
+        if (kind == MODULES) work(&script, "module", k ? "nn.Module: Linear_1" : "nn.Module: Linear_0", 0, NO_VALUE);
+        if (kind == ONE_MODULE) work(&script, "module", "nn.Module: Linear_0", 0, NO_VALUE);
+        train(&script, 0, "AddmmBackward0", 4 + 4 * (kind == SKIPPED && k), 0); /* as if hidden by what follows */
+        int64_t start = now;
+        bool makes_state = i == 0 && (kind == STATE || ((kind == ONE_STATE || kind == SKIPPED) && k == 0));
+        work(&script, "op", makes_state ? "aten::zeros_like" : "aten::add_", 0, NO_VALUE);
+        script_row(&script, "user", "Optimizer.step#Adam.step", 0, start, now += 5);
+      }
       int64_t began = now;
       if (kind == BESIDE) train(&script, 0, "AddmmBackward0", 4, 1);
       int64_t ended = now;

@@ -135,6 +135,12 @@ void optimizer_marks_diagnose(struct profile *profile, const struct optimizer_ma
                           "%u times in them; candidate_steps has the other ways to count",
                           steps->count, name, which, steps->optimizers, steps->all_marks);
   }
+  if (steps->optimizers == 1 && marks->optimizer == NO_VALUE)
+    profile_diagnose_once(profile, "info", "optimizers_not_told",
+                          "%u steps each end with %.100s; all look alike, so whether they are of one optimizer or of "
+                          "several that take turns is not known; candidate_steps has the steps by turns of two; a "
+                          "trace from the first step on, or with_stack=True, tells",
+                          steps->count, name);
   if (steps->skipped)
     profile_diagnose_once(profile, "info", "skipped_optimizer_steps",
                           "in %u of %u steps the optimizer did not step, as gradients overflowed: they end where the "

@@ -8,19 +8,23 @@
 **    whose result has a gradient are those of different optimizers, the first of its class, the second and so on.  So
 **    it is with an optimizer for each parameter, which steps within the backward pass, too.  Where ops are left out in
 **    most steps, as in captures, the passes tell (torch.autograd.backward); where no op has a gradient, any op does.
-** 2. Kinds.  Before a step of one optimizer as many parameters get a gradient as before its others (AccumulateGrad).
-**    Where steps of one class are of several kinds that come again and again in one order (discriminator, generator,
-**    ...; five times the critic, generator; kinds.h), each kind is an optimizer.  Kinds that come in no order say
-**    nothing: experts and layers that are left out by chance.  Where all steps are of one kind, the
-**    names of the ops of the backward pass may tell two optimizers that take turns.  What runs within the step says
-**    nothing: in the first one of each an optimizer makes its state.
-** 3. Threads.  Steps that alternate between threads are those of one optimizer; threads that work at the same time
+** 2. Kinds.  Before a step of one optimizer as many parameters get a gradient as before its others (AccumulateGrad),
+**    in the last of its backward passes.  Of these there are fewer at the end of an epoch, and more where a step was
+**    left out.  Where steps of one class are of several kinds that come again and again in one order (discriminator,
+**    generator, ...; five times the critic, generator; kinds.h), each kind is an optimizer.  Kinds that come in no
+**    order say nothing: experts and layers that are left out by chance.  Where all steps are of one kind, the names of
+**    the ops of the backward pass may tell two optimizers that take turns.  An optimizer that made its state in the
+**    first of all steps, and from then on runs the same ops in each, is one, whatever kinds there are.
+** 3. Turns.  Where all steps look alike, as those of two networks of one shape do, alike_steps.h may tell.  Where it
+**    does not, the optimizer is not known and stays NULL: whoever counts takes all of a class for one, and says so.
+** 4. Threads.  Steps that alternate between threads are those of one optimizer; threads that work at the same time
 **    have their own.
 **
 ** Numbers count from 1 on in the order of the first steps.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/steps/alike_steps.h"
 #include "derive/steps/kinds.h"
 
 #include <stdlib.h>
@@ -32,6 +36,7 @@ struct optimizer_mark {
   int64_t start, end;
   uint32_t row, thread;
   string_id name;
+  int64_t last_forward;        /* when the last op with a gradient begins, after which the last backward pass does */
   int64_t work_start;          /* of its thread's first op since that thread's mark before; NO_VALUE: none */
   uint64_t backward;           /* a sum over the names of the backward ops before it */
   uint64_t kind;               /* 0: not known */
@@ -39,7 +44,7 @@ struct optimizer_mark {
   uint32_t accumulated, passes;
   bool has_gradients, has_ops;         /* since the mark before, within it too; before it alone */
   bool has_own_gradients, has_own_ops; /* the same of its own thread */
-  bool has_inside;                     /* ops within it */
+  struct step_signs signs;
 };
 
 struct marks {
@@ -48,7 +53,11 @@ struct marks {
   uint32_t *by_thread; /* their places, by thread and end */
   bool has_gradients, has_ops, has_passes, has_threads;
   bool has_inside;
-  bool are_apart; /* threads work at the same time */
+  bool are_apart;    /* threads work at the same time */
+  bool is_last_pass; /* only what the last backward pass of each round did is looked at */
+  struct module_gaps gaps;
+  uint32_t *ran_before; /* by name: 1 + the place of the mark before which a module ran last; 0: none yet */
+  bool is_unknown;      /* steps look alike */
 };
 
 static uint64_t mixed(uint64_t a, uint64_t b) {
@@ -58,16 +67,25 @@ static uint64_t mixed(uint64_t a, uint64_t b) {
 
 /* ---- Finding them. */
 
-enum { NOT_ASKED, NOTHING, OPTIMIZER, BACKWARD_PASS, ENGINE, ACCUMULATES }; /* what a name says */
+/* What a name says. */
+enum { NOT_ASKED, NOTHING, OPTIMIZER, BACKWARD_PASS, ZERO_GRAD, LOADER, MODULE, MAKES, ENGINE, ACCUMULATES };
 
 static uint8_t name_says(const struct pool *pool, uint8_t *said, string_id name) {
-  static const char engine[] = "autograd::engine::evaluate_function", optimizer[] = "Optimizer.step#";
+  static const char engine[] = "autograd::engine::evaluate_function", optimizer[] = "Optimizer.step#",
+                    zero_grad[] = "Optimizer.zero_grad#", module[] = "nn.Module: ", loader[] = "enumerate(Data",
+                    *const makers[] = {"aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::clone",
+                                       "aten::zeros",      "aten::full"};
   if (said[name] != NOT_ASKED) return said[name];
   const char *text = name ? pool_text(pool, name) : "";
   uint8_t says = NOTHING;
   if (!strncmp(text, optimizer, sizeof optimizer - 1)) says = OPTIMIZER;
   else if (!strcmp(text, "torch.autograd.backward")) says = BACKWARD_PASS;
   else if (!strncmp(text, engine, sizeof engine - 1)) says = strstr(text, "AccumulateGrad") ? ACCUMULATES : ENGINE;
+  else if (!strncmp(text, zero_grad, sizeof zero_grad - 1)) says = ZERO_GRAD;
+  else if (!strncmp(text, module, sizeof module - 1)) says = MODULE;
+  else if (!strncmp(text, loader, sizeof loader - 1)) says = LOADER;
+  for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+    if (!strcmp(text, makers[i])) says = MAKES;
   return said[name] = says;
 }
 
@@ -89,7 +107,8 @@ static enum tfprof_status find_marks(struct profile *profile, uint8_t *said, str
     const struct column *categories = segment->columns[COLUMN_ops_category];
     uint32_t row = derive_find_text(categories, 0, user);
     for (; row < segment->rows; row = derive_find_text(categories, row + 1, user)) {
-      struct optimizer_mark mark = {.row = (uint32_t)segment->first_row + row, .work_start = NO_VALUE};
+      struct optimizer_mark mark = {
+          .row = (uint32_t)segment->first_row + row, .last_forward = NO_VALUE, .work_start = NO_VALUE};
       derive_texts(segment->columns[COLUMN_ops_name], row, 1, &mark.name);
       if (name_says(pool, said, mark.name) != OPTIMIZER) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, threads, &mark.thread);
@@ -167,24 +186,44 @@ struct seen_row {
   bool is_autograd;
 };
 
+static bool is_backward(const struct seen_row *op) {
+  return op->is_autograd || op->forward_thread > 0 || op->says == ENGINE || op->says == ACCUMULATES;
+}
+
+static void note_backward(struct optimizer_mark *mark, const struct seen_row *op) {
+  if (op->outermost != op->row || !is_backward(op)) return;
+  mark->accumulated += op->says == ACCUMULATES;
+  mark->backward += mixed(op->name, 2);
+}
+
 static void note_op(struct marks *marks, struct optimizer_mark *mark, const struct seen_row *op) {
   bool is_outermost = op->outermost == op->row, is_inside = op->thread == mark->thread && op->start >= mark->start;
-  bool is_backward = op->is_autograd || op->forward_thread > 0 || op->says == ENGINE || op->says == ACCUMULATES;
-  if (is_inside) mark->has_inside = marks->has_inside = true;
-  if (op->says == ACCUMULATES) mark->accumulated += is_outermost;
-  if (!is_outermost) return;
-  if (is_backward) {
-    mark->backward += mixed(op->name, 2);
-    return;
-  }
+  if (is_inside) mark->signs.has_ops = marks->has_inside = true;
+  if (is_inside) mark->signs.made += op->says == MAKES;
+  if (is_inside) mark->signs.work += mixed(op->name, 4);
+  note_backward(mark, op);
+  if (!is_outermost || is_backward(op)) return;
   bool has_gradient = op->sequence != NO_VALUE && op->sequence >= 0;
   if (has_gradient) mark->has_gradients = marks->has_gradients = true;
+  if (has_gradient && op->start > mark->last_forward) mark->last_forward = op->start;
   if (!is_inside) mark->has_ops = marks->has_ops = true;
   struct optimizer_mark *own = marks->has_threads ? mark_on_thread_after(marks, op->thread, op->start) : NULL;
   if (!own) return;
   if (own->work_start == NO_VALUE || op->start < own->work_start) own->work_start = op->start;
   own->has_own_gradients |= has_gradient;
   own->has_own_ops |= op->start < own->start;
+}
+
+/* What is no op. */
+static void note_sign(struct marks *marks, struct optimizer_mark *mark, uint8_t says, string_id name, uint32_t thread) {
+  uint32_t place = (uint32_t)(mark - marks->items), *ran_before = &marks->ran_before[name];
+  if (says == BACKWARD_PASS) mark->passes++;
+  if (says == BACKWARD_PASS) marks->has_passes = true;
+  if (says == ZERO_GRAD) mark->signs.zeroed++;
+  if (says == LOADER) mark->signs.batches += thread == mark->thread;
+  if (says != MODULE) return;
+  if (*ran_before) module_gaps_add(&marks->gaps, *ran_before - 1, place);
+  *ran_before = place + 1;
 }
 
 static enum tfprof_status look_between(struct profile *profile, uint8_t *said, struct marks *marks,
@@ -205,20 +244,19 @@ static enum tfprof_status look_between(struct profile *profile, uint8_t *said, s
     block_integers(&block, COLUMN_ops_sequence_number, sequences);
     block_integers(&block, COLUMN_ops_forward_thread, forward_threads);
     for (uint32_t i = 0; i < block.count; i++) {
-      if (starts[i] == NO_VALUE || categories[i] == python || categories[i] == module) continue;
+      if (starts[i] == NO_VALUE || categories[i] == python) continue;
       uint8_t says = name_says(pool, said, names[i]);
-      if (categories[i] == user && says != BACKWARD_PASS) continue;
+      bool is_op = categories[i] != user && categories[i] != module;
+      if (!is_op && says != BACKWARD_PASS && says != ZERO_GRAD && says != MODULE) continue;
       struct optimizer_mark *mark = mark_after(marks, starts[i]);
       if (!mark) continue;
-      if (says == BACKWARD_PASS) {
-        mark->passes++;
-        marks->has_passes = true;
-        continue;
-      }
+      if ((!is_op || says == LOADER) && !marks->is_last_pass) note_sign(marks, mark, says, names[i], threads[i]);
+      if (!is_op) continue;
       const struct seen_row op = {starts[i],  sequences[i], forward_threads[i], (uint32_t)block.row + i,
                                   threads[i], outermost[i], names[i],           says,
                                   categories[i] == autograd};
-      note_op(marks, mark, &op);
+      if (!marks->is_last_pass) note_op(marks, mark, &op);
+      else if (op.start > mark->last_forward) note_backward(mark, &op);
     }
   }
   return status;
@@ -243,7 +281,7 @@ static bool begins_round(const struct marks *marks, const struct optimizer_mark 
   if (marks->are_apart && marks->has_gradients) return mark->has_own_gradients;
   if (marks->are_apart) return !marks->has_ops || mark->has_own_ops;
   if (marks->has_passes) return mark->passes != 0;
-  bool is_recorded = !marks->has_inside || mark->has_inside || mark->has_ops;
+  bool is_recorded = !marks->has_inside || mark->signs.has_ops || mark->has_ops;
   if (!is_recorded) return true; /* one of the steps whose ops were left out */
   return marks->has_gradients ? mark->has_gradients : !marks->has_ops || mark->has_ops;
 }
@@ -259,6 +297,7 @@ static bool find_rounds(struct marks *marks, const uint32_t *places, uint32_t co
   struct turn *turns = NULL;
   uint32_t turn_count = 0, capacity = 0, accumulated = 0, first = 0;
   uint64_t backward = 0;
+  int64_t last_forward = NO_VALUE;
   for (uint32_t i = 0; i <= count; i++) {
     struct optimizer_mark *mark = i < count ? &marks->items[places[i]] : NULL;
     if (i && (!mark || begins_round(marks, mark))) {
@@ -266,13 +305,16 @@ static bool find_rounds(struct marks *marks, const uint32_t *places, uint32_t co
         struct optimizer_mark *one = &marks->items[places[k]];
         one->accumulated = accumulated;
         one->backward = backward;
+        one->last_forward = last_forward;
         one->kind = accumulated ? mixed(accumulated, 3) | 1 : 0;
       }
       first = i;
       turn_count = accumulated = 0;
       backward = 0;
+      last_forward = NO_VALUE;
     }
     if (!mark) break;
+    if (mark->last_forward > last_forward) last_forward = mark->last_forward;
     accumulated += mark->accumulated;
     backward += mark->backward;
     uint32_t turn = 0;
@@ -308,13 +350,18 @@ static int by_optimizer(const void *left, const void *right) {
 
 static bool find_kinds(struct marks *marks) {
   struct optimizer_mark **order = scratch_allocate(marks->count * sizeof *order);
+  struct step_signs *signs = scratch_allocate(marks->count * sizeof *signs);
   uint64_t *kinds = scratch_allocate(marks->count * sizeof *kinds);
-  for (uint32_t i = 0; order && i < marks->count; i++) order[i] = &marks->items[i];
-  if (order && kinds) qsort(order, marks->count, sizeof *order, by_optimizer);
-  for (uint32_t first = 0, end; order && kinds && first < marks->count; first = end) {
-    for (end = first; end < marks->count && order[end]->optimizer == order[first]->optimizer; end++)
+  bool is_done = order && signs && kinds;
+  for (uint32_t i = 0; is_done && i < marks->count; i++) order[i] = &marks->items[i];
+  if (is_done) qsort(order, marks->count, sizeof *order, by_optimizer);
+  for (uint32_t first = 0, end; is_done && first < marks->count; first = end) {
+    for (end = first; end < marks->count && order[end]->optimizer == order[first]->optimizer; end++) {
       kinds[end - first] = order[end]->kind;
+      signs[end - first] = order[end]->signs;
+    }
     uint32_t count = end - first;
+    if (are_of_one_optimizer(signs, count)) continue;
     if (kinds_period(kinds, count, 1) != 1) {
       tell_kinds_apart(order + first, count, kinds, LONGEST_PERIOD);
       continue;
@@ -322,10 +369,32 @@ static bool find_kinds(struct marks *marks) {
     for (uint32_t i = first; i < end; i++) kinds[i - first] = order[i]->backward;
     tell_kinds_apart(order + first, count, kinds, TURNS);
   }
-  bool is_done = order && kinds;
   scratch_free(order);
+  scratch_free(signs);
   scratch_free(kinds);
   return is_done;
+}
+
+/* ---- Turns. */
+
+/* Where nothing told those of a class apart. Kinds that come in no order are of one optimizer, as said above. */
+static bool find_turns(struct marks *marks) {
+  struct step_signs *signs = scratch_allocate(marks->count * sizeof *signs);
+  if (!signs) return false;
+  bool in_batches, is_one_class = marks->count > 1, are_alike = true;
+  for (uint32_t i = 0; i < marks->count; i++) {
+    is_one_class &= marks->items[i].optimizer == marks->items[0].optimizer;
+    are_alike &= marks->items[i].kind == marks->items[0].kind;
+    signs[i] = marks->items[i].signs;
+  }
+  uint32_t optimizers = is_one_class ? alike_optimizers(signs, marks->count, &marks->gaps, &in_batches) : 1;
+  for (uint32_t i = 0, turn = 0; i < marks->count && optimizers > 1; i++, turn++) {
+    if (turn == optimizers || (in_batches && signs[i].batches)) turn = 0;
+    marks->items[i].optimizer = mixed(marks->items[i].optimizer, turn + 1);
+  }
+  marks->is_unknown = !optimizers && are_alike;
+  scratch_free(signs);
+  return true;
 }
 
 /* ---- Numbers. */
@@ -371,29 +440,66 @@ static enum tfprof_status number_optimizers(struct profile *profile, struct mark
 
 /* ---- The pass. */
 
-static enum tfprof_status find_optimizers(struct marks *marks, struct tfprof_error *error) {
+static bool find_all_rounds(struct marks *marks) {
   uint32_t *places = scratch_allocate(marks->count * sizeof *places);
-  bool is_done = places != NULL, are_apart = marks->are_apart = threads_overlap(marks);
+  bool is_done = places != NULL, are_apart = marks->are_apart;
   for (uint32_t i = 0; is_done && i < marks->count; i++) places[i] = are_apart ? marks->by_thread[i] : i;
   for (uint32_t first = 0, end; is_done && first < marks->count; first = end) {
     uint32_t thread = marks->items[places[first]].thread;
     for (end = first + 1; end < marks->count && !(are_apart && marks->items[places[end]].thread != thread);) end++;
     is_done = find_rounds(marks, places + first, end - first, are_apart ? thread : 0);
   }
-  if (is_done) is_done = find_kinds(marks);
   scratch_free(places);
-  return is_done ? TFPROF_OK : error_no_memory(error);
+  return is_done;
+}
+
+/* What the last backward pass of each round did takes the place of what all of them did, unless ops with gradients
+** that come after it hide where it begins. */
+static enum tfprof_status look_at_last_passes(struct profile *profile, uint8_t *said, struct marks *marks,
+                                              struct tfprof_error *error) {
+  struct optimizer_mark *all = scratch_allocate(marks->count * sizeof *all);
+  if (!all) return error_no_memory(error);
+  memcpy(all, marks->items, marks->count * sizeof *all);
+  for (uint32_t i = 0; i < marks->count; i++) {
+    marks->items[i].accumulated = 0;
+    marks->items[i].backward = 0;
+  }
+  marks->is_last_pass = true;
+  enum tfprof_status status = look_between(profile, said, marks, error);
+  if (!status && !find_all_rounds(marks)) status = error_no_memory(error);
+  bool is_hidden = false;
+  for (uint32_t i = 0; i < marks->count; i++) is_hidden |= all[i].accumulated && !marks->items[i].accumulated;
+  if (is_hidden) memcpy(marks->items, all, marks->count * sizeof *all);
+  scratch_free(all);
+  return status;
+}
+
+static enum tfprof_status find_optimizers(struct profile *profile, uint8_t *said, struct marks *marks,
+                                          struct tfprof_error *error) {
+  marks->are_apart = threads_overlap(marks);
+  if (!find_all_rounds(marks)) return error_no_memory(error);
+  bool are_equal = true;
+  for (uint32_t i = 1; i < marks->count; i++)
+    are_equal &= marks->items[i].accumulated == marks->items[0].accumulated &&
+                 marks->items[i].backward == marks->items[0].backward;
+  enum tfprof_status status = are_equal ? TFPROF_OK : look_at_last_passes(profile, said, marks, error);
+  if (status) return status;
+  return find_kinds(marks) && find_turns(marks) ? TFPROF_OK : error_no_memory(error);
 }
 
 static enum tfprof_status run_optimizers(struct profile *profile, struct tfprof_error *error) {
   struct marks marks = {.items = NULL};
-  uint8_t *said = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, 1);
-  enum tfprof_status status = said ? find_marks(profile, said, &marks, error) : error_no_memory(error);
+  size_t names = (size_t)pool_count(store_pool(profile->store)) + 1;
+  uint8_t *said = scratch_allocate_zeroed(names, 1);
+  marks.ran_before = scratch_allocate_zeroed(names, sizeof *marks.ran_before);
+  enum tfprof_status status =
+      said && marks.ran_before ? find_marks(profile, said, &marks, error) : error_no_memory(error);
   if (!status && marks.count && !order_by_thread(&marks)) status = error_no_memory(error);
   if (!status && marks.count > 1) status = look_between(profile, said, &marks, error);
-  if (!status && marks.count) status = find_optimizers(&marks, error);
-  if (!status && marks.count) status = number_optimizers(profile, &marks, error);
+  if (!status && marks.count) status = find_optimizers(profile, said, &marks, error);
+  if (!status && marks.count && !marks.is_unknown) status = number_optimizers(profile, &marks, error);
   scratch_free(said);
+  scratch_free(marks.ran_before);
   scratch_free(marks.items);
   scratch_free(marks.by_thread);
   return status;
