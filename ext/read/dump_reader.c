@@ -123,8 +123,55 @@ static enum tfprof_status add_frames(struct profile *profile, unsigned table, si
   return status;
 }
 
+/* ---- what earlier releases saved ---- */
+
+/* What is derived otherwise since a column came.  A copy of a table that lacks the column was saved before, and what it
+** has of the others is not looked at: they are derived as of the recording itself.  A copy that was saved since has
+** it even where it is NULL in all rows (dump_save.c). */
+static const struct older {
+  unsigned table, since, columns[3]; /* no columns: the whole table is made anew */
+  bool is_of_recordings;             /* the others have them from the file */
+} older[] = {
+    {TABLE_ops, COLUMN_ops_net_ns, {COLUMN_ops_self_ns, COLUMN_ops_op_self_ns}, true},
+    {TABLE_steps, COLUMN_steps_net_ns, {COLUMN_steps_recording_ns, COLUMN_steps_training_ns}, true},
+    {TABLE_host_steps, COLUMN_host_steps_op_recording_ns, {0}, true},
+    {TABLE_collectives,
+     COLUMN_collectives_carried_by,
+     {COLUMN_collectives_start_ns, COLUMN_collectives_end_ns, COLUMN_collectives_dur_ns},
+     false},
+};
+
+static bool has_column(const struct dump_file *file, unsigned table, unsigned column) {
+  const struct table_spec *spec = &schema_tables[table];
+  for (size_t i = 0; i < file->frame_count; i++) {
+    const struct dump_frame *frame = &file->frames[i];
+    if (frame->table_dump_id != spec->dump_id) continue;
+    for (unsigned k = 0; k < frame->block_count; k++)
+      if (frame->blocks[k].dump_id == spec->columns[column].dump_id) return true;
+  }
+  return false;
+}
+
+/* What of the table is older than what is asked for now, or NULL. Only a recording tells by counters what it took. */
+static const struct older *find_older(const struct dump_source *source, unsigned table) {
+  const char *recorder = source->file->profile.recorder;
+  if (!recorder || strncmp(recorder, "tfprof_save", strlen("tfprof_save")) != 0) return NULL;
+  for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+    if (older[i].table != table || has_column(source->file, table, older[i].since)) continue;
+    if (!older[i].is_of_recordings || source->numbers[TABLE_counters].rows) return &older[i];
+  }
+  return NULL;
+}
+
 static enum tfprof_status list(struct profile *profile, unsigned table, struct tfprof_error *error) {
-  return add_frames(profile, table, 0, profile->source_mark, error);
+  enum tfprof_status status = add_frames(profile, table, 0, profile->source_mark, error);
+  const struct older *found = status ? NULL : find_older(profile->source_data, table);
+  struct profile_table *made = &profile->tables[table];
+  for (size_t i = 0; found && i < made->segment_count; i++) {
+    for (unsigned k = 0; k < 3 && found->columns[k]; k++)
+      column_set_remove(&made->segments[i]->is_raw, found->columns[k]);
+  }
+  return status;
 }
 
 static bool is_shown(int table) { return table >= 0 && table != TABLE_runs && table != TABLE_profiles; }
@@ -149,7 +196,9 @@ static enum tfprof_status take_frames(struct profile *profile, struct tfprof_err
   const struct dump_file *file = source->file;
   enum tfprof_status status = dump_number_rows(source, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
-    if (!is_shown((int)table) || dump_is_totals(table) || !source->numbers[table].rows) continue;
+    if (!is_shown((int)table) || dump_is_made_again(table) || !source->numbers[table].rows) continue;
+    const struct older *found = find_older(source, table);
+    if (found && !found->columns[0]) continue;
     bool is_listed = profile->tables[table].segment_count;
     if (is_listed) status = add_frames(profile, table, profile->source_mark, file->frame_count, error);
     else profile_defer_table(profile, table, source->numbers[table].rows, false);

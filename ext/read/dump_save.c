@@ -132,8 +132,9 @@ static enum tfprof_status save_rows(struct saving *saving, const struct segment 
   for (unsigned column = 2; column < spec->column_count; column++) {
     saving->columns[column].dump_id = 0;
     bool is_left_out = is_repetition(segment, column);
-    /* What is NULL throughout would else be derived by a reader, who has more to derive it from. */
-    bool is_kept = is_first && !is_left_out && store_derives(saving->store, segment->table, column);
+    /* What is NULL throughout would else be derived by a reader, who has more to derive it from, or be taken for what an
+    ** earlier release did not know. */
+    bool is_kept = is_first && !is_left_out;
     if (is_left_out || (segment->columns[column]->form == COLUMN_ABSENT && !is_kept)) {
       memset(saving->nulls[column], 0xff, sizeof saving->nulls[column]);
       continue;
@@ -195,16 +196,10 @@ static enum tfprof_status save_diagnostics(struct saving *saving, struct tfprof_
 }
 
 static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error *error) {
-  /* What repeats other tables, and is made of them in less time than it takes to read. */
-  static const unsigned made_again[] = {TABLE_device_activities, TABLE_queue_events, TABLE_step_segments,
-                                        TABLE_step_phases, TABLE_critical_path};
   bool is_wanted[TABLE_count];
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
-    bool is_made_again = dump_is_totals(table);
-    for (size_t i = 0; i < sizeof made_again / sizeof *made_again; i++) is_made_again |= made_again[i] == table;
-    is_made_again &= saving->profile->tables[table].is_made;
-    is_wanted[table] = !is_of_store && !is_made_again;
+    is_wanted[table] = !is_of_store && !dump_is_made_again(table);
   }
   enum tfprof_status status = profile_require_tables(saving->profile, is_wanted, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {

@@ -107,14 +107,17 @@ bool dump_span_is_even(const struct dump_source *source, const struct segment *s
 enum tfprof_status dump_load_odd_span(struct profile *profile, struct segment *segment, struct column **columns,
                                       struct tfprof_error *error);
 
-/* Whether a table repeats others, rows that are alike added up, in a way that several passes have to agree on: it is
-** always made of these, and what a file says of it is not looked at. */
-static inline bool dump_is_totals(unsigned table) {
-  return table == TABLE_op_totals || table == TABLE_step_op_totals || table == TABLE_op_durations ||
-         table == TABLE_op_device_durations || table == TABLE_op_shape_totals || table == TABLE_kernel_totals ||
-         table == TABLE_activity_totals || table == TABLE_step_activity_totals || table == TABLE_idle_totals ||
-         table == TABLE_launch_totals || table == TABLE_critical_path_totals || table == TABLE_stream_totals ||
-         table == TABLE_api_call_totals || table == TABLE_allocation_totals || table == TABLE_memory_event_totals ||
+/* Whether a table repeats others, added up or cut into pieces, and is made of these in less time than it takes to read.
+** It is always made of them: a copy that an earlier release saved may have less of it than is asked for now, or have it
+** otherwise, so what a file says of it is not looked at. */
+static inline bool dump_is_made_again(unsigned table) {
+  return table == TABLE_device_activities || table == TABLE_queue_events || table == TABLE_step_segments ||
+         table == TABLE_step_phases || table == TABLE_critical_path || table == TABLE_op_totals ||
+         table == TABLE_step_op_totals || table == TABLE_op_durations || table == TABLE_op_device_durations ||
+         table == TABLE_op_shape_totals || table == TABLE_kernel_totals || table == TABLE_activity_totals ||
+         table == TABLE_step_activity_totals || table == TABLE_idle_totals || table == TABLE_launch_totals ||
+         table == TABLE_critical_path_totals || table == TABLE_stream_totals || table == TABLE_api_call_totals ||
+         table == TABLE_allocation_totals || table == TABLE_memory_event_totals ||
          table == TABLE_kernel_launch_totals || table == TABLE_module_totals || table == TABLE_queue_totals ||
          table == TABLE_step_input_totals || table == TABLE_op_kernel_totals || table == TABLE_outermost_totals ||
          table == TABLE_step_trace_totals;

@@ -95,10 +95,6 @@ static int pass_that_writes(const struct store *store, unsigned table, unsigned 
   return -1;
 }
 
-bool store_derives(const struct store *store, unsigned table, unsigned column) {
-  return pass_that_writes(store, table, column) >= 0;
-}
-
 /* The pass that has to run before a table has its rows, or -1. */
 static int pass_to_make(const struct profile *profile, unsigned table) {
   const struct store *store = profile->store;

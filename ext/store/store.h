@@ -55,6 +55,9 @@ struct column_set {
 static inline void column_set_add(struct column_set *set, unsigned column) {
   set->words[column >> 6] |= (uint64_t)1 << (column & 63);
 }
+static inline void column_set_remove(struct column_set *set, unsigned column) {
+  set->words[column / 64] &= ~((uint64_t)1 << column % 64);
+}
 static inline bool column_set_has(const struct column_set *set, unsigned column) {
   return set->words[column >> 6] >> (column & 63) & 1;
 }
@@ -382,9 +385,6 @@ enum tfprof_status profile_list_table(struct profile *profile, unsigned table, s
 enum tfprof_status profile_list_all(struct profile *profile, struct tfprof_error *error);
 /* How many rows the source has of a table: exact, but for one that is deferred and estimated. */
 uint64_t profile_raw_rows(const struct profile *profile, unsigned table);
-
-/* Whether a pass writes the column where the source has none. */
-bool store_derives(const struct store *store, unsigned table, unsigned column);
 
 /* All columns of several tables at once, but for attributes: passes that need nothing from each other then run side by
 ** side. is_wanted is by table. */

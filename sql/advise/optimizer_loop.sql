@@ -16,8 +16,7 @@ WITH measured AS (
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_phase AS (
-  SELECT step_id, sum(coalesce(net_ns, dur_ns)) AS optimizer_ns FROM temp.step_phases
-  WHERE phase = 'optimizer' GROUP BY step_id
+  SELECT step_id, sum(net_ns) AS optimizer_ns FROM temp.step_phases WHERE phase = 'optimizer' GROUP BY step_id
 ), uncounted AS ( -- where the source has ranges of its own their ops are counted one by one
   SELECT ops.profile_id AS profile_id, ops.name AS name, ops.dur_ns AS dur_ns, ops.step_id AS step_id, (
       SELECT count(*) FROM temp.ops AS called

@@ -27,11 +27,7 @@ WITH measured AS (
     total(phases.net_ns * phases.sample_weight) FILTER (WHERE phases.sample_weight <> 1) AS drawn_ns,
     measured.sample_weight IS NOT NULL AS is_spoken,
     sum(CASE WHEN phases.is_recomputation THEN phases.net_ns * measured.sample_weight ELSE 0 END) AS recomputation_ns
-  FROM ( -- copies that earlier releases saved have no net times
-    SELECT profile_id, step_id, phase, micro_batch, is_recomputation, sample_weight,
-      coalesce(net_ns, dur_ns) AS net_ns
-    FROM temp.step_phases
-  ) AS phases JOIN measured ON measured.id = phases.step_id
+  FROM temp.step_phases AS phases JOIN measured ON measured.id = phases.step_id
   GROUP BY phases.profile_id, phases.step_id, phases.phase
 ), sums AS (
   SELECT profile_id, phase, sum(weight) AS step_count, sum(pass_count * weight) AS pass_count, sum(told_ns) AS told_ns,

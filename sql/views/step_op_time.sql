@@ -18,8 +18,7 @@
 -- Cost: one pass over ops, when host_steps is derived from them.
 -- Example: SELECT number, op_ns, outside_ns FROM step_op_time ORDER BY dur_ns DESC LIMIT 10;
 WITH in_optimizer AS (
-  SELECT step_id, sum(1.0 * coalesce(net_ns, dur_ns)) AS optimizer_ns FROM temp.step_phases
-  WHERE phase = 'optimizer' GROUP BY step_id
+  SELECT step_id, sum(1.0 * net_ns) AS optimizer_ns FROM temp.step_phases WHERE phase = 'optimizer' GROUP BY step_id
 )
 SELECT
   steps.profile_id AS profile_id,

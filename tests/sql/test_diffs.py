@@ -26,18 +26,19 @@ def recording(name, steps=20, log_ns=0, norm_ns=0, wait_ns=0, backward_ns=2 * MS
     rows += [f"/home/me/{name}/train.py\t{line + moved}\t{'norm' if line == 30 else 'main'}\t{text}"
              for text, line in lines]
     rows += ["=\tcode_traces\tdepth\tleaf_frame_id\tparent_id"] + [f"0\t{frame}\t" for frame in range(len(lines))]
-    starts, ops, samples, phases, inputs, pieces = [], [], [], [], [], []
+    starts, ops, samples, inputs, pieces = [], [], [], [], []
     at = START
     for step in range(steps):
         starts.append(at)
         inputs.append(f"DataLoader\tread_on_demand\t0\t{at}\t{MS // 2 + wait_ns}\t{MS // 2 + wait_ns}\t{step}")
-        phases.append(f"{step}\tinput\t0\t{at}\t{MS // 2 + wait_ns}\t1")
+        ops.append(f"enumerate(DataLoader)#_Single.__next__\tuser\t0\t{at}\t{MS // 2 + wait_ns}\t\t\t")
         at += MS // 2 + wait_ns
-        for what, duration, trace, module, phase in (
-                ("aten::mm", MS, 1, "layers.0", "forward"), ("aten::norm", MS // 2 + norm_ns, 2, "norm", "forward"),
-                ("aten::mm_backward", backward_ns, 3, "", "backward")):
-            ops.append(f"{what}\tcpu_op\t0\t{at}\t{duration}\t{trace}\t{module}")
-            phases.append(f"{step}\t{phase}\t0\t{at}\t{duration}\t1")
+        for what, duration, trace, module, sequence in (
+                ("aten::mm", MS, 1, "layers.0", 2 * step), ("aten::norm", MS // 2 + norm_ns, 2, "norm", 2 * step + 1),
+                ("aten::mm_backward", backward_ns, 3, "", "")):
+            if sequence == "":
+                ops.append(f"torch.autograd.backward\tuser\t0\t{at}\t{duration + 1}\t{trace}\t\t")
+            ops.append(f"{what}\tcpu_op\t0\t{at}\t{duration}\t{trace}\t{module}\t{sequence}")
             at += duration
         for line, duration in ((4, MS), (5, log_ns)):
             for part in range(duration // (MS // 4)):
@@ -50,9 +51,8 @@ def recording(name, steps=20, log_ns=0, norm_ns=0, wait_ns=0, backward_ns=2 * MS
     rows += ["=\tsteps\tnumber\tname\torigin\tthread_id\tstart_ns\tdur_ns"]
     rows += [f"{step}\tstep\toptimizer\t0\t{start}\t{end - start}"
              for step, (start, end) in enumerate(zip(starts, starts[1:] + [at]))]
-    rows += ["=\tops\tname\tcategory\tthread_id\tstart_ns\tdur_ns\tcode_trace_id\tmodule"] + ops
+    rows += ["=\tops\tname\tcategory\tthread_id\tstart_ns\tdur_ns\tcode_trace_id\tmodule\tsequence_number"] + ops
     rows += ["=\tpython_samples\tthread_id\ttime_ns\tperiod_ns\tcode_trace_id\tstep_id"] + samples
-    rows += ["=\tstep_phases\tstep_id\tphase\tthread_id\tstart_ns\tdur_ns\tsample_weight"] + phases
     rows += ["=\tinput_events\tname\tstage\tthread_id\tstart_ns\tdur_ns\tself_ns\tstep_id"] + inputs
     rows += ["=\tallocations\taddress\tbytes\tallocator\tdevice_id\tallocated_ns\treleased_ns\tcode_trace_id\tstep_id"]
     rows += pieces

@@ -17,12 +17,13 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
-from engines import CommandLine, Newest, engines, in_every_python, make_dump
+from engines import BUILD, CommandLine, Newest, engines, in_every_python, make_dump
 from test_alignment import trace
 import mutations
 
@@ -151,6 +152,55 @@ def check_list_of_runs(engine, folder):
     shutil.rmtree(copy)
 
 
+# What earlier releases derived of a recording, or not at all: other values than are right.
+OLDER = {"ops": "self_ns op_self_ns", "steps": "recording_ns training_ns", "collectives": "start_ns dur_ns"}
+
+
+def recorded(is_older):
+    """Rows of a recording that tells what recording took; is_older: with what an earlier release saved of it."""
+    tables = {"threads kind tid pid": ["host 1 1"], "devices name kind ordinal": ["GPU gpu 0"],
+              "counters name time_ns value": ["capture_op_cost 1 20000"]}
+    steps, ops, collectives, transfers, phases, hosts = ([] for _ in range(6))
+    for step in range(6):
+        at = 10_000_000 + 2_000_000 * step
+        steps.append(f"{step} step optimizer 0 {at} 2000000")
+        ops += [f"aten::linear op 0 {at + 100000} 300000 {step}", f"aten::mm op 0 {at + 150000} 90000 ",
+                f"Optimizer.step#SGD.step user 0 {at + 600000} 700000 ",
+                f"record_param_comms op 0 {at + 700000} 300000 "]
+        collectives.append(f"_allgather_base {4 * step + 3}")
+        transfers.append(f"memcpy PtoP 0 {at + 800000} 100000 {4 * step + 3}")
+        phases.append(f"{step} other 0 {at} 2000000")
+        hosts.append(f"{step} 1111 2222")
+    tables["steps number name origin thread_id start_ns dur_ns"] = steps
+    tables["ops name category thread_id start_ns dur_ns sequence_number"] = ops
+    tables["collectives name op_id"] = collectives
+    tables["transfers kind name device_id start_ns dur_ns op_id"] = transfers
+    if is_older:
+        tables["step_phases step_id phase thread_id start_ns dur_ns"] = phases
+        tables["host_steps step_id op_ns outside_ns"] = hosts
+    lines = []
+    for head, rows in tables.items():
+        more = OLDER.get(head.split()[0]) if is_older else None
+        lines += ["= " + " ".join([head] + ([more] if more else []))]
+        lines += [row + " 777 999" if more else row for row in rows]
+    return "\n".join(lines).replace(" ", "\t") + "\n"
+
+
+def check_older_copies(engine, folder):
+    """What earlier releases saved of a recording says what the recording says."""
+    make, said = os.path.join(BUILD, "tests", "make_dump_of_rows"), []
+    for name, recorder in (("recording", "tfprof-capture 0.1"), ("older", "tfprof_save 0.1")):
+        path = os.path.join(folder, name + ".tfprof")
+        subprocess.run([make, path, recorder], encoding="utf-8", check=True, input=recorded(name == "older"))
+        connection, answers, _ = everything(engine, [path])
+        connection.close()
+        said.append({what: rows for what, rows in answers.items() if what not in OF_FILES})
+    counts = [len(said[0][table]) for table in ("host_steps", "collectives", "step_phases")]
+    assert min(counts) >= 6, counts
+    different = {what: (rows, said[1][what]) for what, rows in said[0].items() if rows != said[1][what]}
+    assert not different, different
+
+
 def ranks_of_two_clocks(folder):
     """A run of two traces, of which the second is brought onto the clock of the first."""
     run = os.path.join(folder, "ranks")
@@ -230,6 +280,7 @@ def main():
         print(f"{path} asks for the format, which becomes tfprof when it is saved; profiles.origin stays")
     with tempfile.TemporaryDirectory(prefix="tfprof-saved-") as folder:
         check_list_of_runs(engine, folder)
+        check_older_copies(engine, folder)
         together = [[path] for path in arguments.files] or fixtures(folder)
         for paths in together + (list(shared()) if arguments.all else []):
             different = differences(engine, paths, folder)
