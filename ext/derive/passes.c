@@ -28,6 +28,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_python_samples,
     &derive_forward_ops,
     &derive_module_calls,
+    &derive_module_call_times,
     &derive_module_paths,
     &derive_code_traces,
     &derive_code_lines,

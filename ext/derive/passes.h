@@ -71,6 +71,7 @@ extern const struct derive_pass derive_memory_segments;
 extern const struct derive_pass derive_memory_traces;
 extern const struct derive_pass derive_model_changes;
 extern const struct derive_pass derive_module_calls;
+extern const struct derive_pass derive_module_call_times;
 extern const struct derive_pass derive_module_paths;
 extern const struct derive_pass derive_module_totals;
 extern const struct derive_pass derive_nested_ranges;

@@ -26,6 +26,7 @@
 --                          the source does not know them
 --   node_id                the module in nodes
 --   call_count, call_ns    how often it was called, and the time from start to end of these calls, in all (weighed),
+--                          without what recording ops took of it,
 --                          modules inside included; in a capture the calls in which ops ran (module_calls), from the
 --                          start of the first of these to the end of the last, with --python=calls all calls as long
 --                          as they took; NULL where the source knows of no calls
@@ -147,7 +148,7 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
   FROM holders JOIN temp.nodes AS nodes ON nodes.id = holders.node_id
   WHERE nodes.parent_id IS NOT NULL AND holders.level < 64
 ), calls_in_step AS MATERIALIZED ( -- of a capture
-  SELECT profile_id, node_id, step_id, count(*) AS call_count, sum(1.0 * dur_ns) AS call_ns
+  SELECT profile_id, node_id, step_id, count(*) AS call_count, sum(1.0 * net_ns) AS call_ns
   FROM temp.module_calls WHERE node_id IS NOT NULL GROUP BY profile_id, node_id, step_id
 ), calls AS MATERIALIZED (
   SELECT calls.profile_id AS profile_id, calls.node_id AS node_id,

@@ -33,10 +33,9 @@ WITH processes AS (
         WHERE pace.place = 1 AND steps.is_warmup = 0 ORDER BY steps.start_ns, steps.id)
 ), breakdown AS (
   SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
-    total(communication_ns) AS communication_ns, total(runtime_ns) AS runtime_ns, total(data_loader_ns) AS input_ns,
-    total(cpu_ns) AS cpu_ns, total(rest_ns) AS rest_ns
-  FROM temp.step_breakdown
-  WHERE cpu_ns IS NOT NULL AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
+    total(device_collectives_ns) AS communication_ns, total(kernel_launch_ns) AS runtime_ns,
+    total(data_loader_ns) AS input_ns, total(host_compute_ns + compile_ns) AS cpu_ns, total(other_ns) AS rest_ns
+  FROM temp.weighed_steps WHERE host_compute_ns IS NOT NULL
 ), names(position, name) AS (
   VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'input'), (6, 'host'), (7, 'other')
 ), parts AS (

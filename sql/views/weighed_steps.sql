@@ -22,10 +22,10 @@ WITH in_ops AS MATERIALIZED (
   JOIN temp.steps AS steps ON steps.id = cut.step_id
   LEFT JOIN in_ops ON in_ops.step_id = cut.step_id
   WHERE steps.is_warmup = 0
-), costs AS ( -- devices may have been busy meanwhile, which is what the time counts for then
-  SELECT cuts.*, min(op_cost_ns, host_compute_ns) AS compute_cost_ns,
-    min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns
-  FROM cuts
+), outside AS ( -- what was paid between ops; devices may have been busy meanwhile, for which the time counts then
+  SELECT cuts.*, min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns FROM cuts
+), costs AS ( -- in ops, and in what is around them where that counts as the host's, as the program's own ranges do
+  SELECT outside.*, min(cost_ns - other_cost_ns, host_compute_ns) AS compute_cost_ns FROM outside
 )
 SELECT
   cut.profile_id AS profile_id,

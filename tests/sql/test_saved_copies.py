@@ -160,19 +160,22 @@ def recorded(is_older):
     """Rows of a recording that tells what recording took; is_older: with what an earlier release saved of it."""
     tables = {"threads kind tid pid": ["host 1 1"], "devices name kind ordinal": ["GPU gpu 0"],
               "counters name time_ns value": ["capture_op_cost 1 20000"]}
-    steps, ops, collectives, transfers, phases, hosts = ([] for _ in range(6))
+    steps, ops, calls, collectives, transfers, phases, hosts = ([] for _ in range(7))
     for step in range(6):
         at = 10_000_000 + 2_000_000 * step
         steps.append(f"{step} step optimizer 0 {at} 2000000")
-        ops += [f"aten::linear op 0 {at + 100000} 300000 {step}", f"aten::mm op 0 {at + 150000} 90000 ",
-                f"Optimizer.step#SGD.step user 0 {at + 600000} 700000 ",
-                f"record_param_comms op 0 {at + 700000} 300000 "]
+        ops += [f"aten::linear op 0 {at + 100000} 300000 {step} 1", f"aten::mm op 0 {at + 150000} 90000  ",
+                f"Optimizer.step#SGD.step user 0 {at + 600000} 700000  ",
+                f"record_param_comms op 0 {at + 700000} 300000  "]
+        calls.append(f"0 0 {at + 100000} 500000 1")
         collectives.append(f"_allgather_base {4 * step + 3}")
         transfers.append(f"memcpy PtoP 0 {at + 800000} 100000 {4 * step + 3}")
         phases.append(f"{step} other 0 {at} 2000000")
         hosts.append(f"{step} 1111 2222")
     tables["steps number name origin thread_id start_ns dur_ns"] = steps
-    tables["ops name category thread_id start_ns dur_ns sequence_number"] = ops
+    tables["ops name category thread_id start_ns dur_ns sequence_number recorded_module"] = ops
+    tables["nodes name recorded_module"] = ["layer 1"]
+    tables["module_calls node_id thread_id start_ns dur_ns recorded_module"] = calls
     tables["collectives name op_id"] = collectives
     tables["transfers kind name device_id start_ns dur_ns op_id"] = transfers
     if is_older:
@@ -193,6 +196,9 @@ def check_older_copies(engine, folder):
         path = os.path.join(folder, name + ".tfprof")
         subprocess.run([make, path, recorder], encoding="utf-8", check=True, input=recorded(name == "older"))
         connection, answers, _ = everything(engine, [path])
+        # Of a call that begins with an op, the record of the op inside it.
+        taken = connection.values("SELECT DISTINCT dur_ns - net_ns FROM module_calls")
+        assert taken == [(20000,)], taken
         connection.close()
         said.append({what: rows for what, rows in answers.items() if what not in OF_FILES})
     counts = [len(said[0][table]) for table in ("host_steps", "collectives", "step_phases")]
