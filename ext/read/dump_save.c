@@ -132,8 +132,8 @@ static enum tfprof_status save_rows(struct saving *saving, const struct segment 
   for (unsigned column = 2; column < spec->column_count; column++) {
     saving->columns[column].dump_id = 0;
     bool is_left_out = is_repetition(segment, column);
-    /* What is NULL throughout would else be derived by a reader, who has more to derive it from, or be taken for what an
-    ** earlier release did not know. */
+    /* A reader would else derive what is NULL throughout, having more to derive it from, or take the column for one
+    ** that an earlier release did not know. */
     bool is_kept = is_first && !is_left_out;
     if (is_left_out || (segment->columns[column]->form == COLUMN_ABSENT && !is_kept)) {
       memset(saving->nulls[column], 0xff, sizeof saving->nulls[column]);

@@ -243,7 +243,7 @@ STATED = (
     ),
     (
         "SELECT node_id, call_error_ns FROM module_summary WHERE call_ns IS NOT NULL",
-        """SELECT node_id, step_id, dur_ns FROM module_calls WHERE node_id IS NOT NULL
+        """SELECT node_id, step_id, net_ns FROM module_calls WHERE node_id IS NOT NULL
         AND step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
     ),
     (
