@@ -121,6 +121,22 @@ function listenToKeys(holder, plot, xUnit, isBrush) {
   });
 }
 
+// Behind the steps [first, last] that are warm-up, which statistics leave out.
+const shade = ([first, last]) => (plot) => {
+  const { ctx, bbox } = plot, edge = (x) => Math.max(bbox.left, Math.min(bbox.left + bbox.width, plot.valToPos(x, 'x', true)));
+  const from = edge(first - 0.5), to = edge(last + 0.5);
+  ctx.save();
+  ctx.fillStyle = token('--quiet');
+  ctx.globalAlpha = 0.15;
+  ctx.fillRect(from, bbox.top, to - from, bbox.height);
+  ctx.globalAlpha = 1;
+  ctx.font = `${11 * devicePixelRatio}px system-ui`;
+  ctx.textBaseline = 'top';
+  ctx.textAlign = 'right';
+  if (to > from) ctx.fillText('warm-up', to - 3 * devicePixelRatio, bbox.top + 2 * devicePixelRatio);
+  ctx.restore();
+};
+
 // Draws when it is in the page and has a width.
 function mount(holder, height, options, data, isBrush) {
   holder.height = height;
@@ -141,7 +157,7 @@ function mount(holder, height, options, data, isBrush) {
       scales: { x: { time: false, ...(options.range || options.xUnit === 'id'
         ? { range: (u, low, high) => options.range || [low - 0.6, high + 0.6] } : {}) },
                 y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? Math.min(high * 1.05, options.ceiling || Infinity) : 1] }, right: { range: [0, 1] } },
-      hooks: options.isTime ? { ready: [(u) => u.over.addEventListener('click', () => {
+      hooks: options.warmup ? { drawClear: [shade(options.warmup)] } : options.isTime ? { ready: [(u) => u.over.addEventListener('click', () => {
         if (u.cursor.idx !== null) setState({ at: String(Math.round(u.posToVal(u.cursor.left, 'x'))) }, true);
       })] } : {},
       ...options.plot }, data, holder);
@@ -163,8 +179,13 @@ function mount(holder, height, options, data, isBrush) {
 }
 
 // What a screen reader says of a picture; the rows stand beside it as a table.
-const plotHolder = (title) => element('div.plot', { role: 'application', tabindex: '0', 'aria-label':
-  `${title ? `${title}: ` : ''}a chart: arrows, shift and Enter choose a range, Escape all; its rows are in the table below` });
+const plotHolder = (title, warmup = null) => element('div.plot', { role: 'application', tabindex: '0', 'aria-label':
+  `${title ? `${title}: ` : ''}a chart: arrows, shift and Enter choose a range, Escape all; its rows are in the table below${
+    warmup ? `; steps ${warmup[0]} to ${warmup[1]} are warm-up` : ''}` });
+
+// What the x of a value is: of steps whether they are warm-up.
+const labelOfX = (xUnit, warmup) => ({ label: xUnit === 'id' ? 'step' : 'time', value: (u, value) =>
+  (value === null ? '' : formatUnit(value, xUnit) + (warmup && value >= warmup[0] && value <= warmup[1] ? ' (warm-up)' : '')) });
 
 function series(name, unit, colour, fill, raw) {
   const isSparse = !fill && raw.filter((value) => value !== null).length < 3; // no line to be seen
@@ -179,15 +200,22 @@ function ceilingOf(values, times) {
   return sorted.length >= 20 && ceiling > 0 && sorted[sorted.length - 1] > times * ceiling ? ceiling : Infinity;
 }
 
+// The same by steps: as high as the measured ones, where warm-up is far above.
+function ceilingOfSteps(x, sums, warmup) {
+  const measured = warmup ? sums.filter((sum, i) => x[i] < warmup[0] || x[i] > warmup[1]) : sums;
+  const most = measured.reduce((a, b) => Math.max(a, b), 0), ceiling = ceilingOf(measured, 4);
+  return ceiling === Infinity && most > 0 && sums.some((sum) => sum > 4 * most) ? 1.5 * most : ceiling;
+}
+
 // Areas on each other: the last of the names lies at the bottom of the list and on top of the others.
-export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isStepped = true, height = 240, title = '' } = {}) {
+export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isStepped = true, height = 240, title = '', warmup = null } = {}) {
   const sums = new Array(x.length).fill(0);
   const stacked = columns.map((values) => values.map((value, i) => (sums[i] += value || 0)));
   const shown = names.map((name, i) => i).filter((i) => columns[i].some((value) => value));
   const path = isStepped && x.length < 2000 ? uPlot.paths.bars({ size: [0.9, 60], gap: 0 }) : undefined;
-  const list = shown.reverse(), ceiling = xUnit === 'id' ? ceilingOf(sums, 4) : Infinity, above = sums.filter((sum) => sum > ceiling);
-  const holder = mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', ceiling, plot: { series: [
-    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '' : formatUnit(value, xUnit)) },
+  const list = shown.reverse(), ceiling = xUnit === 'id' ? ceilingOfSteps(x, sums, warmup) : Infinity, above = sums.filter((sum) => sum > ceiling);
+  const holder = mount(plotHolder(title, warmup), height, { xUnit, unit, isTime: xUnit === 'ns', ceiling, warmup, plot: { series: [
+    labelOfX(xUnit, warmup),
     ...list.map((i) => ({ ...series(names[i], unit, colourOf(names[i], i), colourOf(names[i], i), columns[i]),
       ...(path ? { paths: path } : { paths: uPlot.paths.stepped({ align: 1 }) }) }))] } },
     [x, ...list.map((i) => stacked[i])], isBrush);
@@ -196,9 +224,9 @@ export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isS
 }
 
 // `right`: values from 0 to 1 with an axis of their own, to the right.
-export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200, title = '', right = null, range = null } = {}) {
-  return mount(plotHolder(title), height, { xUnit, unit, isTime: xUnit === 'ns', hasRight: right !== null, range, plot: { series: [
-    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '' : formatUnit(value, xUnit)) },
+export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200, title = '', right = null, range = null, warmup = null } = {}) {
+  return mount(plotHolder(title, warmup), height, { xUnit, unit, isTime: xUnit === 'ns', hasRight: right !== null, range, warmup, plot: { series: [
+    labelOfX(xUnit, warmup),
     ...names.map((name, i) => series(name, unit, lineColour(colourOf(name, i)), undefined, columns[i])),
     ...(right ? [{ ...series(right.name, 'ratio', token('--quiet'), undefined, right.values), scale: 'right', dash: [4, 3] }] : [])] } },
     [x, ...columns, ...(right ? [right.values] : [])], isBrush);

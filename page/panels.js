@@ -125,7 +125,9 @@ function over(panel, rows, kind) {
     const isBrush = Boolean(panel.keys.step), unit = unitOf(columns[0]), xUnit = unitOf(panel.keys.x);
     const right = rightAt >= 0 && list.some((row) => row[rightAt] !== null)
       ? { name: panel.keys.right, values: list.map((row) => row[rightAt]) } : null;
-    const options = { isBrush, title: `${panel.title}${caption ? `, ${caption}` : ''}`, right };
+    const warmups = list.filter((row) => row[panel.at('is_warmup')] === 1).map((row) => row[x]);
+    const warmup = xUnit === 'id' && warmups.length ? [Math.min(...warmups), Math.max(...warmups)] : null;
+    const options = { isBrush, warmup, title: `${panel.title}${caption ? `, ${caption}` : ''}`, right };
     return kind === 'stack' ? makeStack(xs, shown, values, xUnit, unit, options) : makeLines(xs, shown, values, xUnit, unit, options);
   };
   if (group < 0) return byProfile(panel, rows, (list) => draw(list, ''), columns);

@@ -1,5 +1,5 @@
 -- Input by step
--- How much of each step waits for input. Warm-up is among the steps; the table says which they are.
+-- How much of each step waits for input. Warm-up is shaded.
 -- page: input 20
 -- chart: line
 -- x: number

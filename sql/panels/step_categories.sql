@@ -1,6 +1,5 @@
 -- Step time as the TensorFlow 2 Profiler divides it
--- Each moment of a step counts once, for the first of these that goes on in it. Warm-up is among the steps; the table
--- says which they are.
+-- Each moment of a step counts once, for the first of these that goes on in it. Warm-up is shaded.
 -- page: steps 6
 -- chart: stack
 -- x: number

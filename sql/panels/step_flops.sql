@@ -1,6 +1,5 @@
 -- Model flops utilisation by step
--- How much of what the devices can compute at best a step makes use of. Warm-up is among the steps; the table says
--- which they are.
+-- How much of what the devices can compute at best a step makes use of. Warm-up is shaded.
 -- page: steps 20
 -- chart: line
 -- x: number

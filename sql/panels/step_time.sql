@@ -1,6 +1,5 @@
 -- Where the time of each step went
--- Each moment of a step counts once: of what goes on at the same time, the first in the list. Warm-up is among the
--- steps; the table says which they are.
+-- Each moment of a step counts once: of what goes on at the same time, the first in the list. Warm-up is shaded.
 -- page: overview 20
 -- chart: stack
 -- x: number

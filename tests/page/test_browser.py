@@ -140,6 +140,11 @@ def check_steps(browser, path, run):
     assert watched.tab.locator("#p-step_list tbody tr").count() == len(wanted)
     watched.tab.keyboard.press("]")
     watched.tab.wait_for_function("() => /steps=(\\d+)-\\1(&|$)/.test(location.hash)")
+    # Warm-up is shaded, and said to those who do not see it.
+    watched.show("overview", steps=f"{numbers[0]}-{numbers[-1]}")
+    warmup = [row["number"] for row in query(run, "SELECT number FROM steps WHERE is_warmup ORDER BY 1")]
+    said = watched.tab.locator("#p-step_time .plot").first.get_attribute("aria-label")
+    assert f"steps {warmup[0]} to {warmup[-1]} are warm-up" in said, (said, warmup)
     watched.close()
     # A file of some steps begins with those, and says what it has of all.
     watched = Watched(browser, write_report("of_steps.html", run, "--steps", f"{numbers[1]}-{numbers[2]}"))
