@@ -49,7 +49,7 @@ static const char help_text[] =
     "\n"
     "  SELECT * FROM step_summary;\n"
     "  SELECT * FROM op_summary LIMIT 10;\n"
-    "  SELECT * FROM code_summary LIMIT 10;\n"
+    "  SELECT * FROM code_summary WHERE self_ns > 0 LIMIT 10;\n"
     "\n"
     "Another run:       SELECT tfprof_open('other-run');\n"
     "One run of many:   SELECT * FROM steps('other-run*');\n"

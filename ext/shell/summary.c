@@ -28,7 +28,7 @@ static const char lines_sql[] =
 /* Of what was recorded. */
 static const char more_sql[] =
     "SELECT 'advise' || iif(EXISTS (SELECT 1 FROM tfprof_own.ops), '; SELECT * FROM op_summary LIMIT 10', '')"
-    " || iif(EXISTS (SELECT 1 FROM temp.code_summary), '; SELECT * FROM code_summary LIMIT 10', '')"
+    " || iif(EXISTS (SELECT 1 FROM temp.code_summary), '; SELECT * FROM code_summary WHERE self_ns > 0 LIMIT 10', '')"
     " || iif(NOT EXISTS (SELECT 1 FROM tfprof_own.ops) AND EXISTS (SELECT 1 FROM tfprof_own.allocations),"
     " '; SELECT * FROM memory_by_line LIMIT 10', '')";
 

@@ -6,6 +6,7 @@
 -- all lines together is the time of all ops that have a stack.  The backward pass goes to the lines of the forward ops,
 -- whatever called backward(); the line of a backward() keeps only what has no forward op, such as summing up gradients.
 -- Under a trainer most may lie on the line that starts it: library_lines goes further in, module_summary tells modules.
+-- Lines that call no op themselves and only lead to others (sum_ns) come last, with a self_ns of 0.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
 --   profile_id, rank      the profile
@@ -20,7 +21,7 @@
 --                         lines of main() have nearly all
 --   function, file, line  of the frame
 --   is_library            1: a line of an installed package or of Python's library
--- Cost: that of line_summary.  Example: SELECT * FROM code_summary LIMIT 10;
+-- Cost: that of line_summary.  Example: SELECT * FROM code_summary WHERE self_ns > 0 LIMIT 10;
 SELECT
   profile_id AS profile_id, rank AS rank, location AS location, text AS text, count AS count, self_ns AS self_ns,
   self_error_ns AS self_error_ns, self_ratio AS self_ratio, backward_ns AS backward_ns, sum_ns AS sum_ns,
