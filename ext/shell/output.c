@@ -89,10 +89,11 @@ static size_t put_printable(FILE *file, const char *text, size_t length) {
   return size;
 }
 
-/* What spreadsheets compute, unless it is a number or a sign by itself. */
+/* What spreadsheets compute, also behind white space, unless it is a number or a sign by itself. */
 static bool is_formula(const char *text, size_t length) {
   char *end;
-  if (length < 2 || !strchr("=+-@", *text)) return false;
+  size_t space = strspn(text, " \t\r\n");
+  if (length < space + 2 || !strchr("=+-@", text[space])) return false;
   strtod(text, &end); /* SQLite ends texts with a NUL */
   return end == text || end != text + length;
 }

@@ -50,8 +50,8 @@ def commands_of(text, usual):
 
 
 def commands_of_help(words):
-    told = subprocess.run([os.path.join(BUILD, words[0]), *words[1:]], capture_output=True, encoding="utf-8", check=True)
-    for line in told.stdout.splitlines():
+    told = subprocess.check_output([os.path.join(BUILD, words[0]), *words[1:]], encoding="utf-8")
+    for line in told.splitlines():
         shown = re.match(r"  (?:\$ )?((?:tfprof|tfprof-capture) .*?)(?:  +\S.*)?$", line)
         if shown:
             # What stands behind the SQL, where that is long.

@@ -325,6 +325,10 @@ def test_commands_as_arguments():
     chrome = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "kineto", "chrome.json")
     status, out, error = tfprof(chrome, "SELECT * FROM temp.kernel_summary")
     assert status == 0 and "no rows: No kernels were recorded." in error, (out, error)
+    # Of several panels that which shows it first tells, and where none does the tables that it is made of.
+    assert tfprof(chrome, "SELECT * FROM gpu_gaps")[2] == "no rows: There are no gaps.\n"
+    error = tfprof(chrome, "SELECT * FROM memory_bandwidth")[2]
+    assert re.fullmatch("no rows: there is nothing in .*transfers.*, of which it is made.\n", error), error
     for words in ((chrome, "SELECT 1 FROM ranges WHERE 0"), ("--csv", chrome, "SELECT * FROM kernel_summary"),
                   ("SELECT 1 WHERE 0",)):
         assert "no rows" not in tfprof(*words)[2], words

@@ -225,10 +225,10 @@ def test_csv():
 
 
 def test_csv_holds_nothing_that_a_spreadsheet_computes():
-    texts = ["=1+1", "+cmd|x!A0", "-x", "@SUM(1)", "-5", "+1e3", "-", "a=1", "\"=1\""]
+    texts = ["=1+1", "+cmd|x!A0", "-x", "@SUM(1)", "-5", "+1e3", "-", "a=1", "\"=1\"", "\t=1+1"]
     query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(texts)) + ", -1 AS n"
     row = list(csv.reader(io.StringIO(run(query, "--format", "csv"), newline="")))[1]
-    assert row == ["'=1+1", "'+cmd|x!A0", "'-x", "'@SUM(1)", "-5", "+1e3", "-", "a=1", '"=1"', "-1"], row
+    assert row == ["'=1+1", "'+cmd|x!A0", "'-x", "'@SUM(1)", "-5", "+1e3", "-", "a=1", '"=1"', "'\t=1+1", "-1"], row
 
 
 def test_nothing_steers_the_terminal():
