@@ -102,6 +102,7 @@ struct classic_node {
   uint32_t first_type, first_input, first_exec; /* up to those of the next node */
   bool is_scope;
   bool is_runtime;         /* ran under a name that no graph has */
+  bool is_of_function;     /* in the place of a call */
   bool has_flops_of_steps; /* they differ from step to step: costs.c has them of each */
 };
 struct classic_input {

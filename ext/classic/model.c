@@ -133,11 +133,22 @@ static void fill_nodes(const struct loading *loading, struct classic_node *nodes
     nodes[i].has_flops_of_steps = !loading->is_compat && loading->run && block->values[i] == (int64_t)loading->run;
   read_model_block(block, COLUMN_nodes_is_runtime, 0);
   for (uint32_t i = 0; i < block->count; i++) nodes[i].is_runtime = block->values[i] != 0;
+  read_model_block(block, COLUMN_nodes_function, 0);
+  for (uint32_t i = 0; i < block->count; i++) nodes[i].is_of_function = block->values[i] != 0;
   for (uint32_t i = 0; i < block->count; i++) {
     nodes[i].row = (int64_t)(block->segment->first_row + block->first + i);
     if (nodes[i].shape) nodes[i].parameters = shape_elements(pool_text(pool, nodes[i].shape));
     if (nodes[i].parameters < 0) nodes[i].parameters = 0;
   }
+}
+
+/* With -compat: the engine knows the nodes of the graph alone. */
+static void drop_functions(struct classic_model *model) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    if (!model->nodes[i].is_of_function) model->nodes[count++] = model->nodes[i];
+  }
+  model->node_count = count;
 }
 
 static enum tfprof_status load_nodes(struct loading *loading) {
@@ -146,7 +157,7 @@ static enum tfprof_status load_nodes(struct loading *loading) {
       REQUIRE(loading, TABLE_nodes, COLUMN_nodes_name, COLUMN_nodes_op_type, COLUMN_nodes_canonical_device,
               COLUMN_nodes_parent_id, COLUMN_nodes_is_scope, COLUMN_nodes_shape, COLUMN_nodes_param_count,
               COLUMN_nodes_flops, COLUMN_nodes_flops_origin, COLUMN_nodes_told_flops, COLUMN_nodes_is_runtime,
-              COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
+              COLUMN_nodes_function, COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
   if (status) return status;
   loading->run = pool_find(loading->model->pool, "run", 3);
   const struct profile_table *table = &loading->profile->tables[TABLE_nodes];
@@ -165,6 +176,7 @@ static enum tfprof_status load_nodes(struct loading *loading) {
     fill_nodes(loading, model->nodes + model->node_count, &block);
     model->node_count += block.count;
   }
+  if (loading->is_compat) drop_functions(model);
   bool is_sorted = true;
   for (uint32_t i = 1; i < model->node_count && is_sorted; i++)
     is_sorted = compare_model_names(&model->nodes[i - 1], &model->nodes[i], (void *)(uintptr_t)model->pool) < 0;

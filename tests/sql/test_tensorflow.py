@@ -178,6 +178,95 @@ def test_flops_of_graphs(engine):
             assert saved.values(every) == connection.values(every)
 
 
+def function_def(name, arguments, *nodes):
+    return 'function { signature { name: "%s" %s} %s} ' % (
+        name, "".join('input_arg { name: "%s" } ' % one for one in arguments),
+        "".join("node_def { %s} " % node for node in nodes))
+
+
+def calling(key, *functions):
+    """An attribute that is a function, or a list of several."""
+    if len(functions) == 1:
+        return key, 'func { name: "%s" }' % functions
+    return key, "list { %s }" % "".join('func { name: "%s" } ' % one for one in functions)
+
+
+def test_functions_without_steps(engine):
+    """Where no step tells what ran the nodes of functions stand in the place of each call: as TensorFlow computes."""
+    graph = [node_def("x", "Placeholder", (), (2, 16)), node_def("w", "Const", (), (16, 16)),
+             node_def("go", "StatefulPartitionedCall", ("x", "w"), (2, 16), [calling("f", "step")]),
+             node_def("data", "MapDataset", ("x",), (), [calling("f", "layer")]),
+             node_def("old", "layer", ("go", "w"), (2, 16))]
+    step = function_def(
+        "step", ("y", "k"),
+        node_def("one", "PartitionedCall", ("y", "k"), (2, 16), [calling("f", "layer")]),
+        node_def("two", "PartitionedCall", ("one:output:0", "k"), (2, 16), [calling("f", "layer")]),
+        'name: "parts" op: "Split" input: "axis" input: "two:output:0" attr { key: "_output_shapes" value { list { '
+        'shape { dim { size: 2 } dim { size: 4 } } shape { dim { size: 2 } dim { size: 12 } } } } } ',
+        node_def("ones", "Const", (), (12, 8)),
+        node_def("last", "MatMul", ("parts:output:1", "ones:output:0"), (2, 8)),
+        node_def("i", "Const", (), ()),
+        node_def("loop", "While", ("i:output:0", "two:output:0", "k"), (2, 16),
+                 [calling("body", "body"), calling("cond", "cond")]),
+        node_def("branch", "Case", ("i:output:0", "y", "k"), (2, 16), [calling("branches", "layer", "layer")]))
+    layer = function_def("layer", ("a", "b"), node_def("mm", "MatMul", ("a", "b", "^a"), (2, 16)),
+                         node_def("act", "Relu", ("mm:product:0",), (2, 16)))
+    loop = function_def("cond", ("i", "y", "k"), node_def("go", "Less", ("i", "i"), ())) + function_def(
+        "body", ("i", "y", "k"), node_def("mm", "MatMul", ("y", "k"), (2, 16)),
+        node_def("no_shape", "MatMul", ("mm:product:0", "nothing"), None))
+    unused = function_def("unused", ("a",), node_def("mm", "MatMul", ("a", "a"), (2, 2)))
+    each, mm = 2 * 2 * 16 * 16, "SELECT name, flops FROM nodes WHERE op_type = 'MatMul' ORDER BY 1"
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        path = os.path.join(directory, "graph.pbtxt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join("node { %s} " % node for node in graph) + "library { " + step + layer + loop + unused
+                       + "}")
+        connection = opened(engine, path)
+        assert [list(row) for row in connection.values(mm)] == [
+            ["go/branch/branches_0/mm", each], ["go/branch/branches_1/mm", each], ["go/last", 2 * 2 * 12 * 8],
+            ["go/loop/body/mm", each], ["go/loop/body/no_shape", None], ["go/one/mm", each], ["go/two/mm", each],
+            ["old/mm", each]], connection.values(mm)
+        functions = connection.values("SELECT name, function FROM nodes WHERE name IN ('go', 'go/one/mm') ORDER BY 1")
+        assert [list(row) for row in functions] == [["go", None], ["go/one/mm", "layer"]], functions
+        # The classic views and flops() count them alike; with --compat there is only the graph.
+        view = "SELECT float_ops FROM op_view WHERE name = 'MatMul' AND selected = 'float_ops'"
+        assert connection.values(view) == [(6 * each + 384,)]
+        assert connection.values(view + " AND compat = 'true'") == []
+        counted = connection.values("""SELECT sum(flops(op_type, (SELECT json_group_array(shape) FROM node_inputs
+            WHERE node_id = nodes.id AND NOT is_control), output_shapes, attributes)) FROM nodes
+            WHERE op_type = 'MatMul'""")
+        assert counted == [(6 * each + 384,)], counted
+        told = dict(connection.values("SELECT reason, count FROM diagnostics"))
+        numbers = [told.get(reason) for reason in ("function_nodes", "counted_once", "flops_without_shapes")]
+        assert numbers == [1, 7, 1], told
+        with tempfile.TemporaryDirectory(prefix="tfprof-test-") as beside:
+            connection.values("SELECT tfprof_save('%s')" % os.path.join(beside, "saved"))
+            saved = opened(engine, os.path.join(beside, "saved"))
+            assert saved.values(mm) == connection.values(mm)
+        # With a step it tells what ran, under which name.
+        with open(os.path.join(directory, "run_meta_1"), "w", encoding="utf-8") as file:
+            file.write(run_meta(("one/mm = MatMul(x, w)", {0: (2, 16)})))
+        names = [name for name, _ in opened(engine, directory).values(mm)]
+        assert names == ["one/mm"], names
+
+
+def test_functions_that_never_end(engine):
+    """Functions that call themselves, or double at each level, are told, and cost little."""
+    doubling = "".join(function_def("f%d" % i, (), *[node_def(name, "Call", (), None, [calling("f", "f%d" % (i + 1))])
+                                                     for name in "ab"]) for i in range(60))
+    circle = function_def("self", (), node_def("again", "Call", (), None, [calling("f", "self")]))
+    for first, library in (("f0", doubling), ("self", circle)):
+        with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+            path = os.path.join(directory, "graph.pbtxt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("node { %s} library { %s}" % (node_def("go", "Call", (), None, [calling("f", first)]),
+                                                         library))
+            connection = opened(engine, path)
+            ((count,),) = connection.values("SELECT count(*) FROM nodes")
+            told = dict(connection.values("SELECT reason, count FROM diagnostics"))
+            assert 60 < count < 100000 and told["calls_too_many"] > 0, (first, count, told)
+
+
 def test_gradients_count_at_the_forward_line(engine):
     """As in the code view, where they are below the line of the forward node, too."""
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:

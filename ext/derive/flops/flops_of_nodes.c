@@ -3,9 +3,10 @@
 ** What the source has of a node (an OpLog, a ProfileProto) is taken as it is.  Else flops.def counts from the shapes
 ** that the graph knows and, where it does not know them, from those of what ran: of a batch of any size, of functions,
 ** whose nodes the runtime puts into the graph under names of its own, of loops and conditions.  These may differ from
-** step to step, so each step has its own, and the node the mean of its runs.  The last run of a step stands for those
-** of a loop.  A source that has flops of some nodes has them of all that TensorFlow can count in the graph, and those
-** that it leaves out there have none.
+** step to step, so each step has its own, and the node the mean of its runs.  Without any step the nodes of functions
+** stand in the places of calls, those of loops and conditions once, as the reader puts them there (functions.c).  The
+** last run of a step stands for those of a loop.  A source that has flops of some nodes has them of all that TensorFlow
+** can count in the graph, and those that it leaves out there have none.
 **
 ** Nodes that have none are told: those of a type with a formula whose shapes nothing tells, and those that compute
 ** something by a type that has no formula.
@@ -24,6 +25,7 @@ struct node_flops {
   struct flops_call *call;
   uint32_t node_count, row_count;
   string_id *types, *attributes;  /* by node */
+  string_id *functions;           /* by node: what it is a node of, in the place of a call; 0: the graph's own */
   int64_t *told, *is_scope;       /* by node */
   int64_t *flops;                 /* by node: of one run */
   string_id *origins;             /* by node */
@@ -137,7 +139,7 @@ static void count_by_graph(struct node_flops *n, uint32_t node, struct shapes *s
   int64_t flops = count_node(n, node, inputs, recorded_text(&n->calls, n->calls.graph_outputs[node]));
   shapes->length = shapes->count = 0;
   if (flops == NO_VALUE) return;
-  bool is_left_out = n->has_told && is_of_tensorflow(n, node);
+  bool is_left_out = n->has_told && !n->functions[node] && is_of_tensorflow(n, node);
   n->origins[node] = is_left_out ? n->left_out : n->graph;
   if (!is_left_out) n->flops[node] = flops;
 }
@@ -247,6 +249,7 @@ static enum tfprof_status read_node_texts(struct node_flops *n, struct tfprof_er
   while (derive_next_block(n->profile, TABLE_nodes, &block, &status, error)) {
     block_texts(&block, COLUMN_nodes_op_type, n->types + block.row);
     block_texts(&block, COLUMN_nodes_attributes, n->attributes + block.row);
+    block_texts(&block, COLUMN_nodes_function, n->functions + block.row);
   }
   return status;
 }
@@ -262,12 +265,14 @@ static enum tfprof_status prepare_flops(struct node_flops *n, struct tfprof_erro
   size_t nodes = (size_t)n->node_count + 1, rows = (size_t)n->row_count + 1;
   n->types = scratch_allocate_zeroed(nodes, sizeof *n->types);
   n->attributes = scratch_allocate_zeroed(nodes, sizeof *n->attributes);
+  n->functions = scratch_allocate_zeroed(nodes, sizeof *n->functions);
   n->flops = scratch_allocate(nodes * sizeof *n->flops);
   n->origins = scratch_allocate_zeroed(nodes, sizeof *n->origins);
   n->of_steps = scratch_allocate(rows * sizeof *n->of_steps);
   n->type_kinds = scratch_allocate_zeroed((size_t)pool_count(store_pool(n->profile->store)) + 1, 1);
   n->call = flops_call_create();
-  bool ok = n->types && n->attributes && n->flops && n->origins && n->of_steps && n->type_kinds && n->call;
+  bool ok = n->types && n->attributes && n->functions && n->flops && n->origins && n->of_steps && n->type_kinds &&
+            n->call;
   if (!status && !ok) status = error_no_memory(error);
   if (status) return status;
   n->source = derive_known_text(n->profile, "source");
@@ -305,6 +310,7 @@ static enum tfprof_status run_flops_of_nodes(struct profile *profile, struct tfp
   flops_call_free(n.call);
   scratch_free(n.types);
   scratch_free(n.attributes);
+  scratch_free(n.functions);
   scratch_free(n.told);
   scratch_free(n.is_scope);
   scratch_free(n.flops);
@@ -332,6 +338,7 @@ const struct derive_pass derive_flops_of_nodes = {
               {TABLE_nodes, COLUMN_nodes_op_type},
               {TABLE_nodes, COLUMN_nodes_attributes},
               {TABLE_nodes, COLUMN_nodes_told_flops},
+              {TABLE_nodes, COLUMN_nodes_function},
               {TABLE_nodes, COLUMN_nodes_is_scope},
               {TABLE_nodes, COLUMN_nodes_output_shapes},
               {TABLE_node_inputs, COLUMN_node_inputs_node_id},

@@ -1,5 +1,6 @@
 /* graph_def.c: reads GraphDef node=1, library=2, versions=4, by itself or within MetaGraphDef graph_def=2, SavedModel
 ** meta_graphs=2; NodeDef name=1, op=2, input=3, device=4, attr=5. */
+#include "read/tensorflow/functions.h"
 #include "read/tensorflow/messages.h"
 
 /* The inputs, once the node has its row. */
@@ -25,7 +26,8 @@ static bool read_attributes(struct tf_model *model, struct wire_reader reader, u
     struct wire_reader entry = wire_enter(&reader, &field);
     ok = tf_attributes_take(model, &attributes, &entry);
   }
-  ok = ok && tf_attributes_finish(model, &attributes, row);
+  ok = ok && tf_attributes_finish(model, &attributes, &model->nodes.items[row]) &&
+       tf_add_calls(model, row, &attributes);
   tf_attributes_free(&attributes);
   return ok;
 }
@@ -54,49 +56,9 @@ static bool read_node(struct tf_model *model, struct wire_reader reader) {
   return tf_add_type(model, row, op) && read_inputs(model, whole, row) && read_attributes(model, whole, row);
 }
 
-/* A node of a function: what it is like goes to those that run in its place. */
-static bool read_function_node(struct tf_model *model, struct wire_reader reader) {
-  struct tf_attributes attributes = {0};
-  struct wire_field field;
-  string_id name = 0;
-  struct tf_function_node node = {0};
-  bool ok = true;
-  tf_attributes_begin(&attributes);
-  while (ok && wire_next(&reader, &field)) {
-    size_t length;
-    const char *text = wire_text(&field, &length);
-    struct wire_reader entry = wire_enter(&reader, &field);
-    if (field.number == 1) ok = tf_intern(model, text, length, &name);
-    else if (field.number == 2) ok = tf_intern(model, text, length, &node.op);
-    else if (field.number == 5) ok = tf_attributes_take(model, &attributes, &entry);
-  }
-  ok = ok && tf_attributes_text(model, &attributes, &node.attributes);
-  node.data_format = attributes.data_format;
-  tf_attributes_free(&attributes);
-  return ok && (!name || tf_add_function_node(model, name, &node));
-}
-
-/* FunctionDefLibrary function=1, FunctionDef node_def=3: what a function holds is no node of the graph, but what a call
-** of it runs, under names of its own. */
-static bool read_functions(struct tf_model *model, struct wire_reader library) {
-  struct wire_field field;
-  while (wire_next(&library, &field)) {
-    if (field.number != 1) continue;
-    struct wire_reader function = wire_enter(&library, &field);
-    while (wire_next(&function, &field)) {
-      if (field.number != 3 || field.type != WIRE_BYTES) continue;
-      tf_trouble(model, TF_TROUBLE_FUNCTION, wire_offset(&function));
-      if (!read_function_node(model, wire_enter(&function, &field))) return false;
-    }
-    tf_check(model, &function);
-  }
-  tf_check(model, &library);
-  return true;
-}
-
 bool tf_take_graph(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
   if (field->number == 1) return read_node(model, wire_enter(message, field));
-  if (field->number == 2) return read_functions(model, wire_enter(message, field));
+  if (field->number == 2) return tf_read_functions(model, wire_enter(message, field));
   return true;
 }
 

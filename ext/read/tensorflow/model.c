@@ -28,11 +28,16 @@ bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_er
 
 void tf_model_free(struct tf_model *model) {
   struct row_map *maps[] = {&model->step_map, &model->lane_map, &model->frame_map, &model->traces,
-                           &model->string_map, &model->function_map};
+                           &model->string_map, &model->function_map, &model->functions_by_name};
   for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) row_map_free(maps[i]);
   list_free(&model->nodes);
   list_free(&model->edges);
+  list_free(&model->functions);
   list_free(&model->function_nodes);
+  list_free(&model->function_arguments);
+  list_free(&model->function_inputs);
+  list_free(&model->function_calls);
+  list_free(&model->calls);
   list_free(&model->types);
   list_free(&model->steps);
   list_free(&model->execs);
@@ -172,18 +177,15 @@ bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t 
   return set_node(model, name, *row);
 }
 
-bool tf_add_function_node(struct tf_model *model, string_id name, const struct tf_function_node *node) {
-  uint32_t row = tf_map_find(&model->function_map, name, 0);
-  if (row != UINT32_MAX) {
-    struct tf_function_node *known = &model->function_nodes.items[row];
-    known->is_ambiguous |= known->op != node->op || known->attributes != node->attributes;
-    return true;
-  }
-  row = (uint32_t)model->function_nodes.count;
+bool tf_add_function_node(struct tf_model *model, const struct tf_function_node *node) {
+  uint32_t row = (uint32_t)model->function_nodes.count, first = tf_map_find(&model->function_map, node->name, 0);
   struct tf_function_node *item = row < INT32_MAX ? list_add(&model->function_nodes) : NULL;
   if (!item) return tf_no_memory(model);
   *item = *node;
-  return tf_map_put(model, &model->function_map, name, 0, row);
+  if (first == UINT32_MAX) return tf_map_put(model, &model->function_map, node->name, 0, row);
+  struct tf_function_node *known = &model->function_nodes.items[first];
+  known->is_ambiguous |= known->op != node->op || known->attributes != node->attributes;
+  return true;
 }
 
 const struct tf_function_node *tf_find_function_node(const struct tf_model *model, const char *name, size_t length,
@@ -202,8 +204,7 @@ const struct tf_function_node *tf_find_function_node(const struct tf_model *mode
   return NULL;
 }
 
-/* The number after the last character that is a colon; 0 when it is none. */
-static int32_t output_number(const char *text, size_t length) {
+int32_t tf_output_number(const char *text, size_t length) {
   int64_t number = 0;
   if (length == 0 || length > 9) return 0;
   for (size_t i = 0; i < length; i++) {
@@ -225,7 +226,7 @@ bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const
   struct tf_edge *edge = list_add(&model->edges);
   if (!edge) return tf_no_memory(model);
   *edge = (struct tf_edge){.node = node, .position = position, .is_control = is_control, .source = name};
-  if (last) edge->source_output = output_number(last + 1, (size_t)(text + length - last - 1));
+  if (last) edge->source_output = tf_output_number(last + 1, (size_t)(text + length - last - 1));
   return true;
 }
 

@@ -41,6 +41,7 @@ struct tf_node {
   uint32_t exec;                       /* the place of its last one in execs + 1; 0: it never ran */
   bool is_scope;                       /* made by publish.c */
   bool is_runtime;                     /* ran under a name that no graph has */
+  string_id function;                  /* of whose nodes it is one, in the place of a call; 0: the graph's own */
 };
 
 struct tf_edge {
@@ -186,10 +187,32 @@ struct tf_frame {
   bool is_inline;
 };
 
-/* A node of a function of the graph's library. */
+/* A function of the graph's library: its arguments' names and its nodes, which lie together. */
+struct tf_function {
+  uint32_t first_argument, argument_count, first_node, node_count;
+};
+
+/* Its nodes are like those of a graph (struct tf_node), but for their inputs and where they stand. */
 struct tf_function_node {
-  string_id op, attributes, data_format; /* attributes: JSON */
-  bool is_ambiguous;                     /* functions have different ones of that name */
+  string_id name, op, attributes, data_format, output_shapes, shape, dtype;
+  int64_t parameters;
+  uint32_t first_input, input_count, first_call, call_count;
+  bool is_ambiguous; /* functions have different ones of that name */
+};
+
+/* What a node of a function takes: an argument, or output `number` of those that are called `output` of a node. */
+struct tf_function_input {
+  string_id source, output; /* output 0: not said */
+  int32_t number;
+  bool is_control;
+};
+
+/* A function that a node names in an attribute, `number` in a list of them (-1: no list), or by its op (key 0). */
+struct tf_function_call {
+  string_id key, function;
+  uint32_t node, depth;
+  int32_t number;
+  bool is_once; /* within a loop or a condition */
 };
 
 enum tf_trouble {
@@ -204,6 +227,8 @@ enum tf_trouble {
   TF_TROUBLE_DUPLICATE,  /* a node that is there already */
   TF_TROUBLE_OP_LOG,     /* entries of an OpLog for nodes that the graph lacks */
   TF_TROUBLE_FUNCTION,   /* nodes of functions, which belong to no graph */
+  TF_TROUBLE_ONCE,       /* nodes of loops and conditions, which are counted once */
+  TF_TROUBLE_CALL,       /* calls of functions that are nested too deep, or would be too many nodes */
   TF_TROUBLE_TEXT,       /* texts that are not UTF-8 */
   TF_TROUBLE_WIRE,       /* a message that is damaged */
   TF_TROUBLE_count
@@ -218,7 +243,10 @@ LIST_NAMED(tf_allocations, struct tf_allocation);
 LIST_NAMED(tf_transfers, struct tf_transfer);
 LIST_NAMED(tf_lanes, struct tf_lane);
 LIST_NAMED(tf_frames, struct tf_frame);
+LIST_NAMED(tf_functions, struct tf_function);
 LIST_NAMED(tf_function_nodes, struct tf_function_node);
+LIST_NAMED(tf_function_inputs, struct tf_function_input);
+LIST_NAMED(tf_function_calls, struct tf_function_call);
 LIST_NAMED(tf_rows_of, uint32_t);
 
 struct tf_model {
@@ -248,7 +276,13 @@ struct tf_model {
   struct row_map step_map, lane_map, frame_map, string_map;
   bool has_text_zero; /* key 0 of string_map is a text, not "none" */
   struct tf_function_nodes function_nodes;
-  struct row_map function_map; /* their rows by name */
+  struct row_map function_map; /* the row of the first of each name */
+  struct tf_functions functions;
+  struct row_map functions_by_name;
+  struct tf_rows_of function_arguments; /* string_ids */
+  struct tf_function_inputs function_inputs;
+  struct tf_function_calls function_calls; /* of their nodes */
+  struct tf_function_calls calls;          /* of nodes of the graph */
   uint32_t *named; /* by string_id: row + 1 of the node of that name, 0: none */
   size_t named_count;
   string_id recent[256]; /* texts that were interned a moment ago: see tf_intern */
@@ -305,11 +339,13 @@ uint32_t tf_find_node(const struct tf_model *model, string_id name);
 /* Adds a node whose name is new. */
 bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t *row);
 bool tf_add_type(struct tf_model *model, uint32_t node, string_id type);
-/* Of functions; several of one name that differ are none. */
-bool tf_add_function_node(struct tf_model *model, string_id name, const struct tf_function_node *node);
-/* That of a function which ran as `name`: "body/_11/rec/mm" is its "rec/mm". NULL: there is none of that op. */
+bool tf_add_function_node(struct tf_model *model, const struct tf_function_node *node);
+/* That of a function which ran as `name`: "body/_11/rec/mm" is its "rec/mm". NULL: there is none of that op, or
+** functions have different ones of that name. */
 const struct tf_function_node *tf_find_function_node(const struct tf_model *model, const char *name, size_t length,
                                                      string_id op);
+/* The digits behind the last colon of an input; 0 where they are no number. */
+int32_t tf_output_number(const char *text, size_t length);
 bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const char *text, size_t length);
 /* The step of that number, added where it is new; becomes model->step. */
 bool tf_begin_step(struct tf_model *model, int64_t number);

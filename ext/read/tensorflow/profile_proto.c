@@ -222,7 +222,7 @@ static bool read_node(struct tf_model *model, const struct map_entry *outer, str
   if (!tf_end_execs(model)) return false;
   set_source_outputs(model, &parts->sources, first_edge);
   /* The file's own fields are what the profiler goes by; attributes only add to them. */
-  if (!tf_attributes_finish(model, &parts->attributes, row)) return false;
+  if (!tf_attributes_finish(model, &parts->attributes, &model->nodes.items[row])) return false;
   struct tf_node *node = &model->nodes.items[row];
   node->shape = node->output_shapes = 0;
   node->parameters = TF_NONE;

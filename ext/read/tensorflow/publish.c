@@ -2,6 +2,7 @@
 #include "read/tensorflow/publish.h"
 
 #include "read/tensorflow/checkpoint.h"
+#include "read/tensorflow/functions.h"
 
 static const struct {
   const char *severity, *reason, *message;
@@ -25,8 +26,13 @@ static const struct {
     [TF_TROUBLE_OP_LOG] = {"info", "unknown_node", "entries of the OpLog are about nodes that the graph does not have"},
     [TF_TROUBLE_FUNCTION] =
         {"info", "function_nodes",
-         "nodes of functions are no nodes of the graph, as in the TensorFlow profiler; what calls of them run "
-         "has names of its own in the steps"},
+         "nodes of functions are no nodes of the graph, which calls them in no place that is known; what calls of them "
+         "run has names of its own in the steps"},
+    [TF_TROUBLE_ONCE] = {"info", "counted_once",
+                         "nodes of loops and conditions are counted once, as no step tells how often they run"},
+    [TF_TROUBLE_CALL] = {"warning", "calls_too_many",
+                         "calls of functions are nested too deep, or would be too many nodes: what they compute is not "
+                         "counted"},
     [TF_TROUBLE_TEXT] = {"warning", "not_utf8", NOT_UTF8_MESSAGE},
     [TF_TROUBLE_WIRE] = {"error", "damaged_message",
                          "parts of the file are damaged or cut off; what is before them is served"},
@@ -79,10 +85,10 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
   data->checkpoint = checkpoint;
   enum tfprof_status status = store_add_profile(model->store, run_number, source, data, profile, model->error);
   if (status) return status;
-  bool ok = tf_end_costs(model) && tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
-            tf_publish_nodes(model, *profile, &order) && tf_publish_inputs(model, *profile, &order) &&
-            tf_publish_types(model, *profile, &order) && tf_publish_traces(model, *profile) &&
-            tf_publish_steps(model, *profile, &order) &&
+  bool ok = tf_end_costs(model) && tf_expand_calls(model) && tf_order_nodes(model, &order) &&
+            tf_publish_devices(model, *profile) && tf_publish_nodes(model, *profile, &order) &&
+            tf_publish_inputs(model, *profile, &order) && tf_publish_types(model, *profile, &order) &&
+            tf_publish_traces(model, *profile) && tf_publish_steps(model, *profile, &order) &&
             tf_publish_tensors(model, *profile, &order, checkpoint);
   tf_node_order_free(&order);
   if (!ok) return model->status ? model->status : error_no_memory(model->error);

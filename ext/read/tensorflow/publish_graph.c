@@ -43,7 +43,10 @@ static bool add_scopes(struct tf_model *model, uint32_t row, int64_t *left, stri
     bool is_new = scope == UINT32_MAX;
     if (is_new && !adds) return true;
     if (is_new && !tf_add_node(model, *last, 0, &scope)) return false;
-    if (is_new) *left -= (int64_t)length;
+    if (is_new) {
+      *left -= (int64_t)length;
+      model->nodes.items[scope].function = model->nodes.items[row].function; /* the graph's own nodes came before */
+    }
     model->nodes.items[row].parent = scope + 1;
     if (!is_new) return true; /* what encloses it is there as well, or will be */
     model->nodes.items[scope].is_scope = true;
@@ -185,6 +188,7 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(attributes, text_value(node->attributes))
   SET(told_flops, node->flops ? node->flops : ROW_NULL)
   SET(is_runtime, node->is_runtime ? 1 : ROW_NULL)
+  SET(function, text_value(node->function))
   SET(forward_node_id, forward_row(model, order, i))
   SET(code_trace_id, node->trace ? (int64_t)node->trace - 1 : ROW_NULL)
   SET(parent_id, order->parents[i] < 0 ? ROW_NULL : order->parents[i])

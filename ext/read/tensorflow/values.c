@@ -1,7 +1,8 @@
 /* values.c: see values.h.
 **
 ** Messages (tensorflow/core/framework): TensorShapeProto dim=2 {size=1}, unknown_rank=3; AttrValue list=1, s=2, i=3,
-** f=4, b=5, type=6, shape=7, tensor=8, placeholder=9, func=10 {name=1}; its ListValue has the same numbers from s=2 on.
+** f=4, b=5, type=6, shape=7, tensor=8, placeholder=9, func=10 {name=1}; its ListValue has the same numbers from s=2
+** on, but for func=9.
 */
 #include "read/tensorflow/values.h"
 
@@ -139,6 +140,16 @@ static void add_packed(struct text_buffer *text, const struct wire_field *field,
   }
 }
 
+static const char *function_name(struct wire_reader function, size_t *length) {
+  struct wire_field part;
+  const char *name = "";
+  *length = 0;
+  while (wire_next(&function, &part)) {
+    if (part.number == 1) name = wire_text(&part, length);
+  }
+  return name;
+}
+
 /* One value, or the values of a list, as JSON; tensors as null. */
 static void add_value(struct text_buffer *text, struct wire_reader *message, bool is_list) {
   struct wire_field field;
@@ -146,7 +157,8 @@ static void add_value(struct text_buffer *text, struct wire_reader *message, boo
     struct wire_reader child = wire_enter(message, &field);
     if (is_list && field.number >= 2 && field.number <= 10 && (field.number < 3 || field.number > 6))
       add_separator(text);
-    switch (field.number) {
+    unsigned number = is_list && field.number == 9 ? 10 : field.number;
+    switch (number) {
       case 1:
         if (is_list) break;
         text_buffer_add(text, "[", 1);
@@ -169,12 +181,8 @@ static void add_value(struct text_buffer *text, struct wire_reader *message, boo
       }
       case 8: text_buffer_add(text, "null", 4); break;
       case 10: {
-        struct wire_field part;
-        size_t length = 0;
-        const char *name = "";
-        while (wire_next(&child, &part)) {
-          if (part.number == 1) name = wire_text(&part, &length);
-        }
+        size_t length;
+        const char *name = function_name(child, &length);
         tf_text_quote(text, name, length);
         break;
       }
@@ -186,6 +194,7 @@ void tf_attributes_begin(struct tf_attributes *attributes) {
   attributes->text.length = attributes->shapes.length = 0;
   attributes->shape = attributes->dtype = attributes->type = attributes->data_format = 0;
   attributes->parameters = TF_NONE;
+  attributes->call_count = 0;
   attributes->has_shape = attributes->has_output_shapes = false;
 }
 
@@ -233,6 +242,37 @@ static bool take_dtype(struct tf_model *model, struct wire_reader *value, string
   return true;
 }
 
+static bool add_call(struct tf_model *model, struct tf_attributes *attributes, const char *key, size_t key_length,
+                     struct wire_reader function, int32_t number) {
+  size_t length;
+  const char *name = function_name(function, &length);
+  if (!length) return true;
+  if (!array_reserve(attributes->calls, attributes->call_capacity, attributes->call_count + 1))
+    return tf_no_memory(model);
+  struct tf_function_call *call = &attributes->calls[attributes->call_count++];
+  *call = (struct tf_function_call){.number = number};
+  return tf_intern(model, key, key_length, &call->key) && tf_intern(model, name, length, &call->function);
+}
+
+/* The functions that a value is, or a list of them. */
+static bool take_calls(struct tf_model *model, struct tf_attributes *attributes, const char *key, size_t key_length,
+                       struct wire_reader value) {
+  struct wire_field field;
+  bool ok = true;
+  int32_t number = 0;
+  while (ok && wire_next(&value, &field)) {
+    if (field.type != WIRE_BYTES || (field.number != 1 && field.number != 10)) continue;
+    struct wire_reader child = wire_enter(&value, &field);
+    struct wire_field item;
+    if (field.number == 10) ok = add_call(model, attributes, key, key_length, child, -1);
+    while (ok && field.number == 1 && wire_next(&child, &item)) {
+      if (item.number == 9 && item.type == WIRE_BYTES)
+        ok = add_call(model, attributes, key, key_length, wire_enter(&child, &item), number++);
+    }
+  }
+  return ok;
+}
+
 static bool is_key(const char *key, size_t length, const char *name) {
   return strlen(name) == length && memcmp(key, name, length) == 0;
 }
@@ -264,6 +304,7 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
     }
   }
   if (is_key(key, key_length, "value")) return true; /* of constants: a tensor */
+  if (!take_calls(model, attributes, key, key_length, value)) return false;
   struct text_buffer *text = &attributes->text;
   text_buffer_add(text, text->length ? "," : "{", 1);
   tf_text_quote(text, key, key_length);
@@ -286,8 +327,7 @@ bool tf_attributes_text(struct tf_model *model, struct tf_attributes *attributes
   return tf_intern(model, attributes->text.bytes, attributes->text.length, text);
 }
 
-bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node) {
-  struct tf_node *item = &model->nodes.items[node];
+bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, struct tf_node *item) {
   if (attributes->shapes.failed) return tf_no_memory(model);
   item->shape = attributes->shape;
   item->parameters = attributes->parameters;
@@ -301,4 +341,5 @@ void tf_attributes_free(struct tf_attributes *attributes) {
   text_buffer_free(&attributes->text);
   text_buffer_free(&attributes->shapes);
   text_buffer_free(&attributes->value);
+  free(attributes->calls);
 }

@@ -33,16 +33,19 @@ const char *tf_dtype_name(int dtype);
 unsigned tf_dtype_bytes(int dtype);
 
 /* The attribute map of one node. tf_attributes_take() is called with each map entry, tf_attributes_finish() when the
-** node is complete; `text` keeps its memory from node to node. */
+** node is complete, which gives the item what is its own; `text` keeps its memory from node to node. */
 struct tf_attributes {
   struct text_buffer text, shapes, value;
   string_id shape, dtype, type, data_format;
   int64_t parameters;
+  struct tf_function_call *calls; /* functions that they name */
+  uint32_t call_count;
+  size_t call_capacity;
   bool has_shape, has_output_shapes;
 };
 void tf_attributes_begin(struct tf_attributes *attributes);
 bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *entry);
-bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node);
+bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, struct tf_node *item);
 /* The JSON of what was taken and has no column of its own; 0: nothing was. */
 bool tf_attributes_text(struct tf_model *model, struct tf_attributes *attributes, string_id *text);
 void tf_attributes_free(struct tf_attributes *attributes);
