@@ -127,12 +127,7 @@ static bool choose(struct advising *advising, const char *list) {
     size_t length = strcspn(at, ", ");
     bool is_known = length == 0;
     for (int i = 0; i < advising->check_count; i++) {
-      char name[LONGEST_NAME];
-      const struct stored_select *check = advising->checks[i];
-      checker_name(check, name);
-      bool is_same = (strlen(name) == length && strncasecmp(name, at, length) == 0) ||
-                     (stored_check_name_length(check) == length && strncasecmp(check->name, at, length) == 0);
-      if (!is_same) continue;
+      if (!stored_check_is_meant(advising->checks[i], at, length)) continue;
       advising->is_chosen[i] = is_known = true;
     }
     if (!is_known) return fail_checkers(at, length);

@@ -180,6 +180,18 @@ static bool is_check(const struct stored_select *select, const char *name) {
          strncmp(select->name, name, length) == 0;
 }
 
+/* A name that a check has elsewhere finds nothing here, which would look as if there were nothing to find. */
+static int refuse_other_name(sqlite3_vtab *table, const char *name) {
+  for (const struct stored_select *select = stored_selects; select->name; select++) {
+    if (strcmp(select->kind, "check") != 0 || !stored_check_is_meant(select, name, strlen(name))) continue;
+    sqlite3_free(table->zErrMsg);
+    table->zErrMsg = sqlite3_mprintf("there is no check '%s' in advise: it is called %.*s", name,
+                                     (int)stored_check_name_length(select), select->name);
+    return SQLITE_ERROR;
+  }
+  return SQLITE_OK;
+}
+
 static int findings_filter(sqlite3_vtab_cursor *base, int number, const char *text, int count, sqlite3_value **values) {
   struct findings_cursor *cursor = (struct findings_cursor *)base;
   (void)text;
@@ -191,6 +203,10 @@ static int findings_filter(sqlite3_vtab_cursor *base, int number, const char *te
   if (number == 1) {
     const char *name = (const char *)sqlite3_value_text(values[0]);
     while (cursor->check->name && !(name && is_check(cursor->check, name))) cursor->check++;
+    if (name && !cursor->check->name) {
+      int result = refuse_other_name(base->pVtab, name);
+      if (result) return result;
+    }
   }
   return go_on(cursor);
 }

@@ -8,7 +8,9 @@
 #ifndef TFPROF_STORED_SELECT_H
 #define TFPROF_STORED_SELECT_H
 
+#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 struct stored_select {
   const char *name;       /* the file's name without .sql */
@@ -28,6 +30,25 @@ static inline size_t stored_check_name_length(const struct stored_select *check)
   static const char end[] = "_check";
   size_t length = strlen(check->name), end_length = sizeof end - 1;
   return length > end_length && strcmp(check->name + length - end_length, end) == 0 ? length - end_length : length;
+}
+
+/* Whether the text means the check: by its name, that of its view, or that of the profiler's layout, host_bound,
+** HostBoundChecker or host_bound_check, in any case. */
+static inline bool stored_check_is_meant(const struct stored_select *check, const char *text, size_t length) {
+  const char *const ends[] = {"checker", "check", ""};
+  size_t name_length = stored_check_name_length(check);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    size_t end = strlen(ends[i]), at = 0, of_name = 0;
+    if (length < end || strncasecmp(text + length - end, ends[i], end) != 0) continue;
+    while (at < length - end || of_name < name_length) {
+      if (at < length - end && text[at] == '_') at++;
+      else if (of_name < name_length && check->name[of_name] == '_') of_name++;
+      else if (at < length - end && of_name < name_length && (text[at] | 32) == check->name[of_name]) at++, of_name++;
+      else break;
+    }
+    if (at == length - end && of_name == name_length) return true;
+  }
+  return false;
 }
 
 #endif

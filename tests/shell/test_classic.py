@@ -465,7 +465,7 @@ def test_received_tensors():
                    '"[1.00MB 5.6Gb/s] edge_3_w from /job:ps/replica:0/task:0/device:CPU:0 to '
                    '/job:w/replica:0/task:0/device:CPU:0" } } }\n')
     opened = "--run_meta_path=" + run
-    for words in ("JobChecker", "job"):
+    for words in ("JobChecker", "job", "job_check"):
         out = works(opened, "advise -checkers " + words)
         assert out.startswith("\nJobChecker:\nRecvTensor: 1 times, latency 1.50 ms on average"), out
         assert works("--compat", opened, "advise -checkers " + words) == ""

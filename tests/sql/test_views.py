@@ -85,6 +85,18 @@ def test_titles_and_texts(engine):
     assert trouble == [], trouble
 
 
+def test_a_check_has_one_name(engine):
+    """Of its view, of the profiler's layout: asked for by another name than its own it says that."""
+    connection = engine()
+    checks = [name for name, kind, _, _ in views(connection) if kind == "check"]
+    for view in checks:
+        name = view.removesuffix("_check")
+        for other in {view, name.replace("_", " ").title().replace(" ", "") + "Checker", name.upper()} - {name}:
+            error = connection.query(f"SELECT * FROM advise WHERE check_name = '{other}'")[1] or ""
+            assert error.endswith(f"there is no check '{other}' in advise: it is called {name}"), (other, error)
+    assert connection.query("SELECT * FROM advise WHERE check_name IN ('job', 'no such thing', '')")[1] is None
+
+
 def test_advice_is_in_order(engine):
     connection = engine()
     for dump in DUMPS["ops"] + DUMPS["several"]:
