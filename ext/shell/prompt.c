@@ -36,6 +36,7 @@ static struct {
 } prompt;
 
 static volatile sig_atomic_t saw_interrupt, saw_stop, saw_size;
+static volatile sig_atomic_t ignored; /* interrupts of the query that runs */
 
 /* ---- history ---- */
 
@@ -89,14 +90,16 @@ static void history_end(void) {
 
 /* ---- signals ---- */
 
+/* A query that does not notice, in a function that works on a long text, would hold the terminal for ever. */
 static void on_interrupt(int number) {
-  static volatile sig_atomic_t ignored;
+  static const char told[] = "\nthis query does not notice Ctrl-C yet; twice more, and tfprof ends\n";
   (void)number;
   if (prompt.is_waiting) {
     saw_interrupt = 1;
-    ignored = 0;
-  } else if (session_interrupt() && ++ignored > 3) {
-    _exit(130); /* a query that does not notice would hold the terminal for ever */
+  } else if (session_interrupt()) {
+    ignored++;
+    if (ignored > 3) _exit(130);
+    if (ignored == 2 && write(STDERR_FILENO, told, sizeof told - 1) < 0) return;
   }
 }
 
@@ -141,6 +144,7 @@ static void remember(const char *line) {
 
 static void take_line(char *line) {
   rl_callback_handler_remove(); /* gives the terminal back to what runs now */
+  ignored = 0;
   prompt.is_waiting = false;
   if (!line) {
     putchar('\n');

@@ -91,6 +91,36 @@ def test_ctrl_c_stops_a_query_and_not_the_shell():
         t.expect("alive +│")
 
 
+def test_each_query_may_be_stopped():
+    with shell() as t:
+        t.expect(PROMPT)
+        for _ in range(5):
+            t.send(ENDLESS + "\n")
+            t.expect("running …", seconds=10)
+            t.send("\x03")
+            assert "interrupted" in t.expect(PROMPT, seconds=10)
+        t.send("SELECT 'alive';\n")
+        t.expect("alive +│")
+
+
+def test_a_query_that_does_not_notice():
+    # Each instr() compares half of a million bytes at as many places, and nothing looks for interrupts between them.
+    deaf = "SELECT " + ", ".join(["instr(a, b)"] * 200) + " FROM (SELECT printf('%.*c', 1000000, 'a') AS a, " \
+           "printf('%.*c', 500000, 'a') || 'b' AS b);\n"
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send(deaf)
+        t.expect("running …", seconds=10)
+        t.send("\x03")
+        time.sleep(0.2)
+        t.send("\x03")
+        t.expect("does not notice Ctrl-C yet; twice more, and tfprof ends", seconds=10)
+        t.send("\x03")
+        time.sleep(0.2)
+        t.send("\x03")
+        assert t.wait() == 130
+
+
 def test_waiting_is_shown_and_removed():
     with shell() as t:
         t.expect(PROMPT)
