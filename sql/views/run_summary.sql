@@ -67,11 +67,12 @@ WITH processes AS (
   SELECT *, row_number() OVER (ORDER BY utilization_ratio, device_id) AS place, count(*) OVER () AS device_count
   FROM temp.device_utilization WHERE utilization_ratio IS NOT NULL
 ), memory AS (
-  SELECT device, rank, coalesce(lifetime_peak_bytes, peak_bytes) AS peak_bytes, capacity_bytes,
+  SELECT coalesce(device, allocator) AS device, rank, coalesce(peak_bytes, lifetime_peak_bytes) AS peak_bytes,
+    capacity_bytes, iif(lifetime_peak_bytes > 1.005 * peak_bytes, lifetime_peak_bytes, NULL) AS earlier_bytes,
     iif(lifetime_peak_bytes IS NULL AND peak_time_ns IS NULL, 'in use ', 'peak ') AS word,
-    row_number() OVER (ORDER BY coalesce(lifetime_peak_bytes, peak_bytes) DESC, profile_id, device_id) AS place,
+    row_number() OVER (ORDER BY coalesce(peak_bytes, lifetime_peak_bytes) DESC, profile_id, device_id) AS place,
     count(*) OVER () AS device_count
-  FROM temp.memory_summary WHERE coalesce(lifetime_peak_bytes, peak_bytes) > 0
+  FROM temp.memory_summary WHERE coalesce(peak_bytes, lifetime_peak_bytes) > 0
 ), holders AS ( -- only of what holds allocations and no ops: elsewhere the report shows them
   SELECT group_concat(format('%s %s', iif(length(name) > 48, '…' || substr(name, -47), name),
       format_bytes(bytes)), ', ') AS text
@@ -122,6 +123,7 @@ WITH processes AS (
   UNION ALL SELECT 8, 'memory', coalesce(
       coalesce(device || ' ', '') || word || format_bytes(peak_bytes)
         || coalesce(' of ' || format_bytes(capacity_bytes), '')
+        || coalesce(' (' || format_bytes(earlier_bytes) || ' before the recording)', '')
         || iif(device_count > 1, format(', most of %d memories', device_count), '')
         || coalesce(', resident ' || format_bytes(resident_bytes), ''), 'resident ' || format_bytes(resident_bytes))
     FROM processes LEFT JOIN memory ON memory.place = 1 WHERE resident_bytes > 0 OR peak_bytes > 0

@@ -66,6 +66,61 @@ def made(folder, *more):
     return written(folder, space(*more, core(0), core(1)))
 
 
+GIB = 1 << 30
+
+
+def memory(number, key):
+    """Of one TPU: 3 GiB and one for each number before it are allocated at the same addresses, one is released."""
+    def at(name, us, held, **stats):
+        return event(name, (100 + 10 * us + number) * US, 0, **{key: number}, bytes_reserved=GIB,
+                     bytes_allocated=held * GIB, bytes_available=(31 - held) * GIB, peak_bytes_in_use=20 * GIB,
+                     allocation_bytes=GIB, fragmentation=0.1, **stats)
+    count = 3 + number
+    given = [at("MemoryAllocation", i, i + 1, addr=Unsigned(4096 * (i + 1)), requested_bytes=GIB, data_type=1,
+                region_type=Ref("temp"), tf_op=Ref("jit(step)/dot_general:"), shape=Ref("[10]")) for i in range(count)]
+    return given + [at("MemoryDeallocation", count, count - 1, addr=Unsigned(4096))]
+
+
+def test_memory(folder):
+    """Each TPU's memory is its own, whichever stat tells the device, and of a file without its plane; one size of it is
+    told in all places."""
+    for key in ("device_ordinal", "index_on_host"):
+        host = plane("/host:CPU", [line(7, "main", [one for i in range(4) for one in memory(i, key)], 0)])
+        for cores in ([core(i) for i in range(4)], []):
+            run = written(folder, space(host, *cores))
+            names = [f"/device:TPU:{i}" if cores else str(i) for i in range(4)]
+            check(rows(run, "SELECT memory, peak_bytes, heap_bytes, lifetime_peak_bytes, capacity_bytes, allocations, "
+                       "deallocations FROM memory_summary ORDER BY memory"),
+                  [(names[i], (4 + i) * GIB, (3 + i) * GIB, 20 * GIB, 32 * GIB, 3 + i, 1) for i in range(4)],
+                  "memories")
+            check(rows(run, "SELECT name FROM memory_names ORDER BY 1"), [(name,) for name in names], "names")
+            check(rows(run, "SELECT memory, region, bytes, count FROM memory_breakdown ORDER BY memory, region"),
+                  [row for i in range(4) for row in ((names[i], "stack", GIB, None),
+                                                     (names[i], "temporary", (3 + i) * GIB, 3 + i))], "at the peak")
+            check(rows(run, "SELECT coalesce(device, allocator), max(device_bytes), min(bytes) FROM memory_timeline "
+                       "GROUP BY 1 ORDER BY 1"), [(names[i], (3 + i) * GIB, GIB) for i in range(4)], "over time")
+            check(rows(run, "SELECT text FROM run_summary WHERE title = 'memory'"),
+                  [(f"{names[3]} peak 7.00 GiB of 32.0 GiB (20.0 GiB before the recording), most of 4 memories",)],
+                  "told")
+            check(rows(run, "SELECT DISTINCT op_name, attributes FROM memory_events WHERE kind = 'allocate'"),
+                  [("jit(step)/dot_general", None)], "ops")
+            if cores:
+                check(rows(run, "SELECT device, live_bytes, peak_bytes, peak_ratio FROM memory_by_line ORDER BY 1"),
+                      [(names[i], (2 + i) * GIB, (3 + i) * GIB, 1.0) for i in range(4)], "by line")
+
+
+def test_names_without_a_type(folder):
+    """XLA writes the op as name:type, also where there is no type: the name is what stands before the colon."""
+    op, renamed = OPS["all-reduce.5"], ("all-reduce", "jit(step)/psum:", 1000, 4000)
+    try:
+        OPS["all-reduce.5"] = renamed
+        run = made(folder)
+    finally:
+        OPS["all-reduce.5"] = op
+    check(rows(run, "SELECT DISTINCT op_name FROM kernels WHERE name = 'all-reduce.5'"), [("jit(step)/psum",)], "names")
+    check(rows(run, "SELECT count(*) FROM op_stats WHERE name = 'jit(step)/psum'"), [(1,)], "op_stats")
+
+
 def close(found, expected, what):
     assert abs(found - expected) <= 1e-9 * abs(expected), f"{what}: {found}, expected {expected}"
 

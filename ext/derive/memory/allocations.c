@@ -2,7 +2,7 @@
 ** happened.
 **
 ** Events are gone through in the order of time, those of one time in the order of the source.  An allocation stands
-** under its device and address until a release of the same address closes it; an address that is given out again while
+** under its device (of a source without devices its allocator) and address until a release of the same address closes it; an address that is given out again while
 ** it still stands closes the older one as well, whose release was not recorded.  A release without an allocation is an
 ** allocation from before the recording: its allocated_ns is NULL.  Events without an address (libkineto before 2022)
 ** cannot be paired: each allocation stays open, releases pair with nothing.  Where the event itself tells what the
@@ -125,8 +125,13 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
 
 struct slot {
   int64_t address;
-  uint32_t device, allocation;
-}; /* allocation + 1; 0: free. Closed ones stay, marked by NO_ROW */
+  uint64_t memory;
+  uint32_t allocation; /* + 1; 0: free. Closed ones stay, marked by NO_ROW */
+};
+
+static uint64_t memory_of(const struct event *event) {
+  return event->device != NO_ROW ? event->device : UINT64_C(1) << 32 | event->allocator;
+}
 
 static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
   uint64_t mask = 15;
@@ -140,12 +145,13 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
   for (uint32_t i = 0; i < w->count; i++) {
     const struct event *event = &w->events[i];
     struct slot *slot = NULL;
+    uint64_t memory = memory_of(event);
     bool is_release = event->kind == RELEASE;
     if (event->kind == OTHER) continue;
     if (event->address != NO_VALUE) {
-      uint64_t hash = ((uint64_t)event->address ^ event->device) * UINT64_C(0x9e3779b97f4a7c15),
+      uint64_t hash = ((uint64_t)event->address ^ memory) * UINT64_C(0x9e3779b97f4a7c15),
                at = (hash ^ hash >> 29) & mask;
-      while (slots[at].allocation && (slots[at].address != event->address || slots[at].device != event->device))
+      while (slots[at].allocation && (slots[at].address != event->address || slots[at].memory != memory))
         at = (at + 1) & mask;
       slot = &slots[at];
     }
@@ -159,7 +165,7 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
     if (is_release && !slot) continue;
     w->made[w->made_count] = is_release ? (struct allocation){NO_ROW, i} : (struct allocation){i, NO_ROW};
     w->of_event[event->row] = w->made_count++;
-    if (slot) *slot = (struct slot){event->address, event->device, is_release ? NO_ROW : w->made_count};
+    if (slot) *slot = (struct slot){event->address, memory, is_release ? NO_ROW : w->made_count};
   }
   scratch_free(slots);
   return TFPROF_OK;

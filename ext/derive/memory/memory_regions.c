@@ -271,6 +271,15 @@ static enum tfprof_status take_told(struct profile *profile, uint32_t rows, stri
   return status;
 }
 
+/* Of a profile without ops nothing else tells. */
+static enum tfprof_status set_told(struct profile *profile, uint32_t rows, struct tfprof_error *error) {
+  string_id *regions = scratch_allocate_zeroed(rows, sizeof *regions);
+  enum tfprof_status status = regions ? take_told(profile, rows, regions, error) : error_no_memory(error);
+  if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, regions, error);
+  scratch_free(regions);
+  return status;
+}
+
 static enum tfprof_status run_memory_regions(struct profile *profile, struct tfprof_error *error) {
   struct work w = {0};
   uint32_t rows, nodes, *ops = NULL;
@@ -283,7 +292,8 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
   enum tfprof_status status = derive_row_count(profile, TABLE_allocations, &rows, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &w.op_count, error);
   if (!status) status = derive_row_count(profile, TABLE_nodes, &nodes, error);
-  if (status || !rows || !w.op_count) return status;
+  if (status || !rows) return status;
+  if (!w.op_count) return set_told(profile, rows, error);
   status = look_at_ops(profile, &w, error);
   if (!status) status = look_at_passes(profile, &w, error);
   if (!status) status = look_at_steps(profile, &w, error);

@@ -138,6 +138,18 @@ int64_t event_text_there(struct batch *b, enum xplane_key key) {
   return batch_text(b, text);
 }
 
+int64_t event_op_name(struct batch *b) {
+  const struct event_field *field = &b->event.fields[KEY_TF_OP];
+  struct text_part text, name, type;
+  if (!event_peek_text(b, KEY_TF_OP, &text)) return ROW_NULL;
+  xplane_op_name(text.bytes, text.length, &name, &type);
+  if (name.length == text.length || !name.length) return event_text(b, KEY_TF_OP);
+  event_taken(b, KEY_TF_OP);
+  const struct stat_name *stat = field->form == FIELD_REFERENCE ? &b->names->stats.items[field->number] : NULL;
+  bool is_known = stat && stat->op_name && pool_length(b->listing->pool, stat->op_name) == name.length;
+  return is_known ? (int64_t)stat->op_name : batch_text(b, name);
+}
+
 const struct xplane_details *event_details(struct batch *b, enum xplane_key key) {
   const struct event_field *field = &b->event.fields[key];
   if (!event_has(b, key)) return NULL;

@@ -79,7 +79,7 @@ struct listing {
   string_id literals[LITERAL_COUNT];
   string_id data_types[32];
   int64_t host_device;    /* row in devices */
-  const int64_t *devices; /* rows of GPU 0 ... */
+  const int64_t *devices; /* rows of GPU or TPU 0 ... */
   size_t device_count;
 };
 
@@ -216,6 +216,8 @@ bool event_peek_text_there(const struct batch *b, enum xplane_key key, struct te
 static inline bool event_peek_text(const struct batch *b, enum xplane_key key, struct text_part *text) {
   return event_has(b, key) && event_peek_text_there(b, key, text);
 }
+/* The name of the op that the framework made it of, without the type behind it: dot of "dot:" and of "dot:MatMul". */
+int64_t event_op_name(struct batch *b);
 int64_t batch_text(struct batch *b, struct text_part text);
 /* What the instruction that the event ran was made of; NULL: it ran none, or the file does not tell. */
 const struct hlo_op *event_hlo_op(const struct batch *b);

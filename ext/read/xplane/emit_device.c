@@ -191,7 +191,7 @@ static void emit_instruction(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_kernels);
   if (row == UINT32_MAX) return;
   int64_t name = name_of_instruction(b), category = event_text(b, KEY_HLO_CATEGORY);
-  int64_t framework = event_text(b, KEY_TF_OP);
+  int64_t framework = event_op_name(b);
   int64_t flops = event_count(b, KEY_FLOPS), of_model = event_count(b, KEY_MODEL_FLOPS);
   SET(kernels_name, name);
   SET(kernels_kind, literal(b, kind_of_category(text_at(b, KEY_HLO_CATEGORY))));

@@ -47,15 +47,35 @@ static int64_t region_of(struct batch *b) {
   return event_text(b, KEY_REGION);
 }
 
+/* TPUs tell the number of the device instead of an allocator. ROW_NULL: neither. */
+static int64_t number_of_device(struct batch *b) {
+  int64_t number = event_count(b, KEY_INDEX_ON_HOST);
+  return number == ROW_NULL ? event_count(b, KEY_DEVICE_ORDINAL) : number;
+}
+
+static int64_t device_at(const struct batch *b, int64_t number) {
+  return number >= 0 && (uint64_t)number < b->listing->device_count ? b->listing->devices[number] : ROW_NULL;
+}
+
 /* An allocator that is none of a GPU is one of the host. */
-static int64_t device_of(struct batch *b) {
+static int64_t device_of(struct batch *b, int64_t number) {
   const struct event_field *field = &b->event.fields[KEY_ALLOCATOR];
   struct text_part text;
+  if (number != ROW_NULL && device_at(b, number) != ROW_NULL) return device_at(b, number);
   if (!event_peek_text(b, KEY_ALLOCATOR, &text)) return ROW_NULL;
   bool is_known = field->form == FIELD_REFERENCE && field->number != ROW_MAP_NONE;
   int32_t gpu = is_known ? b->names->stats.items[field->number].gpu : xplane_gpu_of_allocator(text.bytes, text.length);
-  if (gpu < 0) return b->listing->host_device;
-  return (uint64_t)gpu < b->listing->device_count ? b->listing->devices[gpu] : ROW_NULL;
+  return gpu < 0 ? b->listing->host_device : device_at(b, gpu);
+}
+
+/* Each memory by itself: without an allocator and a row of its device it goes by the device's number, as in XProf. */
+static int64_t allocator_of(struct batch *b, int64_t device, int64_t number) {
+  static const char tens[] =
+      "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+      "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+  int64_t allocator = event_text(b, KEY_ALLOCATOR);
+  if (allocator != ROW_NULL || device != ROW_NULL || number < 0 || number > 99) return allocator;
+  return batch_text(b, (struct text_part){tens + 2 * number + (number < 10), number < 10 ? 1 : 2});
 }
 
 static int64_t data_type(struct batch *b) {
@@ -73,6 +93,7 @@ static void emit_memory(struct batch *b, bool is_release) {
   uint32_t row = batch_row(b, ROWS_memory_events);
   if (row == UINT32_MAX) return;
   int64_t bytes = event_count(b, KEY_ALLOCATION_BYTES);
+  int64_t number = number_of_device(b), device = device_of(b, number);
   SET(memory_events_time_ns, b->event.start_ns);
   SET(memory_events_kind, literal(b, is_release ? LITERAL_release : LITERAL_allocate));
   SET(memory_events_bytes, bytes == ROW_NULL ? ROW_NULL : is_release ? -bytes : bytes);
@@ -82,12 +103,12 @@ static void emit_memory(struct batch *b, bool is_release) {
   SET(memory_events_free_bytes, event_integer(b, KEY_BYTES_AVAILABLE));
   SET(memory_events_peak_bytes, event_integer(b, KEY_PEAK_BYTES));
   SET(memory_events_fragmentation_ratio, event_real(b, KEY_FRAGMENTATION, 1));
-  SET(memory_events_device_id, device_of(b));
-  SET(memory_events_allocator, event_text(b, KEY_ALLOCATOR));
+  SET(memory_events_device_id, device);
+  SET(memory_events_allocator, allocator_of(b, device, number));
   SET(memory_events_region, region_of(b));
   SET(memory_events_dtype, data_type(b));
   SET(memory_events_shape, event_text(b, KEY_SHAPE));
-  SET(memory_events_op_name, event_text(b, KEY_TF_OP));
+  SET(memory_events_op_name, event_op_name(b));
   SET(memory_events_address, event_integer(b, KEY_ADDRESS));
   SET(memory_events_thread, b->line->thread);
 }

@@ -174,7 +174,7 @@ enum device_column { DEVICE_name, DEVICE_kind, DEVICE_ordinal, DEVICE_model, DEV
                      DEVICE_memory_bytes_per_second, DEVICE_attributes, DEVICE_COLUMNS };
 struct device {
   int64_t values[DEVICE_COLUMNS];
-  bool is_gpu;
+  bool is_gpu, is_tensor_core; /* the latter of a TPU */
   double peak; /* operations per second that the source tells; NAN: it does not */
 };
 LIST_NAMED(devices, struct device);
@@ -191,6 +191,7 @@ static void describe_device(struct describing *d, const char *name, const struct
                                       "peak_teraflops_per_second", "peak_hbm_bw_gigabytes_per_second"};
   int64_t *values = device->values;
   device->is_gpu = strstr(name, "GPU") != NULL;
+  device->is_tensor_core = strncmp(name, "/device:TPU:", 12) == 0;
   bool is_tpu = strstr(name, "TPU") || strncmp(name, "#Chip", 5) == 0;
   for (unsigned i = 0; i < DEVICE_COLUMNS; i++) values[i] = ROW_NULL;
   values[DEVICE_name] = enter_text(d, name);
@@ -418,20 +419,23 @@ static void describe_planes(struct describing *d, struct devices *devices, struc
   list_free(&facts);
 }
 
-/* devices[n] is the row of GPU n. */
+/* devices[n] is the row of GPU n, where there is none of TPU n. */
 static bool number_devices(struct describing *d, const struct devices *devices) {
   enum { MAXIMUM = 1024 };
   struct xplane_source *source = d->source;
-  for (size_t i = 0; i < devices->count; i++) {
-    int64_t ordinal = devices->items[i].values[DEVICE_ordinal];
-    if (!devices->items[i].is_gpu || ordinal < 0 || ordinal >= MAXIMUM) continue;
+  for (size_t k = 0; k < 2 * devices->count; k++) {
+    size_t i = k % devices->count;
+    const struct device *device = &devices->items[i];
+    int64_t ordinal = device->values[DEVICE_ordinal];
+    if (k < devices->count ? !device->is_gpu : !device->is_tensor_core) continue;
+    if (ordinal < 0 || ordinal >= MAXIMUM) continue;
     while (source->device_count <= (size_t)ordinal) {
       int64_t *grown = realloc(source->devices, (source->device_count + 1) * sizeof *grown);
       if (!grown) return false;
       source->devices = grown;
       grown[source->device_count++] = ROW_NULL;
     }
-    source->devices[ordinal] = (int64_t)i;
+    if (device->is_gpu || source->devices[ordinal] == ROW_NULL) source->devices[ordinal] = (int64_t)i;
   }
   return true;
 }

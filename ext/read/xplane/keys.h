@@ -31,6 +31,7 @@
   X(DATA_TYPE, "data_type")                                         \
   X(DEVICE_DURATION, "device_duration_ps")                          \
   X(DEVICE_ID, "device_id")                                         \
+  X(DEVICE_ORDINAL, "device_ordinal")                               \
   X(ELEMENT, "element_id")                                          \
   X(EQUATION, "equation")                                           \
   X(FLOPS, "flops")                                                 \
@@ -39,6 +40,7 @@
   X(HLO_MODULE, "hlo_module")                                       \
   X(HLO_OP, "hlo_op")                                               \
   X(ID, "id")                                                       \
+  X(INDEX_ON_HOST, "index_on_host")                                 \
   X(IS_FUNCTION, "is_func")                                         \
   X(ITERATION, "iter_num")                                          \
   X(KERNEL_DETAILS, "kernel_details")                               \

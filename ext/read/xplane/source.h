@@ -11,7 +11,7 @@ struct xplane_source {
   struct hlo_programs programs;
   bool has_programs;         /* they are read */
   int64_t host_device;       /* row in devices, ROW_NULL */
-  int64_t *devices;          /* rows of GPU 0 ..., ROW_NULL where there is none */
+  int64_t *devices;          /* rows of GPU or TPU 0 ..., ROW_NULL where there is none */
   size_t device_count;
   bool is_listed[GROUP_COUNT];       /* the rows of a group */
   bool are_names_told[PLANE_OTHER];  /* what is wrong with names of that kind of planes */
