@@ -186,9 +186,34 @@ def ascend_trace(with_queue, with_others):
                                      **{"Task Type": ("AI_CORE", "MIX_AIC")[k], "Physic Stream Id": 2,
                                         "connection_id": connection + k}))
         if with_others:
-            events += [ascend(4_000_003, 3, "hcom_allReduce__1", begin + 700_000, 200_000, connection_id=1),
+            events += [ascend(4_000_003, 4, "Notify_Wait", begin + 700_000, 100_000, notify_id=1),
                        ascend(4_000_004, 1, "Computing", begin, 500_000)]
     return events
+
+
+def test_collectives_of_ascend(engine):
+    """HCCL's rows stand in a process of their own: they are communication of the device before it, in the step that
+    they begin in, with what they tell of themselves; a number that another launch has too links nothing."""
+    events = ascend_trace(True, False)
+    for step in range(3):
+        for name, dtype, count in (("hcom_allReduce__868_0_1", "FP16", 1000), ("hcom_allGather__868_1_1", None, None)):
+            told = {"data_type": dtype, "count": count, "alg_type": "RING"} if dtype else {}
+            begin = 2_000_000 * step + (700_000 if dtype else 950_000)
+            of_next_step = 110 + 10 * step
+            events.append(ascend(4_000_003, 3, name, begin, 200_000, connection_id=of_next_step, **told))
+    connection = opened(engine, events, baseTimeNanoseconds=0)
+    rows = connection.values("SELECT name, dtype, in_elements, bytes, process_group, bus_bytes_per_second, op_id, "
+                             "steps.number FROM collectives JOIN (SELECT id AS step, number FROM steps) AS steps "
+                             "ON step = step_id ORDER BY collectives.start_ns")
+    sent = {"all_reduce": ("FP16", 1000, 2000), "all_gather": (None, None, None)}
+    assert rows == [(name, *sent[name], None, None, None, step) for step in range(3) for name in sent], rows
+    rows = connection.values("SELECT devices.name, count(*), total(kernels.dur_ns) FROM kernels "
+                             "JOIN devices ON devices.id = device_id GROUP BY kernels.kind ORDER BY kernels.kind")
+    assert rows == [("NPU 0", 6, 1_200_000), ("NPU 0", 24, 960_000)], rows
+    assert connection.values("SELECT name FROM devices ORDER BY id") == [("CPU 0",), ("NPU 0",)]
+    rows = connection.values("SELECT communication_ns FROM step_breakdown ORDER BY number")
+    assert rows == [(400_000,)] * 3, rows
+    assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'unknown_device_rows'") == [(0,)]
 
 
 def test_ascend(engine):

@@ -4,6 +4,9 @@
 ** a call (launched before the recording began) keeps the op that its own op_correlation names.  What the source writes
 ** as op of a kernel is otherwise not asked: it is that of the call.  Work of a device that tells its steps itself is of
 ** the step that it begins in.
+**
+** NPUs: the connections by which collectives are linked repeat, so that what begins a millisecond and more before a
+** call was not launched by it; work without a call is of the step of the host that it begins in.
 */
 #include "derive/links/device_spans.h"
 #include "derive/passes.h"
@@ -23,7 +26,7 @@ struct link_columns {
 static const struct link_columns tables[] = {TABLE(kernels, COLUMN_kernels_launch_delay_ns), TABLE(transfers, -1),
                                              TABLE(syncs, -1)};
 #undef TABLE
-enum { TABLES = sizeof tables / sizeof *tables };
+enum { TABLES = sizeof tables / sizeof *tables, MILLISECOND = 1000000 };
 
 /* What calls and ops have, by row. */
 struct launchers {
@@ -32,6 +35,9 @@ struct launchers {
   uint32_t *call_ops, *call_steps, *op_steps;
   int64_t *call_ends;
   struct device_spans steps; /* that devices tell */
+  /* Of profiles with NPUs, else NULL. */
+  int64_t *call_starts, *step_starts, *step_ends;
+  uint32_t *ordered_steps, step_count; /* by start */
 };
 
 struct links {
@@ -53,6 +59,18 @@ static enum tfprof_status set_all(struct profile *profile, const struct link_col
   return status;
 }
 
+/* NO_ROW: none holds it. */
+static uint32_t step_at(const struct launchers *from, int64_t time) {
+  uint32_t low = 0, high = from->step_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (from->step_starts[from->ordered_steps[middle]] <= time) low = middle + 1;
+    else high = middle;
+  }
+  uint32_t step = low ? from->ordered_steps[low - 1] : NO_ROW;
+  return step != NO_ROW && from->step_ends[step] != NO_VALUE && time < from->step_ends[step] ? step : NO_ROW;
+}
+
 static void link_block(struct links *l, const struct row_block *block) {
   const struct link_columns *c = l->columns;
   const struct launchers *from = l->from;
@@ -67,6 +85,10 @@ static void link_block(struct links *l, const struct row_block *block) {
     uint32_t call = numbers[i] == NO_VALUE || numbers[i] == 0 ? NO_ROW : match_find(&from->calls, numbers[i]);
     l->calls[row] = l->ops[row] = l->steps[row] = NO_ROW;
     l->delays[row] = NO_VALUE;
+    if (call != NO_ROW && from->call_starts && starts[i] != NO_VALUE && from->call_starts[call] != NO_VALUE &&
+        starts[i] < from->call_starts[call] - MILLISECOND) {
+      call = NO_ROW;
+    }
     if (call != NO_ROW) {
       l->calls[row] = call;
       l->ops[row] = from->call_ops[call];
@@ -83,6 +105,8 @@ static void link_block(struct links *l, const struct row_block *block) {
       if (op != NO_ROW) l->steps[row] = from->op_steps[op];
     } else if (from->steps.count && devices[i] != NO_ROW && starts[i] != NO_VALUE) {
       l->steps[row] = device_spans_find(&from->steps, devices[i], starts[i]);
+    } else if (from->ordered_steps && starts[i] != NO_VALUE) {
+      l->steps[row] = step_at(from, starts[i]);
     }
   }
 }
@@ -135,6 +159,35 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
   return status;
 }
 
+static enum tfprof_status read_for_npus(struct profile *profile, struct launchers *from, struct tfprof_error *error) {
+  string_id npu = derive_known_text(profile, "npu");
+  bool has_npus = false;
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; npu && derive_next_block(profile, TABLE_devices, &block, &status, error);) {
+    string_id kinds[ROWS_BLOCK];
+    block_texts(&block, COLUMN_devices_kind, kinds);
+    for (uint32_t i = 0; i < block.count; i++) has_npus |= kinds[i] == npu;
+  }
+  if (status || !has_npus) return status;
+  status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_start_ns, &from->call_starts, error);
+  if (!status) status = derive_row_count(profile, TABLE_steps, &from->step_count, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &from->step_starts, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &from->step_ends, error);
+  struct lane_span *moments = scratch_allocate((size_t)from->step_count * sizeof *moments);
+  from->ordered_steps = scratch_allocate((size_t)from->step_count * sizeof *from->ordered_steps);
+  if (!status && (!moments || !from->ordered_steps)) status = error_no_memory(error);
+  size_t count = 0;
+  for (uint32_t i = 0; i < from->step_count && !status; i++) {
+    int64_t start = from->step_starts[i];
+    if (start != NO_VALUE) moments[count++] = (struct lane_span){start, start, 0, i};
+  }
+  if (!status) status = lane_span_sort(moments, count, error);
+  for (size_t i = 0; i < count && !status; i++) from->ordered_steps[i] = moments[i].row;
+  from->step_count = (uint32_t)count;
+  scratch_free(moments);
+  return status;
+}
+
 static enum tfprof_status run_device_links(struct profile *profile, struct tfprof_error *error) {
   struct launchers from = {.has_ops = false};
   enum tfprof_status status = TFPROF_OK;
@@ -147,12 +200,17 @@ static enum tfprof_status run_device_links(struct profile *profile, struct tfpro
     status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_step_id, &from.call_steps, error);
   if (!status) status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_end_ns, &from.call_ends, error);
   if (!status) status = device_spans_of_steps(profile, &from.steps, error);
+  if (!status) status = read_for_npus(profile, &from, error);
   for (unsigned i = 0; i < TABLES && !status; i++) status = link_rows(profile, &tables[i], &from, error);
   match_free(&from.calls);
   match_free(&from.ops);
   scratch_free(from.call_ops);
   scratch_free(from.call_steps);
   scratch_free(from.call_ends);
+  scratch_free(from.call_starts);
+  scratch_free(from.step_starts);
+  scratch_free(from.step_ends);
+  scratch_free(from.ordered_steps);
   scratch_free(from.op_steps);
   device_spans_free(&from.steps);
   return status;
@@ -172,7 +230,9 @@ const struct derive_pass derive_device_links = {
     .reads = {{TABLE_api_calls, COLUMN_api_calls_correlation},
               {TABLE_api_calls, COLUMN_api_calls_op_id},
               {TABLE_api_calls, COLUMN_api_calls_step_id},
+              {TABLE_api_calls, COLUMN_api_calls_start_ns},
               {TABLE_api_calls, COLUMN_api_calls_end_ns},
+              {TABLE_devices, COLUMN_devices_kind},
               {TABLE_ops, COLUMN_ops_correlation},
               {TABLE_ops, COLUMN_ops_step_id},
               {TABLE_ops, COLUMN_ops_name},
@@ -183,6 +243,8 @@ const struct derive_pass derive_device_links = {
               {TABLE_threads, COLUMN_threads_device_id},
               {TABLE_steps, COLUMN_steps_origin},
               {TABLE_steps, COLUMN_steps_number},
+              {TABLE_steps, COLUMN_steps_start_ns},
+              {TABLE_steps, COLUMN_steps_end_ns},
               READS(kernels),
               READS(transfers),
               READS(syncs)},

@@ -2,8 +2,9 @@
 ** happened.
 **
 ** Events are gone through in the order of time, those of one time in the order of the source.  An allocation stands
-** under its device (of a source without devices its allocator) and address until a release of the same address closes it; an address that is given out again while
-** it still stands closes the older one as well, whose release was not recorded.  A release without an allocation is an
+** under its device (of a source without devices its allocator) and address until a release of the same address closes
+** it; an address that is given out again while it still stands closes the older one as well, whose release was not
+** recorded.  A release without an allocation is an
 ** allocation from before the recording: its allocated_ns is NULL.  Events without an address (libkineto before 2022)
 ** cannot be paired: each allocation stays open, releases pair with nothing.  Where the event itself tells what the
 ** memory is for instead, it is a change of a sum and no allocation.

@@ -17,7 +17,10 @@ static int64_t element_bytes(const char *dtype) {
   } known[] = {{"Byte", 1},   {"Char", 1},        {"Bool", 1},         {"Short", 2},
                {"UInt16", 2}, {"Half", 2},        {"BFloat16", 2},     {"Int", 4},
                {"UInt32", 4}, {"Float", 4},       {"Long", 8},         {"UInt64", 8},
-               {"Double", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+               {"Double", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16},
+               {"INT8", 1},   {"UINT8", 1},       {"INT16", 2},         {"FP16", 2},
+               {"BFP16", 2},  {"INT32", 4},       {"FP32", 4},          {"INT64", 8},
+               {"UINT64", 8}, {"FP64", 8}}; /* from INT8 on HCCL's */
   if (!dtype) return 0;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strcmp(known[i].name, dtype) == 0) return known[i].bytes;

@@ -279,11 +279,19 @@ static enum task find_task(const struct field *type) {
   return TASK_OTHER;
 }
 
+/* Of HCCL, Ascend's library of collectives: hcom_allReduce__868_0_1, on the lanes of a process of its own. */
+static bool is_exchange(const struct worker *w) {
+  const struct field *name = &w->fields[KEY_NAME];
+  bool is_named = has(w, KEY_NAME) && name->length > 5 && memcmp(name->text, "hcom_", 5) == 0;
+  return is_named && !has(w, KEY_NATIVE_THREAD) && (has(w, KEY_CONNECTION) || has(w, KEY_DATA_TYPE));
+}
+
 /* Ascend's profiler gives its rows no category: tasks of a device have a type, launches a thread and a connection. */
 static void emit_uncategorized(struct worker *w) {
   enum task task = has(w, KEY_TASK_TYPE) ? find_task(&w->fields[KEY_TASK_TYPE]) : TASK_OTHER;
   if (task == TASK_KERNEL) emit_kernel(w, DEVICE_NPU);
   else if (task == TASK_COPY) emit_transfer(w, DEVICE_NPU, true);
+  else if (is_exchange(w)) emit_kernel(w, DEVICE_NPU);
   else if (has(w, KEY_NATIVE_THREAD) && has(w, KEY_CONNECTION)) emit_queue_call(w, QUEUE_LAUNCH);
   else emit_range(w, CATEGORY_NONE);
 }

@@ -1,4 +1,5 @@
 /* emit_device.c: events with a duration of devices: kernels, copies and fills, and what waits for them. */
+#include "derive/names/communication_names.h"
 #include "read/json/emit.h"
 
 /* The device and stream of a task of Ascend, which names no device: each process of its file is one. */
@@ -8,6 +9,35 @@ static struct place task_place(struct worker *w) {
   if (!has(w, KEY_DEVICE) && has(w, KEY_PID) && number_integer(pid, &number))
     *pid = (struct field){pid->text, pid->length, FIELD_INTEGER, false, 0, (int32_t)number, 0};
   return device_place(w, DEVICE_NPU, has(w, KEY_PHYSICAL_STREAM) ? KEY_PHYSICAL_STREAM : KEY_STREAM);
+}
+
+static uint32_t intern_copy(struct worker *w, const char *text) {
+  if (w->is_dry) return 0;
+  uint32_t index = text_intern_copy(&w->texts, text, (uint32_t)strlen(text), TEXT_PLAIN);
+  if (index == INTERN_NONE) w->no_memory = true;
+  return index;
+}
+
+/* A collective of HCCL tells the numbers that it sends and their type. */
+static void emit_exchange(struct worker *w, uint64_t row) {
+  const struct field *f = &w->fields[KEY_NAME];
+  char name[200], operation[200];
+  size_t length = f->length < sizeof name ? f->length : sizeof name - 1;
+  memcpy(name, f->text, length);
+  name[length] = 0;
+  communication_operation(name, operation, sizeof operation);
+  struct collective found = {.row = row,
+                             .is_kernel = true,
+                             .name = intern_copy(w, operation),
+                             .group = INTERN_NONE,
+                             .ranks = INTERN_NONE,
+                             .dtype = take_text_number(w, KEY_DATA_TYPE),
+                             .group_size = ROW_NULL,
+                             .in_elements = take_integer(w, KEY_ELEMENTS),
+                             .out_elements = ROW_NULL,
+                             .sequence = ROW_NULL,
+                             .correlation = ROW_NULL};
+  if (!w->is_dry) ADD_ITEM(w, collectives, found);
 }
 
 void emit_kernel(struct worker *w, enum device_kind kind) {
@@ -47,6 +77,7 @@ void emit_kernel(struct worker *w, enum device_kind kind) {
   SET(kernels_warps_per_multiprocessor, take_real(w, KEY_WARPS_PER_SM, 1));
   if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row);
+  else if (kind == DEVICE_NPU && has(w, KEY_DATA_TYPE) && has(w, KEY_NAME)) emit_exchange(w, row);
 }
 
 /* "Memcpy HtoD (Pageable -> Device)", of ROCm "CopyHostToDevice": direction and memories. Anything that is not found

@@ -9,7 +9,7 @@
 
 /* ---- chunks ---- */
 
-struct slot_spec { uint16_t column; bool is_time; };
+struct slot_spec { uint16_t column; bool is_time, is_device; };
 static const struct slot_spec slot_specs[ROW_SLOTS] = {
 #define ROWS(table)
 #define KIND_IS_TIME(kind) KIND_IS_TIME_##kind
@@ -20,7 +20,16 @@ static const struct slot_spec slot_specs[ROW_SLOTS] = {
 #define KIND_IS_TIME_LANE false
 #define KIND_IS_TIME_DEVICE false
 #define KIND_IS_TIME_STACK false
-#define VALUE(table, column, kind) [ROW_##table##_##column] = {COLUMN_##table##_##column, KIND_IS_TIME(kind)},
+#define KIND_IS_DEVICE(kind) KIND_IS_DEVICE_##kind
+#define KIND_IS_DEVICE_INTEGER false
+#define KIND_IS_DEVICE_TIME false
+#define KIND_IS_DEVICE_REAL false
+#define KIND_IS_DEVICE_TEXT false
+#define KIND_IS_DEVICE_LANE false
+#define KIND_IS_DEVICE_DEVICE true
+#define KIND_IS_DEVICE_STACK false
+#define VALUE(table, column, kind) \
+  [ROW_##table##_##column] = {COLUMN_##table##_##column, KIND_IS_TIME(kind), KIND_IS_DEVICE(kind)},
 #define CONSTANT(table, column, number)
 #include "read/json/rows.def"
 };
@@ -120,6 +129,26 @@ static bool move_all_times(struct trace *trace, struct chunk_table *t, unsigned 
   return start < 0 || duration < 0 || limit_durations(trace, t->columns[start], &t->columns[duration]);
 }
 
+/* From numbers of devices to rows of theirs. False: no memory. */
+static bool place_devices(const struct trace *trace, struct chunk_table *t, unsigned first, unsigned count) {
+  for (unsigned i = 0; i < count && trace->device_rows; i++) {
+    struct column *devices = t->columns[i];
+    if (!slot_specs[first + i].is_device || devices->form == COLUMN_ABSENT) continue;
+    int64_t *values = malloc(devices->rows * sizeof *values);
+    if (!values) return false;
+    for (uint32_t row = 0; row < devices->rows; row++) {
+      int64_t device = value_at(devices, row);
+      bool is_one = device >= 0 && (uint64_t)device < trace->devices.count;
+      values[row] = is_one ? (int64_t)trace->device_rows[device] : ROW_NULL;
+    }
+    t->columns[i] = pack_values(values, devices->rows, false);
+    column_release(devices);
+    free(values);
+    if (!t->columns[i]) return false;
+  }
+  return true;
+}
+
 static bool has_texts(enum row_table table) {
   return table != ROWS_counters; /* their args are the rows */
 }
@@ -165,7 +194,7 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
   enum tfprof_status status =
       profile_add_segment(profile, schema_table, t->first_row, t->rows, &raw, text, &segment, NULL);
   if (status) return status;
-  if (!queues_apply(trace, table, t)) return TFPROF_NO_MEMORY;
+  if (!queues_apply(trace, table, t) || !place_devices(trace, t, first, count)) return TFPROF_NO_MEMORY;
   if (table == ROWS_ops) {
     struct column **types_place = &t->columns[ROW_ops_op_type - ROW_FIRST_ops];
     struct column *types = op_types(*types_place, t->columns[ROW_ops_name - ROW_FIRST_ops]);

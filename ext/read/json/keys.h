@@ -41,7 +41,8 @@
   ARGUMENT(FUNCTION_CALL, "tf_function_call") ARGUMENT(SOURCE, "_src") \
   ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") ARGUMENT(RESULT, "result") \
   ARGUMENT(TASK_TYPE, "Task Type") ARGUMENT(CONNECTION, "connection_id") ARGUMENT(NATIVE_THREAD, "Thread Id") \
-  ARGUMENT(PHYSICAL_STREAM, "Physic Stream Id") ARGUMENT(QUEUE_CORRELATION, "correlation_id")
+  ARGUMENT(PHYSICAL_STREAM, "Physic Stream Id") ARGUMENT(QUEUE_CORRELATION, "correlation_id") \
+  ARGUMENT(DATA_TYPE, "data_type") ARGUMENT(ELEMENTS, "count")
 /* clang-format on */
 
 enum json_key {

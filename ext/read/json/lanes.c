@@ -185,35 +185,111 @@ static int64_t ordinal_of(const struct row_key *device, int64_t *npus_before) {
   return device->words[0] == DEVICE_NPU ? (*npus_before)++ : (int64_t)device->words[1];
 }
 
+static uint32_t device_of_stream(struct trace *trace, const struct row_key *key) {
+  return row_map_number(&trace->devices,
+                        (struct row_key){{key->words[1] >> 32, (uint64_t)(int64_t)(int32_t)key->words[1], 0}});
+}
+
+struct npu { uint64_t pid; uint32_t device; };
+static int by_pid(const void *a, const void *b) {
+  const struct npu *x = a, *y = b;
+  return x->pid != y->pid ? x->pid < y->pid ? -1 : 1 : x->device < y->device ? -1 : x->device > y->device;
+}
+
+/* Ascend's profiler shows a device's collectives as a process of their own: that is the device whose process stands
+** last before it, or first of all. False: no memory. */
+static bool join_devices(struct trace *trace, uint32_t lane_count) {
+  const struct lane_info *infos = trace->lane_infos.items;
+  const struct row_key *keys = trace->devices.keys;
+  uint32_t count = trace->devices.count, npu_count = 0, rows = 0;
+  bool *is_part = calloc((size_t)count + 1, sizeof *is_part), has_part = false;
+  if (!is_part) return false;
+  for (uint32_t lane = 0; lane < lane_count; lane++) {
+    const struct row_key *key = &trace->lanes.keys[lane];
+    if ((key->words[0] & 3) != LANE_STREAM || key->words[1] >> 32 != DEVICE_NPU) continue;
+    const char *process = pool_text(trace->pool, infos[lane].facts[PROCESS_NAME]);
+    if (!process || (!strcasestr(process, "communication") && !strcasestr(process, "hccl"))) continue;
+    uint32_t device = device_of_stream(trace, key);
+    if (device < count) is_part[device] = has_part = true;
+  }
+  struct npu *npus = has_part ? malloc(count * sizeof *npus) : NULL;
+  uint32_t *row_of = has_part ? malloc(count * sizeof *row_of) : NULL;
+  bool ok = (npus && row_of) || !has_part;
+  if (ok && has_part) {
+    uint32_t whole = count; /* of the process before, or the first */
+    for (uint32_t i = 0; i < count; i++) {
+      if (keys[i].words[0] == DEVICE_NPU) npus[npu_count++] = (struct npu){keys[i].words[1], i};
+    }
+    qsort(npus, npu_count, sizeof *npus, by_pid);
+    for (uint32_t i = 0; i < npu_count && whole == count; i++) {
+      if (!is_part[npus[i].device]) whole = npus[i].device;
+    }
+    if (whole == count) is_part[whole = npus[0].device] = false; /* nothing but collectives */
+    for (uint32_t i = 0; i < count; i++) row_of[i] = is_part[i] ? UINT32_MAX : rows++;
+    for (uint32_t i = 0; i < npu_count; i++) {
+      if (!is_part[npus[i].device]) whole = npus[i].device;
+      else row_of[npus[i].device] = row_of[whole];
+    }
+    trace->device_rows = row_of;
+    row_of = NULL;
+  }
+  free(row_of);
+  free(npus);
+  free(is_part);
+  return ok;
+}
+
+static uint32_t row_of_device(const struct trace *trace, uint32_t device) {
+  return trace->device_rows && device != INTERN_NONE ? trace->device_rows[device] : device;
+}
+
+/* The first device of each row. Freed by the caller; NULL: no memory. */
+static uint32_t *devices_of_rows(const struct trace *trace, uint32_t *rows) {
+  uint32_t count = trace->devices.count, *devices = malloc(((size_t)count + 1) * sizeof *devices);
+  *rows = 0;
+  for (uint32_t i = 0; i < count && devices; i++) {
+    uint32_t row = trace->device_rows ? trace->device_rows[i] : i;
+    if (trace->device_rows && row != *rows) continue; /* a part of one that has a row */
+    devices[(*rows)++] = i;
+  }
+  return devices;
+}
+
 static enum tfprof_status add_devices(struct trace *trace, struct profile *profile) {
   enum tfprof_status status = TFPROF_OK;
   struct eager_rows m;
-  if (!eager_rows_begin(&m, profile, TABLE_devices, trace->devices.count, &status, trace->error)) return status;
+  uint32_t rows, *devices = devices_of_rows(trace, &rows);
+  if (!devices) return TFPROF_NO_MEMORY;
+  if (!eager_rows_begin(&m, profile, TABLE_devices, rows, &status, trace->error)) {
+    free(devices);
+    return status;
+  }
   const struct row_key *keys = trace->devices.keys;
   const struct device_info none = {0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL},
                            *infos = trace->device_infos.items;
-#define INFO(i) ((i) < trace->device_infos.count ? &infos[i] : &none)
+#define KEY(i) (&keys[devices[i]])
+#define INFO(i) (devices[i] < trace->device_infos.count ? &infos[devices[i]] : &none)
   int64_t npus = 0;
   for (uint32_t i = 0; i < m.count; i++) {
     char name[64];
     static const char *const kinds[DEVICE_KINDS] = {"CPU", "GPU", "MTIA", "NPU", "HPU", "PrivateUse1"};
-    if (keys[i].words[0] == NAMED_DEVICE) m.values[i] = (int64_t)keys[i].words[1];
+    if (KEY(i)->words[0] == NAMED_DEVICE) m.values[i] = (int64_t)KEY(i)->words[1];
     else {
-      snprintf(name, sizeof name, "%s %lld", kinds[keys[i].words[0]], (long long)ordinal_of(&keys[i], &npus));
+      snprintf(name, sizeof name, "%s %lld", kinds[KEY(i)->words[0]], (long long)ordinal_of(KEY(i), &npus));
       m.values[i] = literal_id(trace, name);
     }
   }
   eager_rows_set(&m, COLUMN_devices_name);
   for (uint32_t i = 0; i < m.count; i++) {
     static const char *const kinds[DEVICE_KINDS] = {"cpu", "gpu", "mtia", "npu", "hpu", "privateuse1"};
-    bool is_named = keys[i].words[0] == NAMED_DEVICE;
+    bool is_named = KEY(i)->words[0] == NAMED_DEVICE;
     m.values[i] = literal_id(
-        trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)keys[i].words[1])) : kinds[keys[i].words[0]]);
+        trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)KEY(i)->words[1])) : kinds[KEY(i)->words[0]]);
   }
   eager_rows_set(&m, COLUMN_devices_kind);
   npus = 0;
   for (uint32_t i = 0; i < m.count; i++) {
-    m.values[i] = keys[i].words[0] == NAMED_DEVICE ? ROW_NULL : ordinal_of(&keys[i], &npus);
+    m.values[i] = KEY(i)->words[0] == NAMED_DEVICE ? ROW_NULL : ordinal_of(KEY(i), &npus);
   }
   eager_rows_set(&m, COLUMN_devices_ordinal);
   for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->model ? (int64_t)INFO(i)->model : ROW_NULL;
@@ -235,16 +311,15 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
   for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->memory_bytes;
   eager_rows_set(&m, COLUMN_devices_memory_bytes);
 #undef INFO
+#undef KEY
   eager_rows_end(&m);
+  free(devices);
   return status;
 }
 
 static uint32_t device_of_lane(struct trace *trace, const struct row_key *key, const struct named_devices *named) {
   uint64_t flags = key->words[0];
-  if ((flags & 3) == LANE_STREAM) {
-    return row_map_number(&trace->devices,
-                       (struct row_key){{key->words[1] >> 32, (uint64_t)(int64_t)(int32_t)key->words[1], 0}});
-  }
+  if ((flags & 3) == LANE_STREAM) return device_of_stream(trace, key);
   const struct named_device *items = named->items;
   for (size_t i = 0; i < named->count; i++) {
     if (items[i].pid == key->words[1] && items[i].flags == (flags & LANE_PID_IS_TEXT)) {
@@ -348,11 +423,11 @@ enum tfprof_status lanes_add(struct trace *trace, struct profile *profile) {
   uint32_t lane_count = (uint32_t)trace->lane_infos.count;
   struct named_devices named = {0};
   bool ok = apply_names(trace, lane_count, &named) &&
-            (!trace->is_kineto || find_process(trace, profile, lane_count));
+            (!trace->is_kineto || find_process(trace, profile, lane_count)) && join_devices(trace, lane_count);
   uint32_t *devices = malloc(((size_t)lane_count + 1) * sizeof *devices);
   enum tfprof_status status = ok && devices ? TFPROF_OK : TFPROF_NO_MEMORY;
   for (uint32_t i = 0; i < lane_count && !status; i++)
-    devices[i] = device_of_lane(trace, &trace->lanes.keys[i], &named);
+    devices[i] = row_of_device(trace, device_of_lane(trace, &trace->lanes.keys[i], &named));
   if (!status) status = add_devices(trace, profile);
   if (!status && lane_count) status = add_threads(trace, profile, lane_count, devices);
   if (!status) status = add_code(trace, profile);

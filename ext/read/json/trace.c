@@ -56,6 +56,7 @@ void trace_free(struct trace *trace) {
   row_map_free(&trace->stacks);
   list_free(&trace->chunks);
   list_free(&trace->lane_infos);
+  free(trace->device_rows);
   list_free(&trace->device_infos);
   list_free(&trace->frame_texts);
   list_free(&trace->stack_hashes);

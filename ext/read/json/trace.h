@@ -65,6 +65,7 @@ struct trace {
   struct row_map lanes, devices, frames, stacks;
   LIST(struct lane_info) lane_infos;       /* by lane */
   LIST(struct device_info) device_infos;   /* by device */
+  uint32_t *device_rows;                   /* by device: its row; NULL: all have their own */
   LIST(struct frame_key_text) frame_texts; /* by frame */
   LIST(uint64_t) stack_hashes;             /* by stack */
   LIST(struct lane_name) lane_names;       /* as in worker, numbers of the trace */
