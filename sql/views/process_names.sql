@@ -4,7 +4,8 @@
 --   profile_id, run_id, rank, host
 --   framework             as in profiles: in whose words findings advise (advice_words)
 --   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
---                         path; where several runs are open, of which one it is
+--                         path; which of several windows of the process it is (process_windows); where several runs
+--                         are open, of which one it is
 --   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
 --                         launcher; nobody waits for it as such
 --   prefix                name and a colon, to begin a message with; empty for the only process that trains
@@ -19,12 +20,14 @@ WITH with_steps AS MATERIALIZED (
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
       profiles.path)
+      || iif(windows.window_count > 1, format(', window %d of %d', windows.window + 1, windows.window_count), '')
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
       AS name,
     profiles.run_id IN (SELECT run_id FROM with_steps) AND profiles.id NOT IN (SELECT profile_id FROM with_steps)
       AS is_helper
   FROM temp.profiles AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
+  LEFT JOIN temp.process_windows AS windows ON windows.profile_id = profiles.id
 )
 SELECT
   profile_id AS profile_id,

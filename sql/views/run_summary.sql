@@ -23,8 +23,8 @@ WITH processes AS (
 ), helpers AS (
   SELECT count(*) AS helper_count FROM temp.process_names WHERE is_helper = 1
 ), pace AS ( -- of each process with steps, that with the longest first
-  SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place, count(*) OVER () AS profile_count,
-    min(median_ns) OVER () AS least_ns
+  SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place,
+    sum(coalesce(window, 1) = 1) OVER () AS process_count, min(median_ns) OVER () AS least_ns
   FROM temp.step_summary WHERE median_ns > 0
 ), curve AS (
   SELECT sparkline(training_ns) AS text, min(training_ns) AS least_ns, max(training_ns) AS most_ns,
@@ -105,7 +105,9 @@ WITH processes AS (
       || iif(EXISTS (SELECT 1 FROM temp.steps WHERE steps.profile_id = pace.profile_id AND origin = 'repetition'),
         ' by repetition', '') || iif(warmup_count, format(' (%d warm-up)', warmup_count), '')
       || ', median ' || format_ns(median_ns) || ', 95 % within ' || format_ns(p95_ns)
-      || iif(profile_count > 1, coalesce(', rank ' || rank, '') || '; the fastest process ' || format_ns(least_ns),
+      || iif(window_count > 1, format(', in window %d of %d of', window, window_count)
+        || coalesce(' rank ' || rank, ' a process'), iif(process_count > 1, coalesce(', rank ' || rank, ''), ''))
+      || iif(process_count > 1, '; the fastest process ' || format_ns(least_ns),
         ', ' || format_count(steps_per_second) || ' a second')
     FROM pace WHERE place = 1
   UNION ALL SELECT 3, 'step times', text || '  ' || format_ns(least_ns) || ' … ' || format_ns(most_ns)

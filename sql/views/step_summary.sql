@@ -1,8 +1,12 @@
 -- Steps at a glance: how many, how long, how regular, and where their time goes.
 --
--- One row for each profile that has steps.  Statistics are over measured steps (no warm-up); what ops did over those of
--- them whose ops were recorded, weighed by steps.sample_weight.  What recording took is in no time here (steps.net_ns).
+-- One row for each profile that has steps; each window of a process that was recorded again and again is a profile of
+-- its own, and window tells which (process_windows).  Statistics are over measured steps (no warm-up); what ops did
+-- over those of them whose ops were recorded, weighed by steps.sample_weight.  What recording took is in no time here
+-- (steps.net_ns).
 --   profile_id, rank                        the profile
+--   window, window_count                    which window of its process, from 1, and of how many; NULL where it is the
+--                                           only one
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps, without evaluation that only some of
 --   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns); where the host runs ahead of its
@@ -73,6 +77,8 @@ WITH measured AS (
 SELECT
   counted.profile_id AS profile_id,
   profiles.rank AS rank,
+  iif(windows.window_count > 1, windows.window + 1, NULL) AS window,
+  nullif(windows.window_count, 1) AS window_count,
   counted.step_count AS step_count,
   counted.warmup_count AS warmup_count,
   counted.recorded_count AS recorded_count,
@@ -98,6 +104,7 @@ SELECT
     WHEN shares.profile_id IS NOT NULL THEN 0 END AS ops_per_step_error
 FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
+LEFT JOIN temp.process_windows AS windows ON windows.profile_id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id
 LEFT JOIN shares ON shares.profile_id = counted.profile_id
 LEFT JOIN errors ON errors.profile_id = counted.profile_id

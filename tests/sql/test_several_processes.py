@@ -108,6 +108,13 @@ def test_windows(engine):
         assert steps == [(i, 2, 2) for i in range(8)], (gap, steps)
         text = connection.values("SELECT text FROM run_summary WHERE title = 'run'")[0][0]
         assert "2 processes" in text and "in 4 windows" in text, text
+        # What is told of each profile says which window of its process it is.
+        rows = connection.values("SELECT rank, window, window_count, step_count FROM step_summary ORDER BY 1, 2")
+        assert rows == [(rank, window, 2, 4) for rank in (0, 1) for window in (1, 2)], rows
+        names = [f"rank {rank}, window {window} of 2" for rank in (0, 1) for window in (1, 2)]
+        assert connection.values("SELECT name FROM process_names ORDER BY 1") == [(name,) for name in names]
+        text = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")[0][0]
+        assert " in window " in text and " of 2 of rank " in text and "; the fastest process " in text, text
         connection.close()
 
 
