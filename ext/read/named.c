@@ -72,6 +72,12 @@ static enum tfprof_status refuse(const struct read_key *key, const char *path, c
   return TFPROF_WRONG_KIND;
 }
 
+static bool is_wanted(const struct read_key *key, const struct read_format *format) {
+  bool is_right = format == key->format;
+  for (const struct read_format *const *other = key->others; other && *other; other++) is_right |= format == *other;
+  return is_right;
+}
+
 static enum tfprof_status check_file(const struct read_key *key, const char *path, struct file_head *head,
                                      struct tfprof_error *error) {
   enum tfprof_status status = recognise_read(path, head, error);
@@ -80,7 +86,7 @@ static enum tfprof_status check_file(const struct read_key *key, const char *pat
     return status;
   }
   const struct read_format *format = recognise_format(path, head);
-  bool is_right = format ? format == key->format : key->may_be && key->may_be(head->bytes, head->length);
+  bool is_right = format ? is_wanted(key, format) : key->may_be && key->may_be(head->bytes, head->length);
   return is_right && !head->is_gzip ? TFPROF_OK : refuse(key, path, head, format, error);
 }
 

@@ -46,6 +46,7 @@ struct read_key {
   /* Of paths: the format that the file must have, and what it is then called: "a GraphDef". */
   const struct read_format *format;
   const char *content;
+  const struct read_format *const *others; /* other formats that hold the same; NULL ends, or: there is none */
   bool is_any_alone; /* without other keys it may name a profile of another reader as well, which is opened then */
   /* Whether a file of whose format nothing shows may have this one. NULL: it may not. */
   bool (*may_be)(const uint8_t *head, size_t length);

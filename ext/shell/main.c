@@ -355,11 +355,13 @@ int main(int argc, char **argv) {
   if (!status && argc == 1 && !has_files && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN"))
     status = (classic_tell_usage(&session) ? 0 : usage("no run is given%s", "")) + 1;
   if (status) {
+    free(files.paths);
     classic_settings_free(session.classic);
     return status - 1;
   }
   look_at_terminal(&session);
   if (!session_begin(&session) || classic_open_files(&session) != SESSION_OK) {
+    free(files.paths);
     session_end(&session);
     classic_settings_free(session.classic);
     return STATUS_OPEN;

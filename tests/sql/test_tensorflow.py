@@ -652,6 +652,11 @@ def test_saved_graphs(engine):
             found = opened(engine, written(folder, name, data))
             assert found.values(NODES) == opened(engine, GRAPH).values(NODES), name
             assert found.values("SELECT format FROM profiles") == [("tf_graph",)], name
+            # As --graph_path, too, with what belongs to it; of a SavedModel its directory.
+            paths = [os.path.join(folder, name), *[folder] * (name == "saved_model.pb")]
+            for path in paths:
+                named = opened(engine, "graph_path", path, "run_meta_path", RUN)
+                assert named.values(NODES) == opened(engine, "graph_path", GRAPH, "run_meta_path", RUN).values(NODES)
 
 
 def test_directory_of_a_saver(engine):

@@ -393,6 +393,30 @@ static bool may_be_checkpoint(const uint8_t *head, size_t length) {
   return length == 0;
 }
 
+static const struct read_format *const of_graphs[] = {&formats_of_kinds[TF_KIND_META_GRAPH],
+                                                      &formats_of_kinds[TF_KIND_SAVED_MODEL], NULL};
+
+/* Of a directory of a SavedModel the file with the graph. */
+static enum tfprof_status find_named_graph(const char *path, char **file, struct tfprof_error *error) {
+  char *inside = NULL;
+  if (asprintf(&inside, "%s/saved_model.pb", path) < 0) return error_no_memory(error);
+  if (access(inside, F_OK) == 0) *file = inside;
+  else free(inside);
+  return TFPROF_OK;
+}
+
+/* What holds the graph. */
+static enum tfprof_status kind_of_named_graph(const char *path, enum tf_kind *kind, struct tfprof_error *error) {
+  uint8_t head[4096];
+  FILE *file = fopen(path, "rbe");
+  if (!file) return error_io(error, path, "cannot open");
+  size_t length = fread(head, 1, sizeof head, file);
+  fclose(file);
+  enum tf_kind shown = tf_kind_of(path, head, length);
+  *kind = shown == TF_KIND_META_GRAPH || shown == TF_KIND_SAVED_MODEL ? shown : TF_KIND_GRAPH;
+  return TFPROF_OK;
+}
+
 /* The options of the classic tfprof. run_meta_path has files parted by commas, one a step, and may come several times;
 ** step is the number of the first of them, 0 where it is not given, and goes with the run_meta_path before it or, at
 ** the beginning, after it. */
@@ -404,7 +428,11 @@ static const struct read_key keys[KEY_count + 1] = {
                      .kind = READ_PATH,
                      .is_any_alone = true, /* tfprof-capture's profiler writes a trace of a program without a graph */
                      .may_be = may_be_profile},
-    [KEY_GRAPH] = {FILE_KEY("graph_path", TF_KIND_GRAPH, "a GraphDef"), .kind = READ_PATH, .may_be = may_be_graph},
+    [KEY_GRAPH] = {FILE_KEY("graph_path", TF_KIND_GRAPH, "a GraphDef"),
+                   .others = of_graphs,
+                   .kind = READ_PATH,
+                   .may_be = may_be_graph,
+                   .find = find_named_graph},
     [KEY_RUN_META] = {FILE_KEY("run_meta_path", TF_KIND_RUN_METADATA, "a RunMetadata"),
                       .kind = READ_PATHS,
                       .may_be = may_be_run_metadata,
@@ -468,6 +496,15 @@ static enum tfprof_status open_named(struct store *store, uint32_t run_number, c
     const struct read_key *key = options[i].key;
     if (key == &keys[KEY_RUN_META]) {
       status = add_steps(&files, &paths, options[i].text, first_step(options, count, i), error);
+    } else if (key == &keys[KEY_GRAPH]) {
+      enum tf_kind kind;
+      char *inside = NULL;
+      status = find_named_graph(options[i].text, &inside, error);
+      if (!status && inside) status = paths_add(&paths, inside, "", error);
+      const char *path = inside && !status ? paths.paths[paths.count - 1] : options[i].text;
+      free(inside);
+      if (!status) status = kind_of_named_graph(path, &kind, error);
+      if (!status) add_file(&files, kind, path, 0);
     } else if (key != &keys[KEY_STEP]) {
       add_file(&files, kind_of(&(struct read_file){.format = key->format}), options[i].text, 0);
     }
