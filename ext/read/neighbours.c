@@ -50,6 +50,10 @@ static const char *describe(const char *name, const struct file_head *head) {
       name_ends(name, ".hlo_proto.pb"))
     return "a program that XLA compiled (HLO), which tells no times; the XSpace of a profile (.xplane.pb) has its "
            "programs and what they take";
+  if (head_begins(head, "ML\xefR", 4) || name_ends(name, ".mlir") ||
+      (head_begins(head, "module @", 8) && (head_has(head, "stablehlo.") || head_has(head, "mhlo."))))
+    return "a program that JAX or TensorFlow gave to XLA (StableHLO), which tells no times; the XSpace of a profile "
+           "(.xplane.pb) has its programs and what they take";
   if (strcmp(name, "fingerprint.pb") == 0 || strcmp(name, "keras_metadata.pb") == 0)
     return "a part of a SavedModel, whose graph is in saved_model.pb";
   if (head_begins(head, "saved_model_schema_version", 26)) return "a SavedModel as text; save it as saved_model.pb";

@@ -712,7 +712,9 @@ def test_files_without_a_profile(engine):
                 ("m.keras", b"PK\x03\x04" + bytes(20) + b"metadata.json", "Keras model"),
                 ("w.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(50), "HDF5"),
                 ("module_0001.jit_step.txt", b"HloModule jit_step, entry", "HLO"),
-                ("module_0001.jit_step.hlo.pb", hlo, "HLO")):
+                ("module_0001.jit_step.hlo.pb", hlo, "HLO"),
+                ("step.stablehlo", b"module @jit_step attributes {mhlo.num_partitions = 1 : i32} {", "StableHLO"),
+                ("step.mlir.bc", b"ML\xefR\x0dStableHLO_v1.0", "StableHLO")):
             path = written(folder, name, data)
             error = engine().query(f"SELECT tfprof_open('{path}')")[1]
             assert error and expected in error and error.endswith("model.index can be opened"), (name, error)
