@@ -58,11 +58,12 @@ LIBRARIES = {
 }
 
 SIGWAIT = """
-import os, signal, threading, time, torch
+import os, signal, threading, time
+signals = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGALRM}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # Before the import: NumPy starts threads, which would take them.
+import torch
 torch.set_num_threads(1)
 model = torch.nn.Linear(2, 2)
-signals = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGALRM}
-signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 thread = threading.Thread(target=lambda: model(torch.ones(1, 2)))
 thread.start()
 thread.join()
