@@ -24,7 +24,7 @@ static struct value value_at(const struct snapshot *snapshot, const struct order
 
 /* An integer as a double compares with it: below, at or above. */
 static int compare_real(double real, int64_t integer) {
-  if (real < -9223372036854775808.0) return -1;
+  if (!(real >= -9223372036854775808.0)) return -1; /* also what is no number, as in SQLite */
   if (real >= 9223372036854775808.0) return 1;
   int64_t whole = (int64_t)real; /* towards zero */
   if (whole != integer) return whole < integer ? -1 : 1;

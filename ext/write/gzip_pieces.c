@@ -85,7 +85,7 @@ bool gzip_piece_add(struct gzip_piece *piece, const void *bytes, size_t length, 
     piece->stream.next_in = (unsigned char *)at;
     piece->stream.avail_in = step;
     if (!deflate_all(piece, is_last && !length ? Z_SYNC_FLUSH : Z_NO_FLUSH)) return false;
-    at += step;
+    if (step) at += step; /* at may be null where there is nothing to add */
   } while (length);
   piece->has_ended = is_last;
   return true;

@@ -195,7 +195,7 @@ static void test_adoption(void) {
   struct listed source = {.ops = 700};
   struct store *store = create(), *apart = store_create_apart(store);
   struct tfprof_error error;
-  struct profile *profile;
+  struct profile *profile = NULL;
   uint32_t run;
   check(store_add_run(apart, "runs/a", NULL, &run, &error) == TFPROF_OK &&
             store_add_profile(apart, run, &listed_source, &source, &profile, &error) == TFPROF_OK,

@@ -188,8 +188,8 @@ static struct source_file *find_file(const char *name) {
 }
 
 static size_t find_line(const char *bytes, size_t size, int32_t line, const char **text) {
-  const char *cursor = bytes, *end = bytes + size;
   if (line < 1 || !bytes) return 0;
+  const char *cursor = bytes, *end = bytes + size;
   for (int32_t i = 1; i < line && cursor < end; i++) {
     cursor = memchr(cursor, '\n', (size_t)(end - cursor));
     if (!cursor) return 0;

@@ -181,7 +181,7 @@ static inline uint64_t torch_inputs_hash(uint64_t hash, const uint8_t *record_fu
   uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
   hash = input_hash(hash, count);
   if (__builtin_expect(input_values_wanted(value, count), 0)) return input_hash_with_values(hash, value, count);
-  for (const uint8_t *end = value + count * IVALUE_SIZE; value < end; value += IVALUE_SIZE) {
+  for (; count; count--, value += IVALUE_SIZE) {
     uint32_t tag;
     memcpy(&tag, value + IVALUE_TAG, sizeof tag);
     uint64_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
