@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # test_differential.sh: generated queries on the virtual tables and on copies of them, with the oldest and the newest
-# SQLite: two minutes of those of one seed, the same each time.
+# SQLite: a minute of those of one seed, the same each time.
 #
-#   TFPROF_DIFFERENTIAL_QUERIES   how many with each SQLite (1000; all that are kept: 100000)
+#   TFPROF_DIFFERENTIAL_QUERIES   how many with each SQLite (400; all that are kept: 100000)
 #   TFPROF_DIFFERENTIAL_SEED      another seed has other queries (1)
 set -eu
 cd "$(dirname "$0")/../.."
 export TFPROF_BUILD=${TFPROF_BUILD:-$PWD/build}
-queries=${TFPROF_DIFFERENTIAL_QUERIES:-1000}
+queries=${TFPROF_DIFFERENTIAL_QUERIES:-400}
 seed=${TFPROF_DIFFERENTIAL_SEED:-1}
 python=${TFPROF_PYTHON:-python3}
 engines=(cli)

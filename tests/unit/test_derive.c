@@ -1,4 +1,5 @@
 /* test_derive.c: nesting, and the step of a moment, against slow references on thousands of small profiles. */
+#include "cases.h"
 #include "derive_test.h"
 
 /* ---- nesting ---- */
@@ -405,10 +406,10 @@ static void test_step_lookup(unsigned cases) {
 }
 
 int main(void) {
-  test_nesting(8000);
+  test_nesting(8000 / RANDOM_SHARE);
   test_staircase();
-  test_nonsense(2000);
-  test_extremes(1000);
-  test_step_lookup(2000);
+  test_nonsense(2000 / RANDOM_SHARE);
+  test_extremes(1000 / RANDOM_SHARE);
+  test_step_lookup(2000 / RANDOM_SHARE);
   return check_result();
 }

@@ -1,4 +1,5 @@
 /* test_derive_links.c: forward ops, code traces, ranges and input events, and joins by numbers that are all alike. */
+#include "cases.h"
 #include "derive_test.h"
 
 /* ---- forward ops and code traces ---- */
@@ -253,8 +254,8 @@ static void test_numbers(unsigned cases) {
 }
 
 int main(void) {
-  test_numbers(500);
-  test_forward(2000);
+  test_numbers(500 / RANDOM_SHARE);
+  test_forward(2000 / RANDOM_SHARE);
   test_code_traces();
   test_made_tables();
   test_duplicates();

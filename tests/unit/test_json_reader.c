@@ -3,14 +3,15 @@
 #include <inttypes.h>
 #include <zlib.h>
 
+#include "unit/cases.h"
 #include "unit/json_test.h"
 
 /* EVENTS take more than 16 MB, after which an inflater's state is kept. */
-#ifdef __SANITIZE_THREAD__ /* some thirty times as slow */
-enum { WATCHES_THREADS = 1, MANY = 30000, EVENTS = 180000, DEEP = 300000 };
-#else
-enum { WATCHES_THREADS = 0, MANY = 300000, EVENTS = 300000, DEEP = 3000000 };
-#endif
+enum {
+  MANY = WATCHES_THREADS ? 30000 : 300000,
+  EVENTS = WATCHES_THREADS ? 180000 : 300000,
+  DEEP = WATCHES_THREADS ? 300000 : 3000000,
+};
 
 /* ---- a trace as text ---- */
 
@@ -47,7 +48,11 @@ static uint64_t content(struct opened *o) {
           struct value v = segment_value(snapshot->segments[s], c, row);
           MIX(v.kind);
           if (v.kind == VALUE_INTEGER) MIX(v.integer);
-          if (v.kind == VALUE_REAL) MIX(v.real * 1000);
+          if (v.kind == VALUE_REAL) {
+            uint64_t bits;
+            memcpy(&bits, &v.real, sizeof bits);
+            MIX(bits);
+          }
           if (v.kind == VALUE_TEXT) {
             const char *text = pool_text(store_pool(o->store), v.text);
             for (uint32_t i = 0; i < pool_length(store_pool(o->store), v.text); i++) MIX(text[i]);
@@ -95,7 +100,7 @@ static void test_truncation(void) {
     size_t length;
     char *bytes = read_fixture(files[f], &length);
     uint64_t last = 0;
-    for (size_t cut = 0; cut < length; cut += 1 + cut % 7) {
+    for (size_t cut = 0; cut < length; cut += (1 + cut % 7) * DAMAGE_SHARE) {
       struct opened o = open_bytes(bytes, cut, cut % 3 ? 0 : 200);
       if (o.status) {
         CHECK(o.error.message[0]);
@@ -120,7 +125,7 @@ static void test_flipped_bytes(void) {
   for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
     size_t length;
     char *bytes = read_fixture(files[f], &length);
-    for (unsigned i = 0; i < 300; i++) {
+    for (unsigned i = 0; i < 300 / DAMAGE_SHARE; i++) {
       state ^= state << 13;
       state ^= state >> 7;
       state ^= state << 17;
@@ -173,7 +178,7 @@ static void test_gzip(void) {
   CHECK(store_profile_at(o.store, 0)->complete);
   close_opened(&o);
   /* The end missing: what came before is served. */
-  for (size_t cut = 0; cut < size; cut += 5) {
+  for (size_t cut = 0; cut < size; cut += 5 * DAMAGE_SHARE) {
     o = open_bytes(packed, cut, 300);
     if (!o.status) {
       CHECK(cut >= size - 8 || !store_profile_at(o.store, 0)->complete);
@@ -183,7 +188,7 @@ static void test_gzip(void) {
     }
     close_opened(&o);
   }
-  for (size_t at = 0; at < size; at += 3) {
+  for (size_t at = 0; at < size; at += 3 * DAMAGE_SHARE) {
     packed[at] ^= 0x55;
     o = open_bytes(packed, size, 0);
     close_opened(&o);
