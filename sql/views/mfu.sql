@@ -4,7 +4,8 @@
 -- shapes tell them (ops.flops: matrix products, convolutions, attention), where kernels tell theirs of these.
 -- What checkpoints compute again is no work of the model: flops and mfu leave it out, and hfu counts it.  That is told
 -- as step_phases does: of a backward node below which an op runs that only a forward pass has, all ops with a sequence
--- number.
+-- number.  Of programs that XLA compiled it is what stands in a rematted_computation, as JAX calls what jax.checkpoint
+-- does again, and instructions that XLA itself made again to save memory, whose names have .remat.
 --   profile_id, host, rank, step_id, number, dur_ns
 --   flops                   floating point operations of the step, without those that checkpoints do again
 --   recomputed_flops        those
@@ -31,7 +32,9 @@ WITH on_devices AS MATERIALIZED (
     AND (nodes.name GLOB '*Backward*' OR nodes.name GLOB 'autograd::engine*')
 ), typed AS ( -- a type is looked at once for all ops of a step that have it
   SELECT profile_id, step_id, input_types,
-    sequence_number >= 0 AND outermost_id IN (SELECT outermost_id FROM again) AS is_again, sum(1.0 * flops) AS flops,
+    (sequence_number >= 0 AND outermost_id IN (SELECT outermost_id FROM again))
+      OR coalesce(framework_name GLOB '*rematted_computation*', 0) OR name GLOB '*.remat*' AS is_again,
+    sum(1.0 * flops) AS flops,
     sum(1.0 * flops) FILTER (WHERE tensor_core_ns > 0) AS tensor_core_flops
   FROM temp.ops
   WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
@@ -57,11 +60,12 @@ WITH on_devices AS MATERIALIZED (
   )
   GROUP BY profile_id, step_id, 3, dtype
   UNION ALL
-  SELECT profile_id, step_id, 0, NULL, sum(1.0 * flops)
+  SELECT profile_id, step_id, coalesce(op_name GLOB '*rematted_computation*', 0) OR coalesce(name GLOB '*.remat*', 0),
+    NULL, sum(1.0 * flops)
   FROM temp.kernels
   WHERE flops >= 0 AND profile_id IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
     AND coalesce(self_ns >= dur_ns, 1) -- a loop of a TPU tells those of the ops in it once more
-  GROUP BY profile_id, step_id
+  GROUP BY profile_id, step_id, 3
 ), ceilings AS MATERIALIZED (
   SELECT profile_id, dtype, max(flops_per_second) AS flops_per_second
   FROM temp.device_peaks GROUP BY profile_id, dtype

@@ -109,14 +109,30 @@ def test_memory(folder):
                       [(names[i], (2 + i) * GIB, (3 + i) * GIB, 1.0) for i in range(4)], "by line")
 
 
+def with_name(folder, instruction, name):
+    """The run, in which the framework's name of the instruction is another."""
+    told = OPS[instruction]
+    try:
+        OPS[instruction] = (told[0], name, *told[2:])
+        return made(folder)
+    finally:
+        OPS[instruction] = told
+
+
+def test_recomputation(folder):
+    """What jax.checkpoint does again is no work of the model: mfu leaves it out, hfu counts it."""
+    run = with_name(folder, "fusion.4", "jit(step)/transpose(jvp())/checkpoint/rematted_computation/tanh")
+    mfu = query(run, "SELECT * FROM mfu")
+    check([(row["flops"], row["recomputed_flops"]) for row in mfu], [(2 * 2_001_000, 2 * 50_000)] * 3, "operations")
+    for row in mfu:
+        close(row["hfu"] / row["mfu"], 2_051_000 / 2_001_000, "what the hardware does")
+    run = with_name(folder, "fusion.4", "jit(step)/transpose(jvp())/checkpoint/tanh") # a gradient
+    check([row["recomputed_flops"] for row in query(run, "SELECT * FROM mfu")], [0] * 3, "gradients")
+
+
 def test_names_without_a_type(folder):
     """XLA writes the op as name:type, also where there is no type: the name is what stands before the colon."""
-    op, renamed = OPS["all-reduce.5"], ("all-reduce", "jit(step)/psum:", 1000, 4000)
-    try:
-        OPS["all-reduce.5"] = renamed
-        run = made(folder)
-    finally:
-        OPS["all-reduce.5"] = op
+    run = with_name(folder, "all-reduce.5", "jit(step)/psum:")
     check(rows(run, "SELECT DISTINCT op_name FROM kernels WHERE name = 'all-reduce.5'"), [("jit(step)/psum",)], "names")
     check(rows(run, "SELECT count(*) FROM op_stats WHERE name = 'jit(step)/psum'"), [(1,)], "op_stats")
 
