@@ -148,6 +148,37 @@ def test_collectives_by_names(engine):
         assert connection.values("SELECT DISTINCT carried_by FROM collectives") == [("kernel",)]
 
 
+def test_collectives_count_once(engine):
+    """A collective has one row, whatever tells of it: its kernel, the op that asks for it, marks on the host and on the
+    device; with the arguments that any of them has, and with or without numbers that link them."""
+    told = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2,
+            "dtype": "Float"}
+    for kernel_tells in (False, True):
+        for op_tells in (False, True):
+            for is_numbered in (False, True):
+                events = []
+                for i in range(3):
+                    at, number = 10_000 * i, 100 * i
+                    op = told if op_tells else {}
+                    kernel = dict(told if kernel_tells else {}, **({"External id": number + 3} if is_numbered else {}))
+                    events += [
+                        span("cpu_op", "c10d::allreduce_", at + 100, 300, **{"External id": number + 2}),
+                        span("user_annotation", "nccl:all_reduce", at + 150, 200, **{"External id": number + 5}),
+                        span("cpu_op", "record_param_comms", at + 160, 180, **{"External id": number + 3}, **op),
+                        launch(at + 200, 50, 10 + i), span("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL()",
+                                                           at + 1000, 500, 0, 20, device=0, stream=20,
+                                                           correlation=10 + i, **kernel),
+                        span("gpu_user_annotation", "nccl:all_reduce", at + 1000, 500, 0, 20,
+                             **{"External id": number + 5})]
+                connection = opened(engine, events)
+                case = (kernel_tells, op_tells, is_numbered)
+                rows = connection.values("SELECT count(*), count(kernel_id), sum(dur_ns), sum(bytes) FROM collectives")
+                size = 12_000 if kernel_tells or op_tells else None
+                assert rows == [(3, 3, 1500, size)], (case, rows)
+                rows = connection.values("SELECT sum(count), sum(sum_ns) FROM collective_summary")
+                assert rows == [(3, 1500)], (case, rows)
+
+
 # ---- devices of other makers ----
 
 def ascend(pid, tid, name, start, dur, category=None, **args):

@@ -133,6 +133,99 @@ static bool add_named_kernels(struct trace *trace, const struct profile *profile
   return ok;
 }
 
+/* ---- kernels whose op tells its arguments, but not by the number of both ---- */
+
+/* Values of a column at rows that mostly ascend; ROW_NULL: none. */
+struct values_at {
+  const struct profile_table *table;
+  unsigned column;
+  size_t segment;
+};
+static int64_t value_in_row(struct values_at *from, uint64_t row) {
+  size_t *s = &from->segment, count = from->table->segment_count;
+  struct segment *const *segments = from->table->segments;
+  while (*s > 0 && row < segments[*s]->first_row) --*s;
+  while (*s + 1 < count && row >= segments[*s]->first_row + segments[*s]->rows) ++*s;
+  if (*s >= count || row < segments[*s]->first_row || row - segments[*s]->first_row >= segments[*s]->rows)
+    return ROW_NULL;
+  const struct column *column = segments[*s]->columns[from->column];
+  uint32_t at = (uint32_t)(row - segments[*s]->first_row);
+  return column && !column_is_null(column, at) ? column_integer(column, at) : ROW_NULL;
+}
+
+struct asking_op { int64_t lane, start, end; uint32_t item; };
+static int asking_op_order(const void *a, const void *b) {
+  const struct asking_op *x = a, *y = b;
+  if (x->lane != y->lane) return x->lane < y->lane ? -1 : 1;
+  return x->start != y->start ? x->start < y->start ? -1 : 1 : x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* The op of each kernel without one: that on whose thread, and while which, the call was made that launched it. Each
+** op has one kernel. False: no memory. */
+static bool find_launching_ops(const struct trace *trace, const struct profile *profile, uint32_t *op_of,
+                            bool *is_paired) {
+  const struct collective *all = trace->collectives.items;
+  size_t count = trace->collectives.count, op_count = 0;
+  struct values_at lanes = {&profile->tables[TABLE_ops], COLUMN_ops_thread_id, 0};
+  struct values_at starts = {lanes.table, COLUMN_ops_start_ns, 0}, durations = {lanes.table, COLUMN_ops_dur_ns, 0};
+  struct values_at numbers = {&profile->tables[TABLE_kernels], COLUMN_kernels_correlation, 0};
+  bool has_kernel = false;
+  for (size_t i = 0; i < count; i++) {
+    if (all[i].is_kernel) has_kernel |= op_of[i] == UINT32_MAX;
+    else op_count += !is_paired[i];
+  }
+  if (!op_count || !has_kernel) return true;
+  struct asking_op *ops = malloc(op_count * sizeof *ops);
+  struct row_map calls = {0}; /* correlation -> kernel of `all` */
+  uint32_t *kernels = malloc(count * sizeof *kernels);
+  bool ok = ops && kernels;
+  op_count = 0;
+  for (size_t i = 0; i < count && ok; i++) {
+    if (!all[i].is_kernel && !is_paired[i]) {
+      int64_t start = value_in_row(&starts, all[i].row), dur = value_in_row(&durations, all[i].row);
+      int64_t lane = value_in_row(&lanes, all[i].row);
+      if (start == ROW_NULL || dur == ROW_NULL || lane == ROW_NULL) continue;
+      ops[op_count++] = (struct asking_op){lane, start, start + dur, (uint32_t)i};
+    } else if (all[i].is_kernel && op_of[i] == UINT32_MAX) {
+      int64_t number = value_in_row(&numbers, all[i].row);
+      if (number == ROW_NULL || number == 0) continue;
+      uint32_t before = calls.count, at = row_map_number(&calls, (struct row_key){{(uint64_t)number, 0, 0}});
+      ok = at != INTERN_NONE;
+      if (ok && at == before) kernels[at] = (uint32_t)i;
+    }
+  }
+  if (ok && op_count) qsort(ops, op_count, sizeof *ops, asking_op_order);
+  const struct profile_table *api = &profile->tables[TABLE_api_calls];
+  for (size_t s = 0; s < api->segment_count && ok && calls.count && op_count; s++) {
+    const struct segment *segment = api->segments[s];
+    const struct column *correlations = segment->columns[COLUMN_api_calls_correlation];
+    const struct column *times = segment->columns[COLUMN_api_calls_start_ns];
+    const struct column *threads = segment->columns[COLUMN_api_calls_thread_id];
+    for (uint32_t row = 0; row < segment->rows && correlations && times && threads; row++) {
+      if (column_is_null(correlations, row) || column_is_null(times, row) || column_is_null(threads, row)) continue;
+      uint64_t number = (uint64_t)column_integer(correlations, row);
+      uint32_t at = row_map_find(&calls, (struct row_key){{number, 0, 0}});
+      if (at == INTERN_NONE) continue;
+      int64_t lane = column_integer(threads, row), time = column_integer(times, row);
+      size_t low = 0, high = op_count; /* behind the last op that began before */
+      while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        bool is_before = ops[middle].lane != lane ? ops[middle].lane < lane : ops[middle].start <= time;
+        if (is_before) low = middle + 1;
+        else high = middle;
+      }
+      const struct asking_op *op = low ? &ops[low - 1] : NULL;
+      if (!op || op->lane != lane || time > op->end || is_paired[op->item]) continue;
+      op_of[kernels[at]] = op->item;
+      is_paired[op->item] = true;
+    }
+  }
+  row_map_free(&calls);
+  free(kernels);
+  free(ops);
+  return ok;
+}
+
 enum tfprof_status collectives_add(struct trace *trace, struct profile *profile) {
   if (!trace->collectives.count) return TFPROF_OK;
   size_t with_arguments = trace->collectives.count;
@@ -159,6 +252,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
     else op_of[i] = ops.values[at];
     if (op_of[i] != UINT32_MAX) is_paired[op_of[i]] = true;
   }
+  ok = ok && find_launching_ops(trace, profile, op_of, is_paired);
   uint32_t made = 0;
   for (size_t i = 0; ok && i < count; i++) {
     if (all[i].is_kernel || !is_paired[i]) rows[made++] = (uint32_t)i;
@@ -183,7 +277,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   EACH(dtype, TEXT(dtype));
   EACH(in_elements, NUMBER(in_elements));
   EACH(out_elements, NUMBER(out_elements));
-  EACH(bytes, known_bytes(trace, c));
+  EACH(bytes, known_bytes(trace, c->dtype ? c : op));
   EACH(op_id, op != c || !c->is_kernel ? (int64_t)op->row : ROW_NULL);
   EACH(kernel_id, c->is_kernel ? (int64_t)c->row : ROW_NULL);
   EACH(sequence_number, NUMBER(sequence));
