@@ -23,7 +23,7 @@ LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
 FOREVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 # Each instr() compares 170,000 bytes at as many places, and between them nothing looks for interrupts.
 DEAF = ("WITH t(a, b) AS MATERIALIZED (SELECT printf('%.*c', 340000, 'a'), printf('%.*c', 170000, 'a') || 'b')"
-        f" SELECT {', '.join(['instr(a, b)'] * 40)} FROM t")
+        f" SELECT {', '.join(['instr(a, b)'] * 200)} FROM t")
 
 
 def check_rules(served):
