@@ -1,9 +1,10 @@
--- Advice: TensorFlow ops that are called one by one from Python, outside of any tf.function.
+-- Advice: ops of TensorFlow or JAX that are called one by one from Python, outside of any tf.function or jax.jit.
 --
--- For each profile the time of the measured steps (no warm-up) in which TensorFlow's eager runtime executes single ops
--- for the program (eager_calls): neither functions, nor reading the input, nor what Keras calls around its own steps.
+-- For each profile the time of the measured steps (no warm-up) in which single ops are executed for the program
+-- (eager_calls): neither functions, nor reading the input, nor what Keras calls around its own steps.
 -- Threshold: 10 % of the step time, as in the TensorFlow 2 Profiler.
--- What it would save: what of it is not the ops' own work (EagerKernelExecute inside): looking up, copying, placing.
+-- What it would save: what of it is not the ops' own work (EagerKernelExecute inside; of JAX the ops that XLA compiled
+-- on that thread): looking up, copying, placing.
 -- PyTorch calls all ops like that: see tiny_ops and launch_bound.
 -- Columns: those of every check, see sql/README.md.  Cost: that of eager_calls.
 -- Needs: ops, steps.
@@ -11,7 +12,7 @@
 WITH times AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(1.0 * steps.dur_ns) AS step_ns
   FROM temp.profiles AS profiles JOIN temp.steps AS steps ON steps.profile_id = profiles.id
-  WHERE profiles.framework = 'tensorflow' AND steps.is_warmup = 0 GROUP BY 1
+  WHERE profiles.framework IN ('tensorflow', 'jax') AND steps.is_warmup = 0 GROUP BY 1
 ), calls AS MATERIALIZED (
   SELECT profile_id, op_id AS id, name, 1.0 * dur_ns AS dur_ns FROM temp.eager_calls
   WHERE is_of_keras = 0
@@ -19,6 +20,10 @@ WITH times AS MATERIALIZED (
   SELECT calls.profile_id AS profile_id, sum(1.0 * ops.dur_ns) AS work_ns
   FROM calls CROSS JOIN temp.ops AS ops ON ops.parent_id = calls.id
   WHERE ops.name = 'EagerKernelExecute' GROUP BY 1
+  UNION ALL
+  SELECT calls.profile_id, sum(1.0 * ops.self_ns)
+  FROM calls CROSS JOIN temp.ops AS ops ON ops.outermost_id = calls.id
+  WHERE ops.category = 'op' AND calls.profile_id IN (SELECT id FROM temp.profiles WHERE framework = 'jax') GROUP BY 1
 ), sums AS (
   SELECT profile_id, sum(dur_ns) AS eager_ns, count(*) AS count FROM calls GROUP BY profile_id
 ), ranked AS (
@@ -40,8 +45,7 @@ SELECT
   sums.eager_ns / times.step_ns AS value,
   0.10 AS threshold,
   CAST(max(0, sums.eager_ns - coalesce(working.work_ns, 0)) AS INTEGER) AS saves_ns,
-  'Put the whole step into one function under @tf.function; of Keras, compile() without run_eagerly=True.'
-    AS suggestion,
+  advice_words('eager_ops', processes.framework) AS suggestion,
   'SELECT name, count(*), sum(dur_ns) FROM temp.eager_calls WHERE is_of_keras = 0 AND profile_id = '
     || sums.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums

@@ -1,19 +1,30 @@
--- Ops that a program of TensorFlow calls one by one from Python, outside of any tf.function.
+-- Ops that a program of TensorFlow or JAX calls one by one from Python, outside of any tf.function or jax.jit.
 --
--- One row for each call of the eager runtime (EagerLocalExecute of anything but a function) in a measured step, reading
--- of the input left aside.
+-- One row for each call of TensorFlow's eager runtime (EagerLocalExecute of anything but a function) in a measured
+-- step, reading of the input left aside, and for each outermost call of a compiled function of JAX (PjitFunction) that
+-- the step calls again, where these are 16 or more: each op outside of jax.jit is such a function, and those of a
+-- program itself are few.
 --   profile_id, op_id     the call
 --   name                  what was called, such as MatMul
 --   dur_ns                how long the call took
 --   is_of_keras           1: what Keras itself calls around a step that it runs as a function (fit, evaluate, predict):
 --                         asking the iterator whether there is more, constants, logs and summaries, reading metrics
--- Cost: two passes over the names of ops of profiles of TensorFlow.
+-- Cost: two passes over the names of ops of profiles of TensorFlow and JAX.
 -- Example: SELECT name, count(*), sum(dur_ns) FROM eager_calls WHERE is_of_keras = 0 GROUP BY 1 ORDER BY 3 DESC;
 WITH calls AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, ops.id AS op_id, ops.step_id AS step_id, substr(ops.name, 20) AS name,
     ops.dur_ns AS dur_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
   WHERE profiles.framework = 'tensorflow' AND ops.name GLOB 'EagerLocalExecute: *'
+), of_jax AS MATERIALIZED (
+  SELECT ops.profile_id AS profile_id, ops.id AS op_id, ops.step_id AS step_id,
+    rtrim(substr(ops.name, 14), ')') AS name, ops.dur_ns AS dur_ns
+  FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
+  WHERE profiles.framework = 'jax' AND ops.name GLOB 'PjitFunction(*' AND ops.outermost_id = ops.id
+    AND ops.step_id IS NOT NULL
+), again AS (
+  SELECT step_id, name, sum(count(*)) OVER (PARTITION BY step_id) AS all_count FROM of_jax
+  GROUP BY step_id, name HAVING count(*) >= 2
 ), of_keras AS (
   SELECT DISTINCT profile_id AS profile_id FROM calls
   WHERE name GLOB '__inference_*_on_iterator_*' OR name GLOB '__inference_*_on_data_*'
@@ -27,4 +38,9 @@ SELECT calls.profile_id AS profile_id, calls.op_id AS op_id, calls.name AS name,
     'AnonymousIteratorV3', 'MakeIterator') AS is_of_keras
 FROM calls JOIN temp.steps AS steps ON steps.id = calls.step_id
 WHERE steps.is_warmup = 0 AND calls.name NOT GLOB '__*' AND calls.name NOT GLOB '*IteratorGetNext*'
-ORDER BY calls.profile_id, calls.op_id
+UNION ALL
+SELECT of_jax.profile_id, of_jax.op_id, of_jax.name, of_jax.dur_ns, 0
+FROM of_jax JOIN temp.steps AS steps ON steps.id = of_jax.step_id
+WHERE steps.is_warmup = 0
+  AND (of_jax.step_id, of_jax.name) IN (SELECT step_id, name FROM again WHERE all_count >= 16)
+ORDER BY 1, 2

@@ -428,7 +428,7 @@ WORDS = {
 OF_ONE_FRAMEWORK = {
     **dict.fromkeys(("input_python", "input_sequential", "input_sharded_late", "input_thread_pools",
                      "input_unprefetched"), "iterators of tf.data"),
-    **dict.fromkeys(("eager_ops", "launch_contention", "operation", "retracing"), "asks for the framework"),
+    **dict.fromkeys(("launch_contention", "operation", "retracing"), "asks for the framework"),
     "input_loading": "its cases are loaders, which JAX has of both others",
     **dict.fromkeys(("needless_checkpoints", "optimizer_loop", "scalar_loop", "single_samples", "unused_graphs",
                      "repeated_constants", "tensor_conversions", "zeroed_gradients"), "ops and ranges of PyTorch"),

@@ -188,6 +188,28 @@ def test_host_bound(directory):
     assert message.startswith("34 % of the step time passes outside any op: 31.0 ms of 90.0 ms"), message
 
 
+def test_ops_of_jax_one_by_one(directory):
+    """Each op outside of jax.jit is a call of its own; the functions of the program itself are none of them."""
+    ms = 10**9
+    def said(calls):
+        main = []
+        for step in range(12):
+            start = step * 100 * ms
+            main += [event("train", start, 90 * ms, step_num=step, _r=1),
+                     event("PjitFunction(update)", start + ms, 20 * ms)]
+            for call in range(calls):
+                main += [event("PjitFunction(add)", start + (30 + 2 * call) * ms, ms + ms // 2),
+                         event("PjitFunction(add)", start + (30 + 2 * call) * ms, ms),
+                         event("add.1", start + (30 + 2 * call) * ms, ms // 2, hlo_op="add.1", hlo_module="jit_add")]
+        path = written(directory, space(plane("/host:CPU", [line(1, "python", main)])), "one_by_one.xplane.pb")
+        return rows(path, "SELECT message, saves_ns, suggestion FROM advise WHERE check_name = 'eager_ops'")
+    ((message, saves, suggestion),) = said(20)
+    assert message.startswith("33 % of the step time goes to ops"), message
+    assert message.endswith("a step, 30.0 ms, most in add"), message
+    assert saves == 12 * 20 * 1_000_000 and "jax.jit" in suggestion, (saves, suggestion)
+    assert said(10) == [], "a few functions of the program"
+
+
 def test_retracing_names_the_program(directory):
     """Phases of XLA say nothing to whoever wrote the program; the program that they compile does."""
     ms = 10**9
