@@ -1,4 +1,4 @@
-/* flops_call.h: the arguments of a formula, read from texts: what flops_text.c fills and flops.c counts with. */
+/* flops_call.h: the arguments of a formula, read from texts: what flops_text.c fills and the formulas count with. */
 #ifndef TFPROF_FLOPS_CALL_H
 #define TFPROF_FLOPS_CALL_H
 
