@@ -2,8 +2,9 @@
 --
 -- For each profile the self time, in measured steps (weighed by ops.sample_weight), of ops with an input of 64-bit
 -- floating point (input_types), on the device where they run on one.  Such numbers come in by accident: NumPy makes
--- them unless told otherwise, and once one tensor has them the rest is converted to fit, or the model is.  Python's own
--- numbers do not count, they take the type of the tensor.
+-- them unless told otherwise, and once one tensor has them the rest is converted to fit, or the model is.  Numbers of
+-- Python, and tensors without dimensions beside others, do not count: they take the type of the others, as in the update
+-- of Adam.
 -- Threshold: a tenth of the step time; three tenths are critical when that is a millisecond per step or more and ten
 -- steps were measured.  The message names the line of the first such op of a step, where they come in, and the one with
 -- most of the time.
@@ -17,12 +18,21 @@ WITH step_time AS MATERIALIZED (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), doubles AS MATERIALIZED (
+), candidates AS MATERIALIZED (
   SELECT profile_id, step_id, id, name, coalesce(origin_code_trace_id, code_trace_id) AS code_trace_id, is_backward,
-    start_ns, self_ns * sample_weight AS host_ns, device_self_ns * sample_weight AS device_ns
+    start_ns, self_ns * sample_weight AS host_ns, device_self_ns * sample_weight AS device_ns, input_types,
+    coalesce(input_shapes, '') AS input_shapes
   FROM temp.ops
   WHERE (input_types GLOB '*"double"*' OR input_types GLOB '*c10::complex<double>*') AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM step_time)
+), inputs AS MATERIALIZED ( -- which lists of inputs have 64 bits only in numbers
+  SELECT input_types, input_shapes FROM candidates WHERE json_valid(input_types) AND json_valid(input_shapes)
+  GROUP BY input_types, input_shapes HAVING NOT EXISTS (
+    SELECT 1 FROM json_each(input_types) AS types JOIN json_each(input_shapes) AS shapes ON shapes.key = types.key
+    WHERE types.value IN ('double', 'c10::complex<double>') AND shapes.value <> '[]')
+    AND EXISTS (SELECT 1 FROM json_each(input_shapes) AS shapes WHERE shapes.type = 'array' AND shapes.value <> '[]')
+), doubles AS MATERIALIZED (
+  SELECT * FROM candidates WHERE (input_types, input_shapes) NOT IN (SELECT input_types, input_shapes FROM inputs)
 ), sums AS MATERIALIZED (
   SELECT doubles.profile_id AS profile_id, step_time.step_count AS step_count, step_time.step_ns AS step_ns,
     step_time.all_ns AS all_ns, total(device_ns) > 0 AS is_on_device,
