@@ -3,14 +3,14 @@
 -- For each profile the self time, in measured steps (weighed by ops.sample_weight), of ops with an input of 64-bit
 -- floating point (input_types), on the device where they run on one.  Such numbers come in by accident: NumPy makes
 -- them unless told otherwise, and once one tensor has them the rest is converted to fit, or the model is.  Numbers of
--- Python, and tensors without dimensions beside others, do not count: they take the type of the others, as in the update
--- of Adam.
+-- Python, and tensors without dimensions beside others, do not count: they take the type of the others, as in the
+-- update of Adam.
 -- Threshold: a tenth of the step time; three tenths are critical when that is a millisecond per step or more and ten
--- steps were measured.  The message names the line of the first such op of a step, where they come in, and the one with
--- most of the time.
--- What it would save: half of that time, as numbers of half the size take half the memory traffic and half the time in
--- vector units; on devices that are not made for numbers of 64 bits (compute capabilities other than 6.0, 7.0, 8.0,
--- 9.0, 10.0), which compute them at a thirty-second of the rate or less, nine tenths.
+-- steps were measured.  The message names the line of the first such op of a step, where they come in, and the one
+-- with most of the time.
+-- What it would save: half of that time, as numbers of half the size take half the memory traffic and half the time
+-- in vector units; on devices that are not made for numbers of 64 bits (compute capabilities other than 6.0, 7.0,
+-- 8.0, 9.0, 10.0), which compute them at a thirty-second of the rate or less, nine tenths.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over the types of ops.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'double_precision';

@@ -1,14 +1,14 @@
 -- Advice: a Python loop that takes tensors apart, number by number or row by row.
 --
 -- For each line of the program that calls aten::item (tensor.item(), float(tensor), if tensor: ...) or aten::select
--- (tensor[i]) 32 times or more in a step: the time from each of these calls to the next one of the same line in the step,
--- where that is a millisecond or less.  It is what the loop takes, other ops and Python included, without what recording
--- these took; calls that lie further apart are none of it, unless they are few and have no more than 64 ops between them:
--- there the thread lost its processor.  A loop that takes no numbers counts only where its turns take 80 µs or less on average: where
--- they take longer they compute something, as recurrent networks do.  Loops of optimizers over parameters are told by
--- optimizer_loop.  Counted are measured steps, weighed by ops.sample_weight.
--- Threshold: 2 % of the step time; three tenths are critical when that is a millisecond per step or more and ten steps
--- were measured.
+-- (tensor[i]) 32 times or more in a step: the time from each of these calls to the next one of the same line in the
+-- step, where that is a millisecond or less.  It is what the loop takes, other ops and Python included, without what
+-- recording these took; calls that lie further apart are none of it, unless they are few and have no more than 64 ops
+-- between them: there the thread lost its processor.  A loop that takes no numbers counts only where its turns take
+-- 80 µs or less on average: where they take longer they compute something, as recurrent networks do.  Loops of
+-- optimizers over parameters are told by optimizer_loop.  Counted are measured steps, weighed by ops.sample_weight.
+-- Threshold: 2 % of the step time; three tenths are critical when that is a millisecond per step or more and ten
+-- steps were measured.
 -- What it would save: all of that, in steps whose ops were not recorded as in those whose were: the same over whole
 -- tensors takes a few ops.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over the names of ops,
@@ -64,16 +64,17 @@ SELECT
   loops.location AS subject,
   processes.prefix || format('%.0f %% of the step time is a Python loop%s that %s, %.0f a step, at %s%s',
     100.0 * loop_ns / step_ns, coalesce(' in ' || nullif(loops.function, '<module>') || '()', ''),
-    iif(is_of_numbers, 'takes numbers out of tensors', 'takes a tensor apart'), loops.count / step_time.weight, loops.location, coalesce(': ' || trim(loops.text), '')) AS message,
+    iif(is_of_numbers, 'takes numbers out of tensors', 'takes a tensor apart'), loops.count / step_time.weight,
+    loops.location, coalesce(': ' || trim(loops.text), '')) AS message,
   loop_ns / step_ns AS value,
   0.02 AS threshold,
   CAST(loop_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   iif(is_of_numbers, 'Compute it over the whole tensors, (scores.argmax(-1) == labels).sum(), and take the one result '
       || 'out with .item(); where Python needs each number, take all at once with .tolist().',
-    'Compute it over the whole tensor: by slices, masks, torch.where, torch.tril, scatter_ or index_put_, which take an '
-      || 'op for all turns together; what is the same in every step, once before the loop.') AS suggestion,
-  'SELECT step_id, count(*), sum(dur_ns) FROM temp.ops WHERE name IN (''aten::item'', ''aten::select'') AND profile_id = '
-    || loops.profile_id || ' GROUP BY 1 ORDER BY 2 DESC LIMIT 20' AS evidence
+    'Compute it over the whole tensor: by slices, masks, torch.where, torch.tril, scatter_ or index_put_, which take '
+      || 'an op for all turns together; what is the same in every step, once before the loop.') AS suggestion,
+  'SELECT step_id, count(*), sum(dur_ns) FROM temp.ops WHERE name IN (''aten::item'', ''aten::select'') '
+    || 'AND profile_id = ' || loops.profile_id || ' GROUP BY 1 ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM loops
 JOIN step_time ON step_time.profile_id = loops.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = loops.profile_id

@@ -4,25 +4,25 @@
 -- tokenizers, NumPy, waiting for files, the garbage collector.  The line is the innermost one outside installed
 -- packages and Python's own library, which called them, and of generated code the line that calls it, as in
 -- code_summary (the innermost of all where the whole stack lies in those).
--- Counted are the samples in measured steps (no warm-up, ops recorded); in a profile without such steps all.  Together
--- they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
--- steps.sample_weight; without steps for the time between the looks.  What recording took outside of ops, which is seen
--- at the lines that call them, is taken off there.
+-- Counted are the samples in measured steps (no warm-up, ops recorded); in a profile without such steps all.
+-- Together they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
+-- steps.sample_weight; without steps for the time between the looks.  What recording took outside of ops, which is
+-- seen at the lines that call them, is taken off there.
 --   profile_id, rank      the profile
 --   location              file:line, the file without its directories
 --   text                  the source line, where it could be read
 --   sample_count          how often it was seen there
 --   self_ns, self_ratio   the time outside ops at this line; share of all lines of the profile
 --   self_error_ns         standard error of self_ns, as that of a share of so many samples of these weights
+--   waits_for, wait_ns  what the thread waited for there, most of all where it was several things (python_samples has
+--                       the words); the part of self_ns for which it waited; NULL and 0 where it ran.  That it lacked
+--                       a processor is no waiting of its own: of that time the line has as much as of the rest
 --   function, file, line  of the frame
 --   is_library            1: a line of an installed package or of Python's library
--- Cost: linear in python_samples, ops and code_traces.  Example: SELECT location, self_ns FROM python_summary LIMIT 10;
+-- Cost: linear in python_samples, ops and code_traces.  Example: SELECT location, self_ns FROM python_summary LIMIT
+-- 10;
 WITH weighed AS MATERIALIZED (
-  SELECT samples.profile_id AS profile_id, samples.code_trace_id AS trace_id,
-    samples.period_ns * coalesce(steps.sample_weight, 1.0) AS weight,
-    steps.is_warmup = 0 AND steps.ops_recorded = 1 AS is_measured
-  FROM temp.python_samples AS samples LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
-  WHERE samples.code_trace_id IS NOT NULL
+  SELECT profile_id, trace_id, weight, is_measured, waits_for FROM temp.python_looks
 ), outside AS MATERIALIZED (
   SELECT profile_id, sum(sample_weight
     * coalesce(outside_ns, max(dur_ns - coalesce(recording_ns, 0) - op_ns, 0))) AS outside_ns
@@ -46,13 +46,17 @@ WITH weighed AS MATERIALIZED (
   JOIN temp.code_frames AS frames ON frames.id = calls.frame_id
 ), by_trace AS MATERIALIZED (
   SELECT weighed.profile_id AS profile_id, weighed.trace_id AS trace_id, count(*) AS sample_count,
-    sum(weighed.weight) AS weight, sum(weighed.weight * weighed.weight) AS square
+    sum(weighed.weight) AS weight, sum(weighed.weight * weighed.weight) AS square, weighed.waits_for AS waits_for
   FROM weighed LEFT JOIN outside ON outside.profile_id = weighed.profile_id
   WHERE outside.profile_id IS NULL OR weighed.is_measured
-  GROUP BY weighed.profile_id, weighed.trace_id
+  GROUP BY weighed.profile_id, weighed.trace_id, weighed.waits_for
 ), seen_lines AS MATERIALIZED (
   SELECT by_trace.profile_id AS profile_id, min(frames.id) AS frame_id, frames.file AS file, frames.line AS line,
-    sum(by_trace.sample_count) AS sample_count, sum(by_trace.weight) AS weight, sum(by_trace.square) AS square
+    sum(by_trace.sample_count) AS sample_count, sum(by_trace.weight) AS weight, sum(by_trace.square) AS square,
+    substr(max(substr('0000000000000000000' || CAST(by_trace.weight AS INTEGER), -19)
+      || nullif(waits_for, 'processor')), 20) AS waits_for,
+    total(by_trace.weight) FILTER (WHERE waits_for <> 'processor') AS waiting_weight,
+    total(by_trace.weight) FILTER (WHERE waits_for = 'processor') AS lacking_weight
   FROM by_trace JOIN temp.code_traces AS traces ON traces.id = by_trace.trace_id
   JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
   GROUP BY by_trace.profile_id, frames.file, frames.line
@@ -63,6 +67,8 @@ WITH weighed AS MATERIALIZED (
 ), lines AS MATERIALIZED ( -- the looks stand for the time outside ops, with what recording took of it
   SELECT seen_lines.profile_id AS profile_id, seen_lines.frame_id AS frame_id,
     seen_lines.sample_count AS sample_count, seen_lines.square AS square,
+    seen_lines.waits_for AS waits_for,
+    coalesce(waiting_weight / nullif(seen_lines.weight - lacking_weight, 0), 0) AS waiting,
     seen_lines.weight * max(0, 1 - coalesce(
       paid.cost_ns * seen.weight / (seen_lines.weight * (outside.outside_ns + costs.cost_ns)), 0)) AS weight
   FROM seen_lines JOIN seen ON seen.profile_id = seen_lines.profile_id
@@ -74,6 +80,7 @@ WITH weighed AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(square) AS square FROM lines GROUP BY profile_id
 ), shares AS (
   SELECT lines.profile_id AS profile_id, lines.frame_id AS frame_id, lines.sample_count AS sample_count,
+    lines.waits_for AS waits_for, lines.waiting AS waiting,
     coalesce(lines.weight / nullif(totals.weight, 0), 0) AS share,
     coalesce(outside.outside_ns, totals.weight) AS all_ns,
     lines.square / pow(nullif(totals.weight, 0), 2) AS square,
@@ -91,6 +98,8 @@ SELECT
   CAST(sqrt(max(0, shares.square * (1 - 2 * shares.share) + shares.all_square * shares.share * shares.share))
     * shares.all_ns AS INTEGER) AS self_error_ns,
   shares.share AS self_ratio,
+  shares.waits_for AS waits_for,
+  CAST(shares.waiting * shares.share * shares.all_ns AS INTEGER) AS wait_ns,
   frames.function AS function,
   frames.file AS file,
   frames.line AS line,

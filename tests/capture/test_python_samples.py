@@ -71,7 +71,63 @@ def test_lines():
         assert count["n"] > 50 and count["inside"] > 0.8 * count["n"], count
         (advice,) = capturing.query(directory, "SELECT suggestion FROM advise WHERE check_name = 'host_bound'")
         assert "Between the ops Python is at" in advice["suggestion"], advice
+        (line,) = [number for number, name in LINES.items() if name == "sleep"]
+        parts = capturing.query(directory, "SELECT line, part, waits_for, self_ns FROM python_parts")
+        asleep = [row["self_ns"] for row in parts if row["waits_for"] == "sleep"]
+        assert {row["line"] for row in parts if row["waits_for"] == "sleep"} == {line}, parts
+        assert sum(asleep) > 0.5 * sum(row["self_ns"] for row in parts if row["line"] == line), parts
+        assert {row["part"] for row in parts if LINES.get(row["line"]) == "loop"} == {"python"}, parts
+        assert sum(row["self_ns"] for row in parts) > 0.99 * sum(row["self_ns"] for row in rows), (parts, rows)
+        (waits,) = capturing.query(directory, "SELECT message FROM advise WHERE check_name = 'host_waits'"
+                                   " AND message GLOB '*told to sleep*'")
+        assert waits["message"].endswith(f":{line}"), waits  # no text of code that python -c was given
         print("%d samples: %s" % (count["n"], {name: round(share, 2) for name, share in sorted(seen.items())}))
+
+
+WAITS = """
+import os, subprocess, threading, time, torch, without_dynamo
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+ends, starts, held = os.pipe(), os.pipe(), threading.Lock()
+def other():
+    while os.read(starts[0], 1):
+        with held:
+            os.write(ends[1], b"1")
+            time.sleep(0.03)
+        time.sleep(0.02)
+        os.write(ends[1], b"1")
+def spin():
+    while is_training: sum(range(100))
+is_training = True
+threading.Thread(target=other, daemon=True).start()
+threading.Thread(target=spin, daemon=True).start()
+end = time.time() + 6
+while time.time() < end:
+    os.write(starts[1], b"1")
+    os.read(ends[0], 1)
+    with held: pass  # lock
+    os.read(ends[0], 1)  # pipe
+    subprocess.run(["sleep", "0.02"])  # process
+    sum(range(200000)); sum(range(200000)); sum(range(200000))  # GIL
+    model(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+is_training = False
+"""
+
+
+def test_what_is_waited_for():
+    """Each kind of waiting is told by its word, at its line."""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", WAITS], ops="all")
+        words = {number: line.split("# ")[1] for number, line in enumerate(WAITS.split("\n"), 1) if "# " in line}
+        rows = capturing.query(directory, """SELECT line, waits_for, count(*) AS n FROM python_samples AS samples
+            JOIN code_traces AS traces ON traces.id = samples.code_trace_id
+            JOIN code_frames AS frames ON frames.id = traces.line_frame_id
+            WHERE waits_for IS NOT NULL AND step_id IS NOT NULL GROUP BY 1, 2""")
+        for line, word in words.items():
+            seen = {row["waits_for"]: row["n"] for row in rows if row["line"] == line}
+            # Whatever takes Python's lock may wait for it, too.
+            assert seen.get(word) and set(seen) <= {word, "GIL", "pipe", "processor"}, (word, seen, rows)
 
 
 CALLED = """

@@ -442,6 +442,48 @@ def main():
         ((said_of,),) = profile.connection.execute("SELECT suggestion FROM temp.host_bound").fetchall()
         check(wanted in said_of, f"{inner}: {said_of}")
 
+    # What is waited for is no Python that keeps the thread busy; nor is what calling ops costs.
+    def of_lines(*lines):
+        """`lines`: what is seen at each of them in every step, of a step of 100 ms with ops for 50: file of the
+        innermost frame, what it waits for, how often, and how long its ops take."""
+        profile = Profile()
+        made = [profile.step(number) for number in range(20)]
+        for step in made:
+            profile.op("aten::mm", step, 50 * MS)
+        for number, (leaf, waits_for, count, op_ns) in enumerate(lines, 1):
+            frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=10 * number,
+                                function="train", text=f"line({number})")
+            inner = profile.add("code_frames", profile_id=1, file=leaf or "/home/me/train.py", line=10 * number)
+            trace = profile.add("code_traces", profile_id=1, line_frame_id=frame, library_line_frame_id=frame,
+                                leaf_frame_id=inner)
+            for step in made:
+                for _ in range(count):
+                    profile.add("python_samples", profile_id=1, step_id=step, time_ns=1, code_trace_id=trace,
+                                period_ns=MS, waits_for=waits_for)
+            profile.op("aten::add", made[0], 1)
+            profile.connection.execute("UPDATE temp.ops SET origin_code_trace_id = ?, self_ns = ? WHERE id = ?",
+                                       (trace, 20 * op_ns, profile.next - 1))
+        profile.derive()
+        return profile
+
+    module = "/x/site-packages/torch/nn/modules/linear.py"
+    for lines, wanted in (
+            ([(None, "lock", 3, 0), (None, None, 2, 0)], {"host_waits": 600, "host_bound": 400}),
+            ([(None, "lock", 3, 0), (module, None, 3, 0)], {"host_waits": 500, "host_bound": 150}),
+            ([(module, None, 5, 0)], {"host_bound": 400}),
+            ([(None, None, 5, 60 * MS)], {"host_bound": 400}),
+            ([(None, None, 5, 10 * MS)], {"host_bound": 1200}),
+            ([("/x/torch/autograd/graph.py", "lock", 5, 0), (None, None, 2, 0)], {"host_bound": 1000})):
+        profile = of_lines(*lines)
+        told = {name: round(saves / MS) for name in ("host_bound", "host_waits")
+                for (saves,) in profile.connection.execute(f"SELECT saves_ns FROM temp.{name}")}
+        check(told == wanted, f"{lines}: {told}")
+    profile = of_lines((None, "file", 3, 0))
+    real_format(profile)
+    ((subject, said_of),) = profile.connection.execute("SELECT subject, message FROM temp.host_waits").fetchall()
+    check(subject == "train.py:10" and said_of.startswith("50 % of the step time the thread that trains waits for "
+          "files, ") and said_of.endswith(" per step, at train.py:10: line(1)"), said_of)
+
     profile = Profile()
     profile.steps()
     profile.step(20, dur_ns=300 * MS)
@@ -481,6 +523,18 @@ def main():
     for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
         profile.add("device_steps", profile_id=1, step_id=step[0], busy_ns=95 * MS)
     expect("the same, but the device is busy", profile)
+
+    # Numbers of 64 bits beside tensors of 32 compute nothing in 64 bits.
+    for shapes, wanted in (("[[512,512],[]]", {}), ("[[512,512],[512]]", {"double_precision": 20 * 30 * MS}),
+                           (None, {"double_precision": 20 * 30 * MS})):
+        profile = Profile()
+        for number in range(20):
+            step = profile.step(number)
+            profile.op("aten::add", step, 40 * MS)
+            made = profile.op("aten::mul_", step, 60 * MS)
+            profile.connection.execute("UPDATE temp.ops SET input_types = ?, input_shapes = ? WHERE id = ?",
+                                       ('["float","double"]', shapes, made))
+        expect(f"types of 64 bits with shapes {shapes}", profile, **wanted)
 
     profile = Profile()
     for number in range(20):

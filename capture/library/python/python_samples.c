@@ -4,6 +4,7 @@
 #include "channel/thread_rows.h"
 #include "governor/sampling.h"
 #include "guarded_read.h"
+#include "host/thread_waits.h"
 #include "python_calls.h"
 #include "python_code.h"
 #include "python_frames.h"
@@ -16,12 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLE_THREAD, SAMPLE_TIME, SAMPLE_PERIOD, SAMPLE_TRACE, SAMPLE_COLUMNS };
+enum { SAMPLE_THREAD, SAMPLE_TIME, SAMPLE_PERIOD, SAMPLE_TRACE, SAMPLE_WAIT, SAMPLE_COLUMNS };
 static const struct row_column columns[SAMPLE_COLUMNS] = {
     {DUMP_python_samples_thread_id, DUMP_UNORDERED, false, true},
     {DUMP_python_samples_time_ns, DUMP_ASCENDING, false, true},
     {DUMP_python_samples_period_ns, DUMP_UNORDERED, false, true},
     {DUMP_python_samples_code_trace_id, DUMP_UNORDERED, false, true},
+    {DUMP_python_samples_waits_for, DUMP_UNORDERED, false, false},
 };
 
 enum {
@@ -205,8 +207,11 @@ static void sample(struct recorder *recorder, const struct capture_thread *threa
   static struct place stack[STACK_MAXIMUM];
   bool is_backward;
   if (thread_runs_op(thread, &is_backward) || runs_backward_elsewhere(count, thread)) return;
+  const char *wait = thread_waits_for(thread->tid);
+  int64_t ran_ns = wait ? -1 : thread_ran_ns(thread->tid);
   unsigned depth = copy_stack((uintptr_t)thread->python_state, stack, STACK_MAXIMUM);
   if (!depth || thread_runs_op(thread, &is_backward)) return;
+  if (ran_ns >= 0 && thread_ran_ns(thread->tid) == ran_ns) wait = "processor";
   int64_t trace = trace_of(recorder, stack, depth), its_row = thread_row(recorder, thread);
   uint32_t row = trace < 0 || its_row < 0 ? UINT32_MAX : row_add(&rows);
   if (row == UINT32_MAX) return;
@@ -214,6 +219,7 @@ static void sample(struct recorder *recorder, const struct capture_thread *threa
   row_put(&rows, row, SAMPLE_TIME, now);
   row_put(&rows, row, SAMPLE_PERIOD, period);
   row_put(&rows, row, SAMPLE_TRACE, trace);
+  if (wait) row_set(&rows, row, SAMPLE_WAIT, dump_writer_string(recorder->writer, wait, strlen(wait)));
 }
 
 void python_samples_take(struct recorder *recorder, const struct pulse *pulse) {

@@ -1,0 +1,25 @@
+-- Looks at Python: what python_samples say, and for how much each speaks.
+--
+-- One row for each sample of the thread that trains, taken while no op ran.  Left out are those in which PyTorch
+-- waited for something else than Python: for other ranks, devices, its own threads or workers of a loader, none of
+-- which is time outside ops (step_op_time has it by itself).
+--   profile_id, step_id   where it was taken; step_id is NULL outside all steps
+--   trace_id              its stack, of code_traces
+--   weight                the time that it stands for, weighed by steps.sample_weight
+--   is_measured           1: in a measured step (no warm-up) whose ops were recorded
+--   waits_for             what the thread waited for, see python_samples; NULL: it ran
+-- Cost: linear in python_samples.  Example: SELECT waits_for, sum(weight) FROM python_looks GROUP BY 1;
+SELECT
+  samples.profile_id AS profile_id,
+  samples.step_id AS step_id,
+  samples.code_trace_id AS trace_id,
+  samples.period_ns * coalesce(steps.sample_weight, 1.0) AS weight,
+  steps.is_warmup = 0 AND steps.ops_recorded = 1 AS is_measured,
+  samples.waits_for AS waits_for
+FROM temp.python_samples AS samples LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
+WHERE samples.code_trace_id IS NOT NULL AND (samples.waits_for IS NULL OR samples.waits_for IN ('GIL', 'processor')
+  OR NOT EXISTS (
+    SELECT 1 FROM temp.code_traces AS traces JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+    WHERE traces.id = samples.code_trace_id AND (frames.file GLOB '*/torch/autograd/*'
+      OR frames.file GLOB '*/torch/distributed/*' OR frames.file GLOB '*/torch/utils/data/*'
+      OR frames.file GLOB '*/torch/cuda/*' OR frames.file GLOB '*/torch/nn/parallel/*')))
