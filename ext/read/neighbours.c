@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "read/log_directory.h"
 
@@ -103,18 +104,34 @@ static char *find_below(const char *directory) {
   return found;
 }
 
+/* The newest run of the directory above it, where TensorFlow puts that beside train/ and validation/ with their events:
+** logs/plugins/profile; to be freed. */
+static char *find_above(const char *directory) {
+  const char *slash = strrchr(directory, '/');
+  char *plugins = NULL, *found = NULL;
+  int length = strcmp(directory, ".") == 0 ? asprintf(&plugins, "../plugins")
+               : slash ? asprintf(&plugins, "%.*s/plugins", (int)(slash - directory), directory)
+                       : asprintf(&plugins, "plugins");
+  if (length < 0) return NULL;
+  if (access(plugins, F_OK) == 0) found = find_below(plugins);
+  free(plugins);
+  return found;
+}
+
 enum tfprof_status neighbours_refuse(const char *path, const struct file_head *head, struct tfprof_error *error) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *what = describe(name, head);
   if (!what) return recognise_refuse(path, head, error);
   char *directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
   char *below = directory ? find_below(directory) : NULL;
   char *beside = directory && !below ? find_beside(directory, name) : NULL;
-  const char *other = below ? below : beside;
+  char *above = directory && !below && !beside ? find_above(directory) : NULL;
+  const char *other = below ? below : beside ? beside : above;
   error_at(error, TFPROF_WRONG_KIND, path, 0, "this is %s%s%s%s", what, other ? "; " : "", other ? other : "",
            other ? " can be opened" : "");
   if (error) error->has_offset = false;
   free(directory);
   free(below);
   free(beside);
+  free(above);
   return TFPROF_WRONG_KIND;
 }

@@ -722,6 +722,10 @@ def test_files_without_a_profile(engine):
         os.makedirs(deeper)
         written(deeper, "vm.xplane.pb", b"")
         assert error and deeper in engine().query(f"SELECT tfprof_open('{path}')")[1], "the run below"
+        events = os.path.join(folder, "train", "validation")
+        os.makedirs(events)
+        path = written(events, "events.out.tfevents.17.vm.v2", bytes(12) + b"\x1a\x0dbrain.Event:2")
+        assert deeper in engine().query(f"SELECT tfprof_open('{path}')")[1], "the run beside its directory"
 
 
 if __name__ == "__main__":
