@@ -250,6 +250,26 @@ def test_functions_without_steps(engine):
         assert names == ["one/mm"], names
 
 
+def test_signatures_of_one_function(engine):
+    """Keras exports a model under two signatures: what they call is there once. Others are there each by itself."""
+    graph = [node_def("x", "Placeholder", (), (2, 16))]
+    functions = function_def("serve", ("a",), node_def("mm", "MatMul", ("a", "a"), (16, 16)))
+    functions += function_def("other", ("a",), node_def("mm", "MatMul", ("a", "a"), (16, 16)))
+    for number, called in enumerate(("serve", "serve", "other")):
+        name = "__inference_signature_wrapper_%d" % number
+        graph.append(node_def("call_%d" % number, "StatefulPartitionedCall", ("x",), (16, 16), [calling("f", name)]))
+        functions += function_def(name, ("a",), node_def("in", "StatefulPartitionedCall", ("a",), (16, 16),
+                                                         [calling("f", called)]))
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        path = os.path.join(directory, "graph.pbtxt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join("node { %s} " % node for node in graph) + "library { " + functions + "}")
+        connection = opened(engine, path)
+        names = connection.values("SELECT name FROM nodes WHERE op_type = 'MatMul' ORDER BY 1")
+        assert [name for name, in names] == ["call_0/in/mm", "call_2/in/mm"], names
+        assert dict(connection.values("SELECT reason, count FROM diagnostics"))["repeated_signatures"] == 1
+
+
 def test_functions_that_never_end(engine):
     """Functions that call themselves, or double at each level, are told, and cost little."""
     doubling = "".join(function_def("f%d" % i, (), *[node_def(name, "Call", (), None, [calling("f", "f%d" % (i + 1))])

@@ -195,11 +195,13 @@ static int32_t first_of_output(const char *op, const char *output) {
   return 0;
 }
 
+enum use { USED = 1, USED_BY_SIGNATURE = 2 };
+
 struct expansion {
   struct tf_model *model;
   struct tf_rows_of first_edges; /* by node, of the one after it, too: its edges lie together */
   struct row_map places;         /* of the function that is expanded: its nodes by name, its arguments with 1 */
-  struct tf_rows_of is_used;     /* by function */
+  struct tf_rows_of is_used;     /* by function: bits of enum use */
   struct text_buffer name;
   int64_t bytes_left;
 };
@@ -305,6 +307,26 @@ static bool expand_node(struct expansion *e, const struct tf_function_call *call
   return true;
 }
 
+/* Signatures of a SavedModel are functions of their own that call one function, and several may call the same: then the
+** graph has what it computes once. True: another one has called it. */
+static bool is_repeated_signature(struct expansion *e, const struct tf_function_call *call, uint32_t row) {
+  static const char wrapper[] = "__inference_signature_wrapper_";
+  const char *name = pool_text(e->model->pool, call->function);
+  if (call->depth || !name || strncmp(name, wrapper, sizeof wrapper - 1) != 0) return false;
+  const struct tf_function *function = &e->model->functions.items[row];
+  const struct tf_function_call *only = NULL;
+  for (uint32_t i = 0; i < function->node_count; i++) {
+    const struct tf_function_node *node = &e->model->function_nodes.items[function->first_node + i];
+    if (node->call_count > 1 || (node->call_count && only)) return false;
+    if (node->call_count) only = &e->model->function_calls.items[node->first_call];
+  }
+  uint32_t called = only ? tf_map_find(&e->model->functions_by_name, only->function, 0) : UINT32_MAX;
+  if (called == UINT32_MAX) return false;
+  bool is_repeated = (e->is_used.items[called] & USED_BY_SIGNATURE) != 0;
+  e->is_used.items[called] |= USED_BY_SIGNATURE;
+  return is_repeated;
+}
+
 static bool expand_call(struct expansion *e, struct tf_function_call call) {
   struct tf_model *model = e->model;
   uint32_t row = tf_map_find(&model->functions_by_name, call.function, 0);
@@ -315,7 +337,11 @@ static bool expand_call(struct expansion *e, struct tf_function_call call) {
     tf_trouble(model, TF_TROUBLE_CALL, 0);
     return true;
   }
-  e->is_used.items[row] = 1;
+  e->is_used.items[row] |= USED;
+  if (is_repeated_signature(e, &call, row)) {
+    tf_trouble(model, TF_TROUBLE_SIGNATURE, 0);
+    return true;
+  }
   e->name.length = 0;
   string_id caller = model->nodes.items[call.node].name;
   text_buffer_add(&e->name, pool_text(model->pool, caller), pool_length(model->pool, caller));

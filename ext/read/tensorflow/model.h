@@ -228,6 +228,7 @@ enum tf_trouble {
   TF_TROUBLE_OP_LOG,     /* entries of an OpLog for nodes that the graph lacks */
   TF_TROUBLE_FUNCTION,   /* nodes of functions, which belong to no graph */
   TF_TROUBLE_ONCE,       /* nodes of loops and conditions, which are counted once */
+  TF_TROUBLE_SIGNATURE,  /* signatures that call the same function as others */
   TF_TROUBLE_CALL,       /* calls of functions that are nested too deep, or would be too many nodes */
   TF_TROUBLE_TEXT,       /* texts that are not UTF-8 */
   TF_TROUBLE_WIRE,       /* a message that is damaged */

@@ -30,6 +30,8 @@ static const struct {
          "run has names of its own in the steps"},
     [TF_TROUBLE_ONCE] = {"info", "counted_once",
                          "nodes of loops and conditions are counted once, as no step tells how often they run"},
+    [TF_TROUBLE_SIGNATURE] = {"info", "repeated_signatures",
+                              "signatures call the same function as another one: its nodes stand there once"},
     [TF_TROUBLE_CALL] = {"warning", "calls_too_many",
                          "calls of functions are nested too deep, or would be too many nodes: what they compute is not "
                          "counted"},
