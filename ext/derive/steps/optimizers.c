@@ -16,7 +16,8 @@
 **    the ops of the backward pass may tell two optimizers that take turns.  An optimizer that made its state in the
 **    first of all steps, and from then on runs the same ops in each, is one, whatever kinds there are.
 ** 3. Turns.  Where all steps look alike, as those of two networks of one shape do, alike_steps.h may tell.  Where it
-**    does not, the optimizer is not known and stays NULL: whoever counts takes all of a class for one, and says so.
+**    does not, the optimizer is not known and stays NULL: whoever counts takes all of a class for one, and says so.  In
+**    recordings of our own that are older than the column all of a class are one.
 ** 4. Threads.  Steps that alternate between threads are those of one optimizer; threads that work at the same time
 **    have their own.
 **
@@ -497,7 +498,8 @@ static enum tfprof_status run_optimizers(struct profile *profile, struct tfprof_
   if (!status && marks.count && !order_by_thread(&marks)) status = error_no_memory(error);
   if (!status && marks.count > 1) status = look_between(profile, said, &marks, error);
   if (!status && marks.count) status = find_optimizers(profile, said, &marks, error);
-  if (!status && marks.count && !marks.is_unknown) status = number_optimizers(profile, &marks, error);
+  bool is_told = !marks.is_unknown || strcmp(profile_origin(profile), "tfprof") == 0;
+  if (!status && marks.count && is_told) status = number_optimizers(profile, &marks, error);
   scratch_free(said);
   scratch_free(marks.ran_before);
   scratch_free(marks.items);
