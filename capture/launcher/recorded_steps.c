@@ -83,7 +83,7 @@ static void add_mark(struct recorded_steps *steps, uint8_t kind, int64_t name, c
   if (!mark) return;
   uint64_t object = (uint64_t)(of->optimizers[row] > 0 ? of->optimizers[row] : -1 - name);
   *mark = (struct training_mark){start, end, object, (uint32_t)of->threads[row], steps->rows + row,
-                                 (uint8_t)(kind - TRAINING)};
+                                 (uint8_t)(kind - TRAINING), false};
 }
 
 static bool is_of_user(const struct recorded_steps *steps, int64_t category) {
@@ -265,15 +265,15 @@ static struct step_counts choose(struct recorded_steps *steps, const struct dump
   struct marked_step *marked = find_kind(steps, OF_USER, &count);
   if (!count) {
     marked = find_kind(steps, OF_PROFILER, &count);
-    if (count * 2 < of_optimizers->count) count = 0;
+    if (of_optimizers->optimizers && count * 2 < of_optimizers->count) count = 0;
   }
   if (count) {
     if (count > 1 && is_last_empty(steps, file, cursor, &marked[count - 2])) count--;
     return count_marked(steps, marked, count);
   }
-  if (!of_optimizers->count) {
+  if (!of_optimizers->optimizers) {
     marked = find_kind(steps, OF_NVTX, &count);
-    return count_marked(steps, marked, count);
+    if (count || !of_optimizers->count) return count_marked(steps, marked, count);
   }
   struct step_counts counts = {.steps = of_optimizers->count, .of_optimizer = !of_optimizers->by_batches};
   int64_t start = of_optimizers->first_start; /* or before, as where recording began */

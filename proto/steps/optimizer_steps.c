@@ -9,6 +9,7 @@ int training_mark_kind(const char *name) {
                     pipe[] = "enumerate(DataPipe)#";
   if (!strncmp(name, optimizer, sizeof optimizer - 1)) return STEP_OF_OPTIMIZER;
   if (!strncmp(name, loader, sizeof loader - 1) || !strncmp(name, pipe, sizeof pipe - 1)) return STEP_BATCH;
+  if (!strcmp(name, "torch.utils.data.DataLoader.__iter__")) return STEP_EPOCH;
   return strcmp(name, "torch.amp.GradScaler.update") ? -1 : STEP_SCALER;
 }
 
@@ -41,7 +42,9 @@ static struct room divide_room(void *room, uint32_t count) {
 
 /* ---- Orders. */
 
-static int64_t time_of(const struct training_mark *mark) { return mark->kind == STEP_BATCH ? mark->start : mark->end; }
+static int64_t time_of(const struct training_mark *mark) {
+  return mark->kind == STEP_BATCH || mark->kind == STEP_EPOCH ? mark->start : mark->end;
+}
 
 static int marks_by_time(const void *left, const void *right) {
   const struct training_mark *a = left, *b = right;
@@ -156,6 +159,43 @@ static uint32_t count_batches(const struct training_mark *marks, uint32_t count,
   return has_loader ? batches : 0;
 }
 
+/* The thread that asks loaders most often; NO_THREAD: none does. */
+enum { NO_THREAD = UINT32_MAX };
+
+static uint32_t thread_of_batches(const struct training_mark *marks, uint32_t count, const struct room *room) {
+  uint32_t threads = 0, best = NO_THREAD, most = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (marks[i].kind == STEP_BATCH) room->threads[threads++] = marks[i].thread;
+  if (threads) qsort(room->threads, threads, sizeof *room->threads, threads_by_number);
+  for (uint32_t first = 0, end; first < threads; first = end) {
+    for (end = first + 1; end < threads && room->threads[end] == room->threads[first];) end++;
+    if (end - first <= most) continue;
+    most = end - first;
+    best = room->threads[first];
+  }
+  return best;
+}
+
+/* Steps of a program whose optimizers, if there are any, nothing tells of. */
+static void end_with_batches(const struct training_mark *marks, uint32_t count, const struct room *room,
+                             struct optimizer_steps *steps) {
+  uint32_t thread = thread_of_batches(marks, count, room), in_epoch = 0;
+  const struct training_mark *last = NULL;
+  bool begins_anew = false;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct training_mark *mark = &marks[i];
+    if (mark->thread != thread) continue;
+    if (mark->kind == STEP_EPOCH) begins_anew = true;
+    if (mark->kind != STEP_BATCH) continue;
+    bool is_end = begins_anew && in_epoch > 1; /* of an epoch; its only call gave a batch */
+    if (last && !last->is_idle && !is_end) add_end(steps, last, mark->start);
+    in_epoch = begins_anew ? 1 : in_epoch + 1;
+    begins_anew = false;
+    last = mark;
+  }
+  steps->by_batches = steps->count != 0;
+}
+
 /* The least number of updates of the scaler from one step to the next: how many an iteration has. */
 static uint32_t updates_per_step(const struct training_mark *marks, uint32_t count, const struct room *room,
                                  const struct optimizer_steps *steps) {
@@ -193,8 +233,11 @@ void optimizer_steps_find(struct training_mark *marks, uint32_t count, void *its
   *steps = (struct optimizer_steps){.ends = room.ends};
   if (!count) return;
   bool take_turns = choose_optimizers(marks, count, &room, steps);
-  if (!steps->optimizers) return;
   qsort(marks, count, sizeof *marks, marks_by_time);
+  if (!steps->optimizers) {
+    end_with_batches(marks, count, &room, steps);
+    return;
+  }
   end_with_optimizers(marks, count, &room, steps);
   if (!take_turns) return;
   steps->batches = count_batches(marks, count, &room, NULL);

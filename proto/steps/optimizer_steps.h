@@ -15,6 +15,12 @@
 ** the same, once after each iteration or, where it is called once for each of several optimizers, that often.  So an
 ** update more than there are as a rule between two steps of the optimizer is the end of an iteration without one.
 **
+** No optimizer.  Where none steps, as in inference, and where it steps within what torch.compile made, the steps are
+** the batches of the thread that asks its loaders most often: from one call of a loader to the next.  The last call of
+** an epoch gives none but says that there are no more; it is told by the loader beginning anew, where that was noted,
+** and else by no op, or another than in most batches, running first before the next call.  What follows the very last
+** call is no step.
+**
 ** Used by the reader (ext/derive) and by what the launcher says at the end.  While a program runs, the recorder goes by
 ** the same (capture/library/governor/step_marks.h).
 */
@@ -25,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum training_mark_kind { STEP_OF_OPTIMIZER, STEP_BATCH, STEP_SCALER };
+enum training_mark_kind { STEP_OF_OPTIMIZER, STEP_BATCH, STEP_SCALER, STEP_EPOCH };
 
 /* The kind by the name of a range; -1: it is none of them. */
 int training_mark_kind(const char *name);
@@ -36,6 +42,7 @@ struct training_mark {
   uint32_t thread;
   uint32_t row; /* the caller's */
   uint8_t kind;
+  bool is_idle; /* of STEP_BATCH: what runs on its thread before the next one is no batch; false: not known */
 };
 
 struct step_end {
@@ -49,7 +56,7 @@ struct optimizer_steps {
   int64_t first_start; /* of the mark that ends the first of them */
   bool by_batches;     /* they end with batches */
   uint32_t skipped;    /* of them, those whose optimizer did not step */
-  uint32_t optimizers; /* objects */
+  uint32_t optimizers; /* objects; 0: none steps, and the steps are batches */
   uint32_t chosen;     /* of them, those whose steps count: more than one follow each other */
   uint32_t all_marks;  /* steps of all optimizers */
   uint32_t batches;    /* in which optimizers stepped; 0: no loader is known */
@@ -57,7 +64,8 @@ struct optimizer_steps {
 
 /* Bytes that find needs for so many marks. */
 size_t optimizer_steps_room(uint32_t count);
-/* Sorts the marks; `room` is aligned as for malloc. steps->count is 0 where no optimizer stepped. */
+/* Sorts the marks; `room` is aligned as for malloc. steps->count is 0 where no
+** optimizer stepped and no loader was asked. */
 void optimizer_steps_find(struct training_mark *marks, uint32_t count, void *room, struct optimizer_steps *steps);
 
 #endif

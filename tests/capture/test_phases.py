@@ -173,10 +173,10 @@ def test_optimizers():
                     path,
                     """SELECT (SELECT text FROM run_summary WHERE title = 'time'), group_concat(text, ', ') FROM (
                     SELECT printf('%s %.0f %%', name, 100 * part / sum(part) OVER ()) AS text FROM (
-                    SELECT 'host' AS name, total(cpu_ns) AS part FROM measured UNION ALL
-                    SELECT 'other', total(rest_ns) FROM measured) ORDER BY part DESC)""".replace(
+                    SELECT 'host' AS name, total(host_compute_ns) AS part FROM measured UNION ALL
+                    SELECT 'other', total(other_ns) FROM measured) ORDER BY part DESC)""".replace(
                         "measured",
-                        """(SELECT * FROM step_breakdown
+                        """(SELECT * FROM weighed_steps
                         WHERE step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND ops_recorded = 1))""",
                     ),
                 )
@@ -192,6 +192,23 @@ def test_optimizers():
             said = "%s%d %sstep" % ("%d of " % recorded if recorded < steps else "", steps,
                                     "" if origin == "batch" else "optimizer ")  # fmt: skip
             assert " in %ss, " % said in line, (line, said)
+
+
+def test_batches():
+    """Inference: the steps are the batches of two epochs, and the calls that end these are none."""
+    program = """
+import torch
+model = torch.nn.Linear(8, 4).eval()
+with torch.no_grad():
+    for _ in range(2):
+        for batch in torch.utils.data.DataLoader(torch.rand(48, 8), batch_size=4):
+            model(batch)
+"""
+    with capturing.Directory() as directory:
+        _, error = capturing.launch(directory, [capturing.PYTHON, "-c", program], [])
+        found = query(directory, "SELECT count(*), min(origin), max(number) FROM steps")
+        assert found == [(24, "batch", 23)] and " ops in 24 steps into " in error, (found, error)
+        assert query(directory, "SELECT step_count, evaluation_ratio FROM step_summary") == [(24, 0)]
 
 
 def test_candidate_steps():

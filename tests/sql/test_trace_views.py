@@ -674,5 +674,21 @@ def test_alike_optimizers(engine):
         connection.close()
 
 
+def test_batches_of_inference(engine):
+    """Steps are the batches of two epochs: no calls of the loader that only say that there are no more."""
+    events = []
+    for i in range(18):
+        at, is_end = 1_000_000 + 100_000 * i, i % 9 == 8
+        events += [span("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 20_000),
+                   span("cpu_op", "aten::stack", at + 5_000, 9_000),
+                   span("cpu_op", "aten::mean" if is_end else "aten::linear", at + 30_000, 40_000)]
+    connection = opened(engine, events)
+    assert connection.values("SELECT count(*), min(origin), sum(dur_ns > 100000) FROM steps") == [
+        (16, "batch", 1)]  # what runs between the epochs belongs to the step that waits for it
+    assert connection.values("SELECT reason FROM diagnostics WHERE reason GLOB 'steps*'") == [("steps_by_batches",)]
+    assert connection.values("SELECT evaluation_ratio FROM step_summary") == [(0,)]
+    connection.close()
+
+
 if __name__ == "__main__":
     run_tests(sys.modules[__name__])

@@ -188,7 +188,8 @@ static void test_steps(void) {
 }
 
 /* What ends steps, of events in order: letters are optimizers, '.' a loader that is asked for a batch, '!' one on
-** another thread, '^' an update of the gradient scaler. */
+** another thread, ',' one after which nothing runs, '(' a loader that begins anew, '^' an update of the gradient
+** scaler. */
 static void test_rule(void) {
   static const struct {
     const char *events;
@@ -214,6 +215,11 @@ static void test_rule(void) {
       {"ab^ab^^ab^", 4, 1, 8, false},
       {"a^b^a^b^a^b^", 3, 0, 10, false},         /* an update for each optimizer */
       {"^.!", 0, 0, 0, false},
+      {"(....", 3, 0, 3, true},                  /* no optimizer: the last call says that there are no more */
+      {"!!....", 3, 0, 4, true},
+      {"(...(...", 4, 0, 6, true},
+      {"(.(.(.(.", 3, 0, 5, true},               /* next(iter(loader)) */
+      {"..,..,", 4, 0, 4, true},                 /* where nothing tells of epochs */
       {"", 0, 0, 0, false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -223,9 +229,11 @@ static void test_rule(void) {
       char event = cases[i].events[count - 1 - k]; /* in any order */
       int64_t time = 10 * (int64_t)(count - 1 - k);
       marks[k] = (struct training_mark){time, time + 5, (uint64_t)event, event == '!', count - 1 - k,
-                                        event == '^'                   ? STEP_SCALER
-                                        : event == '.' || event == '!' ? STEP_BATCH
-                                                                       : STEP_OF_OPTIMIZER};
+                                        event == '^'           ? STEP_SCALER
+                                        : event == '('         ? STEP_EPOCH
+                                        : strchr(".!,", event) ? STEP_BATCH
+                                                               : STEP_OF_OPTIMIZER,
+                                        event == ','};
     }
     void *room = malloc(optimizer_steps_room(count) + 1);
     struct optimizer_steps steps;

@@ -13,7 +13,7 @@ enum { UNKNOWN_KIND, NO_KIND, FIRST_KIND }; /* by name: FIRST_KIND + enum traini
 struct found {
   struct training_mark *items;
   uint32_t count, capacity, threads;
-  bool has_scaler;
+  bool has_scaler, has_optimizer, has_epochs;
 };
 
 static enum tfprof_status add_row(struct profile *profile, const struct segment *segment, uint32_t row, int kind,
@@ -36,6 +36,8 @@ static enum tfprof_status add_row(struct profile *profile, const struct segment 
   found->items = items;
   found->items[found->count++] = mark;
   found->has_scaler |= kind == STEP_SCALER;
+  found->has_optimizer |= kind == STEP_OF_OPTIMIZER;
+  found->has_epochs |= kind == STEP_EPOCH;
   return derive_poll(profile, error);
 }
 
@@ -90,6 +92,85 @@ static void name_first(const struct profile *profile, struct optimizer_marks *ma
   }
 }
 
+/* ---- Batches in which nothing runs, or something else than in three quarters of them. */
+
+struct first_op {
+  int64_t start;
+  string_id name;
+};
+
+static int by_thread_and_start(const void *left, const void *right) {
+  const struct training_mark *a = left, *b = right;
+  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* The last that begins by a time on a thread; NULL: none. */
+static struct training_mark *mark_before(const struct found *found, uint32_t thread, int64_t time) {
+  uint32_t low = 0, high = found->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const struct training_mark *mark = &found->items[middle];
+    if (mark->thread < thread || (mark->thread == thread && mark->start <= time)) low = middle + 1; else high = middle;
+  }
+  return low && found->items[low - 1].thread == thread ? &found->items[low - 1] : NULL;
+}
+
+static int by_name(const void *left, const void *right) {
+  const struct first_op *a = left, *b = right;
+  return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* What most of those that have ops begin with; 0: no name is in three quarters of them. */
+static string_id usual_name(const struct first_op *firsts, uint32_t count, struct first_op *room) {
+  uint32_t used = 0, most = 0;
+  string_id usual = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (firsts[i].name) room[used++] = firsts[i];
+  if (used) qsort(room, used, sizeof *room, by_name);
+  for (uint32_t first = 0, end; first < used; first = end) {
+    for (end = first + 1; end < used && room[end].name == room[first].name;) end++;
+    if (end - first <= most) continue;
+    most = end - first;
+    usual = room[first].name;
+  }
+  return (uint64_t)most * 4 >= (uint64_t)used * 3 ? usual : 0;
+}
+
+static enum tfprof_status find_idle_batches(struct profile *profile, struct found *found, struct tfprof_error *error) {
+  struct first_op *firsts = scratch_allocate_zeroed(2 * (size_t)found->count, sizeof *firsts);
+  if (!firsts) return error_no_memory(error);
+  string_id others[] = {derive_known_text(profile, "user"), derive_known_text(profile, "input"),
+                        derive_known_text(profile, "python"), derive_known_text(profile, "module")};
+  enum tfprof_status status = TFPROF_OK;
+  qsort(found->items, found->count, sizeof *found->items, by_thread_and_start);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id categories[ROWS_BLOCK], names[ROWS_BLOCK];
+    uint32_t threads[ROWS_BLOCK];
+    int64_t starts[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_name, names);
+    block_texts(&block, COLUMN_ops_category, categories);
+    block_references(&block, COLUMN_ops_thread_id, found->threads, threads);
+    block_integers(&block, COLUMN_ops_start_ns, starts);
+    for (uint32_t i = 0; i < block.count; i++) {
+      bool is_op = threads[i] != NO_ROW && starts[i] != NO_VALUE;
+      for (size_t k = 0; k < sizeof others / sizeof *others; k++) is_op &= categories[i] != others[k];
+      struct training_mark *mark = is_op ? mark_before(found, threads[i], starts[i]) : NULL;
+      if (!mark || starts[i] < mark->end) continue;
+      struct first_op *first = &firsts[mark - found->items];
+      if (!first->name || starts[i] < first->start) *first = (struct first_op){starts[i], names[i]};
+    }
+  }
+  string_id usual = usual_name(firsts, found->count, firsts + found->count);
+  for (uint32_t i = 0; i < found->count; i++) {
+    bool is_first = !i || found->items[i - 1].thread != found->items[i].thread; /* in which a model may be compiled */
+    found->items[i].is_idle = !firsts[i].name || (usual && firsts[i].name != usual && !is_first);
+  }
+  scratch_free(firsts);
+  return status;
+}
+
 enum tfprof_status optimizer_marks_find(struct profile *profile, struct optimizer_marks *marks,
                                         struct tfprof_error *error) {
   struct found found = {.items = NULL};
@@ -100,6 +181,8 @@ enum tfprof_status optimizer_marks_find(struct profile *profile, struct optimize
   if (!status) status = find_marked(profile, "user", kinds, &found, error);
   if (!status) status = find_marked(profile, "input", kinds, &found, error);
   if (!status && !found.has_scaler) status = find_scale_updates(profile, &found, error);
+  if (!status && found.count && !found.has_optimizer && !found.has_epochs)
+    status = find_idle_batches(profile, &found, error);
   if (!status && found.count) {
     marks->room = scratch_allocate(optimizer_steps_room(found.count));
     if (marks->room) optimizer_steps_find(found.items, found.count, marks->room, &marks->steps);
@@ -119,6 +202,13 @@ void optimizer_marks_free(struct optimizer_marks *marks) {
 void optimizer_marks_diagnose(struct profile *profile, const struct optimizer_marks *marks) {
   const struct optimizer_steps *steps = &marks->steps;
   const char *name = marks->name ? pool_text(store_pool(profile->store), marks->name) : "an optimizer";
+  if (!steps->optimizers) {
+    profile_diagnose_once(profile, "info", "steps_by_batches",
+                          "%u steps are the batches that data loaders gave, for no optimizer is seen to step; mark "
+                          "others with tfprof.step()",
+                          steps->count);
+    return;
+  }
   if (steps->by_batches) {
     profile_diagnose_once(profile, "info", "steps_by_batches",
                           "%u steps are the batches in which one of %u optimizers stepped, for these take turns and no "

@@ -11,9 +11,10 @@
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  Which of
 ** them end iterations is said by steps/optimizer_steps.h (origin optimizer, or batch where optimizers take turns from
-** batch to batch), and which optimizer it was by ops.optimizer.  A step is the period from one end to the next: what
-** the program does between the end and its first op of the next iteration, which is loading data as a rule, belongs to
-** the iteration that waits for it.  Numbers count from 0.  What follows the last optimizer step is no step.
+** batch to batch, or none steps and nothing else marks steps), and which optimizer it was by ops.optimizer.  A step is
+** the period from one end to the next: what the program does between the end and its first op of the next iteration,
+** which is loading data as a rule, belongs to the iteration that waits for it.  Numbers count from 0.  What follows the
+** last optimizer step is no step.
 **
 ** NVTX.  Where there is neither mark nor optimizer, ranges that NVTX marked and that are called as the field calls its
 ** steps (step 3, Iteration_3, train_step, [pl][profile]run_training_batch; steps/step_words.h) are the steps (origin
@@ -341,12 +342,14 @@ static enum tfprof_status steps_of_marks(struct profile *profile, const struct m
 static enum mark_kind choose_marks(const struct mark_list *lists, const struct optimizer_steps *of_optimizers) {
   if (lists[USER_STEP].count) return USER_STEP;
   uint32_t of_profiler = lists[PROFILER_STEP].count;
-  if (of_profiler && (uint64_t)of_profiler * 2 >= of_optimizers->count) return PROFILER_STEP;
+  bool has_optimizers = of_optimizers->optimizers != 0;
+  if (of_profiler && (!has_optimizers || (uint64_t)of_profiler * 2 >= of_optimizers->count)) return PROFILER_STEP;
   if (lists[DEVICE_STEP].count) return DEVICE_STEP;
   if (lists[NUMBERED_STEP].count) return NUMBERED_STEP;
   if (lists[KERAS_STEP].count) return KERAS_STEP;
-  if (of_optimizers->count) return of_optimizers->by_batches ? BATCH_STEP : OPTIMIZER_STEP;
-  return lists[NVTX_STEP].count ? NVTX_STEP : REPEATED_CALL;
+  if (has_optimizers) return of_optimizers->by_batches ? BATCH_STEP : OPTIMIZER_STEP;
+  if (lists[NVTX_STEP].count) return NVTX_STEP;
+  return of_optimizers->count ? BATCH_STEP : REPEATED_CALL;
 }
 
 /* Keeps those of one word on one thread, in their order. */
@@ -477,7 +480,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
       steps_of_nvtx(profile, &lists[kind], steps);
     } else if (is_of_optimizers) {
       const struct optimizer_steps *found = &optimizers.steps;
-      status = steps_of_ends(profile, found->ends, count, found->first_start, false, steps, error);
+      status = steps_of_ends(profile, found->ends, count, found->first_start, !found->optimizers, steps, error);
     } else if (kind == REPEATED_CALL && count) {
       status = steps_of_calls(profile, &lists[kind], has_start, steps, error);
     } else {
