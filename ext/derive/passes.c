@@ -37,6 +37,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_ranges,
     &derive_ops_of_ranges,
     &derive_outside_of_ranges,
+    &derive_crossing_ranges,
     &derive_ranges_of_ops,
     &derive_ranges_of_kernels,
     &derive_input_events,

@@ -92,6 +92,7 @@ extern const struct derive_pass derive_op_types;
 extern const struct derive_pass derive_op_weights;
 extern const struct derive_pass derive_ops_of_ranges;
 extern const struct derive_pass derive_outside_of_ranges;
+extern const struct derive_pass derive_crossing_ranges;
 extern const struct derive_pass derive_origin_traces;
 extern const struct derive_pass derive_optimizers;
 extern const struct derive_pass derive_outermost_ops;

@@ -4,7 +4,7 @@
 -- chart: table
 -- empty: Nothing was marked.
 SELECT profile_id, rank, domain, name, category, count, sum_ns, mean_ns, min_ns, max_ns, step_count, device_ns,
-  kernel_count
+  kernel_count, nullif(crossing_count, 0) AS crossing_count
 FROM temp.range_summary
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY sum_ns DESC, name LIMIT 500

@@ -11,6 +11,8 @@
 --   device_ns, kernel_count                  how long devices worked for what was launched in them, in ranges inside
 --                                            them too, and how many kernels that are; NULL where no such work is known,
 --                                            as of ranges that end on another thread (ranges.is_process_wide)
+--   crossing_count                           how many of them cross another range of their thread (ranges.is_crossing),
+--                                            as those of coroutines do: what ran in both may be counted for either
 -- Of ranges inside others of their name all these sums count what is in both twice.  Which kernels a range launched:
 -- kernels.range_id, ops.range_id.
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns, device_ns FROM range_summary;
@@ -21,7 +23,7 @@ WITH measured AS (
 ), weights AS MATERIALIZED (
   SELECT id AS step_id, sample_weight AS weight FROM temp.steps WHERE profile_id IN (SELECT profile_id FROM thinned)
 ), named AS (
-  SELECT ranges.profile_id AS profile_id, domain, category, ranges.step_id AS step_id, dur_ns, outside_ns,
+  SELECT ranges.profile_id AS profile_id, domain, category, ranges.step_id AS step_id, dur_ns, outside_ns, is_crossing,
     device_ns * iif(weights.step_id IS NULL, 1.0, coalesce(weight, 0.0)) AS device_ns,
     kernel_count * iif(weights.step_id IS NULL, 1.0, coalesce(weight, 0.0)) AS kernel_count,
     CASE
@@ -36,7 +38,8 @@ WITH measured AS (
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
     CAST(sum(1.0 * outside_ns) AS INTEGER) AS outside_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count,
-    CAST(round(sum(device_ns)) AS INTEGER) AS device_ns, CAST(round(sum(kernel_count)) AS INTEGER) AS kernel_count
+    CAST(round(sum(device_ns)) AS INTEGER) AS device_ns, CAST(round(sum(kernel_count)) AS INTEGER) AS kernel_count,
+    coalesce(sum(is_crossing), 0) AS crossing_count
   FROM named GROUP BY profile_id, domain, name
 )
 SELECT
@@ -53,6 +56,7 @@ SELECT
   sums.outside_ns AS outside_ns,
   sums.step_count AS step_count,
   sums.device_ns AS device_ns,
-  sums.kernel_count AS kernel_count
+  sums.kernel_count AS kernel_count,
+  sums.crossing_count AS crossing_count
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 ORDER BY sum_ns DESC, profile_id, domain, name

@@ -3,6 +3,7 @@
 range an op and a kernel belong to."""
 
 import os
+import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -72,13 +73,34 @@ def test_frames(engine):
 
 
 def test_crossing(engine):
-    """Ranges of coroutines cross each other on their thread: that is told, and the second has no work of its own."""
+    """Ranges of coroutines cross each other on their thread: that is told, by both of them, and the second has no work
+    of its own. Ranges in each other, beside each other, or that begin or end together do not cross."""
     events = [span("user_annotation", "req0", 0, 100_000), span("user_annotation", "req1", 20_000, 120_000)]
+    others = {"epoch": (200_000, 90_000), "step": (200_000, 50_000), "forward": (210_000, 40_000),
+              "backward": (250_000, 40_000), "loss": (250_000, 40_000), "after": (290_000, 10_000)}
+    events += [span("user_annotation", name, *times) for name, times in others.items()]
+    events += [span("user_annotation", "req2", 5000, 300_000, 1, 99)]  # of another thread
     for i in range(12):
         events.append(span("cpu_op", "aten::linear", 30_000 + 5000 * i, 2000, **{"External id": i + 1}))
     connection = opened(engine, events)
     told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'crossing_ranges'")
     assert told == [("warning", 1)], told
+    rows = connection.values("SELECT name FROM range_summary WHERE crossing_count > 0 ORDER BY name")
+    assert rows == [("req0",), ("req1",)], rows
+    assert connection.values("SELECT count(*), sum(crossing_count) FROM range_summary") == [(9, 2)]
+    connection.close()
+
+
+def test_who_crosses(engine):
+    """Against each pair: many ranges of two threads at random, with ends that fall together."""
+    drawn = random.Random(7)
+    ranges = [(drawn.randrange(400), drawn.randrange(1, 60), drawn.randrange(2)) for _ in range(150)]
+    connection = opened(engine, [span("user_annotation", f"r{i}", 1000 * start, 1000 * length, 1, 10 + lane)
+                                 for i, (start, length, lane) in enumerate(ranges)])
+    wanted = {f"r{i}" for i, (start, length, lane) in enumerate(ranges) for other, much, on in ranges if lane == on and
+              (start < other < start + length < other + much or other < start < other + much < start + length)}
+    found = {name for name, in connection.values("SELECT name FROM ranges WHERE is_crossing = 1")}
+    assert found == wanted and 20 < len(found) < 150, (len(found), found ^ wanted)
     connection.close()
 
 
