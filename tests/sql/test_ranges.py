@@ -104,5 +104,26 @@ def test_who_crosses(engine):
     connection.close()
 
 
+def test_numbers_of_other_ops(engine):
+    """Calls whose number names an op of another thread, or of another time, are of the op around them, which is told;
+    one that names the op around its own is right. No op has less than no time of its own."""
+    events = [span("cpu_op", "aten::linear", 0, 50_000, **{"External id": 1}),
+              span("cpu_op", "aten::mm", 10_000, 30_000, **{"External id": 2}),
+              span("cpu_op", "aten::add", 60_000, 10_000, **{"External id": 3}),
+              span("cpu_op", "aten::mul", 0, 90_000, 1, 99, **{"External id": 4})]
+    for correlation, number, start, length in ((11, 4, 12_000, 2000), (12, 3, 15_000, 2000), (13, 1, 20_000, 15_000),
+                                               (14, 2, 36_000, 1000)):
+        events += [span("cuda_runtime", "cudaLaunchKernel", start, length, correlation=correlation,
+                        **{"External id": number}), kernel(100_000 + 1000 * correlation, 500, 7, correlation)]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT ops.name, count(*) FROM kernels JOIN ops ON ops.id = op_id GROUP BY 1 ORDER BY 1")
+    assert rows == [("aten::linear", 1), ("aten::mm", 3)], rows
+    told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'wrong_op_numbers'")
+    assert told == [("warning", 2)], told
+    least = connection.values("SELECT min(self_ns), min(host_self_ns) FROM ops, operator_summary")
+    assert min(least[0]) >= 0, least
+    connection.close()
+
+
 if __name__ == "__main__":
     run_tests(sys.modules[__name__])

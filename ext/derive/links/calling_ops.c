@@ -5,6 +5,9 @@
 ** time. That must be looked at because libkineto before 2022 wrote the call's own correlation where there was no op,
 ** and the two counts overlap.
 **
+** A number that names an op of another thread or another time is wrong: the innermost op by time counts then, and how
+** many those are is told, since kernels and times would else be of the wrong op.
+**
 ** Calls without such an op get the innermost op by time on their thread (innermost_ops.h), and so do those of which it
 ** is a mark of the program's: marks push no number, but some writers give them that of the first op inside.
 */
@@ -20,6 +23,7 @@ struct calls {
   uint32_t *ops;           /* of calls: the result */
   struct lane_span *loose; /* calls without a known op */
   size_t loose_count;
+  int64_t wrong; /* calls whose number names an op that did not make them */
 };
 
 static enum tfprof_status load_ops(struct calls *c, struct tfprof_error *error) {
@@ -37,15 +41,18 @@ static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error)
   enum tfprof_status status = have_numbers ? load_ops(c, error) : TFPROF_OK;
   if (!status && have_numbers) status = match_make(&match, c->profile, TABLE_ops, COLUMN_ops_correlation, error);
   for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_api_calls, &block, &status, error);) {
-    int64_t numbers[ROWS_BLOCK], times[ROWS_BLOCK];
+    int64_t numbers[ROWS_BLOCK], times[ROWS_BLOCK], own[ROWS_BLOCK];
     uint32_t threads[ROWS_BLOCK], row = (uint32_t)block.row;
     block_integers(&block, COLUMN_api_calls_op_correlation, numbers);
     block_integers(&block, COLUMN_api_calls_start_ns, times);
+    block_integers(&block, COLUMN_api_calls_correlation, own);
     block_references(&block, COLUMN_api_calls_thread_id, c->thread_count, threads);
     for (uint32_t k = 0; k < block.count; k++) {
       uint32_t op = numbers[k] == NO_VALUE || numbers[k] == 0 ? NO_ROW : match_find(&match, numbers[k]);
       bool is_it = op < c->op_count && c->threads[op] == threads[k] && c->starts[op] <= times[k] &&
                    times[k] <= c->ends[op] && c->starts[op] != NO_VALUE && c->categories[op] != user;
+      c->wrong += op < c->op_count && !is_it && c->categories[op] != user && numbers[k] != own[k] &&
+                  threads[k] != NO_ROW && times[k] != NO_VALUE && c->starts[op] != NO_VALUE;
       if (is_it) c->ops[row + k] = op;
       else if (threads[k] != NO_ROW && times[k] != NO_VALUE)
         c->loose[c->loose_count++] = (struct lane_span){times[k], times[k], threads[k], row + k};
@@ -53,6 +60,19 @@ static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error)
   }
   match_free(&match);
   return status;
+}
+
+static const char *const wrong_texts[] = {
+    "warning", "wrong_op_numbers",
+    "calls whose External id names an op of another thread or another time: they, and what they launched, count for "
+    "the innermost op around them", NULL};
+
+static void tell_wrong(const struct calls *c) {
+  struct profile_table *calls = &c->profile->tables[TABLE_api_calls];
+  if (!c->wrong) return;
+  segment_diagnose(calls->segments[0], COLUMN_api_calls_op_id, wrong_texts[0], wrong_texts[1], c->wrong, -1, "%s",
+                   wrong_texts[2]);
+  column_set_add(&calls->segments[0]->is_told, COLUMN_api_calls_op_id);
 }
 
 static enum tfprof_status by_time(struct calls *c, struct tfprof_error *error) {
@@ -78,6 +98,7 @@ static enum tfprof_status run_calling_ops(struct profile *profile, struct tfprof
   if (!status && c.op_count) status = by_number(&c, error);
   if (!status && c.loose_count) status = by_time(&c, error);
   if (!status) status = derive_set_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, c.ops, error);
+  if (!status) tell_wrong(&c);
   scratch_free(c.starts);
   scratch_free(c.ends);
   scratch_free(c.categories);
@@ -96,9 +117,12 @@ const struct derive_pass derive_calling_ops = {
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_api_calls, COLUMN_api_calls_correlation},
               {TABLE_api_calls, COLUMN_api_calls_op_correlation},
               {TABLE_api_calls, COLUMN_api_calls_thread_id},
               {TABLE_api_calls, COLUMN_api_calls_start_ns}},
     .writes = {{TABLE_api_calls, COLUMN_api_calls_op_id}},
     .run = run_calling_ops,
+    .has_diagnostics = true,
+    .texts = wrong_texts,
 };
