@@ -274,7 +274,7 @@ static void train(struct script *script, uint32_t thread, const char *backward, 
 static void test_optimizers(void) {
   enum {
     GAN, MANY, CRITIC, REMAINDER, FROZEN, RANDOM, TURNS, THREADS, BESIDE, ACCUMULATION,
-    SKIPPED, ALIKE, STATE, ONE_STATE, MODULES, ONE_MODULE, BATCHES, ZEROED, /* two steps of train() each */
+    SKIPPED, ALIKE, STATE, ONE_STATE, SEARCHES, MODULES, ONE_MODULE, BATCHES, ZEROED, /* two steps of train() each */
     CASES
   };
   static const struct {
@@ -294,6 +294,7 @@ static void test_optimizers(void) {
                        [ALIKE] = {"networks that look alike", 40, 0},
                        [STATE] = {"networks that look alike, from the first step on", 20, 2},
                        [ONE_STATE] = {"two updates a batch, from the first step on", 40, 1},
+                       [SEARCHES] = {"steps that search, less and less", 40, 0},
                        [MODULES] = {"networks that look alike, by their modules", 20, 2},
                        [ONE_MODULE] = {"two updates of one module", 40, 1},
                        [BATCHES] = {"three networks that look alike, with each batch", 20, 3},
@@ -328,6 +329,7 @@ static void test_optimizers(void) {
         int64_t start = now;
         bool makes_state = i == 0 && (kind == STATE || ((kind == ONE_STATE || kind == SKIPPED) && k == 0));
         work(&script, "op", makes_state ? "aten::zeros_like" : "aten::add_", 0, NO_VALUE);
+        for (int left = 9 - i; kind == SEARCHES && left > 0; left--) work(&script, "op", "aten::clone", 0, NO_VALUE);
         script_row(&script, "user", "Optimizer.step#Adam.step", 0, start, now += 5);
       }
       int64_t began = now;

@@ -3,9 +3,10 @@
 ** Two networks of one shape that are trained in turns, each by an optimizer of its own, run the same ops as one network
 ** that is trained twice as long.  What may still tell them apart, the surest first:
 **
-** 1. State.  An optimizer makes its state in its first step (moments, momentum).  Where the first k steps make some and
-**    no later one does, there are k optimizers; one, where that is the first alone.  A trace that begins later, or an
-**    optimizer without state, says nothing.
+** 1. State.  An optimizer makes its state in its first step (moments, momentum).  Where the first k steps make some,
+**    by the same ops, and no later one does, there are k optimizers; one, where that is the first alone.  LBFGS makes
+**    tensors in many steps, but never by the same ops.  A trace that begins later, or an optimizer without state, says
+**    nothing.
 ** 2. Modules.  PyTorch's profiler numbers the instances of modules where it records Python.  Where they run before
 **    every k-th step and not between, there are k optimizers.
 ** 3. Batches.  Where as many steps are made with each batch of the loader, an iteration is a batch.
@@ -32,7 +33,8 @@ static uint32_t by_state(const struct step_signs *steps, uint32_t count) {
   uint32_t usual = steps[count - 1].made;
   while (first < count && steps[first].made > usual) first++;
   for (uint32_t i = first; i < count; i++) later += steps[i].made != usual;
-  return later ? 0 : first;
+  for (uint32_t i = 1; i < first; i++) later += steps[i].work != steps[0].work;
+  return later || count < 2 * first ? 0 : first;
 }
 
 bool are_of_one_optimizer(const struct step_signs *steps, uint32_t count) {
