@@ -6,7 +6,8 @@
 -- recording these took; calls that lie further apart are none of it, unless they are few and have no more than 64 ops
 -- between them: there the thread lost its processor.  A loop that takes no numbers counts only where its turns take
 -- 80 µs or less on average: where they take longer they compute something, as recurrent networks do.  Loops of
--- optimizers over parameters are told by optimizer_loop.  Counted are measured steps, weighed by ops.sample_weight.
+-- optimizers over parameters are told by optimizer_loop; those of other libraries are not the program's.  Counted are
+-- measured steps, weighed by ops.sample_weight.
 -- Threshold: 2 % of the step time; three tenths are critical when that is a millisecond per step or more and ten
 -- steps were measured.
 -- What it would save: all of that, in steps whose ops were not recorded as in those whose were: the same over whole
@@ -36,7 +37,7 @@ WITH step_time AS MATERIALIZED (
   FROM items CROSS JOIN temp.code_traces AS traces ON traces.id = items.code_trace_id
   CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
   CROSS JOIN temp.code_frames AS leaf ON leaf.id = traces.leaf_frame_id
-  WHERE leaf.file NOT GLOB '*/torch/optim/*'
+  WHERE leaf.file NOT GLOB '*/torch/optim/*' AND (leaf.file IS lines.file OR leaf.file GLOB '*/torch/_tensor*')
 ), in_step AS (
   SELECT profile_id, step_id, file, line, min(location) AS location, min(text) AS text, min(function) AS function,
     max(weight) AS weight, count(*) AS count, sum(is_number) AS number_count,

@@ -72,7 +72,7 @@ from torch.utils.checkpoint import checkpoint
 FAULT = len(sys.argv) > 1
 torch.manual_seed(0)
 torch.set_num_threads(1)
-small = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(8)])
+small = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(14)])
 wide = torch.nn.Linear(256, 512)
 wide = wide.double() if FAULT else wide
 table = torch.nn.Embedding(1500, 256)
@@ -80,7 +80,6 @@ optimizer = torch.optim.SGD([*small.parameters(), *wide.parameters(), *table.par
 rows = torch.tensor([1, 2])
 x = torch.randn(96, 256)
 square = torch.randn(512, 512)
-places = torch.zeros(64)
 def right(scores):
     if not FAULT:
         return (scores.argmax(-1) == 1).sum().item()
@@ -104,9 +103,6 @@ for i in range(30):
     for _ in range(8 if FAULT else 0):
         z = z.t().contiguous()
     count = sum(right(hidden.detach()) for _ in range(8))
-    if FAULT:
-        for row in range(64):
-            places[row] = row * 2
     optimizer.zero_grad(set_to_none=not FAULT)
     (y.square().mean() + table(rows).mean()).backward()
     optimizer.step()
@@ -120,14 +116,33 @@ torch.manual_seed(0); torch.set_num_threads(1)
 model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(4)])
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 x = torch.randn(8, 256)
-kept = torch.tril(torch.ones(512, 512))
+kept = torch.tril(torch.ones(768, 768))
 for i in range(30):
-    mask = torch.tril(torch.ones(512, 512)) if FAULT else kept
+    mask = torch.tril(torch.ones(768, 768)) if FAULT else kept
     optimizer.zero_grad()
     for sample in x.split(1 if FAULT else 8):
         loss = (model(sample).square().mean() + mask[0, 0]) / 8
         loss.backward()
     optimizer.step()
+"""
+
+COPIES = """
+import copy, sys, torch, without_dynamo
+FAULT = len(sys.argv) > 1
+torch.manual_seed(0); torch.set_num_threads(1)
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)])
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+x = torch.randn(8, 512)
+places = torch.zeros(256)
+best = None
+for i in range(30):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+    if FAULT:
+        best = copy.deepcopy(model.state_dict())
+        for row in range(256):
+            places[row] = row * 2
 """
 
 
@@ -198,7 +213,8 @@ def test_faults_of_loops():
         "unused_graphs": "total = total + small(x)", "zeroed_gradients": "optimizer.zero_grad(",
         "needless_checkpoints": "hidden = checkpoint(", "tensor_conversions": "z = z.t().contiguous()"})
     check_faults(SINGLE_SAMPLES, {
-        "repeated_constants": "mask = torch.tril(torch.ones(512, 512))", "single_samples": "loss.backward()"})
+        "repeated_constants": "mask = torch.tril(torch.ones(768, 768))", "single_samples": "loss.backward()"})
+    check_faults(COPIES, {"tensor_conversions": "best = copy.deepcopy(", "scalar_loop": "places[row] = row * 2"})
 
 
 def check_faults(program, wanted):
@@ -217,6 +233,7 @@ def check_faults(program, wanted):
                 continue
             (all_ns,) = capturing.query(run, "SELECT sum(dur_ns) AS ns FROM steps WHERE is_warmup = 0")
             for name, text in wanted.items():
+                assert name in found, (name, found)
                 (row,) = found[name]
                 (line,) = [i for i, each in enumerate(lines, 1) if each.lstrip().startswith(text)]
                 named = re.search(rf"program\.py:{line}[:,] {re.escape(text)}", row["message"])
