@@ -20,14 +20,23 @@ WITH with_steps AS MATERIALIZED (
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
       profiles.path)
-      || iif(windows.window_count > 1, format(', window %d of %d', windows.window + 1, windows.window_count), '')
+      -- not by joining process_windows, through which SQLite 3.40 would look for each name
+      || CASE WHEN profiles.origin = 'kineto' AND (SELECT count(*) FROM temp.profiles AS others
+        WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.pid = profiles.pid
+          AND others.origin = 'kineto' AND others.host IS profiles.host) > 1
+        THEN (SELECT format(', window %d of %d',
+            1 + sum(others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
+              AND others.id < profiles.id)), count(*))
+          FROM temp.profiles AS others
+          WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.pid = profiles.pid
+          AND others.origin = 'kineto' AND others.host IS profiles.host)
+        ELSE '' END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
       AS name,
     profiles.run_id IN (SELECT run_id FROM with_steps) AND profiles.id NOT IN (SELECT profile_id FROM with_steps)
       AS is_helper
   FROM temp.profiles AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
-  LEFT JOIN temp.process_windows AS windows ON windows.profile_id = profiles.id
 )
 SELECT
   profile_id AS profile_id,
