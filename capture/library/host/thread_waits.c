@@ -1,7 +1,6 @@
 /* thread_waits.c: /proc/self/task/TID/syscall (see thread_waits.h). */
 #include "thread_waits.h"
 
-#include "recorder/file_threads.h"
 #include "recorder/small_file.h"
 
 #include <dlfcn.h>
@@ -12,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What calls wait for whatever they are called with. */
 static const struct {
@@ -78,25 +77,20 @@ static const struct {
 static const long transfers[] = {SYS_read,   SYS_write,  SYS_readv,  SYS_writev,  SYS_pread64, SYS_pwrite64,
                                  SYS_preadv, SYS_pwritev, SYS_splice, SYS_sendfile};
 
-struct look {
-  char path[64];
-  const char *what;
-};
-
-static void look_at_file(void *argument) {
-  struct look *look = argument;
-  struct stat file;
-  if (stat(look->path, &file)) return;
-  if (S_ISSOCK(file.st_mode))
-    look->what = "connection";
-  else if (S_ISFIFO(file.st_mode) || S_ISCHR(file.st_mode))
-    look->what = "pipe";
-}
-
+/* By the name of what is open, which asks nothing of a file system that may hang. A FIFO with a name is a file. */
 static const char *kind_of_file(long tid, unsigned long descriptor) {
-  struct look look = {.what = "file"};
-  snprintf(look.path, sizeof look.path, "/proc/self/task/%ld/fd/%lu", tid, descriptor);
-  return file_thread_run(FILE_THREAD_QUICK, look_at_file, &look) ? look.what : "something else";
+  static const struct {
+    const char *begins, *what;
+  } kinds[] = {{"socket:", "connection"}, {"pipe:", "pipe"}, {"anon_inode:", "events"}, {"/dev/shm/", "file"},
+               {"/dev/", "pipe"}};
+  char path[64], name[64];
+  snprintf(path, sizeof path, "/proc/self/task/%ld/fd/%lu", tid, descriptor);
+  ssize_t length = readlink(path, name, sizeof name - 1);
+  if (length <= 0) return "something else";
+  name[length] = 0;
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (!strncmp(name, kinds[i].begins, strlen(kinds[i].begins))) return kinds[i].what;
+  return "file";
 }
 
 /* The lock of the main interpreter lies within what Python calls _PyRuntime, in all versions. */
