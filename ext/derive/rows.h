@@ -38,6 +38,12 @@ static inline int64_t derive_difference(int64_t later, int64_t earlier) {
   return later > earlier ? INT64_MAX : -INT64_MAX;
 }
 
+/* The sum of two spans of time, as far as that can be told. */
+static inline int64_t derive_sum(int64_t one, int64_t other) {
+  int64_t sum;
+  return __builtin_add_overflow(one, other, &sum) ? one > 0 ? INT64_MAX : -INT64_MAX : sum;
+}
+
 /* The smallest and the largest value; false when there is a NO_VALUE among them or none at all. */
 static inline bool derive_range(const int64_t *values, uint32_t count, int64_t *smallest, int64_t *largest) {
   int64_t low = INT64_MAX, high = INT64_MIN;

@@ -221,7 +221,7 @@ def of_traces():
                                                  args={"device": 0, "stream": i, "correlation": i}))
     yield "devices", trace(24000, lambda i: span(i, tid=i) if i % 2 else span(
         i, cat="kernel", pid=i, tid=7, args={"device": i, "stream": 7, "correlation": i}))
-    yield "npus", trace(180000, lambda i: {"ph": "X", "name": "MatMul", "pid": i, "tid": 7, "ts": i, "dur": 1,
+    yield "npus", trace(24000, lambda i: {"ph": "X", "name": "MatMul", "pid": i, "tid": 7, "ts": i, "dur": 1,
                                            "args": {"Task Type": "AI_CORE", "Physic Stream Id": 7}})
     yield "names-of-processes", b'{"traceEvents":["/host:",' + b'"process_name",' * 69000 + b"{}]}"
     yield "collectives", trace(24000, lambda i: span(

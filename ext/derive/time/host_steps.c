@@ -362,7 +362,8 @@ static void sweep(struct host_work *w) {
     for (unsigned part = span->row; part < PARTS; part++) {
       if (ends[part] < span->start) ends[part] = span->start;
       if (span->end <= ends[part]) continue;
-      w->steps[span->lane].covered[part] += derive_difference(span->end, ends[part]);
+      int64_t *covered = &w->steps[span->lane].covered[part];
+      *covered = derive_sum(*covered, derive_difference(span->end, ends[part]));
       ends[part] = span->end;
     }
   }
