@@ -30,17 +30,25 @@ WITH calls AS MATERIALIZED (
   WHERE name GLOB '__inference_*_on_iterator_*' OR name GLOB '__inference_*_on_data_*'
     OR name GLOB '__inference_train_function_*' OR name GLOB '__inference_test_function_*'
     OR name GLOB '__inference_predict_function_*'
+), found AS (
+  SELECT calls.profile_id AS profile_id, calls.op_id AS op_id, calls.name AS name, calls.dur_ns AS dur_ns,
+    calls.profile_id IN of_keras AND calls.name IN ('OptionalHasValue', 'OptionalGetValue', 'OptionalNone',
+      '_EagerConst', 'Identity', 'LogicalAnd', 'ReadVariableOp', 'AssignVariableOp', 'AssignAddVariableOp', 'AddV2',
+      'DivNoNan', 'Cast', 'GreaterEqual', 'WriteSummary', 'WriteScalarSummary', 'FlushSummaryWriter', 'DeleteIterator',
+      'AnonymousIteratorV3', 'MakeIterator') AS is_of_keras
+  FROM calls JOIN temp.steps AS steps ON steps.id = calls.step_id
+  WHERE steps.is_warmup = 0 AND calls.name NOT GLOB '__*' AND calls.name NOT GLOB '*IteratorGetNext*'
+  UNION ALL
+  SELECT of_jax.profile_id, of_jax.op_id, of_jax.name, of_jax.dur_ns, 0
+  FROM of_jax JOIN temp.steps AS steps ON steps.id = of_jax.step_id
+  WHERE steps.is_warmup = 0
+    AND (of_jax.step_id, of_jax.name) IN (SELECT step_id, name FROM again WHERE all_count >= 16)
 )
-SELECT calls.profile_id AS profile_id, calls.op_id AS op_id, calls.name AS name, calls.dur_ns AS dur_ns,
-  calls.profile_id IN of_keras AND calls.name IN ('OptionalHasValue', 'OptionalGetValue', 'OptionalNone',
-    '_EagerConst', 'Identity', 'LogicalAnd', 'ReadVariableOp', 'AssignVariableOp', 'AssignAddVariableOp', 'AddV2',
-    'DivNoNan', 'Cast', 'GreaterEqual', 'WriteSummary', 'WriteScalarSummary', 'FlushSummaryWriter', 'DeleteIterator',
-    'AnonymousIteratorV3', 'MakeIterator') AS is_of_keras
-FROM calls JOIN temp.steps AS steps ON steps.id = calls.step_id
-WHERE steps.is_warmup = 0 AND calls.name NOT GLOB '__*' AND calls.name NOT GLOB '*IteratorGetNext*'
-UNION ALL
-SELECT of_jax.profile_id, of_jax.op_id, of_jax.name, of_jax.dur_ns, 0
-FROM of_jax JOIN temp.steps AS steps ON steps.id = of_jax.step_id
-WHERE steps.is_warmup = 0
-  AND (of_jax.step_id, of_jax.name) IN (SELECT step_id, name FROM again WHERE all_count >= 16)
-ORDER BY 1, 2
+SELECT
+  profile_id AS profile_id,
+  op_id AS op_id,
+  name AS name,
+  dur_ns AS dur_ns,
+  is_of_keras AS is_of_keras
+FROM found
+ORDER BY profile_id, op_id

@@ -23,3 +23,4 @@ WHERE samples.code_trace_id IS NOT NULL AND (samples.waits_for IS NULL OR sample
     WHERE traces.id = samples.code_trace_id AND (frames.file GLOB '*/torch/autograd/*'
       OR frames.file GLOB '*/torch/distributed/*' OR frames.file GLOB '*/torch/utils/data/*'
       OR frames.file GLOB '*/torch/cuda/*' OR frames.file GLOB '*/torch/nn/parallel/*')))
+ORDER BY profile_id, samples.id
