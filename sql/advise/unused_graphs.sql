@@ -2,7 +2,8 @@
 --
 -- For each profile the call stacks, in measured steps, from which ops made autograd nodes (ops.sequence_number) of
 -- which no backward pass ever ran any (forward_op_id), four or more: the nodes, and all that they keep until they are
--- forgotten, were made for nothing.  The line is the innermost line of the program that more than half of their time
+-- forgotten, were made for nothing.  What a checkpoint computes again within the backward pass is none of them
+-- (needless_checkpoints).  The line is the innermost line of the program that more than half of their time
 -- passes below, and no op that a backward pass used.
 -- Threshold: what it would save is 2 % of the step time.
 -- What it would save: four tenths of the self time of their ops; three to five were measured for convolutions on a
@@ -30,7 +31,9 @@ WITH RECURSIVE step_time AS MATERIALIZED (
   SELECT numbers.profile_id AS profile_id, ops.code_trace_id AS code_trace_id, max(numbers.is_used) AS is_used,
     count(*) AS node_count
   FROM numbers CROSS JOIN temp.ops AS ops ON ops.id = numbers.op_id
-  WHERE ops.code_trace_id IS NOT NULL AND EXISTS (SELECT 1 FROM numbers WHERE NOT is_used LIMIT 1 OFFSET 3)
+  CROSS JOIN temp.ops AS outermost ON outermost.id = ops.outermost_id
+  WHERE ops.code_trace_id IS NOT NULL AND outermost.name NOT GLOB 'autograd::*'
+    AND EXISTS (SELECT 1 FROM numbers WHERE NOT is_used LIMIT 1 OFFSET 3)
   GROUP BY numbers.profile_id, ops.code_trace_id
 ), unused AS MATERIALIZED (
   SELECT code_trace_id FROM traces WHERE NOT is_used AND node_count >= 4

@@ -80,7 +80,7 @@ rows = torch.tensor([1, 2])
 x = torch.randn(96, 256)
 def evaluate():
     small.eval()
-    with torch.set_grad_enabled(FAULT):
+    with torch.set_grad_enabled("all" in sys.argv):
         total = 0
         for _ in range(2):
             total = total + small(x).square().mean()
@@ -162,12 +162,12 @@ for i in range(30):
 """
 
 
-def recorded(directory, program, *words, options=()):
+def recorded(directory, program, *launcher, options=(), words=()):
     path = os.path.join(directory, "program.py")
     with open(path, "w") as file:
         file.write(program)
     run = os.path.join(directory, "run")
-    _, error = capturing.launch(run, [capturing.PYTHON, *words, path], options)
+    _, error = capturing.launch(run, [capturing.PYTHON, *launcher, path, *words], options)
     return run, error
 
 
@@ -227,6 +227,9 @@ def test_faults_of_loops():
     check_faults(GRADIENTS, {
         "unused_graphs": "total = total + small(x)", "zeroed_gradients": "optimizer.zero_grad(",
         "needless_checkpoints": "hidden = checkpoint("})
+    with capturing.Directory() as directory:  # What a checkpoint computes again is of no evaluation
+        found = advice(recorded(directory, GRADIENTS, words=["checkpoints"], options=["--ops=all", "-q"])[0])
+        assert "needless_checkpoints" in found and "unused_graphs" not in found, found
     check_faults(NUMBERS, {
         "double_precision": "y = wide(", "scalar_loop": "if scores[row].argmax().item() == 1:",
         "tensor_conversions": "z = z.t().contiguous()"})
