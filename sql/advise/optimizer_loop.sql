@@ -4,7 +4,8 @@
 -- steps.sample_weight).  An optimizer that works on lists of tensors (foreach) or in one fused kernel calls some dozens
 -- of ops, one that loops over its parameters calls ten or more for each.  The check speaks from 200 ops directly inside
 -- one call on, when the optimizer takes at least a tenth of the step time.  A closure that it calls, with the passes
--- forward and backward in it, is not counted (step_phases, ranges.op_count).
+-- forward and backward in it, is not counted (step_phases, ranges.op_count).  Those of PyTorch's that have no such form
+-- are left out: LBFGS, which works on one vector and calls the more ops the longer its search, and SparseAdam.
 -- What it would save: half of the optimizer's time, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, where ranges are made of
 -- them, else linear in ops.
@@ -57,4 +58,5 @@ FROM optimizers
 JOIN step_time ON step_time.profile_id = optimizers.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = optimizers.profile_id
 WHERE op_count >= 200 * call_count AND optimizer_ns >= 0.10 * step_ns
+  AND optimizers.name NOT IN ('Optimizer.step#LBFGS.step', 'Optimizer.step#SparseAdam.step')
 ORDER BY saves_ns DESC, optimizers.profile_id, optimizers.name

@@ -553,14 +553,15 @@ def main():
             profile.op("aten::add", step, 15000, parent=inside)
     expect("3000 ops in a range of one op in each step", profile)
 
-    profile = Profile()
-    for number in range(20):
-        step = profile.step(number)
-        profile.op("aten::mm", step, 70 * MS)
-        optimizer = profile.op("Optimizer.step#SGD.step", step, 24 * MS, self_ns=0, category="user")
-        for _ in range(400):
-            profile.op("aten::add_", step, 60000, parent=optimizer)
-    expect("an optimizer that loops", profile, optimizer_loop=20 * 12 * MS)
+    for optimizer_type, wanted in (("SGD", {"optimizer_loop": 20 * 12 * MS}), ("LBFGS", {})):  # has no other form
+        profile = Profile()
+        for number in range(20):
+            step = profile.step(number)
+            profile.op("aten::mm", step, 70 * MS)
+            optimizer = profile.op(f"Optimizer.step#{optimizer_type}.step", step, 24 * MS, self_ns=0, category="user")
+            for _ in range(400):
+                profile.op("aten::add_", step, 60000, parent=optimizer)
+        expect(f"{optimizer_type} that loops", profile, **wanted)
 
     profile = Profile()
     for number in range(20):
