@@ -18,8 +18,9 @@
 -- there are samples; where such a line of the program only hands on to a library (model.learn(), trainer.train()),
 -- the lines of that at which it was seen, if it was not nearly always the same one.
 -- What it would save: all of the Python that no op needs, and the ops that it calls by the way; where next to nothing
--- is seen of that, half of what is above a tenth of the step, and where too little was seen, all above a tenth; in
--- steps whose ops were not recorded as in those whose were.
+-- is seen of that, half of what is above a tenth of the step, and where too little was seen, all above a tenth; no more
+-- than the time in which devices idle, since their work remains; in steps whose ops were not recorded as in those whose
+-- were.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them,
 -- one over ranges, and that of python_parts.
 -- Needs: steps, ops.
@@ -124,8 +125,9 @@ SELECT
       ELSE '' END) AS message,
   outside_ns / step_ns AS value,
   0.20 AS threshold,
-  CAST(CASE WHEN python_ns >= 0.05 * step_ns THEN min((python_ns + its_op_ns) / step_ns, 1.0)
-    ELSE max(outside_ns / step_ns - 0.10, 0) * iif(python_ns IS NULL, 1.0, 0.5) END * all_ns AS INTEGER) AS saves_ns,
+  CAST(min(CASE WHEN python_ns >= 0.05 * step_ns THEN (python_ns + its_op_ns) / step_ns
+    ELSE max(outside_ns / step_ns - 0.10, 0) * iif(python_ns IS NULL, 1.0, 0.5) END,
+    1.0 - coalesce(busy_ns / step_ns, 0)) * all_ns AS INTEGER) AS saves_ns,
   CASE WHEN python_ns < 0.05 * step_ns THEN 'Larger batches, so that each op does more, or a compiled step, which '
       || 'takes many calls together' || coalesce('; most calls are at ' || lines.text, '') || '.'
     ELSE coalesce(

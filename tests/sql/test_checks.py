@@ -521,7 +521,9 @@ def main():
                                    (loop, step))
     expect("40 of 100 ms outside ops, though inside a range", profile, host_bound=20 * 30 * MS)
     for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
-        profile.add("device_steps", profile_id=1, step_id=step[0], busy_ns=95 * MS)
+        profile.add("device_steps", profile_id=1, step_id=step[0], busy_ns=75 * MS)
+    expect("the same, but the device works for 75 ms, which remain", profile, host_bound=20 * 25 * MS)
+    profile.connection.execute("UPDATE temp.device_steps SET busy_ns = ?", (95 * MS,))
     expect("the same, but the device is busy", profile)
 
     # Numbers of 64 bits beside tensors of 32 compute nothing in 64 bits.
