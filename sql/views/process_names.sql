@@ -20,7 +20,8 @@ WITH with_steps AS MATERIALIZED (
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
       profiles.path)
-      -- not by joining process_windows, through which SQLite 3.40 would look for each name
+      -- as process_windows says; to read that here costs subqueries, of which SQLite 3.54 allows 1,000 in a query,
+      -- and a join with it keeps SQLite 3.40 from an index
       || CASE WHEN profiles.origin = 'kineto' AND (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.pid = profiles.pid
           AND others.origin = 'kineto' AND others.host IS profiles.host) > 1
