@@ -91,6 +91,7 @@ def lowest():
 weight = torch.nn.Parameter(torch.ones(4))
 weight.grad = torch.zeros(4)
 optimizer = torch.optim.SGD([weight], lr=0.0)
+optimizer.step() # The first one imports modules of PyTorch: their files would take numbers of the threads below.
 numbers.remove(min(numbers)) # is lowest()'s
 if way == "storm":
     threads = [threading.Thread(target=storm, args=(numbers[first::2],)) for first in range(2)]
@@ -98,7 +99,7 @@ if way == "storm":
 else:
     threads = []
 for thread in threads: thread.start()
-end, steps = time.monotonic() + seconds, 0
+end, steps = time.monotonic() + seconds, 1
 while steps < 240 or time.monotonic() < end:
     value = weight.detach()
     for _ in range(50): value = value + 1
