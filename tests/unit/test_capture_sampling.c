@@ -128,6 +128,23 @@ static void test_wrong_calibration(void) {
   check(fabs(run.plan.cost_ns - 3300 * 2000) < 1, "ten times too much is taken for %.0f ns", run.plan.cost_ns);
 }
 
+/* A job of some dozen steps is put right, too: the first steps with ops are compared with those after them. */
+static void test_short_jobs(void) {
+  static const struct job short_job = {.step_ns = 44e6, .spread = 0.04, .ops = 18700, .op_ns = 330, .own_ops = 1};
+  double sum = 0, most = 0;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct run run;
+    begin(&run, &sampled, 465);
+    run.random = seed;
+    go_on(&run, &short_job, 60);
+    double wrong = fabs(run.plan.record_ns / short_job.op_ns - 1);
+    sum += wrong;
+    if (wrong > most) most = wrong;
+  }
+  check(sum / 20 < 0.15 && most < 0.4, "after 60 steps a record is told wrong by %.0f %%, at most %.0f %%",
+        100 * sum / 20, 100 * most);
+}
+
 /* Other shapes of jobs: each stays within what is allowed, and uses it. */
 static void test_jobs(void) {
   struct job tiny = launch_bound, wild = launch_bound, busy = launch_bound, threads = launch_bound;
@@ -473,6 +490,7 @@ static void test_kinds(void) {
 int main(void) {
   test_first_choice();
   test_wrong_calibration();
+  test_short_jobs();
   test_jobs();
   test_change();
   test_writer();

@@ -3,6 +3,7 @@
 
 #include "step_marks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #define SAVED_NS 10e9
 /* What the marks of a step take. */
 #define MARKS_NS 4000
+/* The error of what the sources tell, as a share of it; and of the median of differences at least. */
+#define TOLD_ERROR 0.3
+#define LEAST_ERROR 0.03
 /* A level is kept until it spends so much more than comes in, or one lower spent so much less. */
 #define OVERSPENT 1.07
 #define UNDERSPENT 0.84
@@ -33,18 +37,52 @@ static double quantile_of(const double *given, unsigned count, double share) {
   if (!count) return 0;
   memcpy(values, given, count * sizeof *values);
   qsort(values, count, sizeof *values, by_value);
-  return values[(unsigned)((count - 1) * share)];
+  unsigned place = (unsigned)((count - 1) * share), next = place + 1 < count ? place + 1 : place;
+  return values[place] + ((count - 1) * share - place) * (values[next] - values[place]);
 }
 
 static double quantile(const struct kept_values *kept, double share) {
   return quantile_of(kept->values, kept->count < KEPT_STEPS ? kept->count : KEPT_STEPS, share);
 }
 
-/* The time of a step with ops, compared with those before it. */
+static double usual_neighbour(const struct sampling_plan *plan) {
+  return quantile_of(plan->neighbours, plan->neighbour_count < NEIGHBOURS ? plan->neighbour_count : NEIGHBOURS, 0.5);
+}
+
+/* The time of a step with ops, compared with those before it; the first ones wait for those after them. */
 static void keep_difference(struct sampling_plan *plan, double thread_ns) {
-  unsigned count = plan->neighbour_count < NEIGHBOURS ? plan->neighbour_count : NEIGHBOURS;
-  if (count < FEWEST_NEIGHBOURS) return;
-  keep(&plan->differences, thread_ns - quantile_of(plan->neighbours, count, 0.5));
+  if (plan->neighbour_count >= FEWEST_NEIGHBOURS) keep(&plan->differences, thread_ns - usual_neighbour(plan));
+  else if (!plan->differences.count) plan->early[plan->early_count++ % NEIGHBOURS] = thread_ns;
+}
+
+static void keep_neighbour(struct sampling_plan *plan, double thread_ns) {
+  plan->neighbours[plan->neighbour_count++ % NEIGHBOURS] = thread_ns;
+  if (plan->neighbour_count != FEWEST_NEIGHBOURS) return;
+  unsigned count = plan->early_count < NEIGHBOURS ? plan->early_count : NEIGHBOURS;
+  for (unsigned i = 0; i < count; i++) keep(&plan->differences, plan->early[i] - usual_neighbour(plan));
+  plan->early_count = 0;
+}
+
+/* The median of the differences; *variance: the square of how far off it may be. */
+static double usual_difference(const struct sampling_plan *plan, double *variance) {
+  struct kept_values apart = {.count = 0};
+  unsigned count = plan->differences.count < KEPT_STEPS ? plan->differences.count : KEPT_STEPS;
+  double usual = quantile(&plan->differences, 0.5);
+  for (unsigned i = 0; i < count; i++) keep(&apart, fabs(plan->differences.values[i] - usual));
+  /* For values that lie as chance has it: the standard deviation is 1.48 times the median of how far they lie from
+  ** theirs, and the error of a median 1.25 times that by the root of their number. */
+  double deviation = 1.25 * 1.48 * quantile(&apart, 0.5);
+  *variance = deviation * deviation / count;
+  return usual;
+}
+
+/* What the thread's own records cost, of which the sources tell so much. */
+static double weighed_cost(const struct sampling_plan *plan, double told) {
+  double variance, measured = usual_difference(plan, &variance), least = LEAST_ERROR * told;
+  if (variance < least * least) variance = least * least;
+  double of_told = 1 / (TOLD_ERROR * TOLD_ERROR * told * told), of_measured = 1 / variance;
+  double cost = (told * of_told + measured * of_measured) / (of_told + of_measured);
+  return cost < told / 2 ? told / 2 : cost > told * 2 ? told * 2 : cost;
 }
 
 /* What is left for ops of a step of that length. */
@@ -92,11 +130,11 @@ void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct
     if (seen->thread_ns >= 0) keep_difference(plan, (double)seen->thread_ns);
     /* While every step has its ops nothing tells what one without takes now: the job may be another one since. */
     if (++plan->recorded_in_a_row == KEPT_STEPS)
-      plan->wall_without.count = plan->differences.count = plan->neighbour_count = 0;
+      plan->wall_without.count = plan->differences.count = plan->neighbour_count = plan->early_count = 0;
   } else if (seen->has_no_ops) {
     plan->recorded_in_a_row = 0;
     keep(&plan->wall_without, (double)seen->wall_ns);
-    if (seen->thread_ns >= 0) plan->neighbours[plan->neighbour_count++ % NEIGHBOURS] = (double)seen->thread_ns;
+    if (seen->thread_ns >= 0) keep_neighbour(plan, (double)seen->thread_ns);
   }
   keep(&plan->always, seen->always_ns);
 }
@@ -107,11 +145,7 @@ static bool has_differences(const struct sampling_plan *plan) { return plan->dif
 static void measure(struct sampling_plan *plan) {
   double told = quantile(&plan->full, 0.5), own = quantile(&plan->thread_full, 0.5), cost = told;
   double records = quantile(&plan->records, 0.5);
-  if (has_differences(plan) && own * 2 >= told && told > 0) {
-    cost = quantile(&plan->differences, 0.5) * told / own;
-    if (cost < told / 2) cost = told / 2;
-    if (cost > told * 2) cost = told * 2;
-  }
+  if (has_differences(plan) && own * 2 >= told && told > 0) cost = weighed_cost(plan, own) * (told / own);
   plan->scale = told > 0 ? cost / told : 1;
   plan->record_ns = records > 0 ? quantile(&plan->records_ns, 0.5) * plan->scale / records : 0;
   cost += records * plan->writer_record_ns;

@@ -12,14 +12,16 @@
 ** again, 1 / USED_SHARE of that.
 **
 ** What recording a step's ops costs.  At first what the sources tell, from what they have measured before recording
-** began.  Later by how much more processor time the thread that ends the steps took for one with ops than for the
-** steps without that came shortly before it: the median of such differences, but no less than half of the first and no
-** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  A job that
-** launches much may have its kernels in those steps only (cuda/launch_budget.h): then both are of these, too.  To both
-** comes what the writer thread takes from the program for what is recorded of them.  A step's own length is the lower
-** quartile of those without ops: on a busy machine the time that passes counts what others took.  After KEPT_STEPS
-** steps with ops in a row, what is known of steps without is forgotten, and a step's length is what those with ops
-** take, less the cost.
+** began: it is some 30 % off, by the kind of op.  Then by how much more processor time the thread that ends the steps
+** took for one with ops than for the steps without that came shortly before it, or after the first ones: the median of
+** such differences.  The two are weighed by how sure they are, that is by one over the square of their errors, where
+** the error of a median is told by how far the differences lie apart.  What comes out is no less than half of what the
+** sources tell and no more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up
+** to all.  A job that launches much may have its kernels in those steps only (cuda/launch_budget.h): then both are of
+** these, too.  To both comes what the writer thread takes from the program for what is recorded of them.  A step's own
+** length is the lower quartile of those without ops: on a busy machine the time that passes counts what others took.
+** After KEPT_STEPS steps with ops in a row, what is known of steps without is forgotten, and a step's length is what
+** those with ops take, less the cost.
 **
 ** The level.  The least for which the account would not be overdrawn if twice as many steps came as there were: so a
 ** short run is recorded as far as it can afford, and a long one comes to the level that its steps pay for.  It is
@@ -57,7 +59,7 @@ enum {
   KEPT_STEPS = 32,         /* whose durations are looked at */
   NEIGHBOURS = 8,          /* steps without ops that one with ops is compared with, */
   FEWEST_NEIGHBOURS = 4,   /* at least */
-  FEWEST_DIFFERENCES = 12, /* that count as a measurement */
+  FEWEST_DIFFERENCES = 4,  /* that tell how far they lie apart */
   FEWEST_WITHOUT_OPS = 8,  /* steps that say how long one takes */
 };
 
@@ -94,6 +96,8 @@ struct sampling_plan {
   struct kept_values wall_with, wall_without, full, thread_full, records, records_ns, always;
   struct kept_values differences; /* of thread_ns: of a step with ops from those before it without */
   double neighbours[NEIGHBOURS];  /* thread_ns of the last steps without ops */
+  double early[NEIGHBOURS];       /* thread_ns of steps with ops that came before there were enough neighbours */
+  unsigned early_count;
   unsigned neighbour_count;       /* since there was one with ops */
   unsigned recorded_in_a_row;     /* steps with ops since the last one without */
   double cost_ns, step_ns, always_ns; /* of the ops of a step; a step; what is recorded always in a step */
