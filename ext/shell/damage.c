@@ -18,9 +18,11 @@ struct damage {
   unsigned long count;
 };
 
-/* Errors, and warnings of what is not there; others are of what is there, such as odd numbers. */
+/* Errors, and warnings of what is not there, or is of nobody knows which process; others are of what is there, such as
+** odd numbers. */
 static bool is_damage(const char *severity, const char *reason) {
-  static const char *const reasons[] = {"torn", "cut", "truncated", "lost", "damaged", "no_events"};
+  static const char *const reasons[] = {"torn", "cut", "truncated", "lost", "damaged", "no_events",
+                                        "several_processes"};
   if (strcmp(severity, "error") == 0) return true;
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
     if (strcmp(severity, "warning") == 0 && strncmp(reason, reasons[i], strlen(reasons[i])) == 0) return true;

@@ -65,17 +65,63 @@ def test_merged_by_texts(engine):
             connection.close()
 
 
-def test_merged_by_numbers(engine):
-    """Where only numeric pids tell processes apart, what has the number of several links to none, and that is told."""
+def appended(pids, tids=(1000, 1001), with_metadata=False):
+    """The events of two ranks one behind the other; nothing but numbers says which is whose."""
+    events = []
+    for rank in (0, 1):
+        if with_metadata:
+            events.append({"ph": "M", "name": "thread_name", "pid": pids[rank], "tid": tids[rank], "ts": 0,
+                           "args": {"name": "trainer %d" % rank}})
+        for event in rank_events(rank, 1000 + rank):
+            is_host = event["pid"] != 0
+            events.append({**event, "pid": pids[rank] if is_host else 0, "tid": tids[rank] if is_host else 7})
+    return events
+
+
+def opened_file(engine, events, **members):
+    connection = engine()
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "merged.json")
-        events = rank_events(0, 1000) + rank_events(1, 1001)
-        write(path, events, **member(0))
-        connection = engine()
+        write(path, events, **members)
         connection.values(f"SELECT tfprof_open('{path}')")
-        assert connection.values("SELECT count(op_id), count(api_call_id), count(*) FROM kernels") == [(0, 0, 24)]
-        told = connection.values("SELECT severity, count, message FROM diagnostics WHERE reason = 'several_processes'")
-        assert told[0][:2] == ("warning", 48) and "2 processes" in told[0][2], told
+        connection.values("SELECT count(attributes) FROM ops")
+    return connection
+
+
+def test_appended(engine):
+    """Numbers that come again begin the next process, be pids the same, as in containers, or those of threads, too."""
+    for pids, tids in (((1000, 1001), (1000, 1001)), ((1, 1), (1000, 1001)), ((1, 1), (1, 1))):
+        for with_metadata in (False, True):
+            case = pids, tids, with_metadata
+            connection = opened_file(engine, appended(pids, tids, with_metadata), **member(0))
+            assert connection.values(LINKS) == [(0, "aten::mm", "kern_r0", 12), (1, "aten::bmm", "kern_r1", 12)], case
+            assert connection.values("SELECT rank, pid FROM profiles ORDER BY 1") == list(enumerate(pids)), case
+            assert connection.values("SELECT profile_id, count(*) FROM steps GROUP BY 1") == [(1, 4), (2, 4)], case
+            assert connection.values("SELECT count(*) FROM api_calls WHERE lacks_kernel") == [(0,)], case
+            told = connection.values("SELECT DISTINCT severity, reason FROM diagnostics WHERE reason <> 'lost_file'")
+            assert told == [("info", "merged_processes")], (case, told)
+            names = connection.values("SELECT DISTINCT name FROM threads WHERE name LIKE 'trainer%' ORDER BY 1")
+            assert len(names) == (2 if with_metadata else 0), (case, names)
+            connection.close()
+    # Of processes of which the job has more, ranks are not known.
+    connection = opened_file(engine, appended((1, 1), (1, 1)), **member(0, 8))
+    assert connection.values("SELECT rank, count(*) FROM profiles GROUP BY 1") == [(None, 2)]
+    told = connection.values("SELECT message FROM diagnostics WHERE reason = 'merged_processes'")
+    assert "does not say" in told[0][0], told
+    connection.close()
+
+
+def test_merged_by_time(engine):
+    """Where events were sorted by time, what has the number of several links to none; that is told, and nothing else
+    that would follow from it: no launch has lost its kernel, no number is wrong."""
+    for pids, tids in (((1000, 1001), (1000, 1001)), ((1, 1), (1000, 1001)), ((1, 1), (1, 1))):
+        events = sorted(appended(pids, tids), key=lambda event: event["ts"])
+        connection = opened_file(engine, events, **member(0))
+        assert connection.values("SELECT count(op_id), count(api_call_id), count(*) FROM kernels") == [(0, 0, 24)], pids
+        connection.values("SELECT count(*) FROM api_calls WHERE lacks_kernel")
+        told = connection.values("SELECT severity, reason, count FROM diagnostics WHERE severity <> 'info' "
+                                 "AND reason <> 'lost_file'")
+        assert told == [("warning", "several_processes", 96)], (pids, tids, told)
         connection.close()
 
 

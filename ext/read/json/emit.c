@@ -341,7 +341,10 @@ static void emit_span(struct worker *w) {
 }
 
 void emit_event(struct worker *w) {
-  if (w->part && !part_takes(w->part, &w->fields[KEY_PID], has(w, KEY_PID))) return;
+  if (w->part) {
+    uint64_t offset = w->file_offset + (uint64_t)(w->event - w->data);
+    if (!part_takes(w->part, &w->fields[KEY_PID], has(w, KEY_PID), offset)) return;
+  }
   w->event_count++;
   if (!has(w, KEY_PH) || w->fields[KEY_PH].kind != FIELD_TEXT || w->fields[KEY_PH].length != 1) {
     worker_problem(w, PROBLEM_PHASE, w->event);

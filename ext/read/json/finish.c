@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/json/sections.h"
 #include "read/json/trace.h"
 #include "read/rank_of_name.h"
 #include "read/json/xspace_trace.h"
@@ -353,6 +354,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
                   : trace->rank >= 0 ? trace->rank
                                      : rank_of_name(trace->path);
   profile->world_size = trace->world_size >= 0 ? trace->world_size : -1;
+  sections_tell(trace, profile);
   profile->file_bytes = (int64_t)source_file_bytes(trace->source);
   profile->complete = true;
   diagnose_problems(trace, profile);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/json/sections.h"
 #include "read/json/trace.h"
 #include "read/rows/time_faults.h"
 
@@ -31,7 +32,8 @@ static bool part_of_text(const char *text, size_t length, bool is_behind, struct
   return true;
 }
 
-bool part_takes(const struct trace_part *part, struct field *pid, bool has_pid) {
+bool part_takes(const struct trace_part *part, struct field *pid, bool has_pid, uint64_t offset) {
+  if (part->is_section) return offset >= part->from && offset < part->until;
   if (!has_pid || pid->kind != FIELD_TEXT) return part->is_first;
   bool is_longer = pid->length > part->length;
   const char *own = part->is_behind ? pid->text + pid->length - part->length : pid->text;
@@ -74,6 +76,17 @@ static bool differ_in_digits(const struct trace_part *a, const struct trace_part
 
 LIST_NAMED(part_list, struct trace_part);
 
+/* Of 1000_rank0 either number may be the pid: ranks are smaller. */
+static int64_t largest_rank(const struct part_list *parts) {
+  int64_t largest = -1;
+  for (size_t i = 0; i < parts->count; i++) {
+    int64_t rank = parts->items[i].rank;
+    if (rank < 0) return INT64_MAX;
+    if (rank > largest) largest = rank;
+  }
+  return largest;
+}
+
 /* The parts of all pids, in the order in which they first appear; none where they have not all the same form. */
 static bool list_parts(const struct trace *trace, bool is_behind, struct part_list *parts) {
   const struct lane_info *infos = trace->lane_infos.items;
@@ -100,7 +113,29 @@ static bool list_parts(const struct trace *trace, bool is_behind, struct part_li
   return true;
 }
 
-enum tfprof_status parts_find(const struct trace *trace, struct trace_part **parts, uint32_t *count) {
+/* How many processes have ops, or calls, by numeric pids. */
+static uint32_t count_processes(const struct trace *trace) {
+  int64_t first = -1;
+  for (uint32_t lane = 0; lane < trace->lane_infos.count; lane++) {
+    const struct row_key *key = &trace->lanes.keys[lane];
+    bool is_host = (key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) == LANE_HOST && (int64_t)key->words[1] > 0;
+    if (!is_host) continue;
+    if (first >= 0 && first != (int64_t)key->words[1]) return 2;
+    first = (int64_t)key->words[1];
+  }
+  return first >= 0;
+}
+
+/* Of pids that are numbers. */
+static enum tfprof_status find_sections(struct trace *trace, struct trace_part **parts, uint32_t *count) {
+  bool has_repeats = sections_repeat(trace);
+  if (!has_repeats && count_processes(trace) < 2) return TFPROF_OK;
+  enum tfprof_status status = sections_find(trace, parts, count);
+  trace->has_repeats = has_repeats && !*count;
+  return status;
+}
+
+enum tfprof_status parts_find(struct trace *trace, struct trace_part **parts, uint32_t *count) {
   struct part_list lists[2] = {{0}, {0}};
   *parts = NULL;
   *count = 0;
@@ -112,53 +147,65 @@ enum tfprof_status parts_find(const struct trace *trace, struct trace_part **par
     list_free(&lists[1]);
     return TFPROF_NO_MEMORY;
   }
-  bool has_behind = lists[1].count > 1 && (lists[0].count < 2 || lists[1].count < lists[0].count);
+  bool is_tie = lists[0].count == lists[1].count && largest_rank(&lists[1]) < largest_rank(&lists[0]);
+  bool has_behind = lists[1].count > 1 && (lists[0].count < 2 || lists[1].count < lists[0].count || is_tie);
   struct part_list *taken = &lists[has_behind];
   list_free(&lists[!has_behind]);
   if (taken->count < 2) {
     list_free(taken);
-    return TFPROF_OK;
+    return find_sections(trace, parts, count);
   }
   *parts = taken->items;
   *count = (uint32_t)taken->count;
   return TFPROF_OK;
 }
 
-/* ---- several processes that only numbers tell apart ---- */
+/* ---- several processes that nothing tells apart ---- */
 
-enum { SEVERAL = UINT32_MAX - 1 };
-
-struct owners { /* which process has a number */
-  struct row_map map; /* values: the process, or SEVERAL */
+struct holder { uint32_t lane; int64_t start, end; bool is_several; }; /* the first row of a number */
+struct holders {
+  struct row_map map; /* numbers */
+  LIST(struct holder) rows;
 };
 
-/* Enters the numbers of the rows of a host table. `processes` by lane, INTERN_NONE: none. */
-static bool enter_numbers(struct owners *owners, const struct profile_table *table, unsigned thread, unsigned number,
-                          const uint32_t *processes, size_t lanes) {
+/* Enters the numbers of the rows of a host table. What lies within the other row of the number, on the same thread, is
+** no other one: a runtime's call and the driver's below it. */
+static bool enter_numbers(struct holders *holders, const struct profile_table *table, unsigned thread,
+                          unsigned number, unsigned start, unsigned duration) {
   for (size_t s = 0; s < table->segment_count; s++) {
-    int64_t *threads = segment_numbers(table->segments[s], thread);
+    int64_t *lanes = segment_numbers(table->segments[s], thread), *starts = segment_numbers(table->segments[s], start);
     int64_t *numbers = segment_numbers(table->segments[s], number);
-    bool ok = threads && numbers;
+    int64_t *durations = segment_numbers(table->segments[s], duration);
+    bool ok = lanes && numbers && starts && durations;
     for (uint32_t row = 0; ok && row < table->segments[s]->rows; row++) {
-      bool has_process = threads[row] >= 0 && (uint64_t)threads[row] < lanes;
-      if (!has_process || numbers[row] == ROW_NULL || processes[threads[row]] == INTERN_NONE) continue;
-      uint32_t before = owners->map.count;
-      uint32_t at = row_map_number(&owners->map, (struct row_key){{(uint64_t)numbers[row], 0, 0}});
-      ok = at != INTERN_NONE;
+      if (numbers[row] == ROW_NULL || numbers[row] <= 0 || starts[row] == ROW_NULL) continue;
+      int64_t end = starts[row] + (durations[row] == ROW_NULL ? 0 : durations[row]);
+      struct holder own = {(uint32_t)lanes[row], starts[row], end, false};
+      uint32_t before = holders->map.count;
+      uint32_t at = row_map_number(&holders->map, (struct row_key){{(uint64_t)numbers[row], 0, 0}});
+      ok = at != ROW_MAP_NONE && (at != before || list_add(&holders->rows));
       if (!ok) break;
-      uint32_t process = processes[threads[row]];
-      if (at == before) owners->map.values[at] = process;
-      else if (owners->map.values[at] != process) owners->map.values[at] = SEVERAL;
+      struct holder *other = &holders->rows.items[at];
+      if (at == before) {
+        *other = own;
+        continue;
+      }
+      bool is_within = own.start >= other->start && own.end <= other->end;
+      bool is_around = own.start <= other->start && own.end >= other->end;
+      other->is_several |= own.lane != other->lane || !(is_within || is_around);
     }
-    free(threads);
+    free(lanes);
+    free(starts);
     free(numbers);
+    free(durations);
     if (!ok) return false;
   }
   return true;
 }
 
-/* Numbers of rows of a device that several processes have become NULL. */
-static bool part_numbers(struct owners *owners, struct profile_table *table, unsigned column, uint64_t *parted) {
+/* Numbers that several rows have become NULL in a table. */
+static bool part_numbers(const struct holders *holders, struct profile_table *table, unsigned column,
+                         uint64_t *parted) {
   for (size_t s = 0; s < table->segment_count; s++) {
     struct segment *segment = table->segments[s];
     if (!segment->columns[column]) continue;
@@ -166,12 +213,8 @@ static bool part_numbers(struct owners *owners, struct profile_table *table, uns
     bool ok = numbers != NULL, is_changed = false;
     for (uint32_t row = 0; ok && row < segment->rows; row++) {
       if (numbers[row] == ROW_NULL) continue;
-      uint32_t before = owners->map.count;
-      uint32_t at = row_map_number(&owners->map, (struct row_key){{(uint64_t)numbers[row], 0, 0}});
-      ok = at != INTERN_NONE;
-      if (!ok) break;
-      if (at == before) owners->map.values[at] = INTERN_NONE;
-      if (owners->map.values[at] != SEVERAL) continue;
+      uint32_t at = row_map_find(&holders->map, (struct row_key){{(uint64_t)numbers[row], 0, 0}});
+      if (at == ROW_MAP_NONE || !holders->rows.items[at].is_several) continue;
       numbers[row] = ROW_NULL;
       is_changed = true;
       ++*parted;
@@ -183,46 +226,36 @@ static bool part_numbers(struct owners *owners, struct profile_table *table, uns
   return true;
 }
 
-/* The process of each lane of the host, by its pid; their number. */
-static uint32_t number_processes(const struct trace *trace, struct row_map *pids, uint32_t *processes) {
-  for (uint32_t lane = 0; lane < trace->lane_infos.count; lane++) {
-    const struct row_key *key = &trace->lanes.keys[lane];
-    bool is_host = (key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) == LANE_HOST && (int64_t)key->words[1] > 0;
-    processes[lane] = is_host ? row_map_number(pids, (struct row_key){{key->words[1], 0, 0}}) : INTERN_NONE;
-  }
-  return pids->count;
-}
-
 enum tfprof_status processes_part_links(const struct trace *trace, struct profile *profile) {
   static const struct {
     unsigned table, call, op;
   } devices[] = {{TABLE_kernels, COLUMN_kernels_correlation, COLUMN_kernels_op_correlation},
                  {TABLE_transfers, COLUMN_transfers_correlation, COLUMN_transfers_op_correlation},
                  {TABLE_syncs, COLUMN_syncs_correlation, COLUMN_syncs_op_correlation}};
-  struct row_map pids = {0};
-  struct owners calls = {{0}}, ops = {{0}};
-  size_t lanes = trace->lane_infos.count;
-  uint32_t *processes = malloc((lanes + 1) * sizeof *processes);
-  uint64_t parted = 0;
-  bool ok = processes != NULL;
-  if (ok && number_processes(trace, &pids, processes) > 1) {
-    ok = enter_numbers(&calls, &profile->tables[TABLE_api_calls], COLUMN_api_calls_thread_id,
-                       COLUMN_api_calls_correlation, processes, lanes) &&
-         enter_numbers(&ops, &profile->tables[TABLE_ops], COLUMN_ops_thread_id, COLUMN_ops_correlation, processes,
-                       lanes);
-    for (size_t i = 0; i < sizeof devices / sizeof *devices && ok; i++) {
-      struct profile_table *table = &profile->tables[devices[i].table];
-      ok = part_numbers(&calls, table, devices[i].call, &parted) && part_numbers(&ops, table, devices[i].op, &parted);
-    }
+  if (!trace->has_repeats) return TFPROF_OK;
+  struct holders calls = {.map = {0}}, ops = {.map = {0}};
+  struct profile_table *own_calls = &profile->tables[TABLE_api_calls];
+  uint64_t parted = 0, launches = 0;
+  bool ok = enter_numbers(&calls, own_calls, COLUMN_api_calls_thread_id, COLUMN_api_calls_correlation,
+                          COLUMN_api_calls_start_ns, COLUMN_api_calls_dur_ns) &&
+            enter_numbers(&ops, &profile->tables[TABLE_ops], COLUMN_ops_thread_id, COLUMN_ops_correlation,
+                          COLUMN_ops_start_ns, COLUMN_ops_dur_ns);
+  for (size_t i = 0; i < sizeof devices / sizeof *devices && ok; i++) {
+    struct profile_table *table = &profile->tables[devices[i].table];
+    ok = part_numbers(&calls, table, devices[i].call, &parted) && part_numbers(&ops, table, devices[i].op, &parted);
   }
-  if (ok && parted) {
-    profile_diagnose(profile, "warning", "several_processes", (int64_t)parted, -1, -1,
-                     "the file holds %u processes, whose calls and ops have the same numbers: what ran on devices is "
-                     "linked to none of them; open the file of each process instead", pids.count);
+  /* A launch without a number is none whose kernel is lost. Calls count for the ops around them. */
+  ok = ok && part_numbers(&calls, own_calls, COLUMN_api_calls_correlation, &launches) &&
+       part_numbers(&ops, own_calls, COLUMN_api_calls_op_correlation, &launches);
+  if (ok && (parted || launches)) {
+    profile_diagnose(profile, "warning", "several_processes", (int64_t)(parted + launches), -1, -1,
+                     "the file holds several processes, whose calls and ops have the same numbers, and does not tell "
+                     "which is whose: what ran on devices is linked to none of them, and has no part in the times of "
+                     "ops and lines; open the file of each process instead");
   }
-  free(processes);
-  row_map_free(&pids);
   row_map_free(&calls.map);
   row_map_free(&ops.map);
+  list_free(&calls.rows);
+  list_free(&ops.rows);
   return ok ? TFPROF_OK : TFPROF_NO_MEMORY;
 }

@@ -3,7 +3,8 @@
 ** Tools that merge traces write what tells the processes apart into the texts of pids: "[TP00] 1000" beside "[TP01]
 ** 1001", "rank0_7" beside "rank1_7", "7 (rank 1)".  Everything else repeats: numbers of devices and streams,
 ** correlations, numbers of ops.  So each process becomes a profile of its own, from the events of its pids, which are
-** read as if they stood in a file of their own.
+** read as if they stood in a file of their own.  Where pids are numbers alone, stretches of the file may be processes
+** (sections.h).  What nothing tells apart is one profile, in which numbers that several calls or ops have link nothing.
 */
 #ifndef TFPROF_JSON_PROCESSES_H
 #define TFPROF_JSON_PROCESSES_H
@@ -20,17 +21,21 @@ struct trace_part { /* one process of several */
   bool is_behind; /* the number; else before it */
   bool is_first;  /* it has the events that are of no process, too */
   int64_t rank;   /* the number in that text; -1: none, or several */
+  bool is_section;      /* it is a stretch of the file instead: */
+  uint64_t from, until;   /* offsets of its first event, and behind its last one */
+  uint32_t number, count; /* its place among them, from 0; and how many there are */
 };
 
-/* Whether an event belongs to the part; its pid becomes the number alone. `has_pid`: it has one. */
-bool part_takes(const struct trace_part *part, struct field *pid, bool has_pid);
+/* Whether an event at an offset of the file belongs to the part; its pid becomes the number alone. `has_pid`: it has
+** one. */
+bool part_takes(const struct trace_part *part, struct field *pid, bool has_pid, uint64_t offset);
 
-/* The processes that a whole trace holds, by the texts of its pids: *count of them, at least two, or 0. The caller
-** frees them. */
-enum tfprof_status parts_find(const struct trace *trace, struct trace_part **parts, uint32_t *count);
+/* The processes that a whole trace holds, by the texts of its pids or by their places in the file: *count of them, at
+** least two, or 0. The caller frees them. */
+enum tfprof_status parts_find(struct trace *trace, struct trace_part **parts, uint32_t *count);
 
-/* Of a profile with several processes that nothing tells apart but numeric pids: correlations that more than one of
-** them has link nothing, and that is told. */
+/* Of a profile of several processes that nothing tells apart (trace->has_repeats): numbers that more than one call, or
+** more than one op, has link nothing, and that is told. */
 enum tfprof_status processes_part_links(const struct trace *trace, struct profile *profile);
 
 #endif

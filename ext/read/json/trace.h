@@ -80,6 +80,7 @@ struct trace {
   struct xspace_processes processes;
   uint64_t xspace_counts[XSPACE_FRAMEWORKS]; /* as in worker */
   bool is_other_than_utf8;    /* some chunk holds bytes that are not UTF-8 */
+  bool has_repeats;           /* calls or ops have numbers of others, and nothing tells whose is whose */
   bool is_kineto, has_events; /* has_events: there was an array of events, perhaps empty */
   string_id literals[LITERAL_COUNT];
   /* from the top-level object */
