@@ -117,6 +117,15 @@ static bool gather_starts(struct starts_list *starts, const struct profile *prof
   return true;
 }
 
+/* A moment counts once, however many events begin at it: where a profiler lost the times of most events they lie at 0
+** all together, and are still no place where nearly all lie. */
+static void keep_moments(struct starts_list *starts) {
+  size_t kept = 0;
+  for (size_t i = 0; i < starts->count; i++)
+    if (!i || starts->items[i] != starts->items[i - 1]) starts->items[kept++] = starts->items[i];
+  starts->count = kept;
+}
+
 /* How long a gap has to be to be large, next to what is as wide. */
 static int64_t large_gap(int64_t width) {
   return width > FAR_NS / FAR_TIMES ? (width < INT64_MAX / FAR_TIMES ? width * FAR_TIMES : INT64_MAX) : FAR_NS;
@@ -230,6 +239,7 @@ static bool mend_far(struct profile *profile, const uint16_t *tables, unsigned c
   bool is_known = ok && starts.count;
   if (is_known) {
     qsort(starts.items, starts.count, sizeof *starts.items, compare_starts);
+    keep_moments(&starts);
     find_sound(&sound, starts.items, starts.count);
     find_ends(&sound, profile, tables, count);
   }

@@ -5,7 +5,8 @@
 ** gap, the span of the run and a share of thousands of percent, so it is taken out before anything is computed:
 **
 **   far away      An event whose start lies hours or decades away from nearly all others has no time: start and
-**                 duration are NULL.  An end like that becomes the last one that is sound.
+**                 duration are NULL.  An end like that becomes the last one that is sound.  All events that begin at
+**                 the same moment count as one, so that time 0 is never where nearly all others lie.
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
 **

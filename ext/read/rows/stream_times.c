@@ -194,7 +194,9 @@ static bool judge_stream(const struct streams *all, struct stream_event *events,
     if (i + 1 < count && events[i + 1].start != events[i].start) next = i + 1;
     ends[i] = events[i].end;
     if (!is_over_others(events + i, count - i)) continue;
-    ends[i] = next < count ? events[next].start : events[i].start;
+    int64_t begins = next < count ? events[next].start : events[i].start;
+    if (begins >= events[i].end) continue; /* it covers only what begins together with it */
+    ends[i] = begins;
     suspects++;
   }
   if (!suspects) return true;
