@@ -257,6 +257,9 @@ static const struct { const char *severity, *reason, *message;
                             "times that baseTimeNanoseconds moves beyond the year 2116 are NULL"},
     [PROBLEM_NEGATIVE] = {"warning", "negative_duration",
                           "events that end before they begin have no duration here; attributes keep it"},
+    [PROBLEM_SHARE] = {"warning", "value_out_of_range",
+                       "occupancies outside of 0 to 100 %, and numbers of blocks and warps below 0, are NULL; "
+                       "attributes keep them"},
     [PROBLEM_TRUNCATED] = {"error", "truncated", "the file ends in the middle; everything before is served"},
     [PROBLEM_OVERSIZED] = {"error", "oversized_element", "elements of more than 64 MB were left out"},
     [PROBLEM_TRAILING] = {"warning", "trailing_text", "text after the end of the document was ignored"},

@@ -44,6 +44,15 @@ static inline int64_t take_real(struct worker *w, unsigned key, double scale) {
   return real_bits(value * scale);
 }
 
+/* The same, of what lies from 0 to `most` once it is scaled; else it is counted and stays in attributes. */
+static inline int64_t take_real_within(struct worker *w, unsigned key, double scale, double most) {
+  double value;
+  if (!has(w, key) || !number_real(&w->fields[key], &value)) return ROW_NULL;
+  if (value * scale >= 0 && value * scale <= most) return take_real(w, key, scale);
+  worker_problem(w, PROBLEM_SHARE, w->event);
+  return ROW_NULL;
+}
+
 static inline uint32_t intern(struct worker *w, const char *text, uint32_t length, enum text_form form) {
   if (w->is_dry) return 0;
   uint32_t index = text_intern(&w->texts, text, length, form);
