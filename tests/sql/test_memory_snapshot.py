@@ -317,6 +317,20 @@ def test_out_of_memory(engine):
     connection.close()
 
 
+def test_annotations_without_times(engine):
+    """Annotations have times of a clock, the events beside them none: both together would be a run of decades."""
+    trace = [{"action": "alloc", "addr": 4096 + i, "size": MEGABYTE, "stream": 0} for i in range(3)]
+    marks = [{"stage": stage, "name": "ProfilerStep#1", "device": 0, "time_us": START_US + at}
+             for stage, at in (("START", 0), ("END", 10))]
+    connection, error = opened(engine, pickle.dumps({"segments": [], "device_traces": [trace],
+                                                     "external_annotations": marks}))
+    assert not error, error
+    assert connection.values("SELECT max(end_ns) - min(start_ns) < 1000 FROM profiles") == [(1,)]
+    told = connection.values("SELECT count FROM diagnostics WHERE reason = 'no_time' AND severity = 'warning'")
+    assert told == [(2,)], told
+    connection.close()
+
+
 def test_pages(engine):
     """Expandable segments: pages are mapped and given back; what else a trace may hold is counted."""
     actions = [("segment_map", 0, 4), ("alloc", 0, 3), ("segment_map", 4, 2), ("of_tomorrow", 0, 0),

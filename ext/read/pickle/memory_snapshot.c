@@ -137,6 +137,11 @@ static void diagnose_snapshot(struct profile *profile, const struct snapshot_row
         profile, "info", "no_time", (int64_t)rows->events.count, -1, TABLE_memory_events,
         "the events have no times: the first of a device is at 0 ns, each other one 1 ns after that before it");
   }
+  if (rows->unplaced_marks) {
+    profile_diagnose(profile, "warning", "no_time", (int64_t)rows->unplaced_marks, -1, TABLE_ranges,
+                     "beginnings and ends of annotations have no time here: theirs are of a clock, and the events that "
+                     "they lie between have none");
+  }
   if (rows->has_no_history) {
     profile_diagnose(profile, "warning", "no_history", 1, -1, -1,
                      "recorded without history: %.1f MiB are held of %.1f MiB that are reserved, and nothing tells by "

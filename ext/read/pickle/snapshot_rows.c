@@ -232,7 +232,12 @@ static enum tfprof_status take_annotation(struct snapshot_rows *rows, const stru
   const struct pickle_value *name = pickle_find(entry, "name"), *stage = pickle_find(entry, "stage");
   if (!name || name->kind != PICKLE_TEXT) return TFPROF_OK;
   int64_t device = pickle_find_integer(entry, "device", 0);
-  return take_mark(rows, name->text, name->length, device, time_of(entry), pickle_is_text(stage, "END"));
+  int64_t time = time_of(entry);
+  if (rows->has_no_times && time != ROW_NULL) { /* it lies on another clock than the places of all else */
+    rows->unplaced_marks++;
+    time = ROW_NULL;
+  }
+  return take_mark(rows, name->text, name->length, device, time, pickle_is_text(stage, "END"));
 }
 
 /* `place`: in its device's trace. */

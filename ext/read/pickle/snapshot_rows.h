@@ -41,6 +41,7 @@ struct snapshot_rows {
   uint64_t free_requested_count, odd_count, unknown_actions; /* what is not among the rows */
   uint64_t mended_count;                                     /* texts that are not UTF-8 */
   int64_t held, reserved;                                    /* bytes of devices without a trace, at the end */
+  uint64_t unplaced_marks;                                   /* moments of a clock, where has_no_times */
   bool has_no_history;                                       /* there are segments, and no event at all */
   bool has_no_times;                                         /* places in the trace stand for them, as nanoseconds */
   bool is_too_much;                                          /* the limit was reached: the file repeats itself */
