@@ -17,7 +17,8 @@ WITH time AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,
     sum(kernels.compute_ns * measured.weight) AS kernel_ns,
     total(kernels.small_ns * measured.weight) AS small_ns,
-    total(kernels.small_ns * kernels.empty_ratio * measured.weight) AS empty_ns
+    total(kernels.small_ns * kernels.empty_ratio * measured.weight * coalesce(min(1.0, 1.0 * busy_ns / sum_ns), 1.0))
+      AS empty_ns
   FROM temp.step_kernel_totals AS kernels
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id

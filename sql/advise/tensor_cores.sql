@@ -4,7 +4,8 @@
 -- measured steps (measured_steps) whose op is one that they can compute (kernels.tensor_core_eligible: convolutions,
 -- matrix products, recurrent layers), but whose name is none of a kernel that uses them (kernels.uses_tensor_core).
 -- Copies and sums that such ops launch, too, count with them, so not all of it can be won; what only changes the layout
--- of their data does not, of which operation speaks.
+-- of their data does not, of which operation speaks.  Where kernels run side by side each has its part of the time in
+-- which any of them runs, so that a device has no more kernel time than time.
 -- Thresholds: 10 % of the time of all kernels and 1 % of the step time; a warning from 30 % and 5 % on.
 -- What it would save: half of that time, where the device is what the step waits for: numbers of half the size take
 -- half the memory traffic, which bounds small products, and tensor cores compute large ones several times as fast.
@@ -14,8 +15,10 @@
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'tensor_cores';
 WITH sums AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,
-    sum(kernels.sum_ns * measured.weight) AS kernel_ns, total(kernels.tensor_core_ns * measured.weight) AS with_ns,
-    total(kernels.without_tensor_core_ns * measured.weight) AS without_ns
+    sum(kernels.sum_ns * measured.weight * coalesce(min(1.0, 1.0 * busy_ns / sum_ns), 1.0)) AS kernel_ns,
+    total(kernels.tensor_core_ns * measured.weight * coalesce(min(1.0, 1.0 * busy_ns / sum_ns), 1.0)) AS with_ns,
+    total(kernels.without_tensor_core_ns * measured.weight * coalesce(min(1.0, 1.0 * busy_ns / sum_ns), 1.0))
+      AS without_ns
   FROM temp.step_kernel_totals AS kernels
   CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id

@@ -89,6 +89,63 @@ def test_far_away_once(engine):
         assert all("stream 7 of GPU 0" in text and ("year" in text or "day" in text) for text in told), told
 
 
+def test_most_times_lost(engine):
+    """Where a profiler lost the times of more than half of all events, those at time 0 have none; the rest is the run.
+    The same of every second event, whose length no fault of a stream is measured by."""
+    for lost in (slice(0, 80), slice(0, None, 2)):
+        def change(events):
+            for event in events:
+                event["ts"] += 1_700_000_000_000_000
+            for event in events[lost]:
+                event["ts"] = 0
+        connection = opened(engine, steps(change), baseTimeNanoseconds=0)
+        told = connection.values("SELECT reason, sum(count), group_concat(message) FROM diagnostics "
+                                 "WHERE reason <> 'lost_file' GROUP BY 1")
+        gone = steps()[lost]
+        count = len(gone) + sum(event["cat"] == "user_annotation" for event in gone)  # an op and a range
+        assert [row[:2] for row in told] == [("impossible_time", count)], (count, told)
+        assert "-" not in told[0][2], told
+        assert 0 < connection.values("SELECT max(end_ns) - min(start_ns) FROM profiles")[0][0] < 8_000_000
+        answers(connection, lost)
+        connection.close()
+
+
+def test_shares_of_devices(engine):
+    """Occupancies above 100 % and numbers of blocks below 0 are NULL and counted, and nothing has less than no time."""
+    def change(events):
+        for i, event in enumerate(kernels(events)):
+            occupancy, blocks = (800, -3) if i % 2 else (40, 2)
+            event["args"].update({"est. achieved occupancy %": occupancy, "blocks per SM": blocks, "warps per SM": 4})
+    connection = opened(engine, steps(change))
+    assert [row[:2] for row in connection.values(TOLD)] == [("value_out_of_range", 40)]
+    assert connection.values("SELECT DISTINCT occupancy_ratio, blocks_per_multiprocessor FROM kernels ORDER BY 1") == [
+        (None, None), (0.4, 2.0)]
+    answers(connection, "occupancy")
+    connection.close()
+
+
+def test_kernel_time_within_time(engine):
+    """Kernels that run beside each other on a stream promise no more than the time in which any of them runs, and
+    those that communicate below a product are no product without tensor cores."""
+    def change(events):
+        for event in kernels(events):
+            event["dur"] = 250
+    check = "SELECT saves_ns FROM tensor_cores"
+    connection = opened(engine, steps(change))
+    (saved,), (busy,) = connection.values(check)[0], connection.values("SELECT busy_ns FROM device_utilization")[0]
+    assert 0 < saved <= busy / 2, (saved, busy)
+    answers(connection, "overlaps")
+    connection.close()
+
+    def communicate(events):
+        for event in kernels(events):
+            event["name"] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    connection = opened(engine, steps(communicate))
+    assert connection.values(check) == []
+    assert connection.values("SELECT DISTINCT kind, tensor_core_eligible FROM kernels") == [("communication", 0)]
+    connection.close()
+
+
 def test_late_ends_once(engine):
     """An end mark that comes hours late ends with the last that is sound: of a step, of a kernel, and a mark of the
     profiler's window has no time."""

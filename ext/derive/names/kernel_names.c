@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* These compute nothing that tensor cores could. */
+/* These compute nothing that tensor cores could, and neither do kernels that communicate. */
 static const char *const layout_parts[] = {"nchwToNhwc", "nhwcToNchw"};
 
 static bool is_among(const char *text, const char *const *parts, size_t count) {
@@ -103,11 +103,13 @@ static int64_t eligibility(const struct profile *profile, struct names *names, s
 static enum tfprof_status fill(struct profile *profile, struct names *names, struct results *r,
                                struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
+  const string_id communication = derive_known_text(profile, "communication");
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
-    string_id ids[ROWS_BLOCK], ops[ROWS_BLOCK], equations[ROWS_BLOCK];
+    string_id ids[ROWS_BLOCK], ops[ROWS_BLOCK], equations[ROWS_BLOCK], kinds[ROWS_BLOCK];
     block_texts(&block, COLUMN_kernels_name, ids);
     block_texts(&block, COLUMN_kernels_op_name, ops);
     block_texts(&block, COLUMN_kernels_equation, equations);
+    block_texts(&block, COLUMN_kernels_kind, kinds);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       uint64_t row = block.row + i;
       r->eligible[row] = eligibility(profile, names, ops[i], equations[i]);
@@ -121,7 +123,8 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
       bool is_unknown = names->facts[ids[i]] & MAY_USE_TENSOR_CORE;
       r->uses[row] = is_unknown ? NO_VALUE : (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
       if (r->uses[row] == 1 && ops[i]) r->eligible[row] = 1;
-      if (names->facts[ids[i]] & CHANGES_LAYOUT && r->eligible[row] == 1) r->eligible[row] = 0;
+      bool computes = !(names->facts[ids[i]] & CHANGES_LAYOUT) && (!communication || kinds[i] != communication);
+      if (!computes && r->eligible[row] == 1) r->eligible[row] = 0;
     }
   }
   return status;
@@ -212,6 +215,7 @@ const struct derive_pass derive_kernel_names = {
     .makes_table = -1,
     .reads = {{TABLE_kernels, COLUMN_kernels_name},
               {TABLE_kernels, COLUMN_kernels_op_name},
+              {TABLE_kernels, COLUMN_kernels_kind},
               {TABLE_kernels, COLUMN_kernels_equation}},
     .writes = {{TABLE_kernels, COLUMN_kernels_short_name},
                {TABLE_kernels, COLUMN_kernels_uses_tensor_core},
