@@ -199,6 +199,24 @@ def test_run():
                                 f" {nsys} |"), table
 
 
+WORK = """SELECT steps.number, count(*) FILTER (WHERE ops.name = 'aten::mm') AS products, count(*) AS ops
+FROM steps JOIN ops ON ops.step_id = steps.id AND ops.category = 'op'
+WHERE steps.number BETWEEN 6 AND 9 GROUP BY 1 ORDER BY 1"""
+
+
+def test_workload():
+    """The steps of these numbers are the same ones whoever records them: of real PyTorch, on a processor."""
+    with capturing.Directory() as directory:
+        program, trace = os.path.join(HERE, "workload.py"), os.path.join(directory, "trace.json")
+        recording = os.path.join(directory, "run")
+        capturing.launch(recording, [capturing.PYTHON, program, "small", "10", "record"], ["-q", "--ops=all"])
+        subprocess.run([capturing.PYTHON, program, "small", "10", "profile", "6", trace], check=True)
+        here, there = query(recording, WORK), query(trace, WORK)
+        assert len(here) == 4 and here[0]["products"] > 10, here
+        assert [(row["number"], row["products"]) for row in here] == \
+            [(row["number"], row["products"]) for row in there], (here, there)
+
+
 def test_usage():
     """What is wrong or missing is named."""
     for options, status, told in ((["--help"], 0, "--build DIR"), (["--steps"], 2, "--steps needs a value"),

@@ -34,10 +34,10 @@ def record(step, steps):
     import tfprof
 
     for number in range(steps):
-        with torch.profiler.record_function("workload"):
-            step()
-        wait()
-        tfprof.step(number)
+        with tfprof.step(number):
+            with torch.profiler.record_function("workload"):
+                step()
+            wait()
 
 
 def profile(step, steps, first, path):
