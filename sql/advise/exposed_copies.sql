@@ -1,11 +1,12 @@
 -- Advice: devices that copy while they could compute.
 --
 -- For each profile the time of the measured steps (measured_steps) in which copies went on and no kernel did
--- (step_segments), by direction; not of TPUs, whose infeeds are input (recommendations).  How they hold up the host is
--- pageable_copies', blocking_copies' and device_waits'.
+-- (step_segments), by direction; not of TPUs, whose infeeds are input (recommendations).  Only time counts that the end
+-- of a copy ended: where a kernel begins while a copy goes on beside it, it was not the copy that it waited for.  How
+-- copies hold up the host is pageable_copies', blocking_copies' and device_waits'.
 -- Thresholds: 2 % of the step time; a warning from 10 % on.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: that of step_segment_totals.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over step_segments, and over transfers.
 -- Needs: transfers, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'exposed_copies';
 WITH time AS MATERIALIZED (
@@ -13,12 +14,13 @@ WITH time AS MATERIALIZED (
   WHERE step_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM temp.transfers WHERE direction IS NOT NULL)
   GROUP BY 1
 ), sums AS (
-  SELECT time.profile_id AS profile_id, sum(segments.sum_ns * measured.weight) AS copy_ns,
-    total(segments.sum_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_HtoD') AS to_device_ns,
-    total(segments.sum_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_DtoH') AS from_device_ns
+  SELECT time.profile_id AS profile_id, sum(segments.dur_ns * measured.weight) AS copy_ns,
+    total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_HtoD') AS to_device_ns,
+    total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_DtoH') AS from_device_ns
   FROM time CROSS JOIN temp.measured_steps AS measured ON measured.profile_id = time.profile_id
-  CROSS JOIN temp.step_segment_totals AS segments ON segments.step_id = measured.step_id
-  WHERE segments.category GLOB 'memcpy*' GROUP BY 1
+  CROSS JOIN temp.step_segments AS segments ON segments.step_id = measured.step_id
+  WHERE segments.category GLOB 'memcpy*'
+    AND segments.end_ns IN (SELECT end_ns FROM temp.transfers WHERE direction IS NOT NULL) GROUP BY 1
 )
 SELECT
   'exposed_copies' AS check_name,

@@ -326,23 +326,25 @@ def test_launches_without_kernels(engine):
 
 # ---- steps of a host that runs ahead ----
 
+def paced(step, per_step=5, stream=7):
+    """Three steps, each of ops that launch 390 us of work every 400 us."""
+    events = []
+    for number in range(3):
+        begin = number * step
+        events.append(span("user_annotation", f"ProfilerStep#{number}", begin, step - 10_000))
+        for i in range(per_step):
+            of_all = number * per_step + i
+            at = begin + 20_000 + 60_000 * i
+            events += [span("cpu_op", "aten::mm", at, 30_000, **{"External id": of_all + 1}),
+                       launch(at + 5000, 10_000, of_all + 1),
+                       kernel(max(at + 20_000, 100_000 + 400_000 * of_all), 390_000, stream, of_all + 1)]
+    return events
+
+
 def test_pace(engine):
     """Steps of 490 us on the host, whose work takes 2 ms each, take 2 ms wherever a step's time is told; one whose host
     waits takes what it takes."""
-    def trace(step, per_step):
-        events = []
-        for number in range(3):
-            begin = number * step
-            events.append(span("user_annotation", f"ProfilerStep#{number}", begin, step - 10_000))
-            for i in range(per_step):
-                of_all = number * per_step + i
-                at = begin + 20_000 + 60_000 * i
-                events += [span("cpu_op", "aten::mm", at, 30_000, **{"External id": of_all + 1}),
-                           launch(at + 5000, 10_000, of_all + 1),
-                           kernel(max(at + 20_000, 100_000 + 400_000 * of_all), 390_000, 7, of_all + 1)]
-        return events
-
-    connection = opened(engine, trace(500_000, 5))
+    connection = opened(engine, paced(500_000))
     ((median, rate, mean, evaluation),) = connection.values(
         "SELECT median_ns, steps_per_second, mean_ns, evaluation_ratio FROM step_summary")
     assert (median, evaluation) == (2_000_000, 0), (median, evaluation)
@@ -353,8 +355,81 @@ def test_pace(engine):
     assert abs(mean - 2e6) < 5e4, mean
     ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")
     assert text.startswith("3, median 2.00 ms") and "501 a second" in text, text
-    connection = opened(engine, trace(2_000_000, 5))
+    connection = opened(engine, paced(2_000_000))
     assert connection.values("SELECT pace_ns, training_ns FROM steps") == [(None, 1_990_000)] * 3
+
+
+def beside(at, number, start, length, stream, device=0):
+    """A call at `at`, and a copy of a stream of its own."""
+    return [launch(at, 5000, number, "cudaMemcpyAsync"),
+            span("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", start, length, pid=device, tid=stream, device=device,
+                 stream=stream, correlation=number, bytes=1 << 20)]
+
+
+def lost(events, numbers):
+    return [event for event in events
+            if event["cat"] != "kernel" or event["args"]["correlation"] not in numbers]
+
+
+def paces(engine, events):
+    """The paces of the steps, which the views of the step time tell, too."""
+    connection = opened(engine, events)
+    found = [pace for (pace,) in connection.values("SELECT pace_ns FROM steps")]
+    ((mean,),) = connection.values("SELECT mean_ns FROM step_summary")
+    ((overview,),) = connection.values("SELECT mean_step_ns FROM overview WHERE profile_id IS NOT NULL")
+    assert abs(mean - sum(found) / 3) < 2 and abs(overview - mean) < 0.02 * mean, (found, mean, overview)
+    assert connection.values("SELECT 1 FROM run_summary WHERE title = 'steps'") == [(1,)]
+    return found
+
+
+def test_pace_by_main_streams(engine):
+    """What goes on beside the main stream ends no step, however long it takes; of several devices and streams a step
+    ends with the last work that the next one waits for."""
+    whole = [1_990_000, 2_000_000, 2_000_000]
+    ahead = paced(500_000)
+    for number in range(3):
+        at = 500_000 * number + 400_000
+        assert paces(engine, ahead + beside(at, 900, 100_000, 20_000_000, 20)) == whole
+    for copies in ([20_000_000], [1_900_000] * 3):  # beside a host that waits
+        events = paced(2_000_000)
+        for number, length in enumerate(copies):
+            events += beside(2_000_000 * number + 400_000, 900 + number, 2_000_000 * number + 410_000, length, 20)
+        connection = opened(engine, events)
+        assert connection.values("SELECT pace_ns, training_ns FROM steps") == [(None, 1_990_000)] * 3
+        assert connection.values("SELECT * FROM advise WHERE check_name = 'exposed_copies'") == []
+        ((longest,),) = connection.values("SELECT max(dur_ns) FROM step_breakdown")
+        assert longest < 2_300_000, longest
+    # a kernel of another stream that outlasts them all, such as what a data loader computes for later
+    assert paces(engine, ahead + [launch(10_000, 5000, 900), kernel(50_000, 30_000_000, 20, 900)]) == whole
+    # short ones in every step, and exchanges that outlast the step which the next one does not wait for
+    tiny = [event for n in range(3) for event in
+            (launch(500_000 * n + 400_000, 5000, 910 + n), kernel(500_000 * n + 410_000, 5000, 13, 910 + n))]
+    sums = [event for n in range(3) for event in
+            (launch(500_000 * n + 410_000, 5000, 920 + n),
+             kernel(2_100_000 * (n + 1), 1_500_000, 14, 920 + n, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL()"))]
+    assert paces(engine, ahead + tiny + sums) == whole
+    # a second GPU with half of the work, and one with a kernel of its own
+    second = [dict(event, pid=1, args=dict(event["args"], device=1, correlation=event["args"]["correlation"] + 100))
+              for event in ahead if event["cat"] == "kernel"]
+    calls = [dict(event, ts=event["ts"] + 11, dur=1,
+                  args=dict(event["args"], correlation=event["args"]["correlation"] + 100))
+             for event in ahead if event["cat"] == "cuda_runtime"]
+    assert paces(engine, ahead + calls + second) == whole
+    assert paces(engine, ahead + calls + [dict(second[0], dur=30_000)]) == whole
+
+
+def test_pace_of_lost_kernels(engine):
+    """The kernels that are left tell how long steps take; paces add up to what they cover."""
+    ahead = paced(500_000)
+    assert paces(engine, lost(ahead, range(6, 11))) == [1_990_000, 2_000_000, 2_000_000]
+    assert paces(engine, lost(ahead, range(4, 9))) == [1_995_000 + 50_000, 1_995_000 + 50_000, 2_000_000]
+    assert paces(engine, lost(ahead, range(1, 6))) == [2_045_000, 2_045_000, 2_000_000]
+    assert paces(engine, lost(ahead, range(11, 16))) == [1_990_000, 2_000_000, 1_995_000]
+    assert paces(engine, lost(ahead, range(13, 16))) == [1_990_000, 2_000_000, 1_995_000]
+    assert paces(engine, lost(ahead, range(2, 16, 3)))[2] == 2_000_000
+    # all of each step but its first kernel: 2.0 ms from one to the next
+    found = paces(engine, lost(ahead, [n for n in range(1, 16) if n % 5 != 1]))
+    assert found == [490_000, 1_990_000, 2_000_000], found
 
 
 # ---- recomputation ----

@@ -10,7 +10,7 @@
 ** the ops nccl:* and gloo:* and those that XLA compiled of collectives.  The last
 ** steps are left out where they launched nothing, and the last of the others too where it launched less than 0.8 of
 ** what the step before it did: the profiler has stopped before their work was done.  Steps of which no work on a device
-** is known are cut from their start to their end.
+** is known are cut from their start to their end, and those of a host that runs ahead as steps.pace_ns has them.
 **
 ** Where the source numbers its steps, as XPlane does, the rules are those of TensorFlow 2's profiler
 ** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
@@ -161,16 +161,23 @@ static uint32_t step_of(const struct work *w, int64_t start, int64_t end, uint32
 
 /* What the steps' calls launched, and where the first step may begin. */
 static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *error) {
-  static const struct { uint16_t table, call, start, end; } tables[2] = {
-      {TABLE_kernels, COLUMN_kernels_api_call_id, COLUMN_kernels_start_ns, COLUMN_kernels_end_ns},
-      {TABLE_transfers, COLUMN_transfers_api_call_id, COLUMN_transfers_start_ns, COLUMN_transfers_end_ns}};
+  static const struct { uint16_t table, call, start, end, stream; } tables[2] = {
+      {TABLE_kernels, COLUMN_kernels_api_call_id, COLUMN_kernels_start_ns, COLUMN_kernels_end_ns,
+       COLUMN_kernels_thread_id},
+      {TABLE_transfers, COLUMN_transfers_api_call_id, COLUMN_transfers_start_ns, COLUMN_transfers_end_ns,
+       COLUMN_transfers_thread_id}};
+  struct step_reach reach = {NULL, NULL};
+  bool *is_main = NULL;
   int64_t *call_starts = NULL, *call_ends = NULL, previous = w->steps[0].start;
-  uint32_t call_count, hint = 0;
+  uint32_t call_count, stream_count, hint = 0;
   bool has_work = false;
   enum tfprof_status status = derive_row_count(w->profile, TABLE_api_calls, &call_count, error);
   if (!status)
     status = derive_all_integers(w->profile, TABLE_api_calls, COLUMN_api_calls_start_ns, &call_starts, error);
   if (!status) status = derive_all_integers(w->profile, TABLE_api_calls, COLUMN_api_calls_end_ns, &call_ends, error);
+  if (!status) status = derive_row_count(w->profile, TABLE_threads, &stream_count, error);
+  if (!status && !w->is_numbered) status = step_reach_main_streams(w->profile, &is_main, error);
+  if (!status && !w->is_numbered) status = step_reach_find(w->profile, &reach, error);
   /* The second round needs the first work of the first step. */
   for (unsigned round = 0; round < 2 && !status; round++) {
     for (unsigned t = 0; t < 2 && !status; t++) {
@@ -180,9 +187,10 @@ static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *erro
         for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
           uint32_t count = derive_block_rows(segment, first);
           int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-          uint32_t calls[ROWS_BLOCK];
+          uint32_t calls[ROWS_BLOCK], streams[ROWS_BLOCK];
           derive_integers(segment->columns[tables[t].start], first, count, starts);
           derive_integers(segment->columns[tables[t].end], first, count, ends);
+          derive_references(segment->columns[tables[t].stream], first, count, stream_count, streams);
           derive_references(segment->columns[tables[t].call], first, count, call_count, calls);
           for (uint32_t i = 0; i < count; i++) {
             if (starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
@@ -196,7 +204,8 @@ static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *erro
             struct step *of = &w->steps[step];
             of->launched++;
             if (starts[i] < of->device_start) of->device_start = starts[i];
-            if (ends[i] > of->device_end) of->device_end = ends[i];
+            bool is_beside = t && is_main && streams[i] != NO_ROW && !is_main[streams[i]];
+            if (ends[i] > of->device_end && !is_beside) of->device_end = ends[i];
           }
         }
         status = derive_poll(w->profile, error);
@@ -208,11 +217,18 @@ static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *erro
   scratch_free(call_ends);
   for (uint32_t i = 0; i < w->step_count && has_work && !status; i++) {
     struct step *s = &w->steps[i];
+    if (reach.starts) {
+      s->start = reach.starts[s->row];
+      s->end = reach.ends[s->row];
+      continue;
+    }
     if (previous > s->start) s->start = previous;
     if (s->device_end > s->end) s->end = s->device_end;
     if (s->end < s->start) s->end = s->start;
     previous = s->end;
   }
+  step_reach_free(&reach);
+  scratch_free(is_main);
   if (has_work && w->step_count > 1 && !w->is_numbered && !status) {
     uint32_t last = w->step_count - 1;
     while (last && !w->steps[last].launched) last--;

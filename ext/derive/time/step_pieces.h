@@ -8,6 +8,7 @@
 
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/time/step_reach.h"
 
 /* In the order of precedence, but of sources that number their steps (step_pieces.c). */
 enum step_category {
@@ -31,12 +32,8 @@ enum tfprof_status step_pieces_find(struct profile *profile, step_pieces_take *t
 
 /* What a pass that finds them reads. */
 #define STEP_PIECES_READS \
-  {TABLE_steps, COLUMN_steps_start_ns}, {TABLE_steps, COLUMN_steps_end_ns}, \
-  {TABLE_api_calls, COLUMN_api_calls_start_ns}, {TABLE_api_calls, COLUMN_api_calls_end_ns}, \
-  {TABLE_api_calls, COLUMN_api_calls_domain}, {TABLE_kernels, COLUMN_kernels_start_ns}, \
-  {TABLE_kernels, COLUMN_kernels_end_ns}, {TABLE_kernels, COLUMN_kernels_kind}, \
+  STEP_REACH_READS, {TABLE_api_calls, COLUMN_api_calls_end_ns}, {TABLE_api_calls, COLUMN_api_calls_domain}, \
   {TABLE_kernels, COLUMN_kernels_self_ns}, {TABLE_kernels, COLUMN_kernels_api_call_id}, \
-  {TABLE_transfers, COLUMN_transfers_start_ns}, {TABLE_transfers, COLUMN_transfers_end_ns}, \
   {TABLE_transfers, COLUMN_transfers_kind}, {TABLE_transfers, COLUMN_transfers_direction}, \
   {TABLE_transfers, COLUMN_transfers_api_call_id}, {TABLE_transfers, COLUMN_transfers_collective_id}, \
   {TABLE_ops, COLUMN_ops_collective}, {TABLE_steps, COLUMN_steps_thread_id}, \
