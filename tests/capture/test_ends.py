@@ -44,7 +44,9 @@ def test_ends():
             assert seconds < SECONDS, "%s took %.1f s" % (name, seconds)
         # Of the two that end with it: who becomes another program says nothing.
         assert stderr.count("the disk does not answer") == 2, stderr
-        assert stderr.count("the disk is too slow") == 1, stderr
+        slow = stderr.count("the disk is too slow")
+        is_complete = summary(dump_of(directory, told["starved"][2]))["closed"]  # unless the machine is very busy
+        assert slow == 1 + (not is_complete), stderr
         for name in ("exit", "_exit", "exec", "slow"):
             path = dump_of(directory, told[name][2])
             assert not summary(path)["closed"] and len(ops(path)) > 20, name

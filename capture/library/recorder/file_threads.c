@@ -43,7 +43,7 @@ static struct mailbox {
   pthread_cond_t asked, done;
   _Atomic pid_t process;    /* which has the thread; 0: none has */
   _Atomic pthread_t thread; /* where it serves */
-  long number;              /* as the system has it */
+  _Atomic long number;      /* as the system has it */
   bool is_over;             /* it is to end */
   int state; /* STARTING ... */
   void (*work)(void *argument); /* NULL: none waits or runs */
@@ -198,6 +198,11 @@ bool file_thread_run(enum file_thread which, void (*work)(void *argument), void 
 bool file_thread_run_within(enum file_thread which, void (*work)(void *argument), void *argument, int milliseconds) {
   const struct timespec until = moment_after(milliseconds);
   return run_until(which, work, argument, &until);
+}
+
+long file_thread_number(enum file_thread which) {
+  const struct mailbox *box = &mailboxes[which];
+  return atomic_load(&box->process) == getpid() ? atomic_load(&box->number) : 0;
 }
 
 static bool rest(struct mailbox *box) {

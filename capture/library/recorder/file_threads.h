@@ -50,6 +50,9 @@ bool file_threads_are_apart(void);
 ** again. false: one had something to do. */
 bool file_threads_rest(void);
 
+/* As the system has it; 0: there is none. */
+long file_thread_number(enum file_thread which);
+
 /* The threads are the parent's. */
 void file_threads_after_fork_in_child(void);
 

@@ -11,6 +11,7 @@
 #include "parts.h"
 #include "pulse.h"
 #include "recorder.h"
+#include "small_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,9 +34,9 @@ enum {
   DRAIN_LIMIT = 200000,
   FORK_WAIT_US = 20000,
   BEGIN_MS = 3000, /* that the program waits for a new file, on its own thread */
-  STALL_MS = 1000, /* a writer thread that has done nothing for so long waits for a disk that does not answer: */
+  STALL_MS = 1000, /* a writer thread that has done nothing for so long may wait for a disk that does not answer: */
   POLL_MS = 100,   /* it is looked at so often, */
-  POLLS = 2,       /* and so often at least, for the process may have been stopped */
+  POLLS = 2,       /* and must be asleep so often, for the process may have been stopped */
   LAST_WORDS_BYTES = 16384, /* what was lost, the reasons for it, the end: they find room on a full disk, too */
 };
 
@@ -363,14 +364,30 @@ static uint64_t last_move_ns(void) {
   return looked_ns > written_ns ? looked_ns : written_ns;
 }
 
+/* proc(5): whether a thread runs, or would if a processor were free. false: it sleeps, or that is not known. */
+static bool thread_may_run(long number) {
+  char file[64], text[128];
+  snprintf(file, sizeof file, "/proc/self/task/%ld/stat", number);
+  if (!number || !small_file_read(file, text, sizeof text)) return false;
+  const char *name_end = strrchr(text, ')');
+  return name_end && !strncmp(name_end, ") R", 3);
+}
+
+/* A disk that does not answer lets both threads sleep: the writer thread, and the one that writes for it. On a machine
+** that is busy, one of the two has work and gets no processor. */
+static bool writer_may_run(void) {
+  return thread_may_run(atomic_load(&thread_number)) || thread_may_run(file_thread_number(FILE_THREAD_DISK));
+}
+
 /* With `guard`: until the writer thread has done what was asked for before flush `mine`, has ended or stands still, or
 ** the time is over. Whether it stands still. */
 static bool wait_for_writer(uint64_t mine, int milliseconds) {
   uint64_t now_ns = moment_now_ns(), end_ns = now_ns + (uint64_t)milliseconds * 1000000;
-  for (int polls = 0; flush_done < mine && !is_stopped && now_ns < end_ns; polls++) {
+  for (int asleep = 0; flush_done < mine && !is_stopped && now_ns < end_ns;) {
     uint64_t last_ns = last_move_ns();
-    bool is_still = now_ns > last_ns + STALL_MS * UINT64_C(1000000);
-    if (is_still && (polls >= POLLS || last_ns == given_up_ns)) {
+    bool is_still = now_ns > last_ns + STALL_MS * UINT64_C(1000000) && !writer_may_run();
+    asleep = is_still ? asleep + 1 : 0;
+    if (is_still && (asleep > POLLS || last_ns == given_up_ns)) {
       given_up_ns = last_ns;
       return true;
     }

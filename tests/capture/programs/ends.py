@@ -1,5 +1,5 @@
 """Ends of forked processes, one after the other: with a disk that does not answer (hanging_disk.c is loaded), with a
-slow one, after a fork that no handler sees, by signals.
+slow one, with a writer that gets no processor, after a fork that no handler sees, by signals.
 
 Says of each how it ended, and after how many seconds.
 """
@@ -138,6 +138,7 @@ ends = {
     "_exit": end_of_child("hangs", lambda: os._exit(3)),
     "exec": end_of_child("hangs", lambda: os.execv("/bin/sh", ["sh", "-c", "exit 3"])),
     "slow": end_of_child("slow", lambda: os._exit(3)),
+    "starved": end_of_child("starves", lambda: os._exit(3), 0),
     "SIGTERM": end_of_child(None, end_by_exception(interrupted(signal.SIGTERM)), 0.1),
     "SIGINT": end_of_child(None, end_by_exception(interrupted(signal.SIGINT)), 0.1),
 }
