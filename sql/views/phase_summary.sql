@@ -6,7 +6,7 @@
 -- recording took is in no time here (step_phases.net_ns).
 --   profile_id, rank      the profile
 --   phase                 input, forward, backward, optimizer, evaluation or other, as in step_phases
---   step_count            measured steps that have it (weighed, but where ranges tell of it)
+--   step_count            measured steps that have it (weighed, but where ranges tell of it; never more than there are)
 --   pass_count            how often it was entered, one micro-batch after the other (weighed)
 --   sum_ns                its time in all measured steps
 --   ratio                 share of the time of all measured steps
@@ -46,7 +46,7 @@ SELECT
   phases.profile_id AS profile_id,
   profiles.rank AS rank,
   phases.phase AS phase,
-  CAST(round(phases.step_count) AS INTEGER) AS step_count,
+  CAST(min(round(phases.step_count), step_time.step_count) AS INTEGER) AS step_count,
   CAST(round(phases.pass_count) AS INTEGER) AS pass_count,
   CAST(phases.sum_ns AS INTEGER) AS sum_ns,
   phases.sum_ns / nullif(step_time.step_ns, 0) AS ratio,

@@ -148,6 +148,24 @@ def test_sampled():
 
 
 
+def test_counts_of_sampled():
+    """Where ops are recorded in some steps alone, micro-batches are counted in all, and no phase is in more steps than
+    there are.
+    """
+    with capturing.Directory() as directory:
+        found = run(["sliced", "lbfgs"], directory, ops="sampled", steps="2:5")
+        path, _ = found["sliced"]
+        batches = query(path, "SELECT step_id, max(micro_batch) FROM step_phases WHERE phase = 'backward' GROUP BY 1")
+        assert [last for step, last in batches if step is not None] == [3] * 12, batches
+        measured = "(SELECT count(*) FROM steps WHERE is_warmup = 0)"
+        counts = query(path, f"SELECT step_count, {measured}, pass_count FROM phase_summary WHERE phase = 'backward'")
+        assert counts == [(counts[0][1], counts[0][1], 4 * counts[0][1])], counts
+        path, _ = found["lbfgs"]
+        counts = query(path, f"""SELECT phase, step_count, {measured} FROM phase_summary
+            WHERE phase IN ('forward', 'backward')""")  # fmt: skip
+        assert len(counts) == 2 and all(row[1] == row[2] > 1 for row in counts), counts
+
+
 def test_optimizers():
     """An iteration is one, however many optimizers step in it, and all count it alike."""
     program = os.path.join(capturing.PROGRAMS, "optimizers.py")

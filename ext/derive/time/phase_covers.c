@@ -242,7 +242,8 @@ static void cover_window(struct phase_covers *w, const struct window *window) {
   bool has_batch = marks.batch_end != NO_VALUE && marks.batch_end > evaluated_until;
   if (marks.has_ops && (window->is_before_backward || window->is_before_optimizer)) {
     forward = find_forward(w, window, has_batch ? marks.batch_end : evaluated_until, has_batch || is_evaluated);
-    cover(w, COVER_FORWARD, forward, window->end, false);
+    bool is_told = window->is_before_backward && window->closure != NO_VALUE; /* as where ops were not recorded */
+    cover(w, COVER_FORWARD, forward, window->end, is_told);
   } else if (window->is_before_backward && window->closure != NO_VALUE) {
     cover(w, COVER_FORWARD, window->closure > window->start ? window->closure : window->start, window->end, true);
   }

@@ -11,8 +11,10 @@
 ** What recording took of a step (steps.recording_ns) its pieces share by the records of ops that began in each, just
 ** before which it was paid.
 **
-** A micro-batch is one of the passes forward and backward since the last optimizer step ended.  An epoch begins where a
-** data loader begins anew after a backward pass.
+** A micro-batch is one of the passes forward and backward since the last optimizer step ended: it ends where input or a
+** forward pass follows a backward pass.  Of steps whose ops were not recorded only the backward passes are known for
+** certain: they are divided into micro-batches as those of the steps are whose ops were recorded.  An epoch begins
+** where a data loader begins anew after a backward pass.
 */
 #include "derive/passes.h"
 #include "derive/steps/recording_cost.h"
@@ -30,6 +32,7 @@ static const enum phase phase_of_cover[COVERS] = {OTHER, EVALUATION, OPTIMIZER, 
 struct piece {
   int64_t start, end;
   uint32_t step, lane, micro_batch, epoch; /* NO_ROW: none */
+  uint32_t pass; /* backward passes since the last optimizer step that had ended when it began */
   uint8_t phase;
   bool is_recomputation, is_told;
   int64_t recorded, cost; /* records of ops that it paid for; what they took */
@@ -65,6 +68,7 @@ static void add_piece(struct work *w, struct piece piece) {
   if (piece.end <= piece.start) return;
   if (last && last->end == piece.start && last->step == piece.step && last->lane == piece.lane &&
       last->phase == piece.phase && last->micro_batch == piece.micro_batch && last->epoch == piece.epoch &&
+      (last->pass == piece.pass || piece.micro_batch == NO_ROW) &&
       last->is_recomputation == piece.is_recomputation && last->is_told == piece.is_told) {
     last->end = piece.end;
     return;
@@ -76,7 +80,7 @@ static void add_piece(struct work *w, struct piece piece) {
 
 struct sweep {
   uint32_t open[COVERS], told[COVERS];
-  uint32_t micro_batch, epoch;
+  uint32_t micro_batch, epoch, pass;
   bool is_batch_done;     /* a backward pass has ended since the micro-batch began */
   bool has_pass_in_epoch; /* one has ended since the loader began */
 };
@@ -112,6 +116,7 @@ static void add_stretch(struct work *w, struct sweep *sweep, int64_t start, int6
                                   .lane = w->covers.lane,
                                   .micro_batch = is_in_batch ? sweep->micro_batch : NO_ROW,
                                   .epoch = sweep->epoch,
+                                  .pass = sweep->pass,
                                   .phase = (uint8_t)phase,
                                   .is_recomputation = cover == COVER_RECOMPUTATION,
                                   .is_told = is_told});
@@ -121,9 +126,12 @@ static void add_stretch(struct work *w, struct sweep *sweep, int64_t start, int6
 }
 
 static void take_turn(struct sweep *sweep, enum phase_turn turn) {
-  if (turn == TURN_GRADIENTS_DONE) sweep->is_batch_done = sweep->has_pass_in_epoch = true;
+  if (turn == TURN_GRADIENTS_DONE) {
+    sweep->is_batch_done = sweep->has_pass_in_epoch = true;
+    sweep->pass++;
+  }
   if (turn == TURN_OPTIMIZER_DONE) {
-    sweep->micro_batch = 0;
+    sweep->micro_batch = sweep->pass = 0;
     sweep->is_batch_done = false;
   }
   if (turn == TURN_LOADER_BEGINS && !sweep->open[COVER_EVALUATION]) {
@@ -157,6 +165,34 @@ static enum tfprof_status cut_lane(struct work *w, struct tfprof_error *error) {
   }
   if (w->covers.edge_count && w->lookup.count) add_stretch(w, &sweep, since, w->lookup.times[w->lookup.count - 1]);
   return w->covers.has_memory ? TFPROF_OK : error_no_memory(error);
+}
+
+static bool is_recorded(const struct work *w, const struct piece *piece) {
+  return piece->step != NO_ROW && w->recorded[piece->step] == 1;
+}
+
+/* Micro-batches of steps whose ops were not recorded. Where no step's were, the batches that were fetched tell, and
+** where none was, each pass is one. */
+static void number_unrecorded(struct work *w) {
+  const struct piece *last = NULL;
+  uint64_t passes = 0, batches = 0;
+  bool has_input = false;
+  for (uint32_t i = 0; i < w->piece_count; i++) {
+    const struct piece *piece = &w->pieces[i];
+    has_input |= piece->phase == INPUT && piece->step != NO_ROW;
+    if (piece->phase != BACKWARD || !is_recorded(w, piece)) continue;
+    bool is_same_step = last && last->step == piece->step && last->lane == piece->lane;
+    passes += !is_same_step || last->pass != piece->pass;
+    batches += !is_same_step || last->micro_batch != piece->micro_batch;
+    last = piece;
+  }
+  if (!passes && has_input) return;
+  if (!passes) passes = batches = 1;
+  for (uint32_t i = 0; i < w->piece_count; i++) {
+    struct piece *piece = &w->pieces[i];
+    if (piece->micro_batch != NO_ROW && piece->step != NO_ROW && !is_recorded(w, piece))
+      piece->micro_batch = (uint32_t)(piece->pass * batches / passes);
+  }
 }
 
 /* The steps of the lane alone. */
@@ -405,6 +441,7 @@ static enum tfprof_status run_step_phases(struct profile *profile, struct tfprof
       if (!status) status = w.covers.has_memory ? cut_lane(&w, error) : error_no_memory(error);
       step_lookup_free(&w.lookup);
     }
+    if (!status) number_unrecorded(&w);
     if (!status) status = name_usual_evaluation(&w, step_rows, error);
     if (!status && w.piece_count) status = find_costs(&w, step_rows, error);
     if (!status && w.piece_count) status = make_rows(&w, error);

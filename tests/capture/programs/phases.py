@@ -132,6 +132,31 @@ def closure():
         optimizer.step(run)
 
 
+def sliced():
+    """Four micro-batches a step, of slices of what is there: no data loader tells of them."""
+    model, inputs, targets = network(), torch.randn(4 * BATCH, WIDTH), torch.randint(4, (4 * BATCH,))
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for _ in range(12):
+        for first in range(0, 4 * BATCH, BATCH):
+            passes(model, optimizer, inputs[first : first + BATCH], targets[first : first + BATCH])
+        update(optimizer)
+
+
+def lbfgs():
+    """An optimizer that calls its closure as often as it likes."""
+    model, inputs, targets = network(), torch.randn(BATCH, WIDTH), torch.randint(4, (BATCH,))
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5)
+
+    def run():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        return loss
+
+    for _ in range(12):
+        optimizer.step(run)
+
+
 def recompute(is_reentrant):
     """Half of the model is run again in the backward pass."""
     first, second = network(), nn.Linear(4, 4)
@@ -202,6 +227,8 @@ KINDS = {
     "own_modes": own_modes,
     "unmarked": unmarked,
     "closure": closure,
+    "sliced": sliced,
+    "lbfgs": lbfgs,
     "checkpoint": lambda: recompute(False),
     "reentrant": lambda: recompute(True),
     "penalty": penalty,
