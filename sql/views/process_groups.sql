@@ -1,8 +1,9 @@
 -- Process groups: in which rows of a page each process counts, its own and that for all hosts of its run.
 --
 -- One row for each process by itself, and one more for each process of a run of several hosts: for all of them together
--- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.  Processes of
--- which two have the same rank are no hosts of one job: runs that a pattern names together, restarts.
+-- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.  Processes
+-- that never went on all together (process_windows.session_id) are no hosts of one job: runs that a pattern names,
+-- restarts.
 --   run_id
 --   profile_id, host, rank   of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL
 --   member_id                the process that counts in it
@@ -21,8 +22,8 @@ FROM temp.profiles AS profiles CROSS JOIN kinds
 WHERE is_of_all = 0
   OR (profiles.run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
     AND profiles.run_id NOT IN (
-      SELECT first.run_id FROM temp.process_windows AS windows
-      JOIN temp.profiles AS first ON first.id = windows.process_id
-      WHERE windows.window = 0 AND first.origin = 'kineto'
-      GROUP BY first.run_id, first.rank HAVING first.rank IS NOT NULL AND count(*) > 1))
+      SELECT windows.run_id FROM temp.process_windows AS windows
+      JOIN temp.profiles AS members ON members.id = windows.profile_id
+      WHERE members.origin IS NOT 'tfprof' -- what tfprof-capture records together is one job, its helpers end earlier
+      GROUP BY windows.run_id HAVING max(windows.session_count) < count(DISTINCT windows.process_id)))
 ORDER BY run_id, profile_id, member_id

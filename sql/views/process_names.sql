@@ -4,8 +4,9 @@
 --   profile_id, run_id, rank, host
 --   framework             as in profiles: in whose words findings advise (advice_words)
 --   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
---                         path; which of several windows of the process it is (process_windows); where several runs
---                         are open, of which one it is
+--                         path; which run it is of a rank that was started again, and which part or which file where
+--                         processes have one pid; which of several windows of the process (process_windows); where
+--                         several runs are open, of which one it is
 --   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
 --                         launcher; nobody waits for it as such
 --   prefix                name and a colon, to begin a message with; empty for the only process that trains
@@ -13,6 +14,12 @@
 WITH with_steps AS MATERIALIZED (
   SELECT id AS profile_id, run_id FROM temp.profiles
   WHERE EXISTS (SELECT 1 FROM temp.steps AS steps WHERE steps.profile_id = profiles.id)
+), files AS (
+  SELECT profiles.*, rtrim(path, replace(path, '/', '')) AS directory FROM temp.profiles
+), stems AS ( -- what names of windows of a process have in common: up to the first point
+  SELECT files.*, directory || substr(path, length(directory) + 1,
+      instr(substr(path, length(directory) + 1) || '.', '.')) AS stem
+  FROM files
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
     profiles.framework AS framework,
@@ -21,23 +28,34 @@ WITH with_steps AS MATERIALIZED (
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
       profiles.path)
       -- as process_windows says; to read that here costs subqueries, of which SQLite 3.54 allows 1,000 in a query,
-      -- and a join with it keeps SQLite 3.40 from an index
-      || CASE WHEN profiles.origin = 'kineto' AND (SELECT count(*) FROM temp.profiles AS others
-        WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.pid = profiles.pid
-          AND others.origin = 'kineto' AND others.host IS profiles.host) > 1
-        THEN (SELECT format(', window %d of %d',
-            1 + sum(others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
-              AND others.id < profiles.id)), count(*))
+      -- and a join with it, or windows here, keep SQLite 3.40 from an index
+      || CASE WHEN profiles.origin = 'kineto' AND profiles.pid IS NOT NULL THEN
+        (SELECT iif(count(DISTINCT others.pid) > 1, format(', run %d of %d', count(DISTINCT others.pid)
+            FILTER (WHERE others.start_ns <= profiles.start_ns), count(DISTINCT others.pid)), '')
           FROM temp.profiles AS others
-          WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.pid = profiles.pid
-          AND others.origin = 'kineto' AND others.host IS profiles.host)
+          WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.origin = 'kineto')
+        || (SELECT CASE WHEN total(others.path = profiles.path) > 1 THEN format(', part %d of %d',
+              sum(others.path = profiles.path AND others.id <= profiles.id), sum(others.path = profiles.path))
+            WHEN total(substr(others.path, 1, length(stem)) <> stem) > 0
+              THEN ', ' || substr(profiles.path, length(directory) + 1) ELSE '' END
+          FROM temp.profiles AS others
+          WHERE profiles.rank IS NULL AND others.run_id = profiles.run_id AND others.pid = profiles.pid
+            AND others.rank IS NULL AND others.origin = 'kineto')
+        || (SELECT iif(count(*) > 1, format(', window %d of %d',
+            sum(others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
+              AND others.id <= profiles.id)), count(*)), '')
+          FROM temp.profiles AS others
+          WHERE others.run_id = profiles.run_id AND others.rank IS profiles.rank AND others.pid = profiles.pid
+            AND others.origin = 'kineto' AND others.host IS profiles.host
+            AND (profiles.rank IS NOT NULL OR substr(others.path, 1, length(stem)) = stem)
+            AND (others.id = profiles.id OR others.path <> profiles.path))
         ELSE '' END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
       AS name,
     profiles.run_id IN (SELECT run_id FROM with_steps) AND profiles.id NOT IN (SELECT profile_id FROM with_steps)
       AS is_helper
-  FROM temp.profiles AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
+  FROM stems AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
 )
 SELECT
   profile_id AS profile_id,

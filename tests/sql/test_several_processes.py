@@ -164,6 +164,60 @@ def test_windows(engine):
         connection.close()
 
 
+def positions(connection):
+    """Of each pod_step, the ranks and step numbers."""
+    return connection.values("SELECT pod_step, group_concat(told, ' ') FROM (SELECT pod_step, "
+                             "coalesce(rank, 'process ' || profile_id) || ':' || number AS told FROM pod_steps "
+                             "ORDER BY 1, rank, profile_id) WHERE pod_step IS NOT NULL GROUP BY 1 ORDER BY 1")
+
+
+def numbered(events, first):
+    """The same steps with other numbers."""
+    return [{**event, "name": "ProfilerStep#%d" % (first + int(event["name"][13:]))}
+            if event["name"].startswith("ProfilerStep#") else event for event in events]
+
+
+def test_missing_window(engine):
+    """Windows belong together by their times: that which one rank lacks shifts none of its others."""
+    second = 1_000_000_000
+    files = {"h_%d.%d.pt.trace.json" % (2000 + rank, BASE + window * second):
+             (numbered(rank_events(rank, 2000 + rank, window * second), 10 * window), member(rank, 3))
+             for rank in (0, 1, 2) for window in (0, 1, 2) if (rank, window) != (2, 1)}
+    connection = opened(engine, files)
+    told = [" ".join("%d:%d" % (rank, 10 * window + step) for rank in (0, 1, 2) if (rank, window) != (2, 1))
+            for window in (0, 1, 2) for step in range(4)]
+    assert positions(connection) == list(enumerate(told)), positions(connection)
+    connection.close()
+
+
+def test_windows_without_ranks(engine):
+    """Where files say no rank, their names and pids tell which are windows of one process; what overlaps is none."""
+    second = 1_000_000_000
+    for pids in ((2000, 2001), (1, 1)):
+        files = {"worker%d.%d.pt.trace.json" % (rank, BASE + window * second):
+                 (numbered(rank_events(rank, pids[rank], window * second), 10 * window), {})
+                 for rank in (0, 1) for window in (0, 1)}
+        connection = opened(engine, files)
+        assert connection.values("SELECT process_id, count(*) FROM process_windows GROUP BY 1") == [(1, 2), (3, 2)]
+        names = connection.values("SELECT DISTINCT name FROM process_names")
+        assert len(names) == 4 and all("window " in name for name, in names), names
+        assert len(positions(connection)) == 8, positions(connection)
+        connection.close()
+
+
+def test_restarts(engine):
+    """Each run of the ranks is paired with its own, and named."""
+    files = {"host_%d.%d.pt.trace.json" % (2000 + rank + 10 * run, BASE + run * HOUR):
+             (rank_events(rank, 2000 + rank + 10 * run, run * HOUR), member(rank))
+             for rank in (0, 1) for run in (0, 1)}
+    connection = opened(engine, files)
+    assert positions(connection) == [(i, "0:%d 1:%d" % (i % 4, i % 4)) for i in range(8)], positions(connection)
+    names = [("rank %d, run %d of 2" % (rank, run),) for rank in (0, 1) for run in (1, 2)]
+    assert connection.values("SELECT name FROM process_names ORDER BY 1") == names
+    assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
+    connection.close()
+
+
 def test_restarts_and_strangers(engine):
     """A rank that was started again an hour later, and two runs that share a directory, are at no time together: no
     clock is moved, no step is one of both, there is no row for all hosts."""
