@@ -48,11 +48,13 @@ def summary(connection):
         FROM device_utilization""")[0]
 
 
-def changed(engine, change, reasons, what):
+def changed(engine, change, reasons, what, is_whole=True):
+    """The summary of the changed steps, and what is told; all views are asked, too, where it `is_whole`."""
     connection = opened(engine, steps(change))
     told = connection.values(TOLD)
     assert [row[:2] for row in told] == reasons, (what, told)
-    answers(connection, what)  # no share above 1
+    if is_whole:
+        answers(connection, what)  # no share above 1
     found = summary(connection)
     connection.close()
     return found, [row[2] for row in told]
@@ -89,7 +91,7 @@ def test_far_away_once(engine):
         assert all("stream 7 of GPU 0" in text and ("year" in text or "day" in text) for text in told), told
 
 
-def test_most_times_lost(engine):
+def test_most_times_lost_once(engine):
     """Where a profiler lost the times of more than half of all events, those at time 0 have none; the rest is the run.
     The same of every second event, whose length no fault of a stream is measured by."""
     for lost in (slice(0, 80), slice(0, None, 2)):
@@ -106,11 +108,10 @@ def test_most_times_lost(engine):
         assert [row[:2] for row in told] == [("impossible_time", count)], (count, told)
         assert "-" not in told[0][2], told
         assert 0 < connection.values("SELECT max(end_ns) - min(start_ns) FROM profiles")[0][0] < 8_000_000
-        answers(connection, lost)
         connection.close()
 
 
-def test_shares_of_devices(engine):
+def test_shares_of_devices_once(engine):
     """Occupancies above 100 % and numbers of blocks below 0 are NULL and counted, and nothing has less than no time."""
     def change(events):
         for i, event in enumerate(kernels(events)):
@@ -124,7 +125,7 @@ def test_shares_of_devices(engine):
     connection.close()
 
 
-def test_kernel_time_within_time(engine):
+def test_kernel_time_within_time_once(engine):
     """Kernels that run beside each other on a stream promise no more than the time in which any of them runs, and
     those that communicate below a product are no product without tensor cores."""
     def change(events):
@@ -144,6 +145,56 @@ def test_kernel_time_within_time(engine):
     assert connection.values(check) == []
     assert connection.values("SELECT DISTINCT kind, tensor_core_eligible FROM kernels") == [("communication", 0)]
     connection.close()
+
+
+def test_before_their_launch_once(engine):
+    """Kernels that begin before the call that launched them have no time, be it by 10 ms or by an hour; what is early
+    by no more than two clocks may differ by stays."""
+    for early_us, many in ((3_000_000, 1), (10_000, 1), (3_600_000_000, 3), (10_000_000, 13)):
+        def change(events):
+            for event in kernels(events)[13:13 + many]:
+                event["ts"] -= early_us
+        found, told = changed(engine, change, [("impossible_time", 1)] * many if many < 4 else
+                              [("impossible_time", 4)] * 2 + [("impossible_time", 5)], early_us, many == 1)
+        assert found[5] == 40 - many and found[4] < 8_000_000 and found[1] == 90_000 * (40 - many), found
+        assert all("before the call" in text and "stream 7 of GPU 0" in text for text in told), told
+
+    def little(events):
+        kernels(events)[10]["ts"] -= 100  # its call began 75 µs before it
+    assert changed(engine, little, [], "little", is_whole=False)[0][5] == 40
+
+
+def test_after_all_else_once(engine):
+    """Kernels that begin seconds or hours after everything has ended have no time, the last ones of their stream, too;
+    one that lasts for seconds after all else ends with it."""
+    for late_us, place in ((10_000_000, slice(3, 6)), (5_000_000, slice(37, 40)), (3_600_000_000, slice(3, 6))):
+        def change(events):
+            for event in kernels(events)[place]:
+                event["ts"] += late_us
+        found, told = changed(engine, change, [("impossible_time", 1)] * 3, late_us, late_us == 5_000_000)
+        assert found[5] == 37 and found[4] < 8_000_000 and found[1] <= 90_000 * 37, found
+
+    def last_long(events):
+        kernels(events)[-1]["dur"] = 3_000_000
+    found, told = changed(engine, last_long, [("impossible_end", 1)], "long")
+    assert found[4] < 8_000_000 and "3 s less" in told[0], (found, told)
+
+    def backlog(events):  # the host runs ahead: all of its launches run for a second after the last of them
+        for i, event in enumerate(kernels(events)):
+            event["ts"], event["dur"] = 1000 + 25_000 * i, 25_000
+    found = changed(engine, backlog, [], "backlog", is_whole=False)[0]
+    assert found[5] == 40 and found[4] > 990_000_000, found
+
+
+def test_clocks_of_devices_once(engine):
+    """A device whose clock is off is moved as a whole: no kernel begins before its call, and nothing else changes."""
+    sound = changed(engine, lambda events: None, [], "sound")[0]
+    for off_us in (-5000, 3_600_000_000, -7_400_000_000):
+        def change(events):
+            for event in kernels(events):
+                event["ts"] += off_us
+        found, told = changed(engine, change, [("device_clock", 40)], off_us, off_us == -5000)
+        assert found[:4] == sound[:4] and found[4] <= sound[4] and found[5] == 40, (off_us, found, sound)
 
 
 def test_late_ends_once(engine):

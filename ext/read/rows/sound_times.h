@@ -7,6 +7,8 @@
 **   far away      An event whose start lies hours or decades away from nearly all others has no time: start and
 **                 duration are NULL.  An end like that becomes the last one that is sound.  All events that begin at
 **                 the same moment count as one, so that time 0 is never where nearly all others lie.
+**   launches      Where calls and what they launched are read together: work that begins before its call, or when all
+**                 else is long over, has no time; a device whose clock is off is moved as a whole.
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
 **

@@ -74,7 +74,7 @@ static const char *length_text(double ns, char *text, size_t size) {
   } units[] = {{365.25 * 86400e9, "years"}, {86400e9, "days"}, {3600e9, "hours"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
   size_t i = 0;
   while (i + 1 < sizeof units / sizeof *units && ns < units[i].ns) i++;
-  snprintf(text, size, "%.3g %s", ns / units[i].ns, units[i].unit);
+  snprintf(text, size, ns / units[i].ns < 1000 ? "%.3g %s" : "%.0f %s", ns / units[i].ns, units[i].unit);
   return text;
 }
 
@@ -138,6 +138,21 @@ void time_faults_tell(const struct time_faults *faults, struct profile *profile)
           profile_diagnose(profile, "warning", "impossible_end", (int64_t)tally->count, -1, table,
                            "%s: ends %s behind nearly all other events; ends here with the last one that is sound, %s "
                            "less in all", place, away, stake);
+          break;
+        case FAULT_CLOCK:
+          profile_diagnose(profile, "warning", "device_clock", (int64_t)tally->count, -1, table,
+                           "%s: the clock of the device is %s away from that of the host, by the calls that launched "
+                           "its work; all times of its streams are moved by that", place, away);
+          break;
+        case FAULT_BEFORE_LAUNCH:
+          profile_diagnose(profile, "warning", "impossible_time", (int64_t)tally->count, -1, table,
+                           "%s: begins %s before the call that launched it; has no time here (%s in all)", place, away,
+                           stake);
+          break;
+        case FAULT_AFTER_ALL:
+          profile_diagnose(profile, "warning", "impossible_time", (int64_t)tally->count, -1, table,
+                           "%s: begins %s after everything of the host has ended and nothing runs any more; has no "
+                           "time here (%s in all)", place, away, stake);
           break;
         case FAULT_OVER_OTHERS:
           profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,

@@ -1,11 +1,21 @@
-/* time_faults.h: what sound_times.c and stream_times.c have in common: the rows whose times they mend, and the telling.
+/* time_faults.h: what sound_times.c, launch_times.c and stream_times.c have in common: the rows whose times they mend,
+** and the telling.
 */
 #ifndef TFPROF_TIME_FAULTS_H
 #define TFPROF_TIME_FAULTS_H
 
 #include "store/store.h"
 
-enum time_fault { FAULT_FAR_START, FAULT_FAR_END, FAULT_OVER_OTHERS, FAULT_OVERLAPS, FAULT_COUNT };
+enum time_fault {
+  FAULT_FAR_START,
+  FAULT_FAR_END,
+  FAULT_CLOCK,
+  FAULT_BEFORE_LAUNCH,
+  FAULT_AFTER_ALL,
+  FAULT_OVER_OTHERS,
+  FAULT_OVERLAPS,
+  FAULT_COUNT
+};
 enum { FAULT_NAMES = 5 }; /* of one kind that are told apart; more are told together */
 
 struct time_faults { /* zeroed: none */
@@ -30,6 +40,13 @@ int64_t *segment_numbers(const struct segment *segment, unsigned column);
 /* Puts other starts and durations into a segment with a span, and the ends that follow. False: no memory. */
 bool segment_change_span(struct segment *segment, const int64_t *starts, const int64_t *durations);
 bool segment_change(struct segment *segment, unsigned column, const int64_t *values);
+
+/* ---- launch_times.c ---- */
+
+/* Moves the clocks of devices that are off and, unless `is_clock_only`, takes out what begins before its launch or
+** after all else.  All segments of the tables api_calls, ops, kernels and transfers are there. */
+enum tfprof_status launch_times_mend(struct profile *profile, bool is_clock_only, struct time_faults *faults,
+                                     bool *is_changed, struct tfprof_error *error);
 
 /* ---- stream_times.c ---- */
 

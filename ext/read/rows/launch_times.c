@@ -1,0 +1,453 @@
+/* launch_times.c: times of work on devices that its launch, or the end of all else, rules out.
+**
+** Nothing runs on a device before the call that launched it began, and after the last call of the host a device runs
+** what is queued, one after the other, and then nothing.  One look at each row says for nearly all files that all is
+** well.  Else the work of each device is sorted by its lag: the time from the start of its call to its own.
+**
+**   another clock   More than few begin before their call, or all of them begin later than MOVED_NS after theirs: the
+**                   clock of the device is off.  All that its streams have is moved so that the first lag is 0.
+**   before a call   Few begin earlier than SKEW_NS before their call, or lie apart from all others: these have no time.
+**   after all else  What begins only after a pause of `slack` behind everything of the host and of the devices has no
+**                   time, and one that lasts on for that long, FAR_BEYOND times what is usual, ends with all else.
+**
+** Clocks of devices are told to some µs of the host's, so that what begins less than SKEW_NS early stays.
+*/
+#include "read/rows/time_faults.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/rows/eager_rows.h"
+#include "read/rows/list.h"
+
+enum { FEW = 2, FEW_SHARE = 20, APART_SHARE = 3, APART_TIMES = 10, FAR_BEYOND = 1000, ENOUGH = 8, DENSE = 8 };
+static const int64_t SKEW_NS = 1000000, SLACK_NS = 100000000, MOVED_NS = INT64_C(60) * 1000000000;
+
+struct call { int64_t correlation, start; };
+
+struct work {
+  int64_t start, end, lag; /* lag: ROW_NULL where the call is not known */
+  int64_t new_end;
+  uint32_t device, number, row; /* number: of the segment, those of kernels first */
+  bool is_taken_out, is_told;
+};
+
+struct launches {
+  struct profile *profile;
+  LIST(struct call) calls;   /* by correlation, each once: its first start */
+  int64_t *starts;           /* by correlation less the first, where these are dense; NULL: they are not */
+  int64_t first_correlation;
+  uint64_t width;
+  int64_t host_first, host_end, slack;
+  uint32_t *devices;         /* of streams, by row of threads; NO_DEVICE: no stream of a device */
+  uint64_t thread_count;
+  uint32_t device_count;
+  LIST(struct work) work;
+};
+
+enum { NO_DEVICE = UINT32_MAX };
+
+static const struct { unsigned table, start, duration, thread, correlation; } sources[2] = {
+    {TABLE_kernels, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns, COLUMN_kernels_thread_id,
+     COLUMN_kernels_correlation},
+    {TABLE_transfers, COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_thread_id,
+     COLUMN_transfers_correlation}};
+
+/* ---- the host ---- */
+
+static int compare_calls(const void *a, const void *b) {
+  const struct call *x = a, *y = b;
+  if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* False: no memory. */
+static bool gather_calls(struct launches *all) {
+  const struct profile_table *table = &all->profile->tables[TABLE_api_calls];
+  bool is_ordered = true, ok = true;
+  for (size_t s = 0; s < table->segment_count && ok; s++) {
+    const struct segment *segment = table->segments[s];
+    int64_t *starts = segment_numbers(segment, COLUMN_api_calls_start_ns);
+    int64_t *correlations = segment_numbers(segment, COLUMN_api_calls_correlation);
+    ok = starts && correlations;
+    for (uint32_t row = 0; ok && row < segment->rows; row++) {
+      if (starts[row] == ROW_NULL || correlations[row] <= 0) continue;
+      const struct call *last = all->calls.count ? &all->calls.items[all->calls.count - 1] : NULL;
+      is_ordered &= !last || last->correlation < correlations[row];
+      struct call *made = list_add(&all->calls);
+      ok = made != NULL;
+      if (ok) *made = (struct call){correlations[row], starts[row]};
+    }
+    free(starts);
+    free(correlations);
+  }
+  if (!ok || !all->calls.count) return ok;
+  struct call *calls = all->calls.items;
+  if (!is_ordered) qsort(calls, all->calls.count, sizeof *calls, compare_calls);
+  size_t kept = 0;
+  for (size_t i = 0; i < all->calls.count; i++)
+    if (!i || calls[i].correlation != calls[kept - 1].correlation) calls[kept++] = calls[i];
+  all->calls.count = kept;
+  all->first_correlation = calls[0].correlation;
+  all->width = (uint64_t)(calls[kept - 1].correlation - calls[0].correlation) + 1;
+  if (all->width > DENSE * (uint64_t)kept) return true;
+  all->starts = malloc(all->width * sizeof *all->starts);
+  for (uint64_t i = 0; all->starts && i < all->width; i++) all->starts[i] = ROW_NULL;
+  for (size_t i = 0; all->starts && i < kept; i++)
+    all->starts[calls[i].correlation - all->first_correlation] = calls[i].start;
+  return all->starts != NULL;
+}
+
+/* When the call began; ROW_NULL: it is not known. */
+static int64_t call_start(const struct launches *all, int64_t correlation) {
+  if (correlation < all->first_correlation) return ROW_NULL;
+  if (all->starts) {
+    uint64_t at = (uint64_t)(correlation - all->first_correlation);
+    return at < all->width ? all->starts[at] : ROW_NULL;
+  }
+  size_t low = 0, high = all->calls.count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (all->calls.items[middle].correlation <= correlation) low = middle;
+    else high = middle;
+  }
+  return all->calls.items[low].correlation == correlation ? all->calls.items[low].start : ROW_NULL;
+}
+
+/* From the first call to the last end of calls and ops. */
+static bool find_host(struct launches *all) {
+  static const uint16_t tables[] = {TABLE_api_calls, TABLE_ops};
+  all->host_first = INT64_MAX;
+  all->host_end = INT64_MIN;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    const struct profile_table *table = &all->profile->tables[tables[i]];
+    const struct table_spec *spec = &schema_tables[tables[i]];
+    for (size_t s = 0; s < table->segment_count; s++) {
+      int64_t *starts = segment_numbers(table->segments[s], (unsigned)spec->start_column);
+      int64_t *ends = segment_numbers(table->segments[s], (unsigned)spec->end_column);
+      bool ok = starts && ends;
+      for (uint32_t row = 0; ok && row < table->segments[s]->rows; row++) {
+        if (starts[row] == ROW_NULL) continue;
+        int64_t end = ends[row] == ROW_NULL ? starts[row] : ends[row];
+        if (starts[row] < all->host_first) all->host_first = starts[row];
+        if (end > all->host_end) all->host_end = end;
+      }
+      free(starts);
+      free(ends);
+      if (!ok) return false;
+    }
+  }
+  int64_t span = all->host_end > all->host_first ? all->host_end - all->host_first : 0;
+  all->slack = span > SLACK_NS ? span : SLACK_NS;
+  return true;
+}
+
+/* ---- the devices ---- */
+
+static bool find_devices(struct launches *all) {
+  const struct profile_table *threads = &all->profile->tables[TABLE_threads];
+  string_id stream = pool_find(store_pool(all->profile->store), "stream", strlen("stream"));
+  all->thread_count = threads->rows;
+  all->device_count = (uint32_t)all->profile->tables[TABLE_devices].rows;
+  all->devices = malloc((all->thread_count + 1) * sizeof *all->devices);
+  for (size_t s = 0; all->devices && s < threads->segment_count; s++) {
+    const struct segment *segment = threads->segments[s];
+    int64_t *kinds = segment_numbers(segment, COLUMN_threads_kind);
+    int64_t *of = segment_numbers(segment, COLUMN_threads_device_id);
+    bool ok = kinds && of;
+    for (uint32_t row = 0; ok && row < segment->rows; row++) {
+      bool is_stream = stream && kinds[row] == (int64_t)stream && of[row] >= 0 && of[row] < all->device_count;
+      all->devices[segment->first_row + row] = is_stream ? (uint32_t)of[row] : NO_DEVICE;
+    }
+    free(kinds);
+    free(of);
+    if (!ok) return false;
+  }
+  return all->devices != NULL;
+}
+
+static uint32_t device_of(const struct launches *all, int64_t thread) {
+  return thread < 0 || (uint64_t)thread >= all->thread_count ? NO_DEVICE : all->devices[thread];
+}
+
+/* Gathers all work, or says only whether any of it is suspect: then the rows are read and nothing is kept. */
+static bool look_at_work(struct launches *all, bool is_gathered, bool *is_suspect) {
+  uint32_t number = 0;
+  int64_t latest = all->host_end < INT64_MAX - all->slack ? all->host_end + all->slack : INT64_MAX;
+  for (unsigned source = 0; source < 2; source++) {
+    const struct profile_table *table = &all->profile->tables[sources[source].table];
+    for (size_t s = 0; s < table->segment_count; s++, number++) {
+      const struct segment *segment = table->segments[s];
+      int64_t *starts = segment_numbers(segment, sources[source].start);
+      int64_t *durations = segment_numbers(segment, sources[source].duration);
+      int64_t *correlations = segment_numbers(segment, sources[source].correlation);
+      int64_t *threads = segment_numbers(segment, sources[source].thread);
+      bool ok = starts && durations && correlations && threads;
+      for (uint32_t row = 0; ok && row < segment->rows; row++) {
+        if (starts[row] == ROW_NULL || durations[row] == ROW_NULL) continue;
+        int64_t call = correlations[row] <= 0 ? ROW_NULL : call_start(all, correlations[row]);
+        int64_t end = starts[row] + durations[row], lag = call == ROW_NULL ? ROW_NULL : starts[row] - call;
+        if (!is_gathered) {
+          *is_suspect |= (lag != ROW_NULL && lag < -SKEW_NS) || end > latest;
+          continue;
+        }
+        struct work *made = list_add(&all->work);
+        ok = made != NULL;
+        if (ok)
+          *made = (struct work){.start = starts[row], .end = end, .lag = lag, .new_end = end, .number = number,
+                                .device = device_of(all, threads[row]), .row = row};
+      }
+      free(starts);
+      free(durations);
+      free(correlations);
+      free(threads);
+      if (!ok) return false;
+    }
+  }
+  return true;
+}
+
+static struct segment *segment_at(const struct launches *all, uint32_t number) {
+  const struct profile_table *kernels = &all->profile->tables[TABLE_kernels];
+  if (number < kernels->segment_count) return kernels->segments[number];
+  return all->profile->tables[TABLE_transfers].segments[number - kernels->segment_count];
+}
+
+/* By device; what has no lag first, then by lag. */
+static int by_lag(const void *a, const void *b) {
+  const struct work *x = a, *y = b;
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  return x->lag < y->lag ? -1 : x->lag > y->lag;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const int64_t *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
+/* ---- clocks ---- */
+
+/* Whether more than three quarters of them, or of their calls, begin at moments of their own: times that were lost are
+** all the same. */
+static bool are_moments(const struct work *work, size_t count, bool is_of_calls, bool *has_memory) {
+  int64_t *starts = malloc((count + 1) * sizeof *starts);
+  size_t moments = 0;
+  *has_memory &= starts != NULL;
+  if (!starts) return false;
+  for (size_t i = 0; i < count; i++) starts[i] = work[i].start - (is_of_calls ? work[i].lag : 0);
+  qsort(starts, count, sizeof *starts, compare_numbers);
+  for (size_t i = 0; i < count; i++) moments += !i || starts[i] != starts[i - 1];
+  free(starts);
+  return moments > count - count / 4;
+}
+
+/* By how much the clock of a device has to be moved, from its work in the order of lags. 0: not at all. */
+static int64_t clock_fault(const struct work *work, size_t count, bool *has_memory) {
+  size_t middle = count / 2, low = middle, early = 0;
+  for (; low > 0; low--) { /* those that lie apart say nothing about the clock */
+    int64_t gap = work[low].lag - work[low - 1].lag, width = work[middle].lag - work[low].lag;
+    if (gap > SKEW_NS && gap / APART_TIMES > width && low * APART_SHARE <= count) break;
+  }
+  while (low + early < count && work[low + early].lag < -SKEW_NS) early++;
+  bool is_early = early > FEW && early > count / FEW_SHARE;
+  bool is_late = count >= ENOUGH && work[low].lag > MOVED_NS;
+  if (!is_early && !(is_late && are_moments(work, count, true, has_memory))) return 0;
+  return are_moments(work, count, false, has_memory) ? -work[low].lag : 0;
+}
+
+/* Moves everything that lies on a stream of the device. False: no memory. */
+static bool move_clock(const struct launches *all, uint32_t device, int64_t by) {
+  static const uint16_t tables[] = {TABLE_kernels, TABLE_transfers, TABLE_syncs, TABLE_ranges};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    const struct profile_table *table = &all->profile->tables[tables[i]];
+    const struct table_spec *spec = &schema_tables[tables[i]];
+    int thread_column = schema_find_column(spec, "thread_id");
+    for (size_t s = 0; s < table->segment_count; s++) {
+      struct segment *segment = table->segments[s];
+      if (!segment->columns[spec->start_column] || !segment->columns[spec->dur_column]) continue;
+      int64_t *starts = segment_numbers(segment, (unsigned)spec->start_column);
+      int64_t *durations = segment_numbers(segment, (unsigned)spec->dur_column);
+      int64_t *threads = segment_numbers(segment, (unsigned)thread_column);
+      bool ok = starts && durations && threads, is_any = false;
+      for (uint32_t row = 0; ok && row < segment->rows; row++) {
+        if (starts[row] == ROW_NULL || device_of(all, threads[row]) != device) continue;
+        int64_t moved = starts[row] + by; /* both lie within STORE_TIME_LIMIT */
+        bool is_time = moved >= -STORE_TIME_LIMIT && moved <= STORE_TIME_LIMIT;
+        starts[row] = is_time ? moved : ROW_NULL;
+        if (!is_time) durations[row] = ROW_NULL;
+        is_any = true;
+      }
+      if (ok && is_any) ok = segment_change_span(segment, starts, durations);
+      free(starts);
+      free(durations);
+      free(threads);
+      if (!ok) return false;
+    }
+  }
+  return true;
+}
+
+static bool move_clocks(struct launches *all, struct time_faults *faults, bool *is_changed) {
+  struct work *work = all->work.items;
+  for (size_t first = 0, last; first < all->work.count; first = last) {
+    bool has_memory = true;
+    for (last = first; last < all->work.count && work[last].device == work[first].device;) last++;
+    size_t known = first;
+    while (known < last && work[known].lag == ROW_NULL) known++;
+    if (work[first].device == NO_DEVICE || known == last) continue;
+    int64_t by = clock_fault(work + known, last - known, &has_memory);
+    if (!has_memory) return false;
+    if (!by) continue;
+    if (!move_clock(all, work[first].device, by)) return false;
+    time_faults_add(faults, FAULT_CLOCK, segment_at(all, work[known].number), work[known].row, last - first,
+                    0, (double)(by < 0 ? -by : by));
+    *is_changed = true;
+    for (size_t i = first; i < last; i++) {
+      work[i].start += by;
+      work[i].end += by;
+      work[i].new_end += by;
+      if (work[i].lag != ROW_NULL) work[i].lag += by;
+    }
+  }
+  return true;
+}
+
+/* ---- single events ---- */
+
+static void tell_work(const struct launches *all, struct work *work, enum time_fault fault, double stake, double away,
+                      struct time_faults *faults) {
+  time_faults_add(faults, fault, segment_at(all, work->number), work->row, 1, stake, away);
+  work->is_told = true;
+}
+
+static void judge_early(const struct launches *all, struct time_faults *faults) {
+  struct work *work = all->work.items;
+  for (size_t i = 0; i < all->work.count; i++) {
+    if (work[i].lag == ROW_NULL || work[i].lag >= -SKEW_NS) continue;
+    work[i].is_taken_out = true;
+    tell_work(all, &work[i], FAULT_BEFORE_LAUNCH, (double)(work[i].end - work[i].start), -(double)work[i].lag, faults);
+  }
+}
+
+static int by_start(const void *a, const void *b) {
+  const struct work *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* What begins after a pause of `slack` in which nothing ran, on devices that did work before. */
+static void judge_late(const struct launches *all, struct time_faults *faults) {
+  struct work *work = all->work.items;
+  int64_t last_end = all->host_end;
+  bool has_begun = false, is_over = false;
+  for (size_t i = 0; i < all->work.count; i++) {
+    if (work[i].is_taken_out) continue;
+    is_over |= has_begun && work[i].start > last_end && work[i].start - last_end > all->slack;
+    has_begun = true;
+    if (!is_over || work[i].lag == ROW_NULL) {
+      if (work[i].end > last_end) last_end = work[i].end;
+      continue;
+    }
+    work[i].is_taken_out = true;
+    tell_work(all, &work[i], FAULT_AFTER_ALL, (double)(work[i].end - work[i].start),
+              (double)(work[i].start - all->host_end), faults);
+  }
+}
+
+/* What lasts for longer than `limit`, and on for `slack` after all else has ended. */
+static void judge_long(const struct launches *all, int64_t limit, struct time_faults *faults) {
+  struct work *work = all->work.items;
+  int64_t last_end = all->host_end;
+  size_t count = 0;
+  for (size_t i = 0; i < all->work.count; i++) {
+    bool is_long = work[i].end - work[i].start > limit;
+    count += is_long && !work[i].is_taken_out;
+    if (!is_long && !work[i].is_taken_out && work[i].end > last_end) last_end = work[i].end;
+  }
+  if (count > FEW && count > all->work.count / FEW_SHARE) return;
+  for (size_t i = 0; i < all->work.count && count; i++) {
+    if (work[i].is_taken_out || work[i].end - work[i].start <= limit) continue;
+    if (work[i].end <= last_end || work[i].end - last_end <= all->slack) continue;
+    work[i].new_end = last_end > work[i].start ? last_end : work[i].start;
+    tell_work(all, &work[i], FAULT_FAR_END, (double)(work[i].end - work[i].new_end), (double)(work[i].end - last_end),
+              faults);
+  }
+}
+
+/* FAR_BEYOND of the middle duration, and `slack` at least; STORE_TIME_LIMIT where there is too little to tell. */
+static bool find_limit(const struct launches *all, int64_t *limit) {
+  size_t count = all->work.count;
+  int64_t *durations = malloc((count + 1) * sizeof *durations);
+  *limit = STORE_TIME_LIMIT;
+  if (!durations) return false;
+  for (size_t i = 0; i < count; i++) durations[i] = all->work.items[i].end - all->work.items[i].start;
+  if (count >= ENOUGH) {
+    qsort(durations, count, sizeof *durations, compare_numbers);
+    int64_t middle = durations[count / 2];
+    *limit = middle < STORE_TIME_LIMIT / FAR_BEYOND ? middle * FAR_BEYOND : STORE_TIME_LIMIT;
+    if (*limit < all->slack) *limit = all->slack;
+  }
+  free(durations);
+  return true;
+}
+
+static int by_place(const void *a, const void *b) {
+  const struct work *x = a, *y = b;
+  if (x->number != y->number) return x->number < y->number ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static bool write_times(const struct launches *all, bool *is_changed) {
+  struct work *work = all->work.items;
+  qsort(work, all->work.count, sizeof *work, by_place);
+  for (size_t first = 0, last; first < all->work.count; first = last) {
+    bool is_any = false;
+    for (last = first; last < all->work.count && work[last].number == work[first].number; last++)
+      is_any |= work[last].is_told;
+    if (!is_any) continue;
+    struct segment *segment = segment_at(all, work[first].number);
+    const struct table_spec *spec = &schema_tables[segment->table];
+    int64_t *starts = segment_numbers(segment, (unsigned)spec->start_column);
+    int64_t *durations = segment_numbers(segment, (unsigned)spec->dur_column);
+    bool ok = starts && durations;
+    for (size_t i = first; ok && i < last; i++) {
+      if (!work[i].is_told) continue;
+      durations[work[i].row] = work[i].is_taken_out ? ROW_NULL : work[i].new_end - work[i].start;
+      if (work[i].is_taken_out) starts[work[i].row] = ROW_NULL;
+    }
+    ok = ok && segment_change_span(segment, starts, durations);
+    free(starts);
+    free(durations);
+    if (!ok) return false;
+    *is_changed = true;
+  }
+  return true;
+}
+
+static bool judge_work(struct launches *all, bool is_clock_only, struct time_faults *faults, bool *is_changed) {
+  int64_t limit;
+  if (!look_at_work(all, true, NULL)) return false;
+  if (!all->work.count) return true;
+  qsort(all->work.items, all->work.count, sizeof *all->work.items, by_lag);
+  if (!move_clocks(all, faults, is_changed)) return false;
+  if (is_clock_only) return true;
+  qsort(all->work.items, all->work.count, sizeof *all->work.items, by_start);
+  judge_early(all, faults);
+  judge_late(all, faults);
+  if (!find_limit(all, &limit)) return false;
+  judge_long(all, limit, faults);
+  return write_times(all, is_changed);
+}
+
+enum tfprof_status launch_times_mend(struct profile *profile, bool is_clock_only, struct time_faults *faults,
+                                     bool *is_changed, struct tfprof_error *error) {
+  struct launches all = {.profile = profile};
+  bool is_suspect = false, ok = gather_calls(&all);
+  bool has_calls = ok && all.calls.count;
+  if (has_calls) ok = find_host(&all) && find_devices(&all) && look_at_work(&all, false, &is_suspect);
+  if (ok && is_suspect) ok = judge_work(&all, is_clock_only, faults, is_changed);
+  list_free(&all.calls);
+  list_free(&all.work);
+  free(all.starts);
+  free(all.devices);
+  return ok ? TFPROF_OK : error_no_memory(error);
+}
