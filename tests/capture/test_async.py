@@ -49,6 +49,9 @@ def test_tasks():
         for name in ("aten::ones", "aten::add", "aten::mul"):
             (row,) = capturing.query(directory, "SELECT count(*) AS count FROM ops WHERE name = '%s'" % name)
             assert int(row["count"]) == 6200, (name, row)
+        crossing = capturing.query(directory, """SELECT count(*) AS count, sum(is_crossing) AS crossing FROM ranges
+            WHERE name GLOB 'request [1-9]??? 0'""")  # fmt: skip
+        assert crossing == [{"count": 5000, "crossing": 5000}], crossing  # each ends after the next has begun
         lost = capturing.query(directory, "SELECT message, count FROM diagnostics WHERE reason = 'capture_dropped'")
         assert not lost, lost
 

@@ -6,6 +6,9 @@
 ** A range crosses one that is open when it begins, and ends first.  All ranges of a thread are gone through by their
 ** start with a heap of the ends of those that are open; then once more with time reversed, which finds the others of
 ** each pair.  Ranges that begin or end together nest.
+**
+** PyTorch's own ranges that nest with nothing do so because they cross something (ranges.c), so they count, too.  Other
+** ranges that may end on another thread cross nothing.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
@@ -52,17 +55,21 @@ static void mark_crossing(const struct lane_span *spans, size_t count, struct en
 static enum tfprof_status gather_ranges(struct profile *profile, struct lane_span *spans, size_t *count,
                                         int64_t *is_crossing, struct tfprof_error *error) {
   uint32_t threads;
+  string_id torch = derive_known_text(profile, "torch");
   enum tfprof_status status = derive_row_count(profile, TABLE_threads, &threads, error);
   for (struct row_block block = {0}; !status && derive_next_block(profile, TABLE_ranges, &block, &status, error);) {
     int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], wide[ROWS_BLOCK];
     uint32_t lanes[ROWS_BLOCK];
+    string_id domains[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ranges_domain, domains);
     block_integers(&block, COLUMN_ranges_start_ns, starts);
     block_integers(&block, COLUMN_ranges_end_ns, ends);
     block_integers(&block, COLUMN_ranges_is_process_wide, wide);
     block_references(&block, COLUMN_ranges_thread_id, threads, lanes);
     for (uint32_t i = 0; i < block.count; i++) {
       uint32_t row = (uint32_t)block.row + i;
-      bool is_known = starts[i] != NO_VALUE && ends[i] != NO_VALUE && lanes[i] != NO_ROW && wide[i] != 1;
+      bool is_of_thread = lanes[i] != NO_ROW && (wide[i] != 1 || (torch && domains[i] == torch));
+      bool is_known = starts[i] != NO_VALUE && ends[i] != NO_VALUE && is_of_thread;
       is_crossing[row] = is_known ? 0 : NO_VALUE;
       if (is_known && ends[i] > starts[i]) spans[(*count)++] = (struct lane_span){starts[i], ends[i], lanes[i], row};
     }
@@ -98,7 +105,8 @@ const struct derive_pass derive_crossing_ranges = {
     .name = "crossing ranges",
     .summary = "Which ranges begin in another one of their thread and outlive it, or are outlived so.",
     .makes_table = -1,
-    .reads = {{TABLE_ranges, COLUMN_ranges_thread_id},
+    .reads = {{TABLE_ranges, COLUMN_ranges_domain},
+              {TABLE_ranges, COLUMN_ranges_thread_id},
               {TABLE_ranges, COLUMN_ranges_start_ns},
               {TABLE_ranges, COLUMN_ranges_end_ns},
               {TABLE_ranges, COLUMN_ranges_is_process_wide}},
