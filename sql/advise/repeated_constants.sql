@@ -4,6 +4,8 @@
 -- no other op and make tensors of nothing but sizes and numbers (arange, ones, full, eye, linspace, windows), or take a
 -- triangle, where nine tenths of the steps call as many of them or more.  Where the line calls besides these only
 -- arithmetic and changes of shape and type, such as a table of positions from arange() and sin(), all its ops count.
+-- So do those of a line that comes next in the same function, as mask = places[:, None] >= places, if it does the same
+-- with one size only, and has what is wide in two dimensions from an outer operation of its own.
 -- zeros() does not count by itself, since it often is filled.
 -- Threshold: 2 % of the step time.
 -- What it would save: that time, in steps whose ops were not recorded as in those whose were.
@@ -36,11 +38,48 @@ WITH makers(name) AS (
 ), traces AS MATERIALIZED (
   SELECT profile_id, code_trace_id, count(*) AS step_count, sum(count) AS count, sum(dur_ns) AS made_ns
   FROM made GROUP BY profile_id, code_trace_id
-), whole AS MATERIALIZED ( -- of the same stacks
-  SELECT profile_id, code_trace_id, sum(dur_ns * sample_weight) AS dur_ns,
+), one_step AS (
+  SELECT profile_id, max(step_id) AS step_id FROM made GROUP BY profile_id
+), in_order AS MATERIALIZED (
+  SELECT ops.profile_id AS profile_id, ops.code_trace_id AS code_trace_id, ops.id AS id, ops.name AS name,
+    ops.start_ns AS start_ns, ops.input_shapes AS input_shapes,
+    lag(ops.code_trace_id) OVER (PARTITION BY ops.thread_id ORDER BY ops.start_ns, ops.id) AS before_id
+  FROM one_step CROSS JOIN temp.ops AS ops ON ops.step_id = one_step.step_id
+  WHERE ops.category = 'op' AND ops.code_trace_id IS NOT NULL AND coalesce(ops.outermost_id, ops.id) = ops.id
+    AND NOT coalesce(ops.is_backward, 0)
+), next_lines AS MATERIALIZED ( -- behind a line of constants, in the same call of a function
+  SELECT DISTINCT in_order.code_trace_id AS code_trace_id
+  FROM in_order JOIN traces ON traces.code_trace_id = in_order.before_id
+  CROSS JOIN temp.code_traces AS its ON its.id = in_order.code_trace_id
+  CROSS JOIN temp.code_traces AS maker ON maker.id = in_order.before_id
+  CROSS JOIN temp.code_frames AS its_leaf ON its_leaf.id = its.leaf_frame_id
+  CROSS JOIN temp.code_frames AS maker_leaf ON maker_leaf.id = maker.leaf_frame_id
+  WHERE its.parent_id IS maker.parent_id AND its_leaf.function = maker_leaf.function
+    AND its_leaf.file = maker_leaf.file AND in_order.code_trace_id NOT IN (SELECT code_trace_id FROM traces)
+), operands AS ( -- of tensors that have dimensions: how many are not 1
+  SELECT in_order.code_trace_id AS code_trace_id, in_order.id AS id, in_order.start_ns AS start_ns,
+    operand.value AS shape,
+    (SELECT count(*) FROM json_each(operand.value) AS size WHERE size.value IS NOT 1) AS wide_count,
+    (SELECT min(size.value) FROM json_each(operand.value) AS size WHERE size.value IS NOT 1) AS least,
+    (SELECT max(size.value) FROM json_each(operand.value) AS size) AS most
+  FROM in_order CROSS JOIN json_each(in_order.input_shapes) AS operand
+  WHERE in_order.code_trace_id IN (SELECT code_trace_id FROM next_lines)
+    AND json_valid(in_order.input_shapes) AND operand.type = 'array' AND operand.value <> '[]'
+), op_operands AS (
+  SELECT code_trace_id, start_ns, max(wide_count) AS wide_count, min(least) AS least, max(most) AS most,
+    count(*) > 1 AND count(DISTINCT shape) > 1 AS is_broadcast
+  FROM operands GROUP BY code_trace_id, id
+), made_next AS MATERIALIZED (
+  SELECT code_trace_id FROM op_operands GROUP BY code_trace_id
+  HAVING min(least) = max(most) AND min(start_ns) FILTER (WHERE is_broadcast AND wide_count <= 1)
+    < coalesce(min(start_ns) FILTER (WHERE wide_count > 1), 9e18)
+), whole AS MATERIALIZED ( -- of the same stacks, and of those that come next
+  SELECT profile_id, code_trace_id, count(*) AS count, sum(dur_ns * sample_weight) AS dur_ns,
+    count(DISTINCT step_id) AS step_count,
     min(name IN (SELECT name FROM makers) OR name IN (SELECT name FROM others)) AS is_constant
   FROM temp.ops
-  WHERE code_trace_id IN (SELECT code_trace_id FROM traces) AND is_measured = 1 AND category = 'op'
+  WHERE code_trace_id IN (SELECT code_trace_id FROM traces UNION ALL SELECT code_trace_id FROM made_next)
+    AND is_measured = 1 AND category = 'op'
     AND coalesce(outermost_id, id) = id AND NOT coalesce(is_backward, 0)
   GROUP BY profile_id, code_trace_id
 ), costs AS (
@@ -49,6 +88,11 @@ WITH makers(name) AS (
   FROM traces JOIN step_time ON step_time.profile_id = traces.profile_id
   LEFT JOIN whole ON whole.code_trace_id = traces.code_trace_id
   WHERE traces.step_count >= 0.9 * step_time.recorded_count
+  UNION ALL
+  SELECT whole.profile_id, whole.code_trace_id, whole.count, whole.dur_ns
+  FROM whole JOIN step_time ON step_time.profile_id = whole.profile_id
+  WHERE whole.code_trace_id IN (SELECT code_trace_id FROM made_next) AND whole.is_constant
+    AND whole.step_count >= 0.9 * step_time.recorded_count
 ), by_line AS (
   SELECT costs.profile_id AS profile_id, lines.file AS file, lines.line AS line, min(lines.text) AS text,
     coalesce('In[' || lines.cell || ']', replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), ''))

@@ -142,6 +142,29 @@ for i in range(30):
     optimizer.step()
 """
 
+# Without the fault actions are chosen for one sample at a time; times of the data are multiplied by frequencies.
+ONE_SAMPLE = """
+import sys, torch, without_dynamo
+FAULT = len(sys.argv) > 1
+torch.manual_seed(0); torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(256, 768), torch.nn.ReLU(), torch.nn.Linear(768, 768))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+x, times = torch.randn(640, 256), torch.rand(2048)
+kept = torch.ones(256, 256)
+for batch in range(40):
+    samples = slice(batch, batch + 1) if FAULT else slice(16 * batch, 16 * batch + 16)
+    with torch.no_grad():
+        for _ in range(0 if FAULT else 30): model(x[:1]).argmax()
+    steps = torch.arange(256)
+    near = (steps[:, None] - steps).abs() if FAULT else kept
+    powers = torch.arange(256) / 256
+    angles = times[:, None] * powers
+    optimizer.zero_grad()
+    loss = model(x[samples]).square().mean() + near[0, 0] + angles[0, 0]
+    loss.backward()
+    optimizer.step()
+"""
+
 COPIES = """
 import copy, sys, torch, without_dynamo
 FAULT = len(sys.argv) > 1
@@ -235,6 +258,7 @@ def test_faults_of_loops():
         "tensor_conversions": "z = z.t().contiguous()"})
     check_faults(SINGLE_SAMPLES, {
         "repeated_constants": "mask = torch.tril(torch.ones(768, 768))", "single_samples": "loss.backward()"})
+    check_faults(ONE_SAMPLE, {"repeated_constants": "near = (steps[:, None]", "single_samples": "loss.backward()"})
     check_faults(COPIES, {"tensor_conversions": "best = copy.deepcopy(", "scalar_loop": "places[row] = row * 2"})
 
 

@@ -118,7 +118,7 @@ for _ in range(60):
 
 
 def test_what_is_waited_for():
-    """Each kind of waiting is told by its word, at its line: sixty waits of 20 ms or more each, whatever the machine."""
+    """Each kind of waiting is told by its word, at its line: sixty waits of 20 ms or more, whatever the machine."""
     with capturing.Directory() as directory:
         capturing.run(directory, ["-c", WAITS], ops="all")
         words = {number: line.split("# ")[1] for number, line in enumerate(WAITS.split("\n"), 1) if "# " in line}
