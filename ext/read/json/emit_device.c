@@ -1,5 +1,5 @@
 /* emit_device.c: events with a duration of devices: kernels, copies and fills, and what waits for them. */
-#include <float.h>
+#include <math.h>
 
 #include "derive/names/communication_names.h"
 #include "read/json/emit.h"
@@ -75,8 +75,8 @@ void emit_kernel(struct worker *w, enum device_kind kind) {
   SET(kernels_dynamic_shared_bytes, take_integer(w, KEY_SHARED_MEMORY));
   SET(kernels_priority, take_integer(w, KEY_PRIORITY));
   SET(kernels_occupancy_ratio, take_real_within(w, KEY_OCCUPANCY, 0.01, 1));
-  SET(kernels_blocks_per_multiprocessor, take_real_within(w, KEY_BLOCKS_PER_SM, 1, DBL_MAX));
-  SET(kernels_warps_per_multiprocessor, take_real_within(w, KEY_WARPS_PER_SM, 1, DBL_MAX));
+  SET(kernels_blocks_per_multiprocessor, take_real_within(w, KEY_BLOCKS_PER_SM, 1, INFINITY));
+  SET(kernels_warps_per_multiprocessor, take_real_within(w, KEY_WARPS_PER_SM, 1, INFINITY));
   if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row);
   else if (kind == DEVICE_NPU && has(w, KEY_DATA_TYPE) && has(w, KEY_NAME)) emit_exchange(w, row);

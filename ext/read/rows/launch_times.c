@@ -27,7 +27,7 @@ struct call { int64_t correlation, start; };
 
 struct work {
   int64_t start, end, lag; /* lag: ROW_NULL where the call is not known */
-  int64_t new_end;
+  int64_t new_end, correlation, thread;
   uint32_t device, number, row; /* number: of the segment, those of kernels first */
   bool is_taken_out, is_told;
 };
@@ -195,7 +195,8 @@ static bool look_at_work(struct launches *all, bool is_gathered, bool *is_suspec
         ok = made != NULL;
         if (ok)
           *made = (struct work){.start = starts[row], .end = end, .lag = lag, .new_end = end, .number = number,
-                                .device = device_of(all, threads[row]), .row = row};
+                                .device = device_of(all, threads[row]), .row = row,
+                                .correlation = correlations[row], .thread = threads[row]};
       }
       free(starts);
       free(durations);
@@ -211,6 +212,25 @@ static struct segment *segment_at(const struct launches *all, uint32_t number) {
   const struct profile_table *kernels = &all->profile->tables[TABLE_kernels];
   if (number < kernels->segment_count) return kernels->segments[number];
   return all->profile->tables[TABLE_transfers].segments[number - kernels->segment_count];
+}
+
+static int by_correlation(const void *a, const void *b) {
+  const struct work *x = a, *y = b;
+  return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
+}
+
+/* A number that work of another stream has, too, and begins after that call, is not that of what begins before it:
+** collectives of Ascend stand in a process with numbers of their own. */
+static void forget_shared_numbers(const struct launches *all) {
+  struct work *work = all->work.items;
+  qsort(work, all->work.count, sizeof *work, by_correlation);
+  for (size_t first = 0, last; first < all->work.count; first = last) {
+    const struct work *sound = NULL;
+    for (last = first; last < all->work.count && work[last].correlation == work[first].correlation; last++)
+      if (!sound && work[last].lag >= -SKEW_NS) sound = &work[last];
+    for (size_t i = first; sound && i < last; i++)
+      if (work[i].lag < -SKEW_NS && work[i].thread != sound->thread) work[i].lag = ROW_NULL;
+  }
 }
 
 /* By device; what has no lag first, then by lag. */
@@ -427,6 +447,7 @@ static bool judge_work(struct launches *all, bool is_clock_only, struct time_fau
   int64_t limit;
   if (!look_at_work(all, true, NULL)) return false;
   if (!all->work.count) return true;
+  forget_shared_numbers(all);
   qsort(all->work.items, all->work.count, sizeof *all->work.items, by_lag);
   if (!move_clocks(all, faults, is_changed)) return false;
   if (is_clock_only) return true;
