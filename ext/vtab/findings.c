@@ -5,6 +5,9 @@
 ** found before it failed stays, its error is a row that says so, and the next one begins.  Only an interrupt and a lack
 ** of memory, which concern all, end the query.
 **
+** No finding promises more than the recording lasted, or less than nothing: steps whose marks lie over each other are
+** added up by checks like any others.
+**
 ** A line "-- Needs: kernels, steps." of a check's comment names tables without whose rows it has nothing to say.  It is
 ** not run where one of them is empty: making the plan of a check costs more than that of most finds out.
 */
@@ -32,6 +35,8 @@ struct findings_cursor {
   sqlite3_stmt *statement;           /* NULL: the row tells that the check failed */
   char *trouble;                     /* why it did */
   bool is_of_one_check;
+  bool is_run_known;   /* whether run_ns was asked for */
+  sqlite3_int64 run_ns; /* of all profiles added up; -1: not known */
   sqlite3_int64 row;
 };
 
@@ -198,6 +203,7 @@ static int findings_filter(sqlite3_vtab_cursor *base, int number, const char *te
   (void)count;
   end_check(cursor);
   cursor->row = 0;
+  cursor->is_run_known = false;
   cursor->check = stored_selects;
   cursor->is_of_one_check = number == 1;
   if (number == 1) {
@@ -237,11 +243,34 @@ static void trouble_column(const struct findings_cursor *cursor, sqlite3_context
   else sqlite3_result_error_nomem(context);
 }
 
+static sqlite3_int64 find_run(sqlite3 *db) {
+  sqlite3_stmt *statement = NULL;
+  sqlite3_int64 run = -1;
+  int result =
+      sqlite3_prepare_v2(db, "SELECT sum(1.0 * (end_ns - start_ns)) FROM tfprof_own.profiles", -1, &statement, NULL);
+  if (!result && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL)
+    run = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  return run;
+}
+
+/* What the check promises, within the run. */
+static void saves_column(struct findings_cursor *cursor, sqlite3_context *context) {
+  sqlite3_value *promised = sqlite3_column_value(cursor->statement, SAVES_NS);
+  if (sqlite3_value_type(promised) == SQLITE_NULL) return;
+  if (!cursor->is_run_known) cursor->run_ns = find_run(((const struct findings *)cursor->base.pVtab)->db);
+  cursor->is_run_known = true;
+  sqlite3_int64 saves = sqlite3_value_int64(promised);
+  if (saves < 0) saves = 0;
+  sqlite3_result_int64(context, cursor->run_ns >= 0 && saves > cursor->run_ns ? cursor->run_ns : saves);
+}
+
 static int findings_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
-  const struct findings_cursor *cursor = (const struct findings_cursor *)base;
+  struct findings_cursor *cursor = (struct findings_cursor *)base;
   /* Whatever the check calls itself: check_name = '...' has chosen by this. */
   int length = (int)stored_check_name_length(cursor->check);
   if (column == CHECK_NAME) sqlite3_result_text(context, cursor->check->name, length, SQLITE_STATIC);
+  else if (cursor->statement && column == SAVES_NS) saves_column(cursor, context);
   else if (cursor->statement) sqlite3_result_value(context, sqlite3_column_value(cursor->statement, column));
   else trouble_column(cursor, context, (enum check_column)column);
   return SQLITE_OK;

@@ -7,7 +7,8 @@
 --   subject               what it is about: a rank, a process, a line of the program
 --   message               what was found
 --   value, threshold      what was measured, and where the check begins to speak
---   saves_ns              what following the suggestion could spare over the whole recording; NULL: no time by itself
+--   saves_ns              what following the suggestion could spare over the whole recording, never more than
+--                         that lasted; NULL: no time by itself
 --   suggestion            what to do
 --   evidence              a SELECT that shows the rows behind it
 -- Cost: that of all checks; with check_name = '...' of that one.

@@ -12,7 +12,7 @@
 ** take long to match are asked of each option that takes any.
 **
 ** Of views, checks and panels each number is looked at: no duration lies below 0, no share outside of 0 and 1, no
-** percentage that a text tells above 100, whatever the file says.
+** percentage that a text tells above 100, and no finding promises more than the run, whatever the file says.
 **
 ** --memory bounds what the process may allocate beyond what it has when the extension is loaded (RLIMIT_DATA), --cpu
 ** its processor time.  The last line of the output says what was used: bytes of memory at most, beyond the same
@@ -20,6 +20,7 @@
 ** time was over; 4 when a number cannot be true, with the first of each column.  Errors of any other kind are answers,
 ** as is that the file cannot be opened.
 */
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -178,6 +179,17 @@ static bool is_no_share(const char *name) {
   return strcmp(name, "memory_efficiency_ratio") == 0 || strcmp(name, "balance_ratio") == 0;
 }
 
+static double run_ns = INFINITY; /* how long all profiles lasted together */
+
+static void find_run(void) {
+  sqlite3_stmt *statement = NULL;
+  static const char sql[] = "SELECT sum(1.0 * (end_ns - start_ns)) FROM profiles";
+  if (!sqlite3_prepare_v2(db, sql, -1, &statement, NULL) && sqlite3_step(statement) == SQLITE_ROW &&
+      sqlite3_column_type(statement, 0) != SQLITE_NULL)
+    run_ns = sqlite3_column_double(statement, 0);
+  sqlite3_finalize(statement);
+}
+
 static bool is_impossible(const char *name, sqlite3_value *value) {
   int type = sqlite3_value_type(value);
   if (type == SQLITE_TEXT) {
@@ -186,6 +198,7 @@ static bool is_impossible(const char *name, sqlite3_value *value) {
   }
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return false;
   double number = sqlite3_value_double(value);
+  if (strcmp(name, "saves_ns") == 0 && ends_with(question, "temp.advise")) return number < 0 || number > run_ns + 1;
   if (ends_with(name, "_ns")) return number < 0 && !may_be_negative(name);
   if (is_no_share(name)) return number < 0;
   if (ends_with(name, "_ratio") || ends_with(name, "share")) return !(number >= -1e-9 && number <= 1 + 1e-9);
@@ -338,6 +351,7 @@ static void ask_everything(const char *directory) {
   static const char timeline[] = "SELECT tfprof_timeline('%q/time.json')";
   ask_writer(timeline, directory); /* before SQLite can tell how many rows there are, and after */
   ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s");
+  find_run();
   is_judged = true;
   ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL", "SELECT * FROM temp.%s");
   ask_each("SELECT sql FROM tfprof_panels", "%s");

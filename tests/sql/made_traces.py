@@ -56,7 +56,7 @@ def names_of_views(connection):
 
 
 def answers(connection, what, views=None):
-    """The rows of all views; every share lies between 0 and 1."""
+    """The rows of all views; every share lies between 0 and 1, and no finding promises more than the run."""
     found = {}
     for name in views or names_of_views(connection):
         found[name] = connection.values(f"SELECT * FROM temp.{name}")
@@ -66,6 +66,9 @@ def answers(connection, what, views=None):
                 odd = [row[i] for row in found[name] if row[i] is not None and not -1e-9 <= row[i] <= 1 + 1e-9]
                 assert not odd, (what, name, column, odd)
     check_busy(connection, what)
+    odd = connection.values("SELECT check_name, saves_ns FROM advise WHERE saves_ns < 0 "
+                            "OR saves_ns > (SELECT sum(end_ns - start_ns) FROM profiles)")
+    assert not odd, (what, odd)
     return found
 
 

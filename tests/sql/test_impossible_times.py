@@ -197,6 +197,19 @@ def test_clocks_of_devices_once(engine):
         assert found[:4] == sound[:4] and found[4] <= sound[4] and found[5] == 40, (off_us, found, sound)
 
 
+def test_promises_once(engine):
+    """Marks of steps that are there twice, or of which one lasts over all others, promise no more than the run."""
+    def twice(events):
+        events += [dict(event) for event in events if event["cat"] == "user_annotation"]
+
+    def too_long(events):
+        events[31]["dur"] = 5 * HOUR // 1000
+    for change in (twice, too_long):
+        connection = opened(engine, steps(change))
+        answers(connection, change.__name__)
+        connection.close()
+
+
 def test_late_ends_once(engine):
     """An end mark that comes hours late ends with the last that is sound: of a step, of a kernel, and a mark of the
     profiler's window has no time."""
