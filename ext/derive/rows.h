@@ -186,4 +186,14 @@ static inline void block_reals(const struct row_block *block, unsigned column, d
   derive_reals(block->segment->columns[column], block->first, block->count, out);
 }
 
+/* Categories of rows of ops that are no ops: what the program marks, its modules, and frames of Python. */
+enum { OP_MARKS = 3 };
+static inline void derive_op_marks(const struct profile *profile, string_id marks[OP_MARKS]) {
+  static const char *const names[OP_MARKS] = {"user", "module", "python"};
+  for (unsigned i = 0; i < OP_MARKS; i++) marks[i] = derive_known_text(profile, names[i]);
+}
+static inline bool derive_is_op_mark(const string_id marks[OP_MARKS], string_id category) {
+  return category && (category == marks[0] || category == marks[1] || category == marks[2]);
+}
+
 #endif

@@ -18,6 +18,8 @@
 --   host_op_ratio, device_op_ratio   share of calls of ops on hosts among those on hosts and devices; the rest
 --   host_eager_ratio         share of the time in which an op runs that TensorFlow runs it eagerly (waiting for input
 --                            left out); NULL for other frameworks
+--   marks_ratio              of other_ratio, the share of what the program marked, of modules and of Python frames
+--                            while no op ran: TensorFlow's profiler takes it for host compute, in its verdict too
 -- TensorFlow's profiler takes copies of GPUs for device compute, and of 32 bits; it takes bfloat16 for 32 bits, and
 -- eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
 -- More: step_statistics, top_device_ops, run_environment, recommendations; diagnostics.
@@ -35,8 +37,9 @@ WITH members AS MATERIALIZED (
       / nullif(sum(iif(device_to_device_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_to_device,
     sum(device_collectives_ns * device_weight)
       / nullif(sum(iif(device_collectives_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_collectives,
-    sum(host_compute_ns * host_weight)
+    sum((host_compute_ns - marks_ns) * host_weight)
       / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS host_compute,
+    sum(marks_ns * host_weight) / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS marks,
     sum(kernel_launch_ns * device_weight)
       / nullif(sum(iif(kernel_launch_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel_launch,
     sum(input_ns * device_weight) / nullif(sum(iif(input_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS input,
@@ -147,7 +150,7 @@ SELECT
   parts.input AS input_ratio,
   parts.output AS output_ratio,
   parts.compile AS compile_ratio,
-  parts.other AS other_ratio,
+  parts.other + parts.marks AS other_ratio,
   max(0.0, 1 - parts.input - parts.output - parts.device_compute - parts.device_collectives) AS idle_ratio,
   parts.kernel AS kernel_ratio,
   parts.memcpy AS memcpy_ratio,
@@ -163,7 +166,8 @@ SELECT
   precisions.half AS half_precision_ratio,
   op_counts.on_host / nullif(op_counts.on_host + op_counts.on_device, 0) AS host_op_ratio,
   op_counts.on_device / nullif(op_counts.on_host + op_counts.on_device, 0) AS device_op_ratio,
-  eager_share.ratio AS host_eager_ratio
+  eager_share.ratio AS host_eager_ratio,
+  parts.marks AS marks_ratio
 FROM shown
 LEFT JOIN parts ON parts.run_id = shown.run_id AND parts.profile_id IS shown.profile_id
 LEFT JOIN step_times ON step_times.run_id = shown.run_id AND step_times.profile_id IS shown.profile_id

@@ -5,12 +5,15 @@
 --   format, framework, framework_version, command
 --   dur_ns                                    from its first event to its last
 --   step_count, op_count, kernel_count, thread_count
+--                                             ops: no ranges, modules and Python frames
 --   mean_cpu                                  processors kept busy on average: 1.0 is one
 --   peak_resident_bytes                       the largest reading of the process's resident memory
 --   file_bytes, complete, diagnostic_count    of the file
--- Cost: counts of tables, one pass over counters.  Example: SELECT rank, op_count, mean_cpu FROM profile_summary;
+-- Cost: counts of tables, one pass over counters and over the categories of ops.
+-- Example: SELECT rank, op_count, mean_cpu FROM profile_summary;
 WITH op_counts AS (
-  SELECT profile_id, count(*) AS op_count FROM temp.ops GROUP BY profile_id
+  SELECT profile_id, count(*) AS op_count FROM temp.ops
+  WHERE category IS NULL OR category NOT IN ('user', 'module', 'python') GROUP BY profile_id
 ), kernel_counts AS (
   SELECT profile_id, count(*) AS kernel_count FROM temp.kernels GROUP BY profile_id
 ), step_counts AS (

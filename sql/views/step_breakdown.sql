@@ -25,6 +25,8 @@
 --   compile_ns                  compiling (compilations) while none of the others went on; the plugin, and so cpu_ns,
 --                               has it as cpu
 --   other_ns                    rest_ns under the name of TensorFlow
+--   marks_ns                    of cpu_ns, which both profilers count so, in what the program marked, in modules and
+--                               Python frames while no op ran: run_summary and overview count it as other
 -- Cost: one pass over step_segment_totals, and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (
@@ -45,8 +47,9 @@ WITH sums AS (
     total(dur_ns) FILTER (WHERE category = 'runtime') AS runtime_ns,
     total(dur_ns) FILTER (WHERE category = 'data_loader') AS data_loader_ns,
     total(dur_ns) FILTER (WHERE category = 'compilation') AS compile_ns,
-    total(dur_ns) FILTER (WHERE category = 'cpu') AS cpu_ns,
+    total(dur_ns) FILTER (WHERE category IN ('cpu', 'mark')) AS cpu_ns,
     total(dur_ns) FILTER (WHERE category = 'other') AS rest_ns,
+    total(dur_ns) FILTER (WHERE category = 'mark') AS marks_ns,
     step_id NOT IN (SELECT id FROM without_ops) AS has_ops,
     step_id NOT IN (SELECT step_id FROM without_work) AS has_work
   FROM sums GROUP BY step_id
@@ -76,7 +79,8 @@ SELECT
   iif(parts.has_work, CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER), NULL) AS input_ns,
   iif(parts.has_work, CAST(parts.from_device_ns AS INTEGER), NULL) AS output_ns,
   iif(parts.has_work, CAST(parts.compile_ns AS INTEGER), NULL) AS compile_ns,
-  iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns
+  iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns,
+  iif(parts.has_ops AND parts.has_work, CAST(parts.marks_ns AS INTEGER), NULL) AS marks_ns
 FROM parts
 JOIN temp.steps AS steps ON steps.id = parts.step_id
 JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id

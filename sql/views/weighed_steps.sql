@@ -6,6 +6,7 @@
 --                               host_compute and other without what recording took of them
 --   host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns, other_ns
 --   kernel_ns, memcpy_ns, memset_ns, data_loader_ns
+--   marks_ns                    of host_compute_ns, in marks, modules and Python frames, outside of ops
 --   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
 --                               step has its ops
 --   device_weight               in what the work of devices tells: all others but data_loader, which every step knows
@@ -44,6 +45,7 @@ SELECT
   cut.memcpy_ns AS memcpy_ns,
   cut.memset_ns AS memset_ns,
   cut.data_loader_ns AS data_loader_ns,
+  max(cut.marks_ns - cut.compute_cost_ns, 0) AS marks_ns,
   coalesce(cut.host_weight, 1.0) AS host_weight,
   coalesce(thinned.weight, 1.0) AS device_weight
 FROM costs AS cut

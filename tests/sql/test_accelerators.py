@@ -432,6 +432,25 @@ def test_pace_of_lost_kernels(engine):
     assert found == [490_000, 1_990_000, 2_000_000], found
 
 
+# ---- what is no op ----
+
+def test_marks_are_no_ops(engine):
+    """Ranges of the program and frames of Python are counted as ops nowhere, and the time in them alone is outside."""
+    def trace(around):
+        return steps(4, 1_000_000, lambda number, begin: around(begin) + [
+            span("cpu_op", "aten::mm", begin + 100_000, 200_000, **{"External id": number + 1})])
+
+    marked = opened(engine, trace(lambda begin: [
+        span("user_annotation", "load_data", begin + 400_000, 500_000),
+        span("python_function", "train.py(7): load", begin + 300_000, 650_000)]))
+    bare = opened(engine, trace(lambda begin: []))
+    for sql in ("SELECT op_count FROM profile_summary", "SELECT title, text FROM run_summary WHERE title <> 'run'",
+                "SELECT host_compute_ratio, other_ratio FROM overview", "SELECT outside_ratio FROM step_summary"):
+        assert marked.values(sql) == bare.values(sql), (sql, marked.values(sql), bare.values(sql))
+    rows = marked.values("SELECT cpu_ns, marks_ns, rest_ns FROM step_breakdown LIMIT 1")
+    assert rows == [(850_000, 650_000, 140_000)], rows
+
+
 # ---- recomputation ----
 
 def test_recomputation(engine):

@@ -161,6 +161,12 @@ def test_marks(directory):
         check(column(run, f"SELECT outside_ns FROM range_summary WHERE name = '{mark}'"), [12 * 8_000_000], "outside")
         found = column(run, "SELECT message FROM advise WHERE check_name = 'host_bound'")
         assert found and f"of 12.0 ms per step, 8.00 ms of it in {mark}" in found[0], found
+        sums = rows(run, "SELECT sum(cpu_ns - marks_ns) / 12, sum(marks_ns) / 12, sum(dur_ns) / 12 FROM step_breakdown")
+        check(sums, [(1_000_002, 8_000_000, 12_000_000)], "time in ops and in marks alone")
+        check(rows(run, "SELECT round(host_compute_ratio * 12, 3), round(other_ratio * 12, 3) FROM overview"),
+              [(1.0, 11.0)], "overview")
+        check(column(run, "SELECT text FROM run_summary WHERE title = 'time'"),
+              ["other 92 %, host 8 % of the step time"], "summary")
     run = steps("train", "save", True)
     found = column(run, "SELECT message FROM advise WHERE check_name = 'between_steps'")
     assert found and " of it in save" in found[0], found

@@ -13,7 +13,7 @@
 struct costs {
   uint32_t trace_count;
   double *counts, *self_ns, *backward_ns; /* by row of code_traces; NAN: nothing yet */
-  string_id left_out[3];
+  string_id marks[OP_MARKS];
 };
 
 struct cost_block {
@@ -35,8 +35,8 @@ static void add_block(struct costs *costs, struct cost_block *block, const struc
   for (uint32_t i = 0; i < count; i++) {
     uint32_t trace = block->traces[i];
     string_id category = block->categories[i];
-    if (trace == NO_ROW || block->is_measured[i] != 1 || !category || category == costs->left_out[0] ||
-        category == costs->left_out[1] || category == costs->left_out[2] || column_is_null(weights, first + i))
+    if (trace == NO_ROW || block->is_measured[i] != 1 || !category || derive_is_op_mark(costs->marks, category) ||
+        column_is_null(weights, first + i))
       continue;
     double weight = column_real(weights, first + i), time = (double)block->self_ns[i] * weight;
     add_trace_cost(&costs->counts[trace], weight);
@@ -79,8 +79,8 @@ static double *make_sums(uint32_t count) {
 }
 
 static enum tfprof_status run_trace_costs(struct profile *profile, struct tfprof_error *error) {
-  struct costs costs = {.left_out = {derive_known_text(profile, "user"), derive_known_text(profile, "python"),
-                                     derive_known_text(profile, "module")}};
+  struct costs costs = {.trace_count = 0};
+  derive_op_marks(profile, costs.marks);
   enum tfprof_status status = derive_row_count(profile, TABLE_code_traces, &costs.trace_count, error);
   if (status || !costs.trace_count) return status;
   costs.counts = make_sums(costs.trace_count);

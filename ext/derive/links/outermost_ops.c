@@ -13,7 +13,7 @@
 
 struct search {
   const struct profile_table *ops;
-  string_id left_out[3];   /* categories of what does not count */
+  string_id marks[OP_MARKS]; /* categories of what does not count */
   const uint32_t *parents; /* by row, as are the others */
   uint32_t *outermost;     /* 1 + row; 0: not known yet, NO_ROW: there is none */
   uint32_t *way;
@@ -25,7 +25,7 @@ static bool counts(struct search *search, uint32_t row) {
   string_id category;
   if (!segment) return false;
   derive_texts(segment->columns[COLUMN_ops_category], row - (uint32_t)segment->first_row, 1, &category);
-  return category != search->left_out[0] && category != search->left_out[1] && category != search->left_out[2];
+  return !derive_is_op_mark(search->marks, category);
 }
 
 /* Of a row whose parent has `above`. */
@@ -61,13 +61,11 @@ static void find_outermost(struct search *search, uint32_t first, uint32_t end) 
 
 /* Of a segment, or (NULL) of all rows. */
 static enum tfprof_status run_segment(struct profile *profile, struct segment *segment, struct tfprof_error *error) {
-  static const char *const others[] = {"user", "module", "python"};
   struct search search = {.ops = &profile->tables[TABLE_ops]};
   uint32_t rows, *parents = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
   if (status || !rows) return status;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    search.left_out[i] = derive_known_text(profile, others[i]);
+  derive_op_marks(profile, search.marks);
   status = derive_all_op_parents(profile, &parents, error);
   search.parents = parents;
   search.outermost = scratch_allocate_zeroed(rows, sizeof *search.outermost);

@@ -155,14 +155,14 @@ static enum tfprof_status add_op(struct host_work *w, const struct op_block *blo
 }
 
 static enum tfprof_status add_ops(struct host_work *w, struct tfprof_error *error) {
-  static const char *const others[] = {"user", "module", "python"};
-  string_id left_out[3], op = derive_known_text(w->profile, "op"), autograd = derive_known_text(w->profile, "autograd");
+  string_id op = derive_known_text(w->profile, "op"), autograd = derive_known_text(w->profile, "autograd");
+  string_id marks[OP_MARKS];
   struct op_block *block = scratch_allocate(sizeof *block);
   uint32_t rows, *step_of = NULL;
   enum tfprof_status status = block ? find_backward_threads(w, error) : error_no_memory(error);
   if (!status) status = derive_row_count(w->profile, TABLE_ops, &rows, error);
   if (!status) status = derive_all_references(w->profile, TABLE_ops, COLUMN_ops_step_id, &step_of, error);
-  for (size_t i = 0; i < 3; i++) left_out[i] = derive_known_text(w->profile, others[i]);
+  derive_op_marks(w->profile, marks);
   for (struct row_block at = {0}; derive_next_block(w->profile, TABLE_ops, &at, &status, error);) {
     block_references(&at, COLUMN_ops_thread_id, w->thread_count, block->threads);
     block_references(&at, COLUMN_ops_step_id, w->step_count, block->steps);
@@ -173,7 +173,7 @@ static enum tfprof_status add_ops(struct host_work *w, struct tfprof_error *erro
     block_texts(&at, COLUMN_ops_category, block->categories);
     for (uint32_t i = 0; i < at.count && !status; i++) {
       string_id category = block->categories[i];
-      bool is_op = category && category != left_out[0] && category != left_out[1] && category != left_out[2];
+      bool is_op = category && !derive_is_op_mark(marks, category);
       if (!is_op || block->steps[i] == NO_ROW || w->steps[block->steps[i]].row == NO_ROW) continue;
       uint32_t outermost = block->outermost[i];
       bool is_call = outermost == at.row + i;

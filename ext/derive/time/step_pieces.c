@@ -2,12 +2,13 @@
 **
 ** The rules are those of the overview of the PyTorch TensorBoard plugin.  A step reaches from its start on the host,
 ** but not before the step before it has ended, to its end or that of the last kernel, copy or fill which calls lying
-** wholly inside it launched, whichever comes last; the first step does not begin before the end of the last work that
-** no step launched and that was over before the first work of the step began.  Of what goes on at a moment the first in
-** this list counts: kernel, memcpy_HtoD, memcpy_DtoH, memcpy_DtoD, memcpy (other copies), memset, communication,
-** runtime (calls of the device's interfaces), data_loader, compilation (which the plugin takes for cpu), cpu (ops and
-** ranges on any host thread), other.  Communication is communication kernels, copies that carry out a collective, and
-** the ops nccl:* and gloo:* and those that XLA compiled of collectives.  The last
+** wholly inside it launched, whichever comes last, without copies beside the main stream (step_reach.h); the first step
+** does not begin before the end of the last work that no step launched and that was over before the first work of the
+** step began.  Of what goes on at a moment the first in this list counts: kernel, memcpy_HtoD, memcpy_DtoH,
+** memcpy_DtoD, memcpy (other copies), memset, communication, runtime (calls of the device's interfaces), data_loader,
+** compilation (which the plugin takes for cpu), cpu (ops on any host thread), mark (ranges of the program, modules and
+** Python frames: no ops, but the profilers take them for cpu), other.  Communication is communication kernels, copies
+** that carry out a collective, and the ops nccl:* and gloo:* and those that XLA compiled of collectives.  The last
 ** steps are left out where they launched nothing, and the last of the others too where it launched less than 0.8 of
 ** what the step before it did: the profiler has stopped before their work was done.  Steps of which no work on a device
 ** is known are cut from their start to their end, and those of a host that runs ahead as steps.pace_ns has them.
@@ -40,9 +41,9 @@
 static const char overlapping[] =
     "more steps overlap than step_segments can tell apart: at each moment it has the first 16";
 const char *const step_category_names[STEP_CATEGORIES + 4] = {
-    "kernel",  "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset", "communication",     "kernel",
-    "runtime", "data_loader", "compilation", "cpu",         "other",  "info",   "overlapping_steps", overlapping,
-    NULL};
+    "kernel",      "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset",            "communication",
+    "kernel",      "runtime",     "data_loader", "compilation", "cpu",    "mark",              "other",
+    "info",        "overlapping_steps", overlapping, NULL};
 
 enum source { KERNELS, COPIES, FILLS, CALLS, COMPILATIONS, OPS, STEPS, SOURCES };
 
@@ -57,7 +58,8 @@ struct work {
   struct profile *profile;
   struct intervals of[SOURCES][STEP_CATEGORIES];
   struct intervals sets[STEP_CATEGORIES]; /* disjoint, ascending, none touching the next */
-  struct lane_span *moments; /* ops without length, each until the end of its step, of a source that numbers steps */
+  struct lane_span *moments; /* ops without length, each until the end of its step, of a source that numbers steps;
+                                row: 1 for a mark */
   size_t moment_count, moment_capacity;
   atomic_int failure;                /* an enum tfprof_status */
   struct step *steps;
@@ -87,9 +89,9 @@ static bool append_interval(struct intervals *list, int64_t start, int64_t end) 
   return true;
 }
 
-static bool append_moment(struct work *w, int64_t start, int64_t end) {
+static bool append_moment(struct work *w, int64_t start, int64_t end, bool is_mark) {
   if (!grow_intervals((void **)&w->moments, &w->moment_capacity, w->moment_count, sizeof *w->moments)) return false;
-  w->moments[w->moment_count++] = (struct lane_span){start, end, 0, 0};
+  w->moments[w->moment_count++] = (struct lane_span){start, end, 0, is_mark};
   return true;
 }
 
@@ -309,16 +311,15 @@ static const struct source_columns {
 ** none. Of `exchanges` (NULL: there are none) those that are not NO_ROW count in the step that they lie in, on whatever
 ** thread: the devices of a host are threads, which nothing connects with the step. */
 static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
-                         string_id user, const uint32_t *exchanges, int64_t *starts, int64_t *ends, int64_t *limits,
-                         bool *waits) {
+                         const string_id *categories, const uint32_t *exchanges, int64_t *starts, int64_t *ends,
+                         int64_t *limits, bool *waits) {
   uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
-  string_id categories[ROWS_BLOCK], types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
-  string_id dataset = derive_known_text(w->profile, "Dataset");
+  string_id types[ROWS_BLOCK], input = derive_known_text(w->profile, "input");
+  string_id dataset = derive_known_text(w->profile, "Dataset"), user = derive_known_text(w->profile, "user");
   const struct column *numbers = segment->columns[COLUMN_ops_marked_step];
   derive_texts(segment->columns[COLUMN_ops_op_type], first, count, types);
   derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
   derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
-  derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t at = steps[i] == NO_ROW ? NO_ROW : w->step_of_row[steps[i]];
     waits[i] = categories[i] == input && types[i] != dataset;
@@ -363,7 +364,8 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
   bool has_exchanges = c->exchange >= 0 && derive_has_value(w->profile, c->table, (unsigned)c->exchange);
   bool has_selves = source == KERNELS && derive_has_value(w->profile, TABLE_kernels, COLUMN_kernels_self_ns);
   bool is_told_by_ops = w->is_numbered && source == COMPILATIONS; /* these are cut to their steps */
-  string_id user = derive_known_text(w->profile, "user");
+  string_id marks[OP_MARKS];
+  derive_op_marks(w->profile, marks);
   enum step_category (*choose)(const char *text, bool *is_wanted) =
       !is_cut ? c->choose : w->has_device ? of_launching_op : of_caused_op;
   (void)worker;
@@ -374,14 +376,16 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
       int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], selves[ROWS_BLOCK], limits[ROWS_BLOCK];
       uint32_t exchanges[ROWS_BLOCK];
       bool waits[ROWS_BLOCK];
-      string_id texts[ROWS_BLOCK];
+      string_id texts[ROWS_BLOCK], categories[ROWS_BLOCK];
       derive_integers(segment->columns[c->start], first, count, starts);
       derive_integers(segment->columns[c->end], first, count, ends);
       derive_texts(segment->columns[c->text], first, count, texts);
+      if (source == OPS) derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
       if (has_selves) derive_integers(segment->columns[COLUMN_kernels_self_ns], first, count, selves);
       if (has_exchanges) derive_references(segment->columns[c->exchange], first, count, NO_ROW, exchanges);
       if (is_cut) {
-        cut_to_steps(w, segment, first, count, user, has_exchanges ? exchanges : NULL, starts, ends, limits, waits);
+        cut_to_steps(w, segment, first, count, categories, has_exchanges ? exchanges : NULL, starts, ends, limits,
+                     waits);
       }
       for (uint32_t i = 0; i < count && !failure; i++) {
         uint8_t *about = &known[texts[i]];
@@ -394,8 +398,11 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
         if (has_selves && selves[i] != NO_VALUE && selves[i] < derive_difference(ends[i], starts[i]))
           category = STEP_LOOP;
         if (has_exchanges && exchanges[i] != NO_ROW) category = STEP_COMMUNICATION;
-        bool is_moment = is_cut && *about > 1 && category == STEP_CPU && ends[i] == starts[i] && starts[i] < limits[i];
-        if (is_moment && !append_moment(w, starts[i], limits[i])) failure = TFPROF_NO_MEMORY;
+        if (source == OPS && category == STEP_CPU && derive_is_op_mark(marks, categories[i])) category = STEP_MARK;
+        bool is_mark = category == STEP_MARK;
+        bool is_moment = is_cut && *about > 1 && (is_mark || category == STEP_CPU) && ends[i] == starts[i] &&
+                         starts[i] < limits[i];
+        if (is_moment && !append_moment(w, starts[i], limits[i], is_mark)) failure = TFPROF_NO_MEMORY;
         if (*about > 1 && !add_interval(&w->of[source][category], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
       }
       if (store_interrupted(w->profile->store)) failure = TFPROF_INTERRUPTED;
@@ -501,13 +508,13 @@ static void unite(void *context, size_t category, unsigned worker) {
 ** follows from how the profiler cuts steps (ToNonOverlappedEvents in tsl/profiler/utils/timespan.h and event_span.cc,
 ** where an end comes before a beginning at the same time), and is what it shows: programs of XLA on the host hand their
 ** work to a pool, and only such marks are of the step while it goes on. */
-static enum tfprof_status open_moments(struct work *w, struct tfprof_error *error) {
-  struct intervals *from = &w->sets[STEP_CPU], made = {.items = NULL};
-  if (!w->moment_count) return TFPROF_OK;
-  enum tfprof_status status = lane_span_sort(w->moments, w->moment_count, error);
+static enum tfprof_status open_moments(struct work *w, enum step_category category, struct tfprof_error *error) {
+  struct intervals *from = &w->sets[category], made = {.items = NULL};
+  enum tfprof_status status = TFPROF_OK;
   size_t at = 0;
   for (size_t i = 0; i < w->moment_count && !status; i++) {
     int64_t start = w->moments[i].start, limit = w->moments[i].end;
+    if (category == STEP_CPU && w->moments[i].row) continue;
     while (at < from->count && from->items[at].end <= start) { /* where one ends it is over */
       if (!add_interval(&made, from->items[at].start, from->items[at].end)) status = error_no_memory(error);
       at++;
@@ -543,30 +550,45 @@ static bool emit(struct work *w, int64_t start, int64_t end, enum step_category 
   return true;
 }
 
+/* Marks count where no op goes on, and ops only where ops and marks together do: an op without length may last longer
+** among ops alone. */
+static enum tfprof_status add_ops_to_marks(struct work *w, struct tfprof_error *error) {
+  const struct intervals *ops = &w->of[OPS][STEP_CPU];
+  struct intervals *marks = &w->of[OPS][STEP_MARK];
+  bool has_marks = marks->count > 0;
+  for (size_t i = 0; i < w->moment_count && !has_marks; i++) has_marks = w->moments[i].row;
+  for (size_t i = 0; i < ops->count && has_marks; i++) {
+    if (!add_interval(marks, ops->items[i].start, ops->items[i].end)) return error_no_memory(error);
+  }
+  return TFPROF_OK;
+}
+
 /* From moment to moment at which an interval begins or ends, of the categories that have any: `next` is that moment of
 ** each of them, at[] which of its intervals it belongs to; of those that are `inside` one the lowest bit counts. */
 static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
   static const enum step_category numbered_order[STEP_CATEGORIES] = {
       STEP_KERNEL,      STEP_MEMCPY_HTOD, STEP_MEMCPY_DTOH,   STEP_MEMCPY_DTOD, STEP_MEMCPY,
       STEP_MEMSET,      STEP_DATA_LOADER, STEP_COMMUNICATION, STEP_LOOP,        STEP_RUNTIME,
-      STEP_COMPILATION, STEP_CPU,         STEP_OTHER};
+      STEP_COMPILATION, STEP_CPU,         STEP_MARK,          STEP_OTHER};
   enum step_category present[STEP_CATEGORIES];
+  uint32_t ops = 0, ops_and_marks = 0; /* the bits of both; 0: there are no marks */
   int64_t next[STEP_CATEGORIES], since = 0;
   size_t at[STEP_CATEGORIES] = {0};
-  uint32_t step = 0, inside = 0, rounds = 0;
+  uint32_t step = 0, inside = 0, before = 0, rounds = 0;
   unsigned count = 0;
   enum tfprof_status status = TFPROF_OK;
   for (unsigned i = 0; i < STEP_CATEGORIES; i++) {
     enum step_category c = w->is_numbered ? numbered_order[i] : (enum step_category)i;
     if (!w->sets[c].count) continue;
     next[count] = w->sets[c].items[0].start;
+    if (c == STEP_CPU) ops = (uint32_t)1 << count;
+    if (c == STEP_MARK) ops_and_marks = (uint32_t)1 << count | ops;
     present[count++] = c;
   }
   while (!status) {
     int64_t moment = INT64_MAX;
     for (unsigned i = 0; i < count; i++) moment = next[i] < moment ? next[i] : moment;
     if (moment == INT64_MAX) break;
-    uint32_t before = inside;
     for (unsigned i = 0; i < count; i++) {
       if (next[i] != moment) continue;
       const struct intervals *set = &w->sets[present[i]];
@@ -574,9 +596,11 @@ static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
       if (inside >> i & 1) next[i] = set->items[at[i]].end;
       else next[i] = ++at[i] < set->count ? set->items[at[i]].start : INT64_MAX;
     }
-    if ((before & -before) == (inside & -inside)) continue;
+    uint32_t counts = ops_and_marks && (inside & ops_and_marks) == ops ? inside & ~ops : inside;
+    if ((before & -before) == (counts & -counts)) continue;
     if (before && !emit(w, since, moment, present[__builtin_ctz(before)], &step)) status = error_no_memory(error);
     since = moment;
+    before = counts;
     if (!status && ++rounds % ROWS_BLOCK == 0) status = derive_poll(w->profile, error);
   }
   return status;
@@ -589,9 +613,13 @@ static enum tfprof_status cut(struct work *w, struct tfprof_error *error) {
   for (uint32_t i = 0; i < w->step_count; i++) {
     if (!add_interval(&w->of[STEPS][STEP_OTHER], w->steps[i].start, w->steps[i].end)) return error_no_memory(error);
   }
-  if (!atomic_load(&w->failure)) derive_parallel(rows, STEP_CATEGORIES, unite, w);
   enum tfprof_status status = derive_failure(atomic_load(&w->failure), error);
-  if (!status) status = open_moments(w, error);
+  if (!status) status = add_ops_to_marks(w, error);
+  if (!status) derive_parallel(rows, STEP_CATEGORIES, unite, w);
+  if (!status) status = derive_failure(atomic_load(&w->failure), error);
+  if (!status && w->moment_count) status = lane_span_sort(w->moments, w->moment_count, error);
+  if (!status) status = open_moments(w, STEP_CPU, error);
+  if (!status && w->sets[STEP_MARK].count) status = open_moments(w, STEP_MARK, error);
   if (!status) status = sweep(w, error);
   if (!status && w->has_more_steps)
     profile_diagnose_once(w->profile, "info", "overlapping_steps", "%s", overlapping);

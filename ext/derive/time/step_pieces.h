@@ -13,7 +13,7 @@
 /* In the order of precedence, but of sources that number their steps (step_pieces.c). */
 enum step_category {
   STEP_KERNEL, STEP_MEMCPY_HTOD, STEP_MEMCPY_DTOH, STEP_MEMCPY_DTOD, STEP_MEMCPY, STEP_MEMSET, STEP_COMMUNICATION,
-  STEP_LOOP, STEP_RUNTIME, STEP_DATA_LOADER, STEP_COMPILATION, STEP_CPU, STEP_OTHER, STEP_CATEGORIES
+  STEP_LOOP, STEP_RUNTIME, STEP_DATA_LOADER, STEP_COMPILATION, STEP_CPU, STEP_MARK, STEP_OTHER, STEP_CATEGORIES
 };
 /* Loops are called kernels. Behind them the texts of a diagnostic, and NULL: for derive_pass.texts. */
 extern const char *const step_category_names[STEP_CATEGORIES + 4];
