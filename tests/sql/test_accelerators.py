@@ -96,17 +96,31 @@ EXCHANGES = {
     "rccl_main_kernel": "rccl_main_kernel",
     "void c10d::symmetric_memory::multimem_all_reduce_kernel<c10::BFloat16, 16, true>(c10::BFloat16*)": "all_reduce",
     "void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<float, 16, 8>(float**)": "all_reduce",
-    "void c10d::symmetric_memory::(anonymous namespace)::barrier_kernel(unsigned int**)": "barrier_kernel",
+    "void c10d::symmetric_memory::(anonymous namespace)::barrier_kernel(unsigned int**)": "barrier",
     "c10d::all_to_all_vdev_kernel": "all_to_all",
     "void c10d::intra_node_comm::oneShotAllReduceKernel<8u, true>(x)": "all_reduce",
-    "void deep_ep::internode::dispatch<false, 8, true, 16>(int4*)": "dispatch",
-    "void deep_ep::internode_ll::combine<true, 7168>(void*)": "combine",
+    "void deep_ep::internode::dispatch<false, 8, true, 16>(int4*)": "all_to_all",
+    "void deep_ep::internode_ll::combine<true, 7168>(void*)": "all_to_all",
     "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<x>(y)": "all_reduce",
     "void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_twoshot_sync<x>(y)": "all_reduce",
     "void tensorrt_llm::kernels::moeAllToAllKernel<8>(y)": "all_to_all",
     "void userbuffers_fp16_sum_inplace_gpu_rw_ag<8>(int)": "all_gather",
     "userbuffers_fp16_sum_inplace_gpu_mc_rs_oop": "reduce_scatter",
-    "kuserbuffers_pushrecv": "kuserbuffers_pushrecv",
+    "userbuffers_fp16_sum_inplace_gpu_rr": "all_reduce",
+    "userbuffers_pushsend": "send",
+    "kuserbuffers_pushrecv": "recv",
+    "void userbuffers_pushsendrecv_atomic(int*)": "send_recv",
+    "void deep_ep::intranode::notify_dispatch<8>(x)": "notify_dispatch",
+    "void pplx::internode::dispatchKernel<x>(y)": "all_to_all",
+    "mori::moe::EpCombineIntraNodeKernel<x>(y)": "all_to_all",
+    "void tensorrt_llm::kernels::moe_comm::moeA2ADispatchKernel<x>(y)": "all_to_all",
+    "ncclReduceRingLLKernel_sum_f32(ncclColl)": "reduce",
+    "ncclAllReduceTreeLLKernel_sum_f16(ncclColl)": "all_reduce",
+    "ncclDevKernel_Reduce_Sum_f32_RING_LL(x)": "reduce",
+    "void c10d::symmetric_memory::multimem_one_shot_reduce_kernel<float>(x)": "reduce",
+    "void c10d::intra_node_comm::hybridCubeMesh<x>(y)": "all_reduce",
+    "void nvshmemi_fcollect_kernel<x>(y)": "all_gather",
+    "void nvshmemi_reduce_kernel<x>(y)": "all_reduce",
     "mscclKernel_Sum_half_Simple": "mscclKernel_Sum_half_Simple",
     "void mscclpp::collective::allgatherFullmesh2<float>(x)": "all_gather",
     "nvshmemi_proxy_kernel": "nvshmemi_proxy_kernel",
@@ -116,10 +130,12 @@ EXCHANGES = {
     "void quickreduce::allreduce_prototype_twoshot<x>(y)": "all_reduce",
     "aiter::allreduce_fusion_kernel_1stage": "all_reduce",
     "hcom_allReduce__123_0_1": "all_reduce",
+    "hcom_receive__123_0_1": "recv",
 }
 NO_EXCHANGES = [
     "void at::native::allreduce_like_kernel", "triton_poi_fused_all_gather_into_tensor_view_0",
-    "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(x)", "void at::native::vectorized_elementwise_kernel<4>(x)",
+    "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(x)", "deep_ep::internode::get_dispatch_layout(x)",
+    "void at::native::vectorized_elementwise_kernel<4>(x)",
     "void cub::DeviceReduceKernel<x>(y)", "ampere_sgemm_32x128_tn", "void scatter_reduce_kernel<float>(x)",
     "void moe_dispatch_softmax<4>(x)",
 ]
@@ -266,6 +282,34 @@ def test_ascend(engine):
             assert told == ([(3,)] if with_others else []), told
             found = {name for name, in connection.values("SELECT check_name FROM advise")}
             assert ("host_bound" in found) != with_others and "tensor_cores" not in found, found
+
+
+def test_waits_of_ascend(engine):
+    """A stream that waits for another, and what it waits for, is work of no device, and nothing unknown; an NPU has no
+    tensor cores; kernels that name no launch are told."""
+    events = ascend_trace(True, False)
+    for step in range(3):
+        for kind, at, dur in (("EVENT_WAIT", 500_000, 900_000), ("EVENT_RECORD", 1_400_000, 20),
+                              ("NOTIFY_WAIT_SQE", 1_500_000, 300_000), ("PLACE_HOLDER_SQE", 1_900_000, 20)):
+            events.append(ascend(4_000_002, 2, kind, 2_000_000 * step + at, dur, **{
+                "Task Type": kind, "Physic Stream Id": 2, "connection_id": 99_999}))
+    connection = opened(engine, events, baseTimeNanoseconds=0)
+    rows = connection.values("SELECT syncs.kind, count(*), sum(syncs.dur_ns) FROM syncs JOIN threads "
+                             "ON threads.id = syncs.thread_id WHERE threads.name = 'Stream 2' GROUP BY 1")
+    assert rows == [(None, 6, 120), ("stream_wait", 6, 3_600_000)], rows
+    rows = connection.values("SELECT reason, message FROM diagnostics WHERE severity <> 'info' "
+                             "AND reason <> 'lost_file'")
+    assert rows == [], rows
+    assert connection.values("SELECT busy_ns, tensor_core_ratio, tensor_core_eligible_ratio FROM device_utilization"
+                             ) == [(960_000, None, None)]
+    ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'devices'")
+    assert "tensor" not in text, text
+    assert connection.values("SELECT count(*) FROM advise WHERE check_name = 'host_bound'") == [(1,)]
+    for event in events:
+        event["args"].pop("connection_id", None)
+    connection = opened(engine, events, baseTimeNanoseconds=0)
+    rows = connection.values("SELECT message FROM diagnostics WHERE reason = 'unlinked_kernels'")
+    assert len(rows) == 1 and rows[0][0].startswith("24 of 24 kernels name no launch"), rows
 
 
 def test_other_devices(engine):
@@ -449,6 +493,10 @@ def test_marks_are_no_ops(engine):
         assert marked.values(sql) == bare.values(sql), (sql, marked.values(sql), bare.values(sql))
     rows = marked.values("SELECT cpu_ns, marks_ns, rest_ns FROM step_breakdown LIMIT 1")
     assert rows == [(850_000, 650_000, 140_000)], rows
+    # what goes on from the first step to the last is part of each
+    one = opened(engine, steps(40, 20_000, lambda number, begin: []) + [
+        span("python_function", "train.py(1): <module>", 0, 800_000), span("cpu_op", "aten::mm", 0, 1000)])
+    assert one.values("SELECT count(*) FROM step_breakdown") == [(40,)]
 
 
 # ---- recomputation ----

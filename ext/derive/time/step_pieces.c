@@ -535,9 +535,12 @@ enum { MOST_STEPS = 16, MOST_LOOKED_AT = 1024 };
 
 static bool emit(struct work *w, int64_t start, int64_t end, enum step_category category, uint32_t *step) {
   while (*step < w->step_count && w->steps[*step].end <= start) (*step)++;
-  unsigned emitted = 0;
+  unsigned emitted = 0, looked_at = 0; /* since steps overlap each other */
+  int64_t until = start;
   for (uint32_t at = *step; at < w->step_count && w->steps[at].start < end; at++) {
-    if (at - *step >= MOST_LOOKED_AT || emitted == MOST_STEPS) {
+    if (w->steps[at].start >= until) emitted = looked_at = 0;
+    if (w->steps[at].end > until) until = w->steps[at].end;
+    if (looked_at++ == MOST_LOOKED_AT || emitted == MOST_STEPS) {
       w->has_more_steps = true;
       break;
     }
