@@ -12,7 +12,8 @@
 --   sm_efficiency_ratio                share of the multiprocessors that had a block, estimated: blocks per
 --                                      multiprocessor of the kernels that run together, at most 1, over the span
 --   occupancy_ratio                    mean achieved occupancy of the kernels, by their time
---   tensor_core_ratio, tensor_core_eligible_ratio   share of the kernel time that uses tensor cores; of ops that could
+--   tensor_core_ratio, tensor_core_eligible_ratio   share of the kernel time that uses tensor cores; of ops that could;
+--                                      NULL of what is no GPU
 --   kernel_count, kernel_ns            kernels in that time; their durations
 -- Cost: one pass over device_kernel_totals, once they are made, and one look at those that reach beyond that time,
 -- which is taken off; step_kernel_totals of thinned recordings.
@@ -124,8 +125,10 @@ SELECT
   sums.utilization_error AS utilization_error,
   CASE WHEN sums.has_blocks > 0 THEN sums.filled_ns / nullif(sums.span_ns, 0) END AS sm_efficiency_ratio,
   sums.occupied_ns / nullif(sums.known_ns, 0) AS occupancy_ratio,
-  sums.tensor_core_ns / nullif(sums.kernel_ns, 0) AS tensor_core_ratio,
-  sums.eligible_ns / nullif(sums.kernel_ns, 0) AS tensor_core_eligible_ratio,
+  CASE WHEN coalesce(devices.kind, 'gpu') = 'gpu' THEN sums.tensor_core_ns / nullif(sums.kernel_ns, 0) END
+    AS tensor_core_ratio,
+  CASE WHEN coalesce(devices.kind, 'gpu') = 'gpu' THEN sums.eligible_ns / nullif(sums.kernel_ns, 0) END
+    AS tensor_core_eligible_ratio,
   sums.kernel_count AS kernel_count,
   sums.kernel_ns AS kernel_ns
 FROM sums

@@ -1,4 +1,5 @@
-/* lost_kernels.c: api_calls.lacks_kernel: launches of kernels of which no kernel was recorded.
+/* lost_kernels.c: api_calls.lacks_kernel: launches of kernels of which no kernel was recorded; and kernels of a trace
+** that name no launch.
 **
 ** CUPTI and its like drop records when their buffers are full, and some of their releases the kernels at the beginning.
 ** A launch whose number no kernel carries is such a one, but not while its thread captures a device graph
@@ -120,11 +121,41 @@ static void tell(struct profile *profile, const struct launches *l) {
                         (unsigned long long)l->lost, (unsigned long long)l->launched);
 }
 
+/* Where a trace has ops, and most of its kernels have neither an op nor a call: communication is seldom launched by one
+** that is in the file. */
+static enum tfprof_status tell_unlinked(struct profile *profile, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  string_id communication = derive_known_text(profile, "communication");
+  uint64_t kernels = 0, unlinked = 0;
+  const char *format = profile->source->format;
+  bool is_trace = strcmp(format, "kineto") == 0 || strcmp(format, "chrome") == 0;
+  if (!is_trace || !profile->tables[TABLE_ops].rows) return TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
+    uint32_t ops[ROWS_BLOCK], calls[ROWS_BLOCK];
+    string_id kinds[ROWS_BLOCK];
+    block_references(&block, COLUMN_kernels_op_id, NO_ROW, ops);
+    block_references(&block, COLUMN_kernels_api_call_id, NO_ROW, calls);
+    block_texts(&block, COLUMN_kernels_kind, kinds);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (kinds[i] && kinds[i] == communication) continue;
+      kernels++;
+      unlinked += ops[i] == NO_ROW && calls[i] == NO_ROW;
+    }
+  }
+  if (!status && unlinked * 2 > kernels)
+    profile_diagnose_once(profile, "warning", "unlinked_kernels",
+                          "%llu of %llu kernels name no launch that is in the file (correlation, connection_id): they "
+                          "count for no op, and for the step only that they begin in",
+                          (unsigned long long)unlinked, (unsigned long long)kernels);
+  return status;
+}
+
 static enum tfprof_status run_lost_kernels(struct profile *profile, struct tfprof_error *error) {
   struct launches l = {.sorts = NULL};
   struct match calls = {.form = MATCH_NOTHING};
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_api_calls, &rows, error);
+  if (!status) status = tell_unlinked(profile, error);
   if (status || !rows) return status;
   l.sorts = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, 1);
   l.has_one = scratch_allocate_zeroed(rows, 1);
@@ -156,7 +187,11 @@ const struct derive_pass derive_lost_kernels = {
               {TABLE_api_calls, COLUMN_api_calls_correlation},
               {TABLE_api_calls, COLUMN_api_calls_start_ns},
               {TABLE_api_calls, COLUMN_api_calls_thread_id},
-              {TABLE_kernels, COLUMN_kernels_correlation}},
+              {TABLE_kernels, COLUMN_kernels_correlation},
+              {TABLE_kernels, COLUMN_kernels_op_id},
+              {TABLE_kernels, COLUMN_kernels_api_call_id},
+              {TABLE_kernels, COLUMN_kernels_kind},
+              {TABLE_ops, COLUMN_ops_start_ns}},
     .writes = {{TABLE_api_calls, COLUMN_api_calls_lacks_kernel}},
     .run = run_lost_kernels,
     .is_alone = true,

@@ -86,16 +86,38 @@ static const struct {
 } exchanges[] = {
     {"allreduce", "all_reduce"},  {"allgather", "all_gather"},  {"reducescatter", "reduce_scatter"},
     {"alltoall", "all_to_all"},   {"all2all", "all_to_all"},    {"broadcast", "broadcast"},
-    {"sendrecv", "send_recv"},
+    {"sendrecv", "send_recv"},    {"crossdevicereduce", "all_reduce"},
+    {"hybridcubemesh", "all_reduce"}, /* of c10d::intra_node_comm */
+    {"barrier", "barrier"},
 };
 enum { EXCHANGES = sizeof exchanges / sizeof *exchanges, UNMISTAKABLE = 5 /* of them, as part of any name */ };
+
+/* What functions of a library exchange, by the first word of theirs that is in the name; NULL: it is not told.
+** nvshmem's reductions reach every member of a team, and its (f)collect gathers.  Experts get their tokens by dispatch,
+** and combine sends what they made of them back: each device sends to all. */
+static const struct {
+  const char *library, *word, *operation;
+} of_libraries[] = {
+    {"userbuffers_", "sum", "all_reduce"}, /* halves of it: operation_of_userbuffers */
+    {"userbuffers_", "send", "send"},        {"userbuffers_", "recv", "recv"},
+    {"kuserbuffers_", "send", "send"},       {"kuserbuffers_", "recv", "recv"},
+    {"hcom_", "send", "send"},               {"hcom_", "receive", "recv"},
+    {"nvshmem", "collect", "all_gather"},    {"nvshmem", "reduce", "all_reduce"},
+    {"symmetric_memory", "reduce", "reduce"}, {"nccl", "reduce", "reduce"},
+    {"deep_ep", "notify", NULL},             {"deep_ep", "dispatch", "all_to_all"},
+    {"deep_ep", "combine", "all_to_all"},    {"mori", "dispatch", "all_to_all"},
+    {"mori", "combine", "all_to_all"},       {"pplx", "dispatch", "all_to_all"},
+    {"pplx", "combine", "all_to_all"},       {"moeA2A", "dispatch", "all_to_all"},
+    {"moeA2A", "combine", "all_to_all"},
+};
 
 /* Libraries that do nothing else, by how the names of their functions or their namespaces begin. */
 static const char *const libraries[] = {"nccl",        "rccl",         "hccl",     "oneccl",  "msccl",  "nvshmem",
                                         "rocshmem",    "userbuffers_", "kuserbuffers_", "hcom_", "deep_ep", "c10d",
                                         "symm_mem",    "symmetric_memory", "ccl_",  "mori",    "pplx",   "quickreduce"};
 /* Functions that exchange by memory which all devices map, of whichever library. */
-static const char *const functions[] = {"cross_device_reduce", "multimem_", "hybridCubeMesh"};
+static const char *const functions[] = {"cross_device_reduce", "multimem_", "hybridCubeMesh", "moeA2ADispatch",
+                                        "moeA2ACombine"};
 
 static bool begins_as_any(struct part part, const char *const *heads, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -126,8 +148,9 @@ bool communication_kernel(const char *name) {
       }
     }
     is_first = false;
-    if (is_of_dispatch && part_is(part, "layout")) return false; /* deep_ep's: counts tokens, and exchanges none */
-    is_of_dispatch = part_is(part, "deep_ep");
+    if (is_of_dispatch && (part_is(part, "layout") || part_is(part, "get_dispatch_layout")))
+      return false; /* counts tokens, and exchanges none */
+    is_of_dispatch |= part_is(part, "deep_ep");
     if (is_of_dispatch && is_namespace) continue;
     if (AMONG(part, libraries) || AMONG(part, functions) || names_exchange(part)) return true;
     if (is_namespace) continue;
@@ -173,6 +196,7 @@ static bool operation_of_nccl(struct part part, char *operation, size_t size) {
   const char *mark = memmem(part.text, part.length, "Kernel_", strlen("Kernel_"));
   size_t length = 0;
   if (!part_begins(part, "nccl") || !mark) return false;
+  if (memmem(part.text, part.length, "Ring", strlen("Ring"))) return false; /* ncclReduceRingLLKernel_sum_f32 */
   for (const char *p = mark + strlen("Kernel_"); p < part.text + part.length && *p != '_' && length + 2 < size; p++) {
     bool is_capital = *p >= 'A' && *p <= 'Z';
     if (is_capital && length) operation[length++] = '_';
@@ -184,9 +208,20 @@ static bool operation_of_nccl(struct part part, char *operation, size_t size) {
 
 /* "userbuffers_fp16_sum_inplace_gpu_rw_ag": _rs and _ag are halves of a sum, which without them is whole. */
 static const char *operation_of_userbuffers(struct part part) {
-  if (!part_begins(part, "userbuffers_")) return NULL;
+  if (!part_begins(part, "userbuffers_") || !has_word(part, "sum")) return NULL;
   bool gathers = memmem(part.text, part.length, "_ag", 3), scatters = memmem(part.text, part.length, "_rs", 3);
-  return gathers == scatters ? "all_reduce" : gathers ? "all_gather" : "reduce_scatter";
+  return gathers == scatters ? NULL : gathers ? "all_gather" : "reduce_scatter";
+}
+
+/* Of a function whose name is `part`, below the namespaces of a library or called after it. */
+static const char *operation_of_library(const char *name, struct part part) {
+  for (size_t i = 0; i < sizeof of_libraries / sizeof *of_libraries; i++) {
+    const char *at = without_type(name);
+    bool is_of_it = false;
+    for (struct part next; !is_of_it && next_part(&at, &next);) is_of_it = part_begins(next, of_libraries[i].library);
+    if (is_of_it && has_word(part, of_libraries[i].word)) return of_libraries[i].operation;
+  }
+  return NULL;
 }
 
 /* As much as there is room for, and no part of a character. */
@@ -204,13 +239,13 @@ void communication_operation(const char *name, char *operation, size_t size) {
   struct part part, last = {name, 0};
   operation[0] = 0;
   while (!found && next_part(&at, &part)) {
-    if (operation_of_nccl(part, operation, size)) return;
     const char *exchange = exchange_in(part);
+    if (!exchange && operation_of_nccl(part, operation, size)) return;
     if (!exchange) exchange = operation_of_userbuffers(part);
-    if (!exchange && strstr(name, "cross_device_reduce")) exchange = "all_reduce";
     if (exchange) found = exchange;
     if (part.length) last = part;
   }
+  if (!found && last.length) found = operation_of_library(name, last);
   if (found) put_operation(operation, size, found, strlen(found));
   else put_operation(operation, size, last.length ? last.text : name, last.length ? last.length : strlen(name));
 }

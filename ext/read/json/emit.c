@@ -265,13 +265,14 @@ static bool is_private_work(const struct worker *w) {
   return is_private && !is_mark && has(w, KEY_STREAM) && has(w, KEY_DEVICE);
 }
 
-enum task { TASK_OTHER, TASK_KERNEL, TASK_COPY };
+/* Waiting for another stream, and what another waits for, are work of no stream. */
+enum task { TASK_OTHER, TASK_SYNC, TASK_KERNEL, TASK_COPY };
 static enum task find_task(const struct field *type) {
-  static const char *const others[] = {"WAIT", "RECORD", "NOTIFY", "EVENT", "PLACE_HOLDER", "BARRIER", "PROFILER"};
+  static const char *const syncs[] = {"WAIT", "RECORD", "NOTIFY", "EVENT", "PLACE_HOLDER", "BARRIER", "PROFILER"};
   static const char *const copies[] = {"MEMCPY", "SDMA", "PCIE_DMA"};
   static const char *const kernels[] = {"AI_", "AIC", "AIV", "MIX_", "KERNEL", "HCCL", "DSA", "FFTS", "DVPP", "VPC"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (has_part(type, others[i])) return TASK_OTHER;
+  for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++)
+    if (has_part(type, syncs[i])) return TASK_SYNC;
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
     if (has_part(type, copies[i])) return TASK_COPY;
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
@@ -291,6 +292,7 @@ static void emit_uncategorized(struct worker *w) {
   enum task task = has(w, KEY_TASK_TYPE) ? find_task(&w->fields[KEY_TASK_TYPE]) : TASK_OTHER;
   if (task == TASK_KERNEL) emit_kernel(w, DEVICE_NPU);
   else if (task == TASK_COPY) emit_transfer(w, DEVICE_NPU, true);
+  else if (task == TASK_SYNC) emit_sync(w, DEVICE_NPU, has_part(&w->fields[KEY_TASK_TYPE], "WAIT"));
   else if (is_exchange(w)) emit_kernel(w, DEVICE_NPU);
   else if (has(w, KEY_NATIVE_THREAD) && has(w, KEY_CONNECTION)) emit_queue_call(w, QUEUE_LAUNCH);
   else emit_range(w, CATEGORY_NONE);
@@ -317,7 +319,7 @@ static void emit_span(struct worker *w) {
     case CATEGORY_ENQUEUE: emit_queue_call(w, QUEUE_ENQUEUE); break;
     case CATEGORY_RUNTIME: emit_api_call(w, false); break;
     case CATEGORY_DRIVER: emit_api_call(w, true); break;
-    case CATEGORY_SYNC: emit_sync(w); break;
+    case CATEGORY_SYNC: emit_sync(w, DEVICE_GPU, false); break;
     case CATEGORY_OVERHEAD: emit_overhead(w); break;
     case CATEGORY_NONE:
       process = process_of_xspace(w);

@@ -75,6 +75,7 @@ void emit_range(struct worker *w, enum category category);
 
 void emit_kernel(struct worker *w, enum device_kind kind);
 void emit_transfer(struct worker *w, enum device_kind device, bool is_copy);
-void emit_sync(struct worker *w);
+/* `waits`: it is a task of a stream that waits for another. */
+void emit_sync(struct worker *w, enum device_kind device, bool waits);
 
 #endif

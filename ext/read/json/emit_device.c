@@ -156,7 +156,7 @@ void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
   else if (writes_device) SET(transfers_target_device_id, place.device);
 }
 
-void emit_sync(struct worker *w) {
+void emit_sync(struct worker *w, enum device_kind device, bool waits) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;
   uint32_t row = row_in(w, ROWS_syncs);
@@ -173,7 +173,8 @@ void emit_sync(struct worker *w) {
     taken(w, kind_key);
     if (has(w, KEY_NAME) && scan_key_is(&w->fields[KEY_NAME], known[i].text)) taken(w, KEY_NAME);
   }
-  struct place place = device_place(w, DEVICE_GPU, KEY_STREAM);
+  if (waits) SET(syncs_kind, LITERAL_stream_wait);
+  struct place place = device == DEVICE_NPU ? task_place(w) : device_place(w, device, KEY_STREAM);
   SET(syncs_device_id, place.device);
   SET(syncs_thread_id, place.lane);
   SET(syncs_start_ns, start);
