@@ -14,12 +14,10 @@
 WITH with_steps AS MATERIALIZED (
   SELECT id AS profile_id, run_id FROM temp.profiles
   WHERE EXISTS (SELECT 1 FROM temp.steps AS steps WHERE steps.profile_id = profiles.id)
-), files AS (
-  SELECT profiles.*, rtrim(path, replace(path, '/', '')) AS directory FROM temp.profiles
-), stems AS ( -- what names of windows of a process have in common: up to the first point
-  SELECT files.*, directory || substr(path, length(directory) + 1,
-      instr(substr(path, length(directory) + 1) || '.', '.')) AS stem
-  FROM files
+), facts AS (
+  SELECT profiles.*, json_extract(iif(json_valid(attributes), attributes, '{}'), '$.worker') AS worker,
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.merged_process') AS part
+  FROM temp.profiles
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
     profiles.framework AS framework,
@@ -34,28 +32,25 @@ WITH with_steps AS MATERIALIZED (
             FILTER (WHERE others.start_ns <= profiles.start_ns), count(DISTINCT others.pid)), '')
           FROM temp.profiles AS others
           WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.origin = 'kineto')
-        || (SELECT CASE WHEN total(others.path = profiles.path) > 1 THEN format(', part %d of %d',
-              sum(others.path = profiles.path AND others.id <= profiles.id), sum(others.path = profiles.path))
-            WHEN total(substr(others.path, 1, length(stem)) <> stem) > 0
-              THEN ', ' || substr(profiles.path, length(directory) + 1) ELSE '' END
-          FROM temp.profiles AS others
+        || coalesce(', part ' || part, (SELECT ', ' || worker FROM temp.profiles AS others
           WHERE profiles.rank IS NULL AND others.run_id = profiles.run_id AND others.pid = profiles.pid
-            AND others.rank IS NULL AND others.origin = 'kineto')
+            AND others.rank IS NULL AND others.origin = 'kineto'
+            AND json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.worker') <> worker), '')
         || (SELECT iif(count(*) > 1, format(', window %d of %d',
             sum(others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
               AND others.id <= profiles.id)), count(*)), '')
           FROM temp.profiles AS others
           WHERE others.run_id = profiles.run_id AND others.rank IS profiles.rank AND others.pid = profiles.pid
-            AND others.origin = 'kineto' AND others.host IS profiles.host
-            AND (profiles.rank IS NOT NULL OR substr(others.path, 1, length(stem)) = stem)
-            AND (others.id = profiles.id OR others.path <> profiles.path))
+            AND others.origin = 'kineto' AND others.host IS profiles.host AND part IS NULL
+            AND (profiles.rank IS NOT NULL
+              OR json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.worker') = worker))
         ELSE '' END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
       AS name,
     profiles.run_id IN (SELECT run_id FROM with_steps) AND profiles.id NOT IN (SELECT profile_id FROM with_steps)
       AS is_helper
-  FROM stems AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
+  FROM facts AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
 )
 SELECT
   profile_id AS profile_id,

@@ -2,9 +2,10 @@
 --
 -- One row for each profile.  torch.profiler writes a file for each cycle of its schedule: files of one run, rank, host
 -- and pid, one after the other, are windows of one process; where a file says no rank, those whose names are the same
--- up to the first point.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of
--- one framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
--- besides, such as another day's run, a restart, or two profiles that have one rank at the same time, is no part of it.
+-- up to the first point (worker in profiles.attributes).  Processes that were merged into one file, and other formats,
+-- are by themselves.  Profiles of one framework that overlap in time were recorded together: other ranks, or windows of
+-- them.  What a pattern names besides, such as another day's run, a restart, or two profiles that have one rank at the
+-- same time, is no part of it.
 --   run_id, profile_id
 --   process_id     the profile of the first window of its process
 --   window         which window it is, from 0
@@ -16,18 +17,17 @@
 --   start_count    how many there are
 -- Times of XPlane files are compared from the start of each, as XProf does.
 -- Cost: a sort of profiles.  Example: SELECT process_id, count(*) FROM process_windows GROUP BY process_id;
-WITH files AS ( -- the path without what follows its last slash, and that up to the first point
+WITH files AS (
   SELECT profiles.*, start_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS from_ns,
     end_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS until_ns,
-    rtrim(path, replace(path, '/', '')) AS directory,
-    row_number() OVER (PARTITION BY run_id, path ORDER BY id) AS part
+    iif(json_valid(attributes), attributes, '{}') AS facts
   FROM temp.profiles
 ), keyed AS (
   SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank,
     origin IS 'kineto' AND rank IS NOT NULL AS is_trace,
-    CASE WHEN origin = 'kineto' AND pid IS NOT NULL
-      THEN format('%d %s %d %s', pid, coalesce(host, ''), part, coalesce('rank ' || rank,
-        directory || substr(path, length(directory) + 1, instr(substr(path, length(directory) + 1) || '.', '.'))))
+    CASE WHEN origin = 'kineto' AND pid IS NOT NULL AND coalesce(rank, json_extract(facts, '$.worker')) IS NOT NULL
+      THEN format('%d %s %s %s', pid, coalesce(host, ''), coalesce('rank ' || rank, json_extract(facts, '$.worker')),
+        coalesce(json_extract(facts, '$.merged_process'), ''))
       ELSE format('profile %d', id) END AS process,
     format('%s %s %d', origin, coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
       coalesce(world_size, max(world_size) OVER (PARTITION BY run_id, origin))) AS kind

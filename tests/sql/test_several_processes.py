@@ -106,6 +106,8 @@ def test_appended(engine):
     # Of processes of which the job has more, ranks are not known.
     connection = opened_file(engine, appended((1, 1), (1, 1)), **member(0, 8))
     assert connection.values("SELECT rank, count(*) FROM profiles GROUP BY 1") == [(None, 2)]
+    assert connection.values("SELECT name FROM process_names") == [("process 1, part 1 of 2",),
+                                                                   ("process 1, part 2 of 2",)]
     told = connection.values("SELECT message FROM diagnostics WHERE reason = 'merged_processes'")
     assert "does not say" in told[0][0], told
     connection.close()

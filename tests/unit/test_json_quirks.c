@@ -280,7 +280,7 @@ static void test_quotes(void) {
     const char *attributes = pool_text(store_pool(o.store), store_profile_at(o.store, 0)->attributes);
     CHECK(attributes && strcmp(attributes,
                                "{\"my key\":\"val /\\\"q/\\\"\",\"other\":\"a\\\" b\","
-                               "\"traceName\":\"/tmp/a.json\"}") == 0);
+                               "\"traceName\":\"/tmp/a.json\",\"worker\":\"trace\"}") == 0);
     TEXT(ops, attributes, 1, "{\"Ev Idx\":5}");
     TEXT(ops, attributes, 2, "{\"Ev Idx\":7}");
     CHECK(diagnosed(&o, "unescaped_quote") == 4 && diagnosed(&o, "malformed_json") == 2);

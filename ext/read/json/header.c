@@ -7,6 +7,7 @@
 ** of parameters: the modules of the models and their parameters, each an object with the columns of nodes that it has,
 ** `parent_id` the place in the array of a module that comes before.
 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,27 @@ static void diagnose_messages(struct profile *profile, const struct member *memb
   }
 }
 
+/* What tells a process without a rank from others of its pid, for views, and stays when a copy is saved: which of the
+** processes of a merged file it is, and what names of windows of a process have in common, up to the first point. */
+static void describe_process(const struct trace *trace, const struct profile *profile, struct text_buffer *text) {
+  char value[300];
+  const struct trace_part *part = trace->part;
+  const char *slash = strrchr(trace->path, '/'), *name = slash ? slash + 1 : trace->path;
+  size_t length = strcspn(name, ".");
+  if (!trace->is_kineto || profile->rank >= 0) return;
+  if (part) {
+    int size = snprintf(value, sizeof value, "%s\"merged_process\":\"%u of %u\"", text->length ? "," : "{",
+                        part->number + 1, part->count);
+    text_buffer_add(text, value, (size_t)size);
+  }
+  bool is_plain = length > 0 && length < 256;
+  for (size_t i = 0; i < length && is_plain; i++)
+    is_plain = (unsigned char)name[i] >= ' ' && name[i] != '"' && name[i] != '\\';
+  if (!is_plain) return;
+  int size = snprintf(value, sizeof value, "%s\"worker\":\"%.*s\"", text->length ? "," : "{", (int)length, name);
+  text_buffer_add(text, value, (size_t)size);
+}
+
 void header_describe(struct trace *trace, struct profile *profile) {
   const struct member *members = trace->members.items;
   struct text_buffer text = {0};
@@ -234,6 +256,7 @@ void header_describe(struct trace *trace, struct profile *profile) {
     if (!text_buffer_reserve(&text, text_compact_room(member->value, member->value_length))) break;
     text.length += text_compact(member->value, member->value_length, text.bytes + text.length);
   }
+  if (!text.failed) describe_process(trace, profile, &text);
   if (text.length) text_buffer_add(&text, "}", 1);
   string_id id = 0;
   if (text.length && !text.failed &&

@@ -157,6 +157,10 @@ enum tfprof_status parts_find(struct trace *trace, struct trace_part **parts, ui
   }
   *parts = taken->items;
   *count = (uint32_t)taken->count;
+  for (uint32_t i = 0; i < *count; i++) {
+    (*parts)[i].number = i;
+    (*parts)[i].count = *count;
+  }
   return TFPROF_OK;
 }
 
@@ -249,9 +253,9 @@ enum tfprof_status processes_part_links(const struct trace *trace, struct profil
        part_numbers(&ops, own_calls, COLUMN_api_calls_op_correlation, &launches);
   if (ok && (parted || launches)) {
     profile_diagnose(profile, "warning", "several_processes", (int64_t)(parted + launches), -1, -1,
-                     "the file holds several processes, whose calls and ops have the same numbers, and does not tell "
-                     "which is whose: what ran on devices is linked to none of them, and has no part in the times of "
-                     "ops and lines; open the file of each process instead");
+                     "calls or ops have the numbers of others, as where several processes were merged into one file, "
+                     "and nothing tells which is whose: what ran on devices under these numbers is linked to none of "
+                     "them, and has no part in the times of ops and lines; open the file of each process instead");
   }
   row_map_free(&calls.map);
   row_map_free(&ops.map);

@@ -23,7 +23,7 @@ struct trace_part { /* one process of several */
   int64_t rank;   /* the number in that text; -1: none, or several */
   bool is_section;      /* it is a stretch of the file instead: */
   uint64_t from, until;   /* offsets of its first event, and behind its last one */
-  uint32_t number, count; /* its place among them, from 0; and how many there are */
+  uint32_t number, count; /* its place among the parts, from 0; and how many there are */
 };
 
 /* Whether an event at an offset of the file belongs to the part; its pid becomes the number alone. `has_pid`: it has

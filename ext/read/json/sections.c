@@ -4,6 +4,7 @@
 ** order of the file.  What comes a second time begins a section.  Sections are taken for processes only where
 **   - there are as many of them as the most frequent number has rows, or as there are pids: files that were sorted by
 **     time after they had been merged have many more;
+**   - a quarter of the numbers in them came before, or each has another pid: one number may come again by a fault;
 **   - hardly any kernel or copy has the number of calls of other sections alone.
 */
 #include "read/json/sections.h"
@@ -25,6 +26,7 @@ struct sections {
   uint64_t pid;                         /* of the ops of the last section, where it has any: */
   bool has_pid;
   uint32_t most;                        /* rows of one number */
+  uint64_t met, repeated;               /* numbers in sections but the first, and those of them that came before */
   bool is_mixed, no_memory;
 };
 
@@ -104,6 +106,8 @@ static void meet(struct sections *s, enum number_kind kind, int64_t number, uint
   }
   struct seen *seen = s->seen[kind].items + at;
   if (seen->section == s->begins.count + 1) begin_section(s, offset);
+  s->met += s->begins.count > 0;
+  s->repeated += s->begins.count > 0 && seen->times;
   seen->section = (uint32_t)s->begins.count + 1;
   if (++seen->times > s->most) s->most = seen->times;
 }
@@ -248,7 +252,8 @@ enum tfprof_status sections_find(const struct trace *trace, struct trace_part **
   find_begins(&s);
   bool has_sections = !s.is_mixed && !s.no_memory && s.begins.count;
   uint32_t most = s.pids.count > s.most ? s.pids.count : s.most;
-  has_sections = has_sections && s.begins.count + 1 == most;
+  bool is_by_pids = s.pids.count == s.begins.count + 1;
+  has_sections = has_sections && s.begins.count + 1 == most && (is_by_pids || s.repeated >= s.met / 4);
   if (has_sections) {
     move_to_metadata(&s);
     has_sections = keeps_links(&s);
