@@ -119,6 +119,7 @@ static void csv_text(FILE *file, const char *text, size_t length, bool is_termin
 }
 
 static void tsv_text(FILE *file, const char *text, size_t length, bool is_terminal) {
+  if (is_formula(text, length)) putc('\'', file);
   for (size_t i = 0; i < length;) {
     const char *escape = NULL;
     switch (text[i]) {

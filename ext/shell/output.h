@@ -4,9 +4,10 @@
 **             (quantity.h) unless they are to be raw
 **   tsv       a line a row, columns parted by tabs; within a value \t, \n, \r and \\ stand for a tab, a line feed, a
 **             carriage return and a backslash; NULL is empty
-**   csv       RFC 4180 with plain line feeds; NULL is empty, an empty text is ""; there is a ' before a text that a
-**             spreadsheet would compute: it begins with =, +, - or @ and is no number
-**             On a terminal csv and tsv show control characters as a box does, ESC as U+241B
+**   csv       RFC 4180 with plain line feeds; NULL is empty, an empty text is ""
+**             In csv and tsv there is a ' before a text that a spreadsheet would compute: it begins with =, +, - or @,
+**             also behind white space, and is no number. On a terminal both show control characters as a box does, ESC
+**             as U+241B
 **   json      an array of objects;  jsonl  an object a line.  Always valid: integers exact, NULL and infinities null,
 **             bytes that are no UTF-8 replaced, blobs in hexadecimal, a name that comes twice marked `name:1`
 **   markdown  a table, as GitHub shows it

@@ -220,9 +220,9 @@ static bool find_read_name(const char *sql, char *name, size_t size) {
   return length > 0;
 }
 
-/* %Q: the view, a pattern of panels that show it, the view; %w: the view again.  A panel that shows it first knows it;
+/* %Q: the view, a pattern of panels that show it; else the view again.  A panel that shows it first knows it;
 ** that of findings shows much and none of it for its own sake.  Of what no panel shows: which tables have nothing for
-** it.  Only those are counted, since to count may be to derive. */
+** it.  Only those are counted, since to count may be to derive. Of a table: what else there is. */
 static const char why_sql[] =
     "SELECT 'nothing is open: SELECT tfprof_open(''run'');' WHERE NOT EXISTS (SELECT 1 FROM temp.profiles) AND %Q IN "
     "(SELECT name FROM tfprof_tables UNION ALL SELECT name FROM tfprof_views) UNION ALL "
@@ -236,7 +236,12 @@ static const char why_sql[] =
     "SELECT 'there is nothing in ' || group_concat(name, ', ') || ', of which it is made.' AS text FROM tfprof_tables "
     "WHERE name NOT GLOB '*_totals' AND name NOT IN ('device_peaks', 'device_steps', 'links') AND CASE WHEN "
     "EXISTS (SELECT 1 FROM made WHERE made.sql GLOB '*tfprof_own.' || tfprof_tables.name || '[^a-z_]*') "
-    "THEN rows = 0 END AND NOT EXISTS (SELECT 1 FROM temp.\"%w\")) WHERE text IS NOT NULL LIMIT 1";
+    "THEN rows = 0 END AND NOT EXISTS (SELECT 1 FROM temp.\"%w\")) WHERE text IS NOT NULL UNION ALL "
+    "SELECT text FROM (SELECT 'what is open has no ' || replace(%Q, '_', ' ') || coalesce('; it has ' || "
+    "group_concat(replace(name, '_', ' '), ', '), '') || '.' AS text FROM tfprof_tables WHERE CASE WHEN name IN "
+    "('ops', 'kernels', 'transfers', 'api_calls', 'ranges', 'allocations', 'counters', 'nodes', 'tensors', 'instants') "
+    "THEN rows > 0 END) WHERE %Q IN (SELECT name FROM tfprof_tables) AND NOT EXISTS (SELECT 1 FROM temp.\"%w\") "
+    "LIMIT 1";
 
 /* Where a view is empty as a whole, why, as the panel of the page says that shows it; on stderr, since it is no row. */
 static void tell_why_empty(struct session *session, const char *sql) {
@@ -244,7 +249,7 @@ static void tell_why_empty(struct session *session, const char *sql) {
   sqlite3_stmt *statement = NULL;
   if (!find_read_name(sql, name, sizeof name)) return;
   char *pattern = sqlite3_mprintf("*temp.%s[^a-z_]*", name);
-  char *ask = pattern ? sqlite3_mprintf(why_sql, name, pattern, name, name, name, name) : NULL;
+  char *ask = pattern ? sqlite3_mprintf(why_sql, name, pattern, name, name, name, name, name, name, name) : NULL;
   bool is_told = ask && sqlite3_prepare_v2(session->db, ask, -1, &statement, NULL) == SQLITE_OK &&
                  sqlite3_step(statement) == SQLITE_ROW;
   if (is_told) fprintf(stderr, "no rows: %s\n", (const char *)sqlite3_column_text(statement, 0));

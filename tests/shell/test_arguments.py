@@ -77,6 +77,23 @@ def damaged_in_a_column(data):
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
 
 
+def test_a_saved_copy_tells_what_its_file_lost():
+    """The copy of a trace that was torn says so when it is opened, as the trace does."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    torn, copy = os.path.join(directory, "torn.json"), os.path.join(directory, "copy.tfprof")
+    with open(torn, "w") as file:
+        file.write('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1},'
+                   '\n{"ph": "X", "cat": "cpu_')
+    for path in (torn, copy):
+        status, out, error = tfprof("--format", "csv", path, "SELECT count(*) AS x FROM ops")
+        assert (status, out) == (0, "x\n1\n"), (out, error)
+        assert error.count("\n") == 1 and "the file ends in the middle" in error, error
+        status, out, error = tfprof("--csv", path, "SELECT reason FROM diagnostics WHERE offset > 0")
+        assert out == "reason\ntruncated\n", (out, error)
+        if path == torn:
+            tfprof(torn, f"SELECT tfprof_save('{copy}')")
+
+
 def test_damage_is_told_when_it_is_found():
     """What opening does not read is told after the first result that needs it, once."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
@@ -326,9 +343,13 @@ def test_commands_as_arguments():
     status, out, error = tfprof(chrome, "SELECT * FROM temp.kernel_summary")
     assert status == 0 and "no rows: No kernels were recorded." in error, (out, error)
     # Of several panels that which shows it first tells, and where none does the tables that it is made of.
-    assert tfprof(chrome, "SELECT * FROM gpu_gaps")[2] == "no rows: There are no gaps.\n"
+    error = tfprof(chrome, "SELECT * FROM gpu_gaps")[2]
+    assert error == "no rows: There are no gaps, or no work on devices was recorded.\n", error
     error = tfprof(chrome, "SELECT * FROM memory_bandwidth")[2]
     assert re.fullmatch("no rows: there is nothing in .*transfers.*, of which it is made.\n", error), error
+    # So does a table, by what there is instead.
+    assert re.fullmatch("no rows: what is open has no kernels; it has .*ranges.*\\.\n",
+                        tfprof(chrome, "SELECT * FROM kernels")[2])
     for words in ((chrome, "SELECT 1 FROM ranges WHERE 0"), ("--csv", chrome, "SELECT * FROM kernel_summary"),
                   ("SELECT 1 WHERE 0",)):
         assert "no rows" not in tfprof(*words)[2], words

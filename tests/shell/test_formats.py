@@ -224,11 +224,14 @@ def test_csv():
     assert rows[1] == NASTY, rows[1]
 
 
-def test_csv_holds_nothing_that_a_spreadsheet_computes():
+def test_csv_and_tsv_hold_nothing_that_a_spreadsheet_computes():
     texts = ["=1+1", "+cmd|x!A0", "-x", "@SUM(1)", "-5", "+1e3", "-", "a=1", "\"=1\"", "\t=1+1"]
     query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(texts)) + ", -1 AS n"
     row = list(csv.reader(io.StringIO(run(query, "--format", "csv"), newline="")))[1]
     assert row == ["'=1+1", "'+cmd|x!A0", "'-x", "'@SUM(1)", "-5", "+1e3", "-", "a=1", '"=1"', "'\t=1+1", "-1"], row
+    cells = run(query, "--format", "tsv").splitlines()[1].split("\t")
+    assert cells == ["'=1+1", "'+cmd|x!A0", "'-x", "'@SUM(1)", "-5", "+1e3", "-", "a=1", '"=1"', "'\\t=1+1",
+                     "-1"], cells
 
 
 def test_nothing_steers_the_terminal():
