@@ -72,7 +72,7 @@ def test_own_timelines(directory):
     for number, run in enumerate(runs):
         copy = os.path.join(directory, f"copy{number}.json.gz")
         query(run, f"SELECT tfprof_timeline('{copy}')")
-        for sql in ("SELECT framework, framework_version, origin FROM profiles",
+        for sql in ("SELECT host, framework, framework_version, origin FROM profiles",
                     "SELECT number, name, dur_ns, is_warmup FROM steps ORDER BY start_ns",
                     "SELECT name, category, count(*) FROM ops WHERE start_ns IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2",
                     "SELECT name, count(*) FROM ranges GROUP BY 1 ORDER BY 1"):

@@ -80,6 +80,7 @@ static void read_source(struct trace *trace, const struct field *object) {
     if (scan_key_is(&key, "framework")) trace->framework = intern_field(trace, &value);
     else if (scan_key_is(&key, "framework_version")) trace->version = intern_field(trace, &value);
     else if (scan_key_is(&key, "origin")) trace->origin = intern_field(trace, &value);
+    else if (scan_key_is(&key, "host")) trace->host = intern_field(trace, &value);
   }
 }
 
