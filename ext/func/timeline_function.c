@@ -442,7 +442,8 @@ static int write_source(struct timeline *timeline) {
   sqlite3_stmt *statement = NULL;
   char *sql = sqlite3_mprintf(
       "SELECT json_object('framework', max(framework), 'framework_version', max(framework_version), 'origin', "
-      "max(origin), 'host', iif(count(DISTINCT host) = 1, max(host), NULL)) FROM tfprof_own.profiles%s HAVING count(DISTINCT origin) = 1 AND count(DISTINCT framework) <= 1",
+      "max(origin), 'host', iif(count(DISTINCT host) = 1, max(host), NULL)) "
+      "FROM tfprof_own.profiles%s HAVING count(DISTINCT origin) = 1 AND count(DISTINCT framework) <= 1",
       timeline->profile ? "(?1)" : "");
   int result = sql ? sqlite3_prepare_v2(timeline->db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
   if (!result && timeline->profile) result = sqlite3_bind_value(statement, 1, timeline->profile);

@@ -33,9 +33,10 @@ SELECT
   'small_batches' AS check_name,
   CASE WHEN speaking.empty_ns >= 0.50 * speaking.small_ns THEN 'warning' ELSE 'info' END AS severity,
   processes.name AS subject,
-  processes.prefix || format('%.0f %% of the kernel time of %s, %s a step, is of kernels with fewer blocks than its %d '
+  processes.prefix || format('%.0f %% of the kernel time of %s, %s a step, is of kernels with fewer blocks than its %s'
       || 'multiprocessors: %.0f %% of it has nothing to do meanwhile', 100.0 * speaking.small_ns / speaking.kernel_ns,
-    speaking.device, format_ns(speaking.small_ns / speaking.weight), speaking.multiprocessor_count,
+    speaking.device, format_ns(speaking.small_ns / speaking.weight),
+    coalesce(nullif(speaking.multiprocessor_count, 0) || ' ', ''),
     100.0 * speaking.empty_ns / speaking.small_ns) AS message,
   speaking.small_ns / speaking.kernel_ns AS value,
   0.50 AS threshold,

@@ -26,7 +26,7 @@
 WITH marked AS (
   SELECT profile_id, start_ns, end_ns, step_id, op_id
   FROM temp.collectives WHERE carried_by IN ('host', 'op')
-), hosts AS ( -- read often in one query: each subquery less here is 18 less of the 1,000 that SQLite 3.54 allows
+), hosts AS ( -- expanded 18 times, so that each subquery here is 18 of the 1,000 that SQLite 3.54 allows
   SELECT profile_id, EXISTS (SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id) AS has_kernels
   FROM (SELECT DISTINCT profile_id FROM temp.collectives WHERE carried_by IN ('host', 'op')) AS exchanging
   WHERE NOT EXISTS (

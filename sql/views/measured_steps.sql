@@ -4,13 +4,15 @@
 -- recorded in none.  A profile without steps, such as one of a CUDA program of another kind, has one row for all of it:
 -- from the first launch or start on a device to the last end there.
 --   profile_id, step_id            step_id is NULL where a profile has no steps, as in the rows of what ran in it
---   dur_ns, weight                 how long it is, and for how many steps it stands: steps.sample_weight, else 1
+--   dur_ns, weight                 how long it is (steps.pace_ns where the host runs ahead), and for how many steps it
+--                                  stands: steps.sample_weight, else 1
 -- Cost: linear in steps; one pass over device_activities where there are none.
 -- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM measured_steps GROUP BY 1;
 WITH with_ops AS (
   SELECT profile_id FROM temp.steps WHERE ops_recorded = 1
 ), spans AS (
-  SELECT profile_id, id AS step_id, dur_ns, CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 1.0 END AS weight
+  SELECT profile_id, id AS step_id, coalesce(pace_ns, dur_ns) AS dur_ns,
+    CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 1.0 END AS weight
   FROM temp.steps
   WHERE is_warmup = 0 AND (ops_recorded = 1 AND sample_weight IS NOT NULL
     OR profile_id NOT IN (SELECT profile_id FROM with_ops))

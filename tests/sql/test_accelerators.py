@@ -399,6 +399,7 @@ def test_pace(engine):
     assert abs(mean - 2e6) < 5e4, mean
     ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")
     assert text.startswith("3, median 2.00 ms") and "501 a second" in text, text
+    assert connection.values("SELECT max(dur_ns) FROM measured_steps") == [(2_000_000,)]
     connection = opened(engine, paced(2_000_000))
     assert connection.values("SELECT pace_ns, training_ns FROM steps") == [(None, 1_990_000)] * 3
 
