@@ -272,6 +272,22 @@ static bool has_repeated_rank(struct profile *const *profiles, size_t count) {
   return false;
 }
 
+/* Two processes cannot have one rank at the same time: names of files that say so, or runs that a pattern names. */
+static void tell_repeated(struct profile *const *profiles, size_t count) {
+  for (size_t i = 1; i < count && i < 4096; i++) {
+    for (size_t k = 0; k < i; k++) {
+      struct profile *one = profiles[i], *other = profiles[k];
+      if (one->rank != other->rank || one->pid == other->pid || time_between(one, other) > 0) continue;
+      const struct pool *pool = store_pool(one->store);
+      profile_diagnose(one, "warning", "repeated_rank", 1, -1, -1,
+                       "rank %lld is also that of %s, at the same time: no step of either is compared with those of "
+                       "other ranks; open the files of one job alone", (long long)one->rank,
+                       pool_text(pool, other->path));
+      break;
+    }
+  }
+}
+
 void clock_alignment_run(struct store *store, uint32_t run_number) {
   size_t all = store_profile_count(store), count = 0;
   struct profile **profiles = malloc((all + 1) * sizeof *profiles), *reference = NULL;
@@ -291,6 +307,7 @@ void clock_alignment_run(struct store *store, uint32_t run_number) {
     }
     for (size_t i = 0; i < count; i++)
       if (profiles[i]->rank == reference->rank) profiles[i]->clock_error_ns = 0;
+    if (is_repeated) tell_repeated(profiles, count);
     if (world_size > 0 && world_size <= 1000000) name_missing(profiles, count, world_size);
   }
   free(profiles);

@@ -29,7 +29,8 @@ WITH with_steps AS MATERIALIZED (
       -- and a join with it, or windows here, keep SQLite 3.40 from an index
       || CASE WHEN profiles.origin = 'kineto' AND profiles.pid IS NOT NULL THEN
         (SELECT iif(count(DISTINCT others.pid) > 1, format(', run %d of %d', count(DISTINCT others.pid)
-            FILTER (WHERE others.start_ns <= profiles.start_ns), count(DISTINCT others.pid)), '')
+            FILTER (WHERE others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
+              AND others.id <= profiles.id)), count(DISTINCT others.pid)), '')
           FROM temp.profiles AS others
           WHERE others.run_id = profiles.run_id AND others.rank = profiles.rank AND others.origin = 'kineto')
         || coalesce(', part ' || part, (SELECT ', ' || worker FROM temp.profiles AS others

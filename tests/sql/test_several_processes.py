@@ -122,7 +122,7 @@ def test_merged_by_time(engine):
         assert connection.values("SELECT count(op_id), count(api_call_id), count(*) FROM kernels") == [(0, 0, 24)], pids
         connection.values("SELECT count(*) FROM api_calls WHERE lacks_kernel")
         told = connection.values("SELECT severity, reason, count FROM diagnostics WHERE severity <> 'info' "
-                                 "AND reason <> 'lost_file'")
+                                 "AND reason NOT IN ('lost_file', 'unlinked_kernels')")  # the latter says the same
         assert told == [("warning", "several_processes", 96)], (pids, tids, told)
         connection.close()
 
@@ -217,6 +217,18 @@ def test_restarts(engine):
     names = [("rank %d, run %d of 2" % (rank, run),) for rank in (0, 1) for run in (1, 2)]
     assert connection.values("SELECT name FROM process_names ORDER BY 1") == names
     assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
+    connection.close()
+
+
+def test_one_rank_twice(engine):
+    """Two files whose names give both one rank at the same time are told, and compared with nothing."""
+    connection = opened(engine, {"a_rank0.json": (rank_events(0, 2000), {}),
+                                 "b_rank0.json": (rank_events(0, 3000), {})})
+    told = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'repeated_rank'")
+    assert len(told) == 1 and told[0][0] == "warning" and "a_rank0.json" in told[0][1], told
+    assert positions(connection) == []
+    names = connection.values("SELECT name FROM process_names ORDER BY 1")
+    assert names == [("rank 0, run 1 of 2",), ("rank 0, run 2 of 2",)], names
     connection.close()
 
 
