@@ -472,6 +472,12 @@ def test_pace_of_lost_kernels(engine):
     assert paces(engine, lost(ahead, range(11, 16))) == [1_990_000, 2_000_000, 1_995_000]
     assert paces(engine, lost(ahead, range(13, 16))) == [1_990_000, 2_000_000, 1_995_000]
     assert paces(engine, lost(ahead, range(2, 16, 3)))[2] == 2_000_000
+    # of device graphs, whose launches tell of no kernel that is lost
+    graphs = [span("user_annotation", f"ProfilerStep#{n}", 500_000 * n, 490_000) for n in range(3)]
+    graphs += [launch(500_000 * n + 20_000, 10_000, n + 1, "cudaGraphLaunch") for n in range(3)]
+    graphs += [kernel(100_000 + 400_000 * i, 390_000, 7, i // 5 + 1, **{"graph id": 3, "graph node id": i % 5 + 1})
+               for i in range(12)]
+    assert paces(engine, graphs) == [1_990_000, 2_000_000, 1_995_000]
     # all of each step but its first kernel: 2.0 ms from one to the next
     found = paces(engine, lost(ahead, [n for n in range(1, 16) if n % 5 != 1]))
     assert found == [490_000, 1_990_000, 2_000_000], found

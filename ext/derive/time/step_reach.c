@@ -117,7 +117,7 @@ struct reach {
   int64_t work_start, work_end;   /* on main streams; NO_VALUE */
   int64_t other_start, other_end; /* of kernels on others */
   int64_t last_launch, last_lost; /* when the last kernels were launched that are there, and are lost */
-  uint32_t row;
+  uint32_t row, kernels;
 };
 
 static int reaches_by_start(const void *left, const void *right) {
@@ -146,6 +146,7 @@ static enum tfprof_status add_work(struct reach *steps, uint32_t count, struct p
         if (work->steps[i] == NO_ROW || work->starts[i] == NO_VALUE) continue;
         struct reach *step = &steps[work->steps[i]];
         uint32_t stream = work->streams[i];
+        step->kernels += !t;
         if (stream != NO_ROW ? is_main[stream] : !t)
           take_in(&step->work_start, &step->work_end, work->starts[i], work->ends[i]);
         else if (work->computes[i])
@@ -184,13 +185,17 @@ static enum tfprof_status add_launches(struct reach *steps, uint32_t count, stru
 /* ---- reach ---- */
 
 /* Writes the ends of the work of steps, NO_VALUE where none is told; returns how many are.  Where `is_strict`, a step
-** whose last launches are lost has none. */
+** whose last launches are lost has none, nor has the last one with less than 0.8 of the kernels of the step before it:
+** the profiler has stopped before its work was done. */
 static uint32_t find_ends(const struct reach *steps, uint32_t count, bool is_strict, int64_t *ends) {
   uint32_t known = 0;
   int64_t later = INT64_MAX;
+  bool is_last = true;
   for (uint32_t i = count; i-- > 0;) {
     const struct reach *step = &steps[i];
-    bool is_cut = is_strict && step->last_lost > step->last_launch;
+    bool is_short = is_last && i && steps[i - 1].kernels * 0.8 > step->kernels;
+    is_last = is_last && !step->kernels;
+    bool is_cut = is_strict && (is_short || step->last_lost > step->last_launch);
     bool is_told = step->work_end != NO_VALUE && !is_cut && step->work_end < later;
     ends[i] = is_told ? step->work_end : NO_VALUE;
     known += is_told;
