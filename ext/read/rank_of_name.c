@@ -6,8 +6,9 @@
 **   rank0/host_17.1700000000.pt.trace.json                  a directory for each rank
 **   1700000000.1-TP-0.trace.json.gz, ...-TP-0-DP-1-PP-0-EP-2.trace.json.gz
 **                                                           sglang: tensor, data, pipeline and expert parallel ranks
+**   dp0_pp0_tp1.1700000000.pt.trace.json                    vLLM: the same
 **
-** Where of sglang's numbers only TP differs, it is the rank.  Else the rank is the place among the files of the same
+** Where of these numbers only TP differs, it is the rank.  Else the rank is the place among the files of the same
 ** profile, ordered by the pipeline's, the data's and the tensor's number, as sglang numbers its processes.
 */
 #include "read/rank_of_name.h"
@@ -47,7 +48,7 @@ static int64_t rank_of_torchtune(const char *name) {
   return has_date ? rank : -1;
 }
 
-/* ---- sglang ---- */
+/* ---- sglang, vLLM ---- */
 
 enum { PP, DP, TP, EP, DIMENSIONS }; /* in the order by which processes are numbered; EP follows from TP */
 struct place {
@@ -55,18 +56,32 @@ struct place {
   size_t stem;                 /* bytes before the first of them: files of one profile have the same */
 };
 
+/* Where the number of a dimension stands: behind "-TP-", or "tp" at the beginning of a word, as in dp0_pp0_tp1. */
+static const char *find_number(const char *name, const char *of_sglang, const char *of_vllm, const char **begin) {
+  *begin = strstr(name, of_sglang);
+  if (*begin) return *begin + strlen(of_sglang);
+  for (const char *at = name; (at = strstr(at, of_vllm)); at++) {
+    bool begins_word = at == name || strchr("_-.", at[-1]);
+    *begin = at;
+    if (begins_word && isdigit((unsigned char)at[strlen(of_vllm)])) return at + strlen(of_vllm);
+  }
+  return NULL;
+}
+
 static bool find_place(const char *name, struct place *place) {
-  static const char *const words[DIMENSIONS] = {[PP] = "-PP-", [DP] = "-DP-", [TP] = "-TP-", [EP] = "-EP-"};
-  const char *first = strstr(name, words[TP]), *end;
-  *place = (struct place){.stem = first ? (size_t)(first - name) : 0};
-  for (unsigned i = 0; i < DIMENSIONS && first; i++) {
-    const char *at = strstr(name, words[i]);
-    int64_t number = at ? number_at(at + 4, &end) : -1;
+  static const char *const words[DIMENSIONS][2] = {
+      [PP] = {"-PP-", "pp"}, [DP] = {"-DP-", "dp"}, [TP] = {"-TP-", "tp"}, [EP] = {"-EP-", "ep"}};
+  const char *begin, *end;
+  if (!find_number(name, words[TP][0], words[TP][1], &begin)) return false;
+  *place = (struct place){.stem = (size_t)(begin - name)};
+  for (unsigned i = 0; i < DIMENSIONS; i++) {
+    const char *digits = find_number(name, words[i][0], words[i][1], &begin);
+    int64_t number = digits ? number_at(digits, &end) : -1;
     if (number >= 0) place->numbers[i] = number;
-    if (at && number >= 0 && (size_t)(at - name) < place->stem) place->stem = (size_t)(at - name);
+    if (number >= 0 && (size_t)(begin - name) < place->stem) place->stem = (size_t)(begin - name);
     if (i == TP && number < 0) return false;
   }
-  return first != NULL;
+  return true;
 }
 
 static int compare_places(const struct place *left, const struct place *right) {

@@ -7,8 +7,9 @@
 -- marks of the operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all
 -- and barrier.  Such a mark begins when the operation is queued; it counts from the end of
 -- those that were queued before.  The same collective on two ranks is that of the same name and place within the step
--- of the same number.  Where kernels were recorded only in some steps, these are compared.  (HTA looks at
--- the normalised start of one kernel instead, and fails on a single rank, which has no row here.)
+-- of the same number, of ranks that were started again in the same run of them.  Where kernels were recorded only in
+-- some steps, these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single
+-- rank, which has no row here.)
 --   profile_id, rank
 --   count              steps in which others waited for this rank longer than for any other
 --   metric             mean share of a step for which the others waited for it
@@ -37,28 +38,32 @@ WITH on_hosts AS (
   FROM on_hosts
   WHERE operation GLOB '*allreduce*' OR operation GLOB '*allgather*' OR operation GLOB '*reducescatter*'
     OR operation GLOB '*alltoall*' OR operation GLOB '*barrier*'
+), jobs AS MATERIALIZED ( -- ranks that were started again are others, and so is what was never recorded together
+  SELECT windows.profile_id AS profile_id, iif(profiles.rank IS NULL, format('%d', windows.session_id),
+      format('%d of %d', windows.start_number, windows.run_id)) AS job
+  FROM temp.process_windows AS windows JOIN temp.profiles AS profiles ON profiles.id = windows.profile_id
 ), numbered AS (
-  SELECT exchanges.profile_id AS profile_id, profiles.run_id AS run_id, exchanges.step_id AS step_id,
+  SELECT exchanges.profile_id AS profile_id, jobs.job AS job, exchanges.step_id AS step_id,
     steps.number AS number, exchanges.name AS name, exchanges.dur_ns AS dur_ns, steps.dur_ns AS step_ns,
     row_number() OVER (PARTITION BY exchanges.step_id, exchanges.name ORDER BY exchanges.start_ns, exchanges.id)
       AS place
   FROM exchanges
   JOIN temp.steps AS steps ON steps.id = exchanges.step_id
-  JOIN temp.profiles AS profiles ON profiles.id = exchanges.profile_id
+  JOIN jobs ON jobs.profile_id = exchanges.profile_id
   WHERE steps.is_warmup = 0
 ), waits AS (
-  SELECT profile_id, run_id, step_id, number, step_ns,
-    max(dur_ns) OVER (PARTITION BY run_id, number, name, place) - 1.0 * dur_ns AS late_ns,
-    count(*) OVER (PARTITION BY run_id, number, name, place) AS rank_count
+  SELECT profile_id, job, step_id, number, step_ns,
+    max(dur_ns) OVER (PARTITION BY job, number, name, place) - 1.0 * dur_ns AS late_ns,
+    count(*) OVER (PARTITION BY job, number, name, place) AS rank_count
   FROM numbered
 ), by_step AS (
-  SELECT profile_id, run_id, step_id, number, sum(1.0 * late_ns) AS late_ns,
+  SELECT profile_id, job, step_id, number, sum(1.0 * late_ns) AS late_ns,
     sum(1.0 * late_ns) / nullif(max(step_ns), 0) AS share
-  FROM waits WHERE rank_count > 1 GROUP BY profile_id, run_id, step_id, number
+  FROM waits WHERE rank_count > 1 GROUP BY profile_id, job, step_id, number
 ), placed AS (
   SELECT profile_id, step_id, late_ns, share,
-    max(late_ns) OVER (PARTITION BY run_id, number) - avg(late_ns) OVER (PARTITION BY run_id, number) AS even_ns,
-    late_ns > 0 AND late_ns = max(late_ns) OVER (PARTITION BY run_id, number) AS is_latest,
+    max(late_ns) OVER (PARTITION BY job, number) - avg(late_ns) OVER (PARTITION BY job, number) AS even_ns,
+    late_ns > 0 AND late_ns = max(late_ns) OVER (PARTITION BY job, number) AS is_latest,
     row_number() OVER (PARTITION BY profile_id ORDER BY late_ns DESC, step_id) AS place
   FROM by_step
 )

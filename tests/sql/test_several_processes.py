@@ -220,6 +220,37 @@ def test_restarts(engine):
     connection.close()
 
 
+def test_stragglers_of_restarts(engine):
+    """Collectives of a rank's second run are those of the others' second run, though steps have the same numbers."""
+    files = {}
+    for run in (0, 1):
+        for rank in (0, 1):
+            pid, at = 2000 + rank + 10 * run, run * HOUR
+            events = rank_events(rank, pid, at)
+            for step in range(4):  # who comes last is in it for the shortest time: rank 1, then rank 0
+                dur = 100_000 if (rank + run) % 2 else 300_000 + 100_000 * run
+                end = at + step * 2_000_000 + 1_500_000
+                events.append({**launch(end - 600_000, 5000, 100 + step), "pid": pid, "tid": pid})
+                events.append(kernel(end - dur, dur, stream=20, correlation=100 + step,
+                                     name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
+            files["host_%d.%d.pt.trace.json" % (pid, BASE + at)] = (events, member(rank))
+    connection = opened(engine, files)
+    told = connection.values("SELECT rank, start_number, count, late_ns, step_count FROM stragglers "
+                             "JOIN process_windows USING (profile_id) WHERE late_ns > 0 ORDER BY start_number")
+    assert told == [(1, 1, 4, 800_000, 4), (0, 2, 4, 1_200_000, 4)], told
+    connection.close()
+
+
+def test_ranks_of_names(engine):
+    """Where files say no rank, names do as vLLM makes them without the word: by pipeline, data and tensor."""
+    names = ["dp0_pp0_tp0", "dp0_pp0_tp1", "dp1_pp0_tp0", "dp1_pp0_tp1"]
+    connection = opened(engine, {name + ".17.pt.trace.json": (rank_events(rank, 2000 + rank), {})
+                                 for rank, name in enumerate(names)})
+    found = connection.values("SELECT path, rank FROM profiles ORDER BY path")
+    assert [(os.path.basename(path)[:11], rank) for path, rank in found] == list(zip(names, range(4))), found
+    connection.close()
+
+
 def test_one_rank_twice(engine):
     """Two files whose names give both one rank at the same time are told, and compared with nothing."""
     connection = opened(engine, {"a_rank0.json": (rank_events(0, 2000), {}),
