@@ -9,7 +9,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
-from made_traces import BASE, kernel, launch, span, write
+from made_traces import BASE, SHARED, kernel, launch, span, write
 
 HOUR = 3_600_000_000_000
 
@@ -261,6 +261,21 @@ def test_one_rank_twice(engine):
     names = connection.values("SELECT name FROM process_names ORDER BY 1")
     assert names == [("rank 0, run 1 of 2",), ("rank 0, run 2 of 2",)], names
     connection.close()
+
+
+def test_frameworks(engine):
+    """A run of TensorFlow and one of JAX that lie in one directory have no step in common."""
+    own = os.path.join(SHARED, "traces", "reports", "tensorflow")
+    if not os.path.isdir(os.path.join(own, "keras_fit")):
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("keras_fit", "jax"):
+            os.symlink(os.path.join(own, name, "vm.xplane.pb"), os.path.join(directory, name + ".xplane.pb"))
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{directory}')")
+        told = connection.values("SELECT count(DISTINCT profile_id), count(*), count(pod_step) FROM pod_steps")
+        assert told[0][0] == 2 and told[0][1] > 10 and told[0][2] == 0, told
+        connection.close()
 
 
 def test_restarts_and_strangers(engine):
