@@ -103,6 +103,14 @@ def test_appended(engine):
             names = connection.values("SELECT DISTINCT name FROM threads WHERE name LIKE 'trainer%' ORDER BY 1")
             assert len(names) == (2 if with_metadata else 0), (case, names)
             connection.close()
+    # A mark with a pid of its own is no process.
+    marked = rank_events(0, 1000)
+    marked.insert(0, {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#9", "pid": 9999, "tid": 9999, "ts": 1,
+                      "dur": 1, "args": {"External id": 77777}})
+    connection = opened_file(engine, marked, **member(0))
+    assert connection.values("SELECT rank FROM profiles") == [(0,)]
+    assert connection.values("SELECT reason FROM diagnostics WHERE reason = 'merged_processes'") == []
+    connection.close()
     # Of processes of which the job has more, ranks are not known.
     connection = opened_file(engine, appended((1, 1), (1, 1)), **member(0, 8))
     assert connection.values("SELECT rank, count(*) FROM profiles GROUP BY 1") == [(None, 2)]

@@ -112,7 +112,7 @@ static void meet(struct sections *s, enum number_kind kind, int64_t number, uint
   if (++seen->times > s->most) s->most = seen->times;
 }
 
-/* The pid of an op. */
+/* The pid of an op; marks that tools add may have any. */
 static void meet_pid(struct sections *s, uint64_t pid, uint64_t offset) {
   if (s->has_pid && pid != s->pid) begin_section(s, offset);
   s->has_pid = true;
@@ -131,8 +131,10 @@ static void meet_op(struct sections *s, const struct chunk *chunk, uint32_t row)
   uint64_t offset = chunk->offset + t->offsets[row];
   int64_t number = number_in(t, ROW_ops_correlation, ROWS_ops, row);
   int64_t lane = number_in(t, ROW_ops_thread_id, ROWS_ops, row);
+  int64_t category = number_in(t, ROW_ops_category, ROWS_ops, row);
+  bool is_mark = category > 0 && strcmp(pool_text(s->trace->pool, (string_id)category), "user") == 0;
   bool is_numbered = number != ROW_NULL && number > 0;
-  if (is_numbered && lane >= 0 && (uint64_t)lane < s->trace->lanes.count) {
+  if (is_numbered && !is_mark && lane >= 0 && (uint64_t)lane < s->trace->lanes.count) {
     const struct row_key *key = &s->trace->lanes.keys[lane];
     bool has_pid = (key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) == LANE_HOST && (int64_t)key->words[1] > 0;
     if (has_pid) meet_pid(s, key->words[1], offset);
