@@ -191,8 +191,8 @@ def test_optimizers():
                     path,
                     """SELECT (SELECT text FROM run_summary WHERE title = 'time'), group_concat(text, ', ') FROM (
                     SELECT printf('%s %.0f %%', name, 100 * part / sum(part) OVER ()) AS text FROM (
-                    SELECT 'host' AS name, total(host_compute_ns) AS part FROM measured UNION ALL
-                    SELECT 'other', total(other_ns) FROM measured) ORDER BY part DESC)""".replace(
+                    SELECT 'host' AS name, total(host_compute_ns - marks_ns) AS part FROM measured UNION ALL
+                    SELECT 'other', total(other_ns + marks_ns) FROM measured) ORDER BY part DESC)""".replace(
                         "measured",
                         """(SELECT * FROM weighed_steps
                         WHERE step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND ops_recorded = 1))""",
