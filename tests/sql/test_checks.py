@@ -731,7 +731,9 @@ def graph(device="/job:w/device:gpu:0", **node):
 
 
 def real_format(profile):
-    profile.connection.create_function("format", -1, lambda template, *values: template % values)
+    """As SQLite's, where NULL is told as 0 by %d."""
+    profile.connection.create_function("format", -1, lambda template, *values: template % tuple(
+        0 if value is None else value for value in values))
 
 
 def said(profile, name):
