@@ -46,11 +46,12 @@ static bool column_repeats(const struct trace *trace, enum row_table table, unsi
   struct extent all = {INT64_MAX, INT64_MIN, 0};
   bool repeats = false;
   for (unsigned round = 0; round < 2 && !repeats; round++) {
+    if (round && all.count < 2) break;
     uint64_t range = round ? (uint64_t)all.most - (uint64_t)all.least + 1 : 0;
     bool is_dense = range && range / 64 <= all.count;
     uint64_t *bits = round && is_dense ? calloc(range / 64 + 1, sizeof *bits) : NULL;
     struct row_map map = {0};
-    if (round && (all.count < 2 || (is_dense && !bits))) break;
+    if (is_dense && !bits) break;
     for (size_t c = 0; c < trace->chunks.count && !repeats; c++) {
       const struct chunk_table *t = &chunks[c]->tables[table];
       for (uint32_t row = 0; row < t->rows && !repeats; row++) {
