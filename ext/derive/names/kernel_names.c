@@ -23,7 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* These compute nothing that tensor cores could, and neither do kernels that communicate. */
+/* These compute nothing that tensor cores could, and neither do kernels that communicate. Only names are asked: kinds
+** of kernels need collectives, and so the ops of the host, which nobody has to read for this. */
 static const char *const layout_parts[] = {"nchwToNhwc", "nhwcToNchw"};
 
 static bool is_among(const char *text, const char *const *parts, size_t count) {
@@ -60,7 +61,7 @@ static size_t shorten(const char *name, char *to) {
   return length;
 }
 
-enum { IS_KNOWN = 1, USES_TENSOR_CORE = 2, CHANGES_LAYOUT = 4, MAY_USE_TENSOR_CORE = 8 };
+enum { IS_KNOWN = 1, USES_TENSOR_CORE = 2, COMPUTES_NOTHING = 4, MAY_USE_TENSOR_CORE = 8 };
 enum { IS_OP_KNOWN = 16, IS_OP_ELIGIBLE = 32 }; /* of names of ops */
 
 struct names {
@@ -78,7 +79,8 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
   size_t length = shorten(name, shortened);
   static const uint8_t uses[] = {[WITHOUT_TENSOR_CORES] = 0, [WITH_TENSOR_CORES] = USES_TENSOR_CORE,
                                  [TENSOR_CORES_UNKNOWN] = MAY_USE_TENSOR_CORE};
-  names->facts[id] |= IS_KNOWN | uses[tensor_core_use_of(name)] | (AMONG(name, layout_parts) ? CHANGES_LAYOUT : 0);
+  names->facts[id] |= IS_KNOWN | uses[tensor_core_use_of(name)] |
+                      (AMONG(name, layout_parts) || communication_kernel(name) ? COMPUTES_NOTHING : 0);
   names->shorts[id] = id;
   enum tfprof_status status = length ? pool_intern(pool, shortened, length, &names->shorts[id]) : TFPROF_OK;
   scratch_free(shortened);
@@ -103,13 +105,11 @@ static int64_t eligibility(const struct profile *profile, struct names *names, s
 static enum tfprof_status fill(struct profile *profile, struct names *names, struct results *r,
                                struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
-  const string_id communication = derive_known_text(profile, "communication");
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
-    string_id ids[ROWS_BLOCK], ops[ROWS_BLOCK], equations[ROWS_BLOCK], kinds[ROWS_BLOCK];
+    string_id ids[ROWS_BLOCK], ops[ROWS_BLOCK], equations[ROWS_BLOCK];
     block_texts(&block, COLUMN_kernels_name, ids);
     block_texts(&block, COLUMN_kernels_op_name, ops);
     block_texts(&block, COLUMN_kernels_equation, equations);
-    block_texts(&block, COLUMN_kernels_kind, kinds);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       uint64_t row = block.row + i;
       r->eligible[row] = eligibility(profile, names, ops[i], equations[i]);
@@ -123,8 +123,7 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
       bool is_unknown = names->facts[ids[i]] & MAY_USE_TENSOR_CORE;
       r->uses[row] = is_unknown ? NO_VALUE : (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
       if (r->uses[row] == 1 && ops[i]) r->eligible[row] = 1;
-      bool computes = !(names->facts[ids[i]] & CHANGES_LAYOUT) && (!communication || kinds[i] != communication);
-      if (!computes && r->eligible[row] == 1) r->eligible[row] = 0;
+      if (names->facts[ids[i]] & COMPUTES_NOTHING && r->eligible[row] == 1) r->eligible[row] = 0;
     }
   }
   return status;
@@ -215,7 +214,6 @@ const struct derive_pass derive_kernel_names = {
     .makes_table = -1,
     .reads = {{TABLE_kernels, COLUMN_kernels_name},
               {TABLE_kernels, COLUMN_kernels_op_name},
-              {TABLE_kernels, COLUMN_kernels_kind},
               {TABLE_kernels, COLUMN_kernels_equation}},
     .writes = {{TABLE_kernels, COLUMN_kernels_short_name},
                {TABLE_kernels, COLUMN_kernels_uses_tensor_core},
