@@ -207,11 +207,14 @@ static void sample(struct recorder *recorder, const struct capture_thread *threa
   static struct place stack[STACK_MAXIMUM];
   bool is_backward;
   if (thread_runs_op(thread, &is_backward) || runs_backward_elsewhere(count, thread)) return;
+  int64_t ran_ns = thread_ran_ns(thread->tid);
   const char *wait = thread_waits_for(thread->tid);
-  int64_t ran_ns = wait ? -1 : thread_ran_ns(thread->tid);
   unsigned depth = copy_stack((uintptr_t)thread->python_state, stack, STACK_MAXIMUM);
   if (!depth || thread_runs_op(thread, &is_backward)) return;
-  if (ran_ns >= 0 && thread_ran_ns(thread->tid) == ran_ns) wait = "processor";
+  /* Where it has run since, the stack is another than the one that it waited in. */
+  bool has_run = ran_ns < 0 || thread_ran_ns(thread->tid) != ran_ns;
+  if (has_run && ran_ns >= 0) wait = NULL;
+  else if (!has_run && !wait) wait = "processor";
   int64_t trace = trace_of(recorder, stack, depth), its_row = thread_row(recorder, thread);
   uint32_t row = trace < 0 || its_row < 0 ? UINT32_MAX : row_add(&rows);
   if (row == UINT32_MAX) return;
