@@ -4,7 +4,8 @@
 ** that are drawn so that no rhythm of the program hides from them (pulse.h).  It takes no lock, nor the GIL, and the
 ** thread runs on meanwhile: its frames are read through guarded_read, which survives memory that is not there, and only
 ** a stack whose every frame is one (its code is a code object, and its instruction lies within that) down to the
-** outermost is believed.
+** outermost is believed.  What it waited for (thread_waits.h) is told where it has not run from then until its stack
+** was read.
 **
 ** Ops have their stacks already, so while one runs, on that thread or for its backward pass, nothing is kept.
 */
