@@ -8,7 +8,8 @@
 **
 **   more: advise; SELECT * FROM op_summary LIMIT 10; ...
 **
-** The lines are the view run_summary and the first rows of advise_summary; on a terminal they are broken between words.
+** The lines are the view run_summary, of graphs and checkpoints of which no op ran what model_summary says of the
+** largest, and the first rows of advise_summary; on a terminal they are broken between words.
 */
 #include "summary.h"
 
@@ -22,6 +23,22 @@ enum { TITLE_WIDTH = 12 };
 
 static const char lines_sql[] =
     "SELECT title, text FROM (SELECT position, title, text FROM temp.run_summary UNION ALL "
+    "SELECT 500 + line, column2, CASE line"
+    " WHEN 1 THEN format_count(nullif(node_count, 0)) || ' nodes'"
+    "  || iif(variable_count, ', ' || format_count(param_count) || ' parameters (' || format_bytes(param_bytes)"
+    "   || ') in ' || format_count(variable_count) || ' variables', '')"
+    "  || iif(flops_node_count, ', ' || format_count(flops) || ' flops of ' || format_count(flops_node_count)"
+    "   || ' nodes', '') || iif(model_count > 1, ', largest of ' || model_count || ' that are open', '')"
+    " WHEN 2 THEN node_types"
+    " WHEN 3 THEN format_count(nullif(tensor_count, 0)) || ' tensors, ' || format_count(element_count) || ' numbers ('"
+    "  || format_bytes(bytes) || ')'"
+    " ELSE largest END AS text"
+    " FROM (SELECT *, count(*) OVER () AS model_count, row_number() OVER (ORDER BY param_bytes DESC, bytes DESC,"
+    "  node_count DESC, profile_id) AS place FROM temp.model_summary AS models"
+    "  WHERE NOT EXISTS (SELECT 1 FROM tfprof_own.ops WHERE ops.profile_id = models.profile_id))"
+    " CROSS JOIN (SELECT column1 AS line, column2"
+    "  FROM (VALUES (1, 'model'), (2, 'node types'), (3, 'stored'), (4, 'largest')))"
+    " WHERE place = 1 AND text IS NOT NULL UNION ALL "
     "SELECT 1000 + row_number() OVER (), severity, check_name || coalesce(' saves ' || format_ns(saves_ns), '') ||"
     " iif(process_count > 1, ', as in ' || (process_count - 1) || ' more', '') || ': ' || message"
     " FROM (SELECT * FROM temp.advise_summary WHERE severity <> 'info' LIMIT 3)) ORDER BY position";
@@ -30,7 +47,11 @@ static const char more_sql[] =
     "SELECT 'advise' || iif(EXISTS (SELECT 1 FROM tfprof_own.ops), '; SELECT * FROM op_summary LIMIT 10', '')"
     " || iif(EXISTS (SELECT 1 FROM temp.code_summary), '; SELECT * FROM code_summary WHERE self_ns > 0 LIMIT 10', '')"
     " || iif(NOT EXISTS (SELECT 1 FROM tfprof_own.ops) AND EXISTS (SELECT 1 FROM tfprof_own.allocations),"
-    " '; SELECT * FROM memory_by_line LIMIT 10', '')";
+    " '; SELECT * FROM memory_by_line LIMIT 10', '')"
+    " || iif(NOT EXISTS (SELECT 1 FROM tfprof_own.ops) AND EXISTS (SELECT 1 FROM tfprof_own.nodes),"
+    " '; SELECT name, op_type, shape, param_bytes, flops FROM nodes ORDER BY param_bytes DESC LIMIT 10', '')"
+    " || iif(EXISTS (SELECT 1 FROM tfprof_own.tensors),"
+    " '; SELECT name, shape, bytes FROM tensors ORDER BY bytes DESC LIMIT 10', '')";
 
 static void print_line(const struct session *session, const struct cell *title, const struct cell *text) {
   struct output_style style = session_style(session);

@@ -4,19 +4,23 @@
 -- known has no row. Shares are of step time, of op time, or as the text says.
 --   position        1, 2, ...
 --   title, text     what is told; and that, with units
--- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
--- longest steps, least to most.  time: the parts of step_breakdown, over measured steps (no warm-up) whose ops were
--- recorded; host is ops, and what the program marked counts as other while no op runs.  ops, lines: those with most
--- self time, of ops the framework's own and those of the input; of long names the end.  devices, memory, input, ranks:
--- the worst of each.  held by: of allocations alone, as a snapshot has them, the lines that hold most at the peak, and
--- what has none.  recorded: how much this rests on, where that is not all.
+-- run: program, framework, processes, or what is open of which nothing ran.  steps: how many, how long.  step
+-- times: the curve of the process with the longest steps, least to most.  time: the parts of step_breakdown, over
+-- measured steps (no warm-up) whose ops were recorded; host is ops, and what the program marked counts as other
+-- while no op runs.  ops, lines: those with most self time, of ops the framework's own and those of the input; of
+-- long names the end.  devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a
+-- snapshot has them, the lines that hold most at the peak, and what has none.  recorded: how much this rests on,
+-- where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
-  SELECT profiles.*, known_count - profile_count AS window_count FROM (
+  SELECT profiles.*, known_count - profile_count AS window_count,
+    op_count > 0 OR pid IS NOT NULL OR NOT EXISTS (SELECT 1 FROM temp.nodes UNION ALL SELECT 1 FROM temp.tensors)
+      AS is_process
+  FROM (
     SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profile_count, count(*) AS known_count,
       count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
       min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework,
-      min(command) AS command, max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count,
+      min(command) AS command, max(pid) AS pid, max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count,
       total(kernel_count) AS kernel_count
     FROM temp.profile_summary
   ) AS profiles
@@ -93,10 +97,11 @@ WITH processes AS (
   SELECT 1, 'run', concat_parts FROM (
     SELECT coalesce(substr(command, 1, 60) || iif(length(command) > 60, '…', '') || ', ', '')
       || coalesce(nullif(framework, '') || ', ', '')
-      || iif(profile_count > 1, format(iif(profile_count - helper_count = 1, '%d process', '%d processes'),
-          profile_count - helper_count)
+      || iif(profile_count > 1, format(iif(is_process, iif(profile_count - helper_count = 1, '%d process',
+            '%d processes'), '%d models'), profile_count - helper_count)
         || iif(helper_count, format(' and %d without steps, such as data loaders', helper_count), '')
-        || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host, '1 process'))
+        || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host,
+          iif(is_process, '1 process', iif(EXISTS (SELECT 1 FROM temp.nodes), '1 graph', '1 checkpoint'))))
       || iif(window_count, format(' in %d windows', profile_count + window_count), '')
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')

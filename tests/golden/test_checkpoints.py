@@ -42,6 +42,13 @@ def troubles(path):
     return [row["message"] for row in rows(path, "SELECT count(value) FROM tensors", "SELECT message FROM diagnostics")]
 
 
+def summary(path, *command):
+    """What the shell's summary says, by title."""
+    command = [*(command or (TFPROF, "--format", "json")), *(["--checkpoint_path=" + path] if path else []), "summary"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return {row["title"]: row["text"] for row in json.loads(done.stdout)}
+
+
 def rounded(value, dtype):
     """Values of four bytes are written with nine digits."""
     if isinstance(value, list):
@@ -103,6 +110,26 @@ def main():
         file.write('node { name: "real/float32" op: "VariableV2" }')
     shown = ask(os.path.join(FOLDER, "v2.ckpt"), "--graph_path=" + graph, "scope -select tensor_value").stdout
     assert "[[0.50 -1.25 3.00 ],\n[0.00 inf nan ],\n],\n" in shown, shown
+
+    # What the summary says of a checkpoint, and of a graph of which no op ran.
+    told = summary(os.path.join(FOLDER, "v2.ckpt"))
+    largest = rows(os.path.join(FOLDER, "v2.ckpt"), "SELECT name FROM tensors ORDER BY bytes DESC, name LIMIT 1")[0]
+    assert told["stored"].startswith(f"{len(every)} tensors, ") and set(told) == {"run", "stored", "largest"}, told
+    assert told["run"].endswith("1 checkpoint") and told["largest"].startswith(largest["name"] + " "), told
+    with open(graph, "w") as file:
+        for name, op, sides in (("small", "VariableV2", (2, 3)), ("large", "VariableV2", (30, 4)), ("x", "Const", ())):
+            shape = "".join("dim { size: %d } " % side for side in sides)
+            file.write('node { name: "%s" op: "%s" attr { key: "shape" value { shape { %s} } } '
+                       'attr { key: "dtype" value { type: DT_FLOAT } } }\n' % (name, op, shape))
+    command = [TFPROF, "--format", "json", "--graph_path=" + graph]
+    told = summary(None, *command)
+    assert told["run"].endswith("1 graph") and told["node types"] == "VariableV2 2, Const 1", told
+    assert told["model"] == "3 nodes, 126 parameters (504 B) in 2 variables", told
+    assert told["largest"] == "large 30x4 480 B, small 2x3 24 B", told
+    # Both together: the graph's variables are those that are told.
+    told = summary(os.path.join(FOLDER, "v2.ckpt"), *command)
+    assert set(told) == {"run", "model", "node types", "stored", "largest"}, told
+    assert told["largest"].startswith("large 30x4 480 B, "), told
 
     # One shard of two: the slices that it has do not make a whole tensor.
     copied("v1-sharded.ckpt-00000*")

@@ -1,0 +1,66 @@
+-- Models: what a graph, a model or a checkpoint holds.
+--
+-- One row for each profile that has nodes or tensors.  Scopes and modules compute nothing themselves and are not
+-- counted, a node without an op_type is in no type.
+--   profile_id, rank                        which; a graph and the checkpoint that was opened with it are one profile
+--   node_count, node_types                  of its graph; the five types that most nodes have, each with their number
+--   flops, flops_node_count                 floating point operations of one run of each node where they are known
+--                                           (nodes.flops), and of how many nodes that is; NULL where of none
+--   variable_count, param_count, param_bytes
+--                                           nodes that hold parameters, and these
+--   tensor_count, element_count, bytes      what the checkpoint stores
+--   largest                                 the three variables with most bytes, with shape and size; of a checkpoint
+--                                           without a graph the tensors; of long names the end
+-- Cost: two passes over nodes, one over tensors.  Example: SELECT node_count, node_types, largest FROM model_summary;
+WITH sums AS (
+  SELECT profile_id, sum(is_scope = 0) AS node_count,
+    CAST(sum(iif(is_scope = 0, 1.0 * flops, NULL)) AS INTEGER) AS flops,
+    sum(is_scope = 0 AND flops IS NOT NULL) AS flops_node_count, sum(param_count > 0) AS variable_count,
+    total(param_count) AS param_count, total(param_bytes) AS param_bytes,
+    0 AS tensor_count, 0 AS element_count, 0 AS bytes
+  FROM temp.nodes GROUP BY profile_id
+  UNION ALL SELECT profile_id, 0, NULL, 0, 0, 0, 0, count(*), total(element_count), total(bytes)
+  FROM temp.tensors GROUP BY profile_id
+), models AS (
+  SELECT profile_id, max(node_count) AS node_count, max(flops) AS flops, max(flops_node_count) AS flops_node_count,
+    coalesce(max(variable_count), 0) AS variable_count, max(param_count) AS param_count,
+    max(param_bytes) AS param_bytes, max(tensor_count) AS tensor_count, max(element_count) AS element_count,
+    max(bytes) AS bytes
+  FROM sums GROUP BY profile_id
+), variables AS (
+  SELECT profile_id, 1 AS is_node, name, shape, param_bytes AS bytes FROM temp.nodes WHERE param_bytes > 0
+  UNION ALL SELECT profile_id, 0, name, shape, bytes FROM temp.tensors WHERE bytes > 0
+), types AS (
+  SELECT profile_id, group_concat(format('%s %d', op_type, type_count), ', ') AS text
+  FROM (SELECT *, row_number() OVER (PARTITION BY profile_id ORDER BY type_count DESC, op_type) AS place
+        FROM (SELECT profile_id, op_type, count(*) AS type_count FROM temp.nodes
+              WHERE is_scope = 0 AND op_type IS NOT NULL GROUP BY profile_id, op_type)
+        ORDER BY profile_id, place)
+  WHERE place <= 5 GROUP BY profile_id
+), largest AS (
+  SELECT profile_id, group_concat(format('%s%s %s', iif(length(name) > 48, '…' || substr(name, -47), name),
+      coalesce(' ' || nullif(shape, ''), ''), format_bytes(bytes)), ', ') AS text
+  FROM (SELECT *, row_number() OVER (PARTITION BY profile_id ORDER BY is_node DESC, bytes DESC, name) AS place,
+          max(is_node) OVER (PARTITION BY profile_id) AS of_nodes
+        FROM variables ORDER BY profile_id, place)
+  WHERE place <= 3 AND is_node = of_nodes GROUP BY profile_id
+)
+SELECT
+  models.profile_id AS profile_id,
+  profiles.rank AS rank,
+  models.node_count AS node_count,
+  types.text AS node_types,
+  models.flops AS flops,
+  models.flops_node_count AS flops_node_count,
+  models.variable_count AS variable_count,
+  CAST(models.param_count AS INTEGER) AS param_count,
+  CAST(models.param_bytes AS INTEGER) AS param_bytes,
+  models.tensor_count AS tensor_count,
+  CAST(models.element_count AS INTEGER) AS element_count,
+  CAST(models.bytes AS INTEGER) AS bytes,
+  largest.text AS largest
+FROM models
+JOIN temp.profiles AS profiles ON profiles.id = models.profile_id
+LEFT JOIN types ON types.profile_id = models.profile_id
+LEFT JOIN largest ON largest.profile_id = models.profile_id
+ORDER BY profile_id
