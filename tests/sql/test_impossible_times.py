@@ -210,6 +210,28 @@ def test_promises_once(engine):
         connection.close()
 
 
+def test_marks_of_one_step_once(engine):
+    """Marks of one number at one time are one step: copies, cut ones, ones within it, and ones on another thread.  A
+    number that comes again later is another step."""
+    def again(start_us, dur_us, **members):
+        def change(events):
+            for event in [event for event in events if event["cat"] == "user_annotation"]:
+                events.append({**event, "ts": event["ts"] + start_us, "dur": dur_us or event["dur"], **members})
+        return change
+
+    def later(events):
+        for i, event in enumerate(event for event in events if event["cat"] == "user_annotation"):
+            event["name"] = "ProfilerStep#%d" % (i % 2)
+    number = "SELECT step_count, mean_ns FROM step_summary"
+    for change, is_told in ((again(0, 0), True), (again(5, 1000), True), (again(-5, 500), True), (later, False),
+                            (again(300, 100), True), (again(5, 1900, tid=2), True), (again(-5, 3, tid=2), False)):
+        connection = opened(engine, steps(change))
+        assert connection.values(number) == [(4, 1_990_000)], connection.values(number)
+        told = connection.values("SELECT message FROM diagnostics WHERE reason = 'repeated_step_marks'")
+        assert [text[:16] for text, in told] == ["4 marks of steps"] * is_told, told
+        connection.close()
+
+
 def test_late_ends_once(engine):
     """An end mark that comes hours late ends with the last that is sound: of a step, of a kernel, and a mark of the
     profiler's window has no time."""

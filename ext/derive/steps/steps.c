@@ -2,7 +2,8 @@
 **
 ** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
 ** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and
-** span are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an
+** span are taken as they are.  Of several threads with marks the one with the most counts, and of several marks of one
+** number at one time one (one_mark.h), which a diagnostic tells.  Who marks the end of an
 ** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
 ** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
 ** are looked at.  Rows of category `user` with a number of their own (ops.marked_step), as the profilers of TensorFlow
@@ -34,6 +35,7 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/steps/one_mark.h"
 #include "derive/steps/optimizer_marks.h"
 #include "derive/steps/repeated_calls.h"
 #include "derive/steps/sampling.h"
@@ -132,23 +134,6 @@ static int by_thread_and_start(const void *left, const void *right) {
   if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
-}
-
-/* Keeps the marks of the thread that has the most of them, in the order of their starts. */
-static void keep_one_thread(struct mark_list *list) {
-  uint32_t best = 0, best_count = 0, first = 0;
-  if (list->count == 0) return;
-  qsort(list->items, list->count, sizeof *list->items, by_thread_and_start);
-  for (uint32_t i = 1; i <= list->count; i++) {
-    if (i < list->count && list->items[i].thread == list->items[first].thread) continue;
-    if (i - first > best_count) {
-      best = first;
-      best_count = i - first;
-    }
-    first = i;
-  }
-  memmove(list->items, list->items + best, best_count * sizeof *list->items);
-  list->count = best_count;
 }
 
 struct activity { /* rows that begin on a thread between two times */
@@ -458,6 +443,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
       [NVTX_STEP] = "nvtx",   [DEVICE_STEP] = "device",     [OPTIMIZER_STEP] = "optimizer", [BATCH_STEP] = "batch",
       [REPEATED_CALL] = "repetition"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
+  uint32_t repeated[KIND_COUNT] = {0};
   struct optimizer_marks optimizers = {.room = NULL};
   struct step *steps = NULL;
   if (!profile->tables[TABLE_steps].is_made) return TFPROF_OK; /* the source knows its steps */
@@ -466,8 +452,11 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
   if (!status) {
     for (int kind = USER_STEP; kind < OPTIMIZER_STEP; kind++) {
       if (kind == NVTX_STEP) keep_one_word(profile, &lists[kind]);
-      else keep_one_thread(&lists[kind]);
+      else if (!status && !marks_keep_one(&lists[kind], kind == DEVICE_STEP, &repeated[kind]))
+        status = error_no_memory(error);
     }
+  }
+  if (!status) {
     enum mark_kind kind = choose_marks(lists, &optimizers.steps);
     if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
     bool has_start = false, is_of_optimizers = kind == OPTIMIZER_STEP || kind == BATCH_STEP;
@@ -488,6 +477,11 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     }
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
     if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
+    if (!status && repeated[kind])
+      profile_diagnose_once(profile, "warning", "repeated_step_marks",
+                            "%u marks of steps have the number of another one at the same time (copies, such as of a "
+                            "file merged with itself, cut ones, ones within it, ones on another thread): a number "
+                            "counts once at a time", repeated[kind]);
     if (!status && count && kind == REPEATED_CALL)
       profile_diagnose_once(profile, repetition[0], repetition[1], "%s", repetition[2]);
   }
