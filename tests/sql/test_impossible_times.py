@@ -232,6 +232,46 @@ def test_marks_of_one_step_once(engine):
         connection.close()
 
 
+def test_merged_with_itself_once(engine):
+    """Events that stand in a file twice, one file behind the other or by time, count once; a second window of the same
+    process, or two events alike but for their times, are others."""
+    sums = """SELECT (SELECT count(*) FROM profiles), (SELECT count(*) FROM steps), (SELECT total(dur_ns) FROM kernels),
+        (SELECT count(*) FROM ops), (SELECT total(dur_ns) FROM ranges), (SELECT count(op_id) FROM collectives),
+        (SELECT count(*) FROM counters), (SELECT count(*) FROM memory_events)"""
+
+    def more(events):
+        for i, event in enumerate(kernels(events)[::2]):
+            event["args"].update({"Collective name": "allreduce", "In msg nelems": i, "dtype": "Float"})
+        for i in range(2000):  # several pieces of a file
+            at, number = 10_000_000 + i * 1000, {"External id": 100 + i}
+            events.append(span("cpu_op", "aten::relu", at, 500, tid=i % 3, **number))
+            events.append({"ph": "C", "name": "level", "pid": 1, "tid": 1, "ts": i, "args": {"value": 1}})
+
+    def found(change):
+        connection = opened(engine, steps(change))
+        rows = connection.values(sums)
+        told = connection.values("SELECT reason, count FROM diagnostics WHERE reason = 'repeated_events'")
+        connection.close()
+        return rows[0], told
+
+    def appended(events):
+        more(events)
+        events += [dict(event) for event in events]
+
+    def by_time(events):
+        appended(events)
+        events.sort(key=lambda event: event["ts"])
+
+    def shifted(events):
+        more(events)
+        events += [{**event, "ts": event["ts"] + 1e6} for event in events]
+    once = found(more)
+    assert once[1] == [] and once[0][0] == 1 and once[0][3] == 2044, once
+    for change in (appended, by_time):
+        assert found(change) == (once[0], [("repeated_events", 128 + 4000)]), (once, found(change))
+    assert found(shifted) == ((2, *(2 * value for value in once[0][1:])), []), found(shifted)
+
+
 def test_late_ends_once(engine):
     """An end mark that comes hours late ends with the last that is sound: of a step, of a kernel, and a mark of the
     profiler's window has no time."""

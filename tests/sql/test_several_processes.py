@@ -122,8 +122,8 @@ def test_appended(engine):
 
 
 def test_merged_by_time(engine):
-    """Where events were sorted by time, what has the number of several links to none; that is told, and nothing else
-    that would follow from it: no launch has lost its kernel, no number is wrong."""
+    """Where events were sorted by time, what has the number of several links to none, and steps of both are those of
+    one; that is told, and nothing else that would follow from it: no launch has lost its kernel, no number is wrong."""
     for pids, tids in (((1000, 1001), (1000, 1001)), ((1, 1), (1000, 1001)), ((1, 1), (1, 1))):
         events = sorted(appended(pids, tids), key=lambda event: event["ts"])
         connection = opened_file(engine, events, **member(0))
@@ -131,7 +131,7 @@ def test_merged_by_time(engine):
         connection.values("SELECT count(*) FROM api_calls WHERE lacks_kernel")
         told = connection.values("SELECT severity, reason, count FROM diagnostics WHERE severity <> 'info' "
                                  "AND reason NOT IN ('lost_file', 'unlinked_kernels')")  # the latter says the same
-        assert told == [("warning", "several_processes", 96)], (pids, tids, told)
+        assert told == [("warning", "several_processes", 96), ("warning", "repeated_step_marks", 1)], (pids, tids, told)
         connection.close()
 
 

@@ -480,8 +480,8 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     if (!status && repeated[kind])
       profile_diagnose_once(profile, "warning", "repeated_step_marks",
                             "%u marks of steps have the number of another one at the same time (copies, such as of a "
-                            "file merged with itself, cut ones, ones within it, ones on another thread): a number "
-                            "counts once at a time", repeated[kind]);
+                            "file merged with itself, cut ones, ones within it, ones on another thread or of another "
+                            "rank): a number counts once at a time", repeated[kind]);
     if (!status && count && kind == REPEATED_CALL)
       profile_diagnose_once(profile, repetition[0], repetition[1], "%s", repetition[2]);
   }

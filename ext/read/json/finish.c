@@ -260,6 +260,9 @@ static const struct { const char *severity, *reason, *message;
     [PROBLEM_SHARE] = {"warning", "value_out_of_range",
                        "occupancies outside of 0 to 100 %, and numbers of blocks and warps below 0, are NULL; "
                        "attributes keep them"},
+    [PROBLEM_REPEATED] = {"warning", "repeated_events",
+                          "events stand in the file once more, with the same times, numbers and names, as where it was "
+                          "merged with itself; each counts once"},
     [PROBLEM_TRUNCATED] = {"error", "truncated", "the file ends in the middle; everything before is served"},
     [PROBLEM_OVERSIZED] = {"error", "oversized_element", "elements of more than 64 MB were left out"},
     [PROBLEM_TRAILING] = {"warning", "trailing_text", "text after the end of the document was ignored"},

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "read/json/json.h"
+#include "read/json/repeats.h"
 #include "read/json/trace.h"
 #include "read/json/xspace_trace.h"
 #include "store/parallel.h"
@@ -351,6 +352,7 @@ static enum tfprof_status open_part(struct store *store, uint32_t run_number, co
       status = error_set(error, TFPROF_WRONG_KIND, "%s is JSON without traceEvents", path);
     }
   }
+  if (!status && repeats_remove(&trace)) status = error_no_memory(error);
   if (!status && !part) {
     status = parts_find(&trace, &found->items, &found->count);
     if (status) status = error_no_memory(error);

@@ -128,10 +128,9 @@ static uint32_t count_processes(const struct trace *trace) {
 
 /* Of pids that are numbers. */
 static enum tfprof_status find_sections(struct trace *trace, struct trace_part **parts, uint32_t *count) {
-  bool has_repeats = sections_repeat(trace);
-  if (!has_repeats && count_processes(trace) < 2) return TFPROF_OK;
+  if (!trace->numbers_repeat && count_processes(trace) < 2) return TFPROF_OK;
   enum tfprof_status status = sections_find(trace, parts, count);
-  trace->has_repeats = has_repeats && !*count;
+  trace->has_repeats = trace->numbers_repeat && !*count;
   return status;
 }
 

@@ -4,15 +4,6 @@
 
 #include "read/json/trace.h"
 
-enum value_kind { KIND_INTEGER, KIND_TIME, KIND_REAL, KIND_TEXT, KIND_LANE, KIND_DEVICE, KIND_STACK };
-
-static const uint8_t slot_kinds[ROW_SLOTS] = {
-#define ROWS(table)
-#define VALUE(table, column, kind) [ROW_##table##_##column] = KIND_##kind,
-#define CONSTANT(table, column, number)
-#include "read/json/rows.def"
-};
-
 static char *scratch(struct trace *trace, size_t size) {
   if (size > trace->scratch_size) {
     free(trace->scratch);
@@ -238,7 +229,7 @@ enum tfprof_status pack_chunk(const struct worker *w, struct chunk *chunk, bool 
     if (!t->columns || !t->offsets) return TFPROF_NO_MEMORY;
     memcpy(t->offsets, w->rows[table].offsets, t->rows * sizeof *t->offsets);
     for (unsigned i = 0; i < count; i++) {
-      enum value_kind kind = slot_kinds[first + i];
+      enum value_kind kind = row_slot_kinds[first + i];
       if (!is_translated) translate(w, kind, w->values[first + i], t->rows);
       t->columns[i] = pack_values(w->values[first + i], t->rows, kind == KIND_REAL);
       if (!t->columns[i]) return TFPROF_NO_MEMORY;

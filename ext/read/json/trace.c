@@ -11,6 +11,13 @@ const uint16_t row_first_slots[ROWS_COUNT + 1] = {
 #include "read/json/rows.def"
     [ROWS_COUNT] = ROW_SLOTS};
 
+const uint8_t row_slot_kinds[ROW_SLOTS] = {
+#define ROWS(table)
+#define VALUE(table, column, kind) [ROW_##table##_##column] = KIND_##kind,
+#define CONSTANT(table, column, number)
+#include "read/json/rows.def"
+};
+
 void trace_fail(struct trace *trace, enum tfprof_status status) {
   if (trace->status) return;
   trace->status = status;

@@ -80,6 +80,7 @@ struct trace {
   struct xspace_processes processes;
   uint64_t xspace_counts[XSPACE_FRAMEWORKS]; /* as in worker */
   bool is_other_than_utf8;    /* some chunk holds bytes that are not UTF-8 */
+  bool numbers_repeat;        /* calls or ops have numbers of others */
   bool has_repeats;           /* calls or ops have numbers of others, and nothing tells whose is whose */
   bool is_kineto, has_events; /* has_events: there was an array of events, perhaps empty */
   string_id literals[LITERAL_COUNT];
@@ -119,6 +120,9 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t
 enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk, bool is_translated);
 /* Of each table its first place among the columns of a chunk, and behind the last one their number. */
 extern const uint16_t row_first_slots[ROWS_COUNT + 1];
+/* What the numbers of each slot are. */
+enum value_kind { KIND_INTEGER, KIND_TIME, KIND_REAL, KIND_TEXT, KIND_LANE, KIND_DEVICE, KIND_STACK };
+extern const uint8_t row_slot_kinds[ROW_SLOTS];
 
 /* ---- stacks.c ---- */
 
