@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tests/gpu/run.sh without a GPU: a trace is like its saved copy, and each thing that is spoilt in it is told; nsys'
-export counts alike; run.sh itself makes its table of traces that stand for recordings.
+"""What tests/gpu/run.sh compares: a trace is like its saved copy, and each thing that is spoilt in it is told; nsys'
+export counts alike; and the program whose steps are compared has the same ones, whoever looks. test_visit.py runs all.
 """
 
 import json
@@ -15,6 +15,7 @@ import capturing  # noqa: E402
 import compare  # noqa: E402
 import compare_nsys  # noqa: E402
 from asking import query  # noqa: E402
+from visit_first import value  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -73,7 +74,9 @@ def test_like():
         query(trace, f"SELECT tfprof_save('{saved}')")
         here, there = compare.Work(saved), compare.Work(trace)
         assert compare.differences(here, there) == [], compare.differences(here, there)
-        assert compare.row(here, there) == "8 | 100.0 % | 8 | 32768 | +0.00 %", compare.row(here, there)
+        assert compare.figures(here, there) == {
+            "steps": 4, "kernels": 8, "linked_ratio": 1, "copies": 8, "bytes": 32768, "differences": [],
+            "kernel_time_ratio": 1, "step_time_ratio": 1}, compare.figures(here, there)
         assert sum(compare.Work(trace, 1, 2).kernels.values()) == 4
 
 
@@ -82,7 +85,6 @@ def test_unlike():
     cases = [(lambda made: made.remove([event for event in made if event["cat"] == "kernel"][-1]),
               "'add<float>': 3 against 4"),
              (change("kernel", name="other"), "kernel 'other': 1 against 0"),
-             (change("kernel", dur=60), "the kernels take 410000 ns against 400000: +2.5 %"),
              (change("gpu_memcpy", bytes=8192), "copy or fill ('memcpy', 'HtoD', 8192): 1 against 0"),
              (change("cpu_op", name="aten::sub"), "op of kernel ('add<float>', 'aten::sub'): 1 against 0"),
              (lambda made: made.clear(), "kernel 'add<float>': 0 against 4")]
@@ -92,6 +94,10 @@ def test_unlike():
             assert any(wanted in line for line in told), (wanted, told)
         for spoil, _ in cases[:-1]:
             assert found(directory, spoil, 0, 2) == []
+        assert found(directory, change("kernel", dur=60)) == []  # a GPU's clocks move
+        assert compare.Work(written(directory, "cut.json", events(3))).steps == 3
+        assert "4 steps against 3" in compare.differences(compare.Work(written(directory, "all.json", events(4))),
+                                                          compare.Work(os.path.join(directory, "cut.json")))[0]
         assert compare.differences(compare.Work(written(directory, "none.json", [])),
                                    compare.Work(written(directory, "none.json", []))) == ["neither has kernels"]
 
@@ -134,99 +140,28 @@ def test_nsys():
             assert wanted in told, (wanted, told)
 
 
-PYTHON = """#!/bin/sh
-case $1 in
-  -c) exit 0 ;; # whether PyTorch sees a GPU
-  *workload.py) shift ;;
-  *) exec "$REAL_PYTHON" "$@" ;;
-esac
-case $3 in
-  record) cp "$WORK/here.json" "$TFPROF_RUN_DIRECTORY/rank0.pt.trace.json" ;;
-  profile) cp "$WORK/there.json" "$5" ;;
-  time)
-    if [ "${4:-}" = profile ]; then echo 13
-    elif [ -n "${UNDER_NSYS:-}" ]; then echo 14
-    else echo ${TFPROF_RUN_DIRECTORY:+10.2} ${TFPROF_RUN_DIRECTORY:-10}
-    fi ;;
-esac
-"""
-NSYS = """#!/bin/sh
-what=$1
-while [ "$1" != -o ]; do shift; done
-if [ "$what" = export ]; then cp "$WORK/nsys.sqlite" "$2"; exit; fi
-shift 2
-UNDER_NSYS=1 "$@" && echo "Generated: a report"
-"""
-
-
-def program(directory, name, text):
-    path = os.path.join(directory, name)
-    with open(path, "w") as file:
-        file.write(text)
-    os.chmod(path, 0o700)
-    return path
-
-
-def run(*options, **settings):
-    return subprocess.run([os.path.join(HERE, "run.sh"), *options], capture_output=True, text=True,
-                          env=dict(os.environ, **settings))
-
-
-def test_run():
-    """All of run.sh, where traces stand for what a GPU would do: the table, and its status; with nsys and without."""
-    for spoil, nsys_counts, status, same, nsys in ((lambda made: None, None, 0, "yes", "-"),
-                                                   (change("kernel", name="other"), None, 1, "no", "-"),
-                                                   (lambda made: None, 80, 0, "yes", "+40.0 %"),
-                                                   (lambda made: None, 79, 1, "yes", "+40.0 %")):
-        with capturing.Directory() as directory:
-            here, there, python = events(40), events(40), program(directory, "python", PYTHON)
-            spoil(here)
-            written(directory, "here.json", here)
-            written(directory, "there.json", there)
-            if nsys_counts:
-                program(directory, "nsys", NSYS)
-                exported(os.path.join(directory, "nsys.sqlite"), nsys_counts, 40).close()
-            out = os.path.join(directory, "out")
-            result = run("--build", capturing.BUILD, "--out", out, "--python", python, "--rounds", "3",
-                         TFPROF_GPU_MODES="small graph", WORK=directory, REAL_PYTHON=sys.executable,
-                         PATH=(directory + ":" if nsys_counts else "") + "/usr/bin:/bin")
-            assert result.returncode == status, (result.stdout, result.stderr)
-            with open(os.path.join(out, "table.md")) as file:
-                table = file.read().splitlines()
-            assert len(table) == 6 and table[0].count("|") == table[1].count("|") == table[2].count("|"), table
-            assert table[5].startswith("overlap_copies: not run, since there is neither an nvcc"), table
-            assert table[2] == (f"| small | {same} | 40 | 100.0 % | 40 | 163840 | +0.00 % | 10.000 | +2.0 % | +30.0 % |"
-                                f" {nsys} |"), table
-
-
 WORK = """SELECT steps.number, count(*) FILTER (WHERE ops.name = 'aten::mm') AS products, count(*) AS ops
 FROM steps JOIN ops ON ops.step_id = steps.id AND ops.category = 'op'
-WHERE steps.number BETWEEN 6 AND 9 GROUP BY 1 ORDER BY 1"""
+WHERE steps.number BETWEEN %d AND %d GROUP BY 1 ORDER BY 1"""
 
 
 def test_workload():
-    """The steps of these numbers are the same ones whoever records them: of real PyTorch, on a processor."""
+    """The same steps are recorded by us and by torch.profiler, of real PyTorch, on a processor; and they are timed."""
     with capturing.Directory() as directory:
         program, trace = os.path.join(HERE, "workload.py"), os.path.join(directory, "trace.json")
         recording = os.path.join(directory, "run")
-        capturing.launch(recording, [capturing.PYTHON, program, "small", "10", "record"], ["-q", "--ops=all"])
-        subprocess.run([capturing.PYTHON, program, "small", "10", "profile", "6", trace], check=True)
-        here, there = query(recording, WORK), query(trace, WORK)
-        assert len(here) == 4 and here[0]["products"] > 10, here
-        assert [(row["number"], row["products"]) for row in here] == \
-            [(row["number"], row["products"]) for row in there], (here, there)
-
-
-def test_usage():
-    """What is wrong or missing is named."""
-    for options, status, told in ((["--help"], 0, "--build DIR"), (["--steps"], 2, "--steps needs a value"),
-                                  (["--what", "1"], 2, "--build DIR"), (["--build", "/none"], 2, "no directory"),
-                                  (["--build", "/"], 2, "has no tfprof-capture"),
-                                  (["--build", capturing.BUILD, "--python", "/none"], 2, "there is no /none"),
-                                  (["--build", capturing.BUILD, "--python", "/bin/false"], 77, "has no PyTorch")):
-        result = run(*options)
-        assert result.returncode == status and told in result.stdout + result.stderr, (options, result)
-        assert (result.stdout == "") == (status == 2), (options, result)
+        output, _ = capturing.launch(recording, [capturing.PYTHON, program, "small", "steps=10", "seconds=0.1"],
+                                     ["-q", "--ops=all"])
+        timed = json.loads(output)["seconds"]
+        assert timed["steps"] >= 1 and timed["mean_ms"] > 0 and timed["median_ms"] > 0, timed
+        output = subprocess.run([capturing.PYTHON, program, "small", "steps=5", f"profile=4:{trace}", "profiled=0.1"],
+                                check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert json.loads(output)["profiled"]["steps"] >= 1, output
+        here, there = query(recording, WORK % (6, 9)), query(trace, WORK % (1, 4))
+        assert len(here) == len(there) == 4 and here[0]["products"] > 10, (here, there)
+        assert [row["products"] for row in here] == [row["products"] for row in there], (here, there)
+        counted = value(recording, "SELECT count(*) FROM steps")
+        assert counted == 10 + timed["steps"], (counted, timed)
 
 
 capturing.main(globals())

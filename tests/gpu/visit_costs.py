@@ -1,0 +1,53 @@
+"""visit_costs.py: what recording costs on a GPU: of a launch, in each state that the recorder has, and of the steps of
+two workloads, beside torch.profiler.
+"""
+
+import json
+
+import visit_verdicts as verdicts
+from visit_first import problems
+from visit_runner import check
+
+WARM_SECONDS, SECONDS, PROFILED_SECONDS = 8, 24, 5  # a job is thinned when it took too much for five seconds
+
+
+def timed(text):
+    """{phase: figures} of what workload.py prints."""
+    figures = {}
+    for line in text.splitlines():
+        if line.startswith("{"):
+            figures.update(json.loads(line))
+    return figures
+
+
+def measure(visit, mode):
+    """Off, on, off, on: those without us are slowed by torch.profiler at their end, for comparison."""
+    phases = [mode, f"warm={WARM_SECONDS}", f"seconds={SECONDS}"]
+    figures = {"off_ms": [], "on_ms": [], "profiled_ms": [], "off_median_ms": [], "on_median_ms": []}
+    for _ in range(2):
+        found = timed(visit.run(visit.program(*phases, f"profiled={PROFILED_SECONDS}"), 120))
+        figures["off_ms"].append(found["seconds"]["mean_ms"])
+        figures["off_median_ms"].append(found["seconds"]["median_ms"])
+        figures["profiled_ms"].append(found["profiled"]["mean_ms"])
+        visit.note(**figures)
+        run = visit.path("cost.run")
+        found = timed(visit.run(visit.program(*phases), 120, recorded=run))
+        figures["on_ms"].append(found["seconds"]["mean_ms"])
+        figures["on_median_ms"].append(found["seconds"]["median_ms"])
+        visit.note(**figures, problems=problems(run))
+    visit.note(cost=verdicts.slowing(figures["off_ms"], figures["on_ms"]),
+               cost_of_profiler=verdicts.slowing(figures["off_ms"], figures["profiled_ms"]),
+               differ_without=verdicts.spread(figures["off_ms"]))
+
+
+WANTED = "with default settings steps take no more than 2 % longer, and less than under torch.profiler: "
+
+
+@check("overhead_small", 170, 260, WANTED + "a model that is bound by launches", verdicts.overhead)
+def overhead_small(visit):
+    measure(visit, "small")
+
+
+@check("overhead_eager", 170, 260, WANTED + "a transformer that keeps the GPU busy", verdicts.overhead)
+def overhead_eager(visit):
+    measure(visit, "eager")

@@ -1,0 +1,112 @@
+"""visit_first.py: what a visit to a GPU looks at first: whether there is anything, and the faults that are most likely.
+A check tells figures; what they mean is in visit_verdicts.py.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import compare
+import visit_verdicts as verdicts
+from asking import query
+from visit_runner import Untold, check
+
+TABLES = ("kernels", "api_calls", "transfers", "syncs", "memory_events", "ops", "steps", "counters", "graph_launches")
+
+
+def value(run, sql):
+    """The only one of the only row."""
+    ((one,),) = (row.values() for row in query(run, sql))
+    return one
+
+
+def problems(run):
+    """What the recorder says of itself that is not in order; that it cannot ask NVML is told by its missing rows."""
+    rows = query(run, "SELECT reason, message, count FROM diagnostics WHERE severity <> 'info' OR reason IN "
+                      "('capture_degraded', 'capture_dropped') OR reason = 'capture_off' AND message LIKE 'cuda:%'")
+    return [f"{row['reason']}: {row['message']}" + (f" ({row['count']} times)" if (row["count"] or 1) > 1 else "")
+            for row in rows if not row["message"].startswith("gpu_counters: off")]
+
+
+@check("machine", 15, 90, "tfprof-capture --check says that ops and what GPUs do can be recorded", verdicts.machine,
+       is_quick=True)
+def machine(visit):
+    visit.note(**visit.about())
+    answer = subprocess.run([os.path.join(visit.build, "tfprof-capture"), "--check", "--", visit.python], text=True,
+                            capture_output=True, timeout=60)
+    print(answer.stdout, answer.stderr)
+    lines = dict(re.findall(r"^  (\S+) +(.*)$", answer.stdout.partition("\nGPU\n")[2], re.M))
+    visit.note(check_status=answer.returncode, check_cupti=lines.get("CUPTI"), check_cuda=lines.get("cuda"),
+               check_driver=lines.get("libcuda"), check_nvml=lines.get("NVML"))
+
+
+@check("first", 15, 90, "two seconds of a small model: kernels, calls, copies, waits; each kernel with its call and "
+       "op, none before its call, no call twice, nothing lost", verdicts.first, is_quick=True)
+def first(visit):
+    run = visit.path("first.run")
+    visit.run(visit.program("small", "seconds=2"), recorded=run)
+    visit.note(rows={table: value(run, f"SELECT count(*) FROM {table}") for table in TABLES},
+               calls_twice=value(run, "SELECT count(*) FROM (SELECT 1 FROM api_calls WHERE correlation <> 0 GROUP BY "
+                                      "profile_id, correlation HAVING count(*) > 1)"),
+               kernels_without_call=value(run, "SELECT count(*) FROM kernels WHERE api_call_id IS NULL"),
+               kernels_without_op=value(run, "SELECT count(*) FROM kernels JOIN steps ON steps.id = kernels.step_id "
+                                             "WHERE ops_recorded AND kernels.op_id IS NULL"),
+               kernels_early=value(run, "SELECT count(*) FROM kernels JOIN api_calls ON api_calls.id = api_call_id "
+                                        "WHERE kernels.start_ns < api_calls.start_ns"),
+               clock_error_ns=value(run, "SELECT max(value) FROM counters WHERE name = 'cupti_clock_error'"),
+               median_kernel_ns=value(run, "SELECT dur_ns FROM kernels ORDER BY dur_ns LIMIT 1 OFFSET "
+                                           "(SELECT count(*) / 2 FROM kernels)"),
+               problems=problems(run))
+
+
+def kernels_of(run, first, last):
+    """(kernels of a step, {name: mean ns}) of the steps of these numbers."""
+    rows = query(run, "SELECT name, count(*) AS count, avg(dur_ns) AS ns FROM kernels WHERE step_id IN "
+                      f"(SELECT id FROM steps WHERE number BETWEEN {first} AND {last}) GROUP BY 1")
+    return sum(row["count"] for row in rows) / (last - first + 1), {row["name"]: row["ns"] for row in rows}
+
+
+def median(values):
+    return sorted(values)[len(values) // 2] if values else None
+
+
+@check("profiler_inside", 30, 150, "torch.profiler for 5 steps within 30: the same kernels take as long after it as "
+       "before it, and its trace is what it is without us", verdicts.profiler_inside, is_quick=True)
+def profiler_inside(visit):
+    run, inside, alone = visit.path("inside.run"), visit.path("inside.json"), visit.path("alone.json")
+    visit.run(visit.program("small", "steps=12", "profile=5:" + inside, "steps=12"), recorded=run,
+              options=["--ops=all"])
+    before, ns_before = kernels_of(run, 4, 11)
+    after, ns_after = kernels_of(run, 20, 28)
+    ratios = [ns_after[name] / ns for name, ns in ns_before.items() if name in ns_after and ns]
+    visit.note(kernels_of_step_before=before, kernels_of_step_after=after, duration_ratio=median(ratios),
+               problems=problems(run))
+    visit.run(visit.program("small", "steps=12", "profile=5:" + alone))
+    visit.note(own_trace_differences=compare.differences(compare.Work(inside, 1, 5), compare.Work(alone, 1, 5)))
+
+
+@check("kill", 25, 90, "kill -9 of a program that keeps the GPU busy: kernels up to 1.5 s before it are there, and the "
+       "launcher does not say more", verdicts.kill, is_quick=True)
+def kill(visit):
+    run, said = visit.path("kill.run"), visit.path("kill.txt")
+    command = [os.path.join(visit.build, "tfprof-capture"), "--force", "-o", run, "--",
+               *visit.program("eager", "endless")]
+    with open(said, "w") as stderr, visit.started(command, stderr=stderr) as process:
+        line = process.stdout.readline()
+        if not line:
+            raise Untold("the program ended before it was killed")
+        time.sleep(5)
+        killed_ns = time.time_ns()
+        os.kill(json.loads(line)["pid"], signal.SIGKILL)
+        process.wait(30)
+    with open(said) as file:
+        text = file.read()
+    print(text)
+    told = re.search(r"complete up to ([\d.]+) (m?s) before its end", text)
+    ends = {table: value(run, f"SELECT max(end_ns) FROM {table}") for table in ("kernels", "api_calls", "ops")}
+    visit.note(kernels=value(run, "SELECT count(*) FROM kernels"), told=text.strip().split("\n")[0],
+               told_s=float(told[1]) / (1e3 if told[2] == "ms" else 1) if told else None,
+               **{f"lost_{table}_s": (killed_ns - end) / 1e9 if end else None for table, end in ends.items()})
