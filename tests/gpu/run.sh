@@ -10,6 +10,8 @@
 #   cmake --preset relocatable && cmake --build --preset relocatable
 #   tests/gpu/run.sh --build build-relocatable --out DIR
 #
+# Of that folder it takes tfprof, tfprof-capture, libtfprof_*.so, python/, launch_cost and overlap_copies.
+#
 # The checks are run one after the other, the ones that tell most first; --list names them, with what each expects. Each
 # has a time limit, and whatever one of them does, the next one is run. In all they take no more than --limit (840
 # seconds): those for which no time is left are told as not run. --quick is the first four minutes of them, --rest all

@@ -59,8 +59,8 @@ def check_files(out):
 def visited(directory, *options, status=None, **settings):
     """What run.sh left, on the doubles."""
     out = os.path.join(directory, "out")
-    environment = playing.environment(TFPROF_CUPTI=os.path.join(playing.DOUBLES, "cupti13.0"), DOUBLE_SHORTER="80",
-                                      PATH="/usr/bin:/bin", **settings)
+    environment = playing.environment(TFPROF_CUPTI=os.path.join(playing.DOUBLES, "cupti13.0"), PATH="/usr/bin:/bin",
+                                      DOUBLE_SHORTER="80", DOUBLE_KERNEL_NS="4000", **settings)
     words = ["--build", capturing.BUILD, "--out", out, "--python", program(directory, "python", PYTHON), *options]
     result = capturing.bounded.run([os.path.join(HERE, "run.sh"), *words], capturing.SECONDS, env=environment)
     assert status is None or result.returncode == status, (result.stdout, result.stderr)
@@ -87,6 +87,15 @@ def test_all():
         assert killed["kernels"] and "signal 9" in killed["told"] and killed["lost_kernels_s"] < 5, killed
         costs = lines["overhead_small"]["figures"]
         assert len(costs["off_ms"]) == len(costs["on_ms"]) == len(costs["profiled_ms"]) == 2, costs
+        launches = lines["launch_cost"]["figures"]
+        assert launches["kernels_1"] == launches["launched_1"] > 0 == launches["lost_1"], launches
+        more = {name: ns - launches["ns_a_launch_1"]["none"] for name, ns in launches["ns_a_launch_1"].items()}
+        assert more["kernels"] > 2000 > more["off"], more
+        with open(os.path.join(directory, "out", "cupti-records.jsonl")) as file:
+            records = [json.loads(line) for line in file]
+        names = {one["name"] for one in records if one.get("kind") == 10}
+        assert records[0]["version"] == 130000 and names == {"empty"}, records
+        assert all(len(one["record"]) == 2 * one["bytes"] for one in records[1:]), records
         assert "no counters of the device" in lines["memory_and_counters"]["why"], lines["memory_and_counters"]
         assert found["jax"] == found["nsys"] == "cannot be told", found
         assert lines["keep"]["figures"]["recording"] is True, lines["keep"]
@@ -301,7 +310,7 @@ INSIDE = {"kernels_of_step_before": 4.0, "kernels_of_step_after": 4.0, "duration
 KILLED = {"kernels": 9, "lost_kernels_s": 0.6, "told_s": 0.9}
 STATES = {"none": 2000, "subscribed": 2010, "lasting": 2050, "calls": 2300, "kernels": 2700, "off": 2040}
 LAUNCHES = {"ns_a_launch_1": STATES, "ns_a_launch_2": STATES, "switch_ns_1": {"calls": 5e4},
-            "switch_ns_2": {"off": 1e5}}
+            "switch_ns_2": {"off": 1e5}, "kernels_1": 60, "launched_1": 60, "kernels_2": 120, "launched_2": 120}
 COSTS = {"off_ms": [10.0, 10.02], "on_ms": [10.1, 10.15], "profiled_ms": [12.0, 12.2]}
 LIKE = {"differences": [], "kernel_time_ratio": 1.02, "step_time_ratio": 1.01}
 COUNTED = {"wanted": {"kernels": 4400}, "found": {"kernels": 4400}}
@@ -335,6 +344,7 @@ def test_verdicts():
              (({"ns_a_launch_2": {**STATES, "kernels": 4000}}, "no", "1950 ns of a launch, 2 threads"),
               ({"ns_a_launch_1": {**STATES, "off": 2500}}, "no", "off takes 500 ns of a launch, 1 thread"),
               ({"switch_ns_1": {"kernels": 5e6}}, "no", "a switch takes 5.0 ms, 1 thread"),
+              ({"kernels_2": 119}, "no", "119 of 120 kernels are recorded, 2 threads"),
               ({"ns_a_launch_1": None}, "cannot be told", "ns_a_launch_1"))),
             (verdicts.overhead, COSTS,
              (({"on_ms": [10.5, 10.5]}, "no", "4.9 % longer"),

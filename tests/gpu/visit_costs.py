@@ -3,12 +3,32 @@ two workloads, beside torch.profiler.
 """
 
 import json
+import os
 
 import visit_verdicts as verdicts
 from visit_first import problems
 from visit_runner import check
 
+BLOCKS = 40  # of 500 launches, in each state
 WARM_SECONDS, SECONDS, PROFILED_SECONDS = 8, 24, 5  # a job is thinned when it took too much for five seconds
+
+
+def launch_cost_program(visit, *words):
+    """What programs/launch_cost.c prints; CUPTI is that of PyTorch, where it has one."""
+    cupti = visit.about()["cupti"]
+    output = visit.run([os.path.join(visit.build, "launch_cost"), *words], 60,
+                       environment={"TFPROF_CUPTI": cupti} if cupti else None)
+    return json.loads(output.strip().splitlines()[-1])
+
+
+@check("launch_cost", 20, 120, "recording takes no more than 1,000 ns of a launch with its kernel, what is idle no "
+       "more than 100 ns, a switch no more than 1 ms; every kernel is recorded", verdicts.launch_cost, is_quick=True)
+def launch_cost(visit):
+    for threads in (1, 2):
+        found = launch_cost_program(visit, str(threads), str(BLOCKS))
+        visit.note(**{f"ns_a_launch_{threads}": found["ns"], f"switch_ns_{threads}": found["switch_ns"],
+                      f"kernels_{threads}": found["kernels"], f"launched_{threads}": found["launched"],
+                      f"lost_{threads}": found["lost"]})
 
 
 def timed(text):

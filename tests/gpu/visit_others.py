@@ -6,6 +6,7 @@ import os
 import compare
 import compare_nsys
 import visit_verdicts as verdicts
+from visit_costs import launch_cost_program
 from visit_first import problems, value
 from visit_runner import HERE, Untold, check
 
@@ -94,6 +95,9 @@ def keep(visit):
     dumps = [os.path.join(run, name) for name in os.listdir(run) if name.endswith(".tfprof")]
     visit.note(recording=bool(dumps) and os.path.getsize(dumps[0]) <= KEPT_BYTES and
                visit.keep(dumps[0], "recording.tfprof"))
+    buffers = visit.path("cupti-records.jsonl")
+    launch_cost_program(visit, "1", "1", buffers)
+    visit.note(buffers=os.path.getsize(buffers) <= KEPT_BYTES and visit.keep(buffers))
     try:
         answer = visit.path("nvidia-smi.txt")
         with open(answer, "w") as file:

@@ -102,6 +102,8 @@ def launch_cost(figures):
         findings.expect(recording <= KERNEL_NS, f"a call and its kernel take {recording:.0f} ns of a launch{where}")
         for name in ("subscribed", "lasting", "off"):
             findings.expect(more[name] <= IDLE_NS, f"{name} takes {more[name]:.0f} ns of a launch{where}")
+        kernels, launched = findings.get(f"kernels_{threads}"), findings.get(f"launched_{threads}")
+        findings.expect(kernels == launched, f"{kernels} of {launched} kernels are recorded{where}")
         switch = max((findings.get(f"switch_ns_{threads}") or {"": 0}).values())
         findings.expect(switch <= SWITCH_NS, f"a switch takes {switch / 1e6:.1f} ms{where}")
     return findings.verdict()

@@ -11,14 +11,14 @@ fail() { echo "test_relocatable.sh: $*" >&2; exit 1; }
 cmake -S "$root" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DTFPROF_STATIC_DEPENDENCIES=ON -DTFPROF_TESTS=OFF \
   >"$work/log" 2>&1 || { cat "$work/log"; fail "it cannot be configured"; }
 cmake --build "$work/build" -j2 --target tfprof-capture tfprof_capture_library tfprof_preload tfprof_capture_hooks \
-  >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail "it cannot be built"; }
+  launch_cost >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail "it cannot be built"; }
 example=
 if command -v nvcc >/dev/null; then
   example=overlap_copies
   cmake --build "$work/build" --target example_in_cuda >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "$example cannot be built"; }
 fi
-for name in tfprof-capture libtfprof_capture.so libtfprof_preload.so $example; do
+for name in tfprof-capture libtfprof_capture.so libtfprof_preload.so launch_cost $example; do
   needed=$(objdump -p "$work/build/$name" | awk '$1 == "NEEDED" {print $2}')
   for library in $needed; do
     case $library in
