@@ -4,8 +4,8 @@
 -- which nothing went on that is known: no op or autograd node on the step's own thread, nor on one that runs the
 -- backward pass while that one waits for it, no wait for input, for a device or for other ranks: Python code. It is
 -- step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide nothing, nor do
--- Python frames; waits for input are left to the check input_loading, those for other ranks to stragglers; what ops
--- of XPlane files on other threads, which XLA has, cover beside those of the step's is taken off.  On a job with
+-- Python frames; waits for input are left to the check input_loading, those for other ranks to stragglers; what pools
+-- of threads compute meanwhile, as XLA's do, is time in ops.  On a job with
 -- kernels the check asks further that the device idles too (device_steps), since a host that is ahead of its device
 -- costs nothing; where rows of devices are not understood, or half of the launches have no kernel, that is not known:
 -- it is silent. What the thread waits for then is taken off, and host_waits tells it (python_parts).  Of the rest,
@@ -25,26 +25,12 @@
 -- one over ranges, and that of python_parts.
 -- Needs: steps, ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
-WITH known AS ( -- XLA computes on threads of its own, for which the thread of the step waits in Python or in an op
-  SELECT ops.profile_id AS profile_id, ops.start_ns AS start_ns, ops.end_ns AS end_ns,
-    ops.thread_id IS steps.thread_id AS is_own
-  FROM temp.ops AS ops CROSS JOIN temp.steps AS steps ON steps.id = ops.step_id
-  WHERE ops.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane') AND steps.is_warmup = 0
-    AND (ops.category = 'op' OR (ops.thread_id IS steps.thread_id AND ops.category NOT IN ('python', 'user')))
-), elsewhere AS (
-  SELECT profile_id, union_ns(start_ns, end_ns) - coalesce(union_ns(start_ns, end_ns) FILTER (WHERE is_own), 0)
-    AS busy_ns
-  FROM known GROUP BY profile_id
-), every AS (
+WITH outside AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.net_ns * steps.sample_weight) AS step_ns,
     sum(host_steps.op_ns * steps.sample_weight) AS op_ns, sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
   WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
   GROUP BY steps.profile_id
-), outside AS (
-  SELECT every.profile_id AS profile_id, step_count, step_ns, op_ns,
-    max(outside_ns - coalesce(busy_ns, 0), 0) AS outside_ns
-  FROM every LEFT JOIN elsewhere ON elsewhere.profile_id = every.profile_id
 ), step_time AS (
   SELECT profile_id, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns FROM temp.steps WHERE is_warmup = 0
   GROUP BY profile_id

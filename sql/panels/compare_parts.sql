@@ -18,8 +18,8 @@ SELECT profile_id, run_id, number, is_warmup, part, sum_ns FROM (
   UNION ALL SELECT profile_id, run_id, number, is_warmup, 4, 'communication', communication_ns FROM parts
   UNION ALL SELECT profile_id, run_id, number, is_warmup, 5, 'runtime', runtime_ns FROM parts
   UNION ALL SELECT profile_id, run_id, number, is_warmup, 6, 'data loader', data_loader_ns FROM parts
-  UNION ALL SELECT profile_id, run_id, number, is_warmup, 7, 'cpu', cpu_ns FROM parts
-  UNION ALL SELECT profile_id, run_id, number, is_warmup, 8, 'rest', rest_ns FROM parts
+  UNION ALL SELECT profile_id, run_id, number, is_warmup, 7, 'cpu', cpu_ns + rest_ns - outside_ns FROM parts
+  UNION ALL SELECT profile_id, run_id, number, is_warmup, 8, 'rest', outside_ns FROM parts
 )
 WHERE sum_ns IS NOT NULL
 ORDER BY run_id, profile_id, number, place LIMIT 200000

@@ -1,5 +1,6 @@
 -- Step time as the TensorFlow 2 Profiler divides it
--- Each moment of a step counts once, for the first of these that goes on in it. Warm-up is shaded.
+-- Each moment of a step counts once, for the first of these that goes on in it; marks are host compute there, and what
+-- pools compute is other unless a mark of theirs is of the step. Warm-up is shaded.
 -- page: steps 6
 -- chart: stack
 -- x: number

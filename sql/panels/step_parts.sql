@@ -18,8 +18,8 @@ SELECT profile_id, number, part, sum_ns FROM (
   UNION ALL SELECT profile_id, number, 4, 'communication', communication_ns FROM parts
   UNION ALL SELECT profile_id, number, 5, 'runtime', runtime_ns FROM parts
   UNION ALL SELECT profile_id, number, 6, 'data loader', data_loader_ns FROM parts
-  UNION ALL SELECT profile_id, number, 7, 'cpu', cpu_ns FROM parts
-  UNION ALL SELECT profile_id, number, 8, 'rest', rest_ns FROM parts
+  UNION ALL SELECT profile_id, number, 7, 'cpu', cpu_ns + rest_ns - outside_ns FROM parts
+  UNION ALL SELECT profile_id, number, 8, 'rest', outside_ns FROM parts
 )
 WHERE sum_ns IS NOT NULL
 ORDER BY profile_id, number, place LIMIT 200000

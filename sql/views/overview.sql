@@ -7,7 +7,8 @@
 --   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics: of all hosts of the
 --                            steps that they share, each as long as its slowest host took; 0, NULL without
 --   device_compute_ratio, device_to_device_ratio, device_collectives_ratio   what the step time goes to:
---   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, compile_ratio, other_ratio   they add up to 1
+--   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, compile_ratio, other_ratio   they add up to 1;
+--                            other is the time outside of ops, as the check host_bound has it (weighed_steps)
 --   idle_ratio               what is no input, output, device compute or collective
 --   kernel_ratio, memcpy_ratio, memset_ratio, data_loader_ratio   of the same, as the PyTorch TensorBoard plugin has it
 --   verdict                  highly (20 %), moderately (5 %), potentially (3 % other) or not input-bound; NULL without
@@ -37,7 +38,7 @@ WITH members AS MATERIALIZED (
       / nullif(sum(iif(device_to_device_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_to_device,
     sum(device_collectives_ns * device_weight)
       / nullif(sum(iif(device_collectives_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_collectives,
-    sum((host_compute_ns - marks_ns) * host_weight)
+    sum((host_compute_ns + other_ns - outside_ns) * host_weight)
       / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS host_compute,
     sum(marks_ns * host_weight) / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS marks,
     sum(kernel_launch_ns * device_weight)
@@ -47,6 +48,7 @@ WITH members AS MATERIALIZED (
     sum(compile_ns * device_weight)
       / nullif(sum(iif(compile_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS compile,
     sum(other_ns * host_weight) / nullif(sum(iif(other_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS other,
+    sum(outside_ns * host_weight) / nullif(sum(iif(other_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS outside,
     sum(kernel_ns * device_weight) / nullif(sum(iif(kernel_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel,
     sum(memcpy_ns * device_weight) / nullif(sum(iif(memcpy_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memcpy,
     sum(memset_ns * device_weight) / nullif(sum(iif(memset_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memset,
@@ -150,7 +152,7 @@ SELECT
   parts.input AS input_ratio,
   parts.output AS output_ratio,
   parts.compile AS compile_ratio,
-  parts.other + parts.marks AS other_ratio,
+  parts.outside AS other_ratio,
   max(0.0, 1 - parts.input - parts.output - parts.device_compute - parts.device_collectives) AS idle_ratio,
   parts.kernel AS kernel_ratio,
   parts.memcpy AS memcpy_ratio,
@@ -167,7 +169,7 @@ SELECT
   op_counts.on_host / nullif(op_counts.on_host + op_counts.on_device, 0) AS host_op_ratio,
   op_counts.on_device / nullif(op_counts.on_host + op_counts.on_device, 0) AS device_op_ratio,
   eager_share.ratio AS host_eager_ratio,
-  parts.marks AS marks_ratio
+  min(parts.marks, parts.outside) AS marks_ratio
 FROM shown
 LEFT JOIN parts ON parts.run_id = shown.run_id AND parts.profile_id IS shown.profile_id
 LEFT JOIN step_times ON step_times.run_id = shown.run_id AND step_times.profile_id IS shown.profile_id

@@ -6,8 +6,8 @@
 --   title, text     what is told; and that, with units
 -- run: program, framework, processes, or what is open of which nothing ran.  steps: how many, how long.  step
 -- times: the curve of the process with the longest steps, least to most.  time: the parts of step_breakdown, over
--- measured steps (no warm-up) whose ops were recorded; host is ops, and what the program marked counts as other
--- while no op runs.  ops, lines: those with most self time, of ops the framework's own and those of the input; of
+-- measured steps (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and
+-- host_bound have.  ops, lines: those with most self time, of ops the framework's own and those of the input; of
 -- long names the end.  devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a
 -- snapshot has them, the lines that hold most at the peak, and what has none.  recorded: how much this rests on,
 -- where that is not all.
@@ -38,8 +38,8 @@ WITH processes AS (
 ), breakdown AS (
   SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
     total(device_collectives_ns) AS communication_ns, total(kernel_launch_ns) AS runtime_ns,
-    total(data_loader_ns) AS input_ns, total(host_compute_ns - marks_ns + compile_ns) AS cpu_ns,
-    total(other_ns + marks_ns) AS rest_ns
+    total(data_loader_ns) AS input_ns, total(host_compute_ns + other_ns - outside_ns + compile_ns) AS cpu_ns,
+    total(outside_ns) AS rest_ns
   FROM temp.weighed_steps WHERE host_compute_ns IS NOT NULL
 ), names(position, name) AS (
   VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'input'), (6, 'host'), (7, 'other')

@@ -26,11 +26,17 @@
 --                               has it as cpu
 --   other_ns                    rest_ns under the name of TensorFlow
 --   marks_ns                    of cpu_ns, which both profilers count so, in what the program marked, in modules and
---                               Python frames while no op ran: run_summary and overview count it as other
--- Cost: one pass over step_segment_totals, and over counters.
+--                               Python frames while no op ran
+--   outside_ns                  of cpu_ns and rest_ns together, what step_op_time and the check host_bound have as time
+--                               outside of ops, with what recording took there; where devices worked no more of it than
+--                               is rest or in marks, since their work counts first.  Where that is not known, rest and
+--                               marks.  run_summary, overview and the page cut the host by this one
+-- Cost: one pass over step_segment_totals, over host_steps and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (
   SELECT step_id, category, sum_ns AS dur_ns FROM temp.step_segment_totals
+), on_host AS MATERIALIZED (
+  SELECT step_id, op_recording_ns, outside_ns FROM temp.host_steps
 ), without_ops AS (
   SELECT id FROM temp.steps
   WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded')
@@ -80,8 +86,12 @@ SELECT
   iif(parts.has_work, CAST(parts.from_device_ns AS INTEGER), NULL) AS output_ns,
   iif(parts.has_work, CAST(parts.compile_ns AS INTEGER), NULL) AS compile_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns,
-  iif(parts.has_ops AND parts.has_work, CAST(parts.marks_ns AS INTEGER), NULL) AS marks_ns
+  iif(parts.has_ops AND parts.has_work, CAST(parts.marks_ns AS INTEGER), NULL) AS marks_ns,
+  iif(parts.has_ops AND parts.has_work, CAST(min(
+    coalesce(on_host.outside_ns + coalesce(steps.recording_ns - on_host.op_recording_ns, 0), rest_ns + marks_ns),
+    rest_ns + iif(kernel_ns + memcpy_ns + memset_ns > 0, marks_ns, cpu_ns)) AS INTEGER), NULL) AS outside_ns
 FROM parts
 JOIN temp.steps AS steps ON steps.id = parts.step_id
+LEFT JOIN on_host ON on_host.step_id = parts.step_id
 JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
 ORDER BY profile_id, steps.start_ns, step_id

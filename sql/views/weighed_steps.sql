@@ -7,11 +7,12 @@
 --   host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns, other_ns
 --   kernel_ns, memcpy_ns, memset_ns, data_loader_ns
 --   marks_ns                    of host_compute_ns, in marks, modules and Python frames, outside of ops
+--   outside_ns                  of host_compute and other together, the time outside of ops
 --   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
 --                               step has its ops
 --   device_weight               in what the work of devices tells: all others but data_loader, which every step knows
 -- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
--- Cost: that of step_breakdown, and where recording took something of host_steps.
+-- Cost: that of step_breakdown and of host_steps.
 -- Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
 WITH in_ops AS MATERIALIZED (
   SELECT step_id, op_recording_ns FROM temp.host_steps
@@ -27,6 +28,9 @@ WITH in_ops AS MATERIALIZED (
   SELECT cuts.*, min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns FROM cuts
 ), costs AS ( -- in ops, and in what is around them where that counts as the host's, as the program's own ranges do
   SELECT outside.*, min(cost_ns - other_cost_ns, host_compute_ns) AS compute_cost_ns FROM outside
+), nets AS (
+  SELECT costs.*, host_compute_ns - compute_cost_ns AS net_compute_ns, other_ns - other_cost_ns AS net_other_ns
+  FROM costs
 )
 SELECT
   cut.profile_id AS profile_id,
@@ -35,19 +39,21 @@ SELECT
   cut.device_compute_ns AS device_compute_ns,
   cut.device_to_device_ns AS device_to_device_ns,
   cut.device_collectives_ns AS device_collectives_ns,
-  cut.host_compute_ns - cut.compute_cost_ns AS host_compute_ns,
+  cut.net_compute_ns AS host_compute_ns,
   cut.kernel_launch_ns AS kernel_launch_ns,
   cut.input_ns AS input_ns,
   cut.output_ns AS output_ns,
   cut.compile_ns AS compile_ns,
-  cut.other_ns - cut.other_cost_ns AS other_ns,
+  cut.net_other_ns AS other_ns,
   cut.kernel_ns AS kernel_ns,
   cut.memcpy_ns AS memcpy_ns,
   cut.memset_ns AS memset_ns,
   cut.data_loader_ns AS data_loader_ns,
   max(cut.marks_ns - cut.compute_cost_ns, 0) AS marks_ns,
+  min(max(cut.outside_ns - max(cut.cost_ns - cut.op_cost_ns, 0), 0), cut.net_other_ns + cut.net_compute_ns)
+    AS outside_ns,
   coalesce(cut.host_weight, 1.0) AS host_weight,
   coalesce(thinned.weight, 1.0) AS device_weight
-FROM costs AS cut
+FROM nets AS cut
 LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
 ORDER BY profile_id, step_id

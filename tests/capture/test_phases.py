@@ -191,12 +191,8 @@ def test_optimizers():
                     path,
                     """SELECT (SELECT text FROM run_summary WHERE title = 'time'), group_concat(text, ', ') FROM (
                     SELECT printf('%s %.0f %%', name, 100 * part / sum(part) OVER ()) AS text FROM (
-                    SELECT 'host' AS name, total(host_compute_ns - marks_ns) AS part FROM measured UNION ALL
-                    SELECT 'other', total(other_ns + marks_ns) FROM measured) ORDER BY part DESC)""".replace(
-                        "measured",
-                        """(SELECT * FROM weighed_steps
-                        WHERE step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND ops_recorded = 1))""",
-                    ),
+                    SELECT 'host' AS name, total(op_ns) AS part FROM step_op_time UNION ALL
+                    SELECT 'other', total(outside_ns) FROM step_op_time) ORDER BY part DESC)""",
                 )
                 assert line.startswith(shares), (line, shares)
             counts = query(path, """SELECT phase, step_count, (SELECT count(*) FROM steps WHERE NOT is_warmup) AS steps

@@ -5,7 +5,8 @@
 ** rest is taken off where the outermost ops were called.  Where several go on at once the first in this list counts:
 **
 **   op_ns        an op ran on the step's own thread, or on one that runs the backward pass for it (threads with ops of
-**                category autograd, or that answer a forward op); ranges, modules and Python frames are none
+**                category autograd, or that answer a forward op); ranges, modules and Python frames are none; and,
+**                though that comes last, in which the threads of a pool computed for steps (pool_time.h)
 **   input_ns     its thread was in the input pipeline (input_events)
 **   wait_ns      the process took part in a collective that hosts carry out, or the thread waited in a call for a
 **                device (api_calls called ...Synchronize): what could be done meanwhile would save nothing
@@ -21,6 +22,7 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 #include "derive/steps/recording_cost.h"
+#include "derive/time/pool_time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,10 @@
 /* Below that, calling an op of PyTorch takes most of its time. */
 enum { SMALL_NS = 20000 };
 
-enum part { IN_OP, IN_INPUT, IN_WAIT, PARTS, OUTSIDE = PARTS };
+enum part { IN_OP, IN_INPUT, IN_WAIT, IN_POOL, PARTS, OUTSIDE = PARTS };
+
+/* So many steps may overlap at a moment; a pool's time is told to no more, which bounds the work. */
+enum { STEPS_AT_ONCE = 16 };
 
 struct host_step {
   int64_t start, end;     /* NO_VALUE: the parts cannot be told */
@@ -341,6 +346,23 @@ static enum tfprof_status add_other_parts(struct host_work *w, struct tfprof_err
   return status;
 }
 
+/* What threads of a pool computed in a step, for whichever it was: what one step dispatches may run in the next. */
+static enum tfprof_status add_pool(struct host_work *w, struct tfprof_error *error) {
+  struct pool_time pool;
+  enum tfprof_status status = pool_time_load(&pool, w->profile, error);
+  uint64_t left = STEPS_AT_ONCE * ((uint64_t)pool.count + w->step_count);
+  for (uint32_t row = 0; row < w->step_count && pool.count && !status; row++) {
+    const struct host_step *step = &w->steps[row];
+    if (step->row == NO_ROW || step->start == NO_VALUE) continue;
+    for (uint32_t at = pool_time_first(&pool, step->start);
+         at < pool.count && pool.spans[at].start < step->end && left && !status; at++, left--)
+      status = add_span(w, row, IN_POOL, pool.spans[at].start, pool.spans[at].end, error);
+    if (!status && row % 1024 == 0) status = derive_poll(w->profile, error);
+  }
+  pool_time_free(&pool);
+  return status;
+}
+
 /* ---- together ---- */
 
 /* In which part an op was called: what went on just before it began. */
@@ -374,7 +396,8 @@ static void take_recording_off(struct host_step *step) {
   step->times[IN_OP] = covered[IN_OP];
   step->times[IN_INPUT] = covered[IN_INPUT] - covered[IN_OP];
   step->times[IN_WAIT] = covered[IN_WAIT] - covered[IN_INPUT];
-  step->times[OUTSIDE] = derive_difference(step->end, step->start) - covered[IN_WAIT];
+  step->times[IN_POOL] = covered[IN_POOL] - covered[IN_WAIT];
+  step->times[OUTSIDE] = derive_difference(step->end, step->start) - covered[IN_POOL];
   int64_t left = step->cost == NO_VALUE || step->cost < 0 ? 0 : step->cost;
   int64_t in_ops = step->in_ops < left ? step->in_ops : left;
   if (in_ops > step->times[IN_OP]) in_ops = step->times[IN_OP];
@@ -400,7 +423,7 @@ static enum tfprof_status set_host_step_columns(struct host_work *w, struct tfpr
   } \
   if (!status) status = derive_set_integers(profile, TABLE_host_steps, COLUMN_host_steps_##column, integers, error)
 #define SET_PART(column, expression) SET(column, step->start == NO_VALUE ? NO_VALUE : (expression))
-  SET_PART(op_ns, step->times[IN_OP] - step->taken[IN_OP]);
+  SET_PART(op_ns, step->times[IN_OP] - step->taken[IN_OP] + step->times[IN_POOL] - step->taken[IN_POOL]);
   SET_PART(input_ns, step->times[IN_INPUT] - step->taken[IN_INPUT]);
   SET_PART(wait_ns, step->times[IN_WAIT] - step->taken[IN_WAIT]);
   SET_PART(outside_ns, step->times[OUTSIDE] - step->taken[OUTSIDE]);
@@ -424,6 +447,7 @@ static enum tfprof_status run_host_steps(struct profile *profile, struct tfprof_
   if (!status && w.made) status = add_ops(&w, error);
   if (!status && w.made) status = add_conversions(&w, error);
   if (!status && w.made) status = add_other_parts(&w, error);
+  if (!status && w.made) status = add_pool(&w, error);
   if (!status && w.span_count) status = lane_span_sort(w.spans, w.span_count, error);
   if (!status) sweep(&w);
   for (uint32_t i = 0; i < w.step_count && !status; i++) take_recording_off(&w.steps[i]);
@@ -436,7 +460,8 @@ static enum tfprof_status run_host_steps(struct profile *profile, struct tfprof_
 
 const struct derive_pass derive_host_steps = {
     .name = "host steps",
-    .summary = "The time of each step on its thread in four parts, by a sweep over ops, input, collectives and waits.",
+    .summary = "The time of each step on its thread in four parts, by a sweep over ops, input, collectives, waits and "
+               "pools.",
     .makes_table = TABLE_host_steps,
     .reads = {{TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_end_ns},
