@@ -186,6 +186,37 @@ def test_after_all_else_once(engine):
     assert found[5] == 40 and found[4] > 990_000_000, found
 
 
+def test_out_of_order_once(engine):
+    """Kernels that begin after ones that were launched later on their stream have no time, and calls that are late
+    among those of their thread have none either, while what they launched keeps its own.  A stream that runs work in
+    any order is left as it is."""
+    sound = changed(engine, lambda events: None, [], "sound")[0]
+    for late_us, place in ((2000, slice(10, 11)), (3000, slice(3, 6)), (3_000_000, slice(20, 21))):
+        def late_kernels(events):
+            for event in kernels(events)[place]:
+                event["ts"] += late_us
+
+        def sorted_by_time(events):
+            late_kernels(events)
+            events.sort(key=lambda event: event["ts"])
+        many = place.stop - place.start
+        for change in (late_kernels, sorted_by_time):
+            found, told = changed(engine, change, [("impossible_time", 1)] * many, late_us, False)
+            assert found[5] == 40 - many and found[4] <= sound[4] and found[1] == sound[1] - 90_000 * many, found
+            assert all("order of launches" in text and "stream 7 of GPU 0" in text for text in told), told
+
+    for late_us in (2000, 5_000_000):
+        def late_call(events):
+            [event for event in events if event["cat"] == "cuda_runtime"][5]["ts"] += late_us
+        found, told = changed(engine, late_call, [("impossible_time", 1)], late_us, late_us > 2000)
+        assert found == sound and "cudaLaunchKernel on thread 1" in told[0], (found, told)
+
+    def any_order(events):  # of two kernels that are launched in a row the second one runs first, after milliseconds
+        for i, event in enumerate(kernels(events)):
+            event["ts"] += 5000 * (1 - i % 2)
+    assert changed(engine, any_order, [], "any order", False)[0][5] == 40
+
+
 def test_clocks_of_devices_once(engine):
     """A device whose clock is off is moved as a whole: no kernel begins before its call, and nothing else changes."""
     sound = changed(engine, lambda events: None, [], "sound")[0]

@@ -7,6 +7,9 @@
 **   another clock   More than few begin before their call, or all of them begin later than MOVED_NS after theirs: the
 **                   clock of the device is off.  All that its streams have is moved so that the first lag is 0.
 **   before a call   Few begin earlier than SKEW_NS before their call, or lie apart from all others: these have no time.
+**   out of order    What begins after work that was launched later on its stream, or before work that was launched
+**                   earlier, has no time (launch_order.h), and so have calls, by their numbers, among those of their
+**                   thread.  These come first: what such a call launched has its time, and no call.
 **   after all else  What begins only after a pause of `slack` behind everything of the host and of the devices has no
 **                   time, and one that lasts on for that long, FAR_BEYOND times what is usual, ends with all else.
 **
@@ -18,22 +21,32 @@
 #include <string.h>
 
 #include "read/rows/eager_rows.h"
+#include "read/rows/launch_order.h"
 #include "read/rows/list.h"
 
-enum { FEW = 2, FEW_SHARE = 20, APART_SHARE = 3, APART_TIMES = 10, FAR_BEYOND = 1000, ENOUGH = 8, DENSE = 8 };
-static const int64_t SKEW_NS = 1000000, SLACK_NS = 100000000, MOVED_NS = INT64_C(60) * 1000000000;
+enum { FEW = 2, FEW_SHARE = 20, OUT_SHARE = 4, APART_SHARE = 3, APART_TIMES = 10 };
+enum { FAR_BEYOND = 1000, ENOUGH = 8, DENSE = 8 };
+static const int64_t SKEW_NS = ORDER_SKEW_NS, SLACK_NS = 100000000, MOVED_NS = INT64_C(60) * 1000000000;
+static const int64_t CALL_SKEW_NS = 50000; /* calls of several threads for one stream may overtake each other */
 
 struct call { int64_t correlation, start; };
 
 struct work {
   int64_t start, end, lag; /* lag: ROW_NULL where the call is not known */
   int64_t new_end, correlation, thread;
-  uint32_t device, number, row; /* number: of the segment, those of kernels first */
+  uint32_t device, number, row; /* number: of the segment, in the order of `sources` */
   bool is_taken_out, is_told;
 };
 
+struct lane { /* of calls or work that was looked at: what came last, and what was most */
+  int64_t correlation, start, latest_call, latest_start, longest_lag;
+};
+
+LIST_NAMED(work_list, struct work);
+
 struct launches {
   struct profile *profile;
+  struct lane *lanes;        /* by row of threads */
   LIST(struct call) calls;   /* by correlation, each once: its first start */
   int64_t *starts;           /* by correlation less the first, where these are dense; NULL: they are not */
   int64_t first_correlation;
@@ -42,16 +55,19 @@ struct launches {
   uint32_t *devices;         /* of streams, by row of threads; NO_DEVICE: no stream of a device */
   uint64_t thread_count;
   uint32_t device_count;
-  LIST(struct work) work;
+  struct work_list work;
 };
 
 enum { NO_DEVICE = UINT32_MAX };
 
-static const struct { unsigned table, start, duration, thread, correlation; } sources[2] = {
+enum { OF_DEVICES = 2, SOURCES };
+static const struct { unsigned table, start, duration, thread, correlation; } sources[SOURCES] = {
     {TABLE_kernels, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns, COLUMN_kernels_thread_id,
      COLUMN_kernels_correlation},
     {TABLE_transfers, COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_thread_id,
-     COLUMN_transfers_correlation}};
+     COLUMN_transfers_correlation},
+    {TABLE_api_calls, COLUMN_api_calls_start_ns, COLUMN_api_calls_dur_ns, COLUMN_api_calls_thread_id,
+     COLUMN_api_calls_correlation}};
 
 /* ---- the host ---- */
 
@@ -61,17 +77,36 @@ static int compare_calls(const void *a, const void *b) {
   return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* False: no memory. */
-static bool gather_calls(struct launches *all) {
+static struct lane *lane_of(const struct launches *all, int64_t thread) {
+  return thread < 0 || (uint64_t)thread >= all->thread_count ? NULL : &all->lanes[thread];
+}
+
+/* Whether this call came before the last one of its thread by number, and after it by time, or the other way round. */
+static bool overtakes(struct lane *lane, int64_t correlation, int64_t start) {
+  bool is_first = lane->correlation == ROW_NULL, is_same = correlation == lane->correlation;
+  int64_t later = is_first ? 0 : correlation > lane->correlation ? start - lane->start : lane->start - start;
+  lane->correlation = correlation;
+  lane->start = start;
+  return !is_same && later < -SKEW_NS;
+}
+
+/* `is_suspect`: some call is out of the order of its thread. False: no memory. */
+static bool gather_calls(struct launches *all, bool *is_suspect) {
   const struct profile_table *table = &all->profile->tables[TABLE_api_calls];
   bool is_ordered = true, ok = true;
+  all->calls.count = 0;
+  for (uint64_t i = 0; i < all->thread_count; i++)
+    all->lanes[i] = (struct lane){ROW_NULL, ROW_NULL, -STORE_TIME_LIMIT, -STORE_TIME_LIMIT, 0};
   for (size_t s = 0; s < table->segment_count && ok; s++) {
     const struct segment *segment = table->segments[s];
     int64_t *starts = segment_numbers(segment, COLUMN_api_calls_start_ns);
     int64_t *correlations = segment_numbers(segment, COLUMN_api_calls_correlation);
-    ok = starts && correlations;
+    int64_t *threads = segment_numbers(segment, COLUMN_api_calls_thread_id);
+    ok = starts && correlations && threads;
     for (uint32_t row = 0; ok && row < segment->rows; row++) {
       if (starts[row] == ROW_NULL || correlations[row] <= 0) continue;
+      struct lane *lane = lane_of(all, threads[row]);
+      if (lane) *is_suspect |= overtakes(lane, correlations[row], starts[row]);
       const struct call *last = all->calls.count ? &all->calls.items[all->calls.count - 1] : NULL;
       is_ordered &= !last || last->correlation < correlations[row];
       struct call *made = list_add(&all->calls);
@@ -80,6 +115,7 @@ static bool gather_calls(struct launches *all) {
     }
     free(starts);
     free(correlations);
+    free(threads);
   }
   if (!ok || !all->calls.count) return ok;
   struct call *calls = all->calls.items;
@@ -90,6 +126,8 @@ static bool gather_calls(struct launches *all) {
   all->calls.count = kept;
   all->first_correlation = calls[0].correlation;
   all->width = (uint64_t)(calls[kept - 1].correlation - calls[0].correlation) + 1;
+  free(all->starts);
+  all->starts = NULL;
   if (all->width > DENSE * (uint64_t)kept) return true;
   all->starts = malloc(all->width * sizeof *all->starts);
   for (uint64_t i = 0; all->starts && i < all->width; i++) all->starts[i] = ROW_NULL;
@@ -150,6 +188,7 @@ static bool find_devices(struct launches *all) {
   all->thread_count = threads->rows;
   all->device_count = (uint32_t)all->profile->tables[TABLE_devices].rows;
   all->devices = malloc((all->thread_count + 1) * sizeof *all->devices);
+  all->lanes = malloc((all->thread_count + 1) * sizeof *all->lanes);
   for (size_t s = 0; all->devices && s < threads->segment_count; s++) {
     const struct segment *segment = threads->segments[s];
     int64_t *kinds = segment_numbers(segment, COLUMN_threads_kind);
@@ -163,20 +202,35 @@ static bool find_devices(struct launches *all) {
     free(of);
     if (!ok) return false;
   }
-  return all->devices != NULL;
+  return all->devices && all->lanes;
 }
 
 static uint32_t device_of(const struct launches *all, int64_t thread) {
   return thread < 0 || (uint64_t)thread >= all->thread_count ? NO_DEVICE : all->devices[thread];
 }
 
-/* Gathers all work, or says only whether any of it is suspect: then the rows are read and nothing is kept. */
-static bool look_at_work(struct launches *all, bool is_gathered, bool *is_suspect) {
+/* Whether work may be out of order: it was launched, or begins, before other work of its stream that stands before it
+** in the file, which has work in one order or the other.  Copies, for there are few, are compared with kernels by their
+** lag. */
+static bool may_be_out_of_order(struct lane *lane, unsigned source, int64_t start, int64_t lag) {
+  int64_t call = start - lag;
+  if (source) return lag > SLACK_NS && lag / 4 > lane->longest_lag;
+  bool is_out = call < lane->latest_call - CALL_SKEW_NS || start < lane->latest_start - SKEW_NS;
+  if (call > lane->latest_call) lane->latest_call = call;
+  if (start > lane->latest_start) lane->latest_start = start;
+  if (lag > lane->longest_lag) lane->longest_lag = lag;
+  return is_out;
+}
+
+/* Gathers all rows of some sources into `work`; NULL: says only whether any is suspect. */
+static bool look_at_work(struct launches *all, unsigned first, unsigned count, struct work_list *work,
+                         bool *is_suspect) {
   uint32_t number = 0;
   int64_t latest = all->host_end < INT64_MAX - all->slack ? all->host_end + all->slack : INT64_MAX;
-  for (unsigned source = 0; source < 2; source++) {
+  for (unsigned source = 0; source < first + count; source++) {
     const struct profile_table *table = &all->profile->tables[sources[source].table];
     for (size_t s = 0; s < table->segment_count; s++, number++) {
+      if (source < first) continue;
       const struct segment *segment = table->segments[s];
       int64_t *starts = segment_numbers(segment, sources[source].start);
       int64_t *durations = segment_numbers(segment, sources[source].duration);
@@ -187,11 +241,13 @@ static bool look_at_work(struct launches *all, bool is_gathered, bool *is_suspec
         if (starts[row] == ROW_NULL || durations[row] == ROW_NULL) continue;
         int64_t call = correlations[row] <= 0 ? ROW_NULL : call_start(all, correlations[row]);
         int64_t end = starts[row] + durations[row], lag = call == ROW_NULL ? ROW_NULL : starts[row] - call;
-        if (!is_gathered) {
+        if (!work) {
+          struct lane *lane = lag == ROW_NULL ? NULL : lane_of(all, threads[row]);
           *is_suspect |= (lag != ROW_NULL && lag < -SKEW_NS) || end > latest;
+          *is_suspect |= lane && may_be_out_of_order(lane, source, starts[row], lag);
           continue;
         }
-        struct work *made = list_add(&all->work);
+        struct work *made = list_add(work);
         ok = made != NULL;
         if (ok)
           *made = (struct work){.start = starts[row], .end = end, .lag = lag, .new_end = end, .number = number,
@@ -209,9 +265,12 @@ static bool look_at_work(struct launches *all, bool is_gathered, bool *is_suspec
 }
 
 static struct segment *segment_at(const struct launches *all, uint32_t number) {
-  const struct profile_table *kernels = &all->profile->tables[TABLE_kernels];
-  if (number < kernels->segment_count) return kernels->segments[number];
-  return all->profile->tables[TABLE_transfers].segments[number - kernels->segment_count];
+  unsigned source = 0;
+  const struct profile_table *tables = all->profile->tables;
+  while (number >= tables[sources[source].table].segment_count)
+    number -= (uint32_t)tables[sources[source++].table].segment_count;
+  assert(source < SOURCES);
+  return tables[sources[source].table].segments[number];
 }
 
 static int by_correlation(const void *a, const void *b) {
@@ -349,6 +408,33 @@ static void judge_early(const struct launches *all, struct time_faults *faults) 
   }
 }
 
+/* What lies out of the order of launches, or calls out of that of their numbers. False: no memory. */
+static bool judge_order(const struct launches *all, const struct work_list *list, bool are_calls,
+                        struct time_faults *faults) {
+  struct in_order *events = malloc((list->count + 1) * sizeof *events);
+  size_t count = 0;
+  if (!events || list->count >= UINT32_MAX) {
+    free(events);
+    return false;
+  }
+  for (size_t i = 0; i < list->count; i++) {
+    const struct work *work = &list->items[i];
+    bool is_known = are_calls ? work->correlation > 0 : work->lag != ROW_NULL && work->device != NO_DEVICE;
+    if (work->is_taken_out || !is_known || !lane_of(all, work->thread)) continue;
+    events[count++] = (struct in_order){.key = are_calls ? work->correlation : work->start - work->lag,
+                                        .start = work->start, .lane = (uint32_t)work->thread, .number = (uint32_t)i};
+  }
+  bool ok = launch_order_find(events, count, are_calls ? FEW_SHARE : OUT_SHARE);
+  for (size_t i = 0; ok && i < count; i++) {
+    if (!events[i].away) continue;
+    struct work *work = &list->items[events[i].number];
+    work->is_taken_out = true;
+    tell_work(all, work, FAULT_OUT_OF_ORDER, (double)(work->end - work->start), (double)events[i].away, faults);
+  }
+  free(events);
+  return ok;
+}
+
 static int by_start(const void *a, const void *b) {
   const struct work *x = a, *y = b;
   return x->start < y->start ? -1 : x->start > y->start;
@@ -416,12 +502,12 @@ static int by_place(const void *a, const void *b) {
   return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static bool write_times(const struct launches *all, bool *is_changed) {
-  struct work *work = all->work.items;
-  qsort(work, all->work.count, sizeof *work, by_place);
-  for (size_t first = 0, last; first < all->work.count; first = last) {
+static bool write_times(const struct launches *all, const struct work_list *list, bool *is_changed) {
+  struct work *work = list->items;
+  if (list->count) qsort(work, list->count, sizeof *work, by_place);
+  for (size_t first = 0, last; first < list->count; first = last) {
     bool is_any = false;
-    for (last = first; last < all->work.count && work[last].number == work[first].number; last++)
+    for (last = first; last < list->count && work[last].number == work[first].number; last++)
       is_any |= work[last].is_told;
     if (!is_any) continue;
     struct segment *segment = segment_at(all, work[first].number);
@@ -445,7 +531,7 @@ static bool write_times(const struct launches *all, bool *is_changed) {
 
 static bool judge_work(struct launches *all, bool is_clock_only, struct time_faults *faults, bool *is_changed) {
   int64_t limit;
-  if (!look_at_work(all, true, NULL)) return false;
+  if (!look_at_work(all, 0, OF_DEVICES, &all->work, NULL)) return false;
   if (!all->work.count) return true;
   forget_shared_numbers(all);
   qsort(all->work.items, all->work.count, sizeof *all->work.items, by_lag);
@@ -453,22 +539,36 @@ static bool judge_work(struct launches *all, bool is_clock_only, struct time_fau
   if (is_clock_only) return true;
   qsort(all->work.items, all->work.count, sizeof *all->work.items, by_start);
   judge_early(all, faults);
+  if (!judge_order(all, &all->work, false, faults)) return false;
   judge_late(all, faults);
   if (!find_limit(all, &limit)) return false;
   judge_long(all, limit, faults);
-  return write_times(all, is_changed);
+  return write_times(all, &all->work, is_changed);
+}
+
+/* Calls lose their times first, so that nothing is measured by these. */
+static bool judge_calls(struct launches *all, struct time_faults *faults, bool *is_changed) {
+  struct work_list calls = {0};
+  bool is_suspect = false;
+  bool ok = look_at_work(all, OF_DEVICES, 1, &calls, NULL) && judge_order(all, &calls, true, faults) &&
+            write_times(all, &calls, is_changed) && gather_calls(all, &is_suspect);
+  list_free(&calls);
+  return ok;
 }
 
 enum tfprof_status launch_times_mend(struct profile *profile, bool is_clock_only, struct time_faults *faults,
                                      bool *is_changed, struct tfprof_error *error) {
   struct launches all = {.profile = profile};
-  bool is_suspect = false, ok = gather_calls(&all);
+  bool is_suspect = false, ok = find_devices(&all) && gather_calls(&all, &is_suspect);
+  if (ok && is_suspect && !is_clock_only) ok = judge_calls(&all, faults, is_changed);
   bool has_calls = ok && all.calls.count;
-  if (has_calls) ok = find_host(&all) && find_devices(&all) && look_at_work(&all, false, &is_suspect);
+  is_suspect = false;
+  if (has_calls) ok = find_host(&all) && look_at_work(&all, 0, OF_DEVICES, NULL, &is_suspect);
   if (ok && is_suspect) ok = judge_work(&all, is_clock_only, faults, is_changed);
   list_free(&all.calls);
   list_free(&all.work);
   free(all.starts);
   free(all.devices);
+  free(all.lanes);
   return ok ? TFPROF_OK : error_no_memory(error);
 }
