@@ -5,7 +5,8 @@
 -- step, where that is a millisecond or less.  It is what the loop takes, other ops and Python included, without what
 -- recording these took; calls that lie further apart are none of it, unless they are few and have no more than 64 ops
 -- between them: there the thread lost its processor.  A loop that takes no numbers counts only where its turns take
--- 80 µs or less on average: where they take longer they compute something, as recurrent networks do.  Loops of
+-- 80 µs or less on average: where they take longer they compute something, as recurrent networks do.  Nor do turns
+-- count in which a module of the model is called (module_calls): they compute what they take the number of.  Loops of
 -- optimizers over parameters are told by optimizer_loop; those of other libraries are not the program's.  Counted are
 -- measured steps, weighed by ops.sample_weight.
 -- Threshold: 2 % of the step time; three tenths are critical when that is a millisecond per step or more and ten
@@ -25,7 +26,17 @@ WITH step_time AS MATERIALIZED (
   SELECT id, profile_id, step_id, thread_id, code_trace_id, start_ns, sample_weight, name = 'aten::item' AS is_number
   FROM temp.ops WHERE name IN ('aten::item', 'aten::select') AND is_measured = 1 AND step_id IS NOT NULL
     AND code_trace_id IS NOT NULL AND is_backward IS NOT 1
-), turns AS (
+), moments AS ( -- of calls of modules in the same steps, and of those numbers
+  SELECT id, step_id, thread_id, start_ns, 0 AS is_call FROM items
+  UNION ALL
+  SELECT NULL, step_id, thread_id, start_ns, 1 FROM temp.module_calls WHERE step_id IN (SELECT step_id FROM items)
+), counted AS (
+  SELECT id, sum(is_call) OVER (PARTITION BY step_id, thread_id ORDER BY start_ns, is_call, id
+    ROWS UNBOUNDED PRECEDING) AS call_count
+  FROM moments
+), calls AS MATERIALIZED (
+  SELECT id, call_count FROM counted WHERE id IS NOT NULL
+), each_turn AS (
   SELECT items.profile_id AS profile_id, items.step_id AS step_id, lines.file AS file, lines.line AS line,
     coalesce('In[' || lines.cell || ']',
       replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), '')) || ':' || lines.line
@@ -33,11 +44,17 @@ WITH step_time AS MATERIALIZED (
     lead(items.start_ns) OVER (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
       ORDER BY items.start_ns, items.id) - items.start_ns AS turn_ns,
     lead(items.id) OVER (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
-      ORDER BY items.start_ns, items.id) - items.id AS op_count
-  FROM items CROSS JOIN temp.code_traces AS traces ON traces.id = items.code_trace_id
+      ORDER BY items.start_ns, items.id) - items.id AS op_count,
+    lead(calls.call_count) OVER (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
+      ORDER BY items.start_ns, items.id) > calls.call_count AS has_call
+  FROM items JOIN calls ON calls.id = items.id CROSS JOIN temp.code_traces AS traces ON traces.id = items.code_trace_id
   CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
   CROSS JOIN temp.code_frames AS leaf ON leaf.id = traces.leaf_frame_id
   WHERE leaf.file NOT GLOB '*/torch/optim/*' AND (leaf.file IS lines.file OR leaf.file GLOB '*/torch/_tensor*')
+), turns AS (
+  SELECT profile_id, step_id, file, line, location, text, function, weight, is_number,
+    iif(has_call, NULL, turn_ns) AS turn_ns, iif(has_call, NULL, op_count) AS op_count
+  FROM each_turn
 ), in_step AS (
   SELECT profile_id, step_id, file, line, min(location) AS location, min(text) AS text, min(function) AS function,
     max(weight) AS weight, count(*) AS count, sum(is_number) AS number_count,
