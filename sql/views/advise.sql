@@ -1,4 +1,5 @@
--- What to do about it: the findings of all checks, the most severe first, of these what saves most.
+-- What to do about it: the findings of all checks, the most severe first, of these what saves most, then what names a
+-- line of the program.
 --
 -- One row for each finding.  A check that fails, for its input is damaged in a way that it does not expect, has a row
 -- that says so; the others are not concerned.
@@ -8,7 +9,7 @@
 --   message               what was found
 --   value, threshold      what was measured, and where the check begins to speak
 --   saves_ns              what following the suggestion could spare over the whole recording, never more than
---                         that lasted; NULL: no time by itself
+--                         that lasted; NULL: no time by itself, or nothing tells how much
 --   suggestion            what to do
 --   evidence              a SELECT that shows the rows behind it
 -- Cost: that of all checks; with check_name = '...' of that one.
@@ -25,4 +26,4 @@ SELECT
   evidence AS evidence
 FROM temp.tfprof_findings
 ORDER BY CASE severity WHEN 'critical' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, saves_ns DESC NULLS LAST,
-  check_name, subject, value DESC, message, evidence
+  subject GLOB '*:[0-9]*' DESC, check_name, subject, value DESC, message, evidence
