@@ -149,9 +149,9 @@ def test_workload():
     """The same steps are recorded by us and by torch.profiler, of real PyTorch, on a processor; and they are timed."""
     with capturing.Directory() as directory:
         program, trace = os.path.join(HERE, "workload.py"), os.path.join(directory, "trace.json")
-        recording = os.path.join(directory, "run")
-        output, _ = capturing.launch(recording, [capturing.PYTHON, program, "small", "steps=10", "seconds=0.1"],
-                                     ["-q", "--ops=all"])
+        recording, inside = os.path.join(directory, "run"), os.path.join(directory, "inside.json")
+        phases = ["steps=5", f"profile=4:{inside}", "seconds=0.1"]
+        output, _ = capturing.launch(recording, [capturing.PYTHON, program, "small", *phases], ["-q", "--ops=all"])
         timed = json.loads(output)["seconds"]
         assert timed["steps"] >= 1 and timed["mean_ms"] > 0 and timed["median_ms"] > 0, timed
         output = subprocess.run([capturing.PYTHON, program, "small", "steps=5", f"profile=4:{trace}", "profiled=0.1"],
@@ -160,6 +160,8 @@ def test_workload():
         here, there = query(recording, WORK % (6, 9)), query(trace, WORK % (1, 4))
         assert len(here) == len(there) == 4 and here[0]["products"] > 10, (here, there)
         assert [row["products"] for row in here] == [row["products"] for row in there], (here, there)
+        # A trace of torch.profiler within our recording has our steps, which are the same ones.
+        assert compare.Work(inside).steps == compare.Work(trace).steps == 4
         counted = value(recording, "SELECT count(*) FROM steps")
         assert counted == 10 + timed["steps"], (counted, timed)
 

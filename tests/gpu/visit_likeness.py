@@ -53,6 +53,6 @@ def compare_graph_again(visit):
                problems=problems(run))
 
 
-@check("compare_compile", 60, 200, LIKE + "torch.compile", verdicts.compared)
+@check("compare_compile", 50, 200, LIKE + "torch.compile", verdicts.compared)
 def compare_compile(visit):
     compare_mode(visit, "compile")

@@ -148,6 +148,12 @@ class Visit:
         return False
 
 
+def say(text):
+    """Whoever looks may have gone: a visit goes on."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, flush=True)
+
+
 def ending(status):
     if status >= 0:
         return f"exit status {status}"
@@ -237,14 +243,18 @@ def run_check(one, visit, seconds):
     """(verdict, why, figures)"""
     figures_path, log_path = visit.path(one.name + ".figures"), visit.path(one.name + ".log")
     mark = f"{os.getpid()}-{one.name}-{time.monotonic_ns()}"
-    sys.stdout.flush()
     pid = os.fork()
     if not pid:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         # What the check starts has the mark; its own environment is what it was when it began.
         os.environ[bounded.MARK] = mark
         run_in_child(one, visit, figures_path, log_path)
-    status = wait_for(pid, seconds)
+    try:
+        status = wait_for(pid, seconds)
+    except KeyboardInterrupt:
+        end_all(pid, mark, True)
+        raise
     is_gone = end_all(pid, mark, status is None)
     figures, is_torn = read_figures(figures_path)
     is_over, failure = figures.pop("is_over", False), figures.pop("failure", None)
@@ -295,7 +305,7 @@ class Results:
             finally:
                 os.close(descriptor)
         except OSError as problem:
-            print(f"{name}: {problem}", file=sys.stderr)
+            say(f"{name}: {problem}")
 
     def add(self, one, verdict, why, figures, seconds, log_path=None):
         line = {"check": one.name, "verdict": verdict, "why": bounded_figure(why), "expectation": one.expectation,
@@ -303,7 +313,7 @@ class Results:
                 "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         self.lines.append(line)
         self.append("summary.json", (json.dumps(line) + "\n").encode())
-        print(f"{one.name}: {verdict}{': ' if why else ''}{line['why']} ({seconds:.0f} s)", flush=True)
+        say(f"{one.name}: {verdict}{': ' if why else ''}{line['why']} ({seconds:.0f} s)")
         if log_path:
             self.add_log(one, log_path)
 
@@ -338,7 +348,10 @@ def shown(figures):
         yield f"   {name}: " + (text if len(text) <= 200 else text[:197] + "...")
 
 
-def commit_of(root):
+def commit_of(build, root):
+    """Of what was built, which the relocatable build knows, or of the source beside."""
+    with contextlib.suppress(OSError), open(os.path.join(build, "commit")) as file:
+        return file.read().strip() or "unknown"
     answer = subprocess.run(["git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True,
                             text=True) if shutil.which("git") else None
     return answer.stdout.strip() if answer and not answer.returncode else "unknown"
@@ -372,22 +385,28 @@ def list_checks(chosen):
 def visit_all(options, chosen, work):
     """The exit status."""
     begin = time.monotonic()
-    results = Results(options.out, options.commit or commit_of(HERE))
+    results = Results(options.out, options.commit or commit_of(os.environ["TFPROF_BUILD"], HERE))
     visit = Visit(options, work, options.out)
-    is_without = False  # a GPU
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    is_without = is_interrupted = False  # without: a GPU
     for one in chosen:
         left = begin + options.limit - MARGIN_SECONDS - time.monotonic()
-        if is_without or left < one.seconds:
-            why = "PyTorch sees no GPU here" if is_without else f"it takes {one.seconds} s, and {left:.0f} s are left"
+        if is_without or is_interrupted or left < one.seconds:
+            why = ("PyTorch sees no GPU here" if is_without else "it was interrupted" if is_interrupted else
+                   f"it takes {one.seconds} s, and {left:.0f} s are left")
             results.add(one, "not run", why, {}, 0)
             continue
         started = time.monotonic()
-        verdict, why, figures = run_check(one, visit, min(one.limit, left))
+        try:
+            verdict, why, figures = run_check(one, visit, min(one.limit, left))
+        except KeyboardInterrupt:
+            is_interrupted, verdict, why, figures = True, "not run", "it was interrupted", {}
         results.add(one, verdict, why, figures, time.monotonic() - started, visit.path(one.name + ".log"))
         is_without = figures.get("gpu", True) is None
     table = results.table()
     results.append("table.txt", table.encode(), os.O_TRUNC)
-    print("\n" + table + f"In {options.out}.")
+    say("\n" + table + f"In {options.out}.")
     return 77 if is_without else int(any(line["verdict"] == "no" for line in results.lines))
 
 

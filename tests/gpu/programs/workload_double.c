@@ -18,7 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KERNELS = 4, BYTES = 4096, STEP_NS = 1000000, APART_NS = 20000, KERNEL_NS = 5000, DEVICE = 3, PINNED = 2 };
+enum {
+  KERNELS = 4,
+  BYTES = 4096,
+  KERNEL_NS = 5000,
+  MARGIN_NS = 100000, /* between a mark and what is launched within it: by so much clocks may differ */
+  DEVICE = 3,
+  PINNED = 2,
+};
 
 static const struct double_cupti *cupti;
 static const char *fault = "";
@@ -61,13 +68,13 @@ static uint32_t call(const char *name, uint32_t function, uint64_t start) {
   return record.correlation;
 }
 
-/* With the op around it, that waits until the time is over. */
-static void run_op(const char *op, uint64_t start, int place) {
+static void run_op(const char *op, int place) {
   char more[256], kernel_name[32];
   snprintf(kernel_name, sizeof kernel_name, "kernel_%d", place);
-  wait_until(start);
+  uint64_t begin = now_ns(), dur = KERNEL_NS;
   if (is_marked) push_a(op);
-  uint64_t launched = now_ns(), dur = KERNEL_NS;
+  wait_until(begin + MARGIN_NS);
+  uint64_t launched = now_ns();
   if (was_profiled && !strcmp(fault, "slow")) dur = dur * 26 / 10;
   bool is_copy = place == KERNELS;
   uint32_t correlation = is_copy ? call("cudaMemcpyAsync", DOUBLE_MEMCPY_ASYNC, launched)
@@ -100,10 +107,10 @@ static void run_op(const char *op, uint64_t start, int place) {
   if (is_copy) write_event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", copy.start, 1000, more);
   else write_event("kernel", kernel_name, kernel.start, dur, more);
   if (!is_copy && place == 0 && !strcmp(fault, "lost")) write_event("kernel", "lost_kernel", kernel.end, 100, more);
-  wait_until(launched + APART_NS / 2);
+  wait_until(launched + MARGIN_NS);
   if (is_marked) pop();
   snprintf(more, sizeof more, "\"External id\":%u", correlation);
-  write_event("cpu_op", op, launched - 1000, APART_NS / 2, more);
+  write_event("cpu_op", op, begin, now_ns() - begin, more);
 }
 
 static void wait_for_device(void) {
@@ -124,13 +131,14 @@ static void run_step(long profiled) {
   uint64_t begin = now_ns();
   snprintf(name, sizeof name, "step %ld", number++);
   if (is_marked) push_a(name);
-  for (int place = 0; place <= KERNELS; place++)
-    run_op(place % 2 ? "aten::mm" : "aten::add", begin + (uint64_t)(place + 1) * APART_NS, place);
+  for (int place = 0; place <= KERNELS; place++) run_op(place % 2 ? "aten::mm" : "aten::add", place);
   wait_for_device();
-  wait_until(begin + STEP_NS);
+  wait_until(now_ns() + MARGIN_NS);
   if (is_marked) pop();
   snprintf(name, sizeof name, "ProfilerStep#%ld", profiled);
   if (profiled > 0) write_event("user_annotation", name, begin, now_ns() - begin, "");
+  snprintf(name, sizeof name, "tfprof.step#%ld", number - 1); /* the mark of a program that is recorded */
+  if (is_marked) write_event("user_annotation", name, begin, now_ns() - begin, "");
 }
 
 static void profile(char *value) {
