@@ -77,7 +77,7 @@ export function chosenProfile() {
   const list = panelOf('compare_steps'), wanted = getState('profile');
   if (wanted || !list || !list.all.length) return wanted ? Number(wanted) : null;
   const at = (name) => list.at(name), measured = list.all.filter((row) => !row[at('is_warmup')]);
-  const slowest = (measured.length ? measured : list.all).reduce((a, b) => (b[at('dur_ns')] > a[at('dur_ns')] ? b : a));
+  const slowest = (measured.length ? measured : list.all).reduce((a, b) => (b[at('training_ns')] > a[at('training_ns')] ? b : a));
   return slowest[at('profile_id')];
 }
 
@@ -88,7 +88,7 @@ export function chosenStep(profile) {
   if (!list || !list.all.length) return null;
   const at = (name) => list.at(name);
   const measured = list.all.filter((row) => !row[at('is_warmup')] && (profile === null || row[at('profile_id')] === profile));
-  return measured.length ? measured.reduce((a, b) => (b[at('dur_ns')] > a[at('dur_ns')] ? b : a))[at('number')] : null;
+  return measured.length ? measured.reduce((a, b) => (b[at('training_ns')] > a[at('training_ns')] ? b : a))[at('number')] : null;
 }
 
 export function makeAgainst(panel) {

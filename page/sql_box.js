@@ -9,7 +9,7 @@ import { formatNs } from './units.js';
 const MOST_SQL_ROWS = 10000;
 const examples = [['The ops that cost most', 'SELECT name, count, self_ns, self_ratio FROM op_summary LIMIT 10'],
   ['The lines that cost most', 'SELECT location, text, self_ns, backward_ns FROM code_summary WHERE self_ns > 0 LIMIT 10'],
-  ['How long each step takes', 'SELECT number, dur_ns FROM steps WHERE is_warmup = 0 ORDER BY number'],
+  ['How long each step takes', 'SELECT number, training_ns FROM steps WHERE is_warmup = 0 ORDER BY number'],
   ['What to do', 'SELECT severity, message, suggestion FROM advise']];
 
 const quote = (text) => `'${text.replace(/'/g, "'\\''")}'`;

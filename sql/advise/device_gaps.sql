@@ -43,7 +43,7 @@ WITH time AS MATERIALIZED (
   FROM by_op
 ), by_step AS (
   SELECT device_steps.profile_id AS profile_id, device_steps.device_id AS device_id,
-    steps.number AS number, min(1.0, 1.0 * device_steps.busy_ns / nullif(steps.dur_ns, 0)) AS ratio
+    steps.number AS number, min(1.0, 1.0 * device_steps.busy_ns / nullif(measured.dur_ns, 0)) AS ratio
   FROM temp.device_steps AS device_steps
   JOIN temp.measured_steps AS measured ON measured.step_id = device_steps.step_id
   JOIN temp.steps AS steps ON steps.id = measured.step_id

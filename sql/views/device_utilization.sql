@@ -69,7 +69,7 @@ WITH thinned AS MATERIALIZED (
   FROM temp.step_kernel_totals AS totals JOIN temp.steps AS steps ON steps.id = totals.step_id
   WHERE totals.profile_id IN (SELECT profile_id FROM thinned)
 ), spans AS ( -- the time of all steps, of which those that were recorded tell
-  SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
+  SELECT profile_id, sum(coalesce(pace_ns, dur_ns) * coalesce(sample_weight, 1.0)) AS span_ns
   FROM temp.steps
   WHERE profile_id IN (SELECT profile_id FROM thinned)
     AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))
@@ -84,7 +84,8 @@ WITH thinned AS MATERIALIZED (
   GROUP BY in_step.profile_id, device_id
 ), estimated AS ( -- the error is that of a share of the time: how much steps differ from it
   SELECT weighed.*,
-    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.span_ns * steps.dur_ns,
+    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.span_ns * coalesce(steps.pace_ns,
+          steps.dur_ns),
         drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
       + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization_error
   FROM weighed

@@ -2,7 +2,8 @@
 --
 -- One row for each measured step (no warm-up) of a profile that has input_events, and of every XPlane file.
 --   profile_id, host, rank, step_id, number, name
---   dur_ns, input_ns, input_ratio   of the step; what of it was input; its share
+--   dur_ns, input_ns, input_ratio   of the step (steps.pace_ns where the host runs ahead); what of it was input; its
+--                        share
 --   wait_ns              waiting for the input pipeline: the outermost input_events on the step's own thread; of XPlane
 --                        files what of the step nothing but that counts for (step_breakdown)
 --   copy_ns              in XPlane files, whose steps are cut as TensorFlow's profiler cuts them, the copies to devices
@@ -17,7 +18,7 @@ WITH input_time AS (
   FROM temp.input_events WHERE parent_id IS NULL AND step_id IS NOT NULL GROUP BY step_id, thread_id
 ), waited AS (
   SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.name AS name,
-    steps.dur_ns AS dur_ns, coalesce(input_time.input_ns, 0) AS wait_ns, NULL AS copy_ns,
+    coalesce(steps.pace_ns, steps.dur_ns) AS dur_ns, coalesce(input_time.input_ns, 0) AS wait_ns, NULL AS copy_ns,
     NULL AS other_ns
   FROM temp.steps AS steps
   LEFT JOIN input_time ON input_time.step_id = steps.id AND input_time.thread_id = steps.thread_id

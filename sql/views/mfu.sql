@@ -6,7 +6,8 @@
 -- as step_phases does: of a backward node below which an op runs that only a forward pass has, all ops with a sequence
 -- number.  Of programs that XLA compiled it is what stands in a rematted_computation, as JAX calls what jax.checkpoint
 -- does again, and instructions that XLA itself made again to save memory, whose names have .remat.
---   profile_id, host, rank, step_id, number, dur_ns
+--   profile_id, host, rank, step_id, number
+--   dur_ns                  of the step; steps.pace_ns where the host runs ahead of its devices
 --   flops                   floating point operations of the step, without those that checkpoints do again
 --   recomputed_flops        those
 --   flops_per_second        over its duration
@@ -89,14 +90,14 @@ SELECT
   profiles.rank AS rank,
   steps.id AS step_id,
   steps.number AS number,
-  steps.dur_ns AS dur_ns,
+  coalesce(steps.pace_ns, steps.dur_ns) AS dur_ns,
   CAST(in_step.flops AS INTEGER) AS flops,
   CAST(in_step.recomputed_flops AS INTEGER) AS recomputed_flops,
-  1e9 * in_step.flops / nullif(steps.dur_ns, 0) AS flops_per_second,
+  1e9 * in_step.flops / nullif(coalesce(steps.pace_ns, steps.dur_ns), 0) AS flops_per_second,
   coalesce(on_devices.device_count, 0) AS device_count,
   CAST(in_step.model_ns / on_devices.device_count AS INTEGER) AS ideal_ns,
-  in_step.model_ns / on_devices.device_count / nullif(steps.dur_ns, 0) AS mfu,
-  in_step.busy_ns / on_devices.device_count / nullif(steps.dur_ns, 0) AS hfu
+  in_step.model_ns / on_devices.device_count / nullif(coalesce(steps.pace_ns, steps.dur_ns), 0) AS mfu,
+  in_step.busy_ns / on_devices.device_count / nullif(coalesce(steps.pace_ns, steps.dur_ns), 0) AS hfu
 FROM in_step
 JOIN temp.steps AS steps ON steps.id = in_step.step_id
 JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id

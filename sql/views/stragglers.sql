@@ -44,7 +44,8 @@ WITH on_hosts AS (
   FROM temp.process_windows AS windows JOIN temp.profiles AS profiles ON profiles.id = windows.profile_id
 ), numbered AS (
   SELECT exchanges.profile_id AS profile_id, jobs.job AS job, exchanges.step_id AS step_id,
-    steps.number AS number, exchanges.name AS name, exchanges.dur_ns AS dur_ns, steps.dur_ns AS step_ns,
+    steps.number AS number, exchanges.name AS name, exchanges.dur_ns AS dur_ns,
+    coalesce(steps.pace_ns, steps.dur_ns) AS step_ns,
     row_number() OVER (PARTITION BY exchanges.step_id, exchanges.name ORDER BY exchanges.start_ns, exchanges.id)
       AS place
   FROM exchanges

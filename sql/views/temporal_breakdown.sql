@@ -28,7 +28,7 @@ WITH thinned AS MATERIALIZED (
   WHERE activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
   GROUP BY activities.profile_id, activities.device_id, activities.step_id
 ), spans AS MATERIALIZED ( -- the time of all steps, of which those that were recorded tell
-  SELECT profile_id, sum(dur_ns * coalesce(sample_weight, 1.0)) AS span_ns
+  SELECT profile_id, sum(coalesce(pace_ns, dur_ns) * coalesce(sample_weight, 1.0)) AS span_ns
   FROM temp.steps
   WHERE profile_id IN (SELECT profile_id FROM thinned)
     AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))
@@ -42,7 +42,8 @@ WITH thinned AS MATERIALIZED (
   GROUP BY in_step.profile_id, device_id
 ), errors AS ( -- of a share of the time: how much steps differ from it
   SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,
-    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.kernel_ns * steps.dur_ns,
+    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.kernel_ns * coalesce(steps.pace_ns,
+          steps.dur_ns),
         drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
       + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.kernel_ns AS idle
   FROM weighed

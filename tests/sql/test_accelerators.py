@@ -2,6 +2,7 @@
 """test_accelerators.py: devices as traces have them: what is their work, and what exchanges data between them."""
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -400,6 +401,20 @@ def test_pace(engine):
     ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")
     assert text.startswith("3, median 2.00 ms") and "501 a second" in text, text
     assert connection.values("SELECT max(dur_ns) FROM measured_steps") == [(2_000_000,)]
+    paces = [1_990_000, 2_000_000, 2_000_000]
+    for panel, column in (("step_list", "dur_ns"), ("compare_steps", "training_ns"), ("step_durations", "training_ns")):
+        ((sql,),) = connection.values(f"SELECT sql FROM tfprof_panels WHERE name = '{panel}'")
+        sql = re.sub(r":(profile_id|first_step|last_step)", "NULL", sql)
+        assert connection.values(f"SELECT {column} FROM ({sql})") == [(pace,) for pace in paces], panel
+    assert connection.values("SELECT dur_ns FROM step_op_time") == [(490_000,)] * 3, "what its thread did adds up to"
+    # What a step computes is divided by that time, too.
+    shaped = [dict(event, args={**event["args"], "Input Dims": [[4096, 4096], [4096, 2048]],
+                                "Input type": ["float", "float"]})
+              if event["name"] == "aten::mm" else event for event in paced(500_000)]
+    connection = opened(engine, shaped)
+    ((whole, least, most),) = connection.values(
+        "SELECT sum(flops), min(1e9 * flops / flops_per_second), max(1e9 * flops / flops_per_second) FROM mfu")
+    assert whole > 0 and (round(least), round(most)) == (1_990_000, 2_000_000), (whole, least, most)
     connection = opened(engine, paced(2_000_000))
     assert connection.values("SELECT pace_ns, training_ns FROM steps") == [(None, 1_990_000)] * 3
 
