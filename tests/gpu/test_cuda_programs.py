@@ -53,14 +53,16 @@ while after < 200 and time.monotonic() < end:
 print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
-# In the place of Kineto, which has no CUDA here, before the recorder looks at it: it listens when it is enabled, and
-# stays CUPTI's subscriber.
+# In the place of Kineto, which has no CUDA here, before the recorder looks at it: it listens when it is enabled, makes
+# CUPTI count the processor's ticks, and stays CUPTI's subscriber.
 ASIDE = """
 import ctypes, importlib.machinery, sys
 
 def enable(config, activities):
     seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
     seen["latency"] = cupti.has_latency()
+    if ProfilerActivity.CUDA in activities:
+        cupti.keep_ticks()  # and they stay
 
 def disable():
     launch(5)
@@ -285,6 +287,9 @@ def test_step_aside():
         assert sum("torch.profiler listens to CUDA instead" in text for text in states) <= 1, states
         assert sum(text.startswith("cuda: ok") for text in states) >= 1, states
         assert not error.count("is not recorded"), error
+        (times,) = playing.query(run, """
+            SELECT min(dur_ns) AS shortest, max(dur_ns) AS longest, count(dur_ns) AS count FROM kernels""")
+        assert times == {"shortest": 1000, "longest": 1000, "count": 35}, times
 
 
 if __name__ == "__main__":

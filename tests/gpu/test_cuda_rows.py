@@ -222,15 +222,37 @@ def test_numbers_and_clock():
         run = os.path.join(directory, "run")
         words = ["kernels=10", "wait", "clock=-3600000", "wait", "wait", "clock=7200000", "wait", "wait", "kernels=10",
                  "return"]
-        playing.play(run, words)
-        told = [row["count"] for row in playing.messages(run) if "was set" in row["message"]]
-        assert told and told[0] >= 2, playing.messages(run)
+        playing.play(run, words, DOUBLE_CLOCK="fixed")
+        (told,) = [row for row in playing.messages(run) if "was set" in row["message"]]
+        assert "(2 times)" in told["message"] and told["count"] >= 2, told  # of each wait one kernel and its call
         (row,) = playing.query(run, """
             SELECT max(start_ns) - (SELECT max(time_ns) FROM counters) AS last,
                    (SELECT max(start_ns) FROM kernels WHERE correlation <= 10)
                      - (SELECT min(time_ns) FROM counters) AS first
             FROM kernels""")
         assert abs(row["last"]) < 60e9 and abs(row["first"]) < 60e9, row
+
+
+def test_clocks_of_others():
+    """Another one makes CUPTI count ticks: what it records then has no times; CUPTI is told again, and the rest has."""
+    for mode in ("told", "hidden"):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            words = ["kernels=10", "wait", "ticks", "kernels=10", "wait", "wait", "wait", "kernels=10", "return"]
+            settings = {"DOUBLE_CLOCK": mode} if mode == "hidden" else {}
+            playing.play(run, words, **settings)
+            rows = playing.query(run, """
+                SELECT start_ns, dur_ns, start_ns - (SELECT start_ns FROM profiles) AS since, launch_delay_ns AS delay
+                FROM kernels ORDER BY correlation""")
+            lost = [row for row in rows if row["start_ns"] is None]
+            assert len(rows) >= 30 + 4 and 10 <= len(lost) <= 10 + 3, (mode, rows)  # each wait has one kernel at least
+            assert all(row["dur_ns"] is None for row in lost) and rows[-10]["start_ns"], (mode, rows)
+            for row in rows:
+                assert row in lost or (1500 <= row["dur_ns"] <= 2100 and row["delay"] == 3000
+                                       and 0 < row["since"] < 60e9), (mode, row)
+            told = [row["count"] for row in playing.messages(run) if "clock of its own" in row["message"]
+                    and "another profiler" in row["message"]]
+            assert told == [2 * len(lost)], (mode, playing.messages(run))  # each has its call
 
 
 playing.main(globals())

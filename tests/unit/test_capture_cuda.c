@@ -168,6 +168,11 @@ static void test_layouts(void) {
   check(cupti_layout_of(UINT32_MAX)->version == CUPTI_LAST_KNOWN_VERSION, "versions to come");
 }
 
+static void note_clock(struct device_clock *clock, uint64_t time, int64_t ours) {
+  const struct device_reading reading = {{.ticks = time, .monotonic_ns = ours, .uncertainty_ns = 9}, true};
+  device_clock_note(clock, &reading);
+}
+
 /* Whatever the clock does, the order of times on it is kept between two times that it was set. */
 static void test_clock(void) {
   struct device_clock clock;
@@ -176,9 +181,7 @@ static void test_clock(void) {
   check(device_clock_begin(&clock), "no memory");
   for (int second = 0; second < 200; second++) {
     /* It runs 30 ppm too fast, which takes some readings to learn, and is read with an error of up to 2 us. */
-    const struct clock_reading reading = {
-        .ticks = time, .monotonic_ns = ours + second * 7919 % 2000, .uncertainty_ns = 9};
-    device_clock_note(&clock, &reading);
+    note_clock(&clock, time, ours + second * 7919 % 2000);
     for (int i = 0; i < 500; i++) {
       int64_t now = device_clock_ns(&clock, time + (uint64_t)i * 2000060);
       check(now >= last, "second %d: the order is not kept", second);
@@ -193,7 +196,7 @@ static void test_clock(void) {
   for (int i = 0; i < 2; i++) { /* an hour forth and back */
     uint64_t before = time - 300000000; /* of a record that is fetched only afterwards */
     time += i ? (uint64_t)-3600000000000 : 3600000000000;
-    device_clock_note(&clock, &(struct clock_reading){.ticks = time, .monotonic_ns = ours});
+    note_clock(&clock, time, ours);
     int64_t now = device_clock_ns(&clock, time + 1000);
     check(now >= ours && now <= ours + 2000, "it was set: %lld ns off", (long long)(now - ours));
     int64_t off = device_clock_ns(&clock, before) - (ours - 300000000);

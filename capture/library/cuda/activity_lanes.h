@@ -30,6 +30,7 @@ struct activity_lanes {
   } last_thread;
   int64_t devices[64];              /* row of devices + 1, by number */
   uint64_t without_times, reversed; /* records that have none; whose end lies before their start */
+  uint64_t of_other_clocks;         /* whose times are of a clock that we do not know */
 };
 
 bool activity_lanes_begin(struct activity_lanes *lanes, struct recorder *recorder);
@@ -66,17 +67,26 @@ static inline uint64_t activity_correlation(struct activity_lanes *lanes, uint32
   return known->last = (uint64_t)full;
 }
 
-/* Sets the two columns of a span. A record without times (0 and 0) did happen: they stay NULL, which is counted. */
+/* Sets the two columns of a span. A record without times (0 and 0), or with those of a clock that we do not know, did
+** happen: they stay NULL, which is counted. */
 static inline void activity_set_span(struct activity_lanes *lanes, struct row_buffer *rows, uint32_t row,
                                      unsigned start_column, uint64_t start, uint64_t end) {
-  if (__builtin_expect(!start, 0)) {
-    lanes->without_times++;
+  int64_t start_ns = device_clock_ns(&lanes->clock, start), end_ns = device_clock_ns(&lanes->clock, end);
+  if (__builtin_expect(start_ns == DEVICE_CLOCK_UNKNOWN || end_ns == DEVICE_CLOCK_UNKNOWN, 0)) {
+    lanes->without_times += !start;
+    lanes->of_other_clocks += start != 0;
     return;
   }
-  int64_t start_ns = device_clock_ns(&lanes->clock, start);
   row_set(rows, row, start_column, start_ns);
   if (__builtin_expect(end < start, 0)) lanes->reversed++;
-  else row_set(rows, row, start_column + 1, device_clock_ns(&lanes->clock, end) - start_ns);
+  else row_set(rows, row, start_column + 1, end_ns - start_ns);
+}
+
+/* Sets the column of a single moment, if it is known; 0 is none. */
+static inline void activity_set_time(struct activity_lanes *lanes, struct row_buffer *rows, uint32_t row,
+                                     unsigned column, uint64_t time) {
+  int64_t time_ns = device_clock_ns(&lanes->clock, time);
+  if (time_ns != DEVICE_CLOCK_UNKNOWN) row_set(rows, row, column, time_ns);
 }
 
 /* Sets a column unless the value is -1. */

@@ -67,6 +67,7 @@ static bool note_time(const struct reading *reading, const struct cupti_call *re
   const struct device_clock *clock = &reading->lanes->clock;
   int64_t start_ns = device_clock_ns(clock, record->start), end_ns = device_clock_ns(clock, record->end);
   enum cuda_recording recording;
+  if (start_ns == DEVICE_CLOCK_UNKNOWN || end_ns == DEVICE_CLOCK_UNKNOWN) return false;
   if (launches) launch_times_add(reading->times, start_ns, end_ns);
   return launch_times_at(reading->times, start_ns, end_ns, &recording) && recording == CUDA_CALLS;
 }
@@ -187,6 +188,7 @@ uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api
   }
   if (result && result != CUPTI_NO_MORE_RECORDS) counts->damaged++;
   counts->all += count;
+  device_clock_count(&lanes->clock, count);
   if (lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);
   return count;
 }

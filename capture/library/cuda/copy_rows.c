@@ -256,7 +256,7 @@ static void add_segment(struct activity_lanes *lanes, const struct segment_event
   uint32_t row = new_row(MEMORY);
   if (row == UINT32_MAX) return;
   struct row_buffer *rows = &tables[MEMORY];
-  if (event->time) row_set(rows, row, MEMORY_TIME, device_clock_ns(&lanes->clock, event->time));
+  activity_set_time(lanes, rows, row, MEMORY_TIME, event->time);
   row_set(rows, row, MEMORY_KIND, constant(lanes->recorder, event->bytes < 0 ? "segment_release" : "segment_allocate"));
   row_set(rows, row, MEMORY_BYTES, event->bytes);
   activity_set_row(rows, row, MEMORY_DEVICE, activity_device(lanes, event->device));

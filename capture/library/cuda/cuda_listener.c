@@ -3,7 +3,6 @@
 
 #include "activity_buffers.h"
 #include "cuda_costs.h"
-#include "device_clock.h"
 #include "device_facts.h"
 #include "function_names.h"
 #include "recorder/moments.h"
@@ -33,6 +32,7 @@ static struct cupti_api api;
 static unsigned traces;
 static _Atomic bool has_begun;
 static _Atomic int wanted_recording = CUDA_ALL; /* of work: enum cuda_recording */
+static _Atomic bool is_clock_lost;
 
 /* Of what is asked of the thread, and whether anything is recorded. Nothing of CUPTI's is called with it. */
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
@@ -51,7 +51,7 @@ static char without[160]; /* what was refused */
 
 /* What the writer thread is told. */
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
-static struct clock_reading readings[READINGS];
+static struct device_reading readings[READINGS];
 static unsigned readings_added, readings_taken;
 static struct record_switch switches[SWITCHES];
 static unsigned switches_added, switches_taken;
@@ -274,21 +274,25 @@ static bool subscribe(enum beginning beginning, char *reason, size_t size) {
   return subscriber;
 }
 
+/* With `switching`, or on the thread: once the driver is initialised, for only then is CUPTI's clock what it stays. */
 static void note_reading(void) {
-  struct clock_reading taken;
+  struct device_reading taken;
+  if (!device_facts_count()) return;
   bool is_told = device_clock_read(&api, &taken);
   pthread_mutex_lock(&telling);
   if (is_told && readings_added - readings_taken < READINGS) readings[readings_added++ % READINGS] = taken;
   pthread_mutex_unlock(&telling);
 }
 
-bool cuda_listener_take_reading(struct clock_reading *reading) {
+bool cuda_listener_take_reading(struct device_reading *reading) {
   pthread_mutex_lock(&telling);
   bool is_there = readings_taken != readings_added;
   if (is_there) *reading = readings[readings_taken++ % READINGS];
   pthread_mutex_unlock(&telling);
   return is_there;
 }
+
+void cuda_listener_keep_clock(void) { is_clock_lost = true; }
 
 /* When kernels were queued and submitted: nobody else's profiler finds it switched on. */
 static void switch_latency(bool to_on) {
@@ -362,6 +366,8 @@ static bool listen_to_cuda(enum beginning beginning) {
     return false;
   }
   without[0] = 0;
+  is_clock_lost = false;
+  device_clock_keep(&api);
   switch_latency(true);
   ask_of_devices();
   switch_all(true);
@@ -415,6 +421,7 @@ static void fetch(bool is_all) {
     switch_latency(false);
     subscriber = NULL;
   }
+  if (was_listening && !is_all && atomic_exchange(&is_clock_lost, false)) device_clock_keep(&api);
   end_switching();
   if (!was_listening) return; /* what another one has recorded is left to it */
   note_reading();
@@ -546,7 +553,7 @@ void cuda_listener_reset(void) {
   memset(&state, 0, sizeof state);
   subscriber = NULL;
   recorded = CUDA_NOTHING;
-  is_refused = has_topology = false;
+  is_refused = has_topology = is_clock_lost = false;
   switches_added = switches_taken = 0;
   readings_added = readings_taken = 0;
   atomic_store(&has_begun, false);

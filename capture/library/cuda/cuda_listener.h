@@ -13,8 +13,8 @@
 #define TFPROF_CAPTURE_CUDA_LISTENER_H
 
 #include "cupti_api.h"
+#include "device_clock.h"
 #include "launch_times.h"
-#include "recorder/clock.h"
 #include "recorder/forks.h"
 #include "recorder/parts.h"
 
@@ -52,7 +52,9 @@ void cuda_listener_fetch(bool is_all, const struct timespec *until);
 void cuda_listener_step_aside(bool is_aside);
 
 /* Takes the next reading of CUPTI's clock, for the writer thread. false: there is none. */
-bool cuda_listener_take_reading(struct clock_reading *reading);
+bool cuda_listener_take_reading(struct device_reading *reading);
+/* Another one has made CUPTI keep time by its clock, and what is recorded comes to us: it keeps time by ours again. */
+void cuda_listener_keep_clock(void);
 /* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */
 bool cuda_listener_take_switch(struct record_switch *change);
 /* In a forked child. */

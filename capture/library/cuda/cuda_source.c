@@ -111,12 +111,14 @@ static void tell_part(struct recorder *recorder) {
 }
 
 static void note_readings(bool is_needed) {
-  struct clock_reading reading;
+  struct device_reading reading;
   while (cuda_listener_take_reading(&reading)) device_clock_note(&lanes.clock, &reading);
-  if (lanes.clock.has_begun || !is_needed) return;
+  device_clock_look(&lanes.clock);
+  if (lanes.clock.readings || !is_needed) return;
   /* CUPTI told none: its clock is the system's, as it is by itself. */
-  clock_read(&reading);
-  reading.ticks = (uint64_t)reading.realtime_ns;
+  clock_read(&reading.clock);
+  reading.clock.ticks = (uint64_t)reading.clock.realtime_ns;
+  reading.counts_ns = true;
   device_clock_note(&lanes.clock, &reading);
 }
 
@@ -128,7 +130,7 @@ static void note_switches(void) {
 static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   const struct cupti_api *api = cuda_listener_api();
   struct activity_buffer *buffer;
-  uint64_t count = 0;
+  uint64_t count = 0, known_of_others = lanes.of_other_clocks;
   tell_part(recorder);
   note_switches();
   if (!api) return 0;
@@ -139,6 +141,7 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
     count += activity_rows_read(&lanes, api, buffer, &counts, cuda_costs_times());
     activity_buffers_return(buffer);
   }
+  if (lanes.of_other_clocks != known_of_others) cuda_listener_keep_clock();
   recorder->device_records += count;
   return count;
 }
@@ -208,13 +211,17 @@ static void tell_clock(struct recorder *recorder) {
   double seconds = (double)(clock->last_ns - clock->first_ns) * 1e-9;
   if (!clock->readings) return;
   recorder_diagnose(recorder, "info", "capture_clock", (int64_t)clock->readings, NULL,
-                    "cuda: CUPTI's clock went %.3f microseconds a second ahead of ours; %llu readings, within %u ns "
+                    "cuda: CUPTI %s, and went %.3f microseconds a second ahead of ours; %llu readings, within %u ns "
                     "each, were foretold to %.0f ns",
+                    clock->is_kept ? "kept time by our clock" : "kept time by a clock of its own",
                     seconds > 0 ? (clock->last_offset_ns - clock->first_offset_ns) * 1e-3 / seconds : 0,
                     (unsigned long long)clock->readings, clock->uncertainty_ns, clock->worst_ns);
-  tell_count(recorder, clock->jumps, NULL,
-             "CUPTI's clock was set while it was recorded: times before and after that "
-             "may be apart by as much as it was set by");
+  uint64_t doubtful = clock->doubtful + (clock->was_set ? clock->since_reading : 0);
+  if (clock->jumps)
+    recorder_diagnose(recorder, "warning", "capture_degraded", (int64_t)doubtful, NULL,
+                      "cuda: CUPTI's clock was set while it was recorded (%llu times): of so many records the times "
+                      "may be off by as much as it was set by",
+                      (unsigned long long)clock->jumps);
 }
 
 static void tell_records(struct recorder *recorder) {
@@ -226,6 +233,8 @@ static void tell_records(struct recorder *recorder) {
   tell_count(recorder, counts.unknown, NULL, text);
   tell_count(recorder, counts.damaged, NULL, "records were cut off, or not as CUPTI writes them, and were left out");
   tell_count(recorder, lanes.without_times, NULL, "records have no times: CUPTI could not tell them");
+  tell_count(recorder, lanes.of_other_clocks, NULL,
+             "records have no times: another profiler of this process made CUPTI keep time by a clock of its own");
   tell_count(recorder, lanes.reversed, NULL, "records end before they begin, and have no duration");
   tell_count(recorder, kernel_rows_early(), "kernels",
              "kernels began before the call that launched them, as CUPTI tells the times of devices");

@@ -145,6 +145,7 @@ static bool find_functions(struct cupti_api *api, void *handle, char *reason, si
   FIND(Subscribe_v2);
   FIND(ActivityEnableRuntimeApi);
   FIND(ActivityEnableDriverApi);
+  FIND(ActivityRegisterTimestampCallback);
   FIND(ActivityConfigureUnifiedMemoryCounter);
   FIND(ActivityEnableLatencyTimestamps);
   FIND(GetContextId);

@@ -50,6 +50,7 @@ struct cupti_api {
                       struct cupti_subscription *wish);
   int (*ActivityEnableRuntimeApi)(uint32_t function, uint8_t is_on);
   int (*ActivityEnableDriverApi)(uint32_t function, uint8_t is_on);
+  int (*ActivityRegisterTimestampCallback)(uint64_t (*clock)(void));
   int (*ActivityConfigureUnifiedMemoryCounter)(void *configurations, uint32_t count);
   int (*ActivityEnableLatencyTimestamps)(uint8_t is_on);
   int (*GetContextId)(void *context, uint32_t *id);

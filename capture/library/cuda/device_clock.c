@@ -2,10 +2,22 @@
 #include "device_clock.h"
 
 #include <string.h>
+#include <unistd.h>
 
-enum { TRIES = 20, SET_NS = 1000000 /* a clock that is so far from where it should be was set */ };
+enum { TRIES = 20, SET_NS = 1000000 /* a clock that is so far from where it should be was set */, RATE_US = 2000 };
+#define NEAR_NS INT64_C(1000000000)    /* readings of one clock are no further apart */
+#define MARGIN_NS UINT64_C(60000000000) /* of what there can be: devices' times are estimates, and clocks are slewed */
+#define RATE_TOLERANCE 0.01
 
-bool device_clock_read(const struct cupti_api *api, struct clock_reading *reading) {
+static uint64_t our_clock(void) { return clock_monotonic_ns(); }
+
+bool device_clock_keep(const struct cupti_api *api) {
+  return api->ActivityRegisterTimestampCallback && !api->ActivityRegisterTimestampCallback(our_clock);
+}
+
+static bool is_near(int64_t a, int64_t b) { return a - b < NEAR_NS && b - a < NEAR_NS; }
+
+static bool read_once(const struct cupti_api *api, struct clock_reading *reading) {
   uint64_t best = UINT64_MAX;
   *reading = (struct clock_reading){0};
   for (int i = 0; i < TRIES; i++) {
@@ -18,38 +30,94 @@ bool device_clock_read(const struct cupti_api *api, struct clock_reading *readin
     reading->monotonic_ns = (int64_t)(before + (after - before) / 2);
     reading->uncertainty_ns = best < UINT32_MAX ? (uint32_t)best : UINT32_MAX;
   }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  reading->realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  return reading->ticks <= INT64_MAX;
+}
+
+bool device_clock_read(const struct cupti_api *api, struct device_reading *reading) {
+  struct clock_reading first;
+  if (!read_once(api, &first)) return false;
+  *reading = (struct device_reading){first, true};
+  int64_t time = (int64_t)first.ticks;
+  if (is_near(time, first.monotonic_ns) || is_near(time, first.realtime_ns)) return true;
+  usleep(RATE_US);
+  if (!read_once(api, &reading->clock)) return false;
+  double passed = (double)(reading->clock.monotonic_ns - first.monotonic_ns);
+  double counted = (double)(int64_t)(reading->clock.ticks - first.ticks);
+  reading->counts_ns = counted > passed * (1 - RATE_TOLERANCE) && counted < passed * (1 + RATE_TOLERANCE);
   return true;
 }
 
+/* ---- On the writer thread. */
+
 bool device_clock_begin(struct device_clock *clock) {
   memset(clock, 0, sizeof *clock);
+  device_clock_look(clock);
   return clock_map_begin(&clock->map);
 }
 
 void device_clock_end(struct device_clock *clock) { clock_map_end(&clock->map); }
 
+static void reach(struct clock_reach *known, uint64_t time) {
+  uint64_t first = time > MARGIN_NS ? time - MARGIN_NS : 1, last = time + MARGIN_NS;
+  if (known->length && known->first < first) first = known->first;
+  if (known->length && known->first + known->length > last) last = known->first + known->length;
+  *known = (struct clock_reach){first, last - first};
+}
+
+void device_clock_look(struct device_clock *clock) {
+  uint64_t now = clock_monotonic_ns();
+  reach(&clock->ours, now);
+  if (!clock->has_map) return;
+  /* What has come since is of the newest era as well. */
+  clock->map.checked_ticks += now - (uint64_t)clock->map.checked_ns;
+  clock->map.checked_ns = (int64_t)now;
+  reach(&clock->cuptis, clock->map.checked_ticks);
+}
+
+void device_clock_count(struct device_clock *clock, uint64_t records) { clock->since_reading += records; }
+
 static double magnitude(double value) { return value < 0 ? -value : value; }
 
-void device_clock_note(struct device_clock *clock, const struct clock_reading *reading) {
-  double offset = (double)(int64_t)(reading->ticks - (uint64_t)reading->monotonic_ns);
-  clock->readings++;
-  if (reading->uncertainty_ns > clock->uncertainty_ns) clock->uncertainty_ns = reading->uncertainty_ns;
-  double error = clock->has_begun ? (double)(reading->monotonic_ns - device_clock_ns(clock, reading->ticks)) : 0;
+
+/* How far the map was off, and whether the clock was set. */
+static double bend_map(struct device_clock *clock, const struct clock_reading *reading, bool *was_set) {
   struct clock_reading placed = *reading;
-  placed.ticks = clock_map_place(&clock->map, reading->ticks);
-  bool was_set = clock->has_begun && (placed.ticks < clock->map.last.ticks || magnitude(error) > SET_NS);
-  if (was_set) clock->jumps++;
-  if (!clock->has_begun) clock_map_restart(&clock->map, reading);
-  else if (was_set) clock_map_begin_era(&clock->map, reading, 1); /* records from before are still to come */
+  uint64_t foretold = clock->map.checked_ticks + (uint64_t)(reading->monotonic_ns - clock->map.checked_ns);
+  if (magnitude((double)(int64_t)(reading->ticks - foretold)) <= SET_NS) clock->map.checked_ticks = reading->ticks;
+  if (clock->has_map) placed.ticks = clock_map_place(&clock->map, reading->ticks);
+  double error = clock->has_map ? (double)(reading->monotonic_ns - clock_map_ns(&clock->map, placed.ticks)) : 0;
+  *was_set = clock->has_map && (placed.ticks < clock->map.last.ticks || magnitude(error) > SET_NS);
+  if (!clock->has_map) clock_map_restart(&clock->map, reading);
+  else if (*was_set) clock_map_begin_era(&clock->map, reading, 1); /* records from before are still to come */
   else clock_map_bend(&clock->map, &placed);
-  if (!clock->has_begun || was_set) {
-    clock->first_offset_ns = offset;
-    clock->first_ns = reading->monotonic_ns;
-    error = 0;
-  }
   clock->map.checked_ticks = reading->ticks;
   clock->map.checked_ns = reading->monotonic_ns;
-  clock->has_begun = true;
+  clock->has_map = true;
+  return *was_set ? 0 : error;
+}
+
+void device_clock_note(struct device_clock *clock, const struct device_reading *taken) {
+  const struct clock_reading *reading = &taken->clock;
+  double offset = (double)((int64_t)reading->ticks - reading->monotonic_ns), error = offset;
+  bool was_set = false, was_kept = clock->is_kept, is_first = !clock->readings++;
+  if (!taken->counts_ns) return;
+  clock->is_kept = is_near((int64_t)reading->ticks, reading->monotonic_ns);
+  if (reading->uncertainty_ns > clock->uncertainty_ns) clock->uncertainty_ns = reading->uncertainty_ns;
+  if (!clock->is_kept) {
+    error = bend_map(clock, reading, &was_set);
+    reach(&clock->cuptis, reading->ticks);
+  }
+  clock->jumps += was_set;
+  if (was_set || clock->was_set) clock->doubtful += clock->since_reading;
+  clock->was_set = was_set;
+  clock->since_reading = 0;
+  if (is_first || was_set || clock->is_kept != was_kept) {
+    clock->first_offset_ns = offset;
+    clock->first_ns = reading->monotonic_ns;
+  }
   clock->last_offset_ns = offset;
   clock->last_ns = reading->monotonic_ns;
   clock->error_ns = error;

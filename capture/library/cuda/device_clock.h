@@ -1,9 +1,19 @@
-/* device_clock.h: CUPTI's clock, which the times of its records are of, brought onto CLOCK_MONOTONIC.
+/* device_clock.h: the clock that the times of CUPTI's records are of, brought onto CLOCK_MONOTONIC.
 **
-** It is CLOCK_REALTIME on Linux as a rule, which is set and slewed, and the times of devices are CUPTI's estimates on
-** it.  Both clocks are read as one each time that buffers are fetched: of several tries the tightest counts
-** (device_clock_read, on the thread that fetches).  The writer thread bends the map by it (recorder/clock.h), which
-** keeps the order of all times.  Only where the clock was set does a new era of the map begin; that is counted.
+** CUPTI is told to keep time by CLOCK_MONOTONIC itself (device_clock_keep), so there is nothing to bring over as a
+** rule.  What it is told last holds, and cannot be taken back: torch.profiler makes it count the processor's ticks, and
+** leaves it so when it has ended (Kineto's CuptiActivityProfiler.cpp; cuptiActivityRegisterTimestampCallback with NULL
+** answers CUPTI_ERROR_INVALID_PARAMETER in CUPTI 11.8 to 13.0).  So the clock that a time is of is told by the time:
+**
+**   CLOCK_MONOTONIC   it lies between the beginning of the recording and now
+**   CUPTI's own       it lies between readings of a clock that counts nanoseconds: CLOCK_REALTIME, unless it is told
+**                     otherwise, which is set and slewed
+**   another one's     else: it has no time, which is counted; the listener tells CUPTI again to keep time by ours
+**
+** CUPTI's clock is read each time that buffers are fetched: of several tries the tightest counts (device_clock_read, on
+** the thread that fetches).  The writer thread bends the map of CUPTI's own by it (recorder/clock.h), which keeps the
+** order of all times.  Only where that clock was set does a new era of the map begin: the records that were read
+** between the readings before and after it are counted, for their times may be of either era.
 */
 #ifndef TFPROF_CAPTURE_DEVICE_CLOCK_H
 #define TFPROF_CAPTURE_DEVICE_CLOCK_H
@@ -11,26 +21,55 @@
 #include "cupti_api.h"
 #include "recorder/clock.h"
 
-struct device_clock {
-  struct clock_map map;
-  bool has_begun;
-  uint64_t readings, jumps;  /* how often it was set */
-  double first_offset_ns;    /* CUPTI's less ours, */
-  double last_offset_ns;     /* now */
-  int64_t first_ns, last_ns; /* when */
-  double error_ns, worst_ns; /* of the map at the last reading; the largest of all */
-  uint32_t uncertainty_ns;   /* of the readings, at most */
+#define DEVICE_CLOCK_UNKNOWN INT64_MIN /* a time that is of no clock that we know */
+
+struct device_reading {
+  struct clock_reading clock; /* `ticks` are CUPTI's */
+  bool counts_ns;             /* CUPTI's clock does; else it is another one's */
 };
 
-/* false: CUPTI does not tell. `ticks` are CUPTI's nanoseconds then. */
-bool device_clock_read(const struct cupti_api *api, struct clock_reading *reading);
+/* Times of that clock that there can be: from the first one on, so many. */
+struct clock_reach {
+  uint64_t first, length;
+};
+
+struct device_clock {
+  struct clock_reach ours;    /* CLOCK_MONOTONIC */
+  struct clock_reach cuptis;  /* as it was read; of length 0: it was not */
+  struct clock_map map;       /* of CUPTI's own */
+  bool has_map, is_kept;      /* the map has begun; at the last reading CUPTI kept time by our clock */
+  uint64_t readings, jumps;   /* how often it was set */
+  uint64_t doubtful;          /* records whose times may be of either era */
+  uint64_t since_reading;     /* records since the last reading */
+  bool was_set;               /* at the last reading */
+  double first_offset_ns;     /* CUPTI's less ours, */
+  double last_offset_ns;      /* now */
+  int64_t first_ns, last_ns;  /* when */
+  double error_ns, worst_ns;  /* of the map at the last reading; the largest of all */
+  uint32_t uncertainty_ns;    /* of the readings, at most */
+};
+
+/* ---- On the threads that listen. */
+
+/* CUPTI keeps time by our clock from now on: before any kind of record is enabled, so that all records are of it.
+** false: this CUPTI cannot (before that of CUDA 11.8), or does not. */
+bool device_clock_keep(const struct cupti_api *api);
+/* false: CUPTI does not tell. Takes 2 ms more where its clock is none of the system's: to see whether it counts
+** nanoseconds. */
+bool device_clock_read(const struct cupti_api *api, struct device_reading *reading);
 
 /* ---- On the writer thread. */
 
 bool device_clock_begin(struct device_clock *clock);
 void device_clock_end(struct device_clock *clock);
-void device_clock_note(struct device_clock *clock, const struct clock_reading *reading);
+void device_clock_note(struct device_clock *clock, const struct device_reading *reading);
+/* Before records are read, each time: no time is later than now. And afterwards: how many there were. */
+void device_clock_look(struct device_clock *clock);
+void device_clock_count(struct device_clock *clock, uint64_t records);
+/* CLOCK_MONOTONIC of a time of a record, or DEVICE_CLOCK_UNKNOWN. */
 static inline int64_t device_clock_ns(const struct device_clock *clock, uint64_t time) {
+  if (__builtin_expect(time - clock->ours.first < clock->ours.length, 1)) return (int64_t)time;
+  if (time - clock->cuptis.first >= clock->cuptis.length) return DEVICE_CLOCK_UNKNOWN;
   return clock_map_ns(&clock->map, clock_map_place(&clock->map, time));
 }
 

@@ -172,8 +172,9 @@ void device_facts_add_nvlink(struct activity_lanes *lanes, const struct cupti_nv
 
 static void add_measurement(struct activity_lanes *lanes, const struct cupti_environment *record, const char *name,
                             const char *unit, double value) {
-  process_counters_add_of_device(lanes->recorder, device_clock_ns(&lanes->clock, record->time),
-                                 activity_device(lanes, record->device), name, unit, value);
+  int64_t time_ns = device_clock_ns(&lanes->clock, record->time);
+  if (time_ns == DEVICE_CLOCK_UNKNOWN) return;
+  process_counters_add_of_device(lanes->recorder, time_ns, activity_device(lanes, record->device), name, unit, value);
 }
 
 void device_facts_add_environment(struct activity_lanes *lanes, const struct cupti_environment *record) {

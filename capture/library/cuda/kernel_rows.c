@@ -104,7 +104,10 @@ static struct known_name {
   uint32_t string;
 } * names;
 /* That began not long ago, by their numbers: calls; the first kernels of calls that have not been told yet. */
-static struct beginning { uint64_t correlation, start; } * calls, *first_kernels;
+static struct beginning {
+  uint64_t correlation;
+  int64_t start_ns;
+} *calls, *first_kernels;
 static uint32_t cache_words[4];                         /* strings */
 static uint64_t early, lost;
 static struct kernel_leads leads;
@@ -197,27 +200,28 @@ static void read_configuration(struct configuration *key, struct recorder *recor
   }
 }
 
-static void judge_lead(uint64_t call_start, uint64_t start) {
+static void judge_lead(int64_t call_start, int64_t start) {
   leads.judged++;
   leads.exposed += start < call_start + LEAD_NS;
   early += start < call_start;
 }
 
 /* Which of the two records comes first is CUPTI's affair. */
-void kernel_rows_note_call(uint64_t correlation, uint64_t start) {
+void kernel_rows_note_call(uint64_t correlation, int64_t start) {
+  if (start == DEVICE_CLOCK_UNKNOWN) return;
   calls[correlation % CALLS] = (struct beginning){correlation, start};
   struct beginning *kernel = &first_kernels[correlation % CALLS];
   if (kernel->correlation != correlation) return;
-  judge_lead(start, kernel->start);
+  judge_lead(start, kernel->start_ns);
   kernel->correlation = 0;
 }
 
-static void note_kernel(uint64_t correlation, uint64_t start) {
+static void note_kernel(uint64_t correlation, int64_t start) {
   const struct beginning *call = &calls[correlation % CALLS];
   struct beginning *kernel = &first_kernels[correlation % CALLS];
-  if (!correlation || !start || correlation == judged_last) return;
+  if (!correlation || start == DEVICE_CLOCK_UNKNOWN || correlation == judged_last) return;
   judged_last = correlation;
-  if (call->correlation == correlation) judge_lead(call->start, start);
+  if (call->correlation == correlation) judge_lead(call->start_ns, start);
   else *kernel = (struct beginning){correlation, start};
 }
 
@@ -249,9 +253,9 @@ void kernel_rows_add(struct activity_lanes *lanes, const struct cupti_kernel *re
   uint64_t correlation = activity_correlation(lanes, record->correlation);
   if (correlation) row_set(&kernels, row, KERNEL_CORRELATION, (int64_t)correlation);
   if (configuration) row_set(&kernels, row, KERNEL_CONFIGURATION, configuration - 1);
-  if (record->queued) row_set(&kernels, row, KERNEL_QUEUED, device_clock_ns(&lanes->clock, record->queued));
-  if (record->submitted) row_set(&kernels, row, KERNEL_SUBMITTED, device_clock_ns(&lanes->clock, record->submitted));
+  activity_set_time(lanes, &kernels, row, KERNEL_QUEUED, record->queued);
+  activity_set_time(lanes, &kernels, row, KERNEL_SUBMITTED, record->submitted);
   if (record->graph) row_set(&kernels, row, KERNEL_GRAPH, record->graph);
   if (record->graph_node) row_set(&kernels, row, KERNEL_GRAPH_NODE, (int64_t)record->graph_node);
-  note_kernel(correlation, record->start);
+  note_kernel(correlation, device_clock_ns(&lanes->clock, record->start));
 }

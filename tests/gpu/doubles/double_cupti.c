@@ -29,6 +29,7 @@ static _Atomic(cupti_complete) complete;
 static _Atomic uint8_t kinds_on[CUPTI_KINDS], functions_on[3][FUNCTIONS];
 static _Atomic uint32_t correlation;
 static _Atomic int64_t clock_set_by;
+static _Atomic(uint64_t (*)(void)) kept_clock; /* what CUPTI was told to keep time by */
 static _Atomic uint64_t lent_count, returned_count;
 static _Atomic uint32_t counters_on[2]; /* kinds, by device */
 static _Atomic uint8_t tells_latency;
@@ -37,6 +38,13 @@ static _Atomic bool has_left; /* the holder */
 
 __attribute__((constructor)) static void make_locks(void) {
   for (int i = 0; i < STREAMS; i++) pthread_mutex_init(&streams[i].lock, NULL);
+}
+
+enum clock_mode { CLOCK_TOLD, CLOCK_FIXED, CLOCK_HIDDEN };
+
+static enum clock_mode clock_mode(void) {
+  const char *mode = getenv("DOUBLE_CLOCK");
+  return !mode ? CLOCK_TOLD : !strcmp(mode, "fixed") ? CLOCK_FIXED : CLOCK_HIDDEN;
 }
 
 static uint64_t record_bytes(uint32_t kind) {
@@ -51,10 +59,27 @@ ENTRY int cuptiGetVersion(uint32_t *version) {
   return 0;
 }
 
-ENTRY int cuptiGetTimestamp(uint64_t *time) {
+static uint64_t own_clock(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  *time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + (uint64_t)clock_set_by;
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + (uint64_t)clock_set_by;
+}
+
+static uint64_t now(void) {
+  uint64_t (*clock)(void) = atomic_load(&kept_clock);
+  return clock ? clock() : own_clock();
+}
+
+ENTRY int cuptiGetTimestamp(uint64_t *time) {
+  *time = clock_mode() == CLOCK_HIDDEN ? own_clock() : now();
+  return 0;
+}
+
+/* Who has told it last is heard; it cannot be taken back. */
+ENTRY int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void)) {
+  if (!clock) return INVALID_PARAMETER;
+  if (clock_mode() == CLOCK_FIXED) return NOT_COMPATIBLE;
+  kept_clock = clock;
   return 0;
 }
 
@@ -256,13 +281,15 @@ static uint32_t next_correlation(void) {
   return number ? number : atomic_fetch_add(&correlation, 1) + 1;
 }
 
-static uint64_t now(void) {
-  uint64_t time = 0;
-  cuptiGetTimestamp(&time);
-  return time;
+static void set_clock(int64_t by_ns) { clock_set_by += by_ns; }
+
+static uint64_t count_ticks(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) / 10 * 26;
 }
 
-static void set_clock(int64_t by_ns) { clock_set_by += by_ns; }
+static void keep_ticks(void) { cuptiActivityRegisterTimestampCallback(count_ticks); }
 static void set_correlation(uint32_t to) { correlation = to; }
 
 static void give_mine_back(void) {
@@ -313,4 +340,4 @@ static uint64_t returned(void) { return returned_count; }
 ENTRY const struct double_cupti double_cupti = {
     DOUBLE_VERSION, is_on,        put,  next_correlation, now,           set_clock,      set_correlation,
     give_mine_back, cut,          lent, returned,         give_odd_back, begin_callback, counts,
-    has_latency,    holder_leaves};
+    has_latency,    holder_leaves, keep_ticks};

@@ -6,6 +6,7 @@
 ** What goes wrong is asked for by variables: DOUBLE_HOLDER=NAME (another one listens), DOUBLE_SUBSCRIBE=RESULT,
 ** DOUBLE_REFUSED=KIND (it cannot be recorded), DOUBLE_REFUSED_LATENCY=1, DOUBLE_REFUSED_COUNTERS=DEVICE (of that device
 ** unified memory is not counted), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
+** DOUBLE_CLOCK=fixed (CUPTI cannot be told what to keep time by) or hidden (cuptiGetTimestamp does not follow),
 ** DOUBLE_HANG=1 (the device does not answer any more: the last fetch never returns).
 */
 #ifndef TFPROF_DOUBLE_CUPTI_H
@@ -42,6 +43,8 @@ struct double_cupti {
   bool (*has_latency)(void);
   /* Who listens (DOUBLE_HOLDER) no longer does. */
   void (*holder_leaves)(void);
+  /* CUPTI is told to keep time by a counter of 2.6 ticks a nanosecond, as torch.profiler does. */
+  void (*keep_ticks)(void);
 };
 extern const struct double_cupti double_cupti;
 

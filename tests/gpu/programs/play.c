@@ -11,7 +11,8 @@
 **   failed=N      such calls that fail
 **   threads=N     the words behind it on N threads at once
 **   unknown=N, cut=N (records whose end is missing), timeless=N, reversed=N, early=N (before their call)
-**   clock=MS      CUPTI's clock is set; correlation=N: numbers go on from there; back: buffers are given back
+**   clock=MS      CUPTI's clock is set; ticks: it is told to count the processor's ticks
+**   correlation=N numbers go on from there; back: buffers are given back
 **   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
 **   left          the other one that listens (DOUBLE_HOLDER) leaves; waits until kernels are recorded
 **   names         streams and devices, a context, an event and the thread are named by NVTX; as often as it is said
@@ -417,6 +418,8 @@ static void play(char **words, char **argv) {
       wait_for_fetch();
     } else if (!strcmp(word, "clock")) {
       if (cupti) cupti->set_clock((int64_t)count * 1000000);
+    } else if (!strcmp(word, "ticks")) {
+      if (cupti) cupti->keep_ticks();
     } else if (!strcmp(word, "correlation")) {
       if (cupti) cupti->set_correlation((uint32_t)strtoul(value + 1, NULL, 10));
     } else if (!strcmp(word, "flushes")) {
