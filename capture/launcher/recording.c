@@ -95,10 +95,9 @@ static void count_ops(struct dump_cursor *cursor, const struct dump_frame *frame
   free(nulls);
 }
 
-static int64_t last_start(const struct dump_frame *frame) {
-  const struct dump_block *block =
-      dump_frame_block(frame, schema_tables[TABLE_ops].columns[COLUMN_ops_start_ns].dump_id);
-  return block ? block->maximum : 0;
+static void note_last_start(const struct dump_frame *frame, unsigned table, unsigned column, int64_t *last_ns) {
+  const struct dump_block *block = dump_frame_block(frame, schema_tables[table].columns[column].dump_id);
+  if (block && block->maximum > *last_ns) *last_ns = block->maximum;
 }
 
 static void read_frames(struct dump_file *file, struct process_recording *process) {
@@ -111,11 +110,12 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
   for (size_t i = 0; i < file->frame_count; i++) {
     const struct dump_frame *frame = &file->frames[i];
     int table = schema_table_of_dump_id(frame->table_dump_id);
-    if (table == TABLE_kernels) process->kernels += frame->rows;
-    if (table == TABLE_ops) {
+    if (table == TABLE_kernels) {
+      process->kernels += frame->rows;
+      note_last_start(frame, TABLE_kernels, COLUMN_kernels_start_ns, &process->last_kernel_ns);
+    } else if (table == TABLE_ops) {
       process->ops += frame->rows;
-      int64_t last_ns = last_start(frame);
-      if (last_ns > process->last_ns) process->last_ns = last_ns;
+      note_last_start(frame, TABLE_ops, COLUMN_ops_start_ns, &process->last_ns);
       if (can_count) count_ops(cursor, frame, &steps, &process->ranges);
     } else if (table == TABLE_counters && can_count) {
       recorded_steps_add_counters(&steps, cursor, frame);

@@ -50,6 +50,12 @@ static const char *plural(uint64_t count) {
   return count == 1 ? "" : "s";
 }
 
+static void say_before_end(int64_t ns) {
+  double seconds = (double)ns / 1e9;
+  bool is_short = seconds < 0.1;
+  fprintf(stderr, "%.1f %s before its end", is_short ? seconds * 1e3 : seconds, is_short ? "ms" : "s");
+}
+
 /* What the program's end means for the recording; only said when it was not a plain exit 0. */
 static void say_how_it_ended(const struct recording *recording, const struct outcome *outcome) {
   int status = outcome->wait_status;
@@ -59,11 +65,13 @@ static void say_how_it_ended(const struct recording *recording, const struct out
   } else {
     fprintf(stderr, "tfprof: the program was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
   }
-  int64_t last_ns = 0;
+  int64_t last_ns = 0, last_kernel_ns = 0;
   bool is_closed = true;
   for (size_t i = 0; i < recording->process_count; i++) {
     if (recording->processes[i].is_alive) continue;
     if (recording->processes[i].last_ns > last_ns) last_ns = recording->processes[i].last_ns;
+    if (recording->processes[i].last_kernel_ns > last_kernel_ns)
+      last_kernel_ns = recording->processes[i].last_kernel_ns;
     if (!recording->processes[i].is_closed) is_closed = false;
   }
   if (recording->dropped) /* said below */
@@ -71,10 +79,13 @@ static void say_how_it_ended(const struct recording *recording, const struct out
   else if (is_closed)
     fputs("; what was recorded is complete\n", stderr);
   else if (last_ns > outcome->started_ns && last_ns <= outcome->ended_ns) {
-    double before_s = (double)(outcome->ended_ns - last_ns) / 1e9;
-    bool is_short = before_s < 0.1;
-    fprintf(stderr, "; what was recorded is complete up to %.1f %s before its end\n",
-            is_short ? before_s * 1e3 : before_s, is_short ? "ms" : "s");
+    fputs("; what was recorded is complete up to ", stderr);
+    say_before_end(outcome->ended_ns - last_ns);
+    if (last_kernel_ns > outcome->started_ns && last_kernel_ns <= outcome->ended_ns) {
+      fputs(", of GPUs up to a kernel that began ", stderr);
+      say_before_end(outcome->ended_ns - last_kernel_ns);
+    }
+    fputs("\n", stderr);
   } else
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }

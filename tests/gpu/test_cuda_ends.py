@@ -43,6 +43,25 @@ def test_sudden_ends():
             playing.check_rows(taken, dump)
 
 
+def test_sudden_end_of_a_busy_device():
+    """Buffers that hold a kernel which has not ended are not given back: what is lost with them is little, and told."""
+    launches = 0
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = []
+        for count in [20] * 30 + [400] * 10 + [20] * 30:  # 400 a second, then more than 5,000, then fewer again
+            launches += count
+            words += [f"kernels={count}", "sleep=50"]
+        _, (dump,), error = playing.play(run, words + ["kill"], status=-signal.SIGKILL, DOUBLE_BUSY=1)
+        assert not dump["closed"] and launches - 1100 - 400 <= dump["rows"]["kernels"] <= launches, dump
+        assert "of GPUs up to a kernel that began" in error, error
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = ["kernels=20", "sleep=50"] * 60 + ["kill"]
+        _, (dump,), _ = playing.play(run, words, status=-signal.SIGKILL, DOUBLE_BUSY=1)
+        assert 1200 - 130 - 400 <= dump["rows"]["kernels"] <= 1200, dump  # the last second's are not written
+
+
 def test_forks():
     """A child of a process that uses CUDA cannot; one that begins it by itself has it in its own file."""
     if "TSAN_OPTIONS" in os.environ:

@@ -1,6 +1,7 @@
 /* activity_buffers.c: see activity_buffers.h. */
 #include "activity_buffers.h"
 
+#include "recorder/clock.h"
 #include "recorder/doorbell.h"
 
 #include <stdatomic.h>
@@ -9,13 +10,18 @@
 #include <sys/mman.h>
 
 enum { ALLOCATION = 32 /* what malloc takes besides */, COPIED_MAXIMUM = 64 << 10 };
-static const size_t sizes[] = {[BUFFER_LARGE] = 1 << 20, [BUFFER_SMALL] = 32 << 10, [BUFFER_DISCARDED] = 32 << 10};
+enum { FAST_NS = 50000000, SLOW_NS = 500000000 };
+static const size_t sizes[] = {[BUFFER_SMALL] = 32 << 10,
+                               [BUFFER_MIDDLE] = 256 << 10,
+                               [BUFFER_LARGE] = 1 << 20,
+                               [BUFFER_DISCARDED] = 32 << 10};
 
 pthread_mutex_t activity_buffers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct cupti_api *api;
 static struct {
-  struct activity_buffer *free[2], *lent; /* lists; by kind */
+  struct activity_buffer *free[BUFFER_LARGE + 1], *lent; /* lists; by kind */
+  enum activity_buffer_kind wanted;                      /* the next ones */
   struct activity_buffer *first, *last;   /* that wait */
   uint64_t limit, taken, waiting;         /* bytes: of all that is kept; of those what waits */
 } pool;
@@ -57,6 +63,7 @@ static struct activity_buffer *get_buffer(enum activity_buffer_kind kind, uint64
 }
 
 static void lend_buffer(struct activity_buffer *buffer) {
+  buffer->lent_ns = clock_monotonic_ns();
   buffer->next = pool.lent;
   pool.lent = buffer;
 }
@@ -64,7 +71,7 @@ static void lend_buffer(struct activity_buffer *buffer) {
 void activity_buffers_request(uint8_t **bytes, size_t *size, size_t *records) {
   *records = 0; /* as many as there is room for */
   pthread_mutex_lock(&activity_buffers_lock);
-  struct activity_buffer *buffer = get_buffer(BUFFER_LARGE, pool.limit / 4 * 3);
+  struct activity_buffer *buffer = get_buffer(pool.wanted, pool.limit / 4 * 3);
   if (!buffer) buffer = get_buffer(BUFFER_SMALL, pool.limit);
   if (!buffer) buffer = make_buffer(BUFFER_DISCARDED);
   if (buffer) lend_buffer(buffer);
@@ -124,6 +131,14 @@ static struct activity_buffer *copy_out(struct activity_buffer *buffer) {
   return copy;
 }
 
+/* With the lock: whether the next ones are larger or smaller. Those that were asked for are not full as a rule. */
+static void choose_size(const struct activity_buffer *buffer) {
+  uint64_t filled_ns = clock_monotonic_ns() - buffer->lent_ns;
+  if (buffer->kind != pool.wanted || buffer->used < buffer->size / 8 * 7) return;
+  if (filled_ns < FAST_NS && pool.wanted < BUFFER_LARGE) pool.wanted++;
+  if (filled_ns > SLOW_NS && pool.wanted > BUFFER_SMALL) pool.wanted--;
+}
+
 static void discard(struct activity_buffer *buffer) {
   atomic_fetch_add(&discarded, count_records(buffer));
   munmap(buffer->bytes, buffer->size);
@@ -137,7 +152,10 @@ void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, s
   bool is_half = false;
   pthread_mutex_lock(&activity_buffers_lock);
   struct activity_buffer *buffer = bytes ? take_back(bytes) : NULL;
-  if (buffer) buffer->used = used < buffer->size ? used : buffer->size;
+  if (buffer) {
+    buffer->used = used < buffer->size ? used : buffer->size;
+    choose_size(buffer);
+  }
   if (buffer && buffer->kind != BUFFER_DISCARDED) {
     if (buffer->used) put_to_wait(copy_out(buffer));
     else put_to_free(buffer);

@@ -1,13 +1,20 @@
 /* activity_buffers.h: the memory that CUPTI writes its records into, until the writer thread has read it.
 **
 ** CUPTI asks for a buffer when it has a record and no room, on whatever thread launches or completes work, and gives it
-** back when it is full or was asked to (cuptiActivityFlushAll).  All of them together take no more than a limit. They
-** are of 1 MiB, and of 32 KiB where three quarters of the limit are taken: each thread and context of the program has
-** one, however little it does.  Of a buffer that comes back nearly empty, as when somebody flushes often, the records
-** are copied out, so that the limit is one of what was recorded, and not of how often it was fetched.  A buffer is made
-** when it is first asked for and kept.  Where there is no room it gets one whose records are counted and not kept:
-** older versions of CUPTI do not bear to get none, newer ones count the same by themselves.  Given back, a buffer waits
-** for the writer thread, which is woken when half of the limit waits.
+** back when it is full or was asked to (cuptiActivityFlushAll).  All of them together take no more than a limit.
+**
+** Their size follows how much is recorded: a buffer in which a record is not complete is not given back when it is
+** asked for, and one of a device that is never idle always has such a record (a kernel that has been launched, and has
+** not ended).  What it holds is in no file until it is full, and is lost when the program is killed.  They begin with
+** 32 KiB, some 130 launches; where one is full within FAST_NS the next ones are larger, and where it takes longer than
+** SLOW_NS smaller.  They are of 32 KiB as well where three quarters of the limit are taken: each thread and context of
+** the program has one, however little it does.
+**
+** Of a buffer that comes back nearly empty, as when somebody flushes often, the records are copied out, so that the
+** limit is one of what was recorded, and not of how often it was fetched.  A buffer is made when it is first asked for
+** and kept.  Where there is no room it gets one whose records are counted and not kept: older versions of CUPTI do not
+** bear to get none, newer ones count the same by themselves.  Given back, a buffer waits for the writer thread, which
+** is woken when half of the limit waits.
 */
 #ifndef TFPROF_CAPTURE_ACTIVITY_BUFFERS_H
 #define TFPROF_CAPTURE_ACTIVITY_BUFFERS_H
@@ -18,11 +25,12 @@
 
 enum { ACTIVITY_BUFFERS_LEAST = 2 << 20 };
 
-enum activity_buffer_kind { BUFFER_LARGE, BUFFER_SMALL, BUFFER_DISCARDED, BUFFER_COPY };
+enum activity_buffer_kind { BUFFER_SMALL, BUFFER_MIDDLE, BUFFER_LARGE, BUFFER_DISCARDED, BUFFER_COPY };
 struct activity_buffer {
   struct activity_buffer *next;
   uint8_t *bytes;
   size_t size, used;
+  uint64_t lent_ns; /* when */
   enum activity_buffer_kind kind;
 };
 
