@@ -2,6 +2,7 @@
 """However a program that uses CUDA ends, what was complete is on disk; what is in its way is told, and never in the
 program's. On the doubles (doubles/), by play.c."""
 
+import concurrent.futures
 import os
 import signal
 
@@ -170,6 +171,39 @@ def test_another_leaves():
             assert last[0] == "capture_ok" and "the other profiler has left" in error, (messages, error)
 
 
+def test_taken_away():
+    """Another one in the process finalises CUPTI, or takes its records: that is noticed, told, and it is begun anew."""
+    def take(how, version):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            words = ["kernels=100", "sleep=1200"] + how + ["left", "kernels=100", "wait", "return"]
+            _, (dump,), error = playing.play(run, words, version)
+            (row,) = playing.query(run, """
+                SELECT count(*) AS kernels, count(DISTINCT correlation) AS numbers, count(api_call_id) AS launched,
+                       max(launch_delay_ns) AS delay FROM kernels""")
+            assert row["kernels"] == row["numbers"] == row["launched"] >= 200 and row["delay"] == 3000, (how, row)
+            told = [(row["reason"], row["message"]) for row in playing.messages(run) if "cuda: " in row["message"]]
+            (lost,) = [number for number, (_, message) in enumerate(told) if "another one in this process" in message]
+            assert told[lost][0] == "capture_degraded" and told[lost + 1][0] == "capture_ok", (how, told)
+            assert "had taken CUPTI; it is now" in error, (how, error)
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        tries = [threads.submit(take, how, version)
+                 for how, version in ((["finalize", "kernels=50"], "13.0"), (["finalize"], "12.4"),
+                                      (["steal", "kernels=50", "steal"], "13.0"))]
+        for one in tries:
+            one.result()
+
+
+def test_device_falls_off_the_bus():
+    """What came before is there, and that CUPTI refuses everything since is told."""
+    with Directory() as directory:
+        messages, seen, _ = told(directory, ["kernels=100", "wait", "fall", "kernels=10", "sleep=1200", "return"])
+        assert 100 <= seen <= 115, seen
+        (text,) = [message for reason, message in messages if "CUPTI refused" in message]
+        assert "at first cuptiActivityFlushAll: CUPTI_ERROR_UNKNOWN (999)" in text, text
+
+
 def test_missing():
     """No CUPTI, or one that is none: told, with how to get it, on machines that have one, too; and the one named."""
     words = ["kernels=100", "return"]
@@ -233,7 +267,8 @@ def test_losses():
         taken, (dump,), _ = playing.play(run, words, options=["--buffer-size", "2M"])
         rows = playing.query(run, "SELECT sum(count) AS lost FROM diagnostics WHERE reason = 'capture_dropped'")
         rows = dump["rows"]["kernels"] + dump["rows"]["api_calls"] + (rows[0]["lost"] or 0)
-        assert rows == taken["kernels"] + taken["runtime"] + taken["driver"], (taken, dump)
+        # Of the recorder's own calls, by which it knows that it still listens, some may be lost as well.
+        assert 0 <= rows - (taken["kernels"] + taken["runtime"] + taken["driver"]) <= 40, (taken, dump)
 
 
 playing.main(globals())

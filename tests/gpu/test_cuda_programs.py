@@ -56,7 +56,7 @@ print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 # In the place of Kineto, which has no CUDA here, before the recorder looks at it: it listens when it is enabled, makes
 # CUPTI count the processor's ticks, and stays CUPTI's subscriber.
 ASIDE = """
-import ctypes, importlib.machinery, sys
+import ctypes, importlib.machinery, os, sys, threading, time
 
 def enable(config, activities):
     seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
@@ -66,6 +66,14 @@ def enable(config, activities):
 
 def disable():
     launch(5)
+    if os.environ.get("TEARDOWN_CUPTI") and seen.get("subscribed") == 0:
+        threading.Thread(target=tear_down).start()
+
+def tear_down():  # in the next call of the program's, some time later
+    time.sleep(1.2)
+    assert not cupti.is_on(10, 0) and not cupti.is_on(2, 2)  # until then nobody begins anything
+    cupti_library.cuptiUnsubscribe(handle)
+    cupti_library.cuptiFinalize()
 
 class Kineto:
     def find_spec(self, name, path=None, target=None):
@@ -102,6 +110,8 @@ assert seen == {"subscribed": 0, "latency": False}, seen
 launch(7)
 profiler._disable_profiler()
 assert taken == [15, 15], taken
+while os.environ.get("TEARDOWN_CUPTI") and not cupti.is_on(10, 0):
+    time.sleep(0.05)
 launch(20)
 assert cupti.has_latency()
 print("kernels=%d runtime=%d" % (taken[1], taken[0]))
@@ -279,9 +289,15 @@ def test_own_budget():
 
 
 def test_step_aside():
-    """For torch.profiler with CUDA, and not for one without; CUPTI's subscriber it stays, and we record on."""
+    """For torch.profiler with CUDA, and not for one without; CUPTI's subscriber it stays, and we record on; where it
+    finalises CUPTI at its end, afterwards."""
+    for settings in ({}, {"TEARDOWN_CUPTI": "1"}):
+        step_aside(settings)
+
+
+def step_aside(settings):
     with Directory() as directory:
-        run, taken, dump, error = play(directory, ASIDE, TFPROF_TRACE="kernels,api,latency")
+        run, taken, dump, error = play(directory, ASIDE, TFPROF_TRACE="kernels,api,latency", **settings)
         assert taken["kernels"] == dump["rows"]["kernels"] == 35, (taken, dump, error)
         states = [row["message"] for row in playing.messages(run) if row["reason"].startswith("capture_")]
         assert sum("torch.profiler listens to CUDA instead" in text for text in states) <= 1, states

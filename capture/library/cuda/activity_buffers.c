@@ -25,7 +25,7 @@ static struct {
   struct activity_buffer *first, *last;   /* that wait */
   uint64_t limit, taken, waiting;         /* bytes: of all that is kept; of those what waits */
 } pool;
-static _Atomic uint64_t dropped, discarded;
+static _Atomic uint64_t dropped, discarded, heard;
 
 void activity_buffers_begin(const struct cupti_api *its_api, uint64_t limit) {
   api = its_api;
@@ -36,6 +36,7 @@ void activity_buffers_reset(void) {
   memset(&pool, 0, sizeof pool);
   atomic_store(&dropped, 0);
   atomic_store(&discarded, 0);
+  atomic_store(&heard, 0);
 }
 
 static struct activity_buffer *make_buffer(enum activity_buffer_kind kind) {
@@ -155,6 +156,7 @@ void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, s
   if (buffer) {
     buffer->used = used < buffer->size ? used : buffer->size;
     choose_size(buffer);
+    heard += buffer->used > 0;
   }
   if (buffer && buffer->kind != BUFFER_DISCARDED) {
     if (buffer->used) put_to_wait(copy_out(buffer));
@@ -190,6 +192,8 @@ void activity_buffers_return(struct activity_buffer *buffer) {
   }
   pthread_mutex_unlock(&activity_buffers_lock);
 }
+
+uint64_t activity_buffers_heard(void) { return heard; }
 
 struct activity_losses activity_buffers_losses(void) {
   return (struct activity_losses){atomic_load(&dropped), atomic_load(&discarded)};

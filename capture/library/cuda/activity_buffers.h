@@ -56,5 +56,7 @@ struct activity_losses {
   uint64_t dropped, discarded;
 };
 struct activity_losses activity_buffers_losses(void);
+/* How many buffers with records have come back. On any thread. */
+uint64_t activity_buffers_heard(void);
 
 #endif

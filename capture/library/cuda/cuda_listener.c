@@ -4,7 +4,7 @@
 #include "activity_buffers.h"
 #include "cuda_costs.h"
 #include "device_facts.h"
-#include "function_names.h"
+#include "listening_check.h"
 #include "recorder/moments.h"
 #include "recorder/own_threads.h"
 #include "stream_numbers.h"
@@ -21,6 +21,7 @@ enum {
   FACTS_MS = 5,       /* until the driver is initialised */
   ASIDE_MS = 2000,    /* that others wait for us to step aside */
   AGAIN_MS = 2000,    /* until it is tried again where another one listens */
+  TEARDOWN_MS = 10000, /* that another one may take to finalise CUPTI */
   SILENT_MS = 10000,  /* that the driver may take to begin */
   FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
   SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
@@ -46,8 +47,14 @@ static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 static enum cuda_recording recorded; /* now */
 static void *subscriber;  /* NULL: we do not listen */
 static bool is_refused;   /* another one was there first */
-static bool has_topology; /* was asked for */
-static char without[160]; /* what was refused */
+static bool has_beat;     /* the call of listening_check.h is recorded whatever else is */
+static _Atomic unsigned beginnings;
+/* Of the thread alone. */
+static struct listening_check check;
+static struct {
+  uint64_t since_ns; /* 0: we are not about to come back */
+  bool is_free;      /* CUPTI has no listener */
+} returning;
 
 /* What the writer thread is told. */
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
@@ -60,104 +67,10 @@ static unsigned changes, changes_taken; /* of the part */
 
 const struct fork_lock cuda_listener_locks[] = {{.lock = &control},         {.lock = &switching},
                                                 {.lock = &telling},         {.lock = &activity_buffers_lock},
-                                                {.lock = &cuda_costs_lock}, {0}};
-
-/* ---- What is asked for. */
-
-unsigned cuda_trace_of(const char *list, char *unknown, size_t size) {
-  static const char *const words[] = {"kernels", "memory",   "api",         "sync",   "graphs",
-                                      "unified", "overhead", "environment", "latency"};
-  enum { WORDS = sizeof words / sizeof *words };
-  unsigned asked_for = 0;
-  if (unknown) unknown[0] = 0;
-  for (const char *word = list; *word;) {
-    size_t length = strcspn(word, ","), i = 0;
-    while (i < WORDS && (strlen(words[i]) != length || strncmp(words[i], word, length))) i++;
-    if (i < WORDS) asked_for |= 1u << i;
-    else if (unknown && !unknown[0] && length) snprintf(unknown, size, "%.*s", (int)length, word);
-    word += length + (word[length] == ',');
-  }
-  return asked_for;
-}
-
-struct wanted_kind {
-  uint8_t kind;
-  const char *name;
-  unsigned traces;
-  bool is_lasting; /* stays on when work is not recorded: it says what later work belongs to */
-};
-static const struct wanted_kind wanted_kinds[] = {
-    {CUPTI_CONTEXT, "contexts", ~0u, true},
-    {CUPTI_STREAM, "streams", ~0u, true},
-    {CUPTI_CONCURRENT_KERNEL, "kernels", TRACE_KERNELS, false},
-    {CUPTI_MEMCPY, "copies", TRACE_MEMORY, false},
-    {CUPTI_MEMCPY_PEERS, "copies between devices", TRACE_MEMORY, false},
-    {CUPTI_MEMSET, "fills", TRACE_MEMORY, false},
-    {CUPTI_MEMORY, "memory of the driver", TRACE_MEMORY, true},
-    {CUPTI_MEMORY_POOL, "pools of the driver", TRACE_MEMORY, true},
-    {CUPTI_SYNCHRONIZATION, "waits", TRACE_SYNC, false},
-    {CUPTI_EVENT, "events", TRACE_SYNC, false},
-    {CUPTI_UNIFIED_MEMORY, "unified memory", TRACE_UNIFIED, false},
-    {CUPTI_OVERHEAD, "overheads", TRACE_OVERHEAD, true},
-    {CUPTI_JIT, "compilations", TRACE_OVERHEAD, true},
-    {CUPTI_ENVIRONMENT, "clocks and power", TRACE_ENVIRONMENT, true},
-};
-enum { WANTED_KINDS = sizeof wanted_kinds / sizeof *wanted_kinds };
-
-static bool wants_graphs_whole(void) { return traces & TRACE_GRAPHS && !(traces & TRACE_KERNELS); }
+                                                {.lock = &cuda_costs_lock}, {.lock = &cuda_refusals_lock},
+                                                {0}};
 
 /* ---- Switching. */
-
-/* Calls worth a row, of both domains: looked up once, for they are switched at the ends of steps. */
-static struct {
-  uint16_t numbers[FUNCTIONS_MAXIMUM];
-  unsigned count;
-} worthy[2];
-
-static void find_worthy_calls(void) {
-  const char *name = NULL;
-  for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
-    worthy[domain - 1].count = 0;
-    for (uint32_t number = 1; number < FUNCTIONS_MAXIMUM; number++)
-      if (!api.GetCallbackName(domain, number, &name) && name && function_is_recorded(name))
-        worthy[domain - 1].numbers[worthy[domain - 1].count++] = (uint16_t)number;
-  }
-}
-
-/* Those only, where CUPTI can be told so; else all, and the others are left out when they are read. */
-static void switch_calls(bool to_on) {
-  static const int kinds[] = {[CUPTI_DRIVER_FUNCTIONS] = CUPTI_DRIVER, [CUPTI_RUNTIME_FUNCTIONS] = CUPTI_RUNTIME};
-  if (!(traces & TRACE_API)) return;
-  for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
-    int (*switch_one)(uint32_t, uint8_t) =
-        domain == CUPTI_RUNTIME_FUNCTIONS ? api.ActivityEnableRuntimeApi : api.ActivityEnableDriverApi;
-    for (unsigned i = 0; switch_one && i < worthy[domain - 1].count; i++)
-      switch_one(worthy[domain - 1].numbers[i], to_on);
-    if (!switch_one && to_on) api.ActivityEnable(kinds[domain]);
-    if (!switch_one && !to_on) api.ActivityDisable(kinds[domain]);
-  }
-}
-
-static void note_refused(const char *name, const char *why) {
-  size_t used = strlen(without);
-  snprintf(without + used, sizeof without - used, "%s%s%s%s%s", used ? ", " : "", name, why ? " (" : "", why ? why : "",
-           why ? ")" : "");
-}
-
-/* With `switching`. The names of kinds that are refused are noted. */
-static void switch_kinds(bool to_on, bool with_lasting) {
-  for (unsigned i = 0; i < WANTED_KINDS; i++) {
-    const struct wanted_kind *kind = &wanted_kinds[i];
-    if (!(kind->traces & traces) || (kind->is_lasting && !with_lasting) || !api.layout->sizes[kind->kind]) continue;
-    if (kind->kind == CUPTI_UNIFIED_MEMORY && to_on && !device_facts_count()) continue; /* later: ask_of_devices */
-    int result = to_on ? api.ActivityEnable(kind->kind) : api.ActivityDisable(kind->kind);
-    if (result && to_on && with_lasting) note_refused(kind->name, cupti_result_text(&api, result));
-  }
-  if (wants_graphs_whole() && api.layout->sizes[CUPTI_GRAPH_TRACE]) {
-    if (to_on) api.ActivityEnable(CUPTI_GRAPH_TRACE);
-    else api.ActivityDisable(CUPTI_GRAPH_TRACE);
-  }
-}
 
 /* Where nobody takes them the last one stands for all since: what was recorded meanwhile is not known. */
 static void note_switch(int64_t begun_ns) {
@@ -181,8 +94,8 @@ bool cuda_listener_take_switch(struct record_switch *change) {
 /* With `switching`: everything, when it begins and ends. */
 static void switch_all(bool to_on) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
-  switch_kinds(to_on, true);
-  switch_calls(to_on);
+  cuda_kinds_switch(to_on, true);
+  cuda_calls_switch(to_on);
   recorded = to_on ? CUDA_ALL : CUDA_NOTHING;
   note_switch(begun_ns);
 }
@@ -190,8 +103,8 @@ static void switch_all(bool to_on) {
 /* With `switching`. */
 static void switch_to(enum cuda_recording to) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
-  if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) switch_calls(to >= CUDA_CALLS);
-  if ((to == CUDA_ALL) != (recorded == CUDA_ALL)) switch_kinds(to == CUDA_ALL, false);
+  if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) cuda_calls_switch(to >= CUDA_CALLS);
+  if ((to == CUDA_ALL) != (recorded == CUDA_ALL)) cuda_kinds_switch(to == CUDA_ALL, false);
   recorded = to;
   note_switch(begun_ns);
 }
@@ -259,16 +172,20 @@ static void describe_refusal(int result, const char *holder, char *reason, size_
 enum beginning {
   FOR_THE_FIRST_TIME,
   BACK, /* torch.profiler, which has ended, may have subscribed; it is recorded without, then */
-  AGAIN /* where another one was there first: what was said of it is not said again */
+  AGAIN, /* where another one was there first: what was said of it is not said again */
+  LOST   /* another one has taken CUPTI without a word: whether we are subscribed is not known */
 };
 
 static bool subscribe(enum beginning beginning, char *reason, size_t size) {
   char holder[128] = "";
   struct cupti_subscription wish = {sizeof wish, "tfprof", holder, sizeof holder};
-  int result = api.Subscribe_v2 ? api.Subscribe_v2(&subscriber, ignore_callback, NULL, &wish)
-                                : api.Subscribe(&subscriber, ignore_callback, NULL);
-  if (result) subscriber = NULL;
-  if (result == CUPTI_SUBSCRIBED_BY_ANOTHER && beginning == BACK) subscriber = &subscriber;
+  void *now = NULL;
+  int result = api.Subscribe_v2 ? api.Subscribe_v2(&now, ignore_callback, NULL, &wish)
+                                : api.Subscribe(&now, ignore_callback, NULL);
+  bool stays = result == CUPTI_SUBSCRIBED_BY_ANOTHER && (beginning == BACK || beginning == LOST);
+  if (!result) subscriber = now;
+  else if (!stays) subscriber = NULL;
+  else if (!subscriber) subscriber = &subscriber;
   is_refused = !subscriber && result == CUPTI_SUBSCRIBED_BY_ANOTHER;
   if (!subscriber) describe_refusal(result, holder, reason, size);
   return subscriber;
@@ -294,54 +211,10 @@ bool cuda_listener_take_reading(struct device_reading *reading) {
 
 void cuda_listener_keep_clock(void) { is_clock_lost = true; }
 
-/* When kernels were queued and submitted: nobody else's profiler finds it switched on. */
-static void switch_latency(bool to_on) {
-  if (!(traces & TRACE_LATENCY)) return;
-  bool is_done = api.ActivityEnableLatencyTimestamps && !api.ActivityEnableLatencyTimestamps(to_on);
-  if (to_on && !is_done) note_refused("times at which kernels were queued and submitted", NULL);
-}
-
-/* Kinds that this CUPTI does not know are refused together with the others. */
-static bool count_unified(uint32_t device) {
-  enum { KINDS = 8, OF_ONE_DEVICE = 1 /* CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE */ };
-  struct {
-    uint32_t scope, kind, device, is_on;
-  } counters[KINDS];
-  uint32_t count = KINDS;
-  for (uint32_t i = 0; i < KINDS; i++) {
-    counters[i].scope = OF_ONE_DEVICE;
-    counters[i].kind = i + 1;
-    counters[i].device = device;
-    counters[i].is_on = 1;
-  }
-  while (count && api.ActivityConfigureUnifiedMemoryCounter(counters, count)) count--;
-  return count;
-}
-
-/* With `switching`: what connects devices, and unified memory, can be asked for once we listen and the driver is
-** initialised. */
-static void ask_of_devices(void) {
-  char name[64];
-  if (!subscriber || !device_facts_count()) return;
-  if (!has_topology) {
-    int pcie = api.ActivityEnable(CUPTI_PCIE), nvlink = api.ActivityEnable(CUPTI_NVLINK);
-    if (pcie) note_refused("how devices are attached", cupti_result_text(&api, pcie));
-    if (nvlink && device_facts_count() > 1) note_refused("NVLink between devices", cupti_result_text(&api, nvlink));
-    has_topology = true;
-  }
-  if (!(traces & TRACE_UNIFIED)) return;
-  for (int device = 0; device < device_facts_count(); device++) {
-    if (api.ActivityConfigureUnifiedMemoryCounter && count_unified((uint32_t)device)) continue;
-    snprintf(name, sizeof name, "unified memory of device %d", device);
-    note_refused(name, NULL);
-  }
-  int result = recorded == CUDA_ALL ? api.ActivityEnable(CUPTI_UNIFIED_MEMORY) : 0;
-  if (result) note_refused("unified memory", cupti_result_text(&api, result));
-}
-
 /* With `switching`. */
 static void tell_listening(void) {
   char reason[256], version[CUPTI_VERSION_TEXT];
+  const char *without = cuda_kinds_without();
   if (without[0]) snprintf(reason, sizeof reason, "without %s", without);
   else snprintf(reason, sizeof reason, "%s, %.180s", cupti_version_text(api.version, version), api.path);
   set_part(without[0] ? PART_DEGRADED : PART_OK, reason);
@@ -365,25 +238,35 @@ static bool listen_to_cuda(enum beginning beginning) {
     subscriber = NULL;
     return false;
   }
-  without[0] = 0;
+  cuda_kinds_renew();
   is_clock_lost = false;
   device_clock_keep(&api);
-  switch_latency(true);
-  ask_of_devices();
+  cuda_latency_switch(true);
+  cuda_kinds_ask_of_devices(recorded == CUDA_ALL);
   switch_all(true);
+  has_beat = cuda_driver_call_switch(LISTENING_CALL, true);
   if (wanted_recording != CUDA_ALL) switch_to((enum cuda_recording)wanted_recording);
-  tell_listening();
+  if (beginning != FOR_THE_FIRST_TIME) beginnings++;
+  if (beginning != LOST) tell_listening();
+  listening_check_begin(&check, clock_monotonic_ns());
   note_reading();
   return true;
 }
 
 /* ---- The thread. */
 
+/* With `switching`: what we leave to others, or to the end. */
+static void switch_off(void) {
+  switch_all(false);
+  cuda_latency_switch(false);
+  if (has_beat) cuda_driver_call_switch(LISTENING_CALL, false);
+}
+
 static void leave_to_another(void) {
   pthread_mutex_lock(&switching);
+  returning.since_ns = 0;
   if (subscriber) {
-    switch_all(false);
-    switch_latency(false);
+    switch_off();
     api.ActivityFlushAll(FLUSH_FORCED);
     if (subscriber != &subscriber) api.Unsubscribe(subscriber);
     subscriber = NULL;
@@ -392,10 +275,37 @@ static void leave_to_another(void) {
   end_switching();
 }
 
+/* Kineto finalises CUPTI after each of its windows. */
+static bool is_to_be_finalised(void) {
+  const char *word = getenv("TEARDOWN_CUPTI");
+  return word && *word && strcmp(word, "0");
+}
+
+/* Whether nobody is about to finalise CUPTI any more: who does unsubscribes right before that, so CUPTI that had no
+** listener the last time it was tried, one fetch ago, has been finalised since. */
+static bool can_return(void) {
+  void *mine = NULL;
+  if (returning.is_free || !is_to_be_finalised()) return true;
+  if (clock_monotonic_ns() - returning.since_ns > TEARDOWN_MS * UINT64_C(1000000)) return true;
+  returning.is_free = !api.Subscribe(&mine, ignore_callback, NULL);
+  if (returning.is_free) api.Unsubscribe(mine);
+  return false;
+}
+
 static void come_back(void) {
   pthread_mutex_lock(&switching);
-  if (!subscriber) listen_to_cuda(is_refused ? AGAIN : BACK);
+  if (subscriber) {
+    returning.since_ns = 0;
+  } else if (can_return()) {
+    listen_to_cuda(is_refused ? AGAIN : BACK);
+    returning.since_ns = 0;
+  }
   end_switching();
+}
+
+static void begin_returning(void) {
+  returning.since_ns = clock_monotonic_ns();
+  returning.is_free = false;
 }
 
 /* The one that was there first may have left. */
@@ -413,19 +323,43 @@ static void wait_for_wish(int milliseconds) {
     if (pthread_cond_timedwait(&asked, &control, &until) == ETIMEDOUT) break;
 }
 
+static void look_whether_we_listen(void) {
+  char text[PART_TEXT_MAXIMUM];
+  uint64_t silent_ns;
+  enum listening listening =
+      listening_check_look(&check, activity_buffers_heard(), clock_monotonic_ns(), &silent_ns);
+  if (listening == LISTENING) return;
+  pthread_mutex_lock(&switching);
+  if (listening == LISTENING_LOST) {
+    snprintf(text, sizeof text,
+             "nothing that CUPTI records has come for %.0f s: another one in this process has taken it, with buffers "
+             "of its own or by cuptiFinalize; it is begun anew",
+             (double)silent_ns / 1e9);
+    set_part(PART_DEGRADED, text);
+    listen_to_cuda(LOST);
+  } else {
+    tell_listening();
+    capture_say("what GPUs did was not recorded for %.0f s: another one in the program had taken CUPTI; it is now",
+                (double)silent_ns / 1e9);
+  }
+  end_switching();
+}
+
 static void fetch(bool is_all) {
   pthread_mutex_lock(&switching);
   bool was_listening = subscriber != NULL;
+  bool can_check = has_beat || (recorded >= CUDA_CALLS && traces & TRACE_API);
   if (is_all && was_listening) {
-    switch_all(false);
-    switch_latency(false);
+    switch_off();
     subscriber = NULL;
   }
   if (was_listening && !is_all && atomic_exchange(&is_clock_lost, false)) device_clock_keep(&api);
   end_switching();
   if (!was_listening) return; /* what another one has recorded is left to it */
   note_reading();
-  api.ActivityFlushAll(is_all ? FLUSH_FORCED : 0);
+  if (!is_all) listening_check_beat(&check, can_check);
+  cuda_note_result(&api, "cuptiActivityFlushAll", api.ActivityFlushAll(is_all ? FLUSH_FORCED : 0));
+  if (!is_all) look_whether_we_listen();
 }
 
 /* What the program called the driver for did not come to be. */
@@ -449,10 +383,10 @@ static void look_for_devices(struct presence *presence, bool is_end) {
   presence->answer = device_facts_ask();
   if (presence->answer == DEVICES_KNOWN) {
     pthread_mutex_lock(&switching);
-    ask_of_devices();
+    if (subscriber) cuda_kinds_ask_of_devices(recorded == CUDA_ALL);
     if (is_end && subscriber && traces & TRACE_UNIFIED)
-      note_refused("unified memory", "the program ended before its devices were known");
-    if (subscriber && (presence->is_told || without[0])) tell_listening();
+      cuda_kinds_add_refused("unified memory", "the program ended before its devices were known");
+    if (subscriber && (presence->is_told || cuda_kinds_without()[0])) tell_listening();
     end_switching();
     return;
   }
@@ -476,7 +410,8 @@ static void *fetch_records(void *argument) {
     pthread_mutex_unlock(&control);
     look_for_devices(&presence, is_all);
     if (is_aside && !was_aside) leave_to_another();
-    if (!is_aside && was_aside && !is_all) come_back();
+    if (!is_aside && was_aside) begin_returning();
+    if (returning.since_ns && !is_all) come_back();
     if (!is_aside && !is_all && clock_monotonic_ns() - tried_ns > AGAIN_MS * UINT64_C(1000000)) {
       try_again();
       tried_ns = clock_monotonic_ns();
@@ -510,7 +445,7 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
   }
   if (is_new) {
     traces = its_traces;
-    find_worthy_calls();
+    cuda_kinds_begin(&api, traces);
     activity_buffers_begin(&api, buffer_bytes);
     stream_numbers_begin(&api);
     state.is_aside = state.is_aside_wanted;
@@ -523,6 +458,8 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
   atomic_store(&has_begun, is_fetched);
   if (!is_fetched) set_part(PART_OFF, "the thread that fetches records cannot be started");
 }
+
+unsigned cuda_listener_beginnings(void) { return beginnings; }
 
 const struct cupti_api *cuda_listener_api(void) { return atomic_load(&has_begun) ? &api : NULL; }
 
@@ -553,7 +490,10 @@ void cuda_listener_reset(void) {
   memset(&state, 0, sizeof state);
   subscriber = NULL;
   recorded = CUDA_NOTHING;
-  is_refused = has_topology = is_clock_lost = false;
+  is_refused = is_clock_lost = has_beat = false;
+  memset(&check, 0, sizeof check);
+  memset(&returning, 0, sizeof returning);
+  cuda_kinds_reset();
   switches_added = switches_taken = 0;
   readings_added = readings_taken = 0;
   atomic_store(&has_begun, false);

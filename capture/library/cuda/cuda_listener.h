@@ -4,35 +4,23 @@
 ** is complete: who wants more waits for it until a moment and no longer, so that a device that hangs hangs nobody.
 ** CUPTI is neither finalised nor left at the end: other threads of the program may be in it.
 **
+** Nobody tells when another one takes CUPTI: listening_check.h finds out, and it is begun anew.
+**
 ** It has one listener.  Where that is somebody else (nsys, DCGM, a debugger; torch.profiler, once it was used) it is
 ** said who, and the rest is recorded; every other second it is tried whether that one has left.  Before torch.profiler
 ** begins to listen in this process we step aside, and come back when it has ended: it stays CUPTI's subscriber then,
-** which does not keep us from recording activities.
+** which does not keep us from recording activities.  Where it is to finalise CUPTI at its end (TEARDOWN_CUPTI) we come
+** back when it has: it does that in the next call of the program, and calls of ours at that moment may hang it.
 */
 #ifndef TFPROF_CAPTURE_CUDA_LISTENER_H
 #define TFPROF_CAPTURE_CUDA_LISTENER_H
 
+#include "cuda_kinds.h"
 #include "cupti_api.h"
 #include "device_clock.h"
 #include "launch_times.h"
 #include "recorder/forks.h"
 #include "recorder/parts.h"
-
-/* What may be asked for; TFPROF_TRACE names them, parted by commas, or is "none". */
-enum cuda_trace {
-  TRACE_KERNELS = 1,
-  TRACE_MEMORY = 2, /* copies, fills, what is allocated from the driver */
-  TRACE_API = 4,
-  TRACE_SYNC = 8,
-  TRACE_GRAPHS = 16, /* the kernels of each launch; where kernels are not asked for, each launch as a whole */
-  TRACE_UNIFIED = 32,
-  TRACE_OVERHEAD = 64, /* what CUPTI takes, and compilations */
-  TRACE_ENVIRONMENT = 128,
-  TRACE_LATENCY = 256, /* of kernels when they were queued and submitted */
-  TRACE_DEFAULT = TRACE_KERNELS | TRACE_MEMORY | TRACE_API | TRACE_SYNC | TRACE_GRAPHS | TRACE_OVERHEAD
-};
-/* What a list of words asks for; 0: none of them. `unknown` (or NULL): the first one that is not known, or "". */
-unsigned cuda_trace_of(const char *list, char *unknown, size_t size);
 
 extern const struct fork_lock cuda_listener_locks[];
 
@@ -55,6 +43,8 @@ void cuda_listener_step_aside(bool is_aside);
 bool cuda_listener_take_reading(struct device_reading *reading);
 /* Another one has made CUPTI keep time by its clock, and what is recorded comes to us: it keeps time by ours again. */
 void cuda_listener_keep_clock(void);
+/* How often CUPTI was begun anew: its numbers of calls from then on may be those of before. */
+unsigned cuda_listener_beginnings(void);
 /* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */
 bool cuda_listener_take_switch(struct record_switch *change);
 /* In a forked child. */

@@ -19,6 +19,7 @@ static struct activity_lanes lanes;
 static struct activity_counts counts;
 static bool is_open, is_told_over;
 static double told_launch_ns;
+static unsigned known_beginnings; /* of CUPTI */
 
 /* Kernels are recorded in the steps whose ops are; in the others calls, to measure what recording takes. */
 static _Atomic bool is_armed, is_thinned, is_measuring;
@@ -90,6 +91,7 @@ static bool cuda_open(struct recorder *recorder) {
   cuda_costs_open();
   is_told_over = false;
   told_launch_ns = 0;
+  known_beginnings = cuda_listener_beginnings();
   is_open = activity_lanes_begin(&lanes, recorder) && activity_rows_open(recorder);
   return is_open;
 }
@@ -135,6 +137,8 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   note_switches();
   if (!api) return 0;
   note_readings(false);
+  if (known_beginnings != cuda_listener_beginnings()) activity_lanes_renumber(&lanes);
+  known_beginnings = cuda_listener_beginnings();
   while (count < limit && (buffer = activity_buffers_take())) {
     note_readings(true);
     note_switches(); /* before which its calls ended, and after which they began */
@@ -225,8 +229,11 @@ static void tell_clock(struct recorder *recorder) {
 }
 
 static void tell_records(struct recorder *recorder) {
-  char text[160];
+  char text[192];
+  struct cuda_refusals refusals = cuda_kinds_refusals();
   tell_clock(recorder);
+  snprintf(text, sizeof text, "CUPTI refused what it was asked for, at first %s", refusals.first);
+  tell_count(recorder, refusals.count, NULL, text);
   snprintf(text, sizeof text, "records of kinds that are not known were left out: kind %u and others",
            counts.unknown_kinds[0]);
   if (!counts.unknown_kinds[1]) text[strlen(text) - strlen(" and others")] = 0;

@@ -40,9 +40,36 @@ ENTRY int cuInit(unsigned flags) {
   return is_initialised ? 0 : NO_DEVICE;
 }
 
+static _Atomic(const struct double_cupti *) recorder;
+
+static const struct double_cupti *look_for_recorder(void) {
+  static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
+  for (unsigned i = 0; i < sizeof names / sizeof *names && !recorder; i++) {
+    void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+    if (library) recorder = dlsym(library, "double_cupti");
+  }
+  return recorder;
+}
+
+/* CUPTI records the call where it was asked to. */
+static void record_call(void) {
+  const struct double_cupti *cupti = look_for_recorder();
+  if (!cupti || !cupti->is_on(CUPTI_DRIVER, DOUBLE_DRIVER_GET_VERSION)) return;
+  uint64_t now = cupti->now();
+  const struct cupti_call call = {.kind = CUPTI_DRIVER,
+                                  .function = DOUBLE_DRIVER_GET_VERSION,
+                                  .start = now,
+                                  .end = now + 100,
+                                  .process = (uint32_t)getpid(),
+                                  .thread = (uint32_t)syscall(SYS_gettid),
+                                  .correlation = cupti->next_correlation()};
+  cupti->put(&call, sizeof call);
+}
+
 /* DOUBLE_DRIVER: 13000 is CUDA 13.0. */
 ENTRY int cuDriverGetVersion(int *version);
 ENTRY int cuDriverGetVersion(int *version) {
+  record_call();
   const char *asked = getenv("DOUBLE_DRIVER");
   *version = asked ? atoi(asked) : 13000;
   return 0;
@@ -94,7 +121,6 @@ ENTRY int cuStreamGetCtx(void *stream, void **context) {
 /* ---- Work. */
 
 static pthread_once_t found_once = PTHREAD_ONCE_INIT;
-static _Atomic(const struct double_cupti *) recorder;
 static uint64_t launch_ns, call_ns, kernel_ns;
 
 static uint64_t told_ns(const char *name) {
@@ -116,10 +142,7 @@ static uint64_t now_ns(void) {
 
 static const struct double_cupti *find_recorder(void) {
   static _Atomic unsigned looks;
-  if (recorder || looks++ % 256) return recorder;
-  void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-  if (library) recorder = dlsym(library, "double_cupti");
-  return recorder;
+  return recorder || looks++ % 256 ? recorder : look_for_recorder();
 }
 
 ENTRY int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -130,11 +153,12 @@ ENTRY int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsig
   bool has_call = cupti && cupti->is_on(CUPTI_DRIVER, DOUBLE_DRIVER_LAUNCH);
   bool has_kernel = cupti && cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0);
   uint64_t begin = now_ns(), end = begin + launch_ns + (has_call ? call_ns : 0) + (has_kernel ? kernel_ns : 0);
+  uint64_t start = cupti ? cupti->now() : 0;
   while (now_ns() < end) continue;
   struct cupti_call call = {.kind = CUPTI_DRIVER,
                             .function = DOUBLE_DRIVER_LAUNCH,
-                            .start = begin,
-                            .end = now_ns(),
+                            .start = start,
+                            .end = cupti ? cupti->now() : 0,
                             .process = (uint32_t)getpid(),
                             .thread = (uint32_t)syscall(SYS_gettid),
                             .correlation = cupti ? cupti->next_correlation() : 0};

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define ENTRY __attribute__((visibility("default")))
-enum { INVALID_KIND = 21, INVALID_PARAMETER = 1, NOT_COMPATIBLE = 14, FUNCTIONS = 1024, STREAMS = 256 };
+enum { INVALID_KIND = 21, INVALID_PARAMETER = 1, NOT_COMPATIBLE = 14, UNKNOWN = 999, FUNCTIONS = 1024, STREAMS = 256 };
 
 struct written { /* by a thread */
   pthread_mutex_t lock;
@@ -35,6 +35,7 @@ static _Atomic uint32_t counters_on[2]; /* kinds, by device */
 static _Atomic uint8_t tells_latency;
 static _Atomic int is_subscribed, drops_told;
 static _Atomic bool has_left; /* the holder */
+static _Atomic bool has_fallen; /* the device, off the bus */
 
 __attribute__((constructor)) static void make_locks(void) {
   for (int i = 0; i < STREAMS; i++) pthread_mutex_init(&streams[i].lock, NULL);
@@ -71,6 +72,7 @@ static uint64_t now(void) {
 }
 
 ENTRY int cuptiGetTimestamp(uint64_t *time) {
+  if (has_fallen) return UNKNOWN;
   *time = clock_mode() == CLOCK_HIDDEN ? own_clock() : now();
   return 0;
 }
@@ -113,6 +115,24 @@ ENTRY int cuptiSubscribe_v2(void **subscriber, void (*call)(void *, int, uint32_
 }
 #endif
 
+/* Nothing of what it was told is left. */
+static void forget_all(void) {
+  for (int kind = 0; kind < CUPTI_KINDS; kind++) kinds_on[kind] = 0;
+  for (int domain = 0; domain < 3; domain++)
+    for (int i = 0; i < FUNCTIONS; i++) functions_on[domain][i] = 0;
+}
+
+ENTRY int cuptiFinalize(void);
+ENTRY int cuptiFinalize(void) {
+  forget_all();
+  is_subscribed = 0;
+  request = NULL;
+  complete = NULL;
+  kept_clock = NULL;
+  correlation = 0;
+  return 0;
+}
+
 ENTRY int cuptiUnsubscribe(void *subscriber) {
   if (subscriber != &is_subscribed) return INVALID_PARAMETER;
   is_subscribed = 0;
@@ -129,7 +149,9 @@ ENTRY int cuptiActivityRegisterCallbacks(cupti_request its_request, cupti_comple
 
 static int switch_kind(int kind, uint8_t to_on) {
   const char *refused = getenv("DOUBLE_REFUSED");
+  if (has_fallen) return UNKNOWN;
   if (kind <= 0 || kind >= CUPTI_KINDS || !record_bytes((uint32_t)kind)) return INVALID_KIND;
+  if (kind == CUPTI_EVENT && DOUBLE_VERSION < 20) return INVALID_KIND; /* as 11.8 to 12.1 do */
   if (to_on && refused && atoi(refused) == kind) return NOT_COMPATIBLE;
   kinds_on[kind] = to_on;
   int domain = kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : kind == CUPTI_DRIVER ? CUPTI_DRIVER_FUNCTIONS : 0;
@@ -195,7 +217,8 @@ ENTRY int cuptiGetCallbackName(int domain, uint32_t function, const char **name)
                                         [DOUBLE_DEVICE_SYNCHRONIZE] = "cudaDeviceSynchronize_v3020",
                                         [DOUBLE_LAUNCH_KERNEL] = "cudaLaunchKernel_v7000",
                                         [DOUBLE_GRAPH_LAUNCH] = "cudaGraphLaunch_v10000"};
-  static const char *const driver[] = {[DOUBLE_DRIVER_LAUNCH] = "cuLaunchKernel"};
+  static const char *const driver[] = {[DOUBLE_DRIVER_GET_VERSION] = "cuDriverGetVersion",
+                                       [DOUBLE_DRIVER_LAUNCH] = "cuLaunchKernel"};
   bool is_runtime = domain == CUPTI_RUNTIME_FUNCTIONS;
   size_t count = is_runtime ? sizeof runtime / sizeof *runtime : sizeof driver / sizeof *driver;
   *name = function < count ? (is_runtime ? runtime : driver)[function] : NULL;
@@ -222,11 +245,12 @@ ENTRY int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size
 static void give_back(struct written *stream) {
   if (!stream->buffer) return;
   returned_count++;
-  atomic_load(&complete)(NULL, 0, stream->buffer, stream->size, stream->used);
+  if (complete) atomic_load(&complete)(NULL, 0, stream->buffer, stream->size, stream->used);
   stream->buffer = NULL;
 }
 
 ENTRY int cuptiActivityFlushAll(uint32_t flag) {
+  if (has_fallen) return UNKNOWN;
   if (flag && getenv("DOUBLE_HANG"))
     for (;;) pause();
   /* Of a device that is never idle each buffer holds a kernel that has not ended. */
@@ -291,6 +315,27 @@ static uint64_t count_ticks(void) {
   return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) / 10 * 26;
 }
 
+static void lend_stolen(uint8_t **buffer, size_t *bytes, size_t *records) {
+  *bytes = 1 << 20;
+  *records = 0;
+  *buffer = malloc(*bytes);
+}
+
+static void take_stolen(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t used) {
+  (void)context, (void)stream, (void)bytes, (void)used;
+  free(buffer);
+}
+
+static void steal(void) {
+  bool is_end = atomic_load(&request) == lend_stolen;
+  if (is_end) return forget_all();
+  cuptiActivityFlushAll(1);
+  complete = take_stolen;
+  request = lend_stolen;
+}
+
+static void fall(void) { has_fallen = true; }
+
 static void keep_ticks(void) { cuptiActivityRegisterTimestampCallback(count_ticks); }
 static void set_correlation(uint32_t to) { correlation = to; }
 
@@ -342,4 +387,4 @@ static uint64_t returned(void) { return returned_count; }
 ENTRY const struct double_cupti double_cupti = {
     DOUBLE_VERSION, is_on,        put,  next_correlation, now,           set_clock,      set_correlation,
     give_mine_back, cut,          lent, returned,         give_odd_back, begin_callback, counts,
-    has_latency,    holder_leaves, keep_ticks};
+    has_latency,    holder_leaves, keep_ticks,       steal,          fall};

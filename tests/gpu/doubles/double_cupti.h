@@ -46,11 +46,17 @@ struct double_cupti {
   void (*holder_leaves)(void);
   /* CUPTI is told to keep time by a counter of 2.6 ticks a nanosecond, as torch.profiler does. */
   void (*keep_ticks)(void);
+  /* Another one in the process registers buffers of its own, and all is recorded into them; once more: it leaves, and
+  ** has switched all kinds off. */
+  void (*steal)(void);
+  /* The device falls off the bus: whatever CUPTI is asked fails from then on. */
+  void (*fall)(void);
 };
 extern const struct double_cupti double_cupti;
 
 /* Numbers of functions: those of NVIDIA's. */
 enum double_function {
+  DOUBLE_DRIVER_GET_VERSION = 2,
   DOUBLE_GET_DEVICE = 17,
   DOUBLE_MALLOC = 20,
   DOUBLE_MEMCPY_ASYNC = 41,

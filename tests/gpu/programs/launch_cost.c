@@ -170,7 +170,7 @@ static void read_buffer(const struct cupti_api *api, const struct activity_buffe
 static void drain(void) {
   struct activity_buffer *buffer;
   struct record_switch change;
-  struct clock_reading reading;
+  struct device_reading reading;
   while ((buffer = activity_buffers_take())) {
     if (cuda_listener_api()) read_buffer(cuda_listener_api(), buffer);
     activity_buffers_return(buffer);

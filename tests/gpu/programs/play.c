@@ -12,6 +12,9 @@
 **   threads=N     the words behind it on N threads at once
 **   unknown=N, cut=N (records whose end is missing), timeless=N, reversed=N, early=N (before their call)
 **   clock=MS      CUPTI's clock is set; ticks: it is told to count the processor's ticks
+**   finalize      somebody calls cuptiFinalize
+**   steal         another one takes the records from here on; once more: it leaves
+**   fall          the device falls off the bus: CUPTI answers everything with an error
 **   correlation=N numbers go on from there; back: buffers are given back
 **   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
 **   left          the other one that listens (DOUBLE_HOLDER) leaves; waits until kernels are recorded
@@ -37,7 +40,7 @@
 #include <unistd.h>
 
 static const struct double_cupti *cupti;
-static int (*flush_all)(uint32_t flag);
+static int (*flush_all)(uint32_t flag), (*finalize)(void);
 static _Atomic long taken[CUPTI_KINDS];
 enum { HTOD = 1, PTOP = 10, PAGEABLE = 1, PINNED = 2, DEVICE = 3 };
 
@@ -314,6 +317,7 @@ static void initialise(void) {
     void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
     if (library) cupti = dlsym(library, "double_cupti");
     if (library) *(void **)&flush_all = dlsym(library, "cuptiActivityFlushAll");
+    if (library) *(void **)&finalize = dlsym(library, "cuptiFinalize");
   }
 }
 
@@ -418,6 +422,12 @@ static void play(char **words, char **argv) {
       wait_for_fetch();
     } else if (!strcmp(word, "clock")) {
       if (cupti) cupti->set_clock((int64_t)count * 1000000);
+    } else if (!strcmp(word, "finalize")) {
+      if (finalize) finalize();
+    } else if (!strcmp(word, "steal")) {
+      if (cupti) cupti->steal();
+    } else if (!strcmp(word, "fall")) {
+      if (cupti) cupti->fall();
     } else if (!strcmp(word, "ticks")) {
       if (cupti) cupti->keep_ticks();
     } else if (!strcmp(word, "correlation")) {

@@ -53,12 +53,13 @@ static void write_event(const char *category, const char *name, uint64_t start, 
           category, name, is_of_device ? 0 : 1, is_of_device ? 7 : 1, (double)start / 1e3, (double)dur / 1e3, more);
 }
 
-static uint32_t call(const char *name, uint32_t function, uint64_t start) {
+/* `start` is of the trace, `recorded` the same moment on the clock that CUPTI keeps time by. */
+static uint32_t call(const char *name, uint32_t function, uint64_t start, uint64_t recorded) {
   char more[128];
   struct cupti_call record = {.kind = CUPTI_RUNTIME,
                               .function = function,
-                              .start = start,
-                              .end = start + 2000,
+                              .start = recorded,
+                              .end = recorded + 2000,
                               .process = (uint32_t)getpid(),
                               .thread = (uint32_t)syscall(SYS_gettid)};
   record.correlation = cupti->next_correlation();
@@ -74,15 +75,15 @@ static void run_op(const char *op, int place) {
   uint64_t begin = now_ns(), dur = KERNEL_NS;
   if (is_marked) push_a(op);
   wait_until(begin + MARGIN_NS);
-  uint64_t launched = now_ns();
+  uint64_t launched = now_ns(), recorded = cupti->now();
   if (was_profiled && !strcmp(fault, "slow")) dur = dur * 26 / 10;
   bool is_copy = place == KERNELS;
-  uint32_t correlation = is_copy ? call("cudaMemcpyAsync", DOUBLE_MEMCPY_ASYNC, launched)
-                                 : call("cudaLaunchKernel", DOUBLE_LAUNCH_KERNEL, launched);
+  uint32_t correlation = is_copy ? call("cudaMemcpyAsync", DOUBLE_MEMCPY_ASYNC, launched, recorded)
+                                 : call("cudaLaunchKernel", DOUBLE_LAUNCH_KERNEL, launched, recorded);
   static const char *const kept_names[] = {"kernel_0", "kernel_1", "kernel_2", "kernel_3"};
   struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
-                                .start = launched + 4000,
-                                .end = launched + 4000 + dur,
+                                .start = recorded + 4000,
+                                .end = recorded + 4000 + dur,
                                 .context = 1,
                                 .stream = 7,
                                 .grid = {64, 1, 1},
@@ -95,8 +96,8 @@ static void run_op(const char *op, int place) {
                               .target = DEVICE,
                               .flags = 1,
                               .bytes = BYTES,
-                              .start = launched + 4000,
-                              .end = launched + 5000,
+                              .start = recorded + 4000,
+                              .end = recorded + 5000,
                               .context = 1,
                               .stream = 7,
                               .correlation = correlation};
@@ -104,9 +105,10 @@ static void run_op(const char *op, int place) {
            correlation, correlation);
   if (is_copy && cupti->is_on(CUPTI_MEMCPY, 0)) cupti->put(&copy, sizeof copy);
   if (!is_copy && cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0)) cupti->put(&kernel, sizeof kernel);
-  if (is_copy) write_event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", copy.start, 1000, more);
-  else write_event("kernel", kernel_name, kernel.start, dur, more);
-  if (!is_copy && place == 0 && !strcmp(fault, "lost")) write_event("kernel", "lost_kernel", kernel.end, 100, more);
+  uint64_t began = launched + 4000;
+  if (is_copy) write_event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", began, 1000, more);
+  else write_event("kernel", kernel_name, began, dur, more);
+  if (!is_copy && place == 0 && !strcmp(fault, "lost")) write_event("kernel", "lost_kernel", began + dur, 100, more);
   wait_until(launched + MARGIN_NS);
   if (is_marked) pop();
   snprintf(more, sizeof more, "\"External id\":%u", correlation);
@@ -114,15 +116,15 @@ static void run_op(const char *op, int place) {
 }
 
 static void wait_for_device(void) {
-  uint64_t start = now_ns();
+  uint64_t start = now_ns(), recorded = cupti->now();
   struct cupti_synchronization wait = {.kind = CUPTI_SYNCHRONIZATION,
                                        .type = 5,
-                                       .start = start + 500,
-                                       .end = start + 1500,
+                                       .start = recorded + 500,
+                                       .end = recorded + 1500,
                                        .context = 1,
                                        .stream = UINT32_MAX,
                                        .event = UINT32_MAX};
-  wait.correlation = call("cudaDeviceSynchronize", DOUBLE_DEVICE_SYNCHRONIZE, start);
+  wait.correlation = call("cudaDeviceSynchronize", DOUBLE_DEVICE_SYNCHRONIZE, start, recorded);
   if (cupti->is_on(CUPTI_SYNCHRONIZATION, 0)) cupti->put(&wait, sizeof wait);
 }
 
