@@ -87,6 +87,8 @@ def test_all():
         assert killed["kernels"] and "signal 9" in killed["told"] and killed["lost_kernels_s"] < 5, killed
         costs = lines["overhead_small"]["figures"]
         assert len(costs["off_ms"]) == len(costs["on_ms"]) == len(costs["profiled_ms"]) == 2, costs
+        recorder = costs["recorder"]
+        assert recorder["steps_with_kernels"] == recorder["steps"] > 0 and recorder["thinned"] == [], recorder
         launches = lines["launch_cost"]["figures"]
         assert launches["kernels_1"] == launches["launched_1"] > 0 == launches["lost_1"], launches
         more = {name: ns - launches["ns_a_launch_1"]["none"] for name, ns in launches["ns_a_launch_1"].items()}
@@ -108,7 +110,7 @@ def test_faults():
     for fault, name, verdict, why in (
             ("lost", "compare_small", "no", "kernel 'lost_kernel': 0 against 19"),
             ("slow", "profiler_inside", "no", "the same kernels take 2.60 times as long after it as before it"),
-            ("crash", "first", "cannot be told", "SIGABRT"),
+            ("crash", "first", "cannot be told", "it was not recorded then"),
             ("crash_recorded", "first", "no", "a program that was recorded was harmed: it ended with")):
         with capturing.Directory() as directory:
             lines, _ = visited(directory, "--only", name, DOUBLE_FAULT=fault, status=int(verdict == "no"))
@@ -193,6 +195,14 @@ def harms(visit):
 def fails_alone(visit):
     visit.run(["/bin/false"], recorded=visit.path("run"))
 
+@add("hangs_recorded")
+def hangs_recorded(visit):
+    visit.run(["/bin/sh", "-c", "test -z $TFPROF_RUN_DIRECTORY || exec sleep 1000"], 3, visit.path("run"))
+
+@add("says_why")
+def says_why(visit):
+    visit.run(["/bin/sh", "-c", "echo first >&2; echo because >&2; exit 3"])
+
 @add("last", judge=lambda figures: (["it is wrong"], ["it is unknown"]))
 def last(visit):
     visit.note(number=4)
@@ -210,6 +220,9 @@ EXPECTED = {
     "floods": ("yes", ""), "keeps_much": ("yes", ""),
     "harms": ("no", "a program that was recorded was harmed: it ended"),
     "fails_alone": ("cannot be told", "it ended with exit status 1: /bin/false; it was not recorded then"),
+    "hangs_recorded": ("no", "a program that was recorded was harmed: it was not over after 3 s: "),
+    "says_why": ("cannot be told",
+                 "it ended with exit status 3: /bin/sh -c 'echo first >&2; echo because >&2; exit 3': because"),
     "last": ("no", "it is wrong; it is unknown"),
 }
 

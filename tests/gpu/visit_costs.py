@@ -6,7 +6,8 @@ import json
 import os
 
 import visit_verdicts as verdicts
-from visit_first import problems
+from asking import query
+from visit_first import problems, value
 from visit_runner import check
 
 BLOCKS = 40  # of 500 launches, in each state
@@ -40,6 +41,17 @@ def timed(text):
     return figures
 
 
+def recorder_of(run):
+    """What it took itself to cost, and what it left out for that."""
+    counter = "SELECT {} FROM counters WHERE name = '{}'"
+    return {"launch_ns": value(run, counter.format("max(value)", "capture_launch_cost")),
+            "steps": value(run, "SELECT count(*) FROM steps"),
+            "steps_with_kernels": value(run, "SELECT count(DISTINCT step_id) FROM kernels"),
+            "steps_with_ops": value(run, "SELECT count(*) FROM steps WHERE ops_recorded"),
+            "thinned": [row["message"] for row in query(run, "SELECT message FROM diagnostics "
+                                                             "WHERE reason = 'capture_thinned'")]}
+
+
 def measure(visit, mode):
     """Off, on, off, on: those without us are slowed by torch.profiler at their end, for comparison."""
     phases = [mode, f"warm={WARM_SECONDS}", f"seconds={SECONDS}"]
@@ -54,7 +66,7 @@ def measure(visit, mode):
         found = timed(visit.run(visit.program(*phases), 120, recorded=run))
         figures["on_ms"].append(found["seconds"]["mean_ms"])
         figures["on_median_ms"].append(found["seconds"]["median_ms"])
-        visit.note(**figures, problems=problems(run))
+        visit.note(**figures, problems=problems(run), recorder=recorder_of(run))
     visit.note(cost=verdicts.slowing(figures["off_ms"], figures["on_ms"]),
                cost_of_profiler=verdicts.slowing(figures["off_ms"], figures["profiled_ms"]),
                differ_without=verdicts.spread(figures["off_ms"]))

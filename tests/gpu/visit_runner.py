@@ -34,6 +34,7 @@ RESULTS = ("summary.json", "visit.log", "table.txt")
 LOG_BYTES, CHECK_LOG_BYTES = 8 << 20, 256 << 10
 FIGURES_BYTES = 1 << 20             # that a check may tell
 TEXT_BYTES, ITEMS = 600, 40         # of a figure
+WRITTEN = 16 << 10                  # of what a program writes, that the log has
 WORK_BYTES = 16 << 30               # of a file that a check writes elsewhere
 GRACE_SECONDS = 3                   # between SIGTERM and SIGKILL
 MARGIN_SECONDS = 10                 # of the limit, for the table and what is kept
@@ -112,15 +113,22 @@ class Visit:
     def run_once(self, command, seconds, environment):
         """(stdout, None or how else it ended than with status 0)"""
         print("$", shlex.join(command), flush=True)
-        begin = time.monotonic()
-        with self.started(command, environment) as process:
-            try:
-                output, _ = process.communicate(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                return "", f"it was not over after {seconds} s: {shlex.join(command)}"
-        print(output[-4000:], f"({time.monotonic() - begin:.1f} s)", flush=True)
-        problem = f"it ended with {ending(process.returncode)}: {shlex.join(command)}" if process.returncode else None
-        return output, problem
+        begin, output, problem = time.monotonic(), "", None
+        with open(self.path("stderr"), "w+b") as errors:
+            with self.started(command, environment, errors) as process:
+                try:
+                    output, _ = process.communicate(timeout=seconds)
+                except subprocess.TimeoutExpired:
+                    problem = f"it was not over after {seconds} s"
+                    for pid in bounded.processes(os.environ[bounded.MARK]):
+                        bounded.print_stacks(pid)
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - WRITTEN))
+            said = errors.read().decode(errors="replace")
+        print(output[-WRITTEN:], said, f"({time.monotonic() - begin:.1f} s)", flush=True)
+        if process.returncode and not problem:
+            problem = f"it ended with {ending(process.returncode)}"
+        last = said.strip().rpartition("\n")[2]
+        return output, problem and f"{problem}: {shlex.join(command)}{': ' if last else ''}{last}"
 
     @contextlib.contextmanager
     def started(self, command, environment=None, stderr=None):

@@ -134,7 +134,7 @@ static void launch(void *stream) {
   if (result) fail("cuLaunchKernel", result);
 }
 
-/* ---- What is recorded: taken by a thread, as the writer thread does. */
+/* ---- What is recorded: taken by one thread at a time, as the writer thread does. */
 
 static _Atomic uint64_t recorded[KINDS];
 static _Atomic bool is_over;
@@ -239,8 +239,8 @@ static void ignore_callback(void *own, int domain, uint32_t function, const void
 /* As the recorder subscribes, but to nothing. */
 static void measure_subscribed(void) {
   struct cupti_api api = {0};
-  struct cupti_subscription wish = {.size = sizeof wish, .name = "launch_cost"};
-  char reason[256];
+  char reason[256], holder[128] = "";
+  struct cupti_subscription wish = {sizeof wish, "launch_cost", holder, sizeof holder};
   void *subscriber = NULL;
   if (!cupti_find(&api, reason, sizeof reason)) fprintf(stderr, "launch_cost: %s\n", reason), exit(1);
   check("cuptiSubscribe", api.Subscribe_v2 ? api.Subscribe_v2(&subscriber, ignore_callback, NULL, &wish)
@@ -302,7 +302,6 @@ static void do_work(void *stream, void *other) {
 static void fetch(bool is_all) {
   const struct timespec until = moment_after(5000);
   cuda_listener_fetch(is_all, &until);
-  drain();
 }
 
 static void prepare(void) {
@@ -356,5 +355,6 @@ int main(int argc, char **argv) {
   check("cuStreamCreate", cuda.StreamCreate(&other, 1));
   do_work(launchers[0].stream, other);
   fetch(true);
+  drain();
   return fclose(kept) ? 1 : 0;
 }
