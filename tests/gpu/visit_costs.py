@@ -6,8 +6,7 @@ import json
 import os
 
 import visit_verdicts as verdicts
-from asking import query
-from visit_first import problems, value
+from visit_first import PROBLEMS, values
 from visit_runner import check
 
 BLOCKS = 40  # of 500 launches, in each state
@@ -42,14 +41,14 @@ def timed(text):
 
 
 def recorder_of(run):
-    """What it took itself to cost, and what it left out for that."""
-    counter = "SELECT {} FROM counters WHERE name = '{}'"
-    return {"launch_ns": value(run, counter.format("max(value)", "capture_launch_cost")),
-            "steps": value(run, "SELECT count(*) FROM steps"),
-            "steps_with_kernels": value(run, "SELECT count(DISTINCT step_id) FROM kernels"),
-            "steps_with_ops": value(run, "SELECT count(*) FROM steps WHERE ops_recorded"),
-            "thinned": [row["message"] for row in query(run, "SELECT message FROM diagnostics "
-                                                             "WHERE reason = 'capture_thinned'")]}
+    """(what it took itself to cost and what it left out for that, what is not in order)"""
+    found = values(
+        run, launch_ns="SELECT max(value) FROM counters WHERE name = 'capture_launch_cost'",
+        steps="SELECT count(*) FROM steps", steps_with_kernels="SELECT count(DISTINCT step_id) FROM kernels",
+        steps_with_ops="SELECT count(*) FROM steps WHERE ops_recorded", problems=PROBLEMS,
+        thinned="SELECT json_group_array(message) FROM diagnostics WHERE reason = 'capture_thinned'")
+    problems = json.loads(found.pop("problems"))
+    return {**found, "thinned": json.loads(found["thinned"])}, problems
 
 
 def measure(visit, mode):
@@ -66,7 +65,8 @@ def measure(visit, mode):
         found = timed(visit.run(visit.program(*phases), 120, recorded=run))
         figures["on_ms"].append(found["seconds"]["mean_ms"])
         figures["on_median_ms"].append(found["seconds"]["median_ms"])
-        visit.note(**figures, problems=problems(run), recorder=recorder_of(run))
+        recorder, problems = recorder_of(run)
+        visit.note(**figures, recorder=recorder, problems=problems)
     visit.note(cost=verdicts.slowing(figures["off_ms"], figures["on_ms"]),
                cost_of_profiler=verdicts.slowing(figures["off_ms"], figures["profiled_ms"]),
                differ_without=verdicts.spread(figures["off_ms"]))

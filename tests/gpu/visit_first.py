@@ -17,17 +17,24 @@ from visit_runner import Untold, check
 TABLES = ("kernels", "api_calls", "transfers", "syncs", "memory_events", "ops", "steps", "counters", "graph_launches")
 
 
+def values(run, **asked):
+    """What these SELECTs of one value each find. The recording, which may be large, is opened once."""
+    (row,) = query(run, "SELECT " + ", ".join(f"({sql}) AS {name}" for name, sql in asked.items()))
+    return row
+
+
 def value(run, sql):
-    """That of the only row; None: there is none."""
-    return next((one for row in query(run, sql) for one in row.values()), None)
+    return values(run, value=sql)["value"]
+
+
+# What the recorder says of itself that is not in order; that it cannot ask NVML is told by rows that are missing.
+PROBLEMS = """SELECT json_group_array(reason || ': ' || message || iif(count > 1, ' (' || count || ' times)', ''))
+FROM diagnostics WHERE message NOT LIKE 'gpu_counters: off%' AND (severity <> 'info' OR reason = 'capture_degraded' OR
+reason = 'capture_dropped' OR reason = 'capture_off' AND message LIKE 'cuda:%')"""
 
 
 def problems(run):
-    """What the recorder says of itself that is not in order; that it cannot ask NVML is told by its missing rows."""
-    rows = query(run, "SELECT reason, message, count FROM diagnostics WHERE severity <> 'info' OR reason IN "
-                      "('capture_degraded', 'capture_dropped') OR reason = 'capture_off' AND message LIKE 'cuda:%'")
-    return [f"{row['reason']}: {row['message']}" + (f" ({row['count']} times)" if (row["count"] or 1) > 1 else "")
-            for row in rows if not row["message"].startswith("gpu_counters: off")]
+    return json.loads(value(run, PROBLEMS))
 
 
 @check("machine", 15, 90, "tfprof-capture --check says that ops and what GPUs do can be recorded", verdicts.machine,
@@ -48,18 +55,19 @@ def machine(visit):
 def first(visit):
     run = visit.path("first.run")
     visit.run(visit.program("small", "seconds=2"), recorded=run)
-    visit.note(rows={table: value(run, f"SELECT count(*) FROM {table}") for table in TABLES},
-               calls_twice=value(run, "SELECT count(*) FROM (SELECT 1 FROM api_calls WHERE correlation <> 0 GROUP BY "
-                                      "profile_id, correlation HAVING count(*) > 1)"),
-               kernels_without_call=value(run, "SELECT count(*) FROM kernels WHERE api_call_id IS NULL"),
-               kernels_without_op=value(run, "SELECT count(*) FROM kernels JOIN steps ON steps.id = kernels.step_id "
-                                             "WHERE ops_recorded AND kernels.op_id IS NULL"),
-               kernels_early=value(run, "SELECT count(*) FROM kernels JOIN api_calls ON api_calls.id = api_call_id "
-                                        "WHERE kernels.start_ns < api_calls.start_ns"),
-               clock_error_ns=value(run, "SELECT max(value) FROM counters WHERE name = 'cupti_clock_error'"),
-               median_kernel_ns=value(run, "SELECT dur_ns FROM kernels ORDER BY dur_ns LIMIT 1 OFFSET "
-                                           "(SELECT count(*) / 2 FROM kernels)"),
-               problems=problems(run))
+    found = values(
+        run, **{table: f"SELECT count(*) FROM {table}" for table in TABLES}, problems=PROBLEMS,
+        calls_twice="SELECT count(*) FROM (SELECT 1 FROM api_calls WHERE correlation <> 0 GROUP BY profile_id, "
+                    "correlation HAVING count(*) > 1)",
+        kernels_without_call="SELECT count(*) FROM kernels WHERE api_call_id IS NULL",
+        kernels_without_op="SELECT count(*) FROM kernels JOIN steps ON steps.id = kernels.step_id WHERE ops_recorded "
+                           "AND kernels.op_id IS NULL",
+        kernels_early="SELECT count(*) FROM kernels JOIN api_calls ON api_calls.id = api_call_id WHERE "
+                      "kernels.start_ns < api_calls.start_ns",
+        clock_error_ns="SELECT max(value) FROM counters WHERE name = 'cupti_clock_error'",
+        median_kernel_ns="SELECT dur_ns FROM kernels ORDER BY dur_ns LIMIT 1 OFFSET (SELECT count(*) / 2 FROM kernels)")
+    rows = {table: found.pop(table) for table in TABLES}
+    visit.note(**{**found, "rows": rows, "problems": json.loads(found["problems"])})
 
 
 def kernels_of(run, first, last):
@@ -110,7 +118,9 @@ def kill(visit):
         text = file.read()
     print(text)
     told = re.search(r"complete up to ([\d.]+) (m?s) before its end", text)
-    ends = {table: value(run, f"SELECT max(end_ns) FROM {table}") for table in ("kernels", "api_calls", "ops")}
-    visit.note(kernels=value(run, "SELECT count(*) FROM kernels"), told=text.strip().split("\n")[0],
+    tables = ("kernels", "api_calls", "ops")
+    found = values(run, count="SELECT count(*) FROM kernels",
+                   **{table: f"SELECT max(end_ns) FROM {table}" for table in tables})
+    visit.note(kernels=found["count"], told=text.strip().split("\n")[0],
                told_s=float(told[1]) / (1e3 if told[2] == "ms" else 1) if told else None,
-               **{f"lost_{table}_s": (killed_ns - end) / 1e9 if end else None for table, end in ends.items()})
+               **{f"lost_{table}_s": found[table] and (killed_ns - found[table]) / 1e9 for table in tables})

@@ -7,7 +7,7 @@ import compare
 import compare_nsys
 import visit_verdicts as verdicts
 from visit_costs import launch_cost_program
-from visit_first import problems, value
+from visit_first import problems, value, values
 from visit_runner import HERE, Untold, check
 
 KEPT_BYTES = 300000
@@ -23,11 +23,11 @@ def overlap_copies(visit):
     about = visit.about()
     visit.run([program, "50"], recorded=run, environment={"TFPROF_CUPTI": about["cupti"]} if about["cupti"] else None)
     # 4 ways of 50 batches: 3 copies and fills each; scale and add_up once, scale 20 times more, last of all in graphs.
-    visit.note(wanted={"copies in": 200, "fills": 200, "copies out": 200, "kernels": 4400},
-               found={"copies in": value(run, "SELECT count(*) FROM transfers WHERE direction = 'HtoD'"),
-                      "fills": value(run, "SELECT count(*) FROM transfers WHERE kind = 'memset'"),
-                      "copies out": value(run, "SELECT count(*) FROM transfers WHERE direction = 'DtoH'"),
-                      "kernels": value(run, "SELECT count(*) FROM kernels")})
+    visit.note(wanted={"copies_in": 200, "fills": 200, "copies_out": 200, "kernels": 4400},
+               found=values(run, copies_in="SELECT count(*) FROM transfers WHERE direction = 'HtoD'",
+                            fills="SELECT count(*) FROM transfers WHERE kind = 'memset'",
+                            copies_out="SELECT count(*) FROM transfers WHERE direction = 'DtoH'",
+                            kernels="SELECT count(*) FROM kernels"))
 
 
 @check("jax", 30, 120, "JAX with jax.profiler in the middle: kernels before and after it, and in its own profile",
@@ -40,8 +40,8 @@ def jax(visit):
     program = [visit.python, os.path.join(HERE, "workload_jax.py"), "5", profile]
     told = json.loads(visit.run(program, 100, recorded=run).strip().splitlines()[-1])
     count = "SELECT count(*) FROM kernels WHERE start_ns {} {}"
-    visit.note(gpu_of_jax=told["device"], kernels_before=value(run, count.format("<", told["begin_ns"])),
-               kernels_after=value(run, count.format(">", told["end_ns"])),
+    visit.note(gpu_of_jax=told["device"], **values(run, kernels_before=count.format("<", told["begin_ns"]),
+                                                   kernels_after=count.format(">", told["end_ns"])),
                own_kernels=value(profile, "SELECT count(*) FROM kernels"), problems=problems(run))
 
 
@@ -67,8 +67,8 @@ def memory_and_counters(visit):
         "a_wait_that_ends_before_it_begins": "syncs WHERE dur_ns < 0",
         "a_kernel_that_takes_no_time_or_a_minute": "kernels WHERE NOT dur_ns BETWEEN 1 AND 60000000000",
     }
-    visit.note(rows={name: value(run, "SELECT count(*) FROM " + what) for name, what in rows.items()},
-               impossible={name: value(run, "SELECT count(*) FROM " + what) for name, what in impossible.items()},
+    found = values(run, **{name: "SELECT count(*) FROM " + what for name, what in {**rows, **impossible}.items()})
+    visit.note(rows={name: found[name] for name in rows}, impossible={name: found[name] for name in impossible},
                problems=problems(run))
 
 

@@ -6,7 +6,7 @@ which kernel. Times are compared with those of the same program, and only as clo
 """
 
 CLOCK_ERROR_NS = 100e3         # of the device's clock against the host's
-KERNELS_LIKE = 1.25            # durations of the same kernels in one program; counters of cycles are 2 to 3.5 times off
+KERNELS_LIKE = 1.6             # durations of the same kernels in one program; counters of cycles are 2 to 3.5 times off
 KERNEL_TIME_LIKE = 1.5         # of the same kernels in two programs, beside the time of their steps
 LOST_AT_KILL_SECONDS = 1.5     # the last second, and half a second to fetch it
 TOLD_WITHIN_SECONDS = 0.15     # what the launcher says has one decimal
