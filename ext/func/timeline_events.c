@@ -159,6 +159,14 @@ static void put_viewer_name(struct timeline_piece *piece, string_id category) {
   output_text(piece->file, "\"");
 }
 
+/* Which of the file's stackFrames it was called from: their keys are the ids of code_traces. */
+static void put_stack(struct timeline_piece *piece) {
+  int64_t trace = timeline_integer(&piece->row, COLUMN_ops_code_trace_id);
+  if (trace >= 0 && trace < piece->source->trace_count)
+    timeline_put_integer(piece->file, ",\"sf\":",
+                         id_make((uint32_t)piece->source->process->profile_id, (uint64_t)trace));
+}
+
 /* file:line of the innermost frame. */
 static void put_called_from(struct timeline_piece *piece, bool *has_args) {
   const struct timeline_source *source = piece->source;
@@ -188,6 +196,7 @@ void timeline_write_op(struct timeline_piece *piece, const struct timeline_lane 
     output_text(piece->file, ",\"cat\":\"python_function\"");
   else output_text(piece->file, ",\"cat\":\"cpu_op\"");
   put_place(piece, lane, COLUMN_ops_start_ns, COLUMN_ops_dur_ns);
+  put_stack(piece);
   put_member(piece, &has_args, "\"External id\":", timeline_integer(row, COLUMN_ops_correlation));
   put_member(piece, &has_args, "\"Sequence number\":", timeline_integer(row, COLUMN_ops_sequence_number));
   put_json_member(piece, &has_args, "\"Input Dims\":", timeline_text(row, COLUMN_ops_input_shapes));

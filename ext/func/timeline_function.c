@@ -18,6 +18,8 @@
 ** What that viewer hides is there as well (memory in use, what iterators hand over), counters are curves, times are
 ** whole nanoseconds, and there is no limit to the number of events.
 **
+** Each op names its call stack (sf), which the file has once (stackFrames), so that lines stay.
+**
 ** Returns how many events were written.
 */
 #include <assert.h>
@@ -456,6 +458,30 @@ static int write_source(struct timeline *timeline) {
   return result;
 }
 
+/* Call stacks, once for the file: {"7": {"name": "file(line): function", "parent": "3"}, ...}. Frames are written as
+** torch.profiler does; a semicolon would part two. */
+static int write_stacks(struct timeline *timeline) {
+  sqlite3_stmt *statement = NULL;
+  int64_t count = 0;
+  int result = prepare(timeline,
+                       " SELECT json_object('name', replace(coalesce(file || '(' || coalesce(line, 0) || '): ', '')"
+                       "   || coalesce(function, ''), ';', ','), 'parent', CAST(code_traces.parent_id AS TEXT)),"
+                       "   code_traces.id"
+                       " FROM tfprof_own.code_traces%s AS code_traces"
+                       " CROSS JOIN tfprof_own.code_frames AS frames ON frames.id = leaf_frame_id",
+                       &statement);
+  while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+    result = SQLITE_OK;
+    output_text(timeline->file, count++ ? ",\n\"" : ",\n\"stackFrames\":{\n\"");
+    output_integer(timeline->file, sqlite3_column_int64(statement, 1));
+    output_text(timeline->file, "\":");
+    output_text(timeline->file, (const char *)sqlite3_column_text(statement, 0));
+  }
+  sqlite3_finalize(statement);
+  if (count) output_text(timeline->file, "}");
+  return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
 static void timeline_function(sqlite3_context *context, int count, sqlite3_value **values) {
   struct connection *connection = sqlite3_user_data(context);
   struct tfprof_error error;
@@ -484,6 +510,8 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
     else result = write_rows(&timeline, connection, parts[i].shape - ROWS, &error);
     has_failed = result && !is_select;
   }
+  output_text(timeline.file, "\n]");
+  if (!result) result = write_stacks(&timeline);
   sqlite3_finalize(timeline.json_check);
   free_places(&timeline.rows.places);
   if (has_failed) {
@@ -502,7 +530,7 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
     output_abandon(timeline.file);
     return;
   }
-  output_text(timeline.file, "\n]}\n");
+  output_text(timeline.file, "}\n");
   if (output_commit(timeline.file, &error)) {
     connection_result_error(context, &error);
   } else {

@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from engines import EXTENSION, make_dump, run_tests
 from exchange_formats import Pprof, check_events
+from test_xplane_programs import compiled
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which the module fcntl has from Python 3.10 on
@@ -111,6 +112,63 @@ def test_timeline_of_one_profile(engine):
         ops = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation", "python_function")]
         assert [(len(ops),)] == source.values("SELECT count(*) FROM ops(1) WHERE thread_id IS NOT NULL")
         source.close()
+
+
+def test_lines_of_a_timeline(engine):
+    """Where ops were called from stays, whichever framework's they are."""
+    stacks = ("SELECT ops.start_ns, ops.dur_ns, ops.name, traces.depth, frames.file, frames.line, frames.function, "
+              "lines.location FROM ops JOIN code_traces AS traces ON traces.id = ops.code_trace_id "
+              "JOIN code_frames AS frames ON frames.id = leaf_frame_id "
+              "LEFT JOIN code_trace_line AS lines ON lines.code_trace_id = traces.id ORDER BY 1, 2, 3, 4, 5, 6")
+    with tempfile.TemporaryDirectory() as directory:
+        jax = os.path.join(directory, "jax.xplane.pb")
+        with open(jax, "wb") as file:
+            file.write(compiled())
+        sources = {"pytorch": os.path.join(ROOT, "tests/golden/dump-1/ops.tfprof"), "jax": jax,
+                   "pytorch, a trace": os.path.join(ROOT, "tests/fixtures/kineto/python.json"),
+                   "tensorflow": os.path.join(ROOT, "tests/fuzz/corpus/tensorflow/profile")}
+        for what, source in sources.items():
+            source, path = opened(engine, source), os.path.join(directory, what + ".json.gz")
+            source.values(f"SELECT tfprof_timeline({text(path)})")
+            with gzip.open(path) as file:
+                trace = json.load(file)
+            check_events(trace)
+            # The format's own stacks: each op names one, and each of these its caller.
+            frames = trace["stackFrames"]
+            assert all(frame["parent"] is None or frame["parent"] in frames for frame in frames.values()), what
+            named = {str(one["sf"]) for one in trace["traceEvents"] if "sf" in one}
+            assert named and named <= set(frames), (what, named)
+            copy, wanted = opened(engine, path), source.values(stacks)
+            assert wanted and copy.values(stacks) == wanted, (what, copy.values(stacks)[:3], wanted[:3])
+            source.close()
+            copy.close()
+
+
+def test_stacks_that_lead_nowhere(engine):
+    """Cycles, callers that are not there, ids that are no numbers, and stackFrames that are none."""
+    event_of = '{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": %d, "dur": 1, "sf": %s}'
+    found = {}
+    for name, frames in (("sound", '{"1": {"name": "a.py(3): f"}, "2": {"name": "b.py(4): g", "parent": 1}}'),
+                         ("cycle", '{"1": {"name": "a.py(3): f", "parent": "2"}, "2": {"name": "b.py(4): g", '
+                                   '"parent": "1"}}'),
+                         ("lost", '{"2": {"name": "b.py(4): g", "parent": "77"}, "x": {"name": "c"}, "9": 4}'),
+                         ("none", '[1, 2]'), ("text", '"stack"')):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "trace.json")
+            with open(path, "w") as file:
+                file.write('{"schemaVersion": 1, "stackFrames": %s, "traceEvents": [%s]}' % (
+                    frames, ", ".join(event_of % (10 * i, sf) for i, sf in enumerate(('2', '"1"', '5', '"y"')))))
+            connection = opened(engine, path)
+            found[name] = connection.values(
+                "SELECT (SELECT depth FROM code_traces WHERE code_traces.id = ops.code_trace_id),"
+                " (SELECT location FROM code_trace_line AS lines WHERE lines.code_trace_id = ops.code_trace_id)"
+                " FROM ops ORDER BY start_ns")
+            connection.close()
+    nothing = (None, None)
+    assert found["sound"] == [(2, "b.py:4"), (1, "a.py:3"), nothing, nothing], found
+    assert [row[1] for row in found["cycle"]] == ["b.py:4", "a.py:3", None, None], found
+    assert found["lost"] == [(1, "b.py:4"), nothing, nothing, nothing], found
+    assert found["none"] == found["text"] == [nothing] * 4, found
 
 
 # ---- pprof ----

@@ -20,6 +20,14 @@ void emit_collective(struct worker *w, bool is_kernel, uint64_t row) {
   if (!w->is_dry) ADD_ITEM(w, collectives, found);
 }
 
+/* The Trace Event Format has stacks once for the file (stackFrames), and sf says which is an event's. */
+static bool note_stack(struct worker *w, uint32_t row) {
+  int64_t id = has(w, KEY_STACK_FRAME) ? take_integer(w, KEY_STACK_FRAME) : ROW_NULL;
+  if (id != ROW_NULL && !w->is_dry)
+    ADD_ITEM(w, python_frames, (struct python_frame){.id = id, .parent = ROW_NULL, .row = row, .is_of_file = true});
+  return id != ROW_NULL;
+}
+
 void emit_op(struct worker *w, enum category category) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;
@@ -75,11 +83,11 @@ void emit_op(struct worker *w, enum category category) {
     SET(ranges_is_process_wide, 0);
     row = op;
   }
-  if (category == CATEGORY_PYTHON) {
+  if (!note_stack(w, row) && category == CATEGORY_PYTHON) {
     int64_t id = peek_integer(w, KEY_PYTHON_ID), parent = peek_integer(w, KEY_PYTHON_PARENT);
     bool has_stack = has(w, KEY_CALL_STACK) && w->fields[KEY_CALL_STACK].length;
     if (!w->is_dry && !has_stack && name != ROW_NULL)
-      ADD_ITEM(w, python_frames, (struct python_frame){id, parent, row, (uint32_t)name});
+      ADD_ITEM(w, python_frames, (struct python_frame){id, parent, row, (uint32_t)name, false});
   }
 }
 
@@ -153,6 +161,7 @@ void emit_op_of_own(struct worker *w, enum category category) {
   SET(ops_thread_id, as_value(host_lane(w)));
   SET(ops_start_ns, start);
   SET(ops_dur_ns, duration);
+  note_stack(w, row);
 }
 
 void emit_api_call(struct worker *w, bool is_driver) {

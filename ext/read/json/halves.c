@@ -1,9 +1,10 @@
 /* halves.c: what can only be put together when all events are known: ranges that are written as two events, and call
-** stacks that are written as links from python_function to python_function.
+** stacks that are written as links, from python_function to python_function or as the stackFrames of the file.
 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/json/number.h"
 #include "read/json/trace.h"
 
 /* The Trace Event Format: B and E of one thread form a stack in the order of time, events of equal time in the order of
@@ -121,7 +122,8 @@ static bool resolve(struct trace *trace, const struct python_frame *frames, size
   uint8_t *state = calloc(count, 1); /* 1: on the path, 2: done */
   bool ok = path && state;
   for (size_t i = 0; ok && i < count; i++) {
-    if (frames[i].id == ROW_NULL) continue;
+    if (frames[i].is_of_file) state[i] = 2;
+    if (frames[i].id == ROW_NULL || frames[i].is_of_file) continue;
     uint32_t before = by_id.count, at = row_map_number(&by_id, (struct row_key){{(uint64_t)frames[i].id, 0, 0}});
     ok = at != INTERN_NONE;
     if (at == before) by_id.values[at] = (uint32_t)i; /* of several with one id the first */
@@ -157,12 +159,73 @@ static bool resolve(struct trace *trace, const struct python_frame *frames, size
   return ok;
 }
 
+/* ---- stacks of the file ---- */
+
+/* stackFrames of the Trace Event Format: {"7": {"name": "file(line): function", "parent": "3"}, ...} */
+static bool read_stack_frames(struct trace *trace, const struct field *object, struct python_frame **frames,
+                              size_t *count) {
+  LIST(struct python_frame) list = {0};
+  struct field key, value, name, part;
+  bool ok = true;
+  for (struct member_cursor all = scan_members(object); ok && scan_next(&all, &key, &value);) {
+    struct python_frame frame = {ROW_NULL, ROW_NULL, 0, 0, false};
+    string_id text = 0;
+    if (!number_integer(&key, &frame.id) || value.kind != FIELD_NESTED || value.text[0] != '{') continue;
+    for (struct member_cursor parts = scan_members(&value); scan_next(&parts, &name, &part);) {
+      int64_t parent;
+      if (scan_key_is(&name, "name") && part.kind == FIELD_TEXT) text = header_text(trace, &part);
+      else if (scan_key_is(&name, "parent") && number_integer(&part, &parent)) frame.parent = parent;
+    }
+    frame.name = text;
+    struct python_frame *item = list_add(&list);
+    if (item) *item = frame;
+    else ok = false;
+  }
+  *frames = list.items;
+  *count = list.count;
+  return ok;
+}
+
+/* Gives frames that name one of the file's stacks that stack. */
+static bool find_stacks(struct trace *trace, const struct python_frame *events, size_t event_count, uint32_t *stacks) {
+  const struct member *members = trace->members.items;
+  struct python_frame *frames = NULL;
+  struct row_map by_id = {0};
+  uint32_t *known = NULL;
+  size_t count = 0, at = 0;
+  bool ok = true;
+  while (at < event_count && !events[at].is_of_file) at++;
+  for (size_t i = 0; i < trace->members.count && at < event_count && ok; i++) {
+    struct field object = {0};
+    if (count || strcmp(members[i].key, "stackFrames") != 0) continue;
+    scan_value(members[i].value, members[i].value + members[i].value_length + 1, &object);
+    if (object.kind == FIELD_NESTED && object.text[0] == '{') ok = read_stack_frames(trace, &object, &frames, &count);
+  }
+  if (ok && count) ok = (known = calloc(count, sizeof *known)) != NULL && resolve(trace, frames, count, known);
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t before = by_id.count, row = row_map_number(&by_id, (struct row_key){{(uint64_t)frames[i].id, 0, 0}});
+    ok = row != INTERN_NONE;
+    if (ok && row == before) by_id.values[row] = known[i];
+  }
+  for (; ok && count && at < event_count; at++) {
+    if (!events[at].is_of_file) continue;
+    uint32_t before = by_id.count, row = row_map_number(&by_id, (struct row_key){{(uint64_t)events[at].id, 0, 0}});
+    ok = row != INTERN_NONE;
+    if (ok && row == before) by_id.values[row] = 0; /* the file has no such stack */
+    if (ok) stacks[at] = by_id.values[row];
+  }
+  row_map_free(&by_id);
+  free(frames);
+  free(known);
+  return ok;
+}
+
 enum tfprof_status python_stacks(struct trace *trace) {
   const struct python_frame *frames = trace->python_frames.items;
   size_t count = trace->python_frames.count;
   if (!count) return TFPROF_OK;
   uint32_t *stacks = calloc(count, sizeof *stacks);
-  if (!stacks || !resolve(trace, frames, count, stacks)) {
+  if (!stacks || !resolve(trace, frames, count, stacks) || !find_stacks(trace, frames, count, stacks)) {
     free(stacks);
     return TFPROF_NO_MEMORY;
   }

@@ -28,7 +28,7 @@ static int64_t integer_or_null(const struct field *field) {
   return number_integer(field, &value) ? value : ROW_NULL;
 }
 
-static string_id intern_field(struct trace *trace, const struct field *field) {
+string_id header_text(struct trace *trace, const struct field *field) {
   string_id id = 0;
   char *copy = malloc(field->length + 1);
   if (!copy) return 0;
@@ -45,7 +45,7 @@ static void read_device(struct trace *trace, const struct field *object) {
   struct field key, value;
   for (struct member_cursor cursor = scan_members(object); scan_next(&cursor, &key, &value);) {
     if (scan_key_is(&key, "id")) ordinal = integer_or_null(&value);
-    else if (scan_key_is(&key, "name") && value.kind == FIELD_TEXT) info.model = intern_field(trace, &value);
+    else if (scan_key_is(&key, "name") && value.kind == FIELD_TEXT) info.model = header_text(trace, &value);
     else if (scan_key_is(&key, "totalGlobalMem")) info.memory_bytes = integer_or_null(&value);
     else if (scan_key_is(&key, "computeMajor")) info.major = integer_or_null(&value);
     else if (scan_key_is(&key, "computeMinor")) info.minor = integer_or_null(&value);
@@ -77,10 +77,10 @@ static void read_source(struct trace *trace, const struct field *object) {
   if (object->kind != FIELD_NESTED || object->text[0] != '{') return;
   for (struct member_cursor cursor = scan_members(object); scan_next(&cursor, &key, &value);) {
     if (value.kind != FIELD_TEXT || !value.length) continue;
-    if (scan_key_is(&key, "framework")) trace->framework = intern_field(trace, &value);
-    else if (scan_key_is(&key, "framework_version")) trace->version = intern_field(trace, &value);
-    else if (scan_key_is(&key, "origin")) trace->origin = intern_field(trace, &value);
-    else if (scan_key_is(&key, "host")) trace->host = intern_field(trace, &value);
+    if (scan_key_is(&key, "framework")) trace->framework = header_text(trace, &value);
+    else if (scan_key_is(&key, "framework_version")) trace->version = header_text(trace, &value);
+    else if (scan_key_is(&key, "origin")) trace->origin = header_text(trace, &value);
+    else if (scan_key_is(&key, "host")) trace->host = header_text(trace, &value);
   }
 }
 
@@ -105,9 +105,9 @@ void header_read(struct trace *trace) {
       /* Times in the file are below 2^62: the sum fits. */
       if (base != ROW_NULL && base >= 0 && base < INT64_MAX / 2) trace->base_ns = base;
     } else if (is_named(member, "host_name") && value.kind == FIELD_TEXT) {
-      trace->host = intern_field(trace, &value);
+      trace->host = header_text(trace, &value);
     } else if (is_named(member, "pytorch_version") && value.kind == FIELD_TEXT) {
-      trace->version = intern_field(trace, &value);
+      trace->version = header_text(trace, &value);
     } else if (is_named(member, "tfprofSource")) {
       read_source(trace, &value);
     } else if (is_named(member, "schemaVersion")) {
@@ -151,7 +151,7 @@ static bool read_module(struct trace *trace, const struct field *object, size_t 
       if (number >= 0) module->numbers[i] = number;
     }
     for (int i = 0; i < MODULE_TEXTS && value.kind == FIELD_TEXT; i++) {
-      string_id text = scan_key_is(&key, module_texts[i].name) ? intern_field(trace, &value) : 0;
+      string_id text = scan_key_is(&key, module_texts[i].name) ? header_text(trace, &value) : 0;
       if (text) module->texts[i] = (int64_t)text;
     }
   }
@@ -198,7 +198,7 @@ enum tfprof_status header_add_modules(struct trace *trace, struct profile *profi
 /* ---- what is left ---- */
 
 static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version",
-                                    "schemaVersion",    "tfprofModules",       "tfprofSource"};
+                                    "schemaVersion",    "tfprofModules",       "tfprofSource", "stackFrames"};
 
 static void diagnose_messages(struct profile *profile, const struct member *member, const struct field *array) {
   bool is_error = is_named(member, "ERROR"), is_warning = is_named(member, "WARNING");

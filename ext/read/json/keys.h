@@ -15,7 +15,7 @@
 #define JSON_KEYS(EVENT, ARGUMENT) \
   EVENT(PH, "ph") EVENT(CAT, "cat") EVENT(NAME, "name") EVENT(PID, "pid") EVENT(TID, "tid") EVENT(TS, "ts") \
   EVENT(DUR, "dur") EVENT(ID, "id") EVENT(ID2, "id2") EVENT(ID_SCOPE, "scope") EVENT(SCOPE, "s") \
-  EVENT(BINDING, "bp") EVENT(ARGS, "args") \
+  EVENT(BINDING, "bp") EVENT(STACK_FRAME, "sf") EVENT(ARGS, "args") \
   ARGUMENT(EXTERNAL_ID, "External id") ARGUMENT(OLD_EXTERNAL_ID, "external id") \
   ARGUMENT(CORRELATION, "correlation") ARGUMENT(SEQUENCE, "Sequence number") \
   ARGUMENT(FORWARD_THREAD, "Fwd thread id") ARGUMENT(DIMS, "Input Dims") ARGUMENT(TYPES, "Input type") \

@@ -144,6 +144,8 @@ size_t text_compact_room(const char *from, size_t length);
 
 /* ---- header.c ---- */
 
+/* The text of a member, or of a part of one. */
+string_id header_text(struct trace *trace, const struct field *field);
 /* Reads the members of the top-level object. */
 void header_read(struct trace *trace);
 /* The modules that ProfileContext writes become rows of nodes. */

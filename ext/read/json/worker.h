@@ -72,10 +72,12 @@ struct queue_call {
   uint32_t lane;
 };
 
-struct python_frame { /* a python_function event without a call stack of its own */
+/* A python_function event without a call stack of its own, or an event that names one of the file's stackFrames. */
+struct python_frame {
   int64_t id, parent; /* ROW_NULL: none */
   uint64_t row;       /* of ops */
   uint32_t name;
+  bool is_of_file;    /* id is a key of the file's stackFrames, and that is all */
 };
 
 struct member { /* of the top-level object */
