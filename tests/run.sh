@@ -27,7 +27,7 @@ need_packages "testing" "${build_packages[@]}" "${python_packages[@]}" "${test_p
 say "Building"
 build_release tests
 mkdir -p build/test-logs
-rm -f build/test-logs/*.first.log
+rm -f build/test-logs/*.first.log build/test-logs/*.cpu
 
 # The names of the tests that the words mean, as an expression for ctest.
 all=$(ctest --test-dir build -N | sed -n 's/^ *Test *#[0-9]*: //p')
@@ -90,4 +90,9 @@ count() { # of the first element
 }
 tests=$(count tests) failures=$(count failures) skipped=$(count skipped)
 printf '%d passed, %d failed, %d skipped\n' "$((tests - failures - skipped))" "$failures" "$skipped"
+# Processor time is what all share; a test that takes much of it is the first to look at when they take too long.
+awk '{ name = FILENAME; sub(/.*\//, "", name); sub(/\.cpu$/, "", name); sub(/-/, "/", name); print $1 + $2, name }' \
+  build/test-logs/*.cpu | sort -rn | awk '
+  { total += $1; if (NR <= 12) most = most sprintf("%s %s %.0f", NR > 1 ? "," : "", $2, $1) }
+  END { printf "%.0f s of processor time; most:%s\n", total, most }'
 exit "$status"

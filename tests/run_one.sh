@@ -4,7 +4,8 @@
 # What it prints goes to build/test-logs/NAME.log, which is there also after a test that had to be killed, and from
 # there to ctest.  Exit status 77 is a test, or a part of one, that was left out; its last line says why, which is kept
 # for the end of tests/run.sh.  With CI=true nothing may be left out for want of a framework or a tool: that counts as
-# failed.
+# failed.  The processor time that it took, in seconds of the program and of the system, goes to
+# build/test-logs/NAME.cpu.
 set -u
 name=$1
 shift
@@ -15,16 +16,18 @@ export ONEDNN_MAX_CPU_ISA="${ONEDNN_MAX_CPU_ISA:-AVX512_CORE}"
 # Threads of PyTorch that wait for each other leave the processors to the tests beside them.
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
 log=$TFPROF_BUILD/test-logs/${name//\//-}.log
+TIMEFORMAT='%U %S'
 # timeout gives it a process group of its own that is no orphan, in which programs can be stopped as at a terminal.
+try() { { time timeout 440 "$@" >"$log" 2>&1 </dev/null; } 2>"${log%.log}.cpu"; }
 status=0
-timeout 440 "$@" >"$log" 2>&1 </dev/null || status=$?
+try "$@" || status=$?
 case $name:$status in
   capture/*:0 | capture/*:77 | crash/*:0 | crash/*:77 | gpu/*:0 | gpu/*:77 | shell/*:0 | shell/*:77) ;;
   capture/* | crash/* | gpu/* | shell/*)
     mv "$log" "${log%.log}.first.log"
     [ -z "${TFPROF_SECOND_TRIES:-}" ] || echo "$name; the first ended with status $status" >>"$TFPROF_SECOND_TRIES"
     status=0
-    timeout 440 "$@" >"$log" 2>&1 </dev/null || status=$?
+    try "$@" || status=$?
     ;;
 esac
 cat "$log"
