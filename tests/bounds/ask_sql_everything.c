@@ -198,7 +198,8 @@ static bool is_impossible(const char *name, sqlite3_value *value) {
   }
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return false;
   double number = sqlite3_value_double(value);
-  if (strcmp(name, "saves_ns") == 0 && ends_with(question, "temp.advise")) return number < 0 || number > run_ns + 1;
+  if (strcmp(name, "saves_ns") == 0 && ends_with(question, "temp.advise_summary"))
+    return number < 0 || number > run_ns + 1;
   if (ends_with(name, "_ns")) return number < 0 && !may_be_negative(name);
   if (is_no_share(name)) return number < 0;
   if (ends_with(name, "_ratio") || ends_with(name, "share")) return !(number >= -1e-9 && number <= 1 + 1e-9);
@@ -353,8 +354,11 @@ static void ask_everything(const char *directory) {
   ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s");
   find_run();
   is_judged = true;
-  ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL", "SELECT * FROM temp.%s");
-  ask_each("SELECT sql FROM tfprof_panels", "%s");
+  /* advise_summary reads all of advise, and has the largest of its savings; a panel that shows columns of one view as
+     they are has nothing that the view has not. */
+  ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL AND name <> 'advise'", "SELECT * FROM temp.%s");
+  ask_each("SELECT sql FROM tfprof_panels WHERE NOT sql REGEXP "
+           "'^(--.*\\n)*SELECT [a-z_,\\sA]+\\sFROM temp[.][a-z_]+\\s((?!FROM|JOIN|SELECT)[^.])*$'", "%s");
   is_judged = false;
   ask_each("SELECT name FROM tfprof_views WHERE parameters = 'a, b'", "SELECT * FROM %s('*', '*')");
   ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, a_first%%'",
@@ -421,7 +425,12 @@ int main(int count, char **arguments) {
     return 2;
   }
   char *message = NULL;
-  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) abort();
+  /* As the shell (session_begin): nearly all the time of a small file goes into parsing what is asked. */
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  if (sqlite3_open_v2(":memory:", &db, flags, NULL)) abort();
+  sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 512, 4000);
+  if (tfprof_attach(db, &message, true)) abort();
   pthread_t interrupter;
   if (interrupt_after > 0 && pthread_create(&interrupter, NULL, interrupt_questions, NULL)) abort();
   memory_at_start = peak_of_memory();

@@ -9,7 +9,7 @@ numbers that cannot be true: durations below 0, shares above 1), in a process th
 512 MB of memory and 40 times the file's size beyond what the extension itself takes, and 20 s of processor time and 1 s
 for each MB.  What takes more is kept in FOLDER and told, with what was asked then.  With FILEs these are asked alone.
 
-Without --count it goes on for --seconds, 15 unless told.  The same seed and number make the same copy.
+Without --count copies are made for --seconds, 5 unless told.  The same seed and number make the same copy.
 """
 
 import argparse
@@ -129,11 +129,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--keep", help="a folder for the files that take too much")
     parser.add_argument("files", nargs="*")
     arguments = parser.parse_args()
-    jobs, end = len(os.sched_getaffinity(0)), time.monotonic() + arguments.seconds
+    jobs, end = len(os.sched_getaffinity(0)), None
     worst, count, failed = {"memory": (0, ""), "seconds": (0, "")}, 0, 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         waiting, source = set(), all_files(arguments, tempfile.mkdtemp())
@@ -142,6 +142,8 @@ def main():
             while is_more and len(waiting) < 2 * jobs:
                 trial = next(source, None)
                 is_copy = trial is not None and trial.name.startswith("seed")
+                if is_copy and end is None:
+                    end = time.monotonic() + arguments.seconds
                 if trial is None or (is_copy and arguments.count is None and time.monotonic() > end):
                     is_more = False
                     break
