@@ -13,7 +13,8 @@
 **
 ** What does not happen at the same time is never brought together: windows of one rank, restarts of it, runs that only
 ** a pattern names together.  So a rank is compared only with others, clocks are taken to be off by LARGEST_OFFSET at
-** most, and where several profiles have one rank, with what of the reference rank is the closest in time.
+** most, and where several profiles have one rank, with what of the reference rank is the closest in time.  A rank whose
+** clock would have to be off by more is told; pod_steps and stragglers compare it with none.
 **
 ** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
 ** 10 us): else the clocks agree as far as can be told, but may be off by the offset besides.  Only traces of PyTorch
@@ -198,7 +199,15 @@ static bool is_trace(const struct profile *profile) {
   return strcmp(profile->source->format, "kineto") == 0 && profile->clock_offset_ns == 0 && profile->clock_error_ns < 0;
 }
 
-static void align(struct profile *reference, struct profile *other) {
+/* A rank that has what another one has, long before or after it. */
+static void tell_distance(const struct profile *reference, struct profile *other, int64_t away) {
+  profile_diagnose(other, "warning", "distant_rank", 1, -1, -1,
+                   "rank %lld has the steps of rank %lld %.0f s before or after it: no clock is off by more than ten "
+                   "minutes, so these count as two runs, and nothing of one is compared with the other",
+                   (long long)other->rank, (long long)reference->rank, (double)away / 1e9);
+}
+
+static void align(struct profile *reference, struct profile *other, bool is_repeated) {
   struct fit fit = {0, 0, 0};
   static const struct {
     void (*collect)(struct profile *profile, struct marks *marks);
@@ -215,6 +224,7 @@ static void align(struct profile *reference, struct profile *other) {
     fit.count = 0;
   }
   int64_t size = llabs(fit.offset);
+  if (fit.count && size > LARGEST_OFFSET && !is_repeated) tell_distance(reference, other, size);
   if (!fit.count || size > LARGEST_OFFSET) return;
   bool is_same_host = reference->host && reference->host == other->host;
   other->clock_error_ns = fit.error;
@@ -303,7 +313,8 @@ void clock_alignment_run(struct store *store, uint32_t run_number) {
     bool is_repeated = has_repeated_rank(profiles, count);
     for (size_t i = 0; i < count; i++) {
       if (profiles[i]->rank == reference->rank) continue;
-      align(is_repeated ? closest(profiles, count, reference->rank, profiles[i]) : reference, profiles[i]);
+      align(is_repeated ? closest(profiles, count, reference->rank, profiles[i]) : reference, profiles[i],
+            is_repeated);
     }
     for (size_t i = 0; i < count; i++)
       if (profiles[i]->rank == reference->rank) profiles[i]->clock_error_ns = 0;

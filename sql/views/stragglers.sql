@@ -7,8 +7,8 @@
 -- marks of the operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all
 -- and barrier.  Such a mark begins when the operation is queued; it counts from the end of
 -- those that were queued before.  The same collective on two ranks is that of the same name and place within the step
--- of the same number, of ranks that were started again in the same run of them.  Where kernels were recorded only in
--- some steps, these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single
+-- of the same number, of ranks that were recorded together (process_windows.session_id), as in pod_steps.  Where kernels
+-- were recorded only in some steps, these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single
 -- rank, which has no row here.)
 --   profile_id, rank
 --   count              steps in which others waited for this rank longer than for any other
@@ -38,10 +38,8 @@ WITH on_hosts AS (
   FROM on_hosts
   WHERE operation GLOB '*allreduce*' OR operation GLOB '*allgather*' OR operation GLOB '*reducescatter*'
     OR operation GLOB '*alltoall*' OR operation GLOB '*barrier*'
-), jobs AS MATERIALIZED ( -- ranks that were started again are others, and so is what was never recorded together
-  SELECT windows.profile_id AS profile_id, iif(profiles.rank IS NULL, format('%d', windows.session_id),
-      format('%d of %d', windows.start_number, windows.run_id)) AS job
-  FROM temp.process_windows AS windows JOIN temp.profiles AS profiles ON profiles.id = windows.profile_id
+), jobs AS MATERIALIZED ( -- what was not recorded together is compared with nothing, as in pod_steps
+  SELECT profile_id, session_id AS job FROM temp.process_windows
 ), numbered AS (
   SELECT exchanges.profile_id AS profile_id, jobs.job AS job, exchanges.step_id AS step_id,
     steps.number AS number, exchanges.name AS name, exchanges.dur_ns AS dur_ns,

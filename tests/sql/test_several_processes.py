@@ -249,6 +249,28 @@ def test_stragglers_of_restarts(engine):
     connection.close()
 
 
+def test_clocks_far_apart(engine):
+    """Ranks whose clocks are five minutes apart are brought together; what is an hour away is another run for each
+    view, which is told."""
+    for away, is_one in ((300_000_000_000, True), (HOUR, False)):
+        files = {}
+        for rank in (0, 1):
+            at = rank * away
+            events = rank_events(rank, 2000 + rank, at)
+            for step in range(4):
+                end, dur = at + step * 2_000_000 + 1_500_000, 100_000 + 200_000 * rank
+                events.append({**launch(end - 600_000, 5000, 100 + step), "pid": 2000 + rank, "tid": 2000 + rank})
+                events.append(kernel(end - dur, dur, stream=20, correlation=100 + step,
+                                     name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
+            files["rank%d.json" % rank] = (events, member(rank, host="host%d" % rank))
+        connection = opened(engine, files)
+        assert len(connection.values("SELECT * FROM stragglers")) == 2 * is_one, away
+        assert connection.values("SELECT count(pod_step) FROM pod_step_members") == [(8 * is_one,)], away
+        told = connection.values("SELECT message FROM diagnostics WHERE reason = 'distant_rank'")
+        assert len(told) == (not is_one) and (is_one or "3600 s" in told[0][0]), (away, told)
+        connection.close()
+
+
 def test_ranks_of_names(engine):
     """Where files say no rank, names do as vLLM makes them without the word: by pipeline, data and tensor."""
     names = ["dp0_pp0_tp0", "dp0_pp0_tp1", "dp1_pp0_tp0", "dp1_pp0_tp1"]
