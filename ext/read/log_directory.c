@@ -19,6 +19,7 @@
 
 #include "read/read.h"
 #include "read/rows/list.h"
+#include "read/run_stamp.h"
 
 enum {
   MAXIMUM_DEPTH = 24,
@@ -56,20 +57,6 @@ bool log_directory_is_name(const char *path) {
 static const char *last_part(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
-}
-
-/* "2026_11_28_01_46_58" */
-static int64_t stamp_of(const char *name) {
-  static const char form[] = "dddd_dd_dd_dd_dd_dd";
-  int year, month, day, hour, minute, second;
-  if (strlen(name) < sizeof form - 1) return -1;
-  for (size_t i = 0; form[i]; i++) {
-    if (form[i] == 'd' ? !isdigit((unsigned char)name[i]) : !strchr("_-.", name[i])) return -1;
-  }
-  if (sscanf(name, "%4d%*c%2d%*c%2d%*c%2d%*c%2d%*c%2d", &year, &month, &day, &hour, &minute, &second) != 6) return -1;
-  struct tm when = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
-                    .tm_hour = hour, .tm_min = minute, .tm_sec = second};
-  return (int64_t)timegm(&when);
 }
 
 /* Behind "rank", what may stand before its number, and the number; NULL: the text does not begin so. */
@@ -148,7 +135,7 @@ static enum tfprof_status look_into(struct search *search, const char *path, uns
   if (status || !has_profile) return status;
   struct found_directory *found = list_add(&search->found);
   if (!found) return error_no_memory(search->error);
-  *found = (struct found_directory){strdup(path), newest, stamp_of(last_part(path))};
+  *found = (struct found_directory){strdup(path), newest, run_stamp_of_name(last_part(path))};
   return found->path ? TFPROF_OK : error_no_memory(search->error);
 }
 

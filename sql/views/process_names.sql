@@ -27,7 +27,7 @@ WITH with_steps AS MATERIALIZED (
       profiles.path)
       -- as process_windows says; to read that here costs subqueries, of which SQLite 3.54 allows 1,000 in a query,
       -- and a join with it, or windows here, keep SQLite 3.40 from an index
-      || CASE WHEN profiles.origin = 'kineto' AND profiles.pid IS NOT NULL THEN
+      || CASE WHEN profiles.origin IN ('kineto', 'xplane') AND profiles.pid IS NOT NULL THEN
         (SELECT iif(count(DISTINCT others.pid) > 1, format(', run %d of %d', count(DISTINCT others.pid)
             FILTER (WHERE others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
               AND others.id <= profiles.id)), count(DISTINCT others.pid)), '')
@@ -42,8 +42,8 @@ WITH with_steps AS MATERIALIZED (
               AND others.id <= profiles.id)), count(*)), '')
           FROM temp.profiles AS others
           WHERE others.run_id = profiles.run_id AND others.rank IS profiles.rank AND others.pid = profiles.pid
-            AND others.origin = 'kineto' AND others.host IS profiles.host AND part IS NULL
-            AND (profiles.rank IS NOT NULL
+            AND others.origin = profiles.origin AND others.host IS profiles.host AND part IS NULL
+            AND (profiles.rank IS NOT NULL OR profiles.origin = 'xplane'
               OR json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.worker') = worker))
         ELSE '' END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '

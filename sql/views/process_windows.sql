@@ -2,10 +2,10 @@
 --
 -- One row for each profile.  torch.profiler writes a file for each cycle of its schedule: files of one run, rank, host
 -- and pid, one after the other, are windows of one process; where a file says no rank, those whose names are the same
--- up to the first point (worker in profiles.attributes).  Processes that were merged into one file, and other formats,
--- are by themselves.  Profiles of one framework that overlap in time were recorded together: other ranks, or windows of
--- them.  What a pattern names besides, such as another day's run, a restart, or two profiles that have one rank at the
--- same time, is no part of it.
+-- up to the first point (worker in profiles.attributes).  XSpaces of one host and pid, one after the other, are
+-- windows, too.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
+-- framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
+-- besides, such as another day's run, a restart, or two profiles that have one rank at the same time, is no part of it.
 --   run_id, profile_id
 --   process_id     the profile of the first window of its process
 --   window         which window it is, from 0
@@ -15,23 +15,40 @@
 --   start_number   which of the processes of its rank it is, by time, from 1: of a rank that was started again. Of
 --                  traces of PyTorch; else 1
 --   start_count    how many there are
--- Times of XPlane files are compared from the start of each, as XProf does.
+-- Times of XPlane files are compared from the start of each, as XProf does, where hosts began within an hour: by what
+-- the file says of that, else by the name of its directory (run_started_ns in profiles.attributes).  A process that
+-- comes again, or a host a minute later, is of another recording.
 -- Cost: a sort of profiles.  Example: SELECT process_id, count(*) FROM process_windows GROUP BY process_id;
 WITH files AS (
   SELECT profiles.*, start_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS from_ns,
     end_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS until_ns,
-    iif(json_valid(attributes), attributes, '{}') AS facts
+    iif(json_valid(attributes), attributes, '{}') AS facts,
+    CASE WHEN origin = 'xplane' THEN iif(start_ns > 1000000000000000000, start_ns,
+      json_extract(iif(json_valid(attributes), attributes, '{}'), '$.run_started_ns')) END AS clock_ns -- of an XSpace
   FROM temp.profiles
-), keyed AS (
-  SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank,
+), takes AS ( -- how many began before: of the process, or on the host a minute before; on any an hour before
+  SELECT files.*, iif(clock_ns IS NULL, 0,
+      count(*) OVER (PARTITION BY run_id, origin, host, pid ORDER BY clock_ns
+        RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+      + count(*) OVER (PARTITION BY run_id, origin, host ORDER BY clock_ns
+        RANGE BETWEEN UNBOUNDED PRECEDING AND 60000000000 PRECEDING)) AS take,
+    iif(clock_ns IS NULL, 0, count(*) OVER (PARTITION BY run_id, origin ORDER BY clock_ns
+        RANGE BETWEEN UNBOUNDED PRECEDING AND 3600000000000 PRECEDING)) AS day
+  FROM files
+), keyed AS ( -- a host that comes again begins another recording for all
+  SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank, start_ns,
     origin IS 'kineto' AND rank IS NOT NULL AS is_trace,
     CASE WHEN origin = 'kineto' AND pid IS NOT NULL AND coalesce(rank, json_extract(facts, '$.worker')) IS NOT NULL
       THEN format('%d %s %s %s', pid, coalesce(host, ''), coalesce('rank ' || rank, json_extract(facts, '$.worker')),
         coalesce(json_extract(facts, '$.merged_process'), ''))
+      WHEN clock_ns IS NOT NULL AND pid IS NOT NULL AND host IS NOT NULL
+      THEN format('xplane %d %s %d', pid, host,
+        row_number() OVER (PARTITION BY run_id, origin, host, pid, clock_ns ORDER BY id))
       ELSE format('profile %d', id) END AS process,
-    format('%s %s %d', origin, coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
-      coalesce(world_size, max(world_size) OVER (PARTITION BY run_id, origin))) AS kind
-  FROM files
+    format('%s %s %d %d %d', origin, coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
+      coalesce(world_size, max(world_size) OVER (PARTITION BY run_id, origin)), day,
+      max(take) OVER (PARTITION BY run_id, origin, day ORDER BY clock_ns, id ROWS UNBOUNDED PRECEDING)) AS kind
+  FROM takes
 ), edges AS (
   SELECT keyed.*, from_ns > max(until_ns) OVER (PARTITION BY run_id, kind ORDER BY from_ns, id
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS is_later
@@ -43,7 +60,7 @@ WITH files AS (
 ), counted AS (
   SELECT stretches.*, row_number() OVER (PARTITION BY run_id, kind, stretch, process ORDER BY from_ns, id) = 1
       AS is_first,
-    row_number() OVER (PARTITION BY run_id, process ORDER BY from_ns, id) AS number
+    row_number() OVER (PARTITION BY run_id, process ORDER BY start_ns, id) AS number
   FROM stretches
 ), ranked AS (
   SELECT counted.*, sum(is_first) OVER (PARTITION BY run_id, kind, stretch, rank) AS rank_count,
@@ -51,21 +68,20 @@ WITH files AS (
       AS rank_start,
     sum(number = 1) OVER (PARTITION BY run_id, kind, rank) AS start_count
   FROM counted
-), sessions AS (
-  SELECT ranked.*, iif(is_trace AND rank_count > 1, format('%d alone', id), stretch) AS session FROM ranked
 )
 SELECT
-  sessions.run_id AS run_id,
-  sessions.id AS profile_id,
-  first_value(sessions.id) OVER in_process AS process_id,
-  sessions.number - 1 AS window,
-  count(*) OVER (PARTITION BY sessions.run_id, sessions.process) AS window_count,
-  min(sessions.id) OVER in_session AS session_id,
-  sum(sessions.is_first) OVER in_session AS session_count,
-  iif(sessions.is_trace = 0, 1, min(sessions.rank_start) OVER (PARTITION BY sessions.run_id, sessions.process))
+  ranked.run_id AS run_id,
+  ranked.id AS profile_id,
+  first_value(ranked.id) OVER in_process AS process_id,
+  ranked.number - 1 AS window,
+  count(*) OVER (PARTITION BY ranked.run_id, ranked.process) AS window_count,
+  min(ranked.id) OVER in_session AS session_id,
+  sum(ranked.is_first) OVER in_session AS session_count,
+  iif(ranked.is_trace = 0, 1, min(ranked.rank_start) OVER (PARTITION BY ranked.run_id, ranked.process))
     AS start_number,
-  iif(sessions.is_trace = 0, 1, sessions.start_count) AS start_count
-FROM sessions
-WINDOW in_process AS (PARTITION BY sessions.run_id, sessions.process ORDER BY sessions.from_ns, sessions.id),
-  in_session AS (PARTITION BY sessions.run_id, sessions.kind, sessions.session)
+  iif(ranked.is_trace = 0, 1, ranked.start_count) AS start_count
+FROM ranked
+WINDOW in_process AS (PARTITION BY ranked.run_id, ranked.process ORDER BY ranked.start_ns, ranked.id),
+  in_session AS (PARTITION BY ranked.run_id, ranked.kind,
+    iif(ranked.is_trace AND ranked.rank_count > 1, format('%d alone', ranked.id), ranked.stretch))
 ORDER BY run_id, process_id, window

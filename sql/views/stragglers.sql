@@ -7,9 +7,9 @@
 -- marks of the operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all
 -- and barrier.  Such a mark begins when the operation is queued; it counts from the end of
 -- those that were queued before.  The same collective on two ranks is that of the same name and place within the step
--- of the same number, of ranks that were recorded together (process_windows.session_id), as in pod_steps.  Where kernels
--- were recorded only in some steps, these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single
--- rank, which has no row here.)
+-- of the same number, of ranks that were recorded together (process_windows.session_id), as in pod_steps.  Where
+-- kernels were recorded only in some steps, these are compared.  (HTA looks at the normalised start of one kernel
+-- instead, and fails on a single rank, which has no row here.)
 --   profile_id, rank
 --   count              steps in which others waited for this rank longer than for any other
 --   metric             mean share of a step for which the others waited for it

@@ -85,6 +85,50 @@ def test_newest_run(directory):
     check(opened("ranks")[0], [f"iteration_20/rank{rank}/x.pt.trace.json" for rank in range(2)], "ranks")
 
 
+def test_runs_and_hosts(directory):
+    """Hosts of one job go on together, whatever their clocks say within an hour; the second run of a host is another
+    recording, and a window of the process where the pid says so.  Without a time in the file the directory has it."""
+    second, day = 10**9, 86400 * 10**9
+
+    def run(name, path, start, host, pid=0):
+        events = [event for i in range(3) for event in (
+            files.event("train", 50_000_000 * i, 40_000_000, _r=1, step_num=i + 10),
+            files.event("mul:Mul", 50_000_000 * i + 1000, 9_000_000, id=5))]
+        facts = {"process_id": files.Unsigned(pid)} if pid else {}
+        if start:
+            facts.update(profile_start_time=files.Unsigned(1_700_000_000 * second + start),
+                         profile_stop_time=files.Unsigned(1_700_000_000 * second + start + second // 5))
+        data = files.space(files.plane("/host:CPU", [files.line(7, "main", events)]),
+                           files.plane("Task Environment", [], facts), host=host)
+        written(os.path.join(directory, name), data, path)
+
+    def sessions(pattern):
+        return rows(os.path.join(directory, pattern), """SELECT host, process_id, window, session_id, session_count
+            FROM process_windows JOIN profiles ON profiles.id = process_windows.profile_id ORDER BY path""")
+    run("job", "a.xplane.pb", second, "a")
+    run("job", "b.xplane.pb", 700 * second, "b")
+    check(sessions("job"), [("a", 1, 0, 1, 2), ("b", 2, 0, 1, 2)], "hosts")
+    check(column(os.path.join(directory, "job"), "SELECT count(pod_step) FROM pod_steps"), [6], "steps of hosts")
+    for name, host in (("one", "a"), ("two", "b")):  # of two days
+        run(name, "mon.xplane.pb", second, "a")
+        run(name, "tue.xplane.pb", day, host)
+        check(sessions(name), [("a", 1, 0, 1, 1), (host, 2, 0, 2, 1)], name)
+        check(column(os.path.join(directory, name), "SELECT count(pod_step) FROM pod_steps"), [0], name)
+    stamp = "plugins/profile/2026_01_%02d_00_00_00/%s.xplane.pb"
+    for i in (1, 2):
+        for host in "ab":
+            run("windows", stamp % (i, host), 10 * i * second, host, ord(host))
+            run("old", stamp % (i, host), 0, host)
+            run("strangers", stamp % (i, "ab"[i - 1]), 0, "ab"[i - 1])
+    check(sessions("windows/plugins/profile/*/*.pb"),
+          [("a", 1, 0, 1, 2), ("b", 2, 0, 1, 2), ("a", 1, 1, 3, 2), ("b", 2, 1, 3, 2)], "windows")
+    check(column(os.path.join(directory, "windows/plugins/profile/*/*.pb"), "SELECT name FROM process_names")[::2],
+          ["process 97, window 1 of 2", "process 97, window 2 of 2"], "names")
+    check(sessions("old/plugins/profile/*/*.pb"),
+          [("a", 1, 0, 1, 2), ("b", 2, 0, 1, 2), ("a", 3, 0, 3, 2), ("b", 4, 0, 3, 2)], "by directories")
+    check(sessions("strangers/plugins/profile/*/*.pb"), [("a", 1, 0, 1, 1), ("b", 2, 0, 2, 1)], "strangers")
+
+
 def test_hosts_that_are_packed(directory):
     """Files of hosts that are packed, under both names, are read; what is there twice counts once; a link to nowhere
     is told."""

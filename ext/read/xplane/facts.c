@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "read/rows/text_buffer.h"
+#include "read/run_stamp.h"
 #include "read/xplane/source.h"
 
 /* ---- stats of planes ---- */
@@ -461,6 +462,15 @@ static void set_clock(struct describing *d) {
   profile->end_ns = d->profile_stop - d->profile_start;
 }
 
+/* Where the file does not say when it began, what the name of its directory says of that. */
+static void describe_start(const struct describing *d, struct text_buffer *json) {
+  const struct profile *profile = d->profile;
+  if (d->profile_start > 0 || !profile->path) return;
+  int64_t stamp = run_stamp_of_file(pool_text(d->pool, profile->path));
+  if (stamp > 0 && stamp < STORE_TIME_LIMIT / 1000000000)
+    text_buffer_print(json, "%s\"run_started_ns\":%" PRId64, json->length ? "," : "{", stamp * 1000000000);
+}
+
 enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_error *error) {
   struct describing d = {.profile = profile, .source = profile->source_data, .pool = store_pool(profile->store),
                          .error = error, .profile_start = -1, .profile_stop = -1};
@@ -474,6 +484,7 @@ enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_e
   if (ok && !number_devices(&d, &devices)) d.status = error_no_memory(error);
   if (!d.status) {
     set_clock(&d);
+    describe_start(&d, &json);
     profile->framework = d.framework;
     profile->framework_version = d.version;
     int64_t attributes = json_id(&d, &json);
