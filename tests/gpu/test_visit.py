@@ -19,7 +19,7 @@ WORKLOAD = os.path.join(capturing.BUILD, "tests", "workload_double")
 os.environ["TFPROF_BUILD"] = os.path.abspath(capturing.BUILD)
 import visit_runner  # noqa: E402
 import visit_verdicts as verdicts  # noqa: E402
-import visit_first  # noqa: E402,F401
+import visit_first  # noqa: E402
 import visit_costs  # noqa: E402,F401
 import visit_likeness  # noqa: E402,F401
 import visit_others  # noqa: E402,F401
@@ -76,13 +76,15 @@ def test_all():
         assert all(line["commit"] == "a commit" for line in lines.values())
         found = {name: line["verdict"] for name, line in lines.items()}
         assert not {"not run"} & set(found.values()), found
-        for name in ("profiler_inside", "compare_small", "compare_eager", "compare_graph", "compare_graph_again"):
+        for name in ("profiler_inside", "compare_small", "compare_eager", "compare_graph", "compare_graph_again",
+                     "cupti_finalised"):
             assert found[name] == "yes", lines[name]
         assert lines["compare_small"]["figures"]["kernels"] == 19 * 4, lines["compare_small"]
         assert lines["compare_small"]["figures"]["linked_ratio"] == 1, lines["compare_small"]
         first = lines["first"]["figures"]
         assert first["rows"]["kernels"] == 4 * first["rows"]["steps"] > 0 and not first["problems"], first
         assert not first["kernels_early"] + first["calls_twice"] + first["kernels_without_call"], first
+        assert visit_first.seconds_told("up to a kernel that began 20.0 ms before its end", "that began") == 0.02
         killed = lines["kill"]["figures"]
         assert killed["kernels"] and "signal 9" in killed["told"] and killed["lost_kernels_s"] < 5, killed
         costs = lines["overhead_small"]["figures"]
@@ -336,7 +338,7 @@ FIRST = {"rows": ROWS, "calls_twice": 0, "kernels_early": 0, "kernels_without_ca
          "clock_error_ns": 900.0, "problems": []}
 INSIDE = {"kernels_of_step_before": 4.0, "kernels_of_step_after": 4.0, "duration_ratio": 1.01,
           "own_trace_differences": []}
-KILLED = {"kernels": 9, "lost_kernels_s": 0.6, "told_s": 0.9}
+KILLED = {"kernels": 9, "lost_kernels_s": 0.6, "told_kernels_s": 0.6}
 STATES = {"none": 2000, "subscribed": 2010, "lasting": 2050, "calls": 2300, "kernels": 2700, "off": 2040}
 LAUNCHES = {"ns_a_launch_1": STATES, "ns_a_launch_2": STATES, "switch_ns_1": {"calls": 5e4},
             "switch_ns_2": {"off": 1e5}, "kernels_1": 60, "launched_1": 60, "kernels_2": 120, "launched_2": 120}
@@ -366,9 +368,9 @@ def test_verdicts():
               ({"kernels_of_step_after": 0}, "no", "0 kernels in a step after it, 4.0 before it"),
               ({"own_trace_differences": ["kernel 'a': 0 against 5"]}, "no", "kernel 'a'"))),
             (verdicts.kill, KILLED, (({"kernels": 0}, "no", "no kernel is in the file"),
-                                     ({"lost_kernels_s": 5.0, "told_s": 5.0}, "no", "5.0 s before the kill"),
-                                     ({"lost_kernels_s": 1.4}, "no", "says 0.9 s are lost, and it is 1.4 s"),
-                                     ({"told_s": None}, "cannot be told", "told_s"))),
+                                     ({"lost_kernels_s": 5.0, "told_kernels_s": 5.0}, "no", "5.0 s before the kill"),
+                                     ({"lost_kernels_s": 1.4}, "no", "says 0.6 s are lost, and it is 1.4 s"),
+                                     ({"told_kernels_s": None}, "cannot be told", "told_kernels_s"))),
             (verdicts.launch_cost, LAUNCHES,
              (({"ns_a_launch_2": {**STATES, "kernels": 4000}}, "no", "1950 ns of a launch, 2 threads"),
               ({"ns_a_launch_1": {**STATES, "off": 2500}}, "no", "off takes 500 ns of a launch, 1 thread"),

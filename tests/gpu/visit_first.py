@@ -81,12 +81,10 @@ def median(values):
     return sorted(values)[len(values) // 2] if values else None
 
 
-@check("profiler_inside", 30, 150, "torch.profiler for 5 steps within 30: the same kernels take as long after it as "
-       "before it, and its trace is what it is without us", verdicts.profiler_inside, is_quick=True)
-def profiler_inside(visit):
-    run, inside, alone = visit.path("inside.run"), visit.path("inside.json"), visit.path("alone.json")
-    visit.run(visit.program("small", "steps=12", "profile=5:" + inside, "warm=1", "steps=12"), recorded=run,
-              options=["--ops=all"])
+def around_profiler(visit, run, trace, seconds, environment=None):
+    """Kernels of steps before torch.profiler was there, and so long after it."""
+    visit.run(visit.program("small", "steps=12", "profile=5:" + trace, f"warm={seconds}", "steps=12"), recorded=run,
+              options=["--ops=all"], environment=environment)
     last = value(run, "SELECT max(number) FROM steps")
     before, ns_before = kernels_of(run, 4, 11)
     after, ns_after = kernels_of(run, last - 8, last - 1)
@@ -95,9 +93,22 @@ def profiler_inside(visit):
     visit.note(kernels_of_step_before=before, kernels_of_step_after=after, duration_ratio=median(ratios),
                back_after_ms=value(run, f"SELECT (min(start_ns) - {end}) / 1e6 FROM kernels WHERE start_ns > {end}"),
                problems=problems(run))
+
+
+@check("profiler_inside", 30, 150, "torch.profiler for 5 steps within 30: the same kernels take as long after it as "
+       "before it, and its trace is what it is without us", verdicts.profiler_inside, is_quick=True)
+def profiler_inside(visit):
+    run, inside, alone = visit.path("inside.run"), visit.path("inside.json"), visit.path("alone.json")
+    around_profiler(visit, run, inside, 1)
     visit.run(visit.program("small", "steps=12", "profile=5:" + alone))
     # All of the two: where marks of ours are in a trace its steps have their numbers.
     visit.note(own_trace_differences=compare.differences(compare.Work(inside), compare.Work(alone)))
+
+
+def seconds_told(text, what):
+    """Of a line as `complete up to 0.9 s before its end, of GPUs up to a kernel that began 20.0 ms before its end`."""
+    found = re.search(what + r" ([\d.]+) (m?s) before its end", text)
+    return float(found[1]) / (1e3 if found[2] == "ms" else 1) if found else None
 
 
 @check("kill", 25, 90, "kill -9 of a program that keeps the GPU busy: kernels up to 1.5 s before it are there, and the "
@@ -117,10 +128,10 @@ def kill(visit):
     with open(said) as file:
         text = file.read()
     print(text)
-    told = re.search(r"complete up to ([\d.]+) (m?s) before its end", text)
     tables = ("kernels", "api_calls", "ops")
     found = values(run, count="SELECT count(*) FROM kernels",
                    **{table: f"SELECT max(end_ns) FROM {table}" for table in tables})
     visit.note(kernels=found["count"], told=text.strip().split("\n")[0],
-               told_s=float(told[1]) / (1e3 if told[2] == "ms" else 1) if told else None,
+               told_s=seconds_told(text, "complete up to"),
+               told_kernels_s=seconds_told(text, "of GPUs up to a kernel that began"),
                **{f"lost_{table}_s": found[table] and (killed_ns - found[table]) / 1e9 for table in tables})

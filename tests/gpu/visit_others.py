@@ -7,7 +7,7 @@ import compare
 import compare_nsys
 import visit_verdicts as verdicts
 from visit_costs import launch_cost_program
-from visit_first import problems, value, values
+from visit_first import around_profiler, problems, value, values
 from visit_runner import HERE, Untold, check
 
 KEPT_BYTES = 300000
@@ -45,6 +45,12 @@ def jax(visit):
                own_kernels=value(profile, "SELECT count(*) FROM kernels"), problems=problems(run))
 
 
+@check("cupti_finalised", 25, 120, "torch.profiler finalises CUPTI at its end (TEARDOWN_CUPTI): the program goes on, "
+       "and the same kernels are recorded again after 15 s", verdicts.profiler_inside)
+def cupti_finalised(visit):
+    around_profiler(visit, visit.path("finalised.run"), visit.path("finalised.json"), 15, {"TEARDOWN_CUPTI": "1"})
+
+
 @check("memory_and_counters", 15, 90, "memory, what NVML measures, calls and waits: they are there, and none of them "
        "cannot be", verdicts.possible)
 def memory_and_counters(visit):
@@ -72,7 +78,7 @@ def memory_and_counters(visit):
                problems=problems(run))
 
 
-@check("nsys", 30, 150, "nsys counts the same kernels, copies, fills and bytes", verdicts.compared)
+@check("nsys", 15, 150, "nsys counts the same kernels, copies, fills and bytes", verdicts.compared)
 def nsys(visit):
     run, report = visit.path("nsys.run"), visit.path("nsys")
     try:

@@ -71,8 +71,8 @@ def profiler_inside(figures):
     if ratio is not None:
         findings.expect(1 / KERNELS_LIKE <= ratio <= KERNELS_LIKE,
                         f"the same kernels take {ratio:.2f} times as long after it as before it")
-    differences = findings.get("own_trace_differences")
-    findings.wrong += [f"torch.profiler's own trace, with us against without: {one}" for one in differences or []]
+    findings.wrong += [f"torch.profiler's own trace, with us against without: {one}"
+                       for one in figures.get("own_trace_differences") or []]
     return findings.verdict()
 
 
@@ -81,7 +81,7 @@ def kill(figures):
     if not findings.get("kernels"):
         findings.expect(figures.get("kernels") is None, "no kernel is in the file")
         return findings.verdict()
-    lost, told = findings.get("lost_kernels_s"), findings.get("told_s")
+    lost, told = findings.get("lost_kernels_s"), findings.get("told_kernels_s")
     if lost is not None:
         findings.expect(lost <= LOST_AT_KILL_SECONDS, f"the last kernel ended {lost:.1f} s before the kill")
     if lost is not None and told is not None:
