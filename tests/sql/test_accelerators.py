@@ -133,6 +133,33 @@ EXCHANGES = {
     "hcom_allReduce__123_0_1": "all_reduce",
     "hcom_receive__123_0_1": "recv",
 }
+def test_kernels_of_any_exchange(engine):
+    """NCCL's kernel for what has none of its own, and RCCL's for all, are what was asked for, whatever tells that."""
+    asked = {"Collective name": "alltoall_base", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "Float"}
+    def of(kernel_args, op_args, around, with_number=True):
+        def of_step(number, begin):
+            name = ("ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", "rccl_main_kernel(x)")[number % 2]
+            call, work = launch(begin + 5000, 3000, number + 1), kernel(begin + 100_000, 300_000, 7, number + 1, name)
+            work["args"].update(kernel_args)
+            if with_number:
+                work["args"]["External id"] = number + 1
+            return [*(span(category, text, begin + 900, 60_000) for category, text in around), call, work,
+                    span("cpu_op", "record_param_comms", begin + 2000, 40_000, **op_args,
+                         **{"External id": number + 1})]
+        connection = opened(engine, steps(2, 1_000_000, of_step), distributedInfo=NCCL)
+        rows = connection.values("SELECT name, kernel_id IS NOT NULL FROM collectives ORDER BY start_ns")
+        connection.close()
+        assert [has_kernel for _, has_kernel in rows] == [1, 1], rows
+        return [name for name, _ in rows]
+
+    for with_number in (True, False):
+        assert of(asked, {}, [], with_number) == of({}, asked, [], with_number) == ["alltoall_base"] * 2, "arguments"
+        assert of({}, {}, [("user_annotation", "nccl:all_to_all")], with_number) == ["all_to_all"] * 2, "a mark"
+        for op in ("c10d::alltoall_base_", "_c10d_functional::all_to_all_single"):
+            assert of({}, {}, [("cpu_op", op)], with_number) == ["all_to_all"] * 2, op
+    assert of({}, {}, []) == ["generic", "rccl_main_kernel"], "nothing tells"
+
+
 NO_EXCHANGES = [
     "void at::native::allreduce_like_kernel", "triton_poi_fused_all_gather_into_tensor_view_0",
     "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(x)", "deep_ep::internode::get_dispatch_layout(x)",

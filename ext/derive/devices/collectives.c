@@ -224,11 +224,37 @@ static void find_exchange_marks(const struct profile *profile, struct exchange_k
   }
 }
 
+/* What a kernel exchanges, by its name.  NCCL runs what has no kernel of its own in one that is called Generic, RCCL
+** all in one: there the instruction of XLA that it carries out tells, or the nearest op of c10d around the launch. */
+static void put_operation(const struct profile *profile, uint32_t row, const uint32_t *parents, char *name,
+                          size_t size) {
+  enum { FURTHEST = 100 };
+  static const char *const asking[] = {"c10d::", "_c10d_functional::", "c10d_functional::"};
+  const struct pool *pool = store_pool(profile->store);
+  struct reader_at names = {&profile->tables[TABLE_kernels], COLUMN_kernels_name, 0};
+  communication_operation(pool_text(pool, (string_id)value_at(&names, row)), name, size);
+  if (strcmp(name, "generic") != 0 && strcmp(name, "rccl_main_kernel") != 0) return;
+  struct reader_at instructions = {names.table, COLUMN_kernels_hlo_op, 0}, ops = {names.table, COLUMN_kernels_op_id, 0};
+  int64_t instruction = value_at(&instructions, row), op = value_at(&ops, row);
+  const char *found = instruction > 0 ? pool_text(pool, (string_id)instruction) : NULL;
+  if (found && !communication_instruction(found)) found = NULL;
+  names = (struct reader_at){&profile->tables[TABLE_ops], COLUMN_ops_name, 0};
+  uint32_t at = op < 0 || op >= (int64_t)names.table->rows ? NO_ROW : (uint32_t)op, far = 0;
+  for (; at != NO_ROW && far < FURTHEST && !found; at = parents[at], far++) {
+    int64_t text = value_at(&names, at);
+    const char *caller = text > 0 ? pool_text(pool, (string_id)text) : "";
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+      if (strncmp(caller, asking[i], strlen(asking[i])) == 0) found = caller;
+  }
+  if (found) communication_operation(found, name, size);
+}
+
 static enum tfprof_status fill_from_kernels(struct profile *profile, struct exchange_kernels *kernels,
-                                            const uint32_t *launched, struct tfprof_error *error) {
+                                            const uint32_t *parents, const uint32_t *launched,
+                                            struct tfprof_error *error) {
   const struct pool *pool = store_pool(profile->store);
   const struct profile_table *kernel_rows = &profile->tables[TABLE_kernels], *op_rows = &profile->tables[TABLE_ops];
-  struct reader_at kernel_names = {kernel_rows, COLUMN_kernels_name, 0}, names = {op_rows, COLUMN_ops_name, 0};
+  struct reader_at names = {op_rows, COLUMN_ops_name, 0};
   struct reader_at shapes = {op_rows, COLUMN_ops_input_shapes, 0}, types = {op_rows, COLUMN_ops_input_types, 0};
   struct reader_at launching = {kernel_rows, COLUMN_kernels_op_id, 0};
   size_t count = kernels->count;
@@ -246,7 +272,7 @@ static enum tfprof_status fill_from_kernels(struct profile *profile, struct exch
     elements[i] = bytes[i] = NO_VALUE;
     if (mark == NO_ROW) {
       char name[200];
-      communication_operation(pool_text(pool, (string_id)value_at(&kernel_names, row)), name, sizeof name);
+      put_operation(profile, row, parents, name, sizeof name);
       status = derive_text(profile, name, &texts[i], error);
       continue;
     }
@@ -292,7 +318,7 @@ static enum tfprof_status make_from_kernels(struct profile *profile, uint32_t *c
     if (!status && !launched) status = error_no_memory(error);
     if (!status) find_exchange_marks(profile, &kernels, parents, launched);
     if (!status) status = derive_make_table(profile, TABLE_collectives, kernels.count, error);
-    if (!status) status = fill_from_kernels(profile, &kernels, launched, error);
+    if (!status) status = fill_from_kernels(profile, &kernels, parents, launched, error);
   }
   scratch_free(kernels.items);
   scratch_free(parents);
@@ -396,6 +422,7 @@ const struct derive_pass derive_marked_collectives = {
               {TABLE_ops, COLUMN_ops_input_shapes},
               {TABLE_ops, COLUMN_ops_input_types},
               {TABLE_kernels, COLUMN_kernels_name},
+              {TABLE_kernels, COLUMN_kernels_hlo_op},
               {TABLE_kernels, COLUMN_kernels_op_id}},
     .writes = {{TABLE_collectives, COLUMN_collectives_name},
                {TABLE_collectives, COLUMN_collectives_dtype},
