@@ -191,6 +191,30 @@ def test_order_of_events(directory):
     check(answers[2], answers[0], "shuffled otherwise")
 
 
+def test_kernels_out_of_order(directory):
+    """A kernel that begins long after ones of its stream that were launched later has no time, whichever side of the
+    file is asked for first; streams that keep no order stay as they are."""
+    told = "SELECT reason, message FROM diagnostics WHERE reason = 'impossible_time'"
+    busy = "SELECT count(start_ns), max(end_ns) - min(start_ns) FROM kernels"
+    for late, is_late in (([20], True), (range(0, 40, 2), False), ([], False)):
+        calls, kernels = [], []
+        for i in range(40):
+            at = 100_000_000 * i
+            calls.append(event("cuLaunchKernel", at, 10_000_000, correlation_id=100 + i, device_id=0))
+            kernels.append((at + 20_000_000 + (3 * 10**12 if i in late else 0),
+                            event("gemm", at + 20_000_000 + (3 * 10**12 if i in late else 0), 60_000_000,
+                                  correlation_id=100 + i)))
+        kernels = [each for _, each in sorted(kernels, key=lambda pair: pair[0])]
+        run = written(directory, space(plane("/host:CPU", [line(7, "main", calls)]),
+                                       plane("/device:GPU:0", [line(3, "Stream #3(Compute)", kernels, 1000)])))
+        for first in ("SELECT count(*) FROM api_calls", busy):
+            answer = query(run, f"SELECT * FROM ({first}) CROSS JOIN ({busy})")
+            found = tuple(answer[0].values())[-2:]
+            assert (found == (39, 3_960_000)) if is_late else found[0] == 40, (late, found)
+        found = rows(run, f"SELECT * FROM ({busy}) CROSS JOIN ({told})")
+        assert len(found) == is_late and all("gemm on stream 3" in row[3] and "3 s" in row[3] for row in found), found
+
+
 def test_planes_that_are_needed(directory):
     """Kernels that name their ops are told of without reading what hosts did."""
     ops = [event("MatMul:MatMul", k * 1000, 900, correlation_id=k) for k in range(40000)]

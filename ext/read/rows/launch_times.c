@@ -9,7 +9,8 @@
 **   before a call   Few begin earlier than SKEW_NS before their call, or lie apart from all others: these have no time.
 **   out of order    What begins after work that was launched later on its stream, or before work that was launched
 **                   earlier, has no time (launch_order.h), and so have calls, by their numbers, among those of their
-**                   thread.  These come first: what such a call launched has its time, and no call.
+**                   thread.  These come first: what such a call launched has its time, and no call.  Where no calls
+**                   are there, work is compared by the numbers alone.
 **   after all else  What begins only after a pause of `slack` behind everything of the host and of the devices has no
 **                   time, and one that lasts on for that long, FAR_BEYOND times what is usual, ends with all else.
 **
@@ -39,7 +40,7 @@ struct work {
 };
 
 struct lane { /* of calls or work that was looked at: what came last, and what was most */
-  int64_t correlation, start, latest_call, latest_start, longest_lag;
+  int64_t correlation, start, latest_key, latest_start, longest_lag;
 };
 
 LIST_NAMED(work_list, struct work);
@@ -81,6 +82,11 @@ static struct lane *lane_of(const struct launches *all, int64_t thread) {
   return thread < 0 || (uint64_t)thread >= all->thread_count ? NULL : &all->lanes[thread];
 }
 
+static void forget_lanes(const struct launches *all) {
+  for (uint64_t i = 0; all->lanes && i < all->thread_count; i++)
+    all->lanes[i] = (struct lane){ROW_NULL, ROW_NULL, -STORE_TIME_LIMIT, -STORE_TIME_LIMIT, 0};
+}
+
 /* Whether this call came before the last one of its thread by number, and after it by time, or the other way round. */
 static bool overtakes(struct lane *lane, int64_t correlation, int64_t start) {
   bool is_first = lane->correlation == ROW_NULL, is_same = correlation == lane->correlation;
@@ -95,8 +101,6 @@ static bool gather_calls(struct launches *all, bool *is_suspect) {
   const struct profile_table *table = &all->profile->tables[TABLE_api_calls];
   bool is_ordered = true, ok = true;
   all->calls.count = 0;
-  for (uint64_t i = 0; i < all->thread_count; i++)
-    all->lanes[i] = (struct lane){ROW_NULL, ROW_NULL, -STORE_TIME_LIMIT, -STORE_TIME_LIMIT, 0};
   for (size_t s = 0; s < table->segment_count && ok; s++) {
     const struct segment *segment = table->segments[s];
     int64_t *starts = segment_numbers(segment, COLUMN_api_calls_start_ns);
@@ -138,7 +142,7 @@ static bool gather_calls(struct launches *all, bool *is_suspect) {
 
 /* When the call began; ROW_NULL: it is not known. */
 static int64_t call_start(const struct launches *all, int64_t correlation) {
-  if (correlation < all->first_correlation) return ROW_NULL;
+  if (!all->calls.count || correlation < all->first_correlation) return ROW_NULL;
   if (all->starts) {
     uint64_t at = (uint64_t)(correlation - all->first_correlation);
     return at < all->width ? all->starts[at] : ROW_NULL;
@@ -210,16 +214,20 @@ static uint32_t device_of(const struct launches *all, int64_t thread) {
 }
 
 /* Whether work may be out of order: it was launched, or begins, before other work of its stream that stands before it
-** in the file, which has work in one order or the other.  Copies, for there are few, are compared with kernels by their
-** lag. */
-static bool may_be_out_of_order(struct lane *lane, unsigned source, int64_t start, int64_t lag) {
-  int64_t call = start - lag;
-  if (source) return lag > SLACK_NS && lag / 4 > lane->longest_lag;
-  bool is_out = call < lane->latest_call - CALL_SKEW_NS || start < lane->latest_start - SKEW_NS;
-  if (call > lane->latest_call) lane->latest_call = call;
+** in the file, which has work in one order or the other.  `key`: the start of the call, or where calls are not there
+** the number, of which `skew` may overtake each other. */
+static bool overtakes_work(struct lane *lane, int64_t key, int64_t skew, int64_t start) {
+  bool is_out = key < lane->latest_key - skew || start < lane->latest_start - SKEW_NS;
+  if (key > lane->latest_key) lane->latest_key = key;
   if (start > lane->latest_start) lane->latest_start = start;
-  if (lag > lane->longest_lag) lane->longest_lag = lag;
   return is_out;
+}
+
+/* The same of work whose call is known.  Copies, for there are few, are compared with kernels by their lag. */
+static bool may_be_out_of_order(struct lane *lane, unsigned source, int64_t start, int64_t lag) {
+  if (source) return lag > SLACK_NS && lag / 4 > lane->longest_lag;
+  if (lag > lane->longest_lag) lane->longest_lag = lag;
+  return overtakes_work(lane, start - lag, CALL_SKEW_NS, start);
 }
 
 /* Gathers all rows of some sources into `work`; NULL: says only whether any is suspect. */
@@ -242,9 +250,11 @@ static bool look_at_work(struct launches *all, unsigned first, unsigned count, s
         int64_t call = correlations[row] <= 0 ? ROW_NULL : call_start(all, correlations[row]);
         int64_t end = starts[row] + durations[row], lag = call == ROW_NULL ? ROW_NULL : starts[row] - call;
         if (!work) {
-          struct lane *lane = lag == ROW_NULL ? NULL : lane_of(all, threads[row]);
+          struct lane *lane = lane_of(all, threads[row]);
+          bool is_numbered = !all->calls.count && source == 0 && correlations[row] > 0;
           *is_suspect |= (lag != ROW_NULL && lag < -SKEW_NS) || end > latest;
-          *is_suspect |= lane && may_be_out_of_order(lane, source, starts[row], lag);
+          if (lane && lag != ROW_NULL) *is_suspect |= may_be_out_of_order(lane, source, starts[row], lag);
+          else if (lane && is_numbered) *is_suspect |= overtakes_work(lane, correlations[row], 0, starts[row]);
           continue;
         }
         struct work *made = list_add(work);
@@ -408,8 +418,9 @@ static void judge_early(const struct launches *all, struct time_faults *faults) 
   }
 }
 
-/* What lies out of the order of launches, or calls out of that of their numbers. False: no memory. */
-static bool judge_order(const struct launches *all, const struct work_list *list, bool are_calls,
+/* What lies out of the order of launches, `by_number` out of that of their numbers, where that is one of `share` of a
+** lane at most. False: no memory. */
+static bool judge_order(const struct launches *all, const struct work_list *list, bool by_number, unsigned share,
                         struct time_faults *faults) {
   struct in_order *events = malloc((list->count + 1) * sizeof *events);
   size_t count = 0;
@@ -419,12 +430,12 @@ static bool judge_order(const struct launches *all, const struct work_list *list
   }
   for (size_t i = 0; i < list->count; i++) {
     const struct work *work = &list->items[i];
-    bool is_known = are_calls ? work->correlation > 0 : work->lag != ROW_NULL && work->device != NO_DEVICE;
+    bool is_known = by_number ? work->correlation > 0 : work->lag != ROW_NULL;
     if (work->is_taken_out || !is_known || !lane_of(all, work->thread)) continue;
-    events[count++] = (struct in_order){.key = are_calls ? work->correlation : work->start - work->lag,
+    events[count++] = (struct in_order){.key = by_number ? work->correlation : work->start - work->lag,
                                         .start = work->start, .lane = (uint32_t)work->thread, .number = (uint32_t)i};
   }
-  bool ok = launch_order_find(events, count, are_calls ? FEW_SHARE : OUT_SHARE);
+  bool ok = launch_order_find(events, count, share);
   for (size_t i = 0; ok && i < count; i++) {
     if (!events[i].away) continue;
     struct work *work = &list->items[events[i].number];
@@ -539,7 +550,7 @@ static bool judge_work(struct launches *all, bool is_clock_only, struct time_fau
   if (is_clock_only) return true;
   qsort(all->work.items, all->work.count, sizeof *all->work.items, by_start);
   judge_early(all, faults);
-  if (!judge_order(all, &all->work, false, faults)) return false;
+  if (!judge_order(all, &all->work, false, OUT_SHARE, faults)) return false;
   judge_late(all, faults);
   if (!find_limit(all, &limit)) return false;
   judge_long(all, limit, faults);
@@ -550,17 +561,28 @@ static bool judge_work(struct launches *all, bool is_clock_only, struct time_fau
 static bool judge_calls(struct launches *all, struct time_faults *faults, bool *is_changed) {
   struct work_list calls = {0};
   bool is_suspect = false;
-  bool ok = look_at_work(all, OF_DEVICES, 1, &calls, NULL) && judge_order(all, &calls, true, faults) &&
+  bool ok = look_at_work(all, OF_DEVICES, 1, &calls, NULL) && judge_order(all, &calls, true, FEW_SHARE, faults) &&
             write_times(all, &calls, is_changed) && gather_calls(all, &is_suspect);
   list_free(&calls);
   return ok;
 }
 
-enum tfprof_status launch_times_mend(struct profile *profile, bool is_clock_only, struct time_faults *faults,
-                                     bool *is_changed, struct tfprof_error *error) {
-  struct launches all = {.profile = profile};
-  bool is_suspect = false, ok = find_devices(&all) && gather_calls(&all, &is_suspect);
+/* Work on devices alone: launches are numbered as they are made. */
+static bool judge_by_numbers(struct launches *all, struct time_faults *faults, bool *is_changed) {
+  bool is_suspect = false, ok = look_at_work(all, 0, OF_DEVICES, NULL, &is_suspect);
+  if (!ok || !is_suspect) return ok;
+  return look_at_work(all, 0, OF_DEVICES, &all->work, NULL) &&
+         judge_order(all, &all->work, true, OUT_SHARE, faults) && write_times(all, &all->work, is_changed);
+}
+
+enum tfprof_status launch_times_mend(struct profile *profile, bool has_host, bool is_clock_only,
+                                     struct time_faults *faults, bool *is_changed, struct tfprof_error *error) {
+  struct launches all = {.profile = profile, .host_end = INT64_MAX};
+  bool is_suspect = false, ok = find_devices(&all);
+  forget_lanes(&all);
+  if (ok && has_host) ok = gather_calls(&all, &is_suspect);
   if (ok && is_suspect && !is_clock_only) ok = judge_calls(&all, faults, is_changed);
+  if (ok && !all.calls.count && !is_clock_only) ok = judge_by_numbers(&all, faults, is_changed);
   bool has_calls = ok && all.calls.count;
   is_suspect = false;
   if (has_calls) ok = find_host(&all) && look_at_work(&all, 0, OF_DEVICES, NULL, &is_suspect);

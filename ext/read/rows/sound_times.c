@@ -268,11 +268,11 @@ enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tab
     has_calls |= tables[i] == TABLE_api_calls;
   }
   if (!is_near(profile, tables, count)) { /* a whole device that is off is not far away */
-    if (has_streams && has_calls) status = launch_times_mend(profile, true, &faults, is_changed, error);
+    if (has_streams && has_calls) status = launch_times_mend(profile, true, true, &faults, is_changed, error);
     if (!status && !mend_far(profile, tables, count, &faults, is_changed)) status = error_no_memory(error);
   }
   if (!status && has_streams) status = stream_times_mend(profile, &faults, is_changed, error);
-  if (!status && has_streams && has_calls) status = launch_times_mend(profile, false, &faults, is_changed, error);
+  if (!status && has_streams) status = launch_times_mend(profile, has_calls, false, &faults, is_changed, error);
   time_faults_tell(&faults, profile);
   return status;
 }

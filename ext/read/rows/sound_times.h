@@ -7,13 +7,18 @@
 **   far away      An event whose start lies hours or decades away from nearly all others has no time: start and
 **                 duration are NULL.  An end like that becomes the last one that is sound.  All events that begin at
 **                 the same moment count as one, so that time 0 is never where nearly all others lie.
-**   launches      Where calls and what they launched are read together: work that begins before its call, or when all
-**                 else is long over, has no time; a device whose clock is off is moved as a whole.
+**   launches      Work that lies out of the order in which its stream was given it has no time.  Where calls and what
+**                 they launched are read together, as of traces in JSON, work that begins before its call, or when all
+**                 else is long over, has none either, and a device whose clock is off is moved as a whole.  Of XSpaces
+**                 the devices are read without the host, which may be many times as large, when a query asks for
+**                 them: their numbers tell the order alone.
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
 **
 ** What many rows have in common is no fault of single events, and stays: a recording with a long pause, streams on
-** which work overlaps.  What was mended is told in diagnostics with stream, name, count and the time at stake.
+** which work overlaps.  Recordings of our own are not looked at: their rows are decoded as queries ask for them, and
+** devices and host have one clock, which the recorder watches.  What was mended is told in diagnostics with stream,
+** name, count and the time at stake.
 */
 #ifndef TFPROF_SOUND_TIMES_H
 #define TFPROF_SOUND_TIMES_H

@@ -44,10 +44,11 @@ bool segment_change(struct segment *segment, unsigned column, const int64_t *val
 
 /* ---- launch_times.c ---- */
 
-/* Moves the clocks of devices that are off and, unless `is_clock_only`, takes out what begins before its launch or
-** after all else.  All segments of the tables api_calls, ops, kernels and transfers are there. */
-enum tfprof_status launch_times_mend(struct profile *profile, bool is_clock_only, struct time_faults *faults,
-                                     bool *is_changed, struct tfprof_error *error);
+/* Moves the clocks of devices that are off and, unless `is_clock_only`, takes out what begins before its launch, out of
+** the order of launches, or after all else.  All segments of the tables kernels and transfers are there and, where it
+** `has_host`, of api_calls and ops; else only the order is looked at. */
+enum tfprof_status launch_times_mend(struct profile *profile, bool has_host, bool is_clock_only,
+                                     struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
 
 /* ---- stream_times.c ---- */
 
