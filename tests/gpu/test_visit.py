@@ -60,7 +60,7 @@ def visited(directory, *options, status=None, **settings):
     """What run.sh left, on the doubles."""
     out = os.path.join(directory, "out")
     environment = playing.environment(TFPROF_CUPTI=os.path.join(playing.DOUBLES, "cupti13.0"), PATH="/usr/bin:/bin",
-                                      DOUBLE_SHORTER="80", DOUBLE_KERNEL_NS="4000", **settings)
+                                      TMPDIR=directory, DOUBLE_SHORTER="80", DOUBLE_KERNEL_NS="4000", **settings)
     words = ["--build", capturing.BUILD, "--out", out, "--python", program(directory, "python", PYTHON), *options]
     result = capturing.bounded.run([os.path.join(HERE, "run.sh"), *words], capturing.SECONDS, env=environment)
     assert status is None or result.returncode == status, (result.stdout, result.stderr)
@@ -233,7 +233,8 @@ def started(directory, *options):
     script = program(directory, "checks.py", CHECKS)
     out = os.path.join(directory, "out")
     return capturing.bounded.started([sys.executable, script, "--out", out, "--commit", "a commit", *options],
-                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True), out
+                                     env=dict(os.environ, TMPDIR=directory), stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, text=True), out
 
 
 def test_each_ends_itself_only():
