@@ -3,6 +3,7 @@
 */
 #include "channel/thread_names.h"
 #include "cuda/cuda_source.h"
+#include "cuda/cupti_faults.h"
 #include "governor/sampling.h"
 #include "host/process_identity.h"
 #include "python/call_hooks.h"
@@ -154,6 +155,8 @@ ENTRY_POINT void tfprof_capture_finish(void);
 ENTRY_POINT const char *tfprof_capture_path(void);
 /* "ops: ok", "shapes: off: why" ...: how each part is recorded. NULL: there are no more parts. */
 ENTRY_POINT const char *tfprof_capture_part(int number);
+/* What is wrong with this version of CUPTI, one after the other; NULL: no more (cuda/cupti_faults.h). */
+ENTRY_POINT const char *tfprof_capture_cupti_fault(unsigned version, unsigned number);
 
 int tfprof_capture_load(void) {
   if (!session_load()) return 0;
@@ -493,5 +496,7 @@ void tfprof_capture_flush(void) { session_flush(); }
 void tfprof_capture_finish(void) { session_finish(); }
 
 const char *tfprof_capture_path(void) { return recording_path(); }
+
+const char *tfprof_capture_cupti_fault(unsigned version, unsigned number) { return cupti_fault_text(version, number); }
 
 const char *tfprof_capture_part(int number) { return session_part((unsigned)number); }

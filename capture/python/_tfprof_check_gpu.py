@@ -1,19 +1,20 @@
 """What tfprof-capture --check says of GPUs: what CUPTI needs, where it was found, and what stands in its way.
 
-Everything is looked at under a root, so that machines of all kinds can be tried in tests; only driver(), nvml()
-and cupti_text() call what is loaded.  Each function answers with lines of (name, text).
+Everything is looked at under a root, so that machines of all kinds can be tried in tests; only driver() and nvml()
+call what is loaded, and cupti_version() in a process of its own.  Each function answers with lines of (name, text).
 """
 
 import ctypes
 import glob
 import os
 import re
+import subprocess
 import sys
 
 CAP_SYS_ADMIN = 21
 # The toolkits whose CUPTI counts its versions by one, <cupti_version.h>.
-CUPTI_TOOLKITS = {15: "11.4", 16: "11.5", 17: "11.6", 18: "11.8", 19: "12.0", 20: "12.2", 21: "12.3", 22: "12.4",
-                  23: "12.5", 24: "12.6", 26: "12.8", 27: "12.9", 28: "12.9"}
+CUPTI_TOOLKITS = {15: "11.4", 16: "11.5", 17: "11.6", 18: "11.8 to 12.1", 19: "12.0", 20: "12.2", 21: "12.3",
+                  22: "12.4", 23: "12.5", 24: "12.6", 26: "12.8", 27: "12.9", 28: "12.9"}
 IN_CONTAINER = "start it with  docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 # cuInit's answers, <cuda.h>: what they mean here.
 INIT_ERRORS = {
@@ -132,20 +133,68 @@ def cuda_version(number):
     return "%d.%d" % (number // 1000, number % 1000 // 10)
 
 
-def cupti_text(path, driver_version=None):
-    """What that copy is. CUPTI counts its versions from 13.0 on as 10000 * major + 100 * minor."""
+ASK_CUPTI = """
+import ctypes, sys
+number = ctypes.c_uint32()
+try:
+    result = ctypes.CDLL(sys.argv[1]).cuptiGetVersion(ctypes.byref(number))
+except (OSError, AttributeError) as error:
+    print("cannot be loaded: %s" % error)
+else:
+    print("answers %d when it is asked for its version" % result if result else number.value)
+"""
+
+
+def cupti_version(path):
+    """(what cuptiGetVersion says, None), or (None, why not).
+
+    Without a driver that of CUDA 13.2 calls itself without end, and those of 13.3 to 13.5 answer 999."""
+    answer = subprocess.run([sys.executable, "-I", "-S", "-c", ASK_CUPTI, path], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True)
+    said = answer.stdout.strip()
+    if said.isdigit():
+        return int(said), None
+    return None, said or "does not bear to be asked for its version (exit status %d)" % answer.returncode
+
+
+def wheel_version(path):
+    """Of a copy that came as a Python package: "13.2.86", by the package's name; else None."""
+    site = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(path))))
+    for folder in glob.glob(os.path.join(glob.escape(site), "nvidia_cuda_cupti*.dist-info")):
+        name = re.match(r"nvidia_cuda_cupti(?:_cu(\d+))?-(\d+)\.(\d+\.\d+)", os.path.basename(folder))
+        if name and (os.path.basename(path) + ".").startswith("libcupti.so.%s." % name.group(2)):
+            return "%s.%s" % name.group(2, 3)
+    return None
+
+
+def cupti_faults(number):
+    """What the recorder knows to be wrong with this version (capture/library/cuda/cupti_faults.c)."""
     try:
-        number = ctypes.c_uint32()
-        ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(number))
-    except (OSError, AttributeError) as error:
-        return "%s cannot be loaded: %s" % (path, error)
-    toolkit = CUPTI_TOOLKITS.get(number.value)
-    if number.value >= 10000:
-        toolkit = "%d.%d" % (number.value // 10000, number.value // 100 % 100)
+        describe = ctypes.CDLL(os.environ["TFPROF_LIBRARY"]).tfprof_capture_cupti_fault
+    except (KeyError, OSError, AttributeError):
+        return
+    describe.restype = ctypes.c_char_p
+    text, at = describe(number, 0), 0
+    while text is not None:
+        yield "fault", text.decode()
+        at += 1
+        text = describe(number, at)
+
+
+def cupti_text(path, driver_version=None, asked=None):
+    """What that copy is. CUPTI counts its versions from 13.0 on as 10000 * major + 100 * minor."""
+    number, why = asked or cupti_version(path)
+    if number is None:
+        wheel = wheel_version(path)
+        return "%s, CUDA %s, by the package that it came with; it %s" % (path, wheel, why) if wheel else (
+            "%s %s" % (path, why))
+    toolkit = CUPTI_TOOLKITS.get(number)
+    if number >= 10000:
+        toolkit = "%d.%d" % (number // 10000, number // 100 % 100)
     if not toolkit:
-        too_old = ", of before CUDA 11.4: use a later one" if number.value < min(CUPTI_TOOLKITS) else ""
-        return "%s, version %d%s" % (path, number.value, too_old)
-    text, major = "%s, CUDA %s (version %d)" % (path, toolkit, number.value), int(toolkit.split(".")[0])
+        too_old = ", of before CUDA 11.4: use a later one" if number < min(CUPTI_TOOLKITS) else ""
+        return "%s, version %d%s" % (path, number, too_old)
+    text, major = "%s, CUDA %s (version %d)" % (path, toolkit, number), int(toolkit.split(".")[0])
     if driver_version and driver_version // 1000 < major:
         text += "; the driver is for CUDA %s: update it, or use the CUPTI of CUDA %d" % (
             cuda_version(driver_version), driver_version // 1000)
@@ -202,7 +251,9 @@ def check(root=""):
     if named and not any(os.path.exists(name) for name in copies):
         lines.append(("CUPTI", "TFPROF_CUPTI is %s, where no libcupti is; no other is looked for" % named))
     elif copies:
-        lines.append(("CUPTI", cupti_text(copies[0], version)))
+        asked = cupti_version(copies[0])
+        lines.append(("CUPTI", cupti_text(copies[0], version, asked)))
+        lines += cupti_faults(asked[0]) if asked[0] is not None else []
     else:
         lines.append(("CUPTI", "not found; it comes with the CUDA toolkit (CUDA_HOME) and with the CUDA builds of "
                                "PyTorch (nvidia-cuda-cupti)"))

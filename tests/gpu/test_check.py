@@ -101,6 +101,33 @@ def test_versions():
             assert wanted in looked.cupti_text(path, driver), looked.cupti_text(path, driver)
 
 
+def test_silent_versions():
+    """CUPTI that answers nothing without a driver, and one that ends whoever asks: the package's name tells."""
+    with capturing.Directory() as directory:
+        for wheel, code, wanted in (("13.4.92", "return 999;", "it answers 999 when"),
+                                    ("13.2.86", "return *(volatile int *)0;", "does not bear to be asked")):
+            site = os.path.join(directory, wheel)
+            path = os.path.join(site, "nvidia", "cu13", "lib", "libcupti.so.13")
+            os.makedirs(os.path.dirname(path))
+            os.makedirs(os.path.join(site, f"nvidia_cuda_cupti-{wheel}.dist-info"))
+            os.makedirs(os.path.join(site, "nvidia_cuda_cupti_cu12-12.4.127.dist-info"))
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-", "-o", path], check=True,
+                           input=f"int cuptiGetVersion(unsigned *v) {{ {code} }}".encode())
+            text = looked.cupti_text(path)
+            assert f"CUDA {wheel}, by the package" in text and wanted in text, text
+
+
+def test_faults():
+    """What is wrong with a version is told with it, by the recorder's own table."""
+    os.environ["TFPROF_LIBRARY"] = os.path.join(os.path.abspath(capturing.BUILD), "libtfprof_capture.so")
+    try:
+        told = [text for _, text in looked.cupti_faults(22)]
+        assert any("CUDA 12.4 may record no kernels" in text for text in told) and len(told) > 3, told
+        assert not list(looked.cupti_faults(130500))
+    finally:
+        del os.environ["TFPROF_LIBRARY"]
+
+
 def test_nvml():
     assert "cannot be loaded" in dict(looked.nvml("libnvidia-ml.so.none"))["NVML"]
     with tempfile.TemporaryDirectory() as directory:

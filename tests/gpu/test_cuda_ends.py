@@ -140,7 +140,7 @@ def test_obstacles():
     for settings, text, kernels in (
             ({"DOUBLE_HOLDER": "Nsight"}, "another profiler listens to CUDA in this process (Nsight)", 0),
             ({"DOUBLE_SUBSCRIBE": 35}, "NVreg_RestrictProfilingToAdminUsers=0", 0),
-            ({"DOUBLE_SUBSCRIBE": 999}, "fit together: CUPTI of CUDA 13.0 (version 130000), ", 0),
+            ({"DOUBLE_SUBSCRIBE": 999}, "fit together: CUPTI of CUDA 13.0 (version 130001), ", 0),
             ({"DOUBLE_REFUSED": 38}, "without waits (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
             ({"DOUBLE_REFUSED": 46}, "how devices are attached (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
             ({"DOUBLE_REFUSED": 25, "TFPROF_TRACE": "kernels,unified"},
@@ -187,12 +187,32 @@ def test_taken_away():
             assert told[lost][0] == "capture_degraded" and told[lost + 1][0] == "capture_ok", (how, told)
             assert "had taken CUPTI; it is now" in error, (how, error)
 
+    def take_graphs():
+        with Directory() as directory:
+            words = ["graphs=3x4", "sleep=1200", "finalize", "left", "graphs=2x4", "return"]
+            messages, _, _ = told(directory, words)
+            rows = playing.query(os.path.join(directory, "run"), """
+                SELECT count(*) AS kernels, count(api_call_id) AS launched FROM kernels WHERE graph_node IS NOT NULL""")
+            assert rows == [{"kernels": 20, "launched": 12}], rows
+            assert any("graphs have no call, op and line" in message for _, message in messages), messages
+            assert any(reason == "cupti_fault" and "CUDA 13.1 Update 1" in message for reason, message in messages)
+
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        tries = [threads.submit(take, how, version)
+        tries = [threads.submit(take_graphs)] + [threads.submit(take, how, version)
                  for how, version in ((["finalize", "kernels=50"], "13.0"), (["finalize"], "12.4"),
                                       (["steal", "kernels=50", "steal"], "13.0"))]
         for one in tries:
             one.result()
+
+
+def test_no_kernels():
+    """CUPTI records launches, and no kernel."""
+    with Directory() as directory:
+        messages, seen, _ = told(directory, ["kernels=150", "return"], DOUBLE_MUTE=10)
+        assert not seen and any("recorded no kernel" in message for _, message in messages), messages
+    with Directory() as directory:
+        messages, seen, _ = told(directory, ["kernels=150", "return"])
+        assert seen == 150 and not any("recorded no kernel" in message for _, message in messages), messages
 
 
 def test_device_falls_off_the_bus():

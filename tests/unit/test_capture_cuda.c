@@ -6,8 +6,10 @@
 #include "cuda/activity_buffers.h"
 #include "cuda/cuda_listener.h"
 #include "cuda/cuda_source.h"
+#include "cuda/cupti_faults.h"
 #include "cuda/device_clock.h"
 #include "cuda/function_names.h"
+#include "cuda/worker_watch.h"
 #include "dump/reader.h"
 #include "gpu/doubles/double_cupti.h"
 #include "recorder/dump_ids.h"
@@ -208,6 +210,29 @@ static void test_clock(void) {
   device_clock_end(&clock);
 }
 
+/* How often a thread is told of that takes this share of a processor for an hour and then that one. */
+static int times_told(double first, double later) {
+  struct worker_watch watch;
+  double used_ns = 5e9;
+  int told = 0;
+  worker_watch_begin(&watch);
+  for (int second = 0; second < 7200; second++) {
+    told += worker_watch_note(&watch, 7, second * 1e9, used_ns);
+    used_ns += 1e9 * (second < 3600 ? first : later);
+  }
+  return told;
+}
+
+/* NVIDIA's release notes; CUPTI's thread is told of once it takes much, and much more than at first. */
+static void test_faults(void) {
+  check(cupti_faults_of(18) == (FAULT_OF_SWITCHING | FAULT_OF_GRAPHS | FAULT_OF_GROWTH), "11.8");
+  check(cupti_faults_of(130001) == (FAULT_OF_GRAPHS | FAULT_OF_GROWTH), "13.0 Update 1");
+  check(cupti_faults_of(130101) == FAULT_OF_GROWTH && !cupti_faults_of(130401), "13.1 and 13.4 Update 1");
+  check(cupti_fault_text(130400, 0) && !cupti_fault_text(130401, 0) && !cupti_fault_text(18, 9), "texts");
+  check(!times_told(0.01, 0.15) && !times_told(0.25, 0.3), "little, or no more than at first");
+  check(times_told(0.05, 0.25) == 1, "five times as much, told %d times", times_told(0.05, 0.25));
+}
+
 int main(void) {
   void *driver = load_double("cuda", "libcuda.so.1"), *library = load_double("cupti13.0", "libcupti.so.13");
   int (*initialise)(unsigned) = NULL;
@@ -221,6 +246,7 @@ int main(void) {
   test_functions();
   test_layouts();
   test_clock();
+  test_faults();
   test_threads();
   return check_result();
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { ALLOCATION = 32 /* what malloc takes besides */, COPIED_MAXIMUM = 64 << 10 };
 enum { FAST_NS = 50000000, SLOW_NS = 500000000 };
@@ -26,6 +28,8 @@ static struct {
   uint64_t limit, taken, waiting;         /* bytes: of all that is kept; of those what waits */
 } pool;
 static _Atomic uint64_t dropped, discarded, heard;
+static _Atomic long worker, fetcher; /* threads */
+static _Thread_local bool has_asked;
 
 void activity_buffers_begin(const struct cupti_api *its_api, uint64_t limit) {
   api = its_api;
@@ -37,6 +41,7 @@ void activity_buffers_reset(void) {
   atomic_store(&dropped, 0);
   atomic_store(&discarded, 0);
   atomic_store(&heard, 0);
+  worker = fetcher = 0;
 }
 
 static struct activity_buffer *make_buffer(enum activity_buffer_kind kind) {
@@ -70,6 +75,7 @@ static void lend_buffer(struct activity_buffer *buffer) {
 }
 
 void activity_buffers_request(uint8_t **bytes, size_t *size, size_t *records) {
+  has_asked = true;
   *records = 0; /* as many as there is room for */
   pthread_mutex_lock(&activity_buffers_lock);
   struct activity_buffer *buffer = get_buffer(pool.wanted, pool.limit / 4 * 3);
@@ -147,8 +153,11 @@ static void discard(struct activity_buffer *buffer) {
 }
 
 void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, size_t size, size_t used) {
+  static _Thread_local long its;
   size_t lost = 0;
   (void)size;
+  if (!its) its = (long)syscall(SYS_gettid);
+  if (!has_asked && its != fetcher) worker = its;
   if (!api->ActivityGetNumDroppedRecords(context, stream, &lost) && lost) atomic_fetch_add(&dropped, lost);
   bool is_half = false;
   pthread_mutex_lock(&activity_buffers_lock);
@@ -194,6 +203,8 @@ void activity_buffers_return(struct activity_buffer *buffer) {
 }
 
 uint64_t activity_buffers_heard(void) { return heard; }
+long activity_buffers_worker(void) { return worker; }
+void activity_buffers_fetcher(long tid) { fetcher = tid; }
 
 struct activity_losses activity_buffers_losses(void) {
   return (struct activity_losses){atomic_load(&dropped), atomic_load(&discarded)};

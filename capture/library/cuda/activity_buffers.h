@@ -58,5 +58,8 @@ struct activity_losses {
 struct activity_losses activity_buffers_losses(void);
 /* How many buffers with records have come back. On any thread. */
 uint64_t activity_buffers_heard(void);
+/* The thread that gave one back last, never asked for one and does not fetch (`tid` does): CUPTI's own; 0: none has. */
+long activity_buffers_worker(void);
+void activity_buffers_fetcher(long tid);
 
 #endif

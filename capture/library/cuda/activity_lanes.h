@@ -30,6 +30,8 @@ struct activity_lanes {
   } last_thread;
   int64_t devices[64];              /* row of devices + 1, by number */
   uint64_t without_times, reversed; /* records that have none; whose end lies before their start */
+  bool are_graphs_lost;             /* kernels of graphs have the numbers of other launches (cupti_faults.h): */
+  uint64_t of_lost_graphs;          /* so many */
   uint64_t of_other_clocks;         /* whose times are of a clock that we do not know */
 };
 

@@ -77,6 +77,7 @@ static void read_call(const struct reading *reading, const struct cupti_call *re
   if (worth == WORTH_NO_ROW) return;
   if (reading->times && note_time(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES)) return;
   reading->counts->of_calls++;
+  reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
   reading->counts->of_watched += record->thread == reading->counts->watched;
   call_rows_add(reading->lanes, reading->api, record);
 }
@@ -112,7 +113,10 @@ static void read_work(const struct reading *reading, const struct cupti_record *
   reading->counts->of_devices++;
   switch (record->kind) {
     case CUPTI_KERNEL:
-    case CUPTI_CONCURRENT_KERNEL: kernel_rows_add(lanes, at, bytes); break;
+    case CUPTI_CONCURRENT_KERNEL:
+      reading->counts->kernels++;
+      kernel_rows_add(lanes, at, bytes);
+      break;
     case CUPTI_MEMCPY: copy_rows_add_memcpy(lanes, at); break;
     case CUPTI_MEMCPY_PEERS: copy_rows_add_peers(lanes, at); break;
     case CUPTI_MEMSET: copy_rows_add_memset(lanes, at); break;

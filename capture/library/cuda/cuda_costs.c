@@ -144,7 +144,7 @@ static double running_part(void) {
   return part < LEAST_RUNNING ? LEAST_RUNNING : part;
 }
 
-void cuda_costs_note(const struct activity_counts *counts) {
+void cuda_costs_note(const struct activity_counts *counts, bool can_thin) {
   struct kernel_leads leads = kernel_rows_leads();
   bool is_measured;
   pthread_mutex_lock(&cuda_costs_lock);
@@ -161,7 +161,7 @@ void cuda_costs_note(const struct activity_counts *counts) {
   const struct launch_prices prices = {.work_ns = cuda_costs_of_launch(&is_measured) - CALL_NS,
                                        .call_ns = CALL_NS,
                                        .writer_ns = limits_device_record_ns() * running}; /* of all of the time */
-  launch_budget_note(&budget, &use, &prices, sampling_step_thread() != 0);
+  launch_budget_note(&budget, &use, &prices, can_thin && sampling_step_thread() != 0);
   uint64_t of_watched = counts->of_watched - noted.of_watched;
   pthread_mutex_lock(&cuda_costs_lock);
   tell_until_now();

@@ -28,8 +28,8 @@ void cuda_costs_reset(void);
 /* ---- On the writer thread. */
 
 void cuda_costs_open(void);
-/* Each second; what was counted since the file began. */
-void cuda_costs_note(const struct activity_counts *counts);
+/* Each second; what was counted since the file began. `can_thin`: CUPTI may be switched off in between. */
+void cuda_costs_note(const struct activity_counts *counts, bool can_thin);
 /* Not every step can have its kernels, and others can stand for it; whether that would be so if these could. */
 bool cuda_costs_want_thinned(void);
 bool cuda_costs_are_over(void);

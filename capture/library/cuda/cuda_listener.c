@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
   FETCH_MS = 500,
@@ -48,7 +50,7 @@ static enum cuda_recording recorded; /* now */
 static void *subscriber;  /* NULL: we do not listen */
 static bool is_refused;   /* another one was there first */
 static bool has_beat;     /* the call of listening_check.h is recorded whatever else is */
-static _Atomic unsigned beginnings;
+static _Atomic unsigned beginnings, sessions;
 /* Of the thread alone. */
 static struct listening_check check;
 static struct {
@@ -96,6 +98,7 @@ static void switch_all(bool to_on) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
   cuda_kinds_switch(to_on, true);
   cuda_calls_switch(to_on);
+  sessions += to_on;
   recorded = to_on ? CUDA_ALL : CUDA_NOTHING;
   note_switch(begun_ns);
 }
@@ -105,6 +108,7 @@ static void switch_to(enum cuda_recording to) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
   if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) cuda_calls_switch(to >= CUDA_CALLS);
   if ((to == CUDA_ALL) != (recorded == CUDA_ALL)) cuda_kinds_switch(to == CUDA_ALL, false);
+  sessions += to == CUDA_ALL && recorded != CUDA_ALL;
   recorded = to;
   note_switch(begun_ns);
 }
@@ -401,6 +405,7 @@ static void *fetch_records(void *argument) {
   uint64_t tried_ns = clock_monotonic_ns();
   struct presence presence = {.begin_ns = tried_ns};
   prctl(PR_SET_NAME, "tfprof-cuda");
+  activity_buffers_fetcher((long)syscall(SYS_gettid));
   pthread_mutex_lock(&control);
   while (!state.has_ended) {
     wait_for_wish(presence.answer == DEVICES_LATER && !presence.is_told ? FACTS_MS : FETCH_MS);
@@ -460,6 +465,8 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
 }
 
 unsigned cuda_listener_beginnings(void) { return beginnings; }
+unsigned cuda_listener_sessions(void) { return sessions; }
+bool cuda_listener_records_kernels(void) { return traces & TRACE_KERNELS; }
 
 const struct cupti_api *cuda_listener_api(void) { return atomic_load(&has_begun) ? &api : NULL; }
 
@@ -491,6 +498,7 @@ void cuda_listener_reset(void) {
   subscriber = NULL;
   recorded = CUDA_NOTHING;
   is_refused = is_clock_lost = has_beat = false;
+  beginnings = sessions = 0;
   memset(&check, 0, sizeof check);
   memset(&returning, 0, sizeof returning);
   cuda_kinds_reset();

@@ -43,6 +43,10 @@ void cuda_listener_step_aside(bool is_aside);
 bool cuda_listener_take_reading(struct device_reading *reading);
 /* Another one has made CUPTI keep time by its clock, and what is recorded comes to us: it keeps time by ours again. */
 void cuda_listener_keep_clock(void);
+/* Whether kernels were asked for. */
+bool cuda_listener_records_kernels(void);
+/* How often kinds of work were switched on. */
+unsigned cuda_listener_sessions(void);
 /* How often CUPTI was begun anew: its numbers of calls from then on may be those of before. */
 unsigned cuda_listener_beginnings(void);
 /* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */

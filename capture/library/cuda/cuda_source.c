@@ -4,9 +4,12 @@
 #include "activity_rows.h"
 #include "cuda_costs.h"
 #include "cuda_listener.h"
+#include "cupti_faults.h"
 #include "host/process_counters.h"
+#include "host/thread_switches.h"
 #include "kernel_rows.h"
 #include "recorder/gate.h"
+#include "worker_watch.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,6 +23,9 @@ static struct activity_counts counts;
 static bool is_open, is_told_over;
 static double told_launch_ns;
 static unsigned known_beginnings; /* of CUPTI */
+static unsigned faults;           /* of its version: enum cupti_fault_effect */
+static bool are_faults_told;
+static struct worker_watch worker;
 
 /* Kernels are recorded in the steps whose ops are; in the others calls, to measure what recording takes. */
 static _Atomic bool is_armed, is_thinned, is_measuring;
@@ -92,6 +98,8 @@ static bool cuda_open(struct recorder *recorder) {
   is_told_over = false;
   told_launch_ns = 0;
   known_beginnings = cuda_listener_beginnings();
+  are_faults_told = false;
+  worker_watch_begin(&worker);
   is_open = activity_lanes_begin(&lanes, recorder) && activity_rows_open(recorder);
   return is_open;
 }
@@ -136,6 +144,8 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   tell_part(recorder);
   note_switches();
   if (!api) return 0;
+  faults = cupti_faults_of(api->version);
+  lanes.are_graphs_lost = faults & FAULT_OF_GRAPHS && cuda_listener_sessions() > 1;
   note_readings(false);
   if (known_beginnings != cuda_listener_beginnings()) activity_lanes_renumber(&lanes);
   known_beginnings = cuda_listener_beginnings();
@@ -152,11 +162,13 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
 
 /* ---- What it takes. */
 
+static bool wants_to_measure(void) { return cuda_costs_is_measuring() && !(faults & FAULT_OF_SWITCHING); }
+
 /* `why`: NULL: no longer. */
 static void thin(struct recorder *recorder, const struct clock_reading *now, const char *why) {
   cuda_costs_thin(why != NULL);
   is_thinned = why != NULL;
-  is_measuring = cuda_costs_is_measuring();
+  is_measuring = wants_to_measure();
   follow_wish();
   process_counters_add(recorder, now->monotonic_ns, "capture_kernels_recorded", "ratio", !why);
   recorder_diagnose(recorder, "info", "capture_thinned", 0, "kernels",
@@ -181,13 +193,14 @@ static void tell_price(struct recorder *recorder, const struct clock_reading *no
 }
 
 static void keep_to_limits(struct recorder *recorder, const struct clock_reading *now) {
-  const char *why = limits_devices_thinned();
+  bool can_thin = !(faults & FAULT_OF_SWITCHING);
+  const char *why = can_thin || limits_is_full() ? limits_devices_thinned() : NULL;
   char share[96], text[192];
-  cuda_costs_note(&counts);
+  cuda_costs_note(&counts, can_thin);
   counts.watched = cuda_costs_watched();
   tell_price(recorder, now);
-  if (is_measuring != cuda_costs_is_measuring()) {
-    is_measuring = cuda_costs_is_measuring();
+  if (is_measuring != wants_to_measure()) {
+    is_measuring = wants_to_measure();
     follow_wish();
   }
   if (!why && cuda_costs_want_thinned()) {
@@ -199,9 +212,10 @@ static void keep_to_limits(struct recorder *recorder, const struct clock_reading
   if (is_thinned || is_told_over || !cuda_costs_are_over()) return;
   is_told_over = true;
   recorder_diagnose(recorder, "warning", "capture_degraded", 0, "kernels",
-                    "cuda: recording takes %s, which is more than --overhead: no step can stand for others, since the "
-                    "program marks none",
-                    describe_share(share, sizeof share));
+                    "cuda: recording takes %s, which is more than --overhead: %s", describe_share(share, sizeof share),
+                    faults & FAULT_OF_SWITCHING
+                        ? "this CUPTI may hang the program where it is switched off in between"
+                        : "no step can stand for others, since the program marks none");
 }
 
 /* ---- What is told at the end. */
@@ -228,6 +242,33 @@ static void tell_clock(struct recorder *recorder) {
                       (unsigned long long)clock->jumps);
 }
 
+/* What is wrong with this version, once. */
+static void tell_faults(struct recorder *recorder, uint32_t version) {
+  const char *text;
+  char name[CUPTI_VERSION_TEXT];
+  for (unsigned i = 0; !are_faults_told && (text = cupti_fault_text(version, i)); i++)
+    recorder_diagnose(recorder, "info", "cupti_fault", 0, NULL, "cuda: %s: %s", cupti_version_text(version, name),
+                      text);
+  are_faults_told = true;
+}
+
+static void watch_worker(struct recorder *recorder, const struct clock_reading *now) {
+  long tid = activity_buffers_worker();
+  if (!worker_watch_note(&worker, tid, (double)now->monotonic_ns, tid ? thread_run_ns(tid) : -1)) return;
+  recorder_diagnose(recorder, "warning", "cupti_fault", 0, NULL,
+                    "cuda: CUPTI's own thread takes %.0f %% of a processor, and took %.0f %% at first%s",
+                    worker.last * 100, worker.first * 100,
+                    faults & FAULT_OF_GROWTH ? ": CUPTI before that of CUDA 13.4 Update 1 does that in long runs" : "");
+}
+
+static void tell_missing_kernels(struct recorder *recorder) {
+  enum { MANY = 100 };
+  if (counts.kernels || counts.launches < MANY || !cuda_listener_records_kernels()) return;
+  recorder_diagnose(recorder, "warning", "capture_degraded", (int64_t)counts.launches, "kernels",
+                    "cuda: of so many launches CUPTI has recorded no kernel; that of CUDA 12.4 does that (mended in "
+                    "CUDA 12.5 Update 1)");
+}
+
 static void tell_records(struct recorder *recorder) {
   char text[192];
   struct cuda_refusals refusals = cuda_kinds_refusals();
@@ -242,6 +283,10 @@ static void tell_records(struct recorder *recorder) {
   tell_count(recorder, lanes.without_times, NULL, "records have no times: CUPTI could not tell them");
   tell_count(recorder, lanes.of_other_clocks, NULL,
              "records have no times: another profiler of this process made CUPTI keep time by a clock of its own");
+  tell_count(recorder, lanes.of_lost_graphs, "kernels",
+             "kernels of CUDA graphs have no call, op and line: this CUPTI gives them those of other launches once it "
+             "was switched off and on (mended in CUDA 13.1 Update 1)");
+  tell_missing_kernels(recorder);
   tell_count(recorder, lanes.reversed, NULL, "records end before they begin, and have no duration");
   tell_count(recorder, kernel_rows_early(), "kernels",
              "kernels began before the call that launched them, as CUPTI tells the times of devices");
@@ -249,7 +294,10 @@ static void tell_records(struct recorder *recorder) {
 
 static void cuda_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   tell_part(recorder);
-  if (!cuda_listener_api()) return;
+  const struct cupti_api *api = cuda_listener_api();
+  if (!api) return;
+  tell_faults(recorder, api->version);
+  watch_worker(recorder, now);
   keep_to_limits(recorder, now);
   if (lanes.clock.readings)
     process_counters_add(recorder, now->monotonic_ns, "cupti_clock_error", "ns", lanes.clock.error_ns);

@@ -174,7 +174,10 @@ bool cupti_find(struct cupti_api *api, char *reason, size_t size) {
   if (!find_functions(api, found.handle, reason, size)) return false;
   int result = api->GetVersion(&api->version);
   if (!result) api->layout = cupti_layout_of(api->version);
-  if (!api->layout)
+  if (result)
+    snprintf(reason, size, "%.160s answers %.60s (%d) when it is asked for its version", api->path,
+             cupti_result_text(api, result), result);
+  else if (!api->layout)
     snprintf(reason, size, "%.160s is %s; that of CUDA 11.4 or newer is needed", api->path,
              cupti_version_text(api->version, version));
   return api->layout != NULL;
@@ -185,8 +188,9 @@ const char *cupti_version_text(uint32_t version, char text[CUPTI_VERSION_TEXT]) 
   static const struct {
     uint32_t version;
     const char *toolkit;
-  } counted[] = {{15, "11.4"}, {16, "11.5"}, {17, "11.6"}, {18, "11.8"}, {19, "12.0"}, {20, "12.2"}, {21, "12.3"},
-                 {22, "12.4"}, {23, "12.5"}, {24, "12.6"}, {26, "12.8"}, {27, "12.9"}, {28, "12.9"}};
+  } counted[] = {{15, "11.4"}, {16, "11.5"}, {17, "11.6"}, {18, "11.8 to 12.1"}, {19, "12.0"},
+                 {20, "12.2"}, {21, "12.3"}, {22, "12.4"}, {23, "12.5"},         {24, "12.6"},
+                 {26, "12.8"}, {27, "12.9"}, {28, "12.9"}};
   size_t at = sizeof counted / sizeof *counted;
   while (at && counted[at - 1].version > version) at--;
   if (version >= 10000) {

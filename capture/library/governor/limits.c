@@ -19,7 +19,7 @@ static double noted_used_ns, noted_full_ns, noted_device_ns; /* what this thread
                                                              ** detail, and of devices, */
 static uint64_t noted_full_rows, noted_device_records;       /* which were so many */
 static char thinned[160], devices_thinned[160];              /* why; empty: it is not */
-static bool is_spoken_for;
+static bool is_spoken_for, is_full;
 static int64_t spoken_for_ns;
 
 void limits_set(const struct limits *its_limits) { limits = *its_limits; }
@@ -27,6 +27,8 @@ void limits_set(const struct limits *its_limits) { limits = *its_limits; }
 const char *limits_thinned(void) { return thinned[0] ? thinned : NULL; }
 
 const char *limits_devices_thinned(void) { return devices_thinned[0] ? devices_thinned : NULL; }
+
+bool limits_is_full(void) { return is_full; }
 
 double limits_device_record_ns(void) { return costs.of_device.ns; }
 
@@ -129,6 +131,7 @@ static void keep_to_size(struct recorder *recorder) {
   recorder_diagnose(recorder, "warning", "capture_full", 0, "ops",
                     "the file has reached --max-size: from here on only steps, ranges, counters, and of memory what is "
                     "live, peaks and sums are recorded");
+  is_full = true;
   thin(thinned, "the file has reached --max-size");
   thin(devices_thinned, "the file has reached --max-size");
 }
@@ -160,7 +163,7 @@ static bool governor_open(struct recorder *recorder) {
   noted_ns = noted_full_rows = noted_device_records = 0;
   noted_used_ns = noted_full_ns = noted_device_ns = 0;
   thinned[0] = devices_thinned[0] = 0;
-  is_spoken_for = false;
+  is_spoken_for = is_full = false;
   return true;
 }
 

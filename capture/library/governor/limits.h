@@ -28,6 +28,8 @@ void limits_set(const struct limits *limits);
 const char *limits_thinned(void);
 /* The same of what devices did. */
 const char *limits_devices_thinned(void);
+/* The file is as large as it may be: no step is recorded in full any more. */
+bool limits_is_full(void);
 /* What the writer thread takes from the program for a record of a device, in nanoseconds. */
 double limits_device_record_ns(void);
 /* By which share of the time the program may become slower, where what devices did is thinned for that; 0: it is

@@ -23,6 +23,11 @@ double thread_wait_ns(long tid) {
   return strtod(end, NULL);
 }
 
+double thread_run_ns(long tid) {
+  char text[128];
+  return read_of_thread(tid, "schedstat", text, sizeof text) ? strtod(text, NULL) : -1;
+}
+
 /* proc(5): "nonvoluntary_ctxt_switches:\t12" on a line of its own. */
 static void add_line(struct recorder *recorder, int64_t time_ns, const char *text, const char *key, const char *name) {
   const char *line = strstr(text, key);

@@ -12,7 +12,9 @@
 
 extern const struct capture_source switches_source;
 
-/* For how many nanoseconds a thread of this process has waited for a processor so far; -1: not known. */
+/* For how many nanoseconds a thread of this process has waited for a processor, and has had one, so far; -1: not
+** known. */
 double thread_wait_ns(long tid);
+double thread_run_ns(long tid);
 
 #endif

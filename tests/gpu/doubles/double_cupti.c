@@ -56,7 +56,8 @@ static uint64_t record_bytes(uint32_t kind) {
 /* ---- What CUPTI has. */
 
 ENTRY int cuptiGetVersion(uint32_t *version) {
-  *version = DOUBLE_VERSION;
+  const char *told = getenv("DOUBLE_TOLD_VERSION");
+  *version = told ? (uint32_t)strtoul(told, NULL, 10) : DOUBLE_VERSION;
   return 0;
 }
 
@@ -153,7 +154,8 @@ static int switch_kind(int kind, uint8_t to_on) {
   if (kind <= 0 || kind >= CUPTI_KINDS || !record_bytes((uint32_t)kind)) return INVALID_KIND;
   if (kind == CUPTI_EVENT && DOUBLE_VERSION < 20) return INVALID_KIND; /* as 11.8 to 12.1 do */
   if (to_on && refused && atoi(refused) == kind) return NOT_COMPATIBLE;
-  kinds_on[kind] = to_on;
+  const char *mute = getenv("DOUBLE_MUTE");
+  kinds_on[kind] = to_on && !(mute && atoi(mute) == kind);
   int domain = kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : kind == CUPTI_DRIVER ? CUPTI_DRIVER_FUNCTIONS : 0;
   for (int i = 0; domain && i < FUNCTIONS; i++) functions_on[domain][i] = to_on;
   return 0;
