@@ -140,6 +140,12 @@ def test_obstacles():
     for settings, text, kernels in (
             ({"DOUBLE_HOLDER": "Nsight"}, "another profiler listens to CUDA in this process (Nsight)", 0),
             ({"DOUBLE_SUBSCRIBE": 35}, "NVreg_RestrictProfilingToAdminUsers=0", 0),
+            ({"DOUBLE_SUBSCRIBE": 40}, "parameter enable_profiling=1 (", 0),
+            ({"DOUBLE_SUBSCRIBE": 41}, "confidential computing mode, which allows no profiling", 0),
+            ({"DOUBLE_SUBSCRIBE": 43}, "an instance of a GPU (MIG): use one of a newer CUDA, or a whole GPU", 0),
+            ({"DOUBLE_SUBSCRIBE": 47}, "shared by MPS", 0),
+            ({"DOUBLE_REFUSED": "38:35"}, "without waits: the driver lets only administrators profile: set its option "
+             "NVreg_RestrictProfilingToAdminUsers=0", 100),
             ({"DOUBLE_SUBSCRIBE": 999}, "fit together: CUPTI of CUDA 13.0 (version 130001), ", 0),
             ({"DOUBLE_REFUSED": 38}, "without waits (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
             ({"DOUBLE_REFUSED": 46}, "how devices are attached (CUPTI_ERROR_NOT_COMPATIBLE)", 100),

@@ -1,6 +1,7 @@
 /* cuda_kinds.c: see cuda_kinds.h. */
 #include "cuda_kinds.h"
 
+#include "cupti_refusals.h"
 #include "device_facts.h"
 #include "function_names.h"
 
@@ -12,6 +13,7 @@ static const struct cupti_api *api;
 static unsigned traces;
 static bool has_topology; /* was asked for */
 static char without[160]; /* what was refused */
+static const char *remedy; /* of the first of it that has one */
 
 pthread_mutex_t cuda_refusals_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cuda_refusals refusals;
@@ -68,7 +70,14 @@ void cuda_kinds_add_refused(const char *name, const char *why) {
            why ? ")" : "");
 }
 
+static void note_refusal(const char *name, int result) {
+  const char *known = cupti_refusal_text(result);
+  cuda_kinds_add_refused(name, known ? NULL : cupti_result_text(api, result));
+  if (!remedy) remedy = known;
+}
+
 const char *cuda_kinds_without(void) { return without; }
+const char *cuda_kinds_remedy(void) { return remedy; }
 
 void cuda_note_result(const struct cupti_api *its_api, const char *function, int result) {
   if (!result) return;
@@ -110,10 +119,13 @@ void cuda_kinds_begin(const struct cupti_api *its_api, unsigned its_traces) {
   find_worthy_calls();
 }
 
-void cuda_kinds_renew(void) { without[0] = 0; }
+void cuda_kinds_renew(void) {
+  without[0] = 0;
+  remedy = NULL;
+}
 
 void cuda_kinds_reset(void) {
-  without[0] = 0;
+  cuda_kinds_renew();
   has_topology = false;
 }
 
@@ -141,7 +153,7 @@ void cuda_kinds_switch(bool to_on, bool with_lasting) {
     if (kind->kind == CUPTI_UNIFIED_MEMORY && to_on && !device_facts_count()) continue; /* later: _ask_of_devices */
     int result = switch_kind(kind->kind, to_on);
     if (result == CUPTI_INVALID_KIND && kind->kind == CUPTI_EVENT) continue; /* 11.8 to 12.1: waits are told without */
-    if (result && to_on && with_lasting) cuda_kinds_add_refused(kind->name, cupti_result_text(api, result));
+    if (result && to_on && with_lasting) note_refusal(kind->name, result);
     else cuda_note_result(api, kind->name, result);
   }
   if (wants_graphs_whole() && api->layout->sizes[CUPTI_GRAPH_TRACE])
@@ -185,9 +197,8 @@ void cuda_kinds_ask_of_devices(bool is_recorded) {
   if (!device_facts_count()) return;
   if (!has_topology) {
     int pcie = api->ActivityEnable(CUPTI_PCIE), nvlink = api->ActivityEnable(CUPTI_NVLINK);
-    if (pcie) cuda_kinds_add_refused("how devices are attached", cupti_result_text(api, pcie));
-    if (nvlink && device_facts_count() > 1)
-      cuda_kinds_add_refused("NVLink between devices", cupti_result_text(api, nvlink));
+    if (pcie) note_refusal("how devices are attached", pcie);
+    if (nvlink && device_facts_count() > 1) note_refusal("NVLink between devices", nvlink);
     has_topology = true;
   }
   if (!(traces & TRACE_UNIFIED)) return;
@@ -197,6 +208,6 @@ void cuda_kinds_ask_of_devices(bool is_recorded) {
     cuda_kinds_add_refused(name, NULL);
   }
   int result = is_recorded ? api->ActivityEnable(CUPTI_UNIFIED_MEMORY) : 0;
-  if (result) cuda_kinds_add_refused("unified memory", cupti_result_text(api, result));
+  if (result) note_refusal("unified memory", result);
 }
 

@@ -48,6 +48,8 @@ bool cuda_driver_call_switch(const char *name, bool to_on);
 
 /* What is not recorded for CUPTI refused it, with why; "": nothing. */
 const char *cuda_kinds_without(void);
+/* What of the machine refuses it, and what helps; NULL: nothing of that is known. */
+const char *cuda_kinds_remedy(void);
 void cuda_kinds_add_refused(const char *name, const char *why);
 
 /* How many calls CUPTI has refused since it began to be told, other than kinds at the beginning, and what of the first

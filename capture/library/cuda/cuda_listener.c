@@ -3,6 +3,7 @@
 
 #include "activity_buffers.h"
 #include "cuda_costs.h"
+#include "cupti_refusals.h"
 #include "device_facts.h"
 #include "listening_check.h"
 #include "recorder/moments.h"
@@ -157,15 +158,14 @@ static void ignore_callback(void *own, int domain, uint32_t function, const void
 
 static void describe_refusal(int result, const char *holder, char *reason, size_t size) {
   char version[CUPTI_VERSION_TEXT];
+  const char *known = cupti_refusal_text(result);
   if (result == CUPTI_SUBSCRIBED_BY_ANOTHER)
     snprintf(reason, size,
              "another profiler listens to CUDA in this process (%.100s), and only one can: run without it; every other "
              "second it is tried whether it has left",
              holder[0] ? holder : "such as nsys, ncu, DCGM, cuda-gdb or torch.profiler");
-  else if (result == CUPTI_INSUFFICIENT_PRIVILEGES)
-    snprintf(reason, size,
-             "the driver lets only administrators profile: set its option NVreg_RestrictProfilingToAdminUsers=0, or "
-             "give the container the capability CAP_SYS_ADMIN");
+  else if (known)
+    snprintf(reason, size, "%s (%.60s, %d)", known, cupti_result_text(&api, result), result);
   else
     snprintf(reason, size,
              "CUPTI does not begin: %.50s (%d); driver and CUPTI may not fit together: %s, %.80s, needs a driver for "
@@ -217,9 +217,9 @@ void cuda_listener_keep_clock(void) { is_clock_lost = true; }
 
 /* With `switching`. */
 static void tell_listening(void) {
-  char reason[256], version[CUPTI_VERSION_TEXT];
-  const char *without = cuda_kinds_without();
-  if (without[0]) snprintf(reason, sizeof reason, "without %s", without);
+  char reason[PART_TEXT_MAXIMUM], version[CUPTI_VERSION_TEXT];
+  const char *without = cuda_kinds_without(), *remedy = cuda_kinds_remedy();
+  if (without[0]) snprintf(reason, sizeof reason, "without %s%s%s", without, remedy ? ": " : "", remedy ? remedy : "");
   else snprintf(reason, sizeof reason, "%s, %.180s", cupti_version_text(api.version, version), api.path);
   set_part(without[0] ? PART_DEGRADED : PART_OK, reason);
 }

@@ -153,7 +153,10 @@ static int switch_kind(int kind, uint8_t to_on) {
   if (has_fallen) return UNKNOWN;
   if (kind <= 0 || kind >= CUPTI_KINDS || !record_bytes((uint32_t)kind)) return INVALID_KIND;
   if (kind == CUPTI_EVENT && DOUBLE_VERSION < 20) return INVALID_KIND; /* as 11.8 to 12.1 do */
-  if (to_on && refused && atoi(refused) == kind) return NOT_COMPATIBLE;
+  if (to_on && refused && atoi(refused) == kind) {
+    const char *result = strchr(refused, ':');
+    return result ? atoi(result + 1) : NOT_COMPATIBLE;
+  }
   const char *mute = getenv("DOUBLE_MUTE");
   kinds_on[kind] = to_on && !(mute && atoi(mute) == kind);
   int domain = kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : kind == CUPTI_DRIVER ? CUPTI_DRIVER_FUNCTIONS : 0;

@@ -4,7 +4,7 @@
 ** each thread, given back when they are full or fetched.
 **
 ** What goes wrong is asked for by variables: DOUBLE_HOLDER=NAME (another one listens), DOUBLE_SUBSCRIBE=RESULT,
-** DOUBLE_REFUSED=KIND (it cannot be recorded), DOUBLE_REFUSED_LATENCY=1, DOUBLE_REFUSED_COUNTERS=DEVICE (of that device
+** DOUBLE_REFUSED=KIND or KIND:RESULT (it cannot be recorded), DOUBLE_REFUSED_LATENCY=1, DOUBLE_REFUSED_COUNTERS=DEVICE (of that device
 ** unified memory is not counted), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
 ** DOUBLE_TOLD_VERSION=NUMBER (it says that it is another one, with the same records),
 ** DOUBLE_MUTE=KIND (it can be switched on, and nothing comes of it),
