@@ -202,6 +202,14 @@ void activity_buffers_return(struct activity_buffer *buffer) {
   pthread_mutex_unlock(&activity_buffers_lock);
 }
 
+unsigned activity_buffers_lent(void) {
+  unsigned count = 0;
+  pthread_mutex_lock(&activity_buffers_lock);
+  for (const struct activity_buffer *buffer = pool.lent; buffer; buffer = buffer->next) count++;
+  pthread_mutex_unlock(&activity_buffers_lock);
+  return count;
+}
+
 uint64_t activity_buffers_heard(void) { return heard; }
 long activity_buffers_worker(void) { return worker; }
 void activity_buffers_fetcher(long tid) { fetcher = tid; }

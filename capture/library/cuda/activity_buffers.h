@@ -56,6 +56,8 @@ struct activity_losses {
   uint64_t dropped, discarded;
 };
 struct activity_losses activity_buffers_losses(void);
+/* How many buffers CUPTI has now. On any thread. */
+unsigned activity_buffers_lent(void);
 /* How many buffers with records have come back. On any thread. */
 uint64_t activity_buffers_heard(void);
 /* The thread that gave one back last, never asked for one and does not fetch (`tid` does): CUPTI's own; 0: none has. */

@@ -12,6 +12,7 @@
 static const struct cupti_api *api;
 static unsigned traces;
 static bool has_topology; /* was asked for */
+static bool is_topology_on;
 static char without[160]; /* what was refused */
 static const char *remedy; /* of the first of it that has one */
 
@@ -126,7 +127,7 @@ void cuda_kinds_renew(void) {
 
 void cuda_kinds_reset(void) {
   cuda_kinds_renew();
-  has_topology = false;
+  has_topology = is_topology_on = false;
 }
 
 static int switch_kind(int kind, bool to_on) {
@@ -199,7 +200,7 @@ void cuda_kinds_ask_of_devices(bool is_recorded) {
     int pcie = api->ActivityEnable(CUPTI_PCIE), nvlink = api->ActivityEnable(CUPTI_NVLINK);
     if (pcie) note_refusal("how devices are attached", pcie);
     if (nvlink && device_facts_count() > 1) note_refusal("NVLink between devices", nvlink);
-    has_topology = true;
+    has_topology = is_topology_on = true;
   }
   if (!(traces & TRACE_UNIFIED)) return;
   for (int device = 0; device < device_facts_count(); device++) {
@@ -211,3 +212,8 @@ void cuda_kinds_ask_of_devices(bool is_recorded) {
   if (result) note_refusal("unified memory", result);
 }
 
+void cuda_kinds_end_topology(void) {
+  static const int kinds[] = {CUPTI_PCIE, CUPTI_NVLINK};
+  for (unsigned i = 0; i < 2 && is_topology_on; i++) api->ActivityDisable(kinds[i]); /* one may have been refused */
+  is_topology_on = false;
+}

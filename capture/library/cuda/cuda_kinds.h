@@ -43,6 +43,8 @@ void cuda_calls_switch(bool to_on);
 void cuda_latency_switch(bool to_on);
 /* What connects devices, and unified memory: once the driver is initialised. `is_recorded`: work is, now. */
 void cuda_kinds_ask_of_devices(bool is_recorded);
+/* What connects devices is told when it is asked for, and need not be asked for any longer. */
+void cuda_kinds_end_topology(void);
 /* The one call whose record tells that we still listen (listening_check.h), alone of all. false: CUPTI cannot. */
 bool cuda_driver_call_switch(const char *name, bool to_on);
 

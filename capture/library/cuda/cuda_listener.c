@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -26,6 +27,7 @@ enum {
   AGAIN_MS = 2000,    /* until it is tried again where another one listens */
   TEARDOWN_MS = 10000, /* that another one may take to finalise CUPTI */
   SILENT_MS = 10000,  /* that the driver may take to begin */
+  LENT_MS = 100,      /* that CUPTI may take to give buffers back after it has flushed them */
   FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
   SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
   READINGS = 64,
@@ -51,7 +53,8 @@ static enum cuda_recording recorded; /* now */
 static void *subscriber;  /* NULL: we do not listen */
 static bool is_refused;   /* another one was there first */
 static bool has_beat;     /* the call of listening_check.h is recorded whatever else is */
-static _Atomic unsigned beginnings, sessions;
+static int thread_ids_before; /* how CUPTI numbered threads before us */
+static _Atomic unsigned beginnings, sessions, kept_back;
 /* Of the thread alone. */
 static struct listening_check check;
 static struct {
@@ -233,6 +236,7 @@ static bool listen_to_cuda(enum beginning beginning) {
     capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
     return false;
   }
+  if (beginning != LOST && api.GetThreadIdType && api.GetThreadIdType(&thread_ids_before)) thread_ids_before = 0;
   api.SetThreadIdType(SYSTEM_THREADS);
   int result = api.ActivityRegisterCallbacks(activity_buffers_request, activity_buffers_complete);
   if (result) {
@@ -263,7 +267,19 @@ static bool listen_to_cuda(enum beginning beginning) {
 static void switch_off(void) {
   switch_all(false);
   cuda_latency_switch(false);
+  cuda_kinds_end_topology();
   if (has_beat) cuda_driver_call_switch(LISTENING_CALL, false);
+}
+
+/* Gets all records, with nothing recorded any more. CUPTI may give buffers back a moment after it has flushed them, to
+** whoever is registered then. */
+static void flush_all(void) {
+  static const struct timespec pause = {.tv_nsec = 500000};
+  int result = api.ActivityFlushAll(FLUSH_FORCED);
+  uint64_t until_ns = clock_monotonic_ns() + LENT_MS * UINT64_C(1000000);
+  cuda_note_result(&api, "cuptiActivityFlushAll", result);
+  while (!result && activity_buffers_lent() > kept_back && clock_monotonic_ns() < until_ns) nanosleep(&pause, NULL);
+  kept_back = activity_buffers_lent();
 }
 
 static void leave_to_another(void) {
@@ -271,7 +287,8 @@ static void leave_to_another(void) {
   returning.since_ns = 0;
   if (subscriber) {
     switch_off();
-    api.ActivityFlushAll(FLUSH_FORCED);
+    flush_all();
+    api.SetThreadIdType(thread_ids_before);
     if (subscriber != &subscriber) api.Unsubscribe(subscriber);
     subscriber = NULL;
     set_part(PART_DEGRADED, "torch.profiler listens to CUDA instead, as the program asked; until it ends");
@@ -362,7 +379,8 @@ static void fetch(bool is_all) {
   if (!was_listening) return; /* what another one has recorded is left to it */
   note_reading();
   if (!is_all) listening_check_beat(&check, can_check);
-  cuda_note_result(&api, "cuptiActivityFlushAll", api.ActivityFlushAll(is_all ? FLUSH_FORCED : 0));
+  if (is_all) flush_all();
+  else cuda_note_result(&api, "cuptiActivityFlushAll", api.ActivityFlushAll(0));
   if (!is_all) look_whether_we_listen();
 }
 
@@ -466,6 +484,7 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
 
 unsigned cuda_listener_beginnings(void) { return beginnings; }
 unsigned cuda_listener_sessions(void) { return sessions; }
+unsigned cuda_listener_kept_back(void) { return kept_back; }
 bool cuda_listener_records_kernels(void) { return traces & TRACE_KERNELS; }
 
 const struct cupti_api *cuda_listener_api(void) { return atomic_load(&has_begun) ? &api : NULL; }
@@ -498,7 +517,8 @@ void cuda_listener_reset(void) {
   subscriber = NULL;
   recorded = CUDA_NOTHING;
   is_refused = is_clock_lost = has_beat = false;
-  beginnings = sessions = 0;
+  beginnings = sessions = kept_back = 0;
+  thread_ids_before = 0;
   memset(&check, 0, sizeof check);
   memset(&returning, 0, sizeof returning);
   cuda_kinds_reset();

@@ -8,7 +8,8 @@
 **
 ** It has one listener.  Where that is somebody else (nsys, DCGM, a debugger; torch.profiler, once it was used) it is
 ** said who, and the rest is recorded; every other second it is tried whether that one has left.  Before torch.profiler
-** begins to listen in this process we step aside, and come back when it has ended: it stays CUPTI's subscriber then,
+** begins to listen in this process we step aside, once every buffer is back, which are given to whoever is registered
+** then, and leave CUPTI as we found it.  We come back when it has ended: it stays CUPTI's subscriber then,
 ** which does not keep us from recording activities.  Where it is to finalise CUPTI at its end (TEARDOWN_CUPTI) we come
 ** back when it has: it does that in the next call of the program, and calls of ours at that moment may hang it.
 */
@@ -47,6 +48,8 @@ void cuda_listener_keep_clock(void);
 bool cuda_listener_records_kernels(void);
 /* How often kinds of work were switched on. */
 unsigned cuda_listener_sessions(void);
+/* How many buffers CUPTI did not give back when it had been asked for all of them. */
+unsigned cuda_listener_kept_back(void);
 /* How often CUPTI was begun anew: its numbers of calls from then on may be those of before. */
 unsigned cuda_listener_beginnings(void);
 /* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */

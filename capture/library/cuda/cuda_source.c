@@ -275,6 +275,8 @@ static void tell_records(struct recorder *recorder) {
   tell_clock(recorder);
   snprintf(text, sizeof text, "CUPTI refused what it was asked for, at first %s", refusals.first);
   tell_count(recorder, refusals.count, NULL, text);
+  tell_count(recorder, cuda_listener_kept_back(), NULL,
+             "CUPTI has not given so many buffers back when all were asked for: what is in them is lost");
   snprintf(text, sizeof text, "records of kinds that are not known were left out: kind %u and others",
            counts.unknown_kinds[0]);
   if (!counts.unknown_kinds[1]) text[strlen(text) - strlen(" and others")] = 0;

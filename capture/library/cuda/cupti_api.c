@@ -148,6 +148,7 @@ static bool find_functions(struct cupti_api *api, void *handle, char *reason, si
   FIND(ActivityRegisterTimestampCallback);
   FIND(ActivityConfigureUnifiedMemoryCounter);
   FIND(ActivityEnableLatencyTimestamps);
+  FIND(GetThreadIdType);
   FIND(GetContextId);
   FIND(GetStreamIdEx);
 #undef NEED

@@ -54,6 +54,7 @@ struct cupti_api {
   int (*ActivityRegisterTimestampCallback)(uint64_t (*clock)(void));
   int (*ActivityConfigureUnifiedMemoryCounter)(void *configurations, uint32_t count);
   int (*ActivityEnableLatencyTimestamps)(uint8_t is_on);
+  int (*GetThreadIdType)(int *type);
   int (*GetContextId)(void *context, uint32_t *id);
   int (*GetStreamIdEx)(void *context, void *stream, uint8_t is_per_thread, uint32_t *id);
   uint32_t version;

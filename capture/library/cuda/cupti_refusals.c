@@ -21,8 +21,8 @@ const char *cupti_refusal_text(int result) {
              "mode is off (nvidia-smi conf-compute -f)";
     case OF_MINING_DEVICE: return "the GPU is one for mining (CMP), which CUPTI does not support: use another GPU";
     case OF_INSTANCE:
-      return "this CUPTI does not record an instance of a GPU (MIG): use one of a newer CUDA, or a whole GPU (nvidia-smi "
-             "-mig 0)";
+      return "this CUPTI does not record an instance of a GPU (MIG): use one of a newer CUDA, or a whole GPU "
+             "(nvidia-smi -mig 0)";
     case OF_SLI: return "CUPTI does not record GPUs that are linked by SLI: switch SLI off";
     case OF_WSL: return "CUPTI does not record under this WSL: use Linux itself, or a newer driver of Windows";
     case OF_MPS:

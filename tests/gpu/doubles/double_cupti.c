@@ -140,7 +140,16 @@ ENTRY int cuptiUnsubscribe(void *subscriber) {
   return 0;
 }
 
-ENTRY int cuptiSetThreadIdType(int type) { return type == 1 ? 0 : INVALID_PARAMETER; }
+static _Atomic int thread_ids;
+ENTRY int cuptiSetThreadIdType(int type) {
+  if (type < 0 || type > 1) return INVALID_PARAMETER;
+  thread_ids = type;
+  return 0;
+}
+ENTRY int cuptiGetThreadIdType(int *type) {
+  *type = thread_ids;
+  return 0;
+}
 
 ENTRY int cuptiActivityRegisterCallbacks(cupti_request its_request, cupti_complete its_complete) {
   request = its_request;
@@ -254,8 +263,22 @@ static void give_back(struct written *stream) {
   stream->buffer = NULL;
 }
 
+static void *give_all_back_late(void *milliseconds) {
+  usleep((useconds_t)(size_t)milliseconds * 1000);
+  for (unsigned i = 0; i < STREAMS; i++) {
+    pthread_mutex_lock(&streams[i].lock);
+    give_back(&streams[i]);
+    pthread_mutex_unlock(&streams[i].lock);
+  }
+  return NULL;
+}
+
 ENTRY int cuptiActivityFlushAll(uint32_t flag) {
+  const char *late = getenv("DOUBLE_LATE");
+  pthread_t thread;
   if (has_fallen) return UNKNOWN;
+  if (flag && late && !pthread_create(&thread, NULL, give_all_back_late, (void *)strtoul(late, NULL, 10)))
+    return pthread_detach(thread);
   if (flag && getenv("DOUBLE_HANG"))
     for (;;) pause();
   /* Of a device that is never idle each buffer holds a kernel that has not ended. */

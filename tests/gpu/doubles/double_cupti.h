@@ -4,11 +4,13 @@
 ** each thread, given back when they are full or fetched.
 **
 ** What goes wrong is asked for by variables: DOUBLE_HOLDER=NAME (another one listens), DOUBLE_SUBSCRIBE=RESULT,
-** DOUBLE_REFUSED=KIND or KIND:RESULT (it cannot be recorded), DOUBLE_REFUSED_LATENCY=1, DOUBLE_REFUSED_COUNTERS=DEVICE (of that device
+** DOUBLE_REFUSED=KIND or KIND:RESULT (it cannot be recorded),
+** DOUBLE_REFUSED_LATENCY=1, DOUBLE_REFUSED_COUNTERS=DEVICE (of that device
 ** unified memory is not counted), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
 ** DOUBLE_TOLD_VERSION=NUMBER (it says that it is another one, with the same records),
 ** DOUBLE_MUTE=KIND (it can be switched on, and nothing comes of it),
 ** DOUBLE_CLOCK=fixed (CUPTI cannot be told what to keep time by) or hidden (cuptiGetTimestamp does not follow),
+** DOUBLE_LATE=MS (buffers are given back so long after a forced flush has returned, to whoever is registered then),
 ** DOUBLE_BUSY=1 (the device is never idle: only full buffers come back before the end),
 ** DOUBLE_HANG=1 (the device does not answer any more: the last fetch never returns).
 */
