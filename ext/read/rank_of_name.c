@@ -7,6 +7,7 @@
 **   1700000000.1-TP-0.trace.json.gz, ...-TP-0-DP-1-PP-0-EP-2.trace.json.gz
 **                                                           sglang: tensor, data, pipeline and expert parallel ranks
 **   dp0_pp0_tp1.1700000000.pt.trace.json                    vLLM: the same
+**   x-TP0-DP1.json, x_tp_0.json, x.TP0DP1.json              by hand
 **
 ** Where of these numbers only TP differs, it is the rank.  Else the rank is the place among the files of the same
 ** profile, ordered by the pipeline's, the data's and the tensor's number, as sglang numbers its processes.
@@ -56,26 +57,26 @@ struct place {
   size_t stem;                 /* bytes before the first of them: files of one profile have the same */
 };
 
-/* Where the number of a dimension stands: behind "-TP-", or "tp" at the beginning of a word, as in dp0_pp0_tp1. */
-static const char *find_number(const char *name, const char *of_sglang, const char *of_vllm, const char **begin) {
-  *begin = strstr(name, of_sglang);
-  if (*begin) return *begin + strlen(of_sglang);
-  for (const char *at = name; (at = strstr(at, of_vllm)); at++) {
-    bool begins_word = at == name || strchr("_-.", at[-1]);
+/* Where the number of a dimension stands: behind its letters, of either case, at the beginning of a word or behind a
+** number, as in -TP-0, dp0_pp0_tp1, TP0DP1. NULL: nowhere. */
+static const char *find_number(const char *name, const char *letters, const char **begin) {
+  for (const char *at = name; (at = strcasestr(at, letters)); at++) {
+    bool begins_word = at == name || strchr("_-.", at[-1]) || isdigit((unsigned char)at[-1]);
+    const char *digits = at + strlen(letters);
+    if (*digits && strchr("-_=", *digits)) digits++;
     *begin = at;
-    if (begins_word && isdigit((unsigned char)at[strlen(of_vllm)])) return at + strlen(of_vllm);
+    if (begins_word && isdigit((unsigned char)*digits)) return digits;
   }
   return NULL;
 }
 
 static bool find_place(const char *name, struct place *place) {
-  static const char *const words[DIMENSIONS][2] = {
-      [PP] = {"-PP-", "pp"}, [DP] = {"-DP-", "dp"}, [TP] = {"-TP-", "tp"}, [EP] = {"-EP-", "ep"}};
+  static const char *const letters[DIMENSIONS] = {[PP] = "pp", [DP] = "dp", [TP] = "tp", [EP] = "ep"};
   const char *begin, *end;
-  if (!find_number(name, words[TP][0], words[TP][1], &begin)) return false;
+  if (!find_number(name, letters[TP], &begin)) return false;
   *place = (struct place){.stem = (size_t)(begin - name)};
   for (unsigned i = 0; i < DIMENSIONS; i++) {
-    const char *digits = find_number(name, words[i][0], words[i][1], &begin);
+    const char *digits = find_number(name, letters[i], &begin);
     int64_t number = digits ? number_at(digits, &end) : -1;
     if (number >= 0) place->numbers[i] = number;
     if (number >= 0 && (size_t)(begin - name) < place->stem) place->stem = (size_t)(begin - name);

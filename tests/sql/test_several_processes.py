@@ -272,13 +272,20 @@ def test_clocks_far_apart(engine):
 
 
 def test_ranks_of_names(engine):
-    """Where files say no rank, names do as vLLM makes them without the word: by pipeline, data and tensor."""
-    names = ["dp0_pp0_tp0", "dp0_pp0_tp1", "dp1_pp0_tp0", "dp1_pp0_tp1"]
-    connection = opened(engine, {name + ".17.pt.trace.json": (rank_events(rank, 2000 + rank), {})
-                                 for rank, name in enumerate(names)})
-    found = connection.values("SELECT path, rank FROM profiles ORDER BY path")
-    assert [(os.path.basename(path)[:11], rank) for path, rank in found] == list(zip(names, range(4))), found
-    connection.close()
+    """Where files say no rank, names do as vLLM, sglang and people make them without the word: by pipeline, data and
+    tensor."""
+    for names in (["dp%d_pp0_tp%d.17" % (i // 2, i % 2) for i in range(4)],
+                  ["17.123-TP-%d" % i for i in range(4)],
+                  ["17.123-TP-%d-DP-%d-PP-0" % (i % 2, i // 2) for i in range(4)],
+                  ["17.123-TP%d-DP%d" % (i % 2, i // 2) for i in range(4)],
+                  ["run.TP%dDP%d" % (i % 2, i // 2) for i in range(4)],
+                  ["http2_run_tp_%d" % i for i in range(4)]):
+        connection = opened(engine, {name + ".trace.json": (rank_events(rank, 2000 + rank)[:4], {})
+                                     for rank, name in enumerate(names)})
+        found = connection.values("SELECT path, rank FROM profiles")
+        found = {os.path.basename(path)[:-len(".trace.json")]: rank for path, rank in found}
+        assert found == {name: rank for rank, name in enumerate(names)}, found
+        connection.close()
 
 
 def test_one_rank_twice(engine):
