@@ -9,7 +9,7 @@
 --   sum_error_ns                          error of sum_ns where only some steps were recorded; 0 where all were, NULL
 --                                         where too few were (sampling_summary)
 --   mean_ns, min_ns, max_ns               of their durations
---   launch_delay_ns                       mean time from the end of the launching call to the start
+--   launch_delay_ns                       mean time from the end of the launching call to the start, as in kernels
 --   per_step_count                        launches by the number of steps that launched any of them
 --   uses_tensor_core                      1: it computes on tensor cores, judged by its name
 --   blocks_per_multiprocessor, occupancy_ratio   means weighed by the durations

@@ -157,7 +157,7 @@ static bool ends_with(const char *name, const char *tail) {
 static bool may_be_negative(const char *name) {
   static const char *const tails[] = {"start_ns",     "end_ns",  "time_ns",     "at_ns",    "first_ns",  "last_ns",
                                       "queued_ns",    "from_ns", "offset_ns",   "until_ns", "change_ns", "submitted_ns",
-                                      "allocated_ns", "began_ns", "released_ns", "launch_delay_ns"};
+                                      "allocated_ns", "began_ns", "released_ns"};
   for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
     if (ends_with(name, tails[i])) return true;
   return false;

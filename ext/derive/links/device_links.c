@@ -93,11 +93,12 @@ static void link_block(struct links *l, const struct row_block *block) {
       l->calls[row] = call;
       l->ops[row] = from->call_ops[call];
       l->steps[row] = from->call_steps[call];
-      /* Times are below 2^62 in every source, but nobody has checked these sums. */
-      if (starts[i] != NO_VALUE && from->call_ends[call] != NO_VALUE &&
-          __builtin_sub_overflow(starts[i], from->call_ends[call], &l->delays[row])) {
-        l->delays[row] = NO_VALUE;
-      }
+      /* Work that began before its call returned did not wait. Times are below 2^62 in every source, but nobody has
+      ** checked these sums. */
+      int64_t call_end = from->call_ends[call];
+      bool is_known = starts[i] != NO_VALUE && call_end != NO_VALUE;
+      if (is_known && starts[i] <= call_end) l->delays[row] = 0;
+      else if (is_known && __builtin_sub_overflow(starts[i], call_end, &l->delays[row])) l->delays[row] = NO_VALUE;
     } else if (op_numbers[i] != NO_VALUE && op_numbers[i] != 0 && op_numbers[i] != numbers[i]) {
       uint32_t op = from->has_ops ? match_find(&from->ops, op_numbers[i]) : NO_ROW;
       if (!from->has_ops) atomic_store(&l->wants_ops, true);
