@@ -134,6 +134,38 @@ def change_times(tree, random):
                 item[key] = other[key]
 
 
+def merge_with_itself(tree, random):
+    """All events once more, or those of a kind: the same, a little shorter, or later; one behind the other or by time."""
+    items = longest_list(tree)
+    timed = [item for item in events(tree) if isinstance(item.get("ts"), (int, float))]
+    if len(timed) > 5000 or not timed:
+        return
+    kind = random.choice((None, random.choice(timed).get("cat")))
+    late, shorter = random.choice((0, 0, 5, 10**6)), random.choice((0, 0, 1))
+    for item in timed:
+        if kind is None or item.get("cat") == kind:
+            new = dict(copy.deepcopy(item), ts=item["ts"] + late)
+            if shorter and isinstance(item.get("dur"), (int, float)):
+                new["dur"] = item["dur"] / 2
+            items.append(new)
+    if random.randrange(2):
+        items.sort(key=lambda item: item["ts"] if isinstance(item, dict) and isinstance(item.get("ts"), (int, float))
+                   else 0)
+
+
+def change_kind(tree, random):
+    """Events of one kind, all or some, begin later or last longer: late calls, kernels that overlap on their stream."""
+    timed = [item for item in events(tree) if isinstance(item.get("ts"), (int, float)) and "cat" in item]
+    if not timed:
+        return
+    kind, every = random.choice(timed)["cat"], random.choice((1, 2, 20))
+    late, longer = random.choice((0, 3000, 5 * 10**6)), random.choice((1, 2, 50))
+    for item in [item for item in timed if item["cat"] == kind][::every]:
+        item["ts"] += late
+        if isinstance(item.get("dur"), (int, float)):
+            item["dur"] *= longer
+
+
 def remove(tree, random):
     everywhere = places(tree)
     if everywhere:
@@ -148,7 +180,7 @@ def shuffle(tree, random):
 
 
 MUTATIONS = [change_value, change_value, change_key, repeat_events, change_everywhere, change_times, change_times,
-             remove, shuffle]
+             merge_with_itself, change_kind, remove, shuffle]
 
 
 def written(tree):
