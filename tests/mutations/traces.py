@@ -135,7 +135,7 @@ def change_times(tree, random):
 
 
 def merge_with_itself(tree, random):
-    """All events once more, or those of a kind: the same, a little shorter, or later; one behind the other or by time."""
+    """All events once more, or those of a kind: the same, shorter, or later; one behind the other or by time."""
     items = longest_list(tree)
     timed = [item for item in events(tree) if isinstance(item.get("ts"), (int, float))]
     if len(timed) > 5000 or not timed:

@@ -133,6 +133,11 @@ def test_kernel_time_within_time_once(engine):
             event["dur"] = 250
     check = "SELECT saves_ns FROM tensor_cores"
     connection = opened(engine, steps(change))
+    told = connection.values("SELECT severity, count, message FROM diagnostics WHERE reason = 'overlapping_stream'")
+    assert [row[:2] for row in told] == [("info", 36)] and "5.4 ms in all" in told[0][2], told
+    for sql in ("SELECT utilization_ratio FROM device_utilization", "SELECT kernel_ns / 1e6 / 2 FROM step_breakdown"):
+        shares = [share for (share,) in connection.values(sql)]
+        assert shares and all(0 < share <= 1 for share in shares), (sql, shares)
     (saved,), (busy,) = connection.values(check)[0], connection.values("SELECT busy_ns FROM device_utilization")[0]
     assert 0 < saved <= busy / 2, (saved, busy)
     answers(connection, "overlaps")

@@ -7,7 +7,9 @@
 **
 ** Few suspects of a stream are faults, and so are those that last FAR_BEYOND times as long as its events do in the
 ** middle.  Where there are many, and no longer than that, the stream is no queue: hardware queues that several streams
-** share, and streams whose kernels overlap on purpose.
+** share, and streams whose kernels overlap on purpose.  Their durations stay.  How long events of a stream overlap is
+** told where that is more than a hundredth of their time, as sums by kernel or op are more than the stream was busy
+** for.
 */
 #include "read/rows/time_faults.h"
 
@@ -17,7 +19,7 @@
 #include "read/rows/eager_rows.h"
 #include "read/rows/list.h"
 
-enum { COVERED = 4, LOOKED_AT = 8 * COVERED, FEW = 2, FEW_SHARE = 20, FAR_BEYOND = 1000 };
+enum { COVERED = 4, LOOKED_AT = 8 * COVERED, FEW = 2, FEW_SHARE = 20, FAR_BEYOND = 1000, TOLD_SHARE = 100 };
 static const int64_t LONG_NS = 10000000; /* streams with both kernels and copies are looked at where one is as long */
 
 struct stream { /* of a row of threads */
@@ -183,12 +185,33 @@ static struct segment *segment_at(const struct streams *all, uint32_t number) {
   return all->profile->tables[TABLE_transfers].segments[number - kernels->segment_count];
 }
 
+/* Tells how long events of one stream, but for those of one launch, run while earlier ones do. */
+static void tell_overlaps(const struct streams *all, const struct stream_event *events, size_t count,
+                          const int64_t *ends, struct time_faults *faults) {
+  const struct stream_event *first = NULL;
+  double overlap = 0, whole = 0;
+  uint64_t overlapping = 0;
+  size_t latest = 0; /* which of those before ends last */
+  for (size_t i = 0; i < count; i++) {
+    bool is_same_launch = events[i].launch != ROW_NULL && events[i].launch == events[latest].launch;
+    int64_t until = ends[i] < ends[latest] ? ends[i] : ends[latest];
+    whole += (double)ends[i] - (double)events[i].start;
+    if (i && !is_same_launch && until > events[i].start) {
+      overlap += (double)until - (double)events[i].start;
+      first = first ? first : &events[i];
+      overlapping++;
+    }
+    if (ends[i] > ends[latest]) latest = i;
+  }
+  if (first && overlap * TOLD_SHARE > whole)
+    time_faults_add(faults, FAULT_OVERLAPS, segment_at(all, first->segment), first->row, overlapping, overlap, 0);
+}
+
 /* What one stream's suspects come to: `ends` of the faults become where the next event begins, and the fault is told.
 ** False: no memory. */
 static bool judge_stream(const struct streams *all, struct stream_event *events, size_t count, int64_t *ends,
                          struct time_faults *faults, bool *is_changed) {
   size_t suspects = 0;
-  double stake = 0;
   int64_t limit = -1; /* what lasts longer is a fault; all suspects */
   for (size_t i = count, next = count; i-- > 0;) { /* `next`: of those that begin later the first */
     if (i + 1 < count && events[i + 1].start != events[i].start) next = i + 1;
@@ -209,8 +232,6 @@ static bool judge_stream(const struct streams *all, struct stream_event *events,
     limit = middle < STORE_TIME_LIMIT / FAR_BEYOND ? middle * FAR_BEYOND : STORE_TIME_LIMIT;
     free(durations);
   }
-  const struct stream_event *first = NULL;
-  size_t left = 0;
   for (size_t i = 0; i < count; i++) {
     if (ends[i] == events[i].end) continue;
     double less = (double)events[i].end - (double)ends[i];
@@ -220,12 +241,7 @@ static bool judge_stream(const struct streams *all, struct stream_event *events,
       continue;
     }
     ends[i] = events[i].end;
-    stake += less;
-    first = first ? first : &events[i];
-    left++;
   }
-  if (left)
-    time_faults_add(faults, FAULT_OVERLAPS, segment_at(all, first->segment), first->row, left, stake, 0);
   return true;
 }
 
@@ -264,6 +280,7 @@ static bool judge_streams(const struct streams *all, struct time_faults *faults,
   for (size_t first = 0, last; first < count && ok; first = last) {
     for (last = first; last < count && events[last].thread == events[first].thread;) last++;
     ok = judge_stream(all, events + first, last - first, ends + first, faults, &is_any);
+    if (ok) tell_overlaps(all, events + first, last - first, ends + first, faults);
   }
   for (size_t i = 0; i < count && ok; i++) events[i].end = ends[i];
   free(ends);

@@ -166,8 +166,9 @@ void time_faults_tell(const struct time_faults *faults, struct profile *profile)
           break;
         case FAULT_OVERLAPS:
           profile_diagnose(profile, "info", "overlapping_stream", (int64_t)tally->count, -1, table,
-                           "%s, and what else runs there: much of it lasts over later ones, %s in all, so this is no "
-                           "queue that runs one thing after the other; durations stay as the source has them",
+                           "%s, and what else runs there: begins while earlier work of its stream runs, %s in all, so "
+                           "this is no queue that runs one thing after the other; durations stay as the source has "
+                           "them, so that their sums are more than the time in which the device was busy",
                            place, stake);
           break;
         case FAULT_COUNT: break;
