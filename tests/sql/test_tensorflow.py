@@ -6,6 +6,7 @@ input, cut out of a real graph.
 
 import os
 import shutil
+import struct
 import sys
 import tempfile
 
@@ -176,6 +177,71 @@ def test_flops_of_graphs(engine):
             connection.values("SELECT tfprof_save('%s')" % os.path.join(beside, "saved"))
             saved = opened(engine, os.path.join(beside, "saved"))
             assert saved.values(every) == connection.values(every)
+
+
+def sizes_of(shape):
+    return "".join("dim { size: %d } " % size for size in shape)
+
+
+def constant(name, values, dtype="DT_INT32", shape=None, content=None):
+    """A Const of whole numbers, written as a list or as the bytes of the tensor; shape: None: a list of them."""
+    shape = (len(values),) if shape is None else shape
+    told = ("tensor_content: \"%s\" " % "".join("\\%03o" % byte for byte in content) if content is not None
+            else "".join("int%s_val: %d " % ("64" if dtype == "DT_INT64" else "", value) for value in values))
+    return node_def(name, "Const", attributes=[
+        ("dtype", "type: " + dtype),
+        ("value", "tensor { dtype: %s tensor_shape { %s} %s}" % (dtype, sizes_of(shape), told))])
+
+
+def test_shapes_of_constants(engine):
+    """A graph that was written without shapes has the flops that TensorFlow 2.21 tells of it: its profiler infers them
+    from constants and variables."""
+    def given(name, shape, op="Placeholder"):
+        return node_def(name, op, attributes=[("shape", "shape { %s}" % sizes_of(shape)), ("dtype", "type: DT_FLOAT")])
+    twice, three = ("strides", "list { i: 1 i: 2 i: 2 i: 1 }"), ("strides", "list { i: 1 i: 2 i: 2 i: 2 i: 1 }")
+    nodes = [constant("up/sizes", (8, 28, 28, 32), content=struct.pack("<4i", 8, 28, 28, 32)),
+             given("x", (8, 14, 14, 16)), constant("w", (), "DT_FLOAT", (3, 3, 32, 16)),
+             node_def("up", "Conv2DBackpropInput", ("up/sizes", "w", "x"), attributes=[twice]),
+             # What comes before the node that it takes, by an Identity and the handle of a variable.
+             node_def("up2", "Conv2DBackpropInput", ("up2/sizes", "v/read", "relu"), attributes=[twice]),
+             node_def("relu", "Relu", ("up",)), constant("up2/sizes", (8, 56, 56, 8), "DT_INT64"),
+             given("v", (5, 5, 8, 32), "VarHandleOp"), node_def("v/read", "ReadVariableOp", ("v",)),
+             constant("up3/sizes", (2, 8, 12, 12, 4)), constant("w3", (), "DT_FLOAT", (3, 3, 3, 4, 8)),
+             given("x3", (2, 4, 6, 6, 8)),
+             node_def("up3", "Conv3DBackpropInputV2", ("up3/sizes", "w3", "x3"), attributes=[three]),
+             constant("flat/sizes", (-1, 25088)), node_def("flat", "Reshape", ("up2", "flat/sizes")),
+             constant("fill/sizes", (25088, 10)), constant("one", (1,), "DT_FLOAT", ()),
+             node_def("fill", "Fill", ("fill/sizes", "one")), node_def("mm", "MatMul", ("flat", "fill")),
+             constant("zeros", (), "DT_FLOAT", (10,)), node_def("ba", "BiasAdd", ("mm", "zeros"))]
+    expected = {"up": 14450688, "up2": 80281600, "up3": 2 * 2 * 4 * 6 * 6 * 8 * 4 * 27, "mm": 4014080, "ba": 80}
+    # Nothing tells these: sizes that are none, values that are not all there, too many, circles, no constant at all.
+    wrong = [constant("negative", (8, -2, 28, 32)), constant("short", (8, 28, 28, 32), content=b"\0\0\0"),
+             constant("long", range(9)), constant("matrix", (8, 28, 28, 32), shape=(2, 2)),
+             constant("scalar", (8,), shape=()),
+             node_def("a", "Identity", ("b",)), node_def("b", "Identity", ("a",)),
+             *(node_def("of_" + name, "Conv2DBackpropInput", (name, "w", "x"), attributes=[twice])
+               for name in ("negative", "short", "long", "matrix", "scalar", "a", "x", "nowhere"))]
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        path = os.path.join(directory, "graph.pbtxt")
+        with open(path, "w") as file:
+            file.write("".join("node { %s} " % node for node in nodes + wrong))
+        connection = opened(engine, path)
+        found = dict(connection.values("SELECT name, flops FROM nodes WHERE flops IS NOT NULL"))
+        assert found == expected, found
+        told = dict(connection.values("SELECT reason, count FROM diagnostics"))
+        assert told["flops_without_shapes"] == 8, told
+        # The columns have what the graph says, and a saved copy counts alike.
+        assert connection.values("SELECT count(output_shapes) FROM nodes") == [(0,)]
+        connection.values("SELECT tfprof_save('%s')" % os.path.join(directory, "saved"))
+        saved = opened(engine, os.path.join(directory, "saved"))
+        assert dict(saved.values("SELECT name, flops FROM nodes WHERE flops IS NOT NULL")) == expected
+        # Nodes of functions count in the places of calls, and so do theirs.
+        with open(path, "w") as file:
+            file.write("node { %s} library { %s}" % (
+                node_def("call", "f"), function_def("f", (), *(node for node in nodes[:4]))))
+        inside = opened(engine, path)
+        found = inside.values("SELECT name, flops FROM nodes WHERE op_type = 'Conv2DBackpropInput'")
+        assert [row[1] for row in found] == [expected["up"]], found
 
 
 def function_def(name, arguments, *nodes):

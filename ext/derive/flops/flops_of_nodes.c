@@ -1,12 +1,13 @@
 /* flops_of_nodes.c: nodes.flops and node_steps.flops: what the nodes of a graph of TensorFlow compute.
 **
 ** What the source has of a node (an OpLog, a ProfileProto) is taken as it is.  Else flops.def counts from the shapes
-** that the graph knows and, where it does not know them, from those of what ran: of a batch of any size, of functions,
-** whose nodes the runtime puts into the graph under names of its own, of loops and conditions.  These may differ from
-** step to step, so each step has its own, and the node the mean of its runs.  Without any step the nodes of functions
-** stand in the places of calls, those of loops and conditions once, as the reader puts them there (functions.c).  The
-** last run of a step stands for those of a loop.  A source that has flops of some nodes has them of all that TensorFlow
-** can count in the graph, and those that it leaves out there have none.
+** that the graph knows, or that follow from its constants (nodes.inferred_shapes), and, where it does not know them,
+** from those of what ran: of a batch of any size, of functions, whose nodes the runtime puts into the graph under
+** names of its own, of loops and conditions.  These may differ from step to step, so each step has its own, and the
+** node the mean of its runs.  Without any step the nodes of functions stand in the places of calls, those of loops
+** and conditions once, as the reader puts them there (functions.c).  The last run of a step stands for those of a
+** loop.  A source that has flops of some nodes has them of all that TensorFlow can count in the graph, and those that
+** it leaves out there have none.
 **
 ** Nodes that have none are told: those of a type with a formula whose shapes nothing tells, and those that compute
 ** something by a type that has no formula.
@@ -25,6 +26,7 @@ struct node_flops {
   struct flops_call *call;
   uint32_t node_count, row_count;
   string_id *types, *attributes;  /* by node */
+  string_id *inferred;            /* by node: shapes of outputs that the graph does not tell */
   string_id *functions;           /* by node: what it is a node of, in the place of a call; 0: the graph's own */
   int64_t *told, *is_scope;       /* by node */
   int64_t *flops;                 /* by node: of one run */
@@ -100,7 +102,7 @@ struct shapes {
   uint32_t count;
 };
 
-static bool add_input_shape(struct shapes *shapes, struct flops_text shape) {
+static bool add_input_shape(struct shapes *shapes, struct flops_text shape, bool is_json) {
   if (shapes->length + shape.length + 8 > shapes->size) {
     size_t size = (shapes->length + shape.length) * 2 + 256;
     char *text = realloc(shapes->text, size);
@@ -112,9 +114,9 @@ static bool add_input_shape(struct shapes *shapes, struct flops_text shape) {
   *at++ = shapes->count++ ? ',' : '[';
   if (!shape.bytes) at = (char *)memcpy(at, "null", 4) + 4;
   else {
-    *at++ = '"';
+    if (!is_json) *at++ = '"';
     at = (char *)memcpy(at, shape.bytes, shape.length) + shape.length;
-    *at++ = '"';
+    if (!is_json) *at++ = '"';
   }
   shapes->length = (size_t)(at - shapes->text);
   return true;
@@ -136,12 +138,21 @@ static void count_by_graph(struct node_flops *n, uint32_t node, struct shapes *s
     shapes->text[shapes->length++] = ']'; /* add_shape left room */
     inputs = (struct flops_text){shapes->text, shapes->length};
   }
-  int64_t flops = count_node(n, node, inputs, recorded_text(&n->calls, n->calls.graph_outputs[node]));
+  string_id outputs = n->calls.graph_outputs[node] ? n->calls.graph_outputs[node] : n->inferred[node];
+  int64_t flops = count_node(n, node, inputs, recorded_text(&n->calls, outputs));
   shapes->length = shapes->count = 0;
   if (flops == NO_VALUE) return;
   bool is_left_out = n->has_told && !n->functions[node] && is_of_tensorflow(n, node);
   n->origins[node] = is_left_out ? n->left_out : n->graph;
   if (!is_left_out) n->flops[node] = flops;
+}
+
+/* Of the only output of a node, without the brackets of the list; bytes NULL: not known. */
+static struct flops_text inferred_shape(struct node_flops *n, uint32_t source, int64_t output) {
+  struct flops_text text = source == NO_ROW || output != 0 ? (struct flops_text){NULL, 0}
+                                                           : recorded_text(&n->calls, n->inferred[source]);
+  return text.bytes && text.length > 2 ? (struct flops_text){text.bytes + 1, text.length - 2}
+                                       : (struct flops_text){NULL, 0};
 }
 
 /* Edges of a node lie together, as readers of graphs make them. */
@@ -151,17 +162,21 @@ static enum tfprof_status count_graph(struct node_flops *n, struct tfprof_error 
   uint32_t node = NO_ROW;
   enum tfprof_status status = TFPROF_OK;
   while (derive_next_block(n->profile, TABLE_node_inputs, &block, &status, error)) {
-    uint32_t nodes[ROWS_BLOCK];
-    int64_t controls[ROWS_BLOCK];
+    uint32_t nodes[ROWS_BLOCK], sources[ROWS_BLOCK];
+    int64_t controls[ROWS_BLOCK], outputs[ROWS_BLOCK];
     string_id texts[ROWS_BLOCK];
     block_references(&block, COLUMN_node_inputs_node_id, n->node_count, nodes);
+    block_references(&block, COLUMN_node_inputs_source_node_id, n->node_count, sources);
+    block_integers(&block, COLUMN_node_inputs_source_output, outputs);
     block_integers(&block, COLUMN_node_inputs_is_control, controls);
     block_texts(&block, COLUMN_node_inputs_shape, texts);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       if (nodes[i] != node && node != NO_ROW && is_wanted(n, node)) count_by_graph(n, node, &shapes);
       node = nodes[i];
       if (node == NO_ROW || controls[i] == 1 || !is_wanted(n, node)) continue;
-      if (!add_input_shape(&shapes, recorded_text(&n->calls, texts[i]))) status = error_no_memory(error);
+      struct flops_text shape =
+          texts[i] ? recorded_text(&n->calls, texts[i]) : inferred_shape(n, sources[i], outputs[i]);
+      if (!add_input_shape(&shapes, shape, !texts[i])) status = error_no_memory(error);
     }
   }
   if (!status && node != NO_ROW && is_wanted(n, node)) count_by_graph(n, node, &shapes);
@@ -250,6 +265,7 @@ static enum tfprof_status read_node_texts(struct node_flops *n, struct tfprof_er
     block_texts(&block, COLUMN_nodes_op_type, n->types + block.row);
     block_texts(&block, COLUMN_nodes_attributes, n->attributes + block.row);
     block_texts(&block, COLUMN_nodes_function, n->functions + block.row);
+    block_texts(&block, COLUMN_nodes_inferred_shapes, n->inferred + block.row);
   }
   return status;
 }
@@ -266,13 +282,14 @@ static enum tfprof_status prepare_flops(struct node_flops *n, struct tfprof_erro
   n->types = scratch_allocate_zeroed(nodes, sizeof *n->types);
   n->attributes = scratch_allocate_zeroed(nodes, sizeof *n->attributes);
   n->functions = scratch_allocate_zeroed(nodes, sizeof *n->functions);
+  n->inferred = scratch_allocate_zeroed(nodes, sizeof *n->inferred);
   n->flops = scratch_allocate(nodes * sizeof *n->flops);
   n->origins = scratch_allocate_zeroed(nodes, sizeof *n->origins);
   n->of_steps = scratch_allocate(rows * sizeof *n->of_steps);
   n->type_kinds = scratch_allocate_zeroed((size_t)pool_count(store_pool(n->profile->store)) + 1, 1);
   n->call = flops_call_create();
-  bool ok = n->types && n->attributes && n->functions && n->flops && n->origins && n->of_steps && n->type_kinds &&
-            n->call;
+  bool ok = n->types && n->attributes && n->functions && n->inferred && n->flops && n->origins && n->of_steps &&
+            n->type_kinds && n->call;
   if (!status && !ok) status = error_no_memory(error);
   if (status) return status;
   n->source = derive_known_text(n->profile, "source");
@@ -311,6 +328,7 @@ static enum tfprof_status run_flops_of_nodes(struct profile *profile, struct tfp
   scratch_free(n.types);
   scratch_free(n.attributes);
   scratch_free(n.functions);
+  scratch_free(n.inferred);
   scratch_free(n.told);
   scratch_free(n.is_scope);
   scratch_free(n.flops);
@@ -327,7 +345,7 @@ static bool has_no_graph(const struct profile *profile) {
   if (!nodes->segment_count) return true;
   const struct column_set *raw = &nodes->segments[0]->is_raw;
   return !column_set_has(raw, COLUMN_nodes_told_flops) && !column_set_has(raw, COLUMN_nodes_output_shapes) &&
-         !column_set_has(raw, COLUMN_nodes_is_runtime);
+         !column_set_has(raw, COLUMN_nodes_inferred_shapes) && !column_set_has(raw, COLUMN_nodes_is_runtime);
 }
 
 const struct derive_pass derive_flops_of_nodes = {
@@ -341,7 +359,10 @@ const struct derive_pass derive_flops_of_nodes = {
               {TABLE_nodes, COLUMN_nodes_function},
               {TABLE_nodes, COLUMN_nodes_is_scope},
               {TABLE_nodes, COLUMN_nodes_output_shapes},
+              {TABLE_nodes, COLUMN_nodes_inferred_shapes},
               {TABLE_node_inputs, COLUMN_node_inputs_node_id},
+              {TABLE_node_inputs, COLUMN_node_inputs_source_node_id},
+              {TABLE_node_inputs, COLUMN_node_inputs_source_output},
               {TABLE_node_inputs, COLUMN_node_inputs_is_control},
               {TABLE_node_inputs, COLUMN_node_inputs_shape},
               {TABLE_node_steps, COLUMN_node_steps_node_id},

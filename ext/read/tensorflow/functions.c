@@ -84,6 +84,8 @@ static bool read_function_node(struct tf_model *model, struct wire_reader reader
   node.attributes = looks.attributes;
   node.data_format = looks.data_format;
   node.output_shapes = looks.output_shapes;
+  node.own_shape = looks.own_shape;
+  node.constant = looks.constant;
   node.shape = looks.shape;
   node.dtype = looks.dtype;
   node.parameters = looks.parameters;
@@ -280,6 +282,8 @@ static bool expand_node(struct expansion *e, const struct tf_function_call *call
   item->attributes = node.attributes;
   item->data_format = node.data_format;
   item->output_shapes = node.output_shapes;
+  item->own_shape = node.own_shape;
+  item->constant = node.constant;
   item->shape = node.shape;
   item->dtype = node.dtype;
   item->parameters = node.parameters;

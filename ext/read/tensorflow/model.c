@@ -39,6 +39,7 @@ void tf_model_free(struct tf_model *model) {
   list_free(&model->function_calls);
   list_free(&model->calls);
   list_free(&model->types);
+  list_free(&model->constants);
   list_free(&model->steps);
   list_free(&model->execs);
   for (int i = 0; i < TF_COST_count; i++) column_appender_free(&model->costs.columns[i]);

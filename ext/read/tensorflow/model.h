@@ -42,6 +42,17 @@ struct tf_node {
   bool is_scope;                       /* made by publish.c */
   bool is_runtime;                     /* ran under a name that no graph has */
   string_id function;                  /* of whose nodes it is one, in the place of a call; 0: the graph's own */
+  string_id inferred_shapes;           /* as output_shapes, where these are 0: shapes.c */
+  string_id own_shape;                 /* JSON as output_shapes: what a constant, placeholder or variable holds */
+  uint32_t constant;                   /* its place in constants + 1; 0: none that is kept */
+};
+
+/* Small constants of whole numbers, which tell shapes: see shapes.c. */
+enum { TF_CONSTANT_VALUES = 8 };
+struct tf_constant {
+  uint8_t count;
+  bool is_scalar;
+  int64_t values[TF_CONSTANT_VALUES];
 };
 
 struct tf_edge {
@@ -194,7 +205,8 @@ struct tf_function {
 
 /* Its nodes are like those of a graph (struct tf_node), but for their inputs and where they stand. */
 struct tf_function_node {
-  string_id name, op, attributes, data_format, output_shapes, shape, dtype;
+  string_id name, op, attributes, data_format, output_shapes, shape, dtype, own_shape;
+  uint32_t constant; /* as of a struct tf_node */
   int64_t parameters;
   uint32_t first_input, input_count, first_call, call_count;
   bool is_ambiguous; /* functions have different ones of that name */
@@ -238,6 +250,7 @@ enum tf_trouble {
 LIST_NAMED(tf_nodes, struct tf_node);
 LIST_NAMED(tf_edges, struct tf_edge);
 LIST_NAMED(tf_types, struct tf_type);
+LIST_NAMED(tf_constants, struct tf_constant);
 LIST_NAMED(tf_steps, struct tf_step);
 LIST_NAMED(tf_execs, struct tf_exec);
 LIST_NAMED(tf_allocations, struct tf_allocation);
@@ -259,6 +272,7 @@ struct tf_model {
   struct tf_nodes nodes;
   struct tf_edges edges;
   struct tf_types types;
+  struct tf_constants constants;
   struct tf_steps steps;
   bool misses_streams;    /* of some step, as a ProfileProto says, which does not say of which */
   struct tf_execs execs; /* of the step that is being read */

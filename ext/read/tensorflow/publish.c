@@ -3,6 +3,7 @@
 
 #include "read/tensorflow/checkpoint.h"
 #include "read/tensorflow/functions.h"
+#include "read/tensorflow/shapes.h"
 
 static const struct {
   const char *severity, *reason, *message;
@@ -87,7 +88,8 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
   data->checkpoint = checkpoint;
   enum tfprof_status status = store_add_profile(model->store, run_number, source, data, profile, model->error);
   if (status) return status;
-  bool ok = tf_end_costs(model) && tf_expand_calls(model) && tf_order_nodes(model, &order) &&
+  bool ok = tf_end_costs(model) && tf_expand_calls(model) && tf_infer_shapes(model) &&
+            tf_order_nodes(model, &order) &&
             tf_publish_devices(model, *profile) && tf_publish_nodes(model, *profile, &order) &&
             tf_publish_inputs(model, *profile, &order) && tf_publish_types(model, *profile, &order) &&
             tf_publish_traces(model, *profile) && tf_publish_steps(model, *profile, &order) &&

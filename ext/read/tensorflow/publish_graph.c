@@ -183,6 +183,7 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(is_scope, node->is_scope)
   SET(shape, text_value(node->shape))
   SET(output_shapes, text_value(node->output_shapes))
+  SET(inferred_shapes, text_value(node->inferred_shapes))
   SET(dtype, text_value(node->dtype))
   SET(data_format, text_value(node->data_format))
   SET(attributes, text_value(node->attributes))

@@ -32,6 +32,7 @@ enum message {
   ALLOCATION_RECORD,
   OUTPUT,
   TENSOR,
+  CONSTANT,
   ALLOCATION,
   MEMORY_STATS
 };
@@ -63,6 +64,7 @@ static const struct spec {
     {"b", ATTRIBUTE, 5, BOOLEAN, 0},
     {"type", ATTRIBUTE, 6, DTYPE, 0},
     {"shape", ATTRIBUTE, 7, MESSAGE, SHAPE},
+    {"tensor", ATTRIBUTE, 8, MESSAGE, CONSTANT},
     {"placeholder", ATTRIBUTE, 9, TEXT, 0},
     {"func", ATTRIBUTE, 10, MESSAGE, FUNCTION},
     {"s", LIST, 2, TEXT, 0},
@@ -73,6 +75,11 @@ static const struct spec {
     {"shape", LIST, 7, MESSAGE, SHAPE},
     {"func", LIST, 9, MESSAGE, FUNCTION},
     {"name", FUNCTION, 1, TEXT, 0},
+    {"dtype", CONSTANT, 1, DTYPE, 0},
+    {"tensor_shape", CONSTANT, 2, MESSAGE, SHAPE},
+    {"tensor_content", CONSTANT, 4, TEXT, 0},
+    {"int_val", CONSTANT, 7, INTEGER, 0},
+    {"int64_val", CONSTANT, 10, INTEGER, 0},
     {"dim", SHAPE, 2, MESSAGE, DIMENSION},
     {"unknown_rank", SHAPE, 3, BOOLEAN, 0},
     {"size", DIMENSION, 1, INTEGER, 0},

@@ -6,6 +6,7 @@
 */
 #include "read/tensorflow/values.h"
 
+#include "dump/bytes.h"
 #include "dump/utf8.h"
 
 #include <math.h>
@@ -195,7 +196,18 @@ void tf_attributes_begin(struct tf_attributes *attributes) {
   attributes->shape = attributes->dtype = attributes->type = attributes->data_format = 0;
   attributes->parameters = TF_NONE;
   attributes->call_count = 0;
-  attributes->has_shape = attributes->has_output_shapes = false;
+  attributes->has_shape = attributes->has_output_shapes = attributes->has_constant = false;
+  attributes->own_shape = 0;
+}
+
+/* As the shape of the only output. */
+static bool keep_own_shape(struct tf_model *model, struct tf_attributes *attributes, const struct tf_shape *shape) {
+  struct text_buffer *text = &attributes->value;
+  text->length = 0;
+  text_buffer_add(text, "[", 1);
+  tf_shape_json(shape, text);
+  text_buffer_add(text, "]", 1);
+  return text->failed ? tf_no_memory(model) : tf_intern(model, text->bytes, text->length, &attributes->own_shape);
 }
 
 static bool take_shape(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *value) {
@@ -212,12 +224,52 @@ static bool take_shape(struct tf_model *model, struct tf_attributes *attributes,
     bool ok = !text.failed ? tf_intern(model, text.bytes, text.length, &attributes->shape) : tf_no_memory(model);
     text_buffer_free(&text);
     if (!ok) return false;
+    if (!keep_own_shape(model, attributes, &shape)) return false;
     attributes->parameters = tf_shape_elements(&shape);
     /* A product that does not fit; of unknown sizes there is none. */
     bool is_whole = true;
     for (unsigned i = 0; i < shape.rank; i++) is_whole &= shape.sizes[i] >= 0;
     if (attributes->parameters == TF_NONE && is_whole) tf_trouble(model, TF_TROUBLE_TIME, 0);
   }
+  return true;
+}
+
+/* TensorProto dtype=1, tensor_shape=2, tensor_content=4, int_val=7, int64_val=10: of fewer values than elements the
+** last one counts for the rest, without any all are 0. */
+static bool take_constant(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader tensor) {
+  struct tf_constant *constant = &attributes->constant;
+  struct tf_shape shape = {.is_known = true, .rank = 0};
+  const char *content = "";
+  size_t content_length = 0;
+  unsigned given = 0;
+  int dtype = 0;
+  struct wire_field field;
+  while (wire_next(&tensor, &field)) {
+    struct wire_reader child = wire_enter(&tensor, &field);
+    uint64_t value;
+    if (field.number == 1) dtype = wire_int32(&field);
+    else if (field.number == 2) tf_read_shape(&child, &shape);
+    else if (field.number == 4) content = wire_text(&field, &content_length);
+    else if ((field.number == 7 || field.number == 10) && given < TF_CONSTANT_VALUES) {
+      for (struct wire_packed list = wire_unpack(&field, WIRE_VARINT);
+           given < TF_CONSTANT_VALUES && wire_packed_next(&list, &value);)
+        constant->values[given++] = field.number == 7 ? (int32_t)value : (int64_t)value;
+    }
+  }
+  int64_t count = tf_shape_elements(&shape);
+  if (!shape.is_known) return true;
+  if (!keep_own_shape(model, attributes, &shape)) return false;
+  size_t width = dtype == 3 ? 4 : dtype == 9 ? 8 : 0; /* int32, int64 */
+  if (!width || shape.rank > 1 || count < 0 || count > TF_CONSTANT_VALUES) return true;
+  if (content_length && content_length != (size_t)count * width) return true;
+  for (unsigned i = 0; i < (unsigned)count; i++) {
+    const uint8_t *at = (const uint8_t *)content + i * width;
+    if (content_length) constant->values[i] = width == 4 ? (int32_t)load_u32(at) : (int64_t)load_u64(at);
+    else if (i >= given) constant->values[i] = i ? constant->values[i - 1] : 0;
+  }
+  constant->count = (uint8_t)count;
+  constant->is_scalar = shape.rank == 0;
+  attributes->has_constant = true;
   return true;
 }
 
@@ -303,7 +355,12 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
       if (field.number == 2 && !tf_intern(model, text, length, &attributes->data_format)) return false;
     }
   }
-  if (is_key(key, key_length, "value")) return true; /* of constants: a tensor */
+  if (is_key(key, key_length, "value")) { /* of constants: a tensor */
+    while (wire_next(&again, &field)) {
+      if (field.number == 8 && !take_constant(model, attributes, wire_enter(&again, &field))) return false;
+    }
+    return true;
+  }
   if (!take_calls(model, attributes, key, key_length, value)) return false;
   struct text_buffer *text = &attributes->text;
   text_buffer_add(text, text->length ? "," : "{", 1);
@@ -333,6 +390,13 @@ bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attribut
   item->parameters = attributes->parameters;
   item->dtype = attributes->dtype ? attributes->dtype : attributes->type;
   item->data_format = attributes->data_format;
+  item->own_shape = attributes->own_shape;
+  if (attributes->has_constant) {
+    struct tf_constant *constant = list_add(&model->constants);
+    if (!constant) return tf_no_memory(model);
+    *constant = attributes->constant;
+    item->constant = (uint32_t)model->constants.count;
+  }
   return tf_intern(model, attributes->shapes.bytes, attributes->shapes.length, &item->output_shapes) &&
          tf_attributes_text(model, attributes, &item->attributes);
 }

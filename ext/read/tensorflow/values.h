@@ -36,12 +36,13 @@ unsigned tf_dtype_bytes(int dtype);
 ** node is complete, which gives the item what is its own; `text` keeps its memory from node to node. */
 struct tf_attributes {
   struct text_buffer text, shapes, value;
-  string_id shape, dtype, type, data_format;
+  string_id shape, own_shape, dtype, type, data_format;
   int64_t parameters;
+  struct tf_constant constant;
   struct tf_function_call *calls; /* functions that they name */
   uint32_t call_count;
   size_t call_capacity;
-  bool has_shape, has_output_shapes;
+  bool has_shape, has_output_shapes, has_constant;
 };
 void tf_attributes_begin(struct tf_attributes *attributes);
 bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *entry);
