@@ -135,8 +135,8 @@ ENTRY_POINT void tfprof_capture_tell_source(const char *name, const char *text, 
 ** and how many ops they saw is returned. Then: what those ops took without them, and with them. */
 ENTRY_POINT int tfprof_capture_calibrate(int is_on);
 ENTRY_POINT void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns);
-/* The program's own torch.profiler is about to listen to CUDA (1), and does so no longer (0). */
-ENTRY_POINT void tfprof_capture_step_aside(int is_aside);
+/* `who`, another profiler in this process, is about to listen to CUDA (1), and nobody but us does any more (0). */
+ENTRY_POINT void tfprof_capture_step_aside(int is_aside, const char *who);
 /* Recording begins. 0: it cannot, and it has been said. */
 ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
@@ -421,7 +421,7 @@ void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *
   part_set(&modules_part, is_proved ? PART_OK : PART_OFF, reason);
 }
 
-void tfprof_capture_step_aside(int is_aside) { cuda_source_step_aside(is_aside); }
+void tfprof_capture_step_aside(int is_aside, const char *who) { cuda_source_step_aside(is_aside, who); }
 
 void tfprof_capture_begin_looking(void) { module_discovery_begin_looking(); }
 

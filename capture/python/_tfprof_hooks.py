@@ -14,6 +14,7 @@ FRAMEWORK = "torch"
 MARKS = "tfprof"
 
 stderr = None  # of this process when it started: device and inode; None: it had none
+listeners = None  # the module _tfprof_listeners, once there may be some
 recording = None  # the Recording of this process, once it is armed; the module tfprof asks for it
 began = None  # when this interpreter did, by two clocks, in nanoseconds (source_text.h)
 
@@ -109,10 +110,40 @@ class OthersFinder:
             try:
                 finder = load_beside("_tfprof_others").ComputingFinder(say)
                 sys.meta_path[sys.meta_path.index(self)] = finder
+                watch_listeners()
                 return finder.find_spec(name, path, target)
             except Exception:
                 pass  # nothing is told
         return None
+
+
+def when_imported(spec, finish):
+    """While a module is imported its spec says so, and that changes last, in a `finally`. Until then the spec has a
+    class of its own, which sees that.
+    """
+    its_class = type(spec)
+
+    def __setattr__(spec, name, value):
+        its_class.__setattr__(spec, name, value)
+        if name == "_initializing" and not value:
+            spec.__class__ = its_class
+            finish()
+
+    members = {"__setattr__": __setattr__, "__module__": its_class.__module__, "__slots__": ()}
+    spec.__class__ = type(its_class.__name__, (its_class,), members)
+
+
+def watch_listeners(hooks=None):
+    """Others that listen to CUDA here, as soon as there may be one: _tfprof_listeners."""
+    global listeners
+    if listeners is None:
+        listeners = load_beside("_tfprof_listeners")
+        if hooks is None:
+            import ctypes
+
+            hooks = load_beside("_tfprof_calls").Hooks(ctypes.PyDLL(os.environ["TFPROF_LIBRARY"]))
+        sys.meta_path.insert(0, listeners.ListenerFinder(hooks, when_imported, say_problem))
+    return listeners
 
 
 class ImportFinder:
@@ -141,22 +172,10 @@ class ImportFinder:
         return None
 
     def watch(self, spec, prepared):
-        """While a module is imported its spec says so, and that changes last, in a `finally`. Until then the spec has a
-        class of its own, which sees that.
-        """
-        if not getattr(spec, "_initializing", False):
+        if getattr(spec, "_initializing", False):
+            when_imported(spec, lambda: self.finish(prepared))
+        else:
             self.finish(prepared)
-            return
-        its_class, finish = type(spec), self.finish
-
-        def __setattr__(spec, name, value):
-            its_class.__setattr__(spec, name, value)
-            if name == "_initializing" and not value:
-                spec.__class__ = its_class
-                finish(prepared)
-
-        members = {"__setattr__": __setattr__, "__module__": its_class.__module__, "__slots__": ()}
-        spec.__class__ = type(its_class.__name__, (its_class,), members)
 
     def finish(self, prepared):
         module = sys.modules.get(self.name)

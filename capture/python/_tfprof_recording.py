@@ -147,15 +147,16 @@ class Recording:
         does not meanwhile. autograd.profiler calls _prepare_profiler where there is a warm-up, always _enable_profiler,
         and _disable_profiler at the end."""
         profiler = sys.modules.get("torch.autograd.profiler")
-        step_aside = self.library.tfprof_capture_step_aside
+        listeners = sys.modules["_tfprof_hooks"].watch_listeners(self.hooks)
+        way, who = listeners.way, listeners.TORCH
 
         def begins(_config, activities=(), *_):
             if any(getattr(activity, "name", None) == "CUDA" for activity in activities):
-                step_aside(1)
+                way.begin(who)
 
         self.hooks.around(profiler, "_prepare_profiler", first=begins)
         self.hooks.around(profiler, "_enable_profiler", first=begins)
-        self.hooks.around(profiler, "_disable_profiler", last=lambda *_: step_aside(0))
+        self.hooks.around(profiler, "_disable_profiler", last=lambda *_: way.end(who))
 
     def note_phases(self):
         hooks = sys.modules["_tfprof_hooks"]

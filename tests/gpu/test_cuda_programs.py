@@ -170,6 +170,83 @@ print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
 
+# In the place of JAX and of Triton's proton, which have no CUDA here: modules of the same names, functions and states,
+# that want CUPTI for themselves; one begins while the other listens, and one that is on is begun once more.
+OTHERS = {
+    "jax/__init__.py": "import jax._src.profiler as profiler",
+    "jax/_src/__init__.py": "",
+    "jax/_src/profiler.py": """
+import types, listening
+_profile_state = types.SimpleNamespace(profile_session=None)
+def start_trace(log_dir):
+    if _profile_state.profile_session:
+        raise RuntimeError("Profile has already been started")
+    _profile_state.profile_session = listening.begin()
+def stop_trace():
+    if not _profile_state.profile_session:
+        raise RuntimeError("No profile started")
+    _profile_state.profile_session = listening.end()
+""",
+    "triton/__init__.py": "",
+    "triton/profiler/__init__.py": "",
+    "triton/profiler/profile.py": """
+import listening
+sessions = []
+def start(name=None):
+    sessions.append(listening.begin() if not sessions else True)
+    return len(sessions) - 1
+def finalize(session=None):
+    sessions[session:session + 1 if session is not None else None] = []
+    if not sessions:
+        listening.end()
+""",
+    "listening.py": """
+import ctypes
+from cuda_device import cupti_library
+subscribe, handle = cupti_library.cuptiSubscribe, ctypes.c_void_p()
+subscribe.argtypes, cupti_library.cuptiUnsubscribe.argtypes = [ctypes.c_void_p] * 3, [ctypes.c_void_p]
+def begin():
+    assert subscribe(ctypes.byref(handle), None, None) == 0  # 39: another one has it
+    return True
+def end():
+    assert cupti_library.cuptiUnsubscribe(handle) == 0
+""",
+}
+GIVING_WAY = """
+from cuda_device import launch, taken
+launch(10)
+import jax
+start, stop = jax.profiler.start_trace, jax.profiler.stop_trace
+from triton.profiler import profile as proton
+for failing in (stop, lambda: proton.sessions[0]):
+    try:
+        failing()
+    except (RuntimeError, IndexError):
+        launch(1)
+assert taken == [12, 12], taken
+start("there")
+launch(5)
+try:
+    start("there")
+except RuntimeError as error:
+    import traceback
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert [name for name in frames if name != "<tfprof>"] == ["<module>", "start_trace"], frames
+launch(5)
+assert taken == [12, 12], taken
+stop()
+launch(20)
+assert taken == [32, 32], taken
+first, second = proton.start(), proton.start()
+proton.finalize(first)
+launch(5)
+assert taken == [32, 32], taken
+proton.finalize(0)
+launch(20)
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
+
 def play(directory, program, **settings):
     run = os.path.join(directory, "run")
     output, error = capturing.launch(run, [capturing.PYTHON, "-c", program], ["--ops=all"], 0,
@@ -309,6 +386,20 @@ def test_step_aside():
         for one in [threads.submit(step_aside, settings)
                     for settings in ({}, {"TEARDOWN_CUPTI": "1"}, {"DOUBLE_LATE": "30"})]:
             one.result()
+
+
+def test_give_way():
+    """For the profilers of JAX and Triton, in a program without PyTorch, however their functions are called."""
+    with Directory() as directory:
+        for name, text in OTHERS.items():
+            path = os.path.join(directory, "others", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+        path = os.path.join(directory, "others")
+        run, taken, dump, error = play(directory, f"import sys; sys.path.insert(0, {path!r})" + GIVING_WAY)
+        assert taken["kernels"] == dump["rows"]["kernels"] == 52, (taken, dump, error)
+        assert "is not recorded" not in error.replace("its ops are not recorded", ""), error
 
 
 def step_aside(settings):

@@ -70,8 +70,8 @@ static void *disturb(void *argument) {
 
 static void *step_aside(void *argument) {
   for (int i = 0; i < ROUNDS && !atomic_load(&is_to_end); i++) {
-    cuda_source_step_aside(true);
-    cuda_source_step_aside(false);
+    cuda_source_step_aside(true, "another");
+    cuda_source_step_aside(false, "another");
   }
   return argument;
 }

@@ -46,6 +46,7 @@ static pthread_cond_t asked, done;
 static struct {
   uint64_t fetches_wanted, fetches_done;
   bool is_all_wanted, is_aside_wanted, is_aside, has_ended;
+  char who[48]; /* listens in our place */
 } state;
 /* Of the calls that switch what is recorded. */
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
@@ -282,7 +283,8 @@ static void flush_all(void) {
   kept_back = activity_buffers_lent();
 }
 
-static void leave_to_another(void) {
+static void leave_to_another(const char *who) {
+  char text[128];
   pthread_mutex_lock(&switching);
   returning.since_ns = 0;
   if (subscriber) {
@@ -291,7 +293,8 @@ static void leave_to_another(void) {
     api.SetThreadIdType(thread_ids_before);
     if (subscriber != &subscriber) api.Unsubscribe(subscriber);
     subscriber = NULL;
-    set_part(PART_DEGRADED, "torch.profiler listens to CUDA instead, as the program asked; until it ends");
+    snprintf(text, sizeof text, "%s listens to CUDA instead, as the program asked; until it ends", who);
+    set_part(PART_DEGRADED, text);
   }
   end_switching();
 }
@@ -430,9 +433,11 @@ static void *fetch_records(void *argument) {
     uint64_t wanted = state.fetches_wanted;
     bool is_all = state.is_all_wanted, is_aside = state.is_aside_wanted, was_aside = state.is_aside;
     bool is_asked = wanted != state.fetches_done;
+    char who[sizeof state.who];
+    memcpy(who, state.who, sizeof who);
     pthread_mutex_unlock(&control);
     look_for_devices(&presence, is_all);
-    if (is_aside && !was_aside) leave_to_another();
+    if (is_aside && !was_aside) leave_to_another(who);
     if (!is_aside && was_aside) begin_returning();
     if (returning.since_ns && !is_all) come_back();
     if (!is_aside && !is_all && clock_monotonic_ns() - tried_ns > AGAIN_MS * UINT64_C(1000000)) {
@@ -500,10 +505,11 @@ void cuda_listener_fetch(bool is_all, const struct timespec *until) {
   pthread_mutex_unlock(&control);
 }
 
-void cuda_listener_step_aside(bool is_aside) {
+void cuda_listener_step_aside(bool is_aside, const char *who) {
   const struct timespec until = moment_after(ASIDE_MS);
   pthread_mutex_lock(&control);
   state.is_aside_wanted = is_aside;
+  snprintf(state.who, sizeof state.who, "%s", who);
   bool is_heard = atomic_load(&has_begun); /* else it is when it begins */
   if (is_heard) pthread_cond_signal(&asked);
   while (is_heard && state.is_aside != is_aside && !state.has_ended)

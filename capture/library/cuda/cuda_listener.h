@@ -7,9 +7,9 @@
 ** Nobody tells when another one takes CUPTI: listening_check.h finds out, and it is begun anew.
 **
 ** It has one listener.  Where that is somebody else (nsys, DCGM, a debugger; torch.profiler, once it was used) it is
-** said who, and the rest is recorded; every other second it is tried whether that one has left.  Before torch.profiler
-** begins to listen in this process we step aside, once every buffer is back, which are given to whoever is registered
-** then, and leave CUPTI as we found it.  We come back when it has ended: it stays CUPTI's subscriber then,
+** said who, and the rest is recorded; every other second it is tried whether that one has left.  Before a profiler of
+** the program's own begins to listen we step aside, once every buffer is back (they are given to whoever is registered
+** then), and leave CUPTI as we found it.  We come back when it has ended: torch.profiler stays CUPTI's subscriber then,
 ** which does not keep us from recording activities.  Where it is to finalise CUPTI at its end (TEARDOWN_CUPTI) we come
 ** back when it has: it does that in the next call of the program, and calls of ours at that moment may hang it.
 */
@@ -37,8 +37,8 @@ void cuda_listener_record(enum cuda_recording wish);
 /* What is complete is fetched; `is_all`: what is not, too, and nothing more is recorded. Returns when that is done, or
 ** at that moment of CLOCK_MONOTONIC. */
 void cuda_listener_fetch(bool is_all, const struct timespec *until);
-/* Another one in this process wants to listen, and no longer does. */
-void cuda_listener_step_aside(bool is_aside);
+/* Another one in this process, `who`, wants to listen, and no longer does. */
+void cuda_listener_step_aside(bool is_aside, const char *who);
 
 /* Takes the next reading of CUPTI's clock, for the writer thread. false: there is none. */
 bool cuda_listener_take_reading(struct device_reading *reading);

@@ -86,8 +86,8 @@ static const char *cuda_reset(bool is_whole) {
   return NULL;
 }
 
-void cuda_source_step_aside(bool is_aside) {
-  if (gate_is_ours()) cuda_listener_step_aside(is_aside);
+void cuda_source_step_aside(bool is_aside, const char *who) {
+  if (gate_is_ours()) cuda_listener_step_aside(is_aside, who);
 }
 
 /* ---- On the writer thread. */

@@ -11,7 +11,7 @@
 
 extern const struct capture_source cuda_source;
 
-/* torch.profiler, which the program itself uses, is about to listen to CUDA; and has ended. */
-void cuda_source_step_aside(bool is_aside);
+/* `who`, a profiler that the program itself uses, is about to listen to CUDA; and has ended. */
+void cuda_source_step_aside(bool is_aside, const char *who);
 
 #endif

@@ -225,7 +225,7 @@ static void measure(enum measured state) {
 
 static void switch_to(enum measured state) {
   uint64_t begin_ns = clock_monotonic_ns();
-  if (state == OFF) cuda_listener_step_aside(true);
+  if (state == OFF) cuda_listener_step_aside(true, "nobody");
   else cuda_listener_record(state == KERNELS ? CUDA_ALL : state == CALLS ? CUDA_CALLS : CUDA_NOTHING);
   uint64_t took_ns = clock_monotonic_ns() - begin_ns;
   if (took_ns > switched_ns[state]) switched_ns[state] = took_ns;
@@ -349,7 +349,7 @@ int main(int argc, char **argv) {
   kept = fopen(argv[3], "w");
   if (!kept) return perror(argv[3]), 1;
   fprintf(kept, "{\"version\":%u}\n", cuda_listener_api()->version);
-  cuda_listener_step_aside(false);
+  cuda_listener_step_aside(false, "nobody");
   switch_to(KERNELS);
   void *other = NULL;
   check("cuStreamCreate", cuda.StreamCreate(&other, 1));

@@ -1,0 +1,122 @@
+"""Others that listen to CUDA in this process.  CUPTI serves one: where one of them begins, the recorder steps aside,
+and comes back when none does any more.
+
+Each is known by the functions that begin and end it, which are there once its module has been imported, whenever that
+is.  What begins without one of them (a profile that is asked for over the network: jax.profiler.start_server, dynolog)
+is not seen; see capture/README.md, "Limits of recording".
+"""
+
+import os
+import sys
+
+TORCH = "torch.profiler"
+
+
+def is_jax_on(module, *_):
+    return module._profile_state.profile_session is not None
+
+
+def is_tensorflow_on(module, *_):
+    return module._profiler is not None
+
+
+def is_monitor_on(_module, monitor, *_):
+    return bool(monitor._started)
+
+
+# Module: (what it is called, the class that has the functions or None, those that begin, those that end, and what tells
+# whether it listens, of the module and the arguments of the call; None: as many sessions as were begun and not ended).
+PLACES = {
+    "jax._src.profiler":
+        ("jax.profiler", None, ("start_trace",), ("stop_trace", "stop_and_get_fdo_profile"), is_jax_on),
+    "tensorflow.python.profiler.profiler_v2": ("TensorFlow's profiler", None, ("start",), ("stop",), is_tensorflow_on),
+    "triton.profiler.profile": ("Triton's proton", None, ("start",), ("finalize",), None),
+    "torch.profiler._cupti_monitor": ("torch's CUPTI monitor", "CuptiMonitor", ("start",), ("stop",), is_monitor_on),
+    "torch.profiler._cupti.monitor": ("torch's CUPTI monitor", "CuptiMonitor", ("start",), ("stop",), is_monitor_on),
+}
+
+
+class Way:
+    """Who listens now."""
+
+    def __init__(self):
+        self.listening = {}  # name: sessions
+
+    def begin(self, who):
+        is_first = not self.listening
+        self.listening[who] = self.listening.get(who, 0) + 1
+        if is_first:
+            step_aside(1, who)
+
+    def end(self, who, sessions=None):
+        """So many of its sessions; None: all."""
+        left = self.listening.get(who, 0) - (sessions or 0)
+        if who not in self.listening or (sessions and left > 0):
+            if who in self.listening:
+                self.listening[who] = left
+            return
+        del self.listening[who]
+        if not self.listening:
+            step_aside(0, who)
+
+
+def step_aside(is_aside, who):
+    import ctypes
+
+    ctypes.CDLL(os.environ["TFPROF_LIBRARY"]).tfprof_capture_step_aside(is_aside, who.encode())
+
+
+way = Way()
+
+
+def watch(hooks, module, name):
+    who, class_name, begins, ends, is_on = PLACES[name]
+    holder = getattr(module, class_name) if class_name else module
+
+    def begin(*_):
+        way.begin(who)
+
+    def look(*arguments):
+        if not is_on(module, *arguments):
+            way.end(who)
+
+    def end_session(session=None, *_):
+        way.end(who, None if session is None else 1)
+
+    for function in begins:
+        hooks.around(holder, function, first=begin, last=look if is_on else None)
+    for function in ends:
+        hooks.around(holder, function, last=look if is_on else end_session)
+
+
+class ListenerFinder:
+    """Finds what the others find; of the modules above it sees when they have been imported."""
+
+    def __init__(self, hooks, when_imported, say_problem):
+        self.hooks, self.when_imported, self.say_problem = hooks, when_imported, say_problem
+        self.is_looking = False
+        for name in PLACES:
+            if name in sys.modules:
+                self.finish(name)
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in PLACES or self.is_looking:
+            return None
+        self.is_looking = True
+        try:
+            for finder in list(sys.meta_path):
+                spec = finder.find_spec(name, path, target) if finder is not self else None
+                if spec is not None:
+                    self.when_imported(spec, lambda: self.finish(name))
+                    return spec
+        finally:
+            self.is_looking = False
+        return None
+
+    def finish(self, name):
+        module = sys.modules.get(name)
+        try:
+            if module is not None:
+                watch(self.hooks, module, name)
+        except Exception as problem:  # another version of it
+            self.say_problem(problem)
