@@ -60,6 +60,29 @@ def test_links():
         assert [row["name"] for row in names] == ["at::native::gemm", "softmax"], names
 
 
+def test_nested_calls():
+    """Where CUPTI records the runtime's calls of the driver as well, a launch is one row, that of the program's call,
+    and counts once; a program that calls the driver has its calls."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = ["threads=2", "nested=200", "joined", "kernels=16", "return"]
+        taken, (dump,), _ = playing.play(run, words)
+        assert (taken["runtime"], taken["driver"], taken["kernels"]) == (415, 401, 416), taken
+        rows = playing.query(run, """
+            SELECT name, domain, count(*) AS count, count(DISTINCT correlation) AS launches,
+                   min(dur_ns) AS shortest, max(dur_ns) AS longest,
+                   (SELECT count(*) FROM kernels WHERE api_call_id IN
+                      (SELECT id FROM api_calls AS these WHERE these.name = api_calls.name)) AS kernels
+            FROM api_calls GROUP BY 1, 2 ORDER BY 3""")
+        assert rows == [
+            {"name": "cuLaunchKernel", "domain": "driver", "count": 1, "launches": 1, "shortest": 2000,
+             "longest": 2000, "kernels": 1},
+            {"name": "cudaLaunchKernel", "domain": "runtime", "count": 415, "launches": 415, "shortest": 2000,
+             "longest": 2000, "kernels": 415}], rows
+        summary = playing.query(run, "SELECT name, count FROM api_summary ORDER BY count")
+        assert [(row["name"], row["count"]) for row in summary] == [("cuLaunchKernel", 1), ("cudaLaunchKernel", 415)]
+
+
 def test_trace_words():
     """Only what is asked for is recorded."""
     asked = WORK + ["unified=4", "environment=3", "return"]

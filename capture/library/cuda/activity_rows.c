@@ -6,6 +6,7 @@
 #include "device_facts.h"
 #include "function_names.h"
 #include "kernel_rows.h"
+#include "nested_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static uint8_t worths[2][FUNCTIONS_MAXIMUM];
 
 bool activity_rows_open(struct recorder *recorder) {
   memset(worths, 0, sizeof worths);
+  nested_calls_begin();
   return device_facts_open(recorder) && kernel_rows_open(recorder) && call_rows_open(recorder) &&
          copy_rows_open(recorder);
 }
@@ -72,14 +74,28 @@ static bool note_time(const struct reading *reading, const struct cupti_call *re
   return launch_times_at(reading->times, start_ns, end_ns, &recording) && recording == CUDA_CALLS;
 }
 
-static void read_call(const struct reading *reading, const struct cupti_call *record) {
-  enum worth worth = worth_of(reading->api, record);
-  if (worth == WORTH_NO_ROW) return;
+static void take_call(const struct reading *reading, const struct cupti_call *record, enum worth worth) {
   if (reading->times && note_time(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES)) return;
   reading->counts->of_calls++;
   reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
   reading->counts->of_watched += record->thread == reading->counts->watched;
   call_rows_add(reading->lanes, reading->api, record);
+}
+
+static void read_call(const struct reading *reading, const struct cupti_call *record) {
+  struct cupti_call due;
+  enum worth worth = worth_of(reading->api, record);
+  if (worth == WORTH_NO_ROW) return;
+  bool is_taken = nested_calls_offer(record, &due);
+  if (due.kind) take_call(reading, &due, worth_of(reading->api, &due));
+  if (is_taken) take_call(reading, record, worth);
+}
+
+void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
+                          struct launch_times *times, bool is_all) {
+  const struct reading reading = {lanes, api, counts, times};
+  struct cupti_call due;
+  for (unsigned at = 0; nested_calls_take(&at, is_all, &due);) take_call(&reading, &due, worth_of(api, &due));
 }
 
 /* The least that is read of a record without looking at its size. */

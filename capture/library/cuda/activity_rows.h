@@ -25,6 +25,10 @@ void activity_rows_close(void);
 uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api *api,
                             const struct activity_buffer *buffer, struct activity_counts *counts,
                             struct launch_times *times);
+/* Writes rows of calls that wait for one which they may be a part of (nested_calls.h), once a second; `is_all`: of
+** all. */
+void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
+                          struct launch_times *times, bool is_all);
 void activity_rows_losses(struct recorder *recorder);
 
 #endif

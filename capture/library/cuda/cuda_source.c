@@ -147,7 +147,10 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   faults = cupti_faults_of(api->version);
   lanes.are_graphs_lost = faults & FAULT_OF_GRAPHS && cuda_listener_sessions() > 1;
   note_readings(false);
-  if (known_beginnings != cuda_listener_beginnings()) activity_lanes_renumber(&lanes);
+  if (known_beginnings != cuda_listener_beginnings()) {
+    activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), true);
+    activity_lanes_renumber(&lanes);
+  }
   known_beginnings = cuda_listener_beginnings();
   while (count < limit && (buffer = activity_buffers_take())) {
     note_readings(true);
@@ -298,6 +301,7 @@ static void cuda_tick(struct recorder *recorder, const struct clock_reading *now
   tell_part(recorder);
   const struct cupti_api *api = cuda_listener_api();
   if (!api) return;
+  activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), is_end);
   tell_faults(recorder, api->version);
   watch_worker(recorder, now);
   keep_to_limits(recorder, now);

@@ -2,6 +2,7 @@
 ** CUPTI would record of it (double_cupti.h), word by word, and tells at its end how many records of each sort it took:
 **
 **   kernels=N     N launches, each a call and a kernel, of eight kernels in four geometries on two streams
+**   nested=N      N launches by the runtime, whose calls of the driver are recorded, too
 **   copies=N      copies to the device and fills, each with its call
 **   peers=N       copies between two devices
 **   graphs=NxM    N launches of a graph of M kernels
@@ -103,6 +104,34 @@ static void play_kernels(long count) {
     uint32_t correlation = put_call(i % 16 == 15 ? CUPTI_DRIVER : CUPTI_RUNTIME,
                                     i % 16 == 15 ? DOUBLE_DRIVER_LAUNCH : DOUBLE_LAUNCH_KERNEL, now, 0);
     put_kernel(correlation, now + 5000, (unsigned)i, 0);
+  }
+}
+
+/* Of each launch the call of the runtime and that of the driver within it are recorded: as a rule the inner one first,
+** and some in two buffers of which the first has been fetched meanwhile. */
+static void play_nested(long count) {
+  for (long i = 0; i < count && cupti; i++) {
+    uint64_t now = cupti->now();
+    struct cupti_call outer = {.kind = CUPTI_RUNTIME,
+                               .function = DOUBLE_LAUNCH_KERNEL,
+                               .start = now,
+                               .end = now + 2000,
+                               .process = (uint32_t)getpid(),
+                               .thread = thread_id(),
+                               .correlation = cupti->next_correlation()};
+    struct cupti_call inner = outer, *calls[] = {&inner, &outer};
+    inner.kind = CUPTI_DRIVER;
+    inner.function = DOUBLE_DRIVER_LAUNCH;
+    inner.start += 300;
+    inner.end -= 300;
+    for (int k = 0; k < 2; k++) {
+      struct cupti_call *call = calls[i % 5 == 4 ? 1 - k : k];
+      put(call, sizeof *call, call->function);
+      if (k || i % 25 < 23) continue;
+      cupti->give_back();
+      usleep(30000);
+    }
+    put_kernel(outer.correlation, now + 5000, (unsigned)i, 0);
   }
 }
 
@@ -405,6 +434,8 @@ static void play(char **words, char **argv) {
       initialise();
     } else if (!strcmp(word, "kernels")) {
       play_kernels(count);
+    } else if (!strcmp(word, "nested")) {
+      play_nested(count);
     } else if (!strcmp(word, "copies") || !strcmp(word, "peers")) {
       play_copies(count, word[0] == 'p');
     } else if (!strcmp(word, "graphs")) {
