@@ -65,7 +65,7 @@ def test_ends():
 
 
 EXIT = """
-import ctypes, torch
+import ctypes, torch, without_dynamo
 optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(8))], 0.1)
 for _ in range(20):
     optimizer.step()

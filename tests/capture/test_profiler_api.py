@@ -14,7 +14,7 @@ import capturing
 TORCH = """
 import contextlib, io, os, sys
 sys.path.insert(0, sys.argv[1])
-import torch, tfprof
+import torch, tfprof, without_dynamo
 from torch import nn
 builder = tfprof.ProfileOptionBuilder
 silent = builder(builder.time_and_memory(min_micros=0, min_bytes=0)).with_empty_output().build()

@@ -13,7 +13,7 @@ from playing import capturing
 from capturing import Directory
 
 DEVICE = """
-import ctypes, torch
+import ctypes, torch, without_dynamo
 from cuda_device import cupti, cupti_library, launch, taken
 
 class Launching(torch.autograd.Function):

@@ -55,7 +55,8 @@ def main():
             run, trace = os.path.join(directory, program), os.path.join(directory, program + ".json")
             subprocess.run([os.path.join(BUILD, "tfprof-capture"), "-o", run, "--", PYTHON, "-c", PROGRAM,
                             os.path.join(ROOT, "tests", "capture", "programs"), program, trace],
-                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600,
+                           env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tests", "capture", "within")))
             engine = Shell()
             engine.query(f"SELECT tfprof_open('{run}')")
             rows = engine.query("""

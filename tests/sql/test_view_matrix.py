@@ -161,7 +161,7 @@ def torch_cpu(folder):
 
 
 TRAINING = """
-import torch
+import torch, without_dynamo
 if __name__ == "__main__":
     from torch.utils.data import DataLoader, TensorDataset
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))

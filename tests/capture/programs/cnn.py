@@ -2,6 +2,7 @@
 tensors (foreach).
 """
 
+import without_dynamo  # noqa: F401
 import torch
 from torch import nn
 

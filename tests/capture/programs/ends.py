@@ -13,6 +13,7 @@ import sys
 import time
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it waits for threads that a raw fork leaves behind, whoever records
+import without_dynamo  # noqa: E402,F401
 import torch  # noqa: E402
 
 FORK = {"x86_64": (57,), "aarch64": (220, signal.SIGCHLD, 0, 0, 0, 0)}.get(platform.machine())

@@ -6,6 +6,7 @@ range "counted". What it counted is printed as JSON: {op: floating point operati
 import json
 import warnings
 
+import without_dynamo  # noqa: F401
 import torch
 from torch import nn
 from torch.nn import functional

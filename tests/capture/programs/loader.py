@@ -1,5 +1,6 @@
 """A DataLoader with two worker processes; the batches are used in the main process."""
 
+import without_dynamo  # noqa: F401
 import torch
 from torch.utils.data import DataLoader, Dataset
 

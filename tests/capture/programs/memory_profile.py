@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 
+import without_dynamo  # noqa: F401
 import torch
 from torch import nn
 

@@ -6,6 +6,7 @@ point operations, by module, are printed too.
 import json
 import sys
 
+import without_dynamo  # noqa: F401
 import torch
 from torch import nn
 from torch.profiler import record_function

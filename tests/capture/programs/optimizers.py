@@ -5,6 +5,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import without_dynamo  # noqa: F401
 import torch
 
 

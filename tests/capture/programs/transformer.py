@@ -1,5 +1,6 @@
 """A small transformer: attention, embeddings, AdamW, mixed precision, gradient accumulation, a schedule."""
 
+import without_dynamo  # noqa: F401
 import torch
 from torch import nn
 

@@ -1,6 +1,7 @@
 """Imported by programs of the tests that train: an optimizer of PyTorch's imports torch._dynamo with its first step,
 which takes as long as importing torch does, for two functions that do nothing where nothing is compiled. These stand
-for it until something else of it is wanted: then it is imported after all.
+for it until something else of it is wanted: then it is imported after all. torch.profiler looks whether torch has
+_inductor, which imports both: it has none until then, or until a program imports it.
 """
 
 import importlib
@@ -10,6 +11,7 @@ import types
 import torch
 
 NAME = "torch._dynamo"
+LAZY = getattr(torch, "_lazy_modules", set())  # names that torch imports when they are looked up
 
 
 class Dynamo(types.ModuleType):
@@ -26,9 +28,11 @@ class Dynamo(types.ModuleType):
             raise AttributeError(name)
         if sys.modules.get(NAME) is self:
             del sys.modules[NAME]
+            LAZY.add("_inductor")
         torch._dynamo = importlib.import_module(NAME)
         return getattr(torch._dynamo, name)
 
 
 if NAME not in sys.modules:
     torch._dynamo = sys.modules[NAME] = Dynamo(NAME)
+    LAZY.discard("_inductor")
