@@ -12,7 +12,7 @@
 #   TFPROF_SHARED   the folder of large real traces beside the clone, or empty: tests that use it skip without it
 # and these may be set:
 #   TFPROF_TENSORFLOW_PYTHON  a Python with TensorFlow: its profiler's tutorials run, and random graphs are compared
-#   TFPROF_TEST_JOBS          how many tests run at a time (one more than cores, as some wait for time to pass)
+#   TFPROF_TEST_JOBS          how many tests run at a time (two more than cores, as some wait for time to pass)
 #   TFPROF_KEEP_TEST_FILES=1  keeps temporary files
 #   CI=true                   nothing may be left out because a framework is missing; what is drawn is drawn by the same
 #                             seeds each time
@@ -76,7 +76,7 @@ say "Tests, GROUP/NAME"
 export TFPROF_LEFT_OUT=$TMPDIR/left-out TFPROF_SECOND_TRIES=$TMPDIR/second-tries
 [ -z "${CI:-}" ] || export TFPROF_DIFFERENTIAL_SEED="${TFPROF_DIFFERENTIAL_SEED:-1}"
 status=0
-ctest --test-dir build -R "${chosen:-.}" -j "${TFPROF_TEST_JOBS:-$(($(nproc) + 1))}" --no-tests=error \
+ctest --test-dir build -R "${chosen:-.}" -j "${TFPROF_TEST_JOBS:-$(($(nproc) + 2))}" --no-tests=error \
   --output-on-failure --output-junit "$PWD/build/test-logs/junit.xml" || status=$?
 
 say "Results"
