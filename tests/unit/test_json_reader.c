@@ -8,9 +8,10 @@
 
 /* EVENTS take more than 16 MB, after which an inflater's state is kept. */
 enum {
-  MANY = WATCHES_THREADS ? 30000 : 300000,
-  EVENTS = WATCHES_THREADS ? 180000 : 300000,
-  DEEP = WATCHES_THREADS ? 300000 : 3000000,
+  IS_SANITIZED = WATCHES_MEMORY || WATCHES_THREADS,
+  MANY = IS_SANITIZED ? 30000 : 300000,
+  EVENTS = IS_SANITIZED ? 180000 : 300000,
+  DEEP = IS_SANITIZED ? 300000 : 3000000,
 };
 
 /* ---- a trace as text ---- */
