@@ -74,8 +74,8 @@ class Data:
         others = "SELECT name FROM tfprof_views WHERE sql REGEXP '(scope|graph|code|op)_view' OR name = 'advise'"
         self.views_of_no_table = {row[0] for row in self.rows(self.copy, others)}
         self.cold, self.warm, self.warm_since = engine(extension=None), engine(extension=None), -1
-        self.begin(self.cold, has_views=True)
-        self.facts = Facts(lambda sql: self.rows(self.cold, sql), self.columns, parameters)
+        known = self.begin(engine(extension=None), has_views=True)
+        self.facts = Facts(lambda sql: self.rows(known, sql), self.columns, parameters)
 
     @staticmethod
     def rows(connection, sql):
@@ -250,10 +250,13 @@ def main():
         in_every_python()
     os.chdir(ROOT)
     with tempfile.TemporaryDirectory(prefix="tfprof-differential-") as directory:
-        every = [Data(SQLITE[arguments.engine], name, directory) for name in arguments.data or DATA]
+        names, every = list(arguments.data or DATA), {}
         counts, joined = collections.Counter(), set()
         for number in range(arguments.first, arguments.first + arguments.n):
-            data = every[number // WARM_QUERIES % len(every)]
+            name = names[number // WARM_QUERIES % len(names)]
+            if name not in every:
+                every[name] = Data(SQLITE[arguments.engine], name, directory)
+            data = every[name]
             generator = Generator(data.facts)
             query = generator.query(arguments.seed, number)
             if arguments.print:
@@ -266,7 +269,7 @@ def main():
                 if not arguments.keep_going:
                     break
     print(
-        f"{counts['all']} queries of seed {arguments.seed} on SQLite {every[0].copy.version()}, "
+        f"{counts['all']} queries of seed {arguments.seed} on SQLite {data.copy.version()}, "
         f"{counts['differ']} differ ({counts['rows']} with rows, {counts['errors']} are errors, "
         f"{len(joined - {None})} pairs of tables)"
     )

@@ -12,6 +12,7 @@ becomes of these. Generator(facts).query(seed, number) makes it of:
 """
 
 import collections
+import functools
 import random
 import re
 
@@ -29,19 +30,18 @@ ODD_VALUES = (
 
 
 class Facts:
-    """What there is to ask about: rows(sql) answers, as lists of texts."""
+    """What there is to ask about: rows(sql) answers, as lists of texts.
+
+    What values a column has is asked when it is wanted: a run of few queries wants few of three thousand columns.
+    """
 
     def __init__(self, rows, columns, views):
         """columns: {table: {column: type}}, views: {view: [parameter, ...]}."""
-        self.tables, self.views = columns, views
+        self.rows, self.tables, self.views = rows, columns, views
         self.profiles = [row[0] for row in rows("SELECT id FROM profiles")]
-        self.values = {}  # (table or view, column): SQL literals
-        self.view_columns = {}  # view: {column: "TEXT", "INTEGER" or "REAL"}
         self.references = {}  # (table, column): table
         for table, kinds in columns.items():
             for column in kinds:
-                order = f"ORDER BY {column} * 2654435761 % 4294967291, {column}" if kinds[column] != "TEXT" else ""
-                self.values[table, column] = self.literals(rows, table, column, order)
                 target = {"leaf_frame_id": "code_frames", "parent_id": table}.get(column, column[:-3] + "s")
                 if column.endswith("_op_id"):
                     target = "ops"
@@ -51,19 +51,29 @@ class Facts:
         self.empty = [table for table in columns if table not in self.filled]
         self.pairs = [(left, right) for left in columns for right in columns]
         random.Random(1).shuffle(self.pairs)
-        for view, parameters in views.items():
-            if parameters:
-                continue
-            names = [row[0] for row in rows(f"SELECT name FROM pragma_table_info('{view}')")]
-            kinds = rows(f"SELECT {', '.join(f'max(typeof({name}))' for name in names)} FROM {view}")[0]
-            self.view_columns[view] = {name: kind.upper() for name, kind in zip(names, kinds)}
-            for name in names:
-                self.values[view, name] = self.literals(rows, view, name, "")
+        self.whole_views = [view for view, parameters in views.items() if not parameters]
 
-    @staticmethod
-    def literals(rows, table, column, order):
+    @functools.lru_cache(None)
+    def view_columns(self, view):
+        """{column: "TEXT", "INTEGER" or "REAL"}"""
+        names = [row[0] for row in self.rows(f"SELECT name FROM pragma_table_info('{view}')")]
+        kinds = self.rows(f"SELECT {', '.join(f'max(typeof({name}))' for name in names)} FROM {view}")[0]
+        return {name: kind.upper() for name, kind in zip(names, kinds)}
+
+    def columns(self, table):
+        """The same of a table or a view."""
+        return self.tables[table] if table in self.tables else self.view_columns(table)
+
+    @functools.lru_cache(None)
+    def values(self, table, column):
+        """Some, as SQL literals, of a table or a view; none of what is no column."""
+        kind = self.columns(table).get(column)
+        if kind is None:
+            return []
+        is_sorted = table in self.tables and kind != "TEXT"
+        order = f"ORDER BY {column} * 2654435761 % 4294967291, {column}" if is_sorted else ""
         sql = f"SELECT DISTINCT {column} AS x FROM {table} WHERE {column} IS NOT NULL {order} LIMIT 12"
-        found = [row[0] for row in rows(f"SELECT quote(x) FROM ({sql})") if row]
+        found = [row[0] for row in self.rows(f"SELECT quote(x) FROM ({sql})") if row]
         # A text with a NUL in it cannot be written as a literal.
         return [text for text in found if not re.search("[\0\n]|9.0e\\+999", text)]
 
@@ -101,7 +111,7 @@ class Generator:
         if "INTEGER" in kinds and self.chance(0.12):
             return self.random.choice(ROWIDS)
         every = self.facts.tables[table]
-        columns = [column for column, kind in every.items() if kind in kinds and self.facts.values[table, column]]
+        columns = [column for column, kind in every.items() if kind in kinds and self.facts.values(table, column)]
         if not columns or self.chance(0.03):
             columns = list(every)
         if self.chance(0.25):
@@ -129,8 +139,8 @@ class Generator:
     def literal(self, table, column):
         if column in ROWIDS:
             column = "id"
-        kind = self.facts.tables.get(table, self.facts.view_columns.get(table))[column]
-        values = self.facts.values[table, column]
+        kind = self.facts.columns(table)[column]
+        values = self.facts.values(table, column)
         if not values or not self.chance(0.75):
             return self.random.choice(ODD_VALUES).replace("~", " ")
         value = self.random.choice(values)
@@ -146,7 +156,7 @@ class Generator:
         return value
 
     def pattern(self, table, column, any_text, any_letter):
-        texts = [value[1:-1] for value in self.facts.values.get((table, column), ()) if value.startswith("'")]
+        texts = [value[1:-1] for value in self.facts.values(table, column) if value.startswith("'")]
         text = self.random.choice(texts or ["x"])
         start = self.random.randrange(len(text) + 1)
         part = text[start : start + self.random.randint(1, 8)].replace("'", "")
@@ -389,8 +399,8 @@ class Generator:
     # ---- views ----
 
     def view(self):
-        view = self.random.choice(list(self.facts.view_columns))
-        kinds = self.facts.view_columns[view]
+        view = self.random.choice(self.facts.whole_views)
+        kinds = self.facts.view_columns(view)
         firm = [column for column, kind in kinds.items() if kind != "REAL"]  # compared and sorted by the last digit
         conditions = []
         while firm and self.chance(0.5) and len(conditions) < 3:
@@ -419,7 +429,7 @@ class Generator:
     def function(self):
         """A SELECT with parameters, of profiles and steps that are there: {view|argument, argument ...}."""
         name = self.random.choice([view for view, parameters in self.facts.views.items() if parameters])
-        numbers = sorted(int(value) for value in self.facts.values["steps", "number"])
+        numbers = sorted(int(value) for value in self.facts.values("steps", "number"))
         arguments = []
         for parameter in self.facts.views[name]:
             if parameter.endswith("first"):
