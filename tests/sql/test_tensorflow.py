@@ -671,6 +671,40 @@ def test_damaged_files(engine):
                     assert connection.values("SELECT count(*) FROM nodes")[0][0] > 0
 
 
+def test_files_that_were_cut_off(engine):
+    """What nearly all of a file is one part of, as of a RunMetadata, is served up to the last node that is whole; how
+    much is missing is told."""
+    def node_stats(number):
+        return message((1, b"node_%d" % number), (2, 1000 + number), (5, 7), (8, b"node_%d = MatMul(a, b)" % number))
+
+    def graph(count):
+        node = lambda number: message((1, b"n%d" % number), (2, b"MatMul"))
+        inner = message((1, message((1, b"f"))), (3, message((1, b"x"), (2, b"Relu"))))
+        return message(*((1, node(number)) for number in range(count)), (2, message((1, inner), (1, inner * 40))))
+
+    run = message((1, message((1, message((1, b"/job:a/replica:0/task:0/device:CPU:0"), *(
+        (2, node_stats(number)) for number in range(60)))))))
+    saved = message((1, 1), (2, message((1, message((4, b"serve"))), (2, graph(50)))))
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        for name, whole, sql, last in (("run_meta", run, "SELECT count(*) FROM node_steps", 60),
+                                       ("saved_model.pb", saved, "SELECT count(*) FROM nodes WHERE op_type = 'MatMul'",
+                                        50)):
+            path, before = os.path.join(directory, name), 0
+            for cut in [*range(len(whole) // 2, len(whole), 37), len(whole) - 1, len(whole)]:
+                with open(path, "wb") as file:
+                    file.write(whole[:cut])
+                connection = opened(engine, path)
+                ((count,),) = connection.values(sql)
+                assert count >= before and count >= last * cut // len(whole) - 2, (name, cut, count, before)
+                before = count
+                told = connection.values("SELECT message FROM diagnostics WHERE reason = 'damaged_message'")
+                assert len(told) == (cut < len(whole)), (name, cut, told)
+                if told:
+                    assert f"at least {len(whole) - cut} bytes are missing" in told[0][0], (cut, told)
+                connection.close()
+            assert before == last, (name, before)
+
+
 def copied(directory, **files):
     """A directory with copies of the files, by their names there."""
     os.makedirs(directory)

@@ -343,8 +343,58 @@ static bool take_fields(struct tf_model *model, const uint8_t *bytes, size_t len
   return true;
 }
 
-static enum tfprof_status read_binary(struct tf_model *model, struct window *window, tf_take_field *take,
-                                      bool *is_complete) {
+/* ---- files that were cut off ---- */
+
+/* The fields, one in the other, of which one holds nearly all of a file; 0 ends them: down to what a node ran, or to
+** the functions of a graph's library. */
+static const uint8_t *containers_of(enum tf_kind kind) {
+  static const uint8_t none[] = {0}, run_metadata[] = {1, 1, 0}, graph[] = {2, 0}, meta_graph[] = {2, 2, 0},
+                       saved_model[] = {2, 2, 2, 0};
+  return kind == TF_KIND_RUN_METADATA  ? run_metadata
+         : kind == TF_KIND_GRAPH       ? graph
+         : kind == TF_KIND_META_GRAPH  ? meta_graph
+         : kind == TF_KIND_SAVED_MODEL ? saved_model
+                                       : none;
+}
+
+/* Of bytes whose end is missing, those that are whole fields: a container that is cut off is made as long as what is
+** whole in it. */
+static size_t keep_whole_fields(uint8_t *bytes, size_t length, const uint8_t *containers) {
+  size_t kept = 0;
+  while (kept < length) {
+    struct window rest = {.bytes = bytes + kept, .length = length - kept};
+    uint64_t size = field_bytes(&rest), tag, value;
+    if (size && size <= rest.length) {
+      kept += (size_t)size;
+      continue;
+    }
+    const uint8_t *end = bytes + length, *at = size ? varint_read(rest.bytes, end, &tag) : NULL;
+    if (!at || (tag & 7) != WIRE_BYTES || tag >> 3 != *containers) break;
+    uint8_t *first = bytes + (at - bytes), *content = bytes + (varint_read(at, end, &value) - bytes);
+    size_t inside = keep_whole_fields(content, (size_t)(end - content), containers + 1);
+    if (!inside) break;
+    for (uint64_t left = inside; first < content; first++, left >>= 7) /* in as many bytes as it had */
+      *first = (uint8_t)((left & 0x7f) | (first + 1 < content ? 0x80 : 0));
+    return (size_t)(content - bytes) + inside;
+  }
+  return kept;
+}
+
+/* The last field of the file, at `offset`, is longer than what is left. */
+static enum tfprof_status read_cut_field(struct tf_model *model, struct window *window, uint64_t offset,
+                                         enum tf_kind kind, tf_take_field *take, bool *taken) {
+  enum tfprof_status status =
+      move_window(window, offset, (size_t)(window->file_size - offset), model->path, model->error);
+  if (status) return status;
+  size_t whole = keep_whole_fields(window->bytes, window->length, containers_of(kind));
+  model->file_offset = offset;
+  if (whole && !take_fields(model, window->bytes, whole, take, taken))
+    return model->status ? model->status : error_no_memory(model->error);
+  return TFPROF_OK;
+}
+
+static enum tfprof_status read_binary(struct tf_model *model, struct window *window, enum tf_kind kind,
+                                      tf_take_field *take, bool *is_complete) {
   uint64_t offset = 0;
   bool taken = false;
   enum tfprof_status status = TFPROF_OK;
@@ -374,8 +424,13 @@ static enum tfprof_status read_binary(struct tf_model *model, struct window *win
     bool is_at_end = window->offset + window->length >= window->file_size;
     if ((!size && (is_at_end || rest.length >= 20)) || size > window->file_size - offset) {
       *is_complete = false;
+      if (size) {
+        model->missing_bytes = size - (window->file_size - offset);
+        status = read_cut_field(model, window, offset, kind, take, &taken);
+      }
+      model->file_offset = offset;
       tf_trouble(model, TF_TROUBLE_WIRE, 0);
-      if (!taken)
+      if (!taken && !status)
         status = error_at(
             model->error, TFPROF_CORRUPT, model->path, offset, "%s; it is damaged or was cut off",
             size ? "the first part of the file is longer than the file" : "the file does not begin as it should");
@@ -425,7 +480,7 @@ enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum
   } else if (is_text(head, (size_t)got) && kind_of_text((const char *)head, (size_t)got)) {
     status = read_text(model, kind, path, take, is_complete);
   } else {
-    status = read_binary(model, &window, take, is_complete);
+    status = read_binary(model, &window, kind, take, is_complete);
   }
   if (!status) model->file_bytes = tf_add(model, model->file_bytes, (int64_t)window.file_size);
   free(window.bytes);

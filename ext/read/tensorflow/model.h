@@ -323,6 +323,7 @@ struct tf_model {
   string_id path_id;
   uint64_t file_offset; /* of the outermost message that is being read */
   int64_t file_bytes;   /* of all files together */
+  uint64_t missing_bytes; /* at the end of a file that was cut off, as the length of its last part tells */
   char *scratch;
   size_t scratch_size;
   struct text_buffer run_shapes; /* of the outputs of the execution that is read */

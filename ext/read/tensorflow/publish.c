@@ -1,6 +1,8 @@
 /* publish.c: see publish.h. */
 #include "read/tensorflow/publish.h"
 
+#include <stdio.h>
+
 #include "read/tensorflow/checkpoint.h"
 #include "read/tensorflow/functions.h"
 #include "read/tensorflow/shapes.h"
@@ -45,9 +47,13 @@ static void diagnose_troubles(struct tf_model *model, struct profile *profile) {
   for (unsigned i = 0; i < TF_TROUBLE_count; i++) {
     if (!model->troubles[i].count) continue;
     const char *file = pool_text(model->pool, model->troubles[i].file);
+    char missing[80] = "";
+    if (i == TF_TROUBLE_WIRE && model->missing_bytes)
+      snprintf(missing, sizeof missing, "; at least %llu bytes are missing at the end of a file",
+               (unsigned long long)model->missing_bytes);
     profile_diagnose(profile, troubles[i].severity, troubles[i].reason, (int64_t)model->troubles[i].count,
-                     file ? (int64_t)model->troubles[i].offset : -1, -1, "%s: %s", file ? file : "?",
-                     troubles[i].message);
+                     file ? (int64_t)model->troubles[i].offset : -1, -1, "%s: %s%s", file ? file : "?",
+                     troubles[i].message, missing);
   }
   for (size_t i = 0; i < model->steps.count; i++) {
     if (!model->steps.items[i].misses_streams) continue;
