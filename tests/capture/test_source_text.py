@@ -45,6 +45,9 @@ import linecache
 linecache.cache["<another>"] = (1, None, ["def step(x): return x + 2  # TYPED\\n"], "<another>")
 exec(compile("def step(x): return x + 2  # TYPED\\n", "<another>", "exec"), namespace)
 namespace["step"](x)
+text = "y = (\\n    x * 7\\n)\\n"
+linecache.cache["<of several lines>"] = (1, None, [line + "\\n" for line in text.split("\\n")], "<of several lines>")
+exec(compile(text, "<of several lines>", "exec"), {"x": x})
 # A cell of a notebook, as an IPython of old kept it: with a time.
 sys.modules["IPython"] = __import__("types").SimpleNamespace(get_ipython=lambda: __import__("types").SimpleNamespace(
     compile=__import__("types").SimpleNamespace(_filename_map={"/tmp/ipykernel_71/1003.py": 1})))
@@ -84,6 +87,9 @@ def test_changed_files():
                 right = {5: "return x + 1", 8: "return x * 3"}[line]
                 assert texts.get((name, line)) in (None, right), (name, line, texts)
         assert texts["1003.py", 1].endswith("# IN A CELL") and texts["gone.py", 1] is None, texts
+        (several,) = [row for row in capturing.table(path, "code_frames") if row["file"] == "<of several lines>"]
+        assert (several["line"], several["text"]) == ("2", "x * 7"), several
+        assert (several["statement_line"], several["statement_text"]) == ("1", "y = ( x * 7 )"), several
         assert texts["edited.py", 8] is None and texts["replaced.py", 8] is None, texts
         told = [row for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_source_changed"]
         without = sum(texts[place] is None for place in texts if place[0] in ("edited.py", "replaced.py",

@@ -1,8 +1,9 @@
 /* test_capture_source_text.c: a line has a text only where its file is sure to be what it was when the interpreter
-** began (source_text.h).
+** began (source_text.h); on which line its statement begins (source_statement.h).
 **
 ** When that was is told to it, so each case makes files now and says that the interpreter began before or after.
 */
+#include "python/source_statement.h"
 #include "python/source_text.h"
 #include "scratch.h"
 #include "stopping_check.h"
@@ -143,11 +144,78 @@ static void test_wishes(void) {
   CHECK(source_line(test_path("wish.py"), 2, &text) == 5);
 }
 
+/* Behind each line is the one on which its statement begins. */
+static const struct {
+  const char *text;
+  int32_t begin;
+} statements[] = {
+    {"def f(n):\n", 1},
+    {"    mask = (  # a ) and a \"\n", 2},
+    {"        torch.arange(n)\n", 2},
+    {"\n", 2},
+    {"  # nothing of it (\n", 2},
+    {"        .view(-1, 1))\n", 2},
+    {"    x = 'it\\'s (' + \"[\" + y\n", 7},
+    {"    z = x \\\r\n", 8},
+    {"        + 1\r\n", 8},
+    {"    \"\"\"a \"string\" [\n", 10},
+    {"of lines\\\"\"\"\n", 10},
+    {"'''\"\"\"; t = {1: [\n", 10},
+    {"        2]}\n", 10},
+    {"    u = 'a string without an end (\n", 14},
+    {"    v = 1)\n", 15},
+    {" # of none\n", 16},
+    {"    return v", 17},
+};
+
+static struct statement found(const char *text, size_t size, int32_t function_line, int32_t line) {
+  struct statement statement;
+  statement_find(text, size, function_line, line, &statement);
+  return statement;
+}
+
+static bool is_text(const struct statement *statement, const char *expected) {
+  return statement->length == strlen(expected) && !memcmp(statement->text, expected, statement->length);
+}
+
+static void test_statements(void) {
+  enum { COUNT = sizeof statements / sizeof *statements };
+  char text[1024] = "";
+  for (int i = 0; i < COUNT; i++) strcat(text, statements[i].text);
+  size_t size = strlen(text);
+  for (int32_t line = 1; line <= COUNT; line++) {
+    struct statement statement = found(text, size, 1, line);
+    CHECK(statement.first_line == statements[line - 1].begin && statement.last_line >= line);
+    if (line >= 7) CHECK(found(text, size, 7, line).first_line == statement.first_line);
+  }
+  struct statement chain = found(text, size, 1, 3), string = found(text, size, 9, 11), none = found(text, size, 1, 16);
+  CHECK(chain.last_line == 6 && is_text(&chain, "mask = ( torch.arange(n) .view(-1, 1))"));
+  CHECK(string.last_line == 13 && is_text(&string, "\"\"\"a \"string\" [ of lines\\\"\"\" '''\"\"\"; t = {1: [ 2]}"));
+  CHECK(none.last_line == 16 && !none.length);
+  CHECK(found(text, size, 1, COUNT + 1).first_line == COUNT + 1 && found(NULL, 0, 1, 3).first_line == 3);
+  CHECK(found(text, size, 9, 3).first_line == 3 && found(text, size, -1, 3).first_line == 2);
+  CHECK(found(text, size, INT32_MAX, INT32_MAX).first_line == INT32_MAX && found(text, size, 1, -5).first_line == -5);
+  char wide[512];
+  memset(wide, 'x', sizeof wide);
+  CHECK(found(wide, sizeof wide, 1, 1).length == STATEMENT_TEXT);
+  for (size_t cut = 0; cut <= size; cut++) { /* in memory of its own, which sanitizers bound */
+    char *part = malloc(cut ? cut : 1);
+    if (!part) abort();
+    memcpy(part, text, cut);
+    for (int32_t line = 1; line <= COUNT; line++) {
+      struct statement statement = found(part, cut, 1, line);
+      CHECK(statement.first_line >= 1 && statement.first_line <= line && statement.last_line >= line);
+    }
+    free(part);
+  }
+}
+
 int main(void) {
   make_test_directory();
   test_files();
   test_paths();
   test_clocks();
   test_wishes();
+  test_statements();
   return 0;
 }

@@ -219,6 +219,21 @@ size_t source_line(const char *name, int32_t line, const char **text) {
   return 0;
 }
 
+static bool find_statement(const char *bytes, size_t size, int32_t function_line, int32_t line,
+                           struct statement *statement) {
+  statement_find(bytes, size, function_line, line, statement);
+  size_t valid = utf8_valid(statement->text, statement->length);
+  bool is_cut = statement->length == STATEMENT_TEXT && valid + 4 > STATEMENT_TEXT; /* within a character */
+  if (valid != statement->length && !is_cut) return false;
+  statement->length = valid;
+  return valid > 0;
+}
+
+bool source_statement(const char *name, int32_t line, int32_t function_line, struct statement *statement) {
+  const struct source_file *file = line < 1 || is_unwanted ? NULL : find_file(name);
+  return file && find_statement(file->bytes, file->length, function_line, line, statement);
+}
+
 uint64_t source_lines_left_out(const char **file) {
   *file = first_left_out;
   return lines_left_out;
@@ -239,4 +254,12 @@ size_t source_typed_line(const struct typed_source *source, int32_t line, const 
   if (is_unwanted) return 0;
   const char *whole = typed_source_text(source, &length);
   return find_line(whole, length, line, text);
+}
+
+bool source_typed_statement(const struct typed_source *source, int32_t line, int32_t function_line,
+                            struct statement *statement) {
+  size_t length;
+  if (line < 1 || is_unwanted) return false;
+  const char *whole = typed_source_text(source, &length);
+  return find_statement(whole, whole ? length : 0, function_line, line, statement);
 }

@@ -15,6 +15,8 @@ enum {
   FRAME_TEXT,
   FRAME_LANGUAGE,
   FRAME_CELL,
+  FRAME_STATEMENT_LINE,
+  FRAME_STATEMENT_TEXT,
   FRAME_COLUMNS
 };
 static const struct row_column frame_columns[FRAME_COLUMNS] = {
@@ -25,6 +27,8 @@ static const struct row_column frame_columns[FRAME_COLUMNS] = {
     {DUMP_code_frames_text, DUMP_UNORDERED, false, false},
     {DUMP_code_frames_language, DUMP_UNORDERED, false, false},
     {DUMP_code_frames_cell, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_statement_line, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_statement_text, DUMP_UNORDERED, false, false},
 };
 
 enum { TRACE_DEPTH, TRACE_LEAF, TRACE_PARENT, TRACE_HASH, TRACE_COLUMNS };
@@ -42,7 +46,7 @@ static const struct table_form traces_form = TABLE_FORM(code_traces, TABLE_DEFIN
 struct awaited_frame { /* a row whose text has been asked for */
   uint64_t row;
   const struct typed_source *source;
-  int32_t line;
+  int32_t line, function_line; /* where its function begins */
 };
 
 static struct {
@@ -102,23 +106,31 @@ struct code_copy *code_copy_make(struct recorder *recorder, const struct code_it
 
 void code_copy_free(struct code_copy *code) { free(code); }
 
-static void set_text(struct recorder *recorder, uint32_t row, const char *text,
-                     size_t length) {
+static void set_text(struct recorder *recorder, uint32_t row, unsigned column, const char *text, size_t length) {
   uint32_t string = length ? keep_text(recorder, text, length) : 0;
-  if (string) row_set(&stacks.frames, row, FRAME_TEXT, string);
+  if (string) row_set(&stacks.frames, row, column, string);
 }
 
-static void set_typed(struct recorder *recorder, uint32_t row,
-                      const struct typed_source *source, int32_t line) {
+static void set_statement(struct recorder *recorder, uint32_t row, int32_t line, const struct statement *statement) {
+  if (statement->first_line == statement->last_line) return;
+  if (statement->first_line != line) row_set(&stacks.frames, row, FRAME_STATEMENT_LINE, statement->first_line);
+  set_text(recorder, row, FRAME_STATEMENT_TEXT, statement->text, statement->length);
+}
+
+static void set_typed(struct recorder *recorder, uint32_t row, const struct typed_source *source, int32_t line,
+                      int32_t function_line) {
+  struct statement statement;
   const char *text = NULL;
   size_t length = source_typed_line(source, line, &text);
-  set_text(recorder, row, text, length);
+  set_text(recorder, row, FRAME_TEXT, text, length);
+  if (length && source_typed_statement(source, line, function_line, &statement))
+    set_statement(recorder, row, line, &statement);
   int32_t cell = typed_source_cell(source);
   if (cell > 0) row_set(&stacks.frames, row, FRAME_CELL, cell);
 }
 
 /* Without memory the row has no text. */
-static void await_text(uint32_t row, const struct typed_source *source, int32_t line) {
+static void await_text(uint32_t row, const struct typed_source *source, int32_t line, int32_t function_line) {
   if (stacks.awaited_count == stacks.awaited_capacity) {
     uint32_t capacity = stacks.awaited_capacity ? stacks.awaited_capacity * 2 : 16;
     struct awaited_frame *larger = realloc(stacks.awaited, capacity * sizeof *larger);
@@ -126,17 +138,25 @@ static void await_text(uint32_t row, const struct typed_source *source, int32_t 
     stacks.awaited = larger;
     stacks.awaited_capacity = capacity;
   }
-  stacks.awaited[stacks.awaited_count++] = (struct awaited_frame){stacks.frames.first_row + row, source, line};
+  stacks.awaited[stacks.awaited_count++] =
+      (struct awaited_frame){stacks.frames.first_row + row, source, line, function_line};
 }
 
-static void find_text(struct recorder *recorder, uint32_t row, const char *file,
-                      int32_t line) {
+static void find_text(struct recorder *recorder, uint32_t row, const char *file, int32_t line, int32_t function_line) {
   const char *text;
   size_t length = source_line(file, line, &text);
   const struct typed_source *source = length ? NULL : source_typed(file);
-  if (!source) set_text(recorder, row, text, length);
-  else if (typed_source_is_told(source)) set_typed(recorder, row, source, line);
-  else await_text(row, source, line), recorder->is_held = true;
+  if (!source) {
+    struct statement statement;
+    set_text(recorder, row, FRAME_TEXT, text, length);
+    if (length && source_statement(file, line, function_line, &statement))
+      set_statement(recorder, row, line, &statement);
+  } else if (typed_source_is_told(source)) {
+    set_typed(recorder, row, source, line, function_line);
+  } else {
+    await_text(row, source, line, function_line);
+    recorder->is_held = true;
+  }
 }
 
 bool stack_rows_are_awaited(void) {
@@ -149,7 +169,8 @@ void stack_rows_complete(struct recorder *recorder) {
   for (uint32_t i = 0; i < stacks.awaited_count; i++) {
     const struct awaited_frame *frame = &stacks.awaited[i];
     if (frame->row >= stacks.frames.first_row)
-      set_typed(recorder, (uint32_t)(frame->row - stacks.frames.first_row), frame->source, frame->line);
+      set_typed(recorder, (uint32_t)(frame->row - stacks.frames.first_row), frame->source, frame->line,
+                frame->function_line);
   }
   stacks.awaited_count = 0;
 }
@@ -168,7 +189,7 @@ static int64_t frame_row(struct recorder *recorder, const struct code_copy *code
   if (code->function) row_set(&stacks.frames, row, FRAME_FUNCTION, code->function);
   if (code->first_line > 0) row_set(&stacks.frames, row, FRAME_FIRST_LINE, code->first_line);
   if (line > 0) row_set(&stacks.frames, row, FRAME_LINE, line);
-  find_text(recorder, row, code->file_name, line);
+  find_text(recorder, row, code->file_name, line, code->first_line);
   if (!stacks.python) stacks.python = dump_writer_string(recorder->writer, "python", 6);
   if (stacks.python) row_set(&stacks.frames, row, FRAME_LANGUAGE, stacks.python);
   entry->row_plus_one = (uint32_t)(stacks.frames.first_row + row) + 1;
