@@ -26,31 +26,30 @@ WITH step_time AS MATERIALIZED (
   SELECT id, profile_id, step_id, thread_id, code_trace_id, start_ns, sample_weight, name = 'aten::item' AS is_number
   FROM temp.ops WHERE name IN ('aten::item', 'aten::select') AND is_measured = 1 AND step_id IS NOT NULL
     AND code_trace_id IS NOT NULL AND is_backward IS NOT 1
-), moments AS ( -- of calls of modules in the same steps, and of those numbers
-  SELECT id, step_id, thread_id, start_ns, 0 AS is_call FROM items
+), moments AS ( -- of these, and of calls of modules in the same steps
+  SELECT items.*, 0 AS is_call FROM items
   UNION ALL
-  SELECT NULL, step_id, thread_id, start_ns, 1 FROM temp.module_calls WHERE step_id IN (SELECT step_id FROM items)
+  SELECT NULL, profile_id, step_id, thread_id, NULL, start_ns, NULL, NULL, 1 FROM temp.module_calls
+  WHERE step_id IN (SELECT step_id FROM items)
 ), counted AS (
-  SELECT id, sum(is_call) OVER (PARTITION BY step_id, thread_id ORDER BY start_ns, is_call, id
+  SELECT moments.*, sum(is_call) OVER (PARTITION BY step_id, thread_id ORDER BY start_ns, is_call, id
     ROWS UNBOUNDED PRECEDING) AS call_count
   FROM moments
-), calls AS MATERIALIZED (
-  SELECT id, call_count FROM counted WHERE id IS NOT NULL
 ), each_turn AS (
   SELECT items.profile_id AS profile_id, items.step_id AS step_id, lines.file AS file, lines.line AS line,
     coalesce('In[' || lines.cell || ']',
       replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), '')) || ':' || lines.line
       AS location, lines.text AS text, lines.function AS function, items.sample_weight AS weight, is_number,
-    lead(items.start_ns) OVER (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
-      ORDER BY items.start_ns, items.id) - items.start_ns AS turn_ns,
-    lead(items.id) OVER (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
-      ORDER BY items.start_ns, items.id) - items.id AS op_count,
-    lead(calls.call_count) OVER (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
-      ORDER BY items.start_ns, items.id) > calls.call_count AS has_call
-  FROM items JOIN calls ON calls.id = items.id CROSS JOIN temp.code_traces AS traces ON traces.id = items.code_trace_id
+    lead(items.start_ns) OVER line_items - items.start_ns AS turn_ns,
+    lead(items.id) OVER line_items - items.id AS op_count,
+    lead(items.call_count) OVER line_items > items.call_count AS has_call
+  FROM counted AS items CROSS JOIN temp.code_traces AS traces ON traces.id = items.code_trace_id
   CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
   CROSS JOIN temp.code_frames AS leaf ON leaf.id = traces.leaf_frame_id
-  WHERE leaf.file NOT GLOB '*/torch/optim/*' AND (leaf.file IS lines.file OR leaf.file GLOB '*/torch/_tensor*')
+  WHERE items.is_call = 0 AND leaf.file NOT GLOB '*/torch/optim/*'
+    AND (leaf.file IS lines.file OR leaf.file GLOB '*/torch/_tensor*')
+  WINDOW line_items AS (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
+    ORDER BY items.start_ns, items.id)
 ), turns AS (
   SELECT profile_id, step_id, file, line, location, text, function, weight, is_number,
     iif(has_call, NULL, turn_ns) AS turn_ns, iif(has_call, NULL, op_count) AS op_count

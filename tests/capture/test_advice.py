@@ -186,6 +186,53 @@ for batch in range(40):
     optimizer.step()
 """
 
+# Constants of statements over several lines, and of several statements with two sizes; the last batch is smaller.
+TABLES = """
+import math, sys, torch, without_dynamo
+FAULT = len(sys.argv) > 1
+torch.manual_seed(0); torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+data = torch.randn(16 * 200 + 9, 64)
+def near(size):
+    return (
+        torch.arange(size)  # (
+        .unsqueeze(0)
+        .sub(torch.arange(size).unsqueeze(1))
+
+        .abs()
+        .mul(0.1)
+        .exp()
+    )
+def literal():
+    kernel = torch.tensor([
+        [1.0, 4.0, 6.0, 4.0, 1.0, 1e0, 4.0, 6.0] * 128,
+        [4.0, 16.0, 24.0, 16.0, 4.0, 4.0, -16.0, 24.0] * 128,
+        [4.0, 16.0, 24.0, 16.0, 4.0, 4.0, -16.0, 24.0] * 128,
+    ])
+    return kernel
+def positions(size):
+    place = torch.arange(size).unsqueeze(1)
+    rate = torch.exp(torch.arange(0, 128, 2) * (-math.log(10000.0) / 128))
+    table = torch.zeros(size, 128)
+    table[:, 0::2] = torch.sin(place * rate)
+    table[:, 1::2] = torch.cos(place * rate)
+    return table
+def of_data(x):
+    places = torch.arange(x.shape[1])
+    scaled = x * 2 + places
+    weights = (x[:, 0, None] * places).abs().exp()
+    return scaled * weights
+kept = near(256), literal(), positions(256)
+for i in range(201):
+    x = data[16 * i:16 * i + 16]
+    tables = (near(16 * len(x)), literal(), positions(16 * len(x))) if FAULT else kept
+    optimizer.zero_grad()
+    loss = model(x).square().mean() + sum(table[0, 0] for table in tables)
+    (loss + of_data(x)[0, 0]).backward()
+    optimizer.step()
+"""
+
 COPIES = """
 import copy, sys, torch, without_dynamo
 FAULT = len(sys.argv) > 1
@@ -282,6 +329,7 @@ def test_faults_of_loops():
         "repeated_constants": "mask = torch.tril(torch.ones(768, 768))", "single_samples": "loss.backward()"})
     check_faults(ONE_SAMPLE, {"repeated_constants": "near = (steps[:, None]", "single_samples": "loss.backward()"},
                  unwanted="scalar_loop")  # each number is of a call of the model
+    check_tables()
     check_faults(COPIES, {"tensor_conversions": "best = copy.deepcopy(", "scalar_loop": "places[row] = row * 2"})
 
 
@@ -313,6 +361,35 @@ def check_faults(program, wanted, unwanted=None):
                 else:
                     assert 0 < row["saves_ns"] < 0.8 * all_ns["ns"], (name, row, all_ns)
                 assert len(row["evidence"]) <= 160 and capturing.query(run, row["evidence"]), row
+
+
+def check_tables():
+    """Each function's is a finding of its own, at the line where the statement begins that takes most."""
+    for words in (["all"], []):
+        with capturing.Directory() as directory:
+            run, _ = recorded(directory, TABLES, options=["--ops=all", "-q"], words=words)
+            found = advice(run).get("repeated_constants", [])
+            lines = TABLES.split("\n")
+            # Where the model's times are small, what of_data() makes is found, but none of what it does with data.
+            places = f"program.py:{1 + next(i for i, line in enumerate(lines) if 'arange(x.shape[1])' in line)}"
+            assert not any("; and at " in row["message"] for row in found if row["subject"] == places), found
+            found = [row for row in found if row["subject"] != places]
+            begins = [lines[int(row["subject"].split(":")[1]) - 1].strip() for row in found]
+            if not words:
+                assert not found, found
+                continue
+            assert "return (" in begins and "kernel = torch.tensor([" in begins, found
+            filled = [f"program.py:{i}" for i, line in enumerate(lines, 1) if line.lstrip().startswith("table[:, ")]
+            assert any(all(place in row["message"] for place in filled) for row in found) and len(found) == 3, found
+            (row,) = [row for row, begin in zip(found, begins) if begin == "return ("]
+            text = "torch.arange(size) .unsqueeze(0) .sub(torch.arange(size).unsqueeze(1)) .abs() .mul(0.1) .exp()"
+            assert row["message"].endswith(f": return ( {text} )"), row
+            # All ops of the functions, but for what Python does between them.
+            (ops,) = capturing.query(run, """SELECT sum(dur_ns) AS ns FROM ops JOIN code_traces
+                ON code_traces.id = ops.code_trace_id JOIN code_frames ON code_frames.id = line_frame_id
+                WHERE function IN ('near', 'positions') AND outermost_id = ops.id AND is_measured = 1""")
+            promised = sum(row["saves_ns"] for row, begin in zip(found, begins) if not begin.startswith("kernel"))
+            assert 0.8 * ops["ns"] < promised < 1.25 * ops["ns"], (promised, ops)
 
 
 def test_the_closing_line():
