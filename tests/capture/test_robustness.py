@@ -279,6 +279,7 @@ for _ in range(40):
         (cut,), (null,) = ([row for text, row in told.items() if words in text]
                            for words in ("longer than 4000 bytes", "read as NULL"))
         assert len(told) == 2 and cut["count"] == null["count"] == "1", told
+        assert cut["message"].endswith("; the longest has 4001"), cut
 
 
 capturing.main(globals())

@@ -401,8 +401,25 @@ uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, cons
   return intern_item(thread, &thread->inputs, ITEM_INPUTS, hash, words, length);
 }
 
-uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text) {
+static _Atomic uint64_t longest_name;
+
+void name_cut(uint64_t length) {
+  uint64_t longest = atomic_load_explicit(&longest_name, memory_order_relaxed);
+  while (longest < length && !atomic_compare_exchange_weak_explicit(&longest_name, &longest, length,
+                                                                    memory_order_relaxed, memory_order_relaxed)) {
+  }
+}
+
+uint64_t name_longest_cut(void) { return atomic_load_explicit(&longest_name, memory_order_relaxed); }
+
+uint32_t name_length(const char *text) {
   uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
+  if (length == NAME_MAXIMUM && text[length]) name_cut(length + strlen(text + length));
+  return length;
+}
+
+uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text) {
+  uint32_t length = name_length(text);
   uint32_t id = thread_intern_name(thread, hash_bytes(text, length), text, length);
   struct intern_slot *slot = id ? intern_add(&thread->schemas, &thread->arena, key, 0) : NULL;
   if (slot) slot->id = id; /* if the arena is full the next new name empties it */

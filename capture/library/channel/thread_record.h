@@ -382,6 +382,12 @@ static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) 
   atomic_store_explicit(&thread->chunk->used, thread->position, memory_order_release);
 }
 
+/* How many bytes of a name are kept: up to NAME_MAXIMUM. Of a name that is cut the whole length is noted; the longest
+** is told when the recording ends (0: none was cut). Any thread may ask. */
+uint32_t name_length(const char *text);
+void name_cut(uint64_t length);
+uint64_t name_longest_cut(void);
+
 /* The number of a text or a list of inputs; written as an item when it is new. 0: there was no room. */
 uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length);
 uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);

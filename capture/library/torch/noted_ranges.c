@@ -27,7 +27,7 @@ uint64_t noted_range_begin(void) {
 /* Fills name and node. Tables that fill up meanwhile are emptied: what was asked for before counts no more. */
 static bool describe_range(struct capture_thread *thread, const char *name, struct op_item *item) {
   const uint8_t *frame = records_stacks ? python_current_frame() : NULL;
-  uint32_t length = (uint32_t)strnlen(name, NAME_MAXIMUM);
+  uint32_t length = name_length(name);
   for (unsigned attempt = 0; attempt < 2; attempt++) {
     uint32_t forgets = thread->changes.forgets;
     item->node = frame ? python_stack_node(thread, frame, false) : 0;

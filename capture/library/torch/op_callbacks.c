@@ -43,10 +43,11 @@ static inline const char *name_text(const uint8_t *object, uint32_t *length) {
   if (torch_layout.has_name_text && object[torch_layout.name_kind] == 0) {
     uint64_t whole = torch_word(object, torch_layout.name + 8u);
     *length = whole < NAME_MAXIMUM ? (uint32_t)whole : NAME_MAXIMUM;
+    if (whole > NAME_MAXIMUM) name_cut(whole);
     return (const char *)torch_pointer(object, torch_layout.name);
   }
   const char *text = torch.name(object);
-  *length = (uint32_t)strnlen(text, NAME_MAXIMUM);
+  *length = name_length(text);
   return text;
 }
 

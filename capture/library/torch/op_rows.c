@@ -12,6 +12,7 @@
 #include "python/stack_nodes.h"
 #include "torch_inputs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,11 @@ void op_rows_losses(struct recorder *recorder) {
     cut += atomic_load_explicit(&thread->cut, memory_order_relaxed);
     still_open += thread_open_count(thread);
   }
+  static char cut_names[160];
+  uint64_t longest = name_longest_cut();
+  snprintf(cut_names, sizeof cut_names,
+           "names of ops or ranges are longer than %d bytes, of which the first are kept; the longest has %llu",
+           NAME_MAXIMUM, (unsigned long long)longest);
   const struct loss losses[] = {
       {no_room, "warning", "ops were lost because the writer thread could not keep up", "ops", &op_table},
       {too_deep, "warning", "ops were lost because too many others were open on their thread", "ops", &op_table},
@@ -250,8 +256,7 @@ void op_rows_losses(struct recorder *recorder) {
        &op_table},
       {cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept",
        "ops", NULL},
-      {rows.long_names, "info", "names of ops or ranges are longer than 4000 bytes, of which the first are kept", "ops",
-       NULL},
+      {longest ? rows.long_names : 0, "info", cut_names, "ops", NULL},
       {still_open, "info", "ops and ranges were still running when the recording ended: they have no row", "ops",
        NULL},
   };

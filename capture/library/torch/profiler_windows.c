@@ -17,7 +17,7 @@ static struct capture_thread *thread_of(uint64_t number) {
 bool profiler_windows_add(const struct profiler_op *op) {
   struct capture_thread *thread = thread_of(op->thread);
   if (!thread) return false;
-  uint32_t length = (uint32_t)strnlen(op->name, NAME_MAXIMUM);
+  uint32_t length = name_length(op->name);
   uint32_t name = thread_intern_name(thread, hash_bytes(op->name, length), op->name, length);
   struct op_item *item = name ? thread_reserve(thread, sizeof *item) : NULL;
   if (!item) {
