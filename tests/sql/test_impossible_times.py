@@ -216,6 +216,12 @@ def test_out_of_order_once(engine):
         found, told = changed(engine, late_call, [("impossible_time", 1)], late_us, late_us > 2000)
         assert found == sound and "cudaLaunchKernel on thread 1" in told[0], (found, told)
 
+    def few_calls(events):  # in a thread of ten calls one is late
+        events[:] = [event for event in events if event["ts"] < STEP_US]
+        [event for event in events if event["cat"] == "cuda_runtime"][5]["ts"] += 5_000_000
+    found, told = changed(engine, few_calls, [("impossible_time", 1)], "few calls", False)
+    assert found[5] == 10 and "cudaLaunchKernel on thread 1" in told[0], (found, told)
+
     def any_order(events):  # of two kernels that are launched in a row the second one runs first, after milliseconds
         for i, event in enumerate(kernels(events)):
             event["ts"] += 5000 * (1 - i % 2)

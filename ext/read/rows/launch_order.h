@@ -22,7 +22,8 @@ struct in_order {
   int64_t away;       /* found: how far out of the order it lies; 0: it does not */
 };
 
-/* Sorts the events and finds `away` of each, which no more than one of `share` of a lane has. False: no memory. */
+/* Sorts the events and finds `away` of each, which no more than one of `share` of a lane has, or a single one of eight
+** or more. False: no memory. */
 bool launch_order_find(struct in_order *events, size_t count, unsigned share);
 
 #endif
