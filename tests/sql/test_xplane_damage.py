@@ -31,6 +31,11 @@ def test_damage(directory):
         status, out, error = ask_all(path)
         assert status in (0, 3), (length, status, error)
         assert "cut.xplane.pb" in error if status else "truncated" in out, (length, out[-300:], error)
+    # Of what is one part to its end it is known how much is missing there.
+    whole = space(plane("/host:CPU", [line(1, "main", [event("good:Op", 1000 * i, 1000) for i in range(50)])]))
+    run = written(directory, whole[:-123], "part.xplane.pb")
+    (message,) = column(run, "SELECT message FROM diagnostics WHERE reason = 'truncated' ORDER BY offset LIMIT 1")
+    assert message.endswith("; 123 bytes of it are missing"), message
     generator = random.Random(7)
     for number in range(100):
         path = written(directory, mutations.mutate(data, generator), "changed.xplane.pb")

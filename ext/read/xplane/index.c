@@ -26,11 +26,12 @@ void xplane_index_free(struct xplane_index *index) {
   *index = (struct xplane_index){0};
 }
 
-static void note_wrong(struct xplane_index *index, const char *wrong, uint64_t offset) {
+static void note_wrong(struct xplane_index *index, const char *wrong, uint64_t offset, uint64_t missing) {
   if (!wrong) return;
   if (!index->wrong_count++) {
     index->wrong = wrong;
     index->wrong_offset = offset;
+    index->missing_bytes = missing;
   }
 }
 
@@ -39,7 +40,7 @@ static enum tfprof_status next_field(struct indexing *i, uint64_t *offset, uint6
   const char *wrong = NULL;
   uint64_t start = *offset;
   enum tfprof_status status = window_field(&i->window, offset, end, field, &wrong, i->error);
-  note_wrong(i->index, wrong, start);
+  note_wrong(i->index, wrong, start, field->missing);
   return status;
 }
 

@@ -67,6 +67,7 @@ struct xplane_index {
   struct index_texts errors, warnings, hostnames;
   const char *wrong; /* what is damaged first, at: */
   uint64_t wrong_offset, wrong_count;
+  uint64_t missing_bytes; /* of what is damaged first, at its end; 0: that is not known */
 };
 
 /* TFPROF_WRONG_KIND: the file has no plane. */

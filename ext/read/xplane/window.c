@@ -80,6 +80,7 @@ enum tfprof_status window_field(struct window *window, uint64_t *offset, uint64_
   if (is_number) return TFPROF_OK;
   if (value > end - *offset) {
     *wrong = "a part is longer than what it lies in";
+    field->missing = value - (end - *offset);
     value = end - *offset;
   }
   field->offset = *offset;

@@ -32,6 +32,7 @@ struct far_field {
   uint32_t number, type;
   uint64_t value;          /* of a number: its bits */
   uint64_t offset, length; /* of bytes: where they lie */
+  uint64_t missing;        /* how many more there should be */
 };
 /* The field at *offset of a message that ends at `end`; *offset moves behind it. A text or message that reaches beyond
 ** the end is cut there, and *wrong says so, as of anything that is no field (number 0 then, *offset the end). */

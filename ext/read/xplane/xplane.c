@@ -7,6 +7,7 @@
 */
 #include "read/xplane/xplane.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "read/xplane/source.h"
@@ -121,9 +122,12 @@ static enum tfprof_status describe(struct profile *profile, const char *path, st
   if (index->problem)
     profile_diagnose(profile, is_packed_well ? "warning" : "error", "gzip", 1, (int64_t)index->problem_offset, -1, "%s",
                      source_problem_text(index->problem));
+  char missing[64] = "";
+  if (index->missing_bytes)
+    snprintf(missing, sizeof missing, "; %llu bytes of it are missing", (unsigned long long)index->missing_bytes);
   if (index->wrong_count)
     profile_diagnose(profile, "error", "truncated", (int64_t)index->wrong_count, (int64_t)index->wrong_offset, -1,
-                     "the file is damaged or was cut off: %s", index->wrong);
+                     "the file is damaged or was cut off: %s%s", index->wrong, missing);
   tell_recorded(profile, &index->errors, "error");
   tell_recorded(profile, &index->warnings, "warning");
   defer_tables(profile);
