@@ -33,7 +33,7 @@ def test_damage(directory):
         assert "cut.xplane.pb" in error if status else "truncated" in out, (length, out[-300:], error)
     # Of what is one part to its end it is known how much is missing there.
     whole = space(plane("/host:CPU", [line(1, "main", [event("good:Op", 1000 * i, 1000) for i in range(50)])]))
-    run = written(directory, whole[:-123], "part.xplane.pb")
+    run = written(directory, whole[:-len(space()) - 123], "part.xplane.pb") # which has more behind its planes
     (message,) = column(run, "SELECT message FROM diagnostics WHERE reason = 'truncated' ORDER BY offset LIMIT 1")
     assert message.endswith("; 123 bytes of it are missing"), message
     generator = random.Random(7)
