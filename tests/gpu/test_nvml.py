@@ -77,6 +77,20 @@ def test_devices():
         assert {row["unit"] for row in rows} == {"ratio", "bytes", "W", "Hz", "C", "bits"}
 
 
+def test_used_devices():
+    """Of several only those that the process has contexts of; of all where it seems to have none."""
+    with capturing.Directory() as directory:
+        rows, told, _ = recorded(directory, "gpus=8,context=3", 3)
+        assert not told and {row["device"] for row in rows} == {"cuda:3"}, (told, rows)
+        assert first(rows, "cuda:3") == wanted(3), rows
+    with capturing.Directory() as directory:
+        rows, told, _ = recorded(directory, "gpus=2,context=9", 2)
+        assert not told and {row["device"] for row in rows} == {"cuda:0", "cuda:1"}, (told, rows)
+    with capturing.Directory() as directory:
+        rows, told, _ = recorded(directory, "gpus=1,context=9", 1)
+        assert not told and first(rows, "cuda:0") == wanted(0), (told, rows)
+
+
 def test_visible_devices():
     """The program's own numbers, by UUID, and by bus where the driver tells none."""
     for said in ("gpus=4", "gpus=4,no_uuid"):

@@ -17,6 +17,7 @@ bool cuda_driver_find(struct cuda_driver *driver) {
   FIND(DeviceGetAttribute, "cuDeviceGetAttribute");
   FIND(DeviceTotalMem, "cuDeviceTotalMem_v2");
   FIND(DeviceGetPCIBusId, "cuDeviceGetPCIBusId");
+  FIND(PrimaryCtxGetState, "cuDevicePrimaryCtxGetState");
   FIND(DeviceGetUuid, "cuDeviceGetUuid");
   FIND(DeviceGetInstanceUuid, "cuDeviceGetUuid_v2");
   FIND(StreamGetCtx, "cuStreamGetCtx");

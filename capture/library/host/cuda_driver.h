@@ -35,6 +35,7 @@ struct cuda_driver {
   int (*DeviceGetPCIBusId)(char *text, int size, int device);
   int (*DeviceGetUuid)(uint8_t uuid[16], int device);         /* of the whole device */
   int (*DeviceGetInstanceUuid)(uint8_t uuid[16], int device); /* of an instance of MIG, where it is one */
+  int (*PrimaryCtxGetState)(int device, unsigned *flags, int *is_active); /* of the context that the runtime makes */
   int (*StreamGetCtx)(void *stream, void **context);
 };
 

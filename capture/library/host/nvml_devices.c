@@ -19,6 +19,18 @@ int nvml_devices_count(void) {
   return count < NVML_DEVICES ? count : NVML_DEVICES;
 }
 
+uint32_t nvml_devices_used(int count) {
+  uint32_t used = 0;
+  for (int i = 0; i < count; i++) {
+    unsigned flags;
+    int device, is_active = 0;
+    if (!driver.PrimaryCtxGetState || driver.DeviceGet(&device, i)) return UINT32_MAX;
+    if (driver.PrimaryCtxGetState(device, &flags, &is_active)) return UINT32_MAX;
+    if (is_active) used |= UINT32_C(1) << i;
+  }
+  return used;
+}
+
 static void uuid_text(const uint8_t uuid[16], const char *prefix, char *text, size_t size) {
   int length = snprintf(text, size, "%s-", prefix);
   for (int i = 0; i < 16; i++)

@@ -4,6 +4,9 @@
 ** is asked for the UUID and the bus of each of its own, once the program has initialised it, and NVML for the device
 ** of that. An instance of MIG has its own memory and processes; the rest is told of the GPU that it is a part of, and
 ** the utilisation of neither.
+**
+** Only devices that the process uses are asked: each of the ranks of a host sees all of them, and to ask them of all
+** would take as many times as many calls.  So the counters of a device are in the file of the rank that uses it.
 */
 #ifndef TFPROF_CAPTURE_NVML_DEVICES_H
 #define TFPROF_CAPTURE_NVML_DEVICES_H
@@ -35,6 +38,8 @@ struct gpu_reading {
   double values[GPU_VALUES];
 };
 
+/* Which of the devices this process has a context of, a bit for each; all where the driver does not tell. */
+uint32_t nvml_devices_used(int count);
 /* How many devices the CUDA driver has; -1: it is not initialised, or not there. Loads nothing. */
 int nvml_devices_count(void);
 /* Finds those of NVML, after nvml_begin(). How many are known. */

@@ -16,6 +16,7 @@
 
 enum {
   PERIOD_MS = 1000,
+  USE_SECONDS = 5, /* until all of several devices are asked where the process seems to use none */
   DRIVER_PERIOD_MS = 50, /* until the driver has been initialised, within which the thread begins */
   END_WAIT_MS = 300,     /* for a call of NVML, at the end; one that hangs is left behind */
   DESCRIPTION_WAIT_MS = 3000,
@@ -105,8 +106,12 @@ static void read_gpus(void) {
              known ? "degraded" : "off", known, count);
     report(text);
   }
+  unsigned idle = 0; /* seconds */
   for (uint64_t next = clock_monotonic_ns(); known && wait_until(next); next += PERIOD_MS * 1000000ull) {
-    for (int i = 0; i < count && wait_until(0); i++) add_reading(i);
+    uint32_t used = nvml_devices_used(count);
+    bool is_any = count == 1 || (!used && idle++ >= USE_SECONDS); /* whoever makes contexts by the driver has no such */
+    for (int i = 0; i < count && wait_until(0); i++)
+      if (is_any || used >> i & 1) add_reading(i);
     uint64_t now = clock_monotonic_ns();
     if (now > next + PERIOD_MS * 1000000ull) next = now; /* NVML took long: what was missed is not caught up on */
   }

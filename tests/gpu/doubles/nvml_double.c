@@ -7,6 +7,7 @@
 **   lost=N          the GPU of that number answers NVML_ERROR_GPU_IS_LOST from its third reading on
 **   block=MS        nvmlDeviceGetUtilizationRates takes so long
 **   mig             GPU 0 is an instance of MIG
+**   context=N       the process has a context of its GPU N, and of no other; without it, that cannot be told
 **   no_processes, no_fields   those functions find nothing, or are not there
 ** CUDA_VISIBLE_DEVICES is a list of numbers, as CUDA has it: the program sees those, in that order.
 */
@@ -68,6 +69,12 @@ EXPORT int cuDeviceGetPCIBusId(char *text, int size, int device);
 int cuDeviceGetPCIBusId(char *text, int size, int device) {
   snprintf(text, (size_t)size, "0000:%02X:00.0", visible[device - 40] + 1);
   return 0;
+}
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active);
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active) {
+  *flags = 0;
+  *is_active = option("context", -1) == device - 40;
+  return option("context", -1) < 0 ? 801 : 0;
 }
 
 #else
