@@ -71,21 +71,25 @@ static bool note_time(const struct reading *reading, const struct cupti_call *re
   enum cuda_recording recording;
   if (start_ns == DEVICE_CLOCK_UNKNOWN || end_ns == DEVICE_CLOCK_UNKNOWN) return false;
   if (launches) launch_times_add(reading->times, start_ns, end_ns);
-  return launch_times_at(reading->times, start_ns, end_ns, &recording) && recording == CUDA_CALLS;
+  return launch_times_at(reading->times, start_ns, end_ns, &recording) && recording != CUDA_ALL;
 }
 
 static void take_call(const struct reading *reading, const struct cupti_call *record, enum worth worth) {
   if (reading->times && note_time(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES)) return;
-  reading->counts->of_calls++;
-  reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
+  reading->counts->of_calls++; /* CUPTI took as long for those without a row */
   reading->counts->of_watched += record->thread == reading->counts->watched;
+  if (worth == WORTH_NO_ROW) return;
+  reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
   call_rows_add(reading->lanes, reading->api, record);
 }
 
 static void read_call(const struct reading *reading, const struct cupti_call *record) {
   struct cupti_call due;
   enum worth worth = worth_of(reading->api, record);
-  if (worth == WORTH_NO_ROW) return;
+  if (worth == WORTH_NO_ROW) {
+    take_call(reading, record, worth);
+    return;
+  }
   bool is_taken = nested_calls_offer(record, &due);
   if (due.kind) take_call(reading, &due, worth_of(reading->api, &due));
   if (is_taken) take_call(reading, record, worth);

@@ -1,7 +1,9 @@
 /* launch_steps.c: a program that launches kernels in steps, on the doubles of CUDA (doubles/), and takes as long for it
 ** as a device and CUPTI would make it:
 **
-**   launch_steps [unmarked] PHASE...     unmarked: without NVTX ranges that tell the steps
+**   launch_steps [unmarked] [chatty] PHASE...
+**
+** unmarked: without NVTX ranges that tell the steps; chatty: with other calls before each launch, that are worth no row.
 **
 ** A phase is LAUNCHES,LAUNCH_NS,KERNEL_NS,COST_NS,STEPS: in each step so many launches, each of which takes the thread
 ** so long, and as much more as CUPTI takes for a kernel that it records; its kernel takes the device so long, behind
@@ -21,15 +23,27 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { CHATTER = 3 }; /* calls */
 enum { QUEUED_NS = 1000000, LATENCY_NS = 3000, MARGIN_NS = 5000 /* between a mark and what is launched within it */ };
 
 static const struct double_cupti *cupti;
 static uint64_t device_free; /* when it has done all that was launched */
 static long steps, recorded;
-static bool is_marked = true;
+static bool is_marked = true, is_chatty;
 
 static void pass(uint64_t until) {
   while (cupti->now() < until) continue;
+}
+
+static void chat(void) {
+  struct cupti_call call = {.kind = CUPTI_RUNTIME,
+                            .function = DOUBLE_GET_DEVICE,
+                            .start = cupti->now(),
+                            .process = (uint32_t)getpid(),
+                            .thread = (uint32_t)syscall(SYS_gettid),
+                            .correlation = cupti->next_correlation()};
+  call.end = cupti->now();
+  if (cupti->is_on(CUPTI_RUNTIME, DOUBLE_GET_DEVICE)) cupti->put(&call, sizeof call);
 }
 
 static void launch(uint64_t launch_ns, uint64_t kernel_ns, uint64_t cost_ns) {
@@ -78,7 +92,10 @@ static void run_phase(char *phase) {
     snprintf(name, sizeof name, "step %ld", steps++);
     if (is_marked) push_a(name);
     pass(cupti->now() + MARGIN_NS);
-    for (uint64_t i = 0; i < numbers[0]; i++) launch(numbers[1], numbers[2], numbers[3]);
+    for (uint64_t i = 0; i < numbers[0]; i++) {
+      for (int j = 0; is_chatty && j < CHATTER; j++) chat();
+      launch(numbers[1], numbers[2], numbers[3]);
+    }
     pass(cupti->now() + MARGIN_NS);
     wait_for_device();
     if (is_marked) pop();
@@ -95,6 +112,7 @@ static bool begin(void) {
   if (nvtx) *(void **)&inject = dlsym(nvtx, "InitializeInjectionNvtx2");
   if (!initialise || initialise(0) || !inject || !inject(fake_table)) return false;
   library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) library = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
   cupti = library ? dlsym(library, "double_cupti") : NULL;
   return cupti != NULL;
 }
@@ -103,6 +121,7 @@ int main(int argc, char **argv) {
   if (!begin()) return fprintf(stderr, "the doubles are not there\n"), 3;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "unmarked")) is_marked = false;
+    else if (!strcmp(argv[i], "chatty")) is_chatty = true;
     else run_phase(argv[i]);
   }
   printf("kernels=%ld\n", recorded);
