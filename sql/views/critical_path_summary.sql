@@ -1,7 +1,7 @@
 -- Critical paths at a glance: what bounds each step.
 --
 -- One row for each step (of a profile without steps one in all) and kind of piece on its critical path; see the table
--- critical_path.  Steps whose work on devices was not recorded (thinned_steps) are left out.
+-- critical_path.  Steps whose work on devices was not recorded (thinned_steps, calibration_steps) are left out.
 --   profile_id, rank, step_id, number
 --   kind                  cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch, kernel_kernel or dependency
 --   count, sum_ns         pieces of the kind, and their part of the length of the path
@@ -24,5 +24,6 @@ FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.steps AS steps ON steps.id = sums.step_id
 WHERE sums.step_id IS NULL
-  OR sums.step_id NOT IN (SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work)
+  OR sums.step_id NOT IN (SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work
+    UNION ALL SELECT step_id FROM temp.calibration_steps)
 ORDER BY profile_id, step_id, sum_ns DESC, kind

@@ -4,7 +4,7 @@
 -- the span of the kernels where a profile has no steps; where each step was recorded by itself (steps.origin is
 -- session), what lies between them does not count.  The measures are those of the PyTorch TensorBoard plugin.
 -- Where kernels were recorded only in some steps, these stand for the others (thinned_steps): each with what it
--- launched, over the time of all steps.
+-- launched, over the time of all steps.  That of calibration_steps does not count.
 --   profile_id, rank, device_id, device, model   the device, its name and product name
 --   span_ns, busy_ns, utilization_ratio   the time looked at; in which a kernel ran; its share
 --   utilization_error                  error of utilization_ratio where only some steps were recorded; 0 where all
@@ -30,7 +30,9 @@ WITH thinned AS MATERIALIZED (
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles
 ), sessions AS MATERIALIZED (
-  SELECT profile_id, sum(1.0 * dur_ns) AS span_ns FROM temp.steps WHERE origin = 'session' GROUP BY 1
+  SELECT profile_id, sum(1.0 * dur_ns) FILTER (WHERE origin = 'session') AS span_ns,
+    total(dur_ns) FILTER (WHERE is_warmup = 1 AND sample_weight = 0) AS left_out_ns -- calibration_steps
+  FROM temp.steps GROUP BY 1
 ), all_kernels AS (
   SELECT profile_id, device_id, busy_ns, coalesce(busy_ns * filled_ratio, 0.0) AS filled_ns,
     blocks_known_count AS has_blocks, coalesce(occupancy_known_ns * occupancy_ratio, 0.0) AS occupied_ns,
@@ -100,7 +102,8 @@ WITH thinned AS MATERIALIZED (
   FROM estimated
   UNION ALL
   SELECT all_kernels.profile_id AS profile_id, all_kernels.device_id AS device_id,
-    CAST(coalesce(max(sessions.span_ns, all_kernels.busy_ns), windows.end_ns - windows.start_ns) AS INTEGER) AS span_ns,
+    CAST(coalesce(max(sessions.span_ns, all_kernels.busy_ns), windows.end_ns - windows.start_ns
+        - coalesce(sessions.left_out_ns, 0)) AS INTEGER) AS span_ns,
     all_kernels.busy_ns - coalesce(outside.busy_ns, 0) AS busy_ns,
     all_kernels.filled_ns - coalesce(outside.filled_ns, 0) AS filled_ns,
     all_kernels.has_blocks - coalesce(outside.has_blocks, 0) AS has_blocks,

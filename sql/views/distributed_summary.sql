@@ -52,7 +52,8 @@ WITH marked AS (
   FROM communicating
   CROSS JOIN temp.step_segment_totals AS segments ON segments.profile_id = communicating.profile_id
   CROSS JOIN temp.steps AS steps ON steps.id = segments.step_id
-  WHERE steps.ops_recorded = 1 OR NOT communicating.on_host
+  WHERE iif(communicating.on_host, steps.ops_recorded = 1, -- not calibration_steps
+    coalesce(steps.is_warmup = 0 OR steps.sample_weight > 0, 1))
   GROUP BY steps.profile_id, steps.id
 ), spans AS (
   SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(weight) AS step_count,

@@ -40,8 +40,8 @@ SELECT
     WHEN gaps.profile_id NOT IN (SELECT profile_id FROM temp.steps) THEN 1.0 END AS weight
 FROM temp.device_activities AS gaps
 LEFT JOIN weights ON weights.step_id = gaps.step_id
-WHERE gaps.device_idle_ns > 0 AND (gaps.profile_id NOT IN (SELECT profile_id FROM thinned)
-  OR gaps.step_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM starts
-    WHERE starts.step_id = gaps.step_id AND starts.device_id IS gaps.device_id
-      AND starts.start_ns >= gaps.start_ns))
+WHERE gaps.device_idle_ns > 0
+  AND (gaps.step_id IS NOT NULL OR gaps.profile_id NOT IN (SELECT profile_id FROM thinned))
+  AND NOT EXISTS (SELECT 1 FROM starts
+    WHERE starts.step_id = gaps.step_id AND starts.device_id IS gaps.device_id AND starts.start_ns >= gaps.start_ns)
 ORDER BY activity_id

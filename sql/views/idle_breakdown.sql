@@ -18,17 +18,19 @@
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), starts AS MATERIALIZED (
-  SELECT device_id, step_id, start_ns FROM temp.thinned_starts
+  SELECT profile_id, device_id, step_id, start_ns FROM temp.thinned_starts
+), in_part AS MATERIALIZED (
+  SELECT profile_id FROM thinned UNION SELECT profile_id FROM starts
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM in_part)
 ), known_gaps AS MATERIALIZED ( -- where work was recorded only in some steps
   SELECT activities.profile_id AS profile_id, device_id, thread_id, coalesce(weight, 1.0) AS weight,
     CASE WHEN launch_ns > previous_end_ns THEN 'host_wait' WHEN start_ns - previous_end_ns < 30000 THEN 'kernel_wait'
       WHEN previous_end_ns IS NOT NULL THEN 'other' END AS idle_category,
     max(0, start_ns - previous_end_ns) AS gap_ns
   FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
-  WHERE kind <> 'sync' AND thread_id IS NOT NULL AND activities.profile_id IN (SELECT profile_id FROM thinned)
+  WHERE kind <> 'sync' AND thread_id IS NOT NULL AND activities.profile_id IN (SELECT profile_id FROM in_part)
     AND activities.step_id IS NOT NULL AND weight IS NOT 0
     AND NOT EXISTS (SELECT 1 FROM starts
       WHERE starts.step_id = activities.step_id AND starts.device_id IS activities.device_id

@@ -6,7 +6,8 @@
 -- nccl:* and gloo:*; the plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter only.  Steps at the
 -- end whose work was not recorded to its end are left out; warm-up counts.  Of a capture's steps whose ops were not
 -- recorded it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL; where the
--- work of devices was not recorded either (thinned_steps) all but dur_ns and data_loader_ns is.
+-- work of devices was not recorded either (thinned_steps), and of calibration_steps, all but dur_ns and data_loader_ns
+-- is.
 --
 -- Sources that number their steps, as XPlane does, are cut as TensorFlow 2's profiler cuts them, and no step is left
 -- out.  cpu_ns is what a step caused on the host, on any thread, marks without length of what is handed to thread pools
@@ -42,6 +43,7 @@ WITH sums AS (
   WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded')
 ), without_work AS (
   SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work
+  UNION ALL SELECT id FROM temp.steps WHERE is_warmup = 1 AND sample_weight = 0 -- calibration_steps
 ), parts AS (
   SELECT step_id, CAST(sum(dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,

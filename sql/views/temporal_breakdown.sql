@@ -8,7 +8,8 @@
 -- there steps of ops, or else the starts of kernels, tell (device_activities.is_before_last_step).
 --
 -- Where work was recorded only in some steps, these stand for the others (thinned_steps): kernel_ns is the time of all
--- steps then, and the rest is added up step by step, with what each of them launched.
+-- steps then, and the rest is added up step by step, with what each of them launched.  The time of calibration_steps
+-- does not count.
 --   profile_id, rank
 --   idle_ns, compute_ns, non_compute_ns, kernel_ns
 --   idle_ratio, compute_ratio, non_compute_ratio   shares of kernel_ns
@@ -52,8 +53,10 @@ WITH thinned AS MATERIALIZED (
   LEFT JOIN in_step ON in_step.step_id = drawn.step_id AND in_step.device_id IS weighed.device_id
   GROUP BY weighed.profile_id, weighed.device_id
 ), busy AS (
-  SELECT profile_id, device_id, last_end_ns - first_start_ns AS kernel_ns, busy_ns, compute_ns
-  FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
+  SELECT profile_id, device_id,
+    max(busy_ns, last_end_ns - first_start_ns - CAST((SELECT total(dur_ns) FROM temp.calibration_steps AS cut
+      WHERE cut.profile_id = times.profile_id) AS INTEGER)) AS kernel_ns, busy_ns, compute_ns
+  FROM temp.device_times AS times WHERE profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
   SELECT profile_id, device_id, CAST(max(kernel_ns, busy_ns) AS INTEGER), CAST(busy_ns AS INTEGER),
     CAST(compute_ns AS INTEGER)

@@ -1,18 +1,20 @@
 -- Thinned starts: before which work of devices a gap is not known, since steps before it were not recorded.
 --
 -- One row for each step and device where work was recorded only in some steps (thinned_steps), and the step before is
--- none of those that count.  What that one launched may have run until then, so that a gap which ends here, or began
--- before, is no idle time: views and checks of gaps leave it out.  On devices that work on several streams the end of
--- such work may lie in later gaps, too; that cannot be told.
+-- none of those that count; or where the work of the step before was left out (calibration_steps).  What that one
+-- launched may have run until then, so that a gap which ends here, or began before, is no idle time: views and checks
+-- of gaps leave it out.  On devices that work on several streams the end of such work may lie in later gaps, too; that
+-- cannot be told.
 --   profile_id, device_id, step_id   the step whose work was recorded
 --   start_ns                         the start of the first kernel, copy or fill that it launched on the device
 -- Cost: one pass over steps where there is such a profile, and a look-up in device_steps for each of its steps.
 -- Example: SELECT count(*) FROM thinned_starts;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+WITH left_out AS MATERIALIZED (
+  SELECT profile_id, step_id FROM temp.thinned_steps WHERE weight = 0
+  UNION ALL SELECT profile_id, step_id FROM temp.calibration_steps
 ), in_order AS (
   SELECT id AS step_id, lag(id) OVER (PARTITION BY profile_id ORDER BY start_ns, id) AS step_before
-  FROM temp.steps WHERE profile_id IN (SELECT profile_id FROM thinned)
+  FROM temp.steps WHERE profile_id IN (SELECT profile_id FROM left_out)
 )
 SELECT
   device_steps.profile_id AS profile_id,
@@ -20,5 +22,5 @@ SELECT
   device_steps.step_id AS step_id,
   device_steps.start_ns AS start_ns
 FROM in_order CROSS JOIN temp.device_steps AS device_steps ON device_steps.step_id = in_order.step_id
-WHERE in_order.step_before IN (SELECT step_id FROM thinned WHERE weight = 0)
+WHERE in_order.step_before IN (SELECT step_id FROM left_out)
 ORDER BY profile_id, device_id, step_id

@@ -56,6 +56,12 @@ class Launching:
         return [row["message"] for row in query(self.run, """
             SELECT message FROM diagnostics WHERE reason = 'capture_thinned' AND table_name = 'kernels'""")]
 
+    def calibrated(self):
+        """Numbers of the steps whose work was left out, to see what it takes."""
+        rows = query(self.run, """
+            SELECT number FROM steps JOIN calibration_steps ON calibration_steps.step_id = steps.id ORDER BY 1""")
+        return [row["number"] for row in rows]
+
     def value(self, sql):
         (row,) = query(self.run, sql)
         return row["value"]
@@ -92,7 +98,8 @@ class Launching:
         dump, taken = capturing.summary(path), playing.numbers(output)["kernels"]
         # Where recording begins or ends a call may be there without its kernel.
         more = dump["rows"]["api_calls"] - taken
-        assert dump["rows"]["kernels"] == taken and 0 <= more <= len(self.thinnings()), (dump, taken)
+        most = len(self.thinnings()) + 2 * len(self.calibrated())
+        assert dump["rows"]["kernels"] == taken and 0 <= more <= most, (dump, taken)
         assert not any(problem[1] == "capture_dropped" for problem in dump["problems"]), dump["problems"]
         return taken
 
@@ -119,13 +126,16 @@ def test_bound():
         after = program.end_phase()
         taken = program.end()
         told = program.thinnings()
-        assert len(told) == 1 and "--overhead" in told[0] and "estimated" in told[0], told
+        assert len(told) == 1 and "--overhead" in told[0] and "measured" in told[0], told
         measured = program.value(cost)
         assert 0.7 * COST < measured < 2 * COST, measured  # and the call's own record, which is estimated
 
         steps = program.kernels_of_steps()
         assert len(steps) == before + after and [number for number, _, _ in steps] == list(range(before + after))
-        assert all(kernels == LAUNCHES for _, kernels, _ in steps[:before // 2]), steps[:before // 2]
+        calibrated = program.calibrated()
+        assert 3 <= len(calibrated) < 30 and all(not steps[number][1] for number in calibrated), calibrated
+        assert all(kernels == LAUNCHES or number in calibrated for number, kernels, _ in steps[:before // 2]), \
+            steps[:before // 2]
         without = sum(not kernels for _, kernels, _ in steps)
         assert without > 100 and taken < LAUNCHES * (before + after - without + 3), (without, before, after)
         # Those with a weight have all of their kernels; none has a part of them but where it began.
@@ -134,7 +144,8 @@ def test_bound():
         # The views speak of all.
         measured_steps = program.value("SELECT count(*) AS value FROM steps WHERE is_warmup = 0")
         most = program.value("SELECT max(weight) AS value FROM thinned_steps")
-        assert most > 1 and program.value("SELECT sum(weight = 0) AS value FROM thinned_steps") >= without
+        others = program.value("SELECT sum(weight = 0) AS value FROM thinned_steps")
+        assert most > 1 and others >= without - len(calibrated), (most, others, without, calibrated)
         for view in ("kernel_summary", "kernel_stats", "api_summary"):
             count = program.value("SELECT sum(count) AS value FROM %s" % view)
             assert abs(count - LAUNCHES * measured_steps) <= LAUNCHES * most, (view, count, measured_steps, most)
@@ -150,8 +161,7 @@ def whole(phase, condition, what):
         program.wait(lambda: capturing.dumps(program.run) and condition(program), what)
         steps, launches = program.end_phase(), int(phase.split(",")[0])
         assert program.end() == steps * launches and not program.thinnings(), (steps, program.thinnings())
-        if "unmarked" not in what:
-            assert [kernels for _, kernels, _ in program.kernels_of_steps()] == [launches] * steps
+        assert [kernels for _, kernels, _ in program.kernels_of_steps()] == [launches] * steps
 
 
 def seconds_passed(program):
@@ -163,6 +173,29 @@ def test_not_bound():
     """As many launches a second as would be too many, but behind which the device has work; and fewer, without."""
     whole(MANY, lambda program: seconds_passed(program) > 10, "ten seconds have passed")
     whole(SELDOM, lambda program: seconds_passed(program) > 10, "ten seconds have passed")
+
+
+def test_measured():
+    """As many launches that the device waits for as would be too many at what they are estimated to take, and nearly so
+    many that take more: what they take is measured in the first seconds, and it is thinned where that is too much."""
+    with contextlib.ExitStack() as stack:
+        cheap, dear = (stack.enter_context(Launching("%d,%d,1000,%d,told" % (LAUNCHES, launch, cost)))
+                       for launch, cost in ((36000, 100), (42000, 1500)))
+        for program in (cheap, dear):
+            told = "SELECT count(*) AS value FROM diagnostics WHERE reason = 'capture_calibrated'"
+            program.wait(lambda: capturing.dumps(program.run) and program.value(told), "what a launch takes is known")
+        dear.wait(dear.thinnings, "kernels are thinned")
+        for program in (cheap, dear):
+            steps = program.end_phase()
+            taken, left_out = program.end(), program.calibrated()
+            assert 3 <= len(left_out) < 60, left_out
+            if program is dear:
+                assert "measured" in program.thinnings()[0], program.thinnings()
+                continue
+            assert taken == LAUNCHES * (steps - len(left_out)) and not program.thinnings(), (taken, steps, left_out)
+            assert [number for number, kernels, _ in program.kernels_of_steps() if kernels != LAUNCHES] == left_out
+            measured = LAUNCHES * (steps - len(left_out) - 3)
+            assert program.value("SELECT sum(count) AS value FROM kernel_summary") == measured
 
 
 def test_change():

@@ -74,7 +74,8 @@ def recorded_steps(seed, count):
 class Job:
     """Rows of a job of which `has_ops` and `has_work` tell of which steps ops and the work of devices are recorded."""
 
-    def __init__(self, work_of, count=STEPS_IN_ALL, has_ops=lambda step: True, has_work=lambda step: True):
+    def __init__(self, work_of, count=STEPS_IN_ALL, has_ops=lambda step: True, has_work=lambda step: True,
+                 is_calibrated=False):
         self.correlation = 0
         self.tables = {
             "threads": [{"kind": kind, "name": name, "device_id": device, "stream": stream}
@@ -92,12 +93,15 @@ class Job:
                 self.counter("capture_ops_recorded", now, int(told))
             if step == FIRST and not all(has_ops(step) for step in range(count)):
                 self.counter("capture_ops_interval", now, K)
+            if is_calibrated and step and has_work(step) != has_work(step - 1):
+                self.counter("capture_calibration", now, int(not has_work(step)))
             self.has_ops, self.has_work = has_ops(step), has_work(step)
             dur = work_of(self, step, now)
             self.op(f"tfprof.step#{step}", now, dur, "user")
             now += dur
         if not all(has_work(step) for step in range(count)):
-            self.tables["diagnostics"].append({"severity": "info", "reason": "capture_thinned", "message": "thinned",
+            reason = "capture_calibrated" if is_calibrated else "capture_thinned"
+            self.tables["diagnostics"].append({"severity": "info", "reason": reason, "message": reason,
                                                "table_name": "kernels"})
         self.end = now
 
@@ -332,6 +336,32 @@ def test_gaps(engine):
             assert not right or left and right[0][0] <= left[0][0] + 1e-9, (check, left, right)
         whole.close()
         thinned.close()
+
+
+def test_calibration(engine):
+    """Steps without work, since the recorder measured what it takes, are warm-up, and no time of devices; the others
+    are exact, whatever K is."""
+    left_out = range(40, 72, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        for chosen in (set(range(STEPS_IN_ALL)), recorded_steps(1, STEPS_IN_ALL) - set(left_out)):
+            path = os.path.join(folder, f"calibrated{len(chosen)}.tfprof")
+            job = Job(alike, STEPS_IN_ALL, chosen.__contains__, lambda step: step not in left_out, is_calibrated=True)
+            whole, part = opened(engine, both(folder, alike)[0]), opened(engine, job.write(path))
+            assert part.values("SELECT number FROM steps WHERE is_warmup = 1 ORDER BY 1") == \
+                [(number,) for number in (0, 1, 2, *left_out)]
+            assert part.values("SELECT count(*) FROM calibration_steps") == [(len(left_out),)]
+            assert part.values("SELECT count(*) FROM thinned_starts") == [(len(left_out),)]
+            counts = part.values("SELECT DISTINCT count FROM kernel_summary WHERE name IN ('relu', 'volta_h884gemm')")
+            exact = STEPS_IN_ALL - 3 - len(left_out)
+            assert counts == [(exact,)] or len(chosen) < STEPS_IN_ALL, (counts, exact)
+            ratios = "SELECT utilization_ratio, idle_ratio FROM device_utilization, temporal_breakdown"
+            (right,), (found,) = whole.values(ratios), part.values(ratios)
+            assert all(abs(a - b) < 1.0 / STEPS_IN_ALL for a, b in zip(right, found)), (right, found)
+            for view, longest in (("gpu_gaps", "gap_ns"), ("idle_breakdown", "max_ns")):
+                ((gap,),) = part.values(f"SELECT max({longest}) FROM {view}")
+                assert gap < STEP, (view, gap)
+            whole.close()
+            part.close()
 
 
 def test_steps_by_themselves(engine):

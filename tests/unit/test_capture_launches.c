@@ -2,6 +2,7 @@
 ** (launch_times.h), whatever disturbs them, and whether every step can have its kernels from that (launch_budget.h):
 ** programs are simulated. */
 #include "cuda/launch_budget.h"
+#include "cuda/launch_calibration.h"
 #include "cuda/launch_times.h"
 #include "stopping_check.h"
 
@@ -140,8 +141,62 @@ static void test_budget(void) {
   check(!budget.is_thinned, "thinned though nothing is to be");
 }
 
+/* ---- What is measured before anything is thinned. */
+
+/* A job is recorded from its beginning: what a launch takes is measured where it could be too much, and then it is
+** thinned where it is. */
+static unsigned left_out; /* steps */
+static bool is_thinned_in_a_minute(double launches, double exposed, double cost_ns) {
+  const double assumed_ns = 400;
+  const unsigned launches_of_step = 100;
+  struct launch_calibration calibration = {.is_left_out = false};
+  struct launch_budget budget;
+  struct launching program = {4000, 4000, cost_ns, 0.01};
+  launch_budget_begin(&budget, 0.02);
+  launch_times_begin(&times);
+  now_ns = 1000000;
+  for (int second = 0; second < 60 && !budget.is_thinned; second++) {
+    /* Of a first second half has come. */
+    const struct job job = {2 * launches, exposed, 1, times.rounds ? times.kernel_ns : assumed_ns};
+    bool is_wanted = !times.rounds && launch_budget_may_be_over(&budget);
+    if (is_wanted && !times.is_measuring) launch_times_measure(&times, true);
+    if (!is_wanted) calibration.allowed = 0;
+    else if (calibration.left_out == calibration.allowed) calibration.allowed += calibration.allowed + FIRST_LEFT_OUT;
+    for (int step = 0; times.is_measuring && step < launches / launches_of_step; step++)
+      launch_for(&program, launch_calibration_step(&calibration, true) ? CUDA_CALLS : CUDA_ALL, launches_of_step);
+    if (launch_times_learn(&times)) launch_times_measure(&times, false);
+    go_on(&budget, &job, 1, true);
+  }
+  left_out = calibration.left_out;
+  return budget.is_thinned;
+}
+
+static void test_calibration(void) {
+  bool is_thinned = is_thinned_in_a_minute(24000, 1, 300);
+  check(!is_thinned && left_out && left_out < 30, "300 ns, %u left out", left_out);
+  for (double cost_ns = 1000; cost_ns <= 4000; cost_ns += 500) {
+    is_thinned = is_thinned_in_a_minute(24000, 1, cost_ns);
+    check(is_thinned && left_out && left_out < 30, "%.0f ns, %u left out", cost_ns, left_out);
+  }
+  check(!is_thinned_in_a_minute(200000, 0, 1500) && !left_out, "measured where the device has work");
+  check(!is_thinned_in_a_minute(2000, 1, 1500) && !left_out, "measured where launches are few");
+
+  /* Steps that stand for others have their work, and not every step is left out. */
+  struct launch_calibration calibration = {.allowed = STEPS_LEFT_OUT};
+  unsigned drawn = 0;
+  for (unsigned step = 0; step < 64; step++) {
+    bool has_ops = step % 8 == 5, is_left_out = launch_calibration_step(&calibration, has_ops);
+    drawn += has_ops && is_left_out;
+  }
+  bool is_half = calibration.left_out > 16 && calibration.left_out <= 32;
+  check(!drawn && is_half, "%u of 64, %u with ops", calibration.left_out, drawn);
+  for (unsigned step = 0; step < 1000; step++) launch_calibration_step(&calibration, false);
+  check(calibration.left_out == STEPS_LEFT_OUT, "%u are left out", calibration.left_out);
+}
+
 int main(void) {
   test_times();
   test_budget();
+  test_calibration();
   return 0;
 }

@@ -30,6 +30,7 @@ static struct {
   uint32_t thread; /* that ends the steps, and */
   double own;      /* its share of the calls */
   double on_ns, always_ns, full_ns, thread_ns;
+  double switch_ns[2]; /* what switching off took last, and on */
 } told;
 
 /* With the lock. */
@@ -47,9 +48,22 @@ static void tell_until_now(void) {
   told.thread_ns += taken_ns * told.own;
 }
 
-void cuda_costs_record(bool is_on) {
+/* With the lock. */
+static void tell_switching(bool is_on, double switch_ns) {
+  told.switch_ns[is_on] = switch_ns;
+  if (!told.is_thinned) {
+    told.always_ns += switch_ns;
+  } else if (is_on) {
+    double pair_ns = switch_ns + (told.switch_ns[false] > 0 ? told.switch_ns[false] : switch_ns);
+    told.full_ns += pair_ns;
+    told.thread_ns += pair_ns;
+  }
+}
+
+void cuda_costs_record(bool is_on, uint64_t switch_ns) {
   pthread_mutex_lock(&cuda_costs_lock);
   tell_until_now();
+  if (switch_ns) tell_switching(is_on, (double)switch_ns);
   told.is_on = is_on;
   pthread_mutex_unlock(&cuda_costs_lock);
 }
@@ -69,7 +83,8 @@ void cuda_costs_reset(void) { memset(&told, 0, sizeof told); }
 
 static struct launch_budget budget;
 static struct launch_times times;
-static bool was_thinned;
+static bool was_switched;
+static bool is_calibrating;
 static unsigned renew; /* seconds */
 static struct activity_counts noted;
 static struct kernel_leads noted_leads;
@@ -84,7 +99,7 @@ void cuda_costs_open(void) {
   memset(&noted_leads, 0, sizeof noted_leads);
   noted_on_ns = noted_ns = 0;
   noted_wait_ns = -1;
-  was_thinned = false;
+  was_switched = is_calibrating = false;
   watched = watched_number = renew = 0;
 }
 
@@ -94,7 +109,7 @@ bool cuda_costs_are_over(void) { return launch_budget_is_over(&budget); }
 bool cuda_costs_is_measuring(void) { return times.is_measuring; }
 double cuda_costs_share(void) { return budget.share; }
 struct launch_times *cuda_costs_times(void) {
-  return was_thinned ? &times : NULL;
+  return was_switched ? &times : NULL;
 }
 
 void cuda_costs_note_switch(const struct record_switch *change) { launch_times_switch(&times, change); }
@@ -105,7 +120,8 @@ double cuda_costs_of_launch(bool *is_measured) {
 }
 
 void cuda_costs_thin(bool is_thinned) {
-  was_thinned |= is_thinned;
+  was_switched |= is_thinned;
+  is_calibrating = false;
   launch_times_measure(&times, is_thinned && times.rounds < LAUNCH_ROUNDS);
   pthread_mutex_lock(&cuda_costs_lock);
   tell_until_now();
@@ -113,9 +129,28 @@ void cuda_costs_thin(bool is_thinned) {
   pthread_mutex_unlock(&cuda_costs_lock);
 }
 
+bool cuda_costs_want_calibration(void) {
+  return is_calibrating || (!times.rounds && !told.is_thinned && launch_budget_may_be_over(&budget));
+}
+
+void cuda_costs_calibrate(bool is_wanted) {
+  was_switched |= is_wanted;
+  is_calibrating = is_wanted;
+  launch_times_measure(&times, is_wanted);
+}
+
+double cuda_costs_of_switching(void) {
+  pthread_mutex_lock(&cuda_costs_lock);
+  bool is_known = told.switch_ns[false] > 0 && told.switch_ns[true] > 0;
+  double pair_ns = is_known ? told.switch_ns[false] + told.switch_ns[true] : 0;
+  pthread_mutex_unlock(&cuda_costs_lock);
+  return pair_ns;
+}
+
 static void measure(void) {
   if (launch_times_learn(&times)) {
-    launch_times_measure(&times, times.rounds < LAUNCH_ROUNDS);
+    launch_times_measure(&times, told.is_thinned && times.rounds < LAUNCH_ROUNDS);
+    is_calibrating = false;
     renew = 0;
   } else if (told.is_thinned && !times.is_measuring && ++renew >= RENEW_SECONDS) {
     launch_times_measure(&times, true);

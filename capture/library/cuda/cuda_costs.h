@@ -6,7 +6,12 @@
 ** that of the thread which ends them.
 **
 ** The prices: of a kernel, copy or fill what launch_times.h has measured, and until then WORK_NS; of a call CALL_NS; of
-** either what the writer thread takes from the program for it.
+** either what the writer thread takes from the program for it.  Calls that CUPTI before CUDA 12.5 records unasked count
+** as the others do, though they have no rows.
+**
+** Switching.  In a job that is thinned CUPTI is switched on and off again around each step with ops, with one call for
+** each kind and function, on the thread that ends steps.  That is timed, and counts among what the step costs: what
+** switching off will take is told with the switching on, for the governor has seen the step's cost when it comes.
 */
 #ifndef TFPROF_CAPTURE_CUDA_COSTS_H
 #define TFPROF_CAPTURE_CUDA_COSTS_H
@@ -18,8 +23,8 @@ extern pthread_mutex_t cuda_costs_lock;
 
 /* ---- On the program's threads. */
 
-/* Kernels are recorded from now on, or not. */
-void cuda_costs_record(bool is_on);
+/* Kernels are recorded from now on, or not; switching took so long of the thread, 0: nothing was switched. */
+void cuda_costs_record(bool is_on, uint64_t switch_ns);
 /* See struct capture_source. */
 void cuda_costs_add(uint32_t thread, struct source_cost *cost);
 /* In a forked child. */
@@ -43,6 +48,11 @@ double cuda_costs_of_launch(bool *is_measured);
 double cuda_costs_share(void);
 /* Whether calls are wanted in steps without kernels. */
 bool cuda_costs_is_measuring(void);
+/* Whether that is to be measured though the job is not thinned (launch_calibration.h). */
+bool cuda_costs_want_calibration(void);
+void cuda_costs_calibrate(bool is_wanted);
+/* What switching on and off again for one step takes of the thread that ends it; 0: not known. */
+double cuda_costs_of_switching(void);
 void cuda_costs_note_switch(const struct record_switch *change);
 /* NULL: everything that CUPTI told is recorded. */
 struct launch_times *cuda_costs_times(void);

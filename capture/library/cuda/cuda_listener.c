@@ -79,15 +79,18 @@ const struct fork_lock cuda_listener_locks[] = {{.lock = &control},         {.lo
 
 /* ---- Switching. */
 
-/* Where nobody takes them the last one stands for all since: what was recorded meanwhile is not known. */
-static void note_switch(int64_t begun_ns) {
+/* How long it took. Where nobody takes them the last one stands for all since: what was recorded meanwhile is not
+** known. */
+static uint64_t note_switch(int64_t begun_ns) {
+  int64_t done_ns = (int64_t)clock_monotonic_ns();
   pthread_mutex_lock(&telling);
   bool is_full = switches_added - switches_taken == SWITCHES;
   struct record_switch *change = &switches[(is_full ? switches_added - 1 : switches_added++) % SWITCHES];
   if (!is_full) change->begun_ns = begun_ns;
-  change->done_ns = (int64_t)clock_monotonic_ns();
+  change->done_ns = done_ns;
   change->to = recorded;
   pthread_mutex_unlock(&telling);
+  return (uint64_t)(done_ns - begun_ns);
 }
 
 bool cuda_listener_take_switch(struct record_switch *change) {
@@ -109,23 +112,25 @@ static void switch_all(bool to_on) {
 }
 
 /* With `switching`. */
-static void switch_to(enum cuda_recording to) {
+static uint64_t switch_to(enum cuda_recording to) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
   if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) cuda_calls_switch(to >= CUDA_CALLS);
   if ((to == CUDA_ALL) != (recorded == CUDA_ALL)) cuda_kinds_switch(to == CUDA_ALL, false);
   sessions += to == CUDA_ALL && recorded != CUDA_ALL;
   recorded = to;
-  note_switch(begun_ns);
+  return note_switch(begun_ns);
 }
 
 /* Whoever has the lock switches to what is wanted when it has given it up. */
-static void follow_wish(void) {
+static uint64_t follow_wish(void) {
+  uint64_t taken_ns = 0;
   while (has_begun && !pthread_mutex_trylock(&switching)) {
     enum cuda_recording wish = (enum cuda_recording)wanted_recording;
-    if (subscriber && wish != recorded) switch_to(wish);
+    if (subscriber && wish != recorded) taken_ns += switch_to(wish);
     pthread_mutex_unlock(&switching);
     if ((int)wish == wanted_recording) break;
   }
+  return taken_ns;
 }
 
 static void end_switching(void) {
@@ -133,9 +138,9 @@ static void end_switching(void) {
   follow_wish();
 }
 
-void cuda_listener_record(enum cuda_recording wish) {
+uint64_t cuda_listener_record(enum cuda_recording wish) {
   wanted_recording = (int)wish;
-  follow_wish();
+  return follow_wish();
 }
 
 /* ---- Beginning. */
@@ -491,6 +496,7 @@ unsigned cuda_listener_beginnings(void) { return beginnings; }
 unsigned cuda_listener_sessions(void) { return sessions; }
 unsigned cuda_listener_kept_back(void) { return kept_back; }
 bool cuda_listener_records_kernels(void) { return traces & TRACE_KERNELS; }
+bool cuda_listener_records_launches(void) { return traces & TRACE_KERNELS && traces & TRACE_API; }
 
 const struct cupti_api *cuda_listener_api(void) { return atomic_load(&has_begun) ? &api : NULL; }
 

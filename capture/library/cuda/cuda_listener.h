@@ -32,8 +32,8 @@ const struct cupti_api *cuda_listener_api(void);
 /* How it is recorded now; true: that has changed since this was last called. */
 bool cuda_listener_take_part(struct capture_part *now);
 
-/* What is recorded of work now; what was launched before is. On any thread. */
-void cuda_listener_record(enum cuda_recording wish);
+/* What is recorded of work now; what was launched before is. On any thread. For how many nanoseconds that switched. */
+uint64_t cuda_listener_record(enum cuda_recording wish);
 /* What is complete is fetched; `is_all`: what is not, too, and nothing more is recorded. Returns when that is done, or
 ** at that moment of CLOCK_MONOTONIC. */
 void cuda_listener_fetch(bool is_all, const struct timespec *until);
@@ -44,8 +44,9 @@ void cuda_listener_step_aside(bool is_aside, const char *who);
 bool cuda_listener_take_reading(struct device_reading *reading);
 /* Another one has made CUPTI keep time by its clock, and what is recorded comes to us: it keeps time by ours again. */
 void cuda_listener_keep_clock(void);
-/* Whether kernels were asked for. */
+/* Whether kernels were asked for; and calls, too. */
 bool cuda_listener_records_kernels(void);
+bool cuda_listener_records_launches(void);
 /* How often kinds of work were switched on. */
 unsigned cuda_listener_sessions(void);
 /* How many buffers CUPTI did not give back when it had been asked for all of them. */

@@ -5,6 +5,8 @@
 #include "cuda_costs.h"
 #include "cuda_listener.h"
 #include "cupti_faults.h"
+#include "governor/sampling.h"
+#include "launch_calibration.h"
 #include "host/process_counters.h"
 #include "host/thread_switches.h"
 #include "kernel_rows.h"
@@ -20,15 +22,23 @@ enum { BUFFER_BYTES = 32 << 20 };
 
 static struct activity_lanes lanes;
 static struct activity_counts counts;
-static bool is_open, is_told_over;
-static double told_launch_ns;
+static bool is_open, is_told_over, has_calibrated;
+static double told_launch_ns, told_switch_ns;
 static unsigned known_beginnings; /* of CUPTI */
 static unsigned faults;           /* of its version: enum cupti_fault_effect */
 static bool are_faults_told;
 static struct worker_watch worker;
 
 /* Kernels are recorded in the steps whose ops are; in the others calls, to measure what recording takes. */
-static _Atomic bool is_armed, is_thinned, is_measuring;
+static _Atomic bool is_armed, is_thinned, is_measuring, is_left_out;
+static struct launch_calibration calibration;
+/* When steps began that are left out, and ended: one thread at a time adds, under the governor's lock; the writer
+** thread takes. There is room for all. */
+static struct {
+  uint64_t ticks;
+  bool is_left_out;
+} left_out[2 * STEPS_LEFT_OUT + 1];
+static _Atomic unsigned left_out_added, left_out_taken;
 static _Atomic int wanted_detail = DETAIL_ALWAYS; /* as the governor said last: enum detail */
 
 /* ---- On the program's threads. */
@@ -44,7 +54,8 @@ static void cuda_driver_found(void) {
 
 static enum cuda_recording wish(void) {
   if (!is_armed) return CUDA_NOTHING;
-  return !is_thinned || wanted_detail == DETAIL_FULL ? CUDA_ALL : is_measuring ? CUDA_CALLS : CUDA_NOTHING;
+  if (!is_thinned) return is_left_out ? CUDA_CALLS : CUDA_ALL;
+  return wanted_detail == DETAIL_FULL ? CUDA_ALL : is_measuring ? CUDA_CALLS : CUDA_NOTHING;
 }
 
 /* Threads of the program and the writer thread may come at once: the one that comes last does what both want. */
@@ -52,8 +63,8 @@ static void follow_wish(void) {
   enum cuda_recording recording;
   do {
     recording = wish();
-    cuda_listener_record(recording);
-    cuda_costs_record(recording == CUDA_ALL);
+    uint64_t switch_ns = cuda_listener_record(recording);
+    cuda_costs_record(recording == CUDA_ALL, switch_ns);
   } while (recording != wish());
 }
 
@@ -75,14 +86,32 @@ static bool cuda_set_detail(enum detail detail) {
   return true;
 }
 
+static void cuda_step_begins(bool has_ops, uint64_t ticks) {
+  bool is_now = launch_calibration_step(&calibration, has_ops);
+  if (is_now == is_left_out) return;
+  is_left_out = is_now;
+  unsigned added = left_out_added;
+  left_out[added].ticks = ticks;
+  left_out[added].is_left_out = is_now;
+  left_out_added = added + 1;
+  follow_wish();
+}
+
+static void forget_calibration(void) {
+  calibration.is_left_out = calibration.had_ops = false;
+  calibration.allowed = calibration.left_out = 0;
+  left_out_added = left_out_taken = 0;
+}
+
 static void cuda_settle(bool is_end, const struct timespec *until) { cuda_listener_fetch(is_end, until); }
 
 static const char *cuda_reset(bool is_whole) {
   (void)is_whole;
   cuda_listener_reset();
   cuda_costs_reset();
-  is_thinned = is_measuring = false;
-  cuda_costs_record(is_armed);
+  is_thinned = is_measuring = is_left_out = false;
+  forget_calibration();
+  cuda_costs_record(is_armed, 0);
   return NULL;
 }
 
@@ -96,7 +125,8 @@ static bool cuda_open(struct recorder *recorder) {
   memset(&counts, 0, sizeof counts);
   cuda_costs_open();
   is_told_over = false;
-  told_launch_ns = 0;
+  told_launch_ns = told_switch_ns = 0;
+  has_calibrated = false;
   known_beginnings = cuda_listener_beginnings();
   are_faults_told = false;
   worker_watch_begin(&worker);
@@ -187,12 +217,50 @@ static const char *describe_share(char *text, size_t size) {
   return text;
 }
 
-static void tell_price(struct recorder *recorder, const struct clock_reading *now) {
+/* `times`: so many times more than what was told last, or less, is told. */
+static void tell_cost(struct recorder *recorder, const struct clock_reading *now, const char *name, double ns,
+                      double *told_ns, double times) {
+  if (ns <= 0 || (ns < *told_ns * times && ns > *told_ns / times)) return;
+  *told_ns = ns;
+  process_counters_add(recorder, now->monotonic_ns, name, "ns", ns);
+}
+
+static void tell_prices(struct recorder *recorder, const struct clock_reading *now) {
   bool is_measured;
   double launch_ns = cuda_costs_of_launch(&is_measured);
-  if (!is_measured || (launch_ns < told_launch_ns * 1.1 && launch_ns > told_launch_ns * 0.9)) return;
-  told_launch_ns = launch_ns;
-  process_counters_add(recorder, now->monotonic_ns, "capture_launch_cost", "ns", launch_ns);
+  tell_cost(recorder, now, "capture_launch_cost", is_measured ? launch_ns : 0, &told_launch_ns, 1.1);
+  tell_cost(recorder, now, "capture_switch_cost", cuda_costs_of_switching(), &told_switch_ns, 2);
+}
+
+/* Steps whose work is left out to measure what it takes, as derive reads them. */
+static void tell_left_out(struct recorder *recorder) {
+  while (left_out_taken != left_out_added) {
+    unsigned taken = left_out_taken;
+    int64_t time_ns = clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, left_out[taken].ticks));
+    process_counters_add(recorder, time_ns, "capture_calibration", "ratio", left_out[taken].is_left_out);
+    left_out_taken = taken + 1;
+  }
+}
+
+/* What a launch takes is measured in the first steps that may tell of too much; once in a file. */
+static void calibrate(struct recorder *recorder, bool can_thin) {
+  tell_left_out(recorder);
+  bool was_wanted = calibration.allowed > 0;
+  bool is_over = calibration.left_out >= STEPS_LEFT_OUT || limits_is_full() || is_thinned;
+  if (calibration.left_out == calibration.allowed && was_wanted) calibration.allowed *= 2u;
+  bool is_wanted = can_thin && !has_calibrated && !is_over && cuda_listener_records_launches() &&
+                   sampling_step_thread() && cuda_costs_want_calibration();
+  if (is_wanted == was_wanted) return;
+  if (!is_thinned) cuda_costs_calibrate(is_wanted);
+  calibration.allowed = is_wanted ? FIRST_LEFT_OUT : 0;
+  if (is_wanted) return;
+  has_calibrated = true;
+  bool is_measured;
+  double launch_ns = cuda_costs_of_launch(&is_measured);
+  recorder_diagnose(recorder, "info", "capture_calibrated", (int64_t)calibration.left_out, "kernels",
+                    "kernels, copies and calls into CUDA of so many of the first steps were not recorded, to see what "
+                    "recording a launch takes: %.0f ns, as it was %s; these steps count as warm-up",
+                    launch_ns, is_measured ? "measured" : "estimated");
 }
 
 static void keep_to_limits(struct recorder *recorder, const struct clock_reading *now) {
@@ -201,7 +269,8 @@ static void keep_to_limits(struct recorder *recorder, const struct clock_reading
   char share[96], text[192];
   cuda_costs_note(&counts, can_thin);
   counts.watched = cuda_costs_watched();
-  tell_price(recorder, now);
+  calibrate(recorder, can_thin);
+  tell_prices(recorder, now);
   if (is_measuring != wants_to_measure()) {
     is_measuring = wants_to_measure();
     follow_wish();
@@ -322,6 +391,7 @@ const struct capture_source cuda_source = {
     .disarm = cuda_disarm,
     .settle = cuda_settle,
     .set_detail = cuda_set_detail,
+    .step_begins = cuda_step_begins,
     .cost = cuda_costs_add,
     .reset = cuda_reset,
     .open = cuda_open,

@@ -16,10 +16,14 @@ static void add_use(struct launch_budget *budget, const struct launch_use *use, 
   double of_writer = (double)(use->works + use->calls) * prices->writer_ns;
   if (use->on_ns > 0) {
     budget->used_ns *= KEPT;
+    budget->works *= KEPT;
     budget->on_ns = budget->on_ns * KEPT + use->on_ns;
   }
   budget->used_ns += of_host * budget->exposed + of_writer;
-  if (budget->on_ns >= LEAST_ON_NS) budget->share = budget->used_ns / budget->on_ns;
+  budget->works += (double)use->works * budget->exposed;
+  if (budget->on_ns < LEAST_ON_NS) return;
+  budget->share = budget->used_ns / budget->on_ns;
+  budget->dearest_share = budget->share + budget->works * (DEAREST_NS - prices->work_ns) / budget->on_ns;
 }
 
 bool launch_budget_note(struct launch_budget *budget, const struct launch_use *use, const struct launch_prices *prices,

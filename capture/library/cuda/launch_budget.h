@@ -23,7 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LEAD_NS = 50000, OVER_SECONDS = 5, UNDER_SECONDS = 10, UNDER_SECONDS_MAXIMUM = 320 };
+enum { LEAD_NS = 50000, DEAREST_NS = 5000 /* that recording a kernel may take */ };
+enum { OVER_SECONDS = 5, UNDER_SECONDS = 10, UNDER_SECONDS_MAXIMUM = 320 };
 
 /* What was recorded, since it was told last. */
 struct launch_use {
@@ -41,6 +42,8 @@ struct launch_prices {
 struct launch_budget {
   double allowed;        /* share of the time */
   double used_ns, on_ns; /* summed up */
+  double works;          /* that slow the program, summed up; */
+  double dearest_share;  /* and the share if each took DEAREST_NS */
   double exposed;        /* share of the launches that slow the program */
   double share;          /* of the time, that recording takes while it is on */
   unsigned over, under;  /* seconds in a row */
@@ -53,6 +56,10 @@ void launch_budget_begin(struct launch_budget *budget, double overhead);
 /* About each second; `may_thin`: there are steps which can stand for others. Whether is_thinned has changed. */
 bool launch_budget_note(struct launch_budget *budget, const struct launch_use *use, const struct launch_prices *prices,
                         bool may_thin);
+/* Whether it could be too much, as long as it was not measured what a kernel takes. */
+static inline bool launch_budget_may_be_over(const struct launch_budget *budget) {
+  return budget->allowed > 0 && budget->dearest_share > budget->allowed;
+}
 /* Whether it would be thinned if it could. */
 static inline bool launch_budget_is_over(const struct launch_budget *budget) { return budget->over >= OVER_SECONDS; }
 

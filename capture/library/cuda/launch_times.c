@@ -76,7 +76,8 @@ static double typical_ns(const struct launch_sample *sample) {
 }
 
 static bool is_enough(const struct launch_sample *sample) {
-  return sample->count >= LAUNCHES_OF_ROUND && sample->stretches >= STRETCHES_OF_ROUND;
+  unsigned wanted = sample->count >= MANY_LAUNCHES ? FEWEST_STRETCHES : STRETCHES_OF_ROUND;
+  return sample->count >= LAUNCHES_OF_ROUND && sample->stretches >= wanted;
 }
 
 static void begin_round(struct launch_times *times) {

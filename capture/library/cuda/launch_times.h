@@ -38,7 +38,9 @@ enum {
   LEAST_KERNEL_NS = 50,    /* what recording a kernel can take: */
   MOST_KERNEL_NS = 20000,  /* what is beyond was disturbed */
   LAUNCHES_OF_ROUND = 400, /* with and without, at least, */
-  STRETCHES_OF_ROUND = 6,  /* in so many stretches of time */
+  STRETCHES_OF_ROUND = 6,  /* in so many stretches of time; */
+  MANY_LAUNCHES = 4000,    /* so many: in */
+  FEWEST_STRETCHES = 2,
   LAUNCH_ROUNDS = 4,       /* until it is known well */
 };
 

@@ -159,6 +159,11 @@ static void end_step(uint64_t number, uint32_t thread) {
   sampling.waits = usage.ru_nvcsw;
 }
 
+static void begin_step(uint64_t ticks) {
+  for EACH_SOURCE(source, sources)
+    if (source->step_begins) source->step_begins(sampling.is_on, ticks);
+}
+
 static void review(void) {
   uint64_t steps = sampling.marks.steps;
   sampling_plan_note_writer(&sampling.plan, atomic_load(&writer_share), atomic_load(&writer_record_ns));
@@ -184,6 +189,7 @@ void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
       review();
       follow(end_ticks);
       sampling.is_step_whole = sampling.is_on;
+      if (sampling.marks.is_learnt) begin_step(end_ticks);
     }
     /* What was taken for a step before the pattern was known may have been a part of one. */
     if (sampling.plan.recorded > sampling.marks.steps) sampling.plan.recorded = sampling.marks.steps;

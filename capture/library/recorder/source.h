@@ -57,6 +57,9 @@ struct capture_source {
   void (*settle)(bool is_end, const struct timespec *until);
   /* Under the governor's lock, within callbacks, too. false: it stays as it was. */
   bool (*set_detail)(enum detail detail);
+  /* Another step begins at that moment, after set_detail was called where the detail changes; not before it is known
+  ** what the steps are. Under the governor's lock. */
+  void (*step_begins)(bool has_ops, uint64_t ticks);
   /* Adds what it has taken, of full detail also that on the thread of that number. Under the governor's lock. */
   void (*cost)(uint32_t thread, struct source_cost *cost);
   /* At the end, after disarm, and in a forked child that is not recorded: nobody is asked for anything any more. */

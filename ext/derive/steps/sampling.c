@@ -50,7 +50,8 @@ enum tfprof_status sampling_load(struct sampling *sampling, const struct profile
   *sampling = (struct sampling){.recorded = {.count = 0}};
   enum tfprof_status status = load_counter(&sampling->recorded, profile, "capture_ops_recorded", error);
   if (!status) status = load_counter(&sampling->interval, profile, "capture_ops_interval", error);
-  return status ? status : load_counter(&sampling->cost, profile, "capture_op_cost", error);
+  if (!status) status = load_counter(&sampling->cost, profile, "capture_op_cost", error);
+  return status ? status : load_counter(&sampling->calibration, profile, "capture_calibration", error);
 }
 
 static void free_changes(struct sampling_changes *changes) {
@@ -62,6 +63,7 @@ void sampling_free(struct sampling *sampling) {
   free_changes(&sampling->recorded);
   free_changes(&sampling->interval);
   free_changes(&sampling->cost);
+  free_changes(&sampling->calibration);
   *sampling = (struct sampling){.recorded = {.count = 0}};
 }
 
@@ -83,6 +85,19 @@ bool sampling_covers(const struct sampling *sampling, int64_t start, int64_t end
     if (changes->values[i] == 0) return false;
   }
   return true;
+}
+
+/* The changes are of the moments at which steps end: what lies within MARGIN_NS of one is of the step beside it. */
+bool sampling_is_calibration(const struct sampling *sampling, int64_t start, int64_t end) {
+  enum { MARGIN_NS = 1000 };
+  const struct sampling_changes *changes = &sampling->calibration;
+  if (!changes->count || start > INT64_MAX - MARGIN_NS || end < INT64_MIN + MARGIN_NS) return false;
+  int64_t change = change_at(changes, start + MARGIN_NS);
+  if (change >= 0 && changes->values[change] != 0) return true;
+  for (uint32_t i = (uint32_t)(change + 1); i < changes->count && changes->times[i] < end - MARGIN_NS; i++) {
+    if (changes->values[i] != 0) return true;
+  }
+  return false;
 }
 
 int64_t sampling_interval_at(const struct sampling *sampling, int64_t time) {

@@ -6,6 +6,7 @@
 ** its end; elsewhere when at least one op of another category than `user` began in it.  NULL in a profile without ops.
 **
 ** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
+** Of the warm-up 0 marks the steps without work of devices (sql/views/calibration_steps.sql).
 **
 ** recording_ns.  The ops that began in the step, on its own thread and on those that run its backward pass, times what
 ** recording one takes where the recorder tells it (recording_cost.h); but no more than half of what the step took,
@@ -14,8 +15,9 @@
 ** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms
 ** and fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those
 ** whose ops were recorded, so that a short run is not left without statistics: of 5 steps 2 are, of a single one
-** none.  A trace that another profiler took is a window that its user chose after a warm-up: none of its steps is
-** left out.
+** none.  So are steps in which the recorder left out the work of devices, to see what recording it takes
+** (capture/library/cuda/launch_calibration.h).  A trace that another profiler took is a window that its user chose
+** after a warm-up: none of its steps is left out.
 */
 #include "derive/passes.h"
 #include "derive/steps/recording_cost.h"
@@ -129,6 +131,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
   struct recording_cost cost = {.of_op = 0};
   int64_t *starts = NULL, *ends = NULL, *recorded = NULL, *warmup = NULL, *costs = NULL;
   double *weights = NULL;
+  bool *is_calibration = NULL;
   uint32_t count, *rows = NULL, *threads = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
   if (status || count == 0) return status;
@@ -141,11 +144,13 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
   if (!status) {
     weights = scratch_allocate_zeroed(count, sizeof *weights);
     recorded = scratch_allocate_zeroed(count, sizeof *recorded);
+    is_calibration = scratch_allocate_zeroed(count, sizeof *is_calibration);
     warmup = scratch_allocate_zeroed(count, sizeof *warmup);
     costs = scratch_allocate_zeroed(count, sizeof *costs);
     order = scratch_allocate(count * sizeof *order);
     rows = scratch_allocate(count * sizeof *rows);
-    if (!recorded || !warmup || !costs || !order || !rows || !weights) status = error_no_memory(error);
+    if (!recorded || !warmup || !costs || !order || !rows || !weights || !is_calibration)
+      status = error_no_memory(error);
   }
   if (!status && sampling.recorded.count) find_covered(&sampling, starts, ends, count, recorded);
   else if (!status) status = find_ops(profile, &lookup, recorded, error);
@@ -156,6 +161,11 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     bool is_from_beginning = strcmp(profile_origin(profile), "tfprof") == 0;
     uint32_t left_out = is_from_beginning ? count_warmup(order, count, recorded) : 0;
     for (uint32_t i = 0; i < left_out; i++) warmup[order[i].step] = 1;
+    for (uint32_t i = 0; i < count && sampling.calibration.count; i++) {
+      if (starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
+      is_calibration[i] = sampling_is_calibration(&sampling, starts[i], ends[i]);
+      if (is_calibration[i]) warmup[i] = 1;
+    }
     if (profile->tables[TABLE_ops].segment_count) {
       status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
     }
@@ -164,6 +174,8 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     find_costs(cost.of_op, starts, ends, count, costs);
     const struct step_facts facts = {count, rows, starts, ends, recorded, warmup, costs};
     if (!status) status = step_weights_find(&facts, &sampling, weights, error);
+    for (uint32_t i = 0; i < count && !status; i++)
+      if (is_calibration[i]) weights[i] = 0;
     if (!status) status = derive_set_reals(profile, TABLE_steps, COLUMN_steps_sample_weight, weights, error);
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_recording_ns, costs, error);
     if (!status) status = set_net_times(profile, costs, cost.of_op > 0, error);
@@ -178,6 +190,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
   scratch_free(weights);
   scratch_free(recorded);
   scratch_free(warmup);
+  scratch_free(is_calibration);
   scratch_free(costs);
   step_lookup_free(&lookup);
   return status;
@@ -185,7 +198,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
 
 const struct derive_pass derive_step_marks = {
     .name = "kinds of steps",
-    .summary = "Which steps have their ops, for how many each speaks, and which are warm-up, the first three at most.",
+    .summary = "Which steps have their ops, for how many each speaks, and which are warm-up.",
     .makes_table = -1,
     .reads = {{TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_dur_ns},

@@ -3,7 +3,7 @@
 **
 **   launch_steps [unmarked] [chatty] PHASE...
 **
-** unmarked: without NVTX ranges that tell the steps; chatty: with other calls before each launch, that are worth no row.
+** unmarked: without NVTX ranges that tell the steps; chatty: with other calls before each launch, worth no row.
 **
 ** A phase is LAUNCHES,LAUNCH_NS,KERNEL_NS,COST_NS,STEPS: in each step so many launches, each of which takes the thread
 ** so long, and as much more as CUPTI takes for a kernel that it records; its kernel takes the device so long, behind
