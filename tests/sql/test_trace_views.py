@@ -27,11 +27,11 @@ def test_order_once(_engine):
         connection = Newest()
     except ImportError:
         return
+    sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') "
+                                 "AND name <> 'advise'"))
     for path in traces:
         run = connection.values(f"SELECT tfprof_open('{path}')")[0][0]
         plain = answers(connection, path)
-        sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') "
-                                     "AND name <> 'advise'"))
         connection.values("PRAGMA reverse_unordered_selects = ON")
         for name in sql:
             rows = plain[name]
