@@ -230,6 +230,34 @@ def test_device_falls_off_the_bus():
         assert "at first cuptiActivityFlushAll: CUPTI_ERROR_UNKNOWN (999)" in text, text
 
 
+def test_driver_hangs():
+    """cuInit never comes back: the program ends as it does, and what the driver owes is told."""
+    with Directory() as directory:
+        messages, seen, _ = told(directory, ["begins", "return"], DOUBLE_INIT_HANGS=1)
+        assert not seen and any("did not answer at the end" in message for _, message in messages), messages
+
+
+def test_device_is_reset():
+    """By the program: what came before and what comes after, in another context, is there, each with its call."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        _, (dump,), _ = playing.play(run, ["kernels=100", "reset", "kernels=100", "copies=8", "reset", "return"])
+        (row,) = playing.query(run, """
+            SELECT count(*) AS kernels, count(api_call_id) AS launched, count(device_id) AS placed,
+                   count(DISTINCT thread_id) AS streams,
+                   (SELECT count(*) FROM api_calls WHERE name = 'cudaDeviceReset') AS resets FROM kernels""")
+        assert row == {"kernels": 200, "launched": 200, "placed": 200, "streams": 4, "resets": 2}, row
+        assert dump["closed"], dump
+
+
+def test_two_copies():
+    """Of two copies of CUPTI the one that the program has is used."""
+    with Directory() as directory:
+        first = os.path.join(playing.DOUBLES, "cupti12.4", "libcupti.so.12")
+        messages, seen, _ = told(directory, ["kernels=100", "return"], LD_PRELOAD=first)
+        assert seen == 100 and any("CUDA 12.4" in message for _, message in messages), (seen, messages)
+
+
 def test_missing():
     """No CUPTI, or one that is none: told, with how to get it, on machines that have one, too; and the one named."""
     words = ["kernels=100", "return"]

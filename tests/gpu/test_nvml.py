@@ -5,6 +5,7 @@ does, or does not, harms the program.
 doubles/nvml_double.c stands for libnvidia-ml.so.1 and libcuda.so.1: what it tells of each GPU is known by its number.
 """
 
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -143,11 +144,19 @@ def test_errors():
 
 
 def test_lost():
-    """A GPU that is lost has no more readings, the other has."""
-    with capturing.Directory() as directory:
-        rows, _, _ = recorded(directory, "gpus=2,lost=0", 6)
-        readings = [len({row["time_ns"] for row in rows if row["ordinal"] == number}) for number in range(2)]
-        assert readings[0] == 2 and readings[1] >= 3, readings
+    """A GPU that is lost has no more readings, nor has an instance of MIG that was destroyed, or one of errors; the
+    other has; and it is told."""
+    def lose(said, code):
+        with capturing.Directory() as directory:
+            rows, told, _ = recorded(directory, "gpus=2,lost=0" + said, 6)
+            readings = [len({row["time_ns"] for row in rows if row["ordinal"] == number}) for number in range(2)]
+            assert readings[0] == 2 and readings[1] >= 3, (said, readings)
+            (text,) = told
+            assert "NVML tells nothing of GPU 0 from here on (it answers %d)" % code in text, told
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        for one in [threads.submit(lose, *how) for how in (("", 15), (",mig,lost_as=6", 6), (",lost_as=999", 999))]:
+            one.result()
 
 
 def test_blocked():

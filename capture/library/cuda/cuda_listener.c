@@ -511,6 +511,13 @@ void cuda_listener_fetch(bool is_all, const struct timespec *until) {
   pthread_mutex_unlock(&control);
 }
 
+bool cuda_listener_is_stuck(void) {
+  pthread_mutex_lock(&control);
+  bool is_stuck = atomic_load(&has_begun) && state.fetches_done < state.fetches_wanted;
+  pthread_mutex_unlock(&control);
+  return is_stuck;
+}
+
 void cuda_listener_step_aside(bool is_aside, const char *who) {
   const struct timespec until = moment_after(ASIDE_MS);
   pthread_mutex_lock(&control);

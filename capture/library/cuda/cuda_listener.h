@@ -40,6 +40,8 @@ void cuda_listener_fetch(bool is_all, const struct timespec *until);
 /* Another one in this process, `who`, wants to listen, and no longer does. */
 void cuda_listener_step_aside(bool is_aside, const char *who);
 
+/* Whether that thread has not come back from what it was asked for: driver or CUPTI hang. */
+bool cuda_listener_is_stuck(void);
 /* Takes the next reading of CUPTI's clock, for the writer thread. false: there is none. */
 bool cuda_listener_take_reading(struct device_reading *reading);
 /* Another one has made CUPTI keep time by its clock, and what is recorded comes to us: it keeps time by ours again. */

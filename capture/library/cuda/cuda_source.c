@@ -361,6 +361,8 @@ static void tell_records(struct recorder *recorder) {
              "kernels of CUDA graphs have no call, op and line: this CUPTI gives them those of other launches once it "
              "was switched off and on (mended in CUDA 13.1 Update 1)");
   tell_missing_kernels(recorder);
+  tell_count(recorder, cuda_listener_is_stuck(), NULL,
+             "the driver or CUPTI did not answer at the end: what had not been fetched is lost");
   tell_count(recorder, lanes.reversed, NULL, "records end before they begin, and have no duration");
   tell_count(recorder, kernel_rows_early(), "kernels",
              "kernels began before the call that launched them, as CUPTI tells the times of devices");

@@ -81,11 +81,18 @@ static void set_value(struct gpu_reading *reading, enum gpu_value value, double 
   reading->known |= 1u << value;
 }
 
-static void read_memory(nvml_device device, struct gpu_reading *reading) {
+static int read_memory(nvml_device device, struct gpu_reading *reading) {
   struct nvml_memory memory;
-  if (nvml.memory(device, &memory) != NVML_OK) return;
+  int result = nvml.memory(device, &memory);
+  if (result != NVML_OK) return result;
   set_value(reading, GPU_MEMORY_USED, (double)memory.used);
   set_value(reading, GPU_MEMORY_TOTAL, (double)memory.total);
+  return NVML_OK;
+}
+
+static bool is_gone(int result) {
+  return result == NVML_GPU_IS_LOST || result == NVML_UNINITIALIZED || result == NVML_INVALID_ARGUMENT ||
+         result == NVML_NOT_FOUND;
 }
 
 /* In a container with process numbers of its own ours is not among them. */
@@ -128,14 +135,15 @@ bool nvml_devices_read(int ordinal, struct gpu_reading *reading) {
   struct nvml_utilization utilization;
   unsigned milliwatts;
   if (!device->itself) return false;
-  int result = nvml.utilization(device->itself, &utilization);
-  if (result == NVML_GPU_IS_LOST || result == NVML_UNINITIALIZED) device->itself = NULL;
-  if (!device->itself) return false;
+  int result = nvml.utilization(device->itself, &utilization), of_memory = read_memory(device->itself, reading);
+  if (is_gone(result) || is_gone(of_memory)) device->itself = NULL;
+  bool is_told = device->itself && (result == NVML_OK || reading->known || result == NVML_NOT_SUPPORTED);
+  reading->failure = is_told ? NVML_OK : is_gone(of_memory) ? of_memory : result;
+  if (!is_told) return false;
   if (result == NVML_OK) {
     set_value(reading, GPU_UTILIZATION, utilization.gpu / 100.0);
     set_value(reading, GPU_MEMORY_UTILIZATION, utilization.memory / 100.0);
   }
-  read_memory(device->itself, reading);
   read_process(device->itself, reading);
   if (nvml.power(device->whole, &milliwatts) == NVML_OK) set_value(reading, GPU_POWER, milliwatts / 1000.0);
   read_clocks(device->whole, reading);

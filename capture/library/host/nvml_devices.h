@@ -35,6 +35,7 @@ struct gpu_reading {
   uint64_t time_ns;
   int ordinal;
   unsigned known; /* a bit for each value that is */
+  int failure;    /* of which NVML tells nothing: what it answers */
   double values[GPU_VALUES];
 };
 
@@ -44,7 +45,8 @@ uint32_t nvml_devices_used(int count);
 int nvml_devices_count(void);
 /* Finds those of NVML, after nvml_begin(). How many are known. */
 int nvml_devices_find(int count);
-/* false: this one is not known to NVML, or is lost: nothing is asked of it any more. */
+/* false: NVML tells nothing of it.  One that is gone - off the bus, or an instance of MIG that was destroyed - is not
+** asked for any more. */
 bool nvml_devices_read(int ordinal, struct gpu_reading *reading);
 
 #endif

@@ -72,10 +72,22 @@ static bool wait_until(uint64_t until_ns) {
   return goes_on;
 }
 
+static void report_failure(const struct gpu_reading *reading) {
+  char text[200];
+  snprintf(text, sizeof text,
+           "gpu_counters: degraded: NVML tells nothing of GPU %d from here on (it answers %d): off the bus, an error "
+           "of its memory, or an instance of MIG that was destroyed",
+           reading->ordinal, reading->failure);
+  report(text);
+}
+
 static void add_reading(int ordinal) {
   uint64_t at = atomic_load_explicit(&written, memory_order_relaxed);
   struct gpu_reading reading = {.time_ns = clock_monotonic_ns(), .ordinal = ordinal};
-  if (!nvml_devices_read(ordinal, &reading)) return;
+  if (!nvml_devices_read(ordinal, &reading)) {
+    if (reading.failure) report_failure(&reading);
+    return;
+  }
   if (at - atomic_load_explicit(&taken, memory_order_acquire) >= RING) {
     atomic_fetch_add(&dropped, 1);
     return;

@@ -1,7 +1,8 @@
 /* double_cuda.c: a libcuda.so.1 for tests: cuInit loads the library that CUDA_INJECTION64_PATH names and calls it, as
 ** NVIDIA's driver does, and two devices tell what they are. A kernel that is launched is one for the double of CUPTI;
 ** what a launch takes is told by DOUBLE_LAUNCH_NS, by DOUBLE_CALL_NS what it takes more where calls are recorded, by
-** DOUBLE_KERNEL_NS where kernels are. All other work is done, and not recorded.
+** DOUBLE_KERNEL_NS where kernels are. All other work is done, and not recorded.  With DOUBLE_INIT_HANGS=1 cuInit never
+** returns, nor does what waits for it.
 */
 #include "double_cupti.h"
 
@@ -27,6 +28,7 @@ static void initialise(void) {
   int (*inject)(void) = NULL;
   if (library) *(void **)&inject = dlsym(library, "InitializeInjection");
   if (inject && !inject()) fprintf(stderr, "InitializeInjection refused\n");
+  while (getenv("DOUBLE_INIT_HANGS")) pause();
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   initialised_by = getpid();
   is_initialised = !visible || (*visible && *visible != '-');
@@ -77,6 +79,7 @@ ENTRY int cuDriverGetVersion(int *version) {
 
 ENTRY int cuDeviceGetCount(int *count);
 ENTRY int cuDeviceGetCount(int *count) {
+  while (getenv("DOUBLE_INIT_HANGS")) pause();
   *count = DEVICES;
   return is_initialised ? 0 : NOT_INITIALIZED;
 }

@@ -228,6 +228,7 @@ ENTRY int cuptiGetCallbackName(int domain, uint32_t function, const char **name)
                                         [DOUBLE_MEMSET_ASYNC] = "cudaMemsetAsync_v3020",
                                         [DOUBLE_EVENT_RECORD] = "cudaEventRecord_v3020",
                                         [DOUBLE_STREAM_SYNCHRONIZE] = "cudaStreamSynchronize_v3020",
+                                        [DOUBLE_DEVICE_RESET] = "cudaDeviceReset_v3020",
                                         [DOUBLE_DEVICE_SYNCHRONIZE] = "cudaDeviceSynchronize_v3020",
                                         [DOUBLE_LAUNCH_KERNEL] = "cudaLaunchKernel_v7000",
                                         [DOUBLE_GRAPH_LAUNCH] = "cudaGraphLaunch_v10000"};

@@ -5,6 +5,7 @@
 **   gpus=N          the machine has so many; GPU i has the UUID of sixteen bytes i + 1, power i + 100 W and so on
 **   fail=F:CODE     the function nvmlF answers CODE
 **   lost=N          the GPU of that number answers NVML_ERROR_GPU_IS_LOST from its third reading on
+**   lost_as=CODE    that is what it answers instead (999: all of the time)
 **   block=MS        nvmlDeviceGetUtilizationRates takes so long
 **   mig             GPU 0 is an instance of MIG
 **   context=N       the process has a context of its GPU N, and of no other; without it, that cannot be told
@@ -130,12 +131,18 @@ int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **whole) {
   return ((struct device *)device)->is_instance ? 0 : 2;
 }
 
+static int lost(const struct device *device, int begins_reading) {
+  static int readings;
+  if (option("lost", -1) != device->number) return 0;
+  readings += begins_reading;
+  return readings > 2 ? (int)option("lost_as", 15) : 0;
+}
+
 EXPORT int nvmlDeviceGetUtilizationRates(struct device *device, unsigned rates[2]);
 int nvmlDeviceGetUtilizationRates(struct device *device, unsigned rates[2]) {
-  static int readings;
   if (option("block", 0)) usleep((unsigned)option("block", 0) * 1000);
+  if (lost(device, 1)) return lost(device, 0);
   if (device->is_instance) return 3;
-  if (option("lost", -1) == device->number && ++readings > 2) return 15;
   rates[0] = 50 + (unsigned)device->number;
   rates[1] = 25;
   return answer("DeviceGetUtilizationRates");
@@ -143,6 +150,7 @@ int nvmlDeviceGetUtilizationRates(struct device *device, unsigned rates[2]) {
 
 EXPORT int nvmlDeviceGetMemoryInfo(struct device *device, unsigned long long memory[3]);
 int nvmlDeviceGetMemoryInfo(struct device *device, unsigned long long memory[3]) {
+  if (lost(device, 0)) return lost(device, 0);
   memory[0] = 80ull << 30; /* total, free, used */
   memory[1] = 60ull << 30;
   memory[2] = (20ull << 30) + (unsigned)device->number;

@@ -22,6 +22,8 @@
 **   names         streams and devices, a context, an event and the thread are named by NVTX; as often as it is said
 **   sleep=MS, wait (until the fetching thread has fetched), input (tells the numbers, and waits for a line)
 **   late          the driver is initialised here; without it at the beginning
+**   begins        a thread initialises the driver, for a second
+**   reset         the program resets the device: its context is another one from here on
 **   fork=WORD     a child that initialises the driver, if that is "cuda", and plays 100 kernels, or none
 **   return, exit, _exit, abort, kill, term, exec, quiet (nothing of CUDA at all), callback_exit (exit,
 **   within a callback of CUPTI's)
@@ -68,6 +70,8 @@ static uint32_t put_call(uint32_t kind, uint32_t function, uint64_t start, uint3
   return call.correlation;
 }
 
+static _Atomic uint32_t context = 1;
+
 static void put_kernel(uint32_t correlation, uint64_t start, unsigned number, uint32_t graph) {
   static const char *const names[] = {"_ZN2at6native4gemmIfEEvPT_S2_i",
                                       "sgemm_128x64_tn",
@@ -83,7 +87,7 @@ static void put_kernel(uint32_t correlation, uint64_t start, unsigned number, ui
                                 .submitted = start - 1000,
                                 .start = start,
                                 .end = start + 1500 + (uint64_t)(number % 7) * 100,
-                                .context = 1,
+                                .context = context,
                                 .stream = 7 + number % 2,
                                 .grid = {(int32_t)(128 << number % 4), 1, 1},
                                 .block = {256, 1, 1},
@@ -350,6 +354,18 @@ static void initialise(void) {
   }
 }
 
+static void *initialise_on_thread(void *own) {
+  initialise();
+  return own;
+}
+
+static void reset_device(void) {
+  put_call(CUPTI_RUNTIME, DOUBLE_DEVICE_RESET, cupti ? cupti->now() : 0, 0);
+  if (cupti) cupti->give_back();
+  struct cupti_context next = {.kind = CUPTI_CONTEXT, .context = ++context};
+  PUT(next);
+}
+
 static void tell(void) {
   static const struct {
     const char *name;
@@ -432,6 +448,12 @@ static void play(char **words, char **argv) {
       return;
     } else if (!strcmp(word, "late")) {
       initialise();
+    } else if (!strcmp(word, "begins")) {
+      pthread_t thread;
+      if (!pthread_create(&thread, NULL, initialise_on_thread, NULL)) pthread_detach(thread);
+      sleep(1);
+    } else if (!strcmp(word, "reset")) {
+      reset_device();
     } else if (!strcmp(word, "kernels")) {
       play_kernels(count);
     } else if (!strcmp(word, "nested")) {
@@ -486,7 +508,8 @@ static void play(char **words, char **argv) {
 
 int main(int argc, char **argv) {
   bool is_late = false;
-  for (int i = 1; i < argc; i++) is_late |= !strcmp(argv[i], "late") || !strcmp(argv[i], "quiet");
+  for (int i = 1; i < argc; i++)
+    is_late |= !strcmp(argv[i], "late") || !strcmp(argv[i], "begins") || !strcmp(argv[i], "quiet");
   if (!is_late) initialise();
   play(argv + 1, argv);
   return 0;
