@@ -255,10 +255,11 @@ static void calibrate(struct recorder *recorder, bool can_thin) {
   calibration.allowed = is_wanted ? FIRST_LEFT_OUT : 0;
   if (is_wanted) return;
   has_calibrated = true;
+  if (!calibration.left_out) return;
   bool is_measured;
   double launch_ns = cuda_costs_of_launch(&is_measured);
   recorder_diagnose(recorder, "info", "capture_calibrated", (int64_t)calibration.left_out, "kernels",
-                    "kernels, copies and calls into CUDA of so many of the first steps were not recorded, to see what "
+                    "of so many of the first steps kernels, copies and calls into CUDA were not recorded, to see what "
                     "recording a launch takes: %.0f ns, as it was %s; these steps count as warm-up",
                     launch_ns, is_measured ? "measured" : "estimated");
 }
