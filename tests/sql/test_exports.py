@@ -151,7 +151,7 @@ def test_stacks_that_lead_nowhere(engine):
     for name, frames in (("sound", '{"1": {"name": "a.py(3): f"}, "2": {"name": "b.py(4): g", "parent": 1}}'),
                          ("cycle", '{"1": {"name": "a.py(3): f", "parent": "2"}, "2": {"name": "b.py(4): g", '
                                    '"parent": "1"}}'),
-                         ("lost", '{"2": {"name": "b.py(4): g", "parent": "77"}, "x": {"name": "c"}, "9": 4}'),
+                         ("lost", '{"2": {"name": "b.py(4): g", "parent": "77"}, "x": {"name": "c"}, "9": 4, "5": {}}'),
                          ("none", '[1, 2]'), ("text", '"stack"')):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "trace.json")

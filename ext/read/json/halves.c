@@ -176,6 +176,7 @@ static bool read_stack_frames(struct trace *trace, const struct field *object, s
       if (scan_key_is(&name, "name") && part.kind == FIELD_TEXT) text = header_text(trace, &part);
       else if (scan_key_is(&name, "parent") && number_integer(&part, &parent)) frame.parent = parent;
     }
+    if (!text) continue; /* without a name it is none */
     frame.name = text;
     struct python_frame *item = list_add(&list);
     if (item) *item = frame;
