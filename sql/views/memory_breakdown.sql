@@ -67,7 +67,7 @@ WITH peaks AS MATERIALIZED (
     CAST(total(held.bytes) AS INTEGER) AS bytes,
     CASE WHEN count(held.requested_bytes) = count(*)
       THEN CAST(sum(1.0 * held.requested_bytes) AS INTEGER) END AS requested_bytes,
-    sum(held.count) AS count
+    CAST(total(held.count) AS INTEGER) AS count
   FROM held
   LEFT JOIN temp.ops AS ops ON ops.id = held.op_id
   LEFT JOIN lines ON lines.code_trace_id = held.code_trace_id

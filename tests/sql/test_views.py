@@ -1,6 +1,7 @@
 """Every stored SELECT can be used, with the oldest and the newest SQLite, over nothing, over little and over much."""
 
 import os
+import re
 import sys
 import tempfile
 
@@ -74,7 +75,8 @@ def test_views_do_not_depend_on_the_plan(engine):
     for name, _, parameters, _ in views(plain):
         if not parameters:
             ours, theirs = (connection.query(f"SELECT * FROM temp.{name}") for connection in (plain, verified))
-            assert sorted(ours[0]) == sorted(theirs[0]) and ours[1] == theirs[1], name
+            errors = {error and re.sub(r"near line \d+", "", error) for _, error in (ours, theirs)}
+            assert sorted(ours[0]) == sorted(theirs[0]) and len(errors) == 1, (name, errors)
 
 
 def test_titles_and_texts(engine):
