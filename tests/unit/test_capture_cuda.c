@@ -108,6 +108,12 @@ static void test_threads(void) {
   atomic_store(&is_to_end, true);
   for (int i = 0; i < 3; i++) pthread_join(others[i], NULL);
   launch(NULL); /* while it is recorded: on a busy machine it may have been aside for all of the others' */
+  session_flush();
+  cuda_listener_record(CUDA_NOTHING); /* what was not called so far need not be switched */
+  check(!cupti->is_on(CUPTI_RUNTIME, DOUBLE_LAUNCH_KERNEL), "launches are recorded");
+  check(cupti->is_on(CUPTI_RUNTIME, DOUBLE_GRAPH_LAUNCH), "calls are switched that the program does not make");
+  cuda_listener_record(CUDA_ALL);
+  check(cupti->is_on(CUPTI_RUNTIME, DOUBLE_LAUNCH_KERNEL), "launches are not recorded");
   snprintf(path, sizeof path, "%s", recording_path());
   session_finish();
   struct dump_file *file;

@@ -3,6 +3,7 @@
 
 #include "call_rows.h"
 #include "copy_rows.h"
+#include "cuda_kinds.h"
 #include "device_facts.h"
 #include "function_names.h"
 #include "kernel_rows.h"
@@ -84,6 +85,7 @@ static void take_call(const struct reading *reading, const struct cupti_call *re
 }
 
 static void read_call(const struct reading *reading, const struct cupti_call *record) {
+  cuda_calls_note(record->kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS, record->function);
   struct cupti_call due;
   enum worth worth = worth_of(reading->api, record);
   if (worth == WORTH_NO_ROW) {

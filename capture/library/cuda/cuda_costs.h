@@ -10,8 +10,9 @@
 ** as the others do, though they have no rows.
 **
 ** Switching.  In a job that is thinned CUPTI is switched on and off again around each step with ops, with one call for
-** each kind and function, on the thread that ends steps.  That is timed, and counts among what the step costs: what
-** switching off will take is told with the switching on, for the governor has seen the step's cost when it comes.
+** each kind, and each function that the program has called so far, on the thread that ends steps.  That is timed, and
+** counts among what the step costs: what switching off will take is told with the switching on, for the governor has
+** seen the step's cost when it comes.
 */
 #ifndef TFPROF_CAPTURE_CUDA_COSTS_H
 #define TFPROF_CAPTURE_CUDA_COSTS_H

@@ -101,6 +101,8 @@ struct cuda_refusals cuda_kinds_refusals(void) {
 /* Calls worth a row, of both domains: looked up once, for they are switched at the ends of steps. */
 static struct {
   uint16_t numbers[FUNCTIONS_MAXIMUM];
+  bool is_on[FUNCTIONS_MAXIMUM];             /* by number, as we switched it last */
+  _Atomic bool is_called[FUNCTIONS_MAXIMUM]; /* by number: the program has called it, as far as records have come */
   unsigned count;
 } worthy[2];
 
@@ -134,15 +136,27 @@ static int switch_kind(int kind, bool to_on) {
   return to_on ? api->ActivityEnable(kind) : api->ActivityDisable(kind);
 }
 
+void cuda_calls_note(enum cupti_domain domain, uint32_t number) {
+  if (number < FUNCTIONS_MAXIMUM && !worthy[domain - 1].is_called[number]) worthy[domain - 1].is_called[number] = true;
+}
+
+static void switch_call(int domain, uint16_t number, int (*switch_one)(uint32_t, uint8_t), bool to_on, bool is_all) {
+  bool *is_on = &worthy[domain - 1].is_on[number];
+  bool is_idle = to_on ? *is_on : !worthy[domain - 1].is_called[number];
+  if (is_idle && !is_all) return;
+  cuda_note_result(api, "calls", switch_one(number, to_on));
+  *is_on = to_on;
+}
+
 /* Those only, where CUPTI can be told so; else all, and the others are left out when they are read. */
-void cuda_calls_switch(bool to_on) {
+void cuda_calls_switch(bool to_on, bool is_all) {
   static const int kinds[] = {[CUPTI_DRIVER_FUNCTIONS] = CUPTI_DRIVER, [CUPTI_RUNTIME_FUNCTIONS] = CUPTI_RUNTIME};
   if (!(traces & TRACE_API)) return;
   for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
     int (*switch_one)(uint32_t, uint8_t) =
         domain == CUPTI_RUNTIME_FUNCTIONS ? api->ActivityEnableRuntimeApi : api->ActivityEnableDriverApi;
     for (unsigned i = 0; switch_one && i < worthy[domain - 1].count; i++)
-      cuda_note_result(api, "calls", switch_one(worthy[domain - 1].numbers[i], to_on));
+      switch_call(domain, worthy[domain - 1].numbers[i], switch_one, to_on, is_all);
     if (!switch_one) cuda_note_result(api, "calls", switch_kind(kinds[domain], to_on));
   }
 }

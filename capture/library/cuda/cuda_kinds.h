@@ -37,8 +37,11 @@ void cuda_kinds_reset(void);
 /* All kinds that were asked for; `with_lasting`: also those that stay on while work is not recorded, for they say what
 ** later work belongs to. */
 void cuda_kinds_switch(bool to_on, bool with_lasting);
-/* Calls into the runtime and the driver that are worth a row; where CUPTI cannot be told which, all. */
-void cuda_calls_switch(bool to_on);
+/* Calls into the runtime and the driver that are worth a row; where CUPTI cannot be told which, all. Unless `is_all`,
+** those that the program has not called so far stay on: they are hundreds, and are switched at the ends of steps. */
+void cuda_calls_switch(bool to_on, bool is_all);
+/* The program has called that function. On the writer thread. */
+void cuda_calls_note(enum cupti_domain domain, uint32_t number);
 /* When kernels were queued and submitted: nobody else's profiler finds it switched on. */
 void cuda_latency_switch(bool to_on);
 /* What connects devices, and unified memory: once the driver is initialised. `is_recorded`: work is, now. */

@@ -105,7 +105,7 @@ bool cuda_listener_take_switch(struct record_switch *change) {
 static void switch_all(bool to_on) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
   cuda_kinds_switch(to_on, true);
-  cuda_calls_switch(to_on);
+  cuda_calls_switch(to_on, true);
   sessions += to_on;
   recorded = to_on ? CUDA_ALL : CUDA_NOTHING;
   note_switch(begun_ns);
@@ -114,7 +114,7 @@ static void switch_all(bool to_on) {
 /* With `switching`. */
 static uint64_t switch_to(enum cuda_recording to) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
-  if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) cuda_calls_switch(to >= CUDA_CALLS);
+  if ((to >= CUDA_CALLS) != (recorded >= CUDA_CALLS)) cuda_calls_switch(to >= CUDA_CALLS, false);
   if ((to == CUDA_ALL) != (recorded == CUDA_ALL)) cuda_kinds_switch(to == CUDA_ALL, false);
   sessions += to == CUDA_ALL && recorded != CUDA_ALL;
   recorded = to;
