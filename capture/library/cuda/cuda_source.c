@@ -252,7 +252,7 @@ static void calibrate(struct recorder *recorder, bool can_thin) {
                    sampling_step_thread() && cuda_costs_want_calibration();
   if (is_wanted == was_wanted) return;
   if (!is_thinned) cuda_costs_calibrate(is_wanted);
-  calibration.allowed = is_wanted ? FIRST_LEFT_OUT : 0;
+  calibration.allowed = is_wanted ? calibration.left_out + FIRST_LEFT_OUT : 0;
   if (is_wanted) return;
   has_calibrated = true;
   if (!calibration.left_out) return;

@@ -30,7 +30,7 @@ struct launch_calibration {
 /* A step begins; `has_ops`: its ops are recorded. Whether its work is left out. */
 static inline bool launch_calibration_step(struct launch_calibration *calibration, bool has_ops) {
   bool stands_for_others = has_ops && !calibration->had_ops;
-  bool is_allowed = calibration->left_out < calibration->allowed;
+  bool is_allowed = calibration->left_out < calibration->allowed && calibration->left_out < STEPS_LEFT_OUT;
   calibration->is_left_out = is_allowed && !calibration->is_left_out && !stands_for_others;
   calibration->left_out += calibration->is_left_out;
   calibration->had_ops = has_ops;
