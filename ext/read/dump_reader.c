@@ -85,10 +85,14 @@ static void add_columns(struct scan *scan, const struct dump_frame *frame) {
   }
   if (spec->start_column < 0) return;
   unsigned start = (unsigned)spec->start_column, end = (unsigned)spec->end_column, dur = (unsigned)spec->dur_column;
-  if (column_set_has(raw, start) + column_set_has(raw, end) + column_set_has(raw, dur) < 2) return;
-  column_set_add(raw, start);
-  column_set_add(raw, end);
-  column_set_add(raw, dur);
+  bool is_whole = column_set_has(raw, start) + column_set_has(raw, end) + column_set_has(raw, dur) >= 2;
+  /* A part of a span alone stays, but where the span is derived: then it is so as a whole. */
+  bool is_derived = !is_whole && scan->table == TABLE_collectives;
+  for (unsigned i = 0; i < 3; i++) {
+    unsigned column = i == 0 ? start : i == 1 ? end : dur;
+    if (is_whole) column_set_add(raw, column);
+    else if (is_derived) column_set_remove(raw, column);
+  }
 }
 
 static enum tfprof_status add_frame(struct scan *scan, uint32_t index, struct tfprof_error *error) {

@@ -139,6 +139,9 @@ struct diagnostic {
   uint64_t place; /* the store's own: among others, while they are sorted */
 };
 
+/* What may be the id of a process, else -1: dumps have 32 bits for it, and no system has more. */
+static inline int64_t process_id(int64_t number) { return number >= 0 && number <= UINT32_MAX ? number : -1; }
+
 struct profile_file {
   string_id location; /* from the root on */
   uint64_t device, inode;

@@ -5,8 +5,8 @@
 --   framework             as in profiles: in whose words findings advise (advice_words)
 --   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
 --                         path; which run it is of a rank that was started again, and which part or which file where
---                         processes have one pid; which of several windows of the process (process_windows); where
---                         several runs are open, of which one it is
+--                         processes have one pid, or none; which of several windows of the process
+--                         (process_windows); where several runs are open, of which one it is
 --   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
 --                         launcher; nobody waits for it as such
 --   prefix                name and a colon, to begin a message with; empty for the only process that trains
@@ -24,7 +24,7 @@ WITH with_steps AS MATERIALIZED (
     coalesce('rank ' || profiles.rank, 'process ' || profiles.pid,
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
-      profiles.path)
+      iif(part IS NOT NULL, 'process', NULL), profiles.path)
       -- as process_windows says; to read that here costs subqueries, of which SQLite 3.54 allows 1,000 in a query,
       -- and a join with it, or windows here, keep SQLite 3.40 from an index
       || CASE WHEN profiles.origin IN ('kineto', 'xplane') AND profiles.pid IS NOT NULL THEN
@@ -45,7 +45,7 @@ WITH with_steps AS MATERIALIZED (
             AND others.origin = profiles.origin AND others.host IS profiles.host AND part IS NULL
             AND (profiles.rank IS NOT NULL OR profiles.origin = 'xplane'
               OR json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.worker') = worker))
-        ELSE '' END
+        ELSE coalesce(', part ' || part, '') END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
       AS name,

@@ -406,7 +406,7 @@ static bool find_process(struct trace *trace, struct profile *profile, uint32_t 
   bool ok = true;
   for (uint32_t i = 0; i < lane_count && ok; i++) {
     const struct row_key *key = &trace->lanes.keys[i];
-    if ((key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) != LANE_HOST || (int64_t)key->words[1] <= 0) continue;
+    if ((key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) != LANE_HOST || process_id((int64_t)key->words[1]) <= 0) continue;
     uint32_t pid = row_map_number(&pids, process_key(0, key->words[1]));
     ok = pid != INTERN_NONE;
     if (ok && ++counts[pid] > most) {

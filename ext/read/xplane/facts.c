@@ -283,7 +283,7 @@ static void describe_profile(struct describing *d, const struct xplane_plane *pl
   int64_t pid = fact_integer(d, facts, "process_id", 1);
   int64_t start = fact_integer(d, facts, "profile_start_time", 1);
   int64_t stop = fact_integer(d, facts, "profile_stop_time", 1);
-  if (pid != ROW_NULL) d->profile->pid = pid;
+  if (pid != ROW_NULL) d->profile->pid = process_id(pid);
   if (start != ROW_NULL) d->profile_start = start;
   if (stop != ROW_NULL) d->profile_stop = stop;
   if (version) {
