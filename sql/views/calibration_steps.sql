@@ -7,7 +7,7 @@
 -- They are the only steps that are warm-up and have a sample_weight of 0.
 -- Cost: one pass over steps.
 -- Example: SELECT profile_id, count(*) FROM calibration_steps GROUP BY 1;
-SELECT profile_id, id AS step_id, dur_ns
+SELECT profile_id AS profile_id, id AS step_id, dur_ns AS dur_ns
 FROM temp.steps
 WHERE is_warmup = 1 AND sample_weight = 0
 ORDER BY profile_id, step_id

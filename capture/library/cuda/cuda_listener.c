@@ -535,7 +535,8 @@ void cuda_listener_reset(void) {
   memset(&state, 0, sizeof state);
   subscriber = NULL;
   recorded = CUDA_NOTHING;
-  is_refused = is_clock_lost = has_beat = false;
+  is_refused = has_beat = false;
+  is_clock_lost = false;
   beginnings = sessions = kept_back = 0;
   thread_ids_before = 0;
   memset(&check, 0, sizeof check);

@@ -62,7 +62,7 @@ bool device_clock_read(const struct cupti_api *api, struct device_reading *readi
 
 bool device_clock_begin(struct device_clock *clock);
 void device_clock_end(struct device_clock *clock);
-void device_clock_note(struct device_clock *clock, const struct device_reading *reading);
+void device_clock_note(struct device_clock *clock, const struct device_reading *taken);
 /* Before records are read, each time: no time is later than now. And afterwards: how many there were. */
 void device_clock_look(struct device_clock *clock);
 void device_clock_count(struct device_clock *clock, uint64_t records);
