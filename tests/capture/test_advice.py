@@ -168,7 +168,9 @@ ONE_SAMPLE = """
 import sys, torch, without_dynamo
 FAULT = len(sys.argv) > 1
 torch.manual_seed(0); torch.set_num_threads(1)
-model = torch.nn.Sequential(torch.nn.Linear(256, 768), torch.nn.ReLU(), torch.nn.Linear(768, 768))
+sizes = [256, 768, 768, 768, 768]
+layers = [torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:])]
+model = torch.nn.Sequential(layers[0], *(part for layer in layers[1:] for part in (torch.nn.ReLU(), layer)))
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 x, times = torch.randn(640, 256), torch.rand(2048)
 kept = torch.ones(384, 384)
