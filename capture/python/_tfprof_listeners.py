@@ -13,7 +13,8 @@ TORCH = "torch.profiler"
 
 
 def is_jax_on(module, *_):
-    return module._profile_state.profile_session is not None
+    state = module._profile_state  # `session` since JAX 0.12
+    return (state.session if hasattr(state, "session") else state.profile_session) is not None
 
 
 def is_tensorflow_on(module, *_):
@@ -77,8 +78,16 @@ def watch(hooks, module, name):
         way.begin(who)
 
     def look(*arguments):
-        if not is_on(module, *arguments):
+        if is_on(module, *arguments) is False:
             way.end(who)
+
+    def look_at_end(*arguments):
+        try:
+            if is_on(module, *arguments):
+                return
+        except AttributeError:
+            pass  # a version that keeps it elsewhere: it was asked to end
+        way.end(who)
 
     def end_session(session=None, *_):
         way.end(who, None if session is None else 1)
@@ -86,7 +95,7 @@ def watch(hooks, module, name):
     for function in begins:
         hooks.around(holder, function, first=begin, last=look if is_on else None)
     for function in ends:
-        hooks.around(holder, function, last=look if is_on else end_session)
+        hooks.around(holder, function, last=look_at_end if is_on else end_session)
 
 
 class ListenerFinder:
