@@ -12,11 +12,12 @@
 #
 # Of that folder it takes tfprof, tfprof-capture, libtfprof_*.so, python/, launch_cost, overlap_copies and commit.
 #
-# The checks are run one after the other, the ones that tell most first; --list names them, with what each expects. Each
-# has a time limit, and whatever one of them does, the next one is run. In all they take no more than --limit (840
-# seconds): those for which no time is left are told as not run. --quick is the first four minutes of them, --rest all
-# others: each of the two fits into ten minutes. A visit that is interrupted (SIGINT, SIGTERM) ends what runs and still
-# prints its table. PYTHON is python3 unless TFPROF_PYTHON or --python names another.
+# The checks are run one after the other, the ones that tell most first; --list names them, with what each expects.
+# Each has a time limit, and whatever one of them does, the next one is run. In all they take no more than --limit
+# (840 seconds; 280 with --quick, 580 with --rest): those for which no time is left are told as not run. --quick is
+# the first four minutes of them, --rest all others: each of the two fits into ten minutes. A visit that is
+# interrupted (SIGINT, SIGTERM) ends what runs and still prints its table. PYTHON is python3 unless TFPROF_PYTHON or
+# --python names another.
 #
 # At once when a check ends its line of JSON is in OUT/summary.json: figures, what was expected, the verdict ("yes",
 # "no", "cannot be told", "not run") and why, seconds, commit. OUT/visit.log has what the programs wrote, OUT/table.txt

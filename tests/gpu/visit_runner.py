@@ -370,11 +370,12 @@ def parse():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--out")
     parser.add_argument("--only")
-    parser.add_argument("--limit", type=float, default=840)
+    parser.add_argument("--limit", type=float)
     parser.add_argument("--commit")
     for flag in ("--quick", "--rest", "--list"):
         parser.add_argument(flag, action="store_true")
     options = parser.parse_args()
+    options.limit = options.limit or (280 if options.quick else 580 if options.rest else 840)
     wanted = options.only.split(",") if options.only else None
     unknown = set(wanted or []) - {one.name for one in checks}
     if unknown:
