@@ -22,7 +22,7 @@ enum { BUFFER_BYTES = 32 << 20 };
 
 static struct activity_lanes lanes;
 static struct activity_counts counts;
-static bool is_open, is_told_over, has_calibrated;
+static bool is_open, is_told_over, has_calibrated, is_clock_assumed;
 static double told_launch_ns, told_switch_ns;
 static unsigned known_beginnings; /* of CUPTI */
 static unsigned faults;           /* of its version: enum cupti_fault_effect */
@@ -126,7 +126,7 @@ static bool cuda_open(struct recorder *recorder) {
   cuda_costs_open();
   is_told_over = false;
   told_launch_ns = told_switch_ns = 0;
-  has_calibrated = false;
+  has_calibrated = is_clock_assumed = false;
   known_beginnings = cuda_listener_beginnings();
   are_faults_told = false;
   worker_watch_begin(&worker);
@@ -155,6 +155,7 @@ static void note_readings(bool is_needed) {
   while (cuda_listener_take_reading(&reading)) device_clock_note(&lanes.clock, &reading);
   device_clock_look(&lanes.clock);
   if (lanes.clock.readings || !is_needed) return;
+  is_clock_assumed = true;
   /* CUPTI told none: its clock is the system's, as it is by itself. */
   clock_read(&reading.clock);
   reading.clock.ticks = (uint64_t)reading.clock.realtime_ns;
@@ -270,7 +271,9 @@ static void keep_to_limits(struct recorder *recorder, const struct clock_reading
   char share[96], text[192];
   cuda_costs_note(&counts, can_thin);
   counts.watched = cuda_costs_watched();
-  calibrate(recorder, can_thin);
+  /* Each time that kinds are switched on again may be a session, after which kernels of graphs have no call: not for
+  ** a measurement. */
+  calibrate(recorder, can_thin && !(faults & FAULT_OF_GRAPHS));
   tell_prices(recorder, now);
   if (is_measuring != wants_to_measure()) {
     is_measuring = wants_to_measure();
@@ -300,7 +303,7 @@ static void tell_count(struct recorder *recorder, uint64_t count, const char *ta
 static void tell_clock(struct recorder *recorder) {
   const struct device_clock *clock = &lanes.clock;
   double seconds = (double)(clock->last_ns - clock->first_ns) * 1e-9;
-  if (!clock->readings) return;
+  if (clock->readings <= is_clock_assumed) return;
   recorder_diagnose(recorder, "info", "capture_clock", (int64_t)clock->readings, NULL,
                     "cuda: CUPTI %s, and went %.3f microseconds a second ahead of ours; %llu readings, within %u ns "
                     "each, were foretold to %.0f ns",
@@ -334,22 +337,24 @@ static void watch_worker(struct recorder *recorder, const struct clock_reading *
                     faults & FAULT_OF_GROWTH ? ": CUPTI before that of CUDA 13.4 Update 1 does that in long runs" : "");
 }
 
-static void tell_missing_kernels(struct recorder *recorder) {
-  enum { MANY = 100 };
+static void tell_missing_kernels(struct recorder *recorder, uint32_t version) {
+  enum { MANY = 100, OF_12_4 = 22, OF_12_6 = 24 };
   if (counts.kernels || counts.launches < MANY || !cuda_listener_records_kernels()) return;
   recorder_diagnose(recorder, "warning", "capture_degraded", (int64_t)counts.launches, "kernels",
-                    "cuda: of so many launches CUPTI has recorded no kernel; that of CUDA 12.4 does that (mended in "
-                    "CUDA 12.5 Update 1)");
+                    "cuda: of so many launches CUPTI has recorded no kernel%s",
+                    version >= OF_12_4 && version < OF_12_6
+                        ? "; that of CUDA 12.4 does that (mended in CUDA 12.5 Update 1)"
+                        : "");
 }
 
-static void tell_records(struct recorder *recorder) {
+static void tell_records(struct recorder *recorder, uint32_t version) {
   char text[192];
   struct cuda_refusals refusals = cuda_kinds_refusals();
   tell_clock(recorder);
   snprintf(text, sizeof text, "CUPTI refused what it was asked for, at first %s", refusals.first);
   tell_count(recorder, refusals.count, NULL, text);
   tell_count(recorder, cuda_listener_kept_back(), NULL,
-             "CUPTI has not given so many buffers back when all were asked for: what is in them is lost");
+             "CUPTI has not given so many buffers back when all were asked for: what is in them, if anything, is lost");
   snprintf(text, sizeof text, "records of kinds that are not known were left out: kind %u and others",
            counts.unknown_kinds[0]);
   if (!counts.unknown_kinds[1]) text[strlen(text) - strlen(" and others")] = 0;
@@ -361,7 +366,7 @@ static void tell_records(struct recorder *recorder) {
   tell_count(recorder, lanes.of_lost_graphs, "kernels",
              "kernels of CUDA graphs have no call, op and line: this CUPTI gives them those of other launches once it "
              "was switched off and on (mended in CUDA 13.1 Update 1)");
-  tell_missing_kernels(recorder);
+  tell_missing_kernels(recorder, version);
   tell_count(recorder, cuda_listener_is_stuck(), NULL,
              "the driver or CUPTI did not answer at the end: what had not been fetched is lost");
   tell_count(recorder, lanes.reversed, NULL, "records end before they begin, and have no duration");
@@ -379,7 +384,7 @@ static void cuda_tick(struct recorder *recorder, const struct clock_reading *now
   keep_to_limits(recorder, now);
   if (lanes.clock.readings)
     process_counters_add(recorder, now->monotonic_ns, "cupti_clock_error", "ns", lanes.clock.error_ns);
-  if (is_end) tell_records(recorder);
+  if (is_end) tell_records(recorder, api->version);
 }
 
 static void cuda_losses(struct recorder *recorder) {
