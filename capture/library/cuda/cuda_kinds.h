@@ -1,7 +1,8 @@
 /* cuda_kinds.h: which records CUPTI makes: kinds and calls are switched on and off, and what it refuses is kept for
 ** who tells it.
 **
-** All but cuda_kinds_refusals are called with the listener's lock: nobody else switches at that moment.
+** What switches is called with the listener's lock: nobody else does at that moment.  Results are noted and asked for
+** on any thread, and the writer thread notes which calls the program makes.
 */
 #ifndef TFPROF_CAPTURE_CUDA_KINDS_H
 #define TFPROF_CAPTURE_CUDA_KINDS_H

@@ -7,8 +7,9 @@
 ** nor any other, for SILENT_NS, and records of that kind came before, CUPTI was taken.
 **
 ** What it cannot tell apart: a CUPTI before that of CUDA 13 keeps calls and kernels in one buffer, and does not give it
-** back while a kernel in it runs.  One kernel that runs for SILENT_NS looks the same there; to be told again to do what
-** it does is no harm.
+** back while a kernel in it runs.  One kernel that runs for SILENT_NS looks the same there, and so does a device that
+** is never idle and gets fewer launches than fill a buffer in that time.  CUPTI is begun anew then though nobody took
+** it, which is said, and counts as another session (cupti_faults.h).
 **
 ** It waits twice as long after each time that beginning anew did not help.  On the thread that fetches.
 */
