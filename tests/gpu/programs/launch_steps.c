@@ -12,10 +12,8 @@
 **
 ** Tells at the end of each phase how many steps there were, and of all, and at the end how many kernels CUPTI recorded.
 */
-#include "../../unit/fake_nvtx.h"
-#include "../doubles/double_cupti.h"
+#include "../doubles/on_doubles.h"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +27,7 @@ enum { QUEUED_NS = 1000000, LATENCY_NS = 3000, MARGIN_NS = 5000 /* between a mar
 static const struct double_cupti *cupti;
 static uint64_t device_free; /* when it has done all that was launched */
 static long steps, recorded;
-static bool is_marked = true, is_chatty;
+static bool is_marked, is_chatty;
 
 static void pass(uint64_t until) {
   while (cupti->now() < until) continue;
@@ -104,21 +102,9 @@ static void run_phase(char *phase) {
   fflush(stdout);
 }
 
-static bool begin(void) {
-  const char *path = getenv("NVTX_INJECTION64_PATH");
-  void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *nvtx = path ? dlopen(path, RTLD_NOW) : NULL, *library;
-  int (*initialise)(unsigned) = NULL, (*inject)(nvtx_get_export_table) = NULL;
-  if (cuda) *(void **)&initialise = dlsym(cuda, "cuInit");
-  if (nvtx) *(void **)&inject = dlsym(nvtx, "InitializeInjectionNvtx2");
-  if (!initialise || initialise(0) || !inject || !inject(fake_table)) return false;
-  library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-  if (!library) library = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
-  cupti = library ? dlsym(library, "double_cupti") : NULL;
-  return cupti != NULL;
-}
-
 int main(int argc, char **argv) {
-  if (!begin()) return fprintf(stderr, "the doubles are not there\n"), 3;
+  cupti = begin_on_doubles(&is_marked);
+  if (!cupti || !is_marked) return fprintf(stderr, "the doubles are not there\n"), 3;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "unmarked")) is_marked = false;
     else if (!strcmp(argv[i], "chatty")) is_chatty = true;

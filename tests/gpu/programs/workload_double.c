@@ -7,10 +7,8 @@
 **   slow       kernels take 2.6 times as long once torch.profiler was there
 **   crash      the program ends by a signal; crash_recorded: where it is recorded
 */
-#include "../../unit/fake_nvtx.h"
-#include "../doubles/double_cupti.h"
+#include "../doubles/on_doubles.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,25 +170,13 @@ static void run_endless(void) {
   for (;;) run_step(0);
 }
 
-static bool begin(void) {
-  const char *path = getenv("NVTX_INJECTION64_PATH");
-  void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *nvtx = path ? dlopen(path, RTLD_NOW) : NULL, *library;
-  int (*initialise)(unsigned) = NULL, (*inject)(nvtx_get_export_table) = NULL;
-  if (cuda) *(void **)&initialise = dlsym(cuda, "cuInit");
-  if (nvtx) *(void **)&inject = dlsym(nvtx, "InitializeInjectionNvtx2");
-  if (!initialise || initialise(0)) return false;
-  is_marked = inject && inject(fake_table);
-  library = dlopen("libcupti.so.13", RTLD_NOW);
-  cupti = library ? dlsym(library, "double_cupti") : NULL;
-  return cupti != NULL;
-}
-
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "about")) {
     printf("{\"torch\":\"double\",\"cuda\":\"13.0\",\"cupti\":null,\"gpu\":\"NVIDIA Double\",\"jax\":false}\n");
     return 0;
   }
-  if (!begin()) return fprintf(stderr, "the doubles are not there\n"), 3;
+  cupti = begin_on_doubles(&is_marked);
+  if (!cupti) return fprintf(stderr, "the doubles are not there\n"), 3;
   if (getenv("DOUBLE_FAULT")) fault = getenv("DOUBLE_FAULT");
   for (int i = 2; i < argc; i++) {
     char *value = strchr(argv[i], '=');
