@@ -68,6 +68,13 @@ static struct activity_buffer *get_buffer(enum activity_buffer_kind kind, uint64
   return buffer;
 }
 
+/* The smallest that nobody has, whatever was wanted. NULL: all are in use. */
+static struct activity_buffer *get_free_buffer(void) {
+  for (unsigned kind = BUFFER_SMALL; kind <= BUFFER_LARGE; kind++)
+    if (pool.free[kind]) return get_buffer((enum activity_buffer_kind)kind, 0);
+  return NULL;
+}
+
 static void lend_buffer(struct activity_buffer *buffer) {
   buffer->lent_ns = clock_monotonic_ns();
   buffer->next = pool.lent;
@@ -80,6 +87,7 @@ void activity_buffers_request(uint8_t **bytes, size_t *size, size_t *records) {
   pthread_mutex_lock(&activity_buffers_lock);
   struct activity_buffer *buffer = get_buffer(pool.wanted, pool.limit / 4 * 3);
   if (!buffer) buffer = get_buffer(BUFFER_SMALL, pool.limit);
+  if (!buffer) buffer = get_free_buffer();
   if (!buffer) buffer = make_buffer(BUFFER_DISCARDED);
   if (buffer) lend_buffer(buffer);
   pthread_mutex_unlock(&activity_buffers_lock);

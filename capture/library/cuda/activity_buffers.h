@@ -8,7 +8,7 @@
 ** not ended).  What it holds is in no file until it is full, and is lost when the program is killed.  They begin with
 ** 32 KiB, some 130 launches; where one is full within FAST_NS the next ones are larger, and where it takes longer than
 ** SLOW_NS smaller.  They are of 32 KiB as well where three quarters of the limit are taken: each thread and context of
-** the program has one, however little it does.
+** the program has one, however little it does.  Where the limit is reached one of any size is lent that is free.
 **
 ** Of a buffer that comes back nearly empty, as when somebody flushes often, the records are copied out, so that the
 ** limit is one of what was recorded, and not of how often it was fetched.  A buffer is made when it is first asked for
