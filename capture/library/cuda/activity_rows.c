@@ -75,26 +75,34 @@ static bool note_time(const struct reading *reading, const struct cupti_call *re
   return launch_times_at(reading->times, start_ns, end_ns, &recording) && recording != CUDA_ALL;
 }
 
-static void take_call(const struct reading *reading, const struct cupti_call *record, enum worth worth) {
-  if (reading->times && note_time(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES)) return;
-  reading->counts->of_calls++; /* CUPTI took as long for those without a row */
+/* Whether it has a row, if it is worth one: it was not recorded for its time alone. It counts, for CUPTI took as long
+** for those that have none. */
+static bool count_call(const struct reading *reading, const struct cupti_call *record, bool launches) {
+  if (reading->times && note_time(reading, record, launches)) return false;
+  reading->counts->of_calls++;
   reading->counts->of_watched += record->thread == reading->counts->watched;
-  if (worth == WORTH_NO_ROW) return;
+  return true;
+}
+
+static void take_call(const struct reading *reading, const struct cupti_call *record, enum worth worth) {
+  if (!count_call(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES) || worth == WORTH_NO_ROW) return;
   reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
   call_rows_add(reading->lanes, reading->api, record);
 }
 
 static void read_call(const struct reading *reading, const struct cupti_call *record) {
   cuda_calls_note(record->kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS, record->function);
-  struct cupti_call due;
+  struct cupti_call due, part;
   enum worth worth = worth_of(reading->api, record);
   if (worth == WORTH_NO_ROW) {
     take_call(reading, record, worth);
     return;
   }
-  bool is_taken = nested_calls_offer(record, &due);
+  enum offered_call offered = nested_calls_offer(record, &due, &part);
   if (due.kind) take_call(reading, &due, worth_of(reading->api, &due));
-  if (is_taken) take_call(reading, record, worth);
+  if (part.kind) count_call(reading, &part, false); /* its launch is that of the call which it is a part of */
+  if (offered == CALL_IS_A_PART) count_call(reading, record, false);
+  if (offered == CALL_IS_READ) take_call(reading, record, worth);
 }
 
 void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,

@@ -8,7 +8,7 @@
 
 /* How many records of each sort there were, since the file began. */
 struct activity_counts {
-  uint64_t of_devices, of_calls; /* kernels, copies, fills; calls, also those that are worth no row, and waits */
+  uint64_t of_devices, of_calls; /* kernels, copies, fills; calls, also those without a row, and waits */
   uint64_t launches, kernels;    /* calls that launch one kernel each; kernels */
   uint64_t of_watched;           /* calls of this thread: */
   uint32_t watched;

@@ -35,15 +35,18 @@ static bool has_outer(const struct cupti_call *record) {
          lies_within(record, outer->start, outer->end);
 }
 
-bool nested_calls_offer(const struct cupti_call *record, struct cupti_call *due) {
+enum offered_call nested_calls_offer(const struct cupti_call *record, struct cupti_call *due, struct cupti_call *part) {
   unsigned place = record->thread * 0x9e3779b9u >> (32 - WAITING_BITS);
   struct cupti_call *last = &waiting[place].call;
   bool is_driver = record->kind == CUPTI_DRIVER;
-  due->kind = 0;
-  if (!record->correlation) return true;
+  due->kind = part->kind = 0;
+  if (!record->correlation) return CALL_IS_READ;
   if (last->kind && is_same(last, record)) {
-    if (lies_within(record, last->start, last->end) && is_driver) return false;
-    if (lies_within(last, record->start, record->end)) last->kind = 0;
+    if (lies_within(record, last->start, last->end) && is_driver) return CALL_IS_A_PART;
+    if (lies_within(last, record->start, record->end)) {
+      *part = *last;
+      last->kind = 0;
+    }
   }
   if (last->kind && (is_driver || last->thread == record->thread)) {
     *due = *last;
@@ -52,12 +55,12 @@ bool nested_calls_offer(const struct cupti_call *record, struct cupti_call *due)
   if (!is_driver) {
     outer_calls[record->correlation % OUTER] =
         (struct outer_call){record->start, record->end, record->thread, record->correlation};
-    return true;
+    return CALL_IS_READ;
   }
-  if (has_outer(record)) return false;
+  if (has_outer(record)) return CALL_IS_A_PART;
   *last = *record;
   waiting[place].is_old = false;
-  return false;
+  return CALL_WAITS;
 }
 
 bool nested_calls_take(unsigned *at, bool is_all, struct cupti_call *due) {

@@ -15,9 +15,14 @@
 
 /* A new file. */
 void nested_calls_begin(void);
-/* The next record. true: it is to be read now; false: it waits, or is a part of another one. `due` has waited until
-** now, and is to be read before it; of kind 0: none has. */
-bool nested_calls_offer(const struct cupti_call *record, struct cupti_call *due);
+enum offered_call {
+  CALL_IS_READ, /* it is to be read now */
+  CALL_WAITS,
+  CALL_IS_A_PART, /* of another one */
+};
+/* The next record. `due` has waited until now, and is to be read before it; of kind 0: none has. `part` has waited,
+** too, and is a part of this one; of kind 0: there is none. */
+enum offered_call nested_calls_offer(const struct cupti_call *record, struct cupti_call *due, struct cupti_call *part);
 /* Takes one that waits from place *at on (0 at first); `is_all`: else only those which waited when it was asked for the
 ** last time. false: there is none. */
 bool nested_calls_take(unsigned *at, bool is_all, struct cupti_call *due);
