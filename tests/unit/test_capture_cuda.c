@@ -9,6 +9,7 @@
 #include "cuda/cupti_faults.h"
 #include "cuda/device_clock.h"
 #include "cuda/function_names.h"
+#include "cuda/nested_calls.h"
 #include "cuda/worker_watch.h"
 #include "dump/reader.h"
 #include "gpu/doubles/double_cupti.h"
@@ -216,18 +217,21 @@ static void test_clock(void) {
   device_clock_end(&clock);
 }
 
-/* How often a thread is told of that takes this share of a processor for an hour and then that one. */
-static int times_told(double first, double later) {
+/* How often a thread is told of that takes such shares of a processor, for so many records a second, in each hour. */
+static int times_told(const double (*hours)[2], int count) {
   struct worker_watch watch;
   double used_ns = 5e9;
+  uint64_t records = 0;
   int told = 0;
   worker_watch_begin(&watch);
-  for (int second = 0; second < 7200; second++) {
-    told += worker_watch_note(&watch, 7, second * 1e9, used_ns);
-    used_ns += 1e9 * (second < 3600 ? first : later);
+  for (int second = 0; second < count * 3600; second++) {
+    told += worker_watch_note(&watch, 7, second * 1e9, used_ns, records);
+    used_ns += 1e9 * hours[second / 3600][0];
+    records += (uint64_t)hours[second / 3600][1];
   }
   return told;
 }
+#define TIMES_TOLD(...) times_told((const double[][2]){__VA_ARGS__}, sizeof((double[][2]){__VA_ARGS__}) / 16)
 
 /* NVIDIA's release notes; CUPTI's thread is told of once it takes much, and much more than at first. */
 static void test_faults(void) {
@@ -235,8 +239,77 @@ static void test_faults(void) {
   check(cupti_faults_of(130001) == (FAULT_OF_GRAPHS | FAULT_OF_GROWTH), "13.0 Update 1");
   check(cupti_faults_of(130101) == FAULT_OF_GROWTH && !cupti_faults_of(130401), "13.1 and 13.4 Update 1");
   check(cupti_fault_text(130400, 0) && !cupti_fault_text(130401, 0) && !cupti_fault_text(18, 9), "texts");
-  check(!times_told(0.01, 0.15) && !times_told(0.25, 0.3), "little, or no more than at first");
-  check(times_told(0.05, 0.25) == 1, "five times as much, told %d times", times_told(0.05, 0.25));
+  check(!TIMES_TOLD({0.01, 1e4}, {0.15, 1e4}), "little");
+  check(!TIMES_TOLD({0.25, 1e4}, {0.3, 1e4}), "no more than at first");
+  check(TIMES_TOLD({0.05, 1e4}, {0.25, 1e4}) == 1, "five times as much, for as many records");
+  check(!TIMES_TOLD({0.01, 1e3}, {0.3, 3e4}), "as much for a record, of which there are more");
+  check(TIMES_TOLD({0.001, 1}, {0.02, 1e3}, {0.3, 3e3}) == 1, "idle at first, then more for each record");
+}
+
+/* What is called within a call is a part of it, in whatever order the records come, and counts. */
+static void test_parts_of_calls(void) {
+  enum { COUNT = 100 };
+  int told = 0, read = 0;
+  nested_calls_begin();
+  for (uint32_t i = 0; i < COUNT; i++) {
+    struct cupti_call outer = {.kind = CUPTI_RUNTIME,
+                               .start = i * 1000 + 1,
+                               .end = i * 1000 + 900,
+                               .thread = 7,
+                               .correlation = i + 1};
+    struct cupti_call inner = outer, due, part, *records[] = {i % 2 ? &inner : &outer, i % 2 ? &outer : &inner};
+    inner.kind = CUPTI_DRIVER;
+    inner.start += 100;
+    inner.end -= 100;
+    for (int k = 0; k < 2; k++) {
+      enum offered_call offered = nested_calls_offer(records[k], &due, &part);
+      read += (offered == CALL_IS_READ) + (due.kind != 0);
+      told += (offered == CALL_IS_A_PART) + (part.kind == CUPTI_DRIVER);
+    }
+  }
+  check(read == COUNT && told == COUNT, "%d calls, and %d parts of them", read, told);
+}
+
+/* ---- Buffers, of a CUPTI that drops nothing. */
+
+static int tell_dropped(void *context, uint32_t stream, size_t *count) {
+  (void)context, (void)stream;
+  *count = 0;
+  return 0;
+}
+
+static int tell_next_record(uint8_t *buffer, size_t used, struct cupti_record **record) {
+  (void)buffer, (void)used, (void)record;
+  return CUPTI_NO_MORE_RECORDS;
+}
+
+/* One is asked for, filled, given back after so long, and read: its size. */
+static size_t use_buffer(useconds_t microseconds) {
+  uint8_t *bytes;
+  size_t size, records;
+  activity_buffers_request(&bytes, &size, &records);
+  usleep(microseconds);
+  activity_buffers_complete(NULL, 0, bytes, size, size);
+  for (struct activity_buffer *buffer; (buffer = activity_buffers_take());) activity_buffers_return(buffer);
+  return size;
+}
+
+/* Where the limit is reached what is free is lent, however large, before records are lost. */
+static void test_free_buffers(void) {
+  static const struct cupti_api fake = {.ActivityGetNumDroppedRecords = tell_dropped,
+                                        .ActivityGetNextRecord = tell_next_record};
+  enum { MANY = 64, LARGE = 1 << 20 };
+  uint8_t *bytes[MANY];
+  size_t sizes[MANY], records;
+  int lent = 0;
+  activity_buffers_begin(&fake, ACTIVITY_BUFFERS_LEAST);
+  use_buffer(0), use_buffer(0);
+  check(use_buffer(600000) == LARGE, "buffers do not grow");
+  do activity_buffers_request(&bytes[lent], &sizes[lent], &records);
+  while (sizes[lent] < LARGE && ++lent < MANY);
+  check(lent < MANY && activity_buffers_lent() == (unsigned)lent + 1, "the free one is not lent: %d others are", lent);
+  check(!activity_buffers_losses().discarded, "records are lost");
+  for (int i = 0; i <= lent && i < MANY; i++) activity_buffers_complete(NULL, 0, bytes[i], sizes[i], 0);
 }
 
 int main(void) {
@@ -253,6 +326,8 @@ int main(void) {
   test_layouts();
   test_clock();
   test_faults();
+  test_parts_of_calls();
+  test_free_buffers();
   test_threads();
   return check_result();
 }

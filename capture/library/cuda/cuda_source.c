@@ -330,10 +330,11 @@ static void tell_faults(struct recorder *recorder, uint32_t version) {
 
 static void watch_worker(struct recorder *recorder, const struct clock_reading *now) {
   long tid = activity_buffers_worker();
-  if (!worker_watch_note(&worker, tid, (double)now->monotonic_ns, tid ? thread_run_ns(tid) : -1)) return;
+  if (!worker_watch_note(&worker, tid, (double)now->monotonic_ns, tid ? thread_run_ns(tid) : -1, counts.all)) return;
   recorder_diagnose(recorder, "warning", "cupti_fault", 0, NULL,
-                    "cuda: CUPTI's own thread takes %.0f %% of a processor, and took %.0f %% at first%s",
-                    worker.last * 100, worker.first * 100,
+                    "cuda: CUPTI's own thread takes %.0f %% of a processor, %.0f ns for a record, and took %.0f ns at "
+                    "first%s",
+                    worker.share * 100, worker.last_ns, worker.first_ns,
                     faults & FAULT_OF_GROWTH ? ": CUPTI before that of CUDA 13.4 Update 1 does that in long runs" : "");
 }
 
