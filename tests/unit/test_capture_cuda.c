@@ -9,6 +9,7 @@
 #include "cuda/cupti_faults.h"
 #include "cuda/device_clock.h"
 #include "cuda/function_names.h"
+#include "cuda/listening_check.h"
 #include "cuda/nested_calls.h"
 #include "cuda/worker_watch.h"
 #include "dump/reader.h"
@@ -246,6 +247,33 @@ static void test_faults(void) {
   check(TIMES_TOLD({0.001, 1}, {0.02, 1e3}, {0.3, 3e3}) == 1, "idle at first, then more for each record");
 }
 
+/* A second at which CUPTI seems lost that is silent from the first one on, with records before; 0: none of 200.
+** `is_written`: what stands in the buffers that it has changes now and then. */
+static int second_lost(bool is_written) {
+  struct listening_check check = {0};
+  struct listening_signs signs = {1, 0};
+  uint64_t silent_ns;
+  listening_check_begin(&check, 0);
+  check.is_possible = true;
+  for (uint64_t second = 0; second < 200; second++) {
+    bool is_wanted = listening_check_wants_content(&check, second * 1000000000);
+    signs.content = is_wanted ? 1 + (is_written ? second / 3 : 0) : 0;
+    if (listening_check_look(&check, &signs, second * 1000000000, &silent_ns) == LISTENING_LOST) return (int)second;
+  }
+  return 0;
+}
+
+/* One that is silent is lost; one that writes into its buffers, though none comes back, is not; and where Kineto's
+** daemon may have been asked for a profile that is waited for. */
+static void test_listening(void) {
+  unsetenv("KINETO_USE_DAEMON");
+  check(second_lost(false) == 10, "silence is taken for a loss after %d s", second_lost(false));
+  check(!second_lost(true), "a device that is never idle is taken for a loss");
+  setenv("KINETO_USE_DAEMON", "1", 1);
+  check(second_lost(false) == 60, "a daemon's profile has %d s", second_lost(false));
+  unsetenv("KINETO_USE_DAEMON");
+}
+
 /* What is called within a call is a part of it, in whatever order the records come, and counts. */
 static void test_parts_of_calls(void) {
   enum { COUNT = 100 };
@@ -326,6 +354,7 @@ int main(void) {
   test_layouts();
   test_clock();
   test_faults();
+  test_listening();
   test_parts_of_calls();
   test_free_buffers();
   test_threads();

@@ -60,6 +60,9 @@ struct activity_losses activity_buffers_losses(void);
 unsigned activity_buffers_lent(void);
 /* How many buffers with records have come back. On any thread. */
 uint64_t activity_buffers_heard(void);
+/* A hash of what stands in those that CUPTI has now, the ones that were lent last first, and where they are; never 0.
+** On any thread. */
+uint64_t activity_buffers_content(void);
 /* The thread that gave one back last, never asked for one and does not fetch (`tid` does): CUPTI's own; 0: none has. */
 long activity_buffers_worker(void);
 void activity_buffers_fetcher(long tid);

@@ -106,7 +106,6 @@ static void switch_all(bool to_on) {
   int64_t begun_ns = (int64_t)clock_monotonic_ns();
   cuda_kinds_switch(to_on, true);
   cuda_calls_switch(to_on, true);
-  sessions += to_on;
   recorded = to_on ? CUDA_ALL : CUDA_NOTHING;
   note_switch(begun_ns);
 }
@@ -189,13 +188,15 @@ enum beginning {
   LOST   /* another one has taken CUPTI without a word: whether we are subscribed is not known */
 };
 
-static bool subscribe(enum beginning beginning, char *reason, size_t size) {
+/* `is_new`: CUPTI had no subscriber until now. */
+static bool subscribe(enum beginning beginning, bool *is_new, char *reason, size_t size) {
   char holder[128] = "";
   struct cupti_subscription wish = {sizeof wish, "tfprof", holder, sizeof holder};
   void *now = NULL;
   int result = api.Subscribe_v2 ? api.Subscribe_v2(&now, ignore_callback, NULL, &wish)
                                 : api.Subscribe(&now, ignore_callback, NULL);
   bool stays = result == CUPTI_SUBSCRIBED_BY_ANOTHER && (beginning == BACK || beginning == LOST);
+  *is_new = !result;
   if (!result) subscriber = now;
   else if (!stays) subscriber = NULL;
   else if (!subscriber) subscriber = &subscriber;
@@ -236,7 +237,8 @@ static void tell_listening(void) {
 /* With `switching`. false: it was refused, which is said. */
 static bool listen_to_cuda(enum beginning beginning) {
   char reason[PART_TEXT_MAXIMUM] = "";
-  if (!subscribe(beginning, reason, sizeof reason)) {
+  bool is_new;
+  if (!subscribe(beginning, &is_new, reason, sizeof reason)) {
     if (is_refused && beginning == AGAIN) return false;
     set_part(PART_DEGRADED, reason);
     capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
@@ -260,7 +262,10 @@ static bool listen_to_cuda(enum beginning beginning) {
   switch_all(true);
   has_beat = cuda_driver_call_switch(LISTENING_CALL, true);
   if (wanted_recording != CUDA_ALL) switch_to((enum cuda_recording)wanted_recording);
-  if (beginning != FOR_THE_FIRST_TIME) beginnings++;
+  /* One that seemed lost, and has a subscriber, was not finalised: it is as a rule ourselves, and nothing began. */
+  bool goes_on = beginning == LOST && !is_new;
+  sessions += !goes_on;
+  if (beginning != FOR_THE_FIRST_TIME && !goes_on) beginnings++;
   if (beginning != LOST) tell_listening();
   listening_check_begin(&check, clock_monotonic_ns());
   note_reading();
@@ -354,21 +359,23 @@ static void wait_for_wish(int milliseconds) {
 
 static void look_whether_we_listen(void) {
   char text[PART_TEXT_MAXIMUM];
-  uint64_t silent_ns;
-  enum listening listening =
-      listening_check_look(&check, activity_buffers_heard(), clock_monotonic_ns(), &silent_ns);
+  uint64_t silent_ns, now_ns = clock_monotonic_ns();
+  bool is_quiet = listening_check_wants_content(&check, now_ns);
+  const struct listening_signs signs = {activity_buffers_heard(), is_quiet ? activity_buffers_content() : 0};
+  enum listening listening = listening_check_look(&check, &signs, now_ns, &silent_ns);
   if (listening == LISTENING) return;
   pthread_mutex_lock(&switching);
   if (listening == LISTENING_LOST) {
     snprintf(text, sizeof text,
-             "nothing that CUPTI records has come for %.0f s: another one in this process has taken it, with buffers "
-             "of its own or by cuptiFinalize; it is begun anew",
+             "nothing that CUPTI records has come for %.0f s: another one in this process may have taken it, with "
+             "buffers of its own or by cuptiFinalize; it is begun anew",
              (double)silent_ns / 1e9);
     set_part(PART_DEGRADED, text);
     listen_to_cuda(LOST);
   } else {
     tell_listening();
-    capture_say("what GPUs did was not recorded for %.0f s: another one in the program had taken CUPTI; it is now",
+    capture_say("what GPUs did may not have been recorded for %.0f s: another one in the program may have taken CUPTI; "
+                "it is recorded from here on",
                 (double)silent_ns / 1e9);
   }
   end_switching();
