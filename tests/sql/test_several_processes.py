@@ -122,17 +122,107 @@ def test_appended(engine):
 
 
 def test_merged_by_time(engine):
-    """Where events were sorted by time, what has the number of several links to none, and steps of both are those of
-    one; that is told, and nothing else that would follow from it: no launch has lost its kernel, no number is wrong."""
+    """Where events were sorted by time, what has the number of several links to none; that is told, and nothing else
+    that would follow from it: no launch has lost its kernel, no number is wrong. Of one pid, steps of both are those of
+    one; by pids they are two processes."""
     for pids, tids in (((1000, 1001), (1000, 1001)), ((1, 1), (1000, 1001)), ((1, 1), (1, 1))):
         events = sorted(appended(pids, tids), key=lambda event: event["ts"])
         connection = opened_file(engine, events, **member(0))
         assert connection.values("SELECT count(op_id), count(api_call_id), count(*) FROM kernels") == [(0, 0, 24)], pids
         connection.values("SELECT count(*) FROM api_calls WHERE lacks_kernel")
-        told = connection.values("SELECT severity, reason, count FROM diagnostics WHERE severity <> 'info' "
-                                 "AND reason NOT IN ('lost_file', 'unlinked_kernels')")  # the latter says the same
-        assert told == [("warning", "several_processes", 96), ("warning", "repeated_step_marks", 1)], (pids, tids, told)
+        told = connection.values("SELECT severity, reason, sum(count) FROM diagnostics WHERE severity <> 'info' "
+                                 "AND reason NOT IN ('lost_file', 'unlinked_kernels') "  # the latter says the same
+                                 "GROUP BY 2 ORDER BY 2")
+        steps = [] if pids[0] != pids[1] else [("warning", "repeated_step_marks", 1)]
+        crossing = [("warning", "crossing_ops", 12)] if tids[0] == tids[1] else []
+        assert told == crossing + steps + [("warning", "several_processes", 96)], (pids, tids, told)
+        assert connection.values("SELECT count(*), count(DISTINCT pid) FROM profiles") == [
+            (2, 2) if pids[0] != pids[1] else (1, 1)], pids
         connection.close()
+
+
+def numbers_apart(events, by):
+    """The same with other numbers of ops and calls, on other devices."""
+    for event in events:
+        for name in ("correlation", "External id"):
+            if name in event["args"]:
+                event["args"][name] += by
+    return events
+
+
+def test_pids_sorted_by_time(engine):
+    """Events of two pids that are sorted by time are two processes. What ran on devices is of the one that has its
+    number, or where both have, of the one after whose launches all of its stream began."""
+    for by, device in ((100, 0), (5, 1), (100, 1)):
+        events = rank_events(0, 1000)
+        other = numbers_apart(rank_events(1, 1001), by)
+        for event in other:
+            if event["pid"] == 0:
+                event["pid"] = event["args"]["device"] = device
+        connection = opened_file(engine, sorted(events + other, key=lambda event: event["ts"]))
+        assert connection.values("SELECT pid, count(*) FROM profiles GROUP BY 1") == [(1000, 1), (1001, 1)]
+        links = connection.values("SELECT DISTINCT pid, op_name, kernels.name, count(*) FROM kernels JOIN profiles "
+                                  "ON profiles.id = kernels.profile_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
+        assert links == [(1000, "aten::mm", "kern_r0", 12), (1001, "aten::bmm", "kern_r1", 12)], (by, device, links)
+        assert connection.values("SELECT profile_id, count(*) FROM steps GROUP BY 1") == [(1, 4), (2, 4)]
+        told = connection.values("SELECT DISTINCT severity, reason FROM diagnostics WHERE reason <> 'lost_file'")
+        assert told == [("info", "merged_processes")], told
+        connection.close()
+
+
+def in_step(*names):
+    """Three ranks of one pid and thread that do the same at the same nanosecond, but for the names of these rows."""
+    ranks = []
+    for rank in range(3):
+        events = rank_events(0, 1)
+        for event in events:
+            event["name"] += "_of_%d" % rank if event["cat"] in names else ""
+        ranks.append(events)
+    return ranks
+
+
+def test_in_step(engine):
+    """What is equal in everything is no repeat where the ops or kernels that belong to it are others: three processes,
+    or, sorted by time, one in which nothing is linked."""
+    for names in (("cpu_op",), ("kernel",), ("cpu_op", "kernel")):
+        ranks = in_step(*names)
+        connection = opened_file(engine, sum(ranks, []))
+        rows = connection.values("SELECT kernels.profile_id, kernels.op_name, kernels.name, count(*) FROM kernels "
+                                 "GROUP BY 1, 2, 3 ORDER BY 1")
+        assert rows == [(i + 1, "aten::mm" + ("_of_%d" % i) * ("cpu_op" in names),
+                         "kern_r0" + ("_of_%d" % i) * ("kernel" in names), 12) for i in range(3)], (names, rows)
+        assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'repeated_events'") == [(0,)]
+        connection.close()
+        connection = opened_file(engine, sorted(sum(ranks, []), key=lambda event: event["ts"]))
+        rows = connection.values("SELECT count(*), count(op_id), count(api_call_id) FROM kernels")
+        assert rows == [(36, 0, 0)], (names, rows)
+        told = connection.values("SELECT count FROM diagnostics WHERE reason = 'several_processes'")
+        assert told == [(36 * 4,)], (names, told)
+        connection.close()
+
+
+def test_what_differs_is_no_repeat(engine):
+    """Events that differ in what no column holds are none that stand in the file twice."""
+    once = rank_events(0, 1)
+    for event in once:
+        event["args"]["more"] = 1
+    twice = [{**event, "args": {**event["args"], "more": 2}} for event in once]
+    for events, told in ((once + [dict(event) for event in once], [(44,)]), (once + twice, [])):
+        connection = opened_file(engine, events)
+        found = connection.values("SELECT count FROM diagnostics WHERE reason = 'repeated_events'")
+        assert found == told, (told, found)
+        assert connection.values("SELECT count(*) FROM kernels") == [(12 if told else 24,)]
+        connection.close()
+
+
+def test_crossing_ops(engine):
+    """Ops of one thread that cross each other are told: calls of a thread nest, so that these are of several."""
+    events = rank_events(0, 1) + numbers_apart(rank_events(1, 1), 100)
+    connection = opened_file(engine, sorted(events, key=lambda event: event["ts"]))
+    connection.values("SELECT count(parent_id) FROM ops")
+    told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'crossing_ops'")
+    assert told == [("warning", 12)], told
+    connection.close()
 
 
 def opened(engine, files):

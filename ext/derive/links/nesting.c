@@ -46,6 +46,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROUNDING_NS = 1000, FEW_SHARE = 50 };
+
 struct open_row {
   int64_t start, end;
   uint32_t row;
@@ -100,6 +102,7 @@ struct nesting {
   uint32_t *part_of[PARALLEL_MAXIMUM_WORKERS]; /* by thread: 1 + index of its part in the segment that is worked on */
   atomic_int failure; /* an enum tfprof_status */
   _Atomic uint32_t crossing_ranges; /* that begin in another one and outlive it */
+  _Atomic uint32_t crossing_ops;    /* the same, on threads where they are not a few */
 };
 
 /* Makes room for `more` rows. The first place is taken by a row that encloses all others, ends the search for children
@@ -479,8 +482,18 @@ static void mark_async(struct span *spans, uint32_t count, struct open_row *room
   }
 }
 
+/* Whether the row on top of the stack is an op that crosses the one below. Where times are rounded to microseconds an
+** op may seem to outlive its caller by one. */
+static bool is_crossing_op(const struct open_row *top) {
+  const struct open_row *below = top - 1;
+  bool are_ops = !top->is_frame && !top->is_range && !below->is_frame && !below->is_range && below->row != NO_ROW;
+  bool is_within = top->start + ROUNDING_NS < below->end, is_outliving = top->end > below->end + ROUNDING_NS;
+  return are_ops && top->start < top->end && is_within && is_outliving;
+}
+
 static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t count) {
   struct part part = {.thread = 0};
+  uint32_t crossing = 0;
   if (!reserve_open_rows(&part, count)) return false;
   for (uint32_t i = 0; i < count; i++) {
     struct span *span = &spans[i];
@@ -502,9 +515,11 @@ static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t cou
       top->is_frame = span->is_frame;
       top->is_range = span->is_user;
       part.count = (uint32_t)(top - part.stack) + 1;
+      crossing += is_crossing_op(top);
     }
   }
   scratch_free(part.stack);
+  if (crossing > count / FEW_SHARE) atomic_fetch_add(&nesting->crossing_ops, crossing);
   return true;
 }
 
@@ -674,15 +689,29 @@ static enum tfprof_status set_depths(const struct nesting *nesting, struct tfpro
 static const char *const crossing_texts[] = {
     "warning", "crossing_ranges",
     "ranges of one thread cross each other, as those of coroutines do: each of these began inside another one and "
-    "outlived it; it has no ops of its own, and those of both may count for the one that began first", NULL};
+    "outlived it; it has no ops of its own, and those of both may count for the one that began first",
+    "crossing_ops",
+    "ops of one thread cross each other, each of these began inside another one and outlived it, as calls of a thread "
+    "cannot: several processes or threads have its number, as where traces were merged; which op called which is not "
+    "known there; open the file of each process instead", NULL};
+
+static void tell_crossing(struct segment *segment, unsigned column, uint32_t count, const char *reason,
+                          const char *message) {
+  if (!count) return;
+  segment_diagnose(segment, column, crossing_texts[0], reason, count, -1, "%s", message);
+  column_set_add(&segment->is_told, column);
+}
 
 static void tell_crossings(const struct nesting *nesting) {
   struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
-  uint32_t count = atomic_load(&nesting->crossing_ranges);
-  if (!count) return;
-  segment_diagnose(ops->segments[0], COLUMN_ops_parent_id, crossing_texts[0], crossing_texts[1], count, -1, "%s",
-                   crossing_texts[2]);
-  column_set_add(&ops->segments[0]->is_told, COLUMN_ops_parent_id);
+  /* Of other sources lines need be no threads. */
+  bool has_threads = strcmp(profile_origin(nesting->profile), "kineto") == 0;
+  if (!ops->segment_count) return;
+  tell_crossing(ops->segments[0], COLUMN_ops_parent_id, atomic_load(&nesting->crossing_ranges), crossing_texts[1],
+                crossing_texts[2]);
+  if (!has_threads) return;
+  tell_crossing(ops->segments[0], COLUMN_ops_depth, atomic_load(&nesting->crossing_ops), crossing_texts[3],
+                crossing_texts[4]);
 }
 
 static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *error) {

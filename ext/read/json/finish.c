@@ -334,7 +334,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
     }
   }
   free(far_places);
-  if (!status && trace->is_kineto && !trace->part) status = processes_part_links(trace, profile);
+  if (!status && trace->is_kineto) status = processes_part_links(trace, profile);
   if (!status) status = mend_times(trace, profile);
   if (!status) status = collectives_add(trace, profile);
   if (!status) status = header_add_modules(trace, profile);

@@ -352,15 +352,14 @@ static enum tfprof_status open_part(struct store *store, uint32_t run_number, co
       status = error_set(error, TFPROF_WRONG_KIND, "%s is JSON without traceEvents", path);
     }
   }
-  if (!status && repeats_remove(&trace)) status = error_no_memory(error);
+  struct source_index *index = status ? NULL : source_take_index(trace.source);
+  if (!status && (!index || repeats_remove(&trace, index))) status = error_no_memory(error);
   if (!status && !part) {
     status = parts_find(&trace, &found->items, &found->count);
     if (status) status = error_no_memory(error);
   }
-  if (!status && !found->count) {
-    struct source_index *index = source_take_index(trace.source);
-    status = index ? trace_finish(&trace, run_number, index, sources, error) : error_no_memory(error);
-  }
+  if (!status && !found->count) status = trace_finish(&trace, run_number, index, sources, error);
+  else source_index_free(index);
   source_close(trace.source);
   trace_free(&trace);
   return status;
@@ -372,7 +371,7 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
   enum tfprof_status status = open_part(store, run_number, path, chunk_bytes, NULL, &parts, error);
   for (uint32_t i = 0; i < parts.count && !status; i++)
     status = open_part(store, run_number, path, chunk_bytes, &parts.items[i], &none, error);
-  free(parts.items);
+  parts_free(parts.items, parts.count);
   return status;
 }
 

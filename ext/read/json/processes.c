@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/json/number.h"
+#include "read/json/pids.h"
 #include "read/json/sections.h"
 #include "read/json/trace.h"
 #include "read/rows/time_faults.h"
@@ -34,6 +36,11 @@ static bool part_of_text(const char *text, size_t length, bool is_behind, struct
 
 bool part_takes(const struct trace_part *part, struct field *pid, bool has_pid, uint64_t offset) {
   if (part->is_section) return offset >= part->from && offset < part->until;
+  if (part->owners) {
+    int64_t number = 0;
+    bool is_number = has_pid && number_integer(pid, &number);
+    return pids_take(part, number, is_number, offset);
+  }
   if (!has_pid || pid->kind != FIELD_TEXT) return part->is_first;
   bool is_longer = pid->length > part->length;
   const char *own = part->is_behind ? pid->text + pid->length - part->length : pid->text;
@@ -130,6 +137,7 @@ static uint32_t count_processes(const struct trace *trace) {
 static enum tfprof_status find_sections(struct trace *trace, struct trace_part **parts, uint32_t *count) {
   if (!trace->numbers_repeat && count_processes(trace) < 2) return TFPROF_OK;
   enum tfprof_status status = sections_find(trace, parts, count);
+  if (!status && !*count) status = pids_find(trace, parts, count);
   trace->has_repeats = trace->numbers_repeat && !*count;
   return status;
 }
@@ -163,45 +171,70 @@ enum tfprof_status parts_find(struct trace *trace, struct trace_part **parts, ui
   return TFPROF_OK;
 }
 
+void parts_free(struct trace_part *parts, uint32_t count) {
+  if (count) pids_free(parts->owners);
+  free(parts);
+}
+
 /* ---- several processes that nothing tells apart ---- */
 
-struct holder { uint32_t lane; int64_t start, end; bool is_several; }; /* the first row of a number */
+struct holder { uint32_t lane; int64_t start, end, name; bool is_several; }; /* the first row of a number */
 struct holders {
   struct row_map map; /* numbers */
   LIST(struct holder) rows;
 };
 
-/* Enters the numbers of the rows of a host table. What lies within the other row of the number, on the same thread, is
-** no other one: a runtime's call and the driver's below it. */
-static bool enter_numbers(struct holders *holders, const struct profile_table *table, unsigned thread,
-                          unsigned number, unsigned start, unsigned duration) {
+struct number_columns { unsigned table, thread, number, start, duration, name; };
+
+/* Whether two rows of one number may be one call or op: a runtime's call and the driver's below it, of another name, or
+** a mark and an op in it. Processes that run in step have the same at the same time, or one within the other. */
+static bool may_be_one(const struct profile *profile, unsigned table, const struct holder *a, const struct holder *b) {
+  bool is_within = b->start >= a->start && b->end <= a->end, is_around = b->start <= a->start && b->end >= a->end;
+  if (a->lane != b->lane || !(is_within || is_around) || a->name == b->name) return false;
+  if (table == TABLE_api_calls) return true;
+  const struct pool *pool = store_pool(profile->store); /* of ops the categories stand for names */
+  return (a->name > 0 && strcmp(pool_text(pool, (string_id)a->name), "user") == 0) ||
+         (b->name > 0 && strcmp(pool_text(pool, (string_id)b->name), "user") == 0);
+}
+
+/* Enters the numbers of the rows of a host table. */
+static bool enter_numbers(struct holders *holders, const struct profile *profile,
+                          const struct number_columns *columns) {
+  const struct profile_table *table = &profile->tables[columns->table];
   for (size_t s = 0; s < table->segment_count; s++) {
-    int64_t *lanes = segment_numbers(table->segments[s], thread), *starts = segment_numbers(table->segments[s], start);
-    int64_t *numbers = segment_numbers(table->segments[s], number);
-    int64_t *durations = segment_numbers(table->segments[s], duration);
-    bool ok = lanes && numbers && starts && durations;
-    for (uint32_t row = 0; ok && row < table->segments[s]->rows; row++) {
+    const struct segment *segment = table->segments[s];
+    int64_t *lanes = segment_numbers(segment, columns->thread), *starts = segment_numbers(segment, columns->start);
+    int64_t *numbers = segment_numbers(segment, columns->number), *names = segment_numbers(segment, columns->name);
+    int64_t *durations = segment_numbers(segment, columns->duration);
+    bool ok = lanes && numbers && starts && durations && names;
+    for (uint32_t row = 0; ok && row < segment->rows; row++) {
       if (numbers[row] == ROW_NULL || numbers[row] <= 0 || starts[row] == ROW_NULL) continue;
       int64_t end = starts[row] + (durations[row] == ROW_NULL ? 0 : durations[row]);
-      struct holder own = {(uint32_t)lanes[row], starts[row], end, false};
+      struct holder own = {(uint32_t)lanes[row], starts[row], end, names[row], false};
       uint32_t before = holders->map.count;
       uint32_t at = row_map_number(&holders->map, (struct row_key){{(uint64_t)numbers[row], 0, 0}});
       ok = at != ROW_MAP_NONE && (at != before || list_add(&holders->rows));
       if (!ok) break;
       struct holder *other = &holders->rows.items[at];
-      if (at == before) {
-        *other = own;
-        continue;
-      }
-      bool is_within = own.start >= other->start && own.end <= other->end;
-      bool is_around = own.start <= other->start && own.end >= other->end;
-      other->is_several |= own.lane != other->lane || !(is_within || is_around);
+      if (at == before) *other = own;
+      else other->is_several |= !may_be_one(profile, columns->table, other, &own);
     }
     free(lanes);
     free(starts);
     free(numbers);
+    free(names);
     free(durations);
     if (!ok) return false;
+  }
+  return true;
+}
+
+/* Enters numbers that several processes have. */
+static bool enter_several(struct holders *holders, const struct row_map *numbers) {
+  for (uint32_t i = 0; i < numbers->count; i++) {
+    uint32_t before = holders->map.count, at = row_map_number(&holders->map, numbers->keys[i]);
+    if (at == ROW_MAP_NONE || (at == before && !list_add(&holders->rows))) return false;
+    holders->rows.items[at].is_several = true;
   }
   return true;
 }
@@ -235,14 +268,19 @@ enum tfprof_status processes_part_links(const struct trace *trace, struct profil
   } devices[] = {{TABLE_kernels, COLUMN_kernels_correlation, COLUMN_kernels_op_correlation},
                  {TABLE_transfers, COLUMN_transfers_correlation, COLUMN_transfers_op_correlation},
                  {TABLE_syncs, COLUMN_syncs_correlation, COLUMN_syncs_op_correlation}};
-  if (!trace->has_repeats) return TFPROF_OK;
+  const struct pid_owners *owners = trace->part ? trace->part->owners : NULL;
+  bool is_shared = owners && (owners->calls.count || owners->ops.count);
+  bool has_repeats = trace->part ? owners && trace->numbers_repeat : trace->has_repeats;
+  if (!has_repeats && !is_shared) return TFPROF_OK;
   struct holders calls = {.map = {0}}, ops = {.map = {0}};
   struct profile_table *own_calls = &profile->tables[TABLE_api_calls];
   uint64_t parted = 0, launches = 0;
-  bool ok = enter_numbers(&calls, own_calls, COLUMN_api_calls_thread_id, COLUMN_api_calls_correlation,
-                          COLUMN_api_calls_start_ns, COLUMN_api_calls_dur_ns) &&
-            enter_numbers(&ops, &profile->tables[TABLE_ops], COLUMN_ops_thread_id, COLUMN_ops_correlation,
-                          COLUMN_ops_start_ns, COLUMN_ops_dur_ns);
+  static const struct number_columns of_calls = {TABLE_api_calls, COLUMN_api_calls_thread_id,
+      COLUMN_api_calls_correlation, COLUMN_api_calls_start_ns, COLUMN_api_calls_dur_ns, COLUMN_api_calls_name};
+  static const struct number_columns of_ops = {TABLE_ops, COLUMN_ops_thread_id, COLUMN_ops_correlation,
+      COLUMN_ops_start_ns, COLUMN_ops_dur_ns, COLUMN_ops_category};
+  bool ok = !has_repeats || (enter_numbers(&calls, profile, &of_calls) && enter_numbers(&ops, profile, &of_ops));
+  ok = ok && (!is_shared || (enter_several(&calls, &owners->calls) && enter_several(&ops, &owners->ops)));
   for (size_t i = 0; i < sizeof devices / sizeof *devices && ok; i++) {
     struct profile_table *table = &profile->tables[devices[i].table];
     ok = part_numbers(&calls, table, devices[i].call, &parted) && part_numbers(&ops, table, devices[i].op, &parted);

@@ -1,7 +1,13 @@
 /* repeats.c: see repeats.h.
 **
 ** Only where numbers of calls or ops repeat (sections_repeat) rows are looked at: first a sample of them, chosen by
-** their start, so that of two that are equal both are in it or none, and where two of these are equal all.
+** their start, so that of two that are equal both are in it or none, and where two of these are equal all.  Columns
+** hold a part of what an event says, so that the texts of rows that are equal are read again and compared.
+**
+** Ranks that run in step may launch the same at the same nanosecond.  Their launches are equal in everything, yet no
+** repeats, as their ops or kernels are not.  So the rows of one op are a family: where several of its ops begin
+** together and none is there twice, or several of its kernels do, its equal rows are those of several processes, and
+** stay.
 */
 #include "read/json/repeats.h"
 
@@ -12,7 +18,7 @@
 #include "read/json/trace.h"
 #include "read/rows/hash.h"
 
-enum { SAMPLES = 1 << 16, WHOLE_SHARE = 4 };
+enum { SAMPLES = 1 << 16, WHOLE_SHARE = 4, SEVERAL_SHARE = 4 };
 
 /* Where each table has the number of an event. */
 static const uint16_t number_slots[ROWS_COUNT] = {[ROWS_ops] = ROW_ops_correlation,
@@ -21,7 +27,19 @@ static const uint16_t number_slots[ROWS_COUNT] = {[ROWS_ops] = ROW_ops_correlati
                                                   [ROWS_api_calls] = ROW_api_calls_correlation,
                                                   [ROWS_syncs] = ROW_syncs_correlation}; /* 0: none */
 
-struct place { uint64_t hash; uint32_t chunk, row; uint16_t table; bool is_repeat; };
+/* The number of the op that an event belongs to. */
+static const uint16_t op_slots[ROWS_COUNT] = {[ROWS_ops] = ROW_ops_correlation,
+                                              [ROWS_kernels] = ROW_kernels_op_correlation,
+                                              [ROWS_transfers] = ROW_transfers_op_correlation,
+                                              [ROWS_api_calls] = ROW_api_calls_op_correlation,
+                                              [ROWS_syncs] = ROW_syncs_op_correlation};
+
+struct place {
+  uint64_t hash, text; /* of its columns; of its event in the file, once that is read */
+  uint32_t chunk, row;
+  uint16_t table;
+  bool is_repeat;
+};
 struct places {
   const struct trace *trace;
   LIST(struct place) items;
@@ -50,10 +68,16 @@ static const struct column *time_column(const struct chunk_table *t, unsigned ta
   return NULL;
 }
 
+/* A number of the row; 0: none. */
+static uint64_t number_of_row(const struct trace *trace, const struct place *place, const uint16_t slots[ROWS_COUNT]) {
+  unsigned slot = slots[place->table];
+  if (!slot) return 0;
+  int64_t number = slot_value(table_of(trace, place)->columns[slot - row_first_slots[place->table]], slot, place->row);
+  return number == ROW_NULL || number <= 0 ? 0 : (uint64_t)number;
+}
+
 static bool has_number(const struct trace *trace, const struct place *place) {
-  unsigned slot = number_slots[place->table];
-  if (!slot) return false;
-  return slot_value(table_of(trace, place)->columns[slot - row_first_slots[place->table]], slot, place->row) > 0;
+  return number_of_row(trace, place, number_slots) != 0;
 }
 
 static uint64_t hash_row(const struct chunk_table *t, unsigned table, uint32_t row) {
@@ -89,33 +113,163 @@ static bool gather_rows(struct places *places, unsigned shift) {
         if (shift && hash_pair(time, table) >> (64 - shift)) continue;
         struct place *place = list_add(&places->items);
         if (!place) return false;
-        *place = (struct place){hash_row(t, table, row), (uint32_t)c, row, (uint16_t)table, false};
+        *place = (struct place){hash_row(t, table, row), 0, (uint32_t)c, row, (uint16_t)table, false};
       }
     }
   }
   return true;
 }
 
-/* By hash, and by the order of the file. */
+/* By hash and text, and by the order of the file. */
 static int by_hash(const void *left, const void *right) {
   const struct place *a = left, *b = right;
   if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+  if (a->text != b->text) return a->text < b->text ? -1 : 1;
   if (a->chunk != b->chunk) return a->chunk < b->chunk ? -1 : 1;
   if (a->table != b->table) return a->table < b->table ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* Marks rows that are equal to the first of their hash; returns how many. */
+/* Marks rows that are equal to the first of their hash and text; returns how many. */
 static uint64_t mark_repeats(struct places *places) {
   struct place *items = places->items.items;
   uint64_t found = 0;
   size_t first = 0;
   if (places->items.count) qsort(items, places->items.count, sizeof *items, by_hash);
   for (size_t i = 1; i < places->items.count; i++) {
-    if (items[i].hash != items[first].hash) first = i;
+    items[i].is_repeat = false;
+    if (items[i].hash != items[first].hash || items[i].text != items[first].text) first = i;
     else found += items[i].is_repeat = are_equal(places->trace, &items[first], &items[i]);
   }
   return found;
+}
+
+/* ---- what the events say besides ---- */
+
+static int by_chunk(const void *left, const void *right) {
+  const struct place *a = *(struct place *const *)left, *b = *(struct place *const *)right;
+  return a->chunk < b->chunk ? -1 : a->chunk > b->chunk;
+}
+
+/* The hash of the event at an offset of a chunk's text, which padding follows; 0: no memory. */
+static uint64_t hash_event(const char *text, size_t length, size_t offset) {
+  struct field event;
+  if (offset >= length) return 0;
+  const char *until = scan_value(text + offset, text + length, &event);
+  size_t bytes = (size_t)(until - text) > length ? length - offset : (size_t)(until - text) - offset;
+  char *plain = malloc(text_compact_room(text + offset, bytes));
+  if (!plain) return 0;
+  uint64_t hash = hash_fnv1a(HASH_FNV1A_START, plain, text_compact(text + offset, bytes, plain));
+  free(plain);
+  return hash;
+}
+
+/* Gives the rows that have equals the hashes of their events. What cannot be read again stays equal. False: no memory.
+*/
+static bool read_equal_texts(struct places *places, const struct source_index *index) {
+  struct place *items = places->items.items, **order = malloc((places->items.count + 1) * sizeof *order);
+  struct source_ranges *ranges = NULL;
+  char *text = NULL;
+  size_t count = 0, room = 0;
+  bool ok = order != NULL;
+  for (size_t i = 0; i < places->items.count && ok; i++) {
+    bool is_first = i + 1 < places->items.count && items[i + 1].is_repeat && items[i + 1].hash == items[i].hash;
+    if (items[i].is_repeat || is_first) order[count++] = &items[i];
+  }
+  if (count) qsort(order, count, sizeof *order, by_chunk);
+  bool is_readable = ok && count && source_ranges_open(index, &ranges, NULL) == TFPROF_OK;
+  for (size_t i = 0, next; i < count && ok && is_readable; i = next) {
+    const struct chunk *chunk = places->trace->chunks.items[order[i]->chunk];
+    size_t got = 0;
+    ok = array_reserve(text, room, (size_t)chunk->length + SCAN_PADDING);
+    if (!ok || source_ranges_read(ranges, chunk->offset, (size_t)chunk->length, text, &got, NULL)) break;
+    memset(text + got, '"', SCAN_PADDING);
+    for (next = i; next < count && order[next]->chunk == order[i]->chunk; next++)
+      order[next]->text = hash_event(text, got, table_of(places->trace, order[next])->offsets[order[next]->row]);
+  }
+  source_ranges_close(ranges);
+  free(text);
+  free(order);
+  return ok;
+}
+
+/* ---- equal rows of several processes ---- */
+
+/* Of the rows of one table and one op: whether several begin together, and whether one is there twice. */
+struct family { int64_t start; bool has_several, has_repeats; };
+struct families {
+  struct row_map calls; /* numbers of calls, whose values are those of their ops */
+  struct row_map map;   /* tables and numbers of ops */
+  LIST(struct family) items;
+};
+
+/* The number of the op of a row, else that of its call, in a range of its own; 0: none. */
+static uint64_t family_number(const struct families *families, const struct trace *trace, const struct place *place) {
+  static const uint64_t of_calls = UINT64_C(1) << 63;
+  uint64_t op = number_of_row(trace, place, op_slots);
+  if (op) return op;
+  uint64_t call = number_of_row(trace, place, number_slots);
+  uint32_t at = call ? row_map_find(&families->calls, (struct row_key){{call, 0, 0}}) : ROW_MAP_NONE;
+  if (at != ROW_MAP_NONE && families->calls.values[at]) return families->calls.values[at];
+  return call ? of_calls | call : 0;
+}
+
+static bool enter_call(struct families *families, const struct trace *trace, const struct place *place) {
+  uint64_t call = number_of_row(trace, place, number_slots), op = number_of_row(trace, place, op_slots);
+  if (place->table != ROWS_api_calls || !call || !op || op > UINT32_MAX) return true;
+  uint32_t at = row_map_number(&families->calls, (struct row_key){{call, 0, 0}});
+  if (at != ROW_MAP_NONE) families->calls.values[at] = (uint32_t)op;
+  return at != ROW_MAP_NONE;
+}
+
+static bool enter_family(struct families *families, const struct trace *trace, const struct place *place) {
+  uint64_t number = family_number(families, trace, place);
+  if (!number) return true;
+  const struct column *times = time_column(table_of(trace, place), place->table);
+  int64_t start = column_integer(times, place->row);
+  uint32_t before = families->map.count;
+  uint32_t at = row_map_number(&families->map, (struct row_key){{number, place->table, 0}});
+  if (at == ROW_MAP_NONE || (at == before && !list_add(&families->items))) return false;
+  struct family *family = &families->items.items[at];
+  if (at == before) *family = (struct family){.start = start};
+  else if (!place->is_repeat) family->has_several |= start == family->start;
+  family->has_repeats |= place->is_repeat;
+  return true;
+}
+
+/* Whether a row that has an equal is another process's, by what else its op has. */
+static bool is_of_several(const struct families *families, const struct trace *trace, const struct place *place) {
+  uint64_t number = family_number(families, trace, place);
+  for (unsigned table = 0; table < ROWS_COUNT && number; table++) {
+    uint32_t at = row_map_find(&families->map, (struct row_key){{number, table, 0}});
+    if (at == ROW_MAP_NONE || table == place->table) continue;
+    const struct family *family = &families->items.items[at];
+    if (family->has_several && !family->has_repeats) return true;
+  }
+  return false;
+}
+
+/* Rows of several processes are no repeats; where they are many, nothing is. False: no memory. */
+static bool keep_several(struct places *places) {
+  struct families families = {.map = {0}};
+  struct place *items = places->items.items;
+  size_t repeats = 0, kept = 0;
+  bool ok = true;
+  for (size_t i = 0; i < places->items.count && ok; i++) ok = enter_call(&families, places->trace, &items[i]);
+  for (size_t i = 0; i < places->items.count && ok; i++) ok = enter_family(&families, places->trace, &items[i]);
+  for (size_t i = 0; i < places->items.count && ok; i++) {
+    if (!items[i].is_repeat || !has_number(places->trace, &items[i])) continue;
+    repeats++;
+    if (!is_of_several(&families, places->trace, &items[i])) continue;
+    items[i].is_repeat = false;
+    kept++;
+  }
+  for (size_t i = 0; i < places->items.count && ok && kept * SEVERAL_SHARE >= repeats && kept; i++)
+    items[i].is_repeat = false;
+  row_map_free(&families.calls);
+  row_map_free(&families.map);
+  list_free(&families.items);
+  return ok;
 }
 
 /* ---- taking out ---- */
@@ -224,7 +378,7 @@ static void renumber_lists(struct trace *trace, const struct row_list *rows) {
   RENUMBER(trace->queue_calls, trace->queue_calls.items[i_].kind == QUEUE_DEQUEUE ? ROWS_COUNT : ROWS_api_calls);
 }
 
-enum tfprof_status repeats_remove(struct trace *trace) {
+enum tfprof_status repeats_remove(struct trace *trace, const struct source_index *index) {
   struct places places = {.trace = trace};
   struct row_list rows[ROWS_COUNT + 1] = {{0}};
   uint64_t all = 0;
@@ -238,6 +392,11 @@ enum tfprof_status repeats_remove(struct trace *trace) {
   if (found && shift) {
     ok = gather_rows(&places, 0);
     if (ok) mark_repeats(&places);
+  }
+  if (ok && found) ok = read_equal_texts(&places, index);
+  if (ok && found) {
+    mark_repeats(&places);
+    ok = keep_several(&places);
   }
   if (ok && found) ok = list_rows(&places, rows, &trace->problems[PROBLEM_REPEATED]) && compact_chunks(trace, rows);
   if (ok && found) {

@@ -282,6 +282,11 @@ static int64_t rank_of_section(const struct trace *trace) {
 
 void sections_tell(const struct trace *trace, struct profile *profile) {
   const struct trace_part *part = trace->part;
+  if (part && part->owners) {
+    profile_diagnose(profile, "info", "merged_processes", (int64_t)part->count, -1, -1,
+                     "process %u of the %u whose events are sorted together in this file, by the pids of ops; what ran "
+                     "on devices is of the process that launched it", part->number + 1, part->count);
+  }
   if (!part || !part->is_section) return;
   profile->rank = rank_of_section(trace);
   profile_diagnose(profile, "info", "merged_processes", (int64_t)part->count, (int64_t)part->from, -1,

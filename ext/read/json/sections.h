@@ -22,7 +22,7 @@ bool sections_repeat(const struct trace *trace);
 ** two, or 0 where they do not lie one behind the other. The caller frees them. */
 enum tfprof_status sections_find(const struct trace *trace, struct trace_part **parts, uint32_t *count);
 
-/* Gives a profile that is a stretch of the file its rank, where that is known, and tells of it. */
+/* Gives a profile that is a stretch of the file its rank, where that is known, and tells of it, or of its pid. */
 void sections_tell(const struct trace *trace, struct profile *profile);
 
 #endif
