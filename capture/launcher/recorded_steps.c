@@ -119,26 +119,11 @@ void recorded_steps_add_ops(struct recorded_steps *steps, struct dump_cursor *cu
   steps->rows += rows;
 }
 
-void recorded_steps_add_counters(struct recorded_steps *steps, struct dump_cursor *cursor,
-                                 const struct dump_frame *frame) {
-  size_t rows = frame->rows;
-  const struct dump_block *block = dump_frame_block(frame, dump_id(TABLE_counters, COLUMN_counters_value));
-  int64_t *values = calloc(rows * 3, sizeof *values);
-  double *reals = (double *)(void *)(values ? values + 2 * rows : NULL);
-  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
-  bool is_read = values && nulls && block && block->encoding == DUMP_REAL &&
-                 read_column(cursor, frame, dump_id(TABLE_counters, COLUMN_counters_name), 0, values, nulls) &&
-                 read_column(cursor, frame, dump_id(TABLE_counters, COLUMN_counters_time_ns), 0, values + rows,
-                             nulls) &&
-                 dump_block_decode(cursor, frame, block, reals, nulls, NULL) == TFPROF_OK;
-  for (size_t row = 0; is_read && row < rows; row++) {
-    if (strcmp(recorded_text(steps->strings, values[row]), "capture_ops_recorded") != 0) continue;
-    struct detail_change *change =
-        add_item(steps, &steps->changes, &steps->change_count, &steps->change_room, sizeof *change);
-    if (change) *change = (struct detail_change){values[rows + row], reals[row] != 0};
-  }
-  free(values);
-  free(nulls);
+void recorded_steps_add_counter(struct recorded_steps *steps, const char *name, int64_t time_ns, double value) {
+  if (strcmp(name, "capture_ops_recorded")) return;
+  struct detail_change *change =
+      add_item(steps, &steps->changes, &steps->change_count, &steps->change_room, sizeof *change);
+  if (change) *change = (struct detail_change){time_ns, value != 0};
 }
 
 /* ---- Whether ops were recorded in a step. */

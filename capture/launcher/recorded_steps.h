@@ -47,11 +47,11 @@ struct step_counts {
 };
 
 void recorded_steps_begin(struct recorded_steps *steps, const struct recorded_strings *strings);
-/* A frame of the table ops or counters: names and categories (ids of strings) of its rows were decoded. */
+/* A frame of the table ops: names and categories (ids of strings) of its rows were decoded. */
 void recorded_steps_add_ops(struct recorded_steps *steps, struct dump_cursor *cursor, const struct dump_frame *frame,
                             const int64_t *names, const int64_t *categories);
-void recorded_steps_add_counters(struct recorded_steps *steps, struct dump_cursor *cursor,
-                                 const struct dump_frame *frame);
+/* A row of the table counters. */
+void recorded_steps_add_counter(struct recorded_steps *steps, const char *name, int64_t time_ns, double value);
 /* Once all frames of the file were added; frees. */
 struct step_counts recorded_steps_end(struct recorded_steps *steps, const struct dump_file *file,
                                       struct dump_cursor *cursor);

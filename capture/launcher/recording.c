@@ -1,8 +1,9 @@
 /* recording.c: reads the dumps of a run directory through the dump codec, for the closing summary.
 **
 ** Of each file it takes the counts of the frames' headers and decodes only the names and categories of the ops, to find
-** what marks steps and which of these had their ops recorded (recorded_steps.h), and the small table
-** `diagnostics`, where the capture library says which of its parts do not record and why.
+** what marks steps and which of these had their ops recorded (recorded_steps.h), and the small tables `counters`, where
+** the capture library says how far what it has of GPUs lags behind, and `diagnostics`, where it says which of its parts
+** do not record and why.
 */
 #include "recording.h"
 #include "run_directory.h"
@@ -45,7 +46,7 @@ static void add_note(struct process_recording *process, const char *reason, cons
   snprintf(note->message, sizeof note->message, "%s", message);
 }
 
-/* One column of one frame of text ids; all 0 when it is not there or cannot be read. */
+/* One column of one frame, of integers or text ids; all 0 when it is not there or cannot be read. */
 static void read_texts(struct dump_cursor *cursor, const struct dump_frame *frame, unsigned table, unsigned column,
                        int64_t *values, uint64_t *nulls) {
   memset(values, 0, frame->rows * sizeof *values);
@@ -95,9 +96,40 @@ static void count_ops(struct dump_cursor *cursor, const struct dump_frame *frame
   free(nulls);
 }
 
-static void note_last_start(const struct dump_frame *frame, unsigned table, unsigned column, int64_t *last_ns) {
-  const struct dump_block *block = dump_frame_block(frame, schema_tables[table].columns[column].dump_id);
+static void note_last_op(const struct dump_frame *frame, int64_t *last_ns) {
+  uint16_t start = schema_tables[TABLE_ops].columns[COLUMN_ops_start_ns].dump_id;
+  const struct dump_block *block = dump_frame_block(frame, start);
   if (block && block->maximum > *last_ns) *last_ns = block->maximum;
+}
+
+/* Rows are in the order of time: the last one holds. */
+static void note_counter(struct process_recording *process, const char *name, int64_t time_ns, double value) {
+  if (!(value >= 0 && value < 1e18)) return;
+  if (!strcmp(name, "cupti_behind")) process->gpu_ns = (int64_t)((uint64_t)time_ns - (uint64_t)value);
+  if (!strcmp(name, "cupti_held")) process->gpu_held = (uint64_t)value;
+}
+
+static void read_counters(struct dump_cursor *cursor, const struct dump_frame *frame, struct recorded_steps *steps,
+                          struct process_recording *process) {
+  size_t rows = frame->rows;
+  uint16_t value = schema_tables[TABLE_counters].columns[COLUMN_counters_value].dump_id;
+  const struct dump_block *block = dump_frame_block(frame, value);
+  int64_t *values = calloc(rows * 3, sizeof *values);
+  double *reals = (double *)(void *)(values ? values + 2 * rows : NULL);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  if (values && nulls && block && block->encoding == DUMP_REAL) {
+    read_texts(cursor, frame, TABLE_counters, COLUMN_counters_name, values, nulls);
+    read_texts(cursor, frame, TABLE_counters, COLUMN_counters_time_ns, values + rows, nulls);
+    memset(nulls, 0, (rows + 63) / 64 * sizeof *nulls);
+    bool is_read = dump_block_decode(cursor, frame, block, reals, nulls, NULL) == TFPROF_OK;
+    for (size_t row = 0; is_read && row < rows; row++) {
+      const char *name = recorded_text(steps->strings, values[row]);
+      recorded_steps_add_counter(steps, name, values[rows + row], reals[row]);
+      note_counter(process, name, values[rows + row], reals[row]);
+    }
+  }
+  free(values);
+  free(nulls);
 }
 
 static void read_frames(struct dump_file *file, struct process_recording *process) {
@@ -112,13 +144,12 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
     int table = schema_table_of_dump_id(frame->table_dump_id);
     if (table == TABLE_kernels) {
       process->kernels += frame->rows;
-      note_last_start(frame, TABLE_kernels, COLUMN_kernels_start_ns, &process->last_kernel_ns);
     } else if (table == TABLE_ops) {
       process->ops += frame->rows;
-      note_last_start(frame, TABLE_ops, COLUMN_ops_start_ns, &process->last_ns);
+      note_last_op(frame, &process->last_ns);
       if (can_count) count_ops(cursor, frame, &steps, &process->ranges);
     } else if (table == TABLE_counters && can_count) {
-      recorded_steps_add_counters(&steps, cursor, frame);
+      read_counters(cursor, frame, &steps, process);
     } else if (table == TABLE_diagnostics && can_count) {
       read_diagnostics(cursor, frame, &strings, process);
     }

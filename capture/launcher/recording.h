@@ -25,8 +25,9 @@ struct process_recording {
   uint64_t ops, kernels, dropped, bytes;
   uint64_t ranges; /* of the ops, those that the program marked */
   struct step_counts steps;
-  int64_t last_ns;        /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
-  int64_t last_kernel_ns; /* of the last kernel's start; 0: there is none */
+  int64_t last_ns;   /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
+  int64_t gpu_ns;    /* up to which all is there of GPUs; 0: unknown */
+  uint64_t gpu_held; /* buffers that CUPTI had then and did not give back */
   bool is_closed;  /* the recording was ended in order */
   bool is_alive;   /* the process still runs, on this machine */
   struct recording_note notes[RECORDING_MAXIMUM_NOTES];

@@ -56,6 +56,26 @@ static void say_before_end(int64_t ns) {
   fprintf(stderr, "%.1f %s before its end", is_short ? seconds * 1e3 : seconds, is_short ? "ms" : "s");
 }
 
+/* Of the processes that used GPUs and were not ended in order. */
+struct arrears {
+  bool is_known;
+  int64_t behind_ns; /* the most that what is there of GPUs lies behind the rest */
+  uint64_t held;     /* buffers that are lost, but for those that were lent last */
+};
+
+static struct arrears arrears_of_gpus(const struct recording *recording) {
+  struct arrears all = {.is_known = true};
+  for (size_t i = 0; i < recording->process_count; i++) {
+    const struct process_recording *process = &recording->processes[i];
+    if (process->is_alive || process->is_closed || (!process->kernels && !process->gpu_ns)) continue;
+    int64_t behind_ns = (int64_t)((uint64_t)process->last_ns - (uint64_t)process->gpu_ns);
+    if (!process->gpu_ns) all.is_known = false;
+    else if (behind_ns > all.behind_ns) all.behind_ns = behind_ns;
+    all.held += process->gpu_held;
+  }
+  return all;
+}
+
 /* What the program's end means for the recording; only said when it was not a plain exit 0. */
 static void say_how_it_ended(const struct recording *recording, const struct outcome *outcome) {
   int status = outcome->wait_status;
@@ -65,26 +85,28 @@ static void say_how_it_ended(const struct recording *recording, const struct out
   } else {
     fprintf(stderr, "tfprof: the program was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
   }
-  int64_t last_ns = 0, last_kernel_ns = 0;
+  int64_t last_ns = 0;
   bool is_closed = true;
   for (size_t i = 0; i < recording->process_count; i++) {
     if (recording->processes[i].is_alive) continue;
     if (recording->processes[i].last_ns > last_ns) last_ns = recording->processes[i].last_ns;
-    if (recording->processes[i].last_kernel_ns > last_kernel_ns)
-      last_kernel_ns = recording->processes[i].last_kernel_ns;
     if (!recording->processes[i].is_closed) is_closed = false;
   }
+  struct arrears arrears = arrears_of_gpus(recording);
   if (recording->dropped) /* said below */
     fputs("\n", stderr);
   else if (is_closed)
     fputs("; what was recorded is complete\n", stderr);
-  else if (last_ns > outcome->started_ns && last_ns <= outcome->ended_ns) {
+  else if (last_ns > outcome->started_ns && last_ns <= outcome->ended_ns && arrears.is_known) {
     fputs("; what was recorded is complete up to ", stderr);
     say_before_end(outcome->ended_ns - last_ns);
-    if (last_kernel_ns > outcome->started_ns && last_kernel_ns <= outcome->ended_ns) {
-      fputs(", of GPUs up to a kernel that began ", stderr);
-      say_before_end(outcome->ended_ns - last_kernel_ns);
+    if (arrears.behind_ns > 0 && arrears.behind_ns < outcome->ended_ns) {
+      fputs(", of GPUs up to ", stderr);
+      say_before_end(outcome->ended_ns - last_ns + arrears.behind_ns);
     }
+    if (arrears.held)
+      fprintf(stderr, ": %s buffer%s of CUPTI's never came back, with what was launched since then",
+              count_text(arrears.held).bytes, plural(arrears.held));
     fputs("\n", stderr);
   } else
     fputs("; what was recorded is complete but for its last second\n", stderr);

@@ -8,6 +8,7 @@ import signal
 
 import playing
 from capturing import Directory, dumps, summary
+import visit_first
 
 THREADS = ["threads=4", "kernels=2000", "copies=40", "syncs=10", "joined"]
 
@@ -55,12 +56,23 @@ def test_sudden_end_of_a_busy_device():
             words += [f"kernels={count}", "sleep=50"]
         _, (dump,), error = playing.play(run, words + ["kill"], status=-signal.SIGKILL, DOUBLE_BUSY=1)
         assert not dump["closed"] and launches - 1100 - 400 <= dump["rows"]["kernels"] <= launches, dump
-        assert "of GPUs up to a kernel that began" in error, error
+        assert ", of GPUs up to" in error, error
     with Directory() as directory:
         run = os.path.join(directory, "run")
         words = ["kernels=20", "sleep=50"] * 60 + ["kill"]
         _, (dump,), _ = playing.play(run, words, status=-signal.SIGKILL, DOUBLE_BUSY=1)
         assert 1200 - 130 - 400 <= dump["rows"]["kernels"] <= 1200, dump  # the last second's are not written
+    with Directory() as directory:
+        # A thread that launched 60, and whose buffer never became full, beside one that goes on.
+        words = ["kernels=60", "threads=1"] + ["kernels=40", "sleep=50"] * 60 + ["joined", "kill"]
+        _, (dump,), error = playing.play(os.path.join(directory, "run"), words, status=-signal.SIGKILL, DOUBLE_BUSY=1)
+        assert dump["rows"]["kernels"] <= 2400, dump
+        assert 2.5 < visit_first.seconds_told(error, "of GPUs up to"), error  # the others' last kernel is later
+        assert "1 buffer of CUPTI's never came back, with what was launched since then" in error, error
+    with Directory() as directory:
+        words = ["kernels=60", "sleep=3000", "kill"]
+        _, (dump,), error = playing.play(os.path.join(directory, "run"), words, status=-signal.SIGKILL)
+        assert dump["rows"]["kernels"] == 60 and "buffer" not in error, (dump, error)
 
 
 def test_forks():

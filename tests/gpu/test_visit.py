@@ -84,9 +84,9 @@ def test_all():
         first = lines["first"]["figures"]
         assert first["rows"]["kernels"] == 4 * first["rows"]["steps"] > 0 and not first["problems"], first
         assert not first["kernels_early"] + first["calls_twice"] + first["kernels_without_call"], first
-        assert visit_first.seconds_told("up to a kernel that began 20.0 ms before its end", "that began") == 0.02
+        assert visit_first.seconds_told("of GPUs up to 20.0 ms before its end", "of GPUs up to") == 0.02
         killed = lines["kill"]["figures"]
-        assert killed["kernels"] and "signal 9" in killed["told"] and killed["lost_kernels_s"] < 5, killed
+        assert killed["kernels"] and "signal 9" in killed["told"] and killed["lost_kernels_of_a_thread_s"] < 5, killed
         costs = lines["overhead_small"]["figures"]
         assert len(costs["off_ms"]) == len(costs["on_ms"]) == len(costs["profiled_ms"]) == 2, costs
         recorder = costs["recorder"]
@@ -339,7 +339,7 @@ FIRST = {"rows": ROWS, "calls_twice": 0, "kernels_early": 0, "kernels_without_ca
          "clock_error_ns": 900.0, "problems": []}
 INSIDE = {"kernels_of_step_before": 4.0, "kernels_of_step_after": 4.0, "duration_ratio": 1.01,
           "own_trace_differences": []}
-KILLED = {"kernels": 9, "lost_kernels_s": 0.6, "told_kernels_s": 0.6}
+KILLED = {"kernels": 9, "lost_kernels_of_a_thread_s": 0.6, "told_kernels_s": 0.6}
 STATES = {"none": 2000, "subscribed": 2010, "lasting": 2050, "calls": 2300, "kernels": 2700, "off": 2040}
 LAUNCHES = {"ns_a_launch_1": STATES, "ns_a_launch_2": STATES, "switch_ns_1": {"calls": 5e4},
             "switch_ns_2": {"off": 1e5}, "kernels_1": 60, "launched_1": 60, "kernels_2": 120, "launched_2": 120}
@@ -369,8 +369,10 @@ def test_verdicts():
               ({"kernels_of_step_after": 0}, "no", "0 kernels in a step after it, 4.0 before it"),
               ({"own_trace_differences": ["kernel 'a': 0 against 5"]}, "no", "kernel 'a'"))),
             (verdicts.kill, KILLED, (({"kernels": 0}, "no", "no kernel is in the file"),
-                                     ({"lost_kernels_s": 5.0, "told_kernels_s": 5.0}, "no", "5.0 s before the kill"),
-                                     ({"lost_kernels_s": 1.4}, "no", "says 0.6 s are lost, and it is 1.4 s"),
+                                     ({"lost_kernels_of_a_thread_s": 5.0, "told_kernels_s": 5.0}, "no",
+                                      "5.0 s before the kill"),
+                                     ({"lost_kernels_of_a_thread_s": 1.4}, "no",
+                                      "says 0.6 s are lost, and it is 1.4 s"),
                                      ({"told_kernels_s": None}, "cannot be told", "told_kernels_s"))),
             (verdicts.launch_cost, LAUNCHES,
              (({"ns_a_launch_2": {**STATES, "kernels": 4000}}, "no", "1950 ns of a launch, 2 threads"),

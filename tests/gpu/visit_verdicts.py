@@ -81,9 +81,9 @@ def kill(figures):
     if not findings.get("kernels"):
         findings.expect(figures.get("kernels") is None, "no kernel is in the file")
         return findings.verdict()
-    lost, told = findings.get("lost_kernels_s"), findings.get("told_kernels_s")
+    lost, told = findings.get("lost_kernels_of_a_thread_s"), findings.get("told_kernels_s")
     if lost is not None:
-        findings.expect(lost <= LOST_AT_KILL_SECONDS, f"the last kernel ended {lost:.1f} s before the kill")
+        findings.expect(lost <= LOST_AT_KILL_SECONDS, f"the last kernel of a thread ended {lost:.1f} s before the kill")
     if lost is not None and told is not None:
         findings.expect(told >= lost - TOLD_WITHIN_SECONDS,
                         f"the launcher says {told:.1f} s are lost, and it is {lost:.1f} s of kernels")

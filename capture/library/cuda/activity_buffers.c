@@ -13,7 +13,7 @@
 
 enum { ALLOCATION = 32 /* what malloc takes besides */, COPIED_MAXIMUM = 64 << 10 };
 enum { READ_MAXIMUM = 4 << 20 /* in a millisecond; nobody gets a buffer meanwhile */ };
-enum { FAST_NS = 50000000, SLOW_NS = 500000000 };
+enum { FAST_NS = 50000000, SLOW_NS = 500000000, HELD_NS = 1000000000 /* two fetches */ };
 static const size_t sizes[] = {[BUFFER_SMALL] = 32 << 10,
                                [BUFFER_MIDDLE] = 256 << 10,
                                [BUFFER_LARGE] = 1 << 20,
@@ -26,6 +26,7 @@ static struct {
   struct activity_buffer *free[BUFFER_LARGE + 1], *lent; /* lists; by kind */
   enum activity_buffer_kind wanted;                      /* the next ones */
   struct activity_buffer *first, *last;   /* that wait */
+  uint64_t session_ns;                    /* what was lent before is not expected back */
   uint64_t limit, taken, waiting;         /* bytes: of all that is kept; of those what waits */
 } pool;
 static _Atomic uint64_t dropped, discarded, heard;
@@ -140,7 +141,8 @@ static struct activity_buffer *copy_out(struct activity_buffer *buffer) {
   struct activity_buffer *copy = has_room ? malloc(sizeof *copy + buffer->used) : NULL;
   if (!copy) return buffer;
   *copy = (struct activity_buffer){
-      .bytes = (uint8_t *)(copy + 1), .size = buffer->used, .used = buffer->used, .kind = BUFFER_COPY};
+      .bytes = (uint8_t *)(copy + 1), .size = buffer->used, .used = buffer->used, .lent_ns = buffer->lent_ns,
+      .kind = BUFFER_COPY};
   memcpy(copy->bytes, buffer->bytes, buffer->used);
   pool.taken += taken;
   put_to_free(buffer);
@@ -217,6 +219,26 @@ unsigned activity_buffers_lent(void) {
   for (const struct activity_buffer *buffer = pool.lent; buffer; buffer = buffer->next) count++;
   pthread_mutex_unlock(&activity_buffers_lock);
   return count;
+}
+
+void activity_buffers_begin_session(void) {
+  pthread_mutex_lock(&activity_buffers_lock);
+  pool.session_ns = clock_monotonic_ns();
+  pthread_mutex_unlock(&activity_buffers_lock);
+}
+
+struct activity_arrears activity_buffers_arrears(uint64_t now_ns) {
+  struct activity_arrears arrears = {now_ns, 0};
+  pthread_mutex_lock(&activity_buffers_lock);
+  const struct activity_buffer *const lists[] = {pool.lent, pool.first};
+  for (int i = 0; i < 2; i++)
+    for (const struct activity_buffer *buffer = lists[i]; buffer; buffer = buffer->next) {
+      if (buffer->lent_ns < pool.session_ns) continue;
+      if (buffer->lent_ns < arrears.since_ns) arrears.since_ns = buffer->lent_ns;
+      arrears.held += lists[i] == pool.lent && buffer->lent_ns + HELD_NS < now_ns;
+    }
+  pthread_mutex_unlock(&activity_buffers_lock);
+  return arrears;
 }
 
 /* CUPTI may write meanwhile: what is read then is of the one moment or the other. */

@@ -56,6 +56,14 @@ struct activity_losses {
   uint64_t dropped, discarded;
 };
 struct activity_losses activity_buffers_losses(void);
+/* What has not been read. */
+struct activity_arrears {
+  uint64_t since_ns; /* all that was recorded before has been */
+  unsigned held;     /* buffers that CUPTI has had for so long that they were asked for, and not given back */
+};
+struct activity_arrears activity_buffers_arrears(uint64_t now_ns);
+/* CUPTI begins: what it was lent before need not come back. On any thread. */
+void activity_buffers_begin_session(void);
 /* How many buffers CUPTI has now. On any thread. */
 unsigned activity_buffers_lent(void);
 /* How many buffers with records have come back. On any thread. */

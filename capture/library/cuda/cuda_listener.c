@@ -264,6 +264,7 @@ static bool listen_to_cuda(enum beginning beginning) {
   if (wanted_recording != CUDA_ALL) switch_to((enum cuda_recording)wanted_recording);
   /* One that seemed lost, and has a subscriber, was not finalised: it is as a rule ourselves, and nothing began. */
   bool goes_on = beginning == LOST && !is_new;
+  if (!goes_on) activity_buffers_begin_session();
   sessions += !goes_on;
   if (beginning != FOR_THE_FIRST_TIME && !goes_on) beginnings++;
   if (beginning != LOST) tell_listening();

@@ -22,7 +22,7 @@ enum { BUFFER_BYTES = 32 << 20 };
 
 static struct activity_lanes lanes;
 static struct activity_counts counts;
-static bool is_open, is_told_over, has_calibrated, is_clock_assumed;
+static bool is_open, is_told_over, has_calibrated, is_clock_assumed, has_told_held;
 static double told_launch_ns, told_switch_ns;
 static unsigned known_beginnings; /* of CUPTI */
 static unsigned faults;           /* of its version: enum cupti_fault_effect */
@@ -126,7 +126,7 @@ static bool cuda_open(struct recorder *recorder) {
   cuda_costs_open();
   is_told_over = false;
   told_launch_ns = told_switch_ns = 0;
-  has_calibrated = is_clock_assumed = false;
+  has_calibrated = is_clock_assumed = has_told_held = false;
   known_beginnings = cuda_listener_beginnings();
   are_faults_told = false;
   worker_watch_begin(&worker);
@@ -375,6 +375,16 @@ static void tell_records(struct recorder *recorder, uint32_t version) {
              "kernels began before the call that launched them, as CUPTI tells the times of devices");
 }
 
+/* How far what is in the file lags behind, for the end that comes without a warning (capture/launcher/report.c). */
+static void tell_arrears(struct recorder *recorder, const struct clock_reading *now) {
+  struct activity_arrears arrears = activity_buffers_arrears((uint64_t)now->monotonic_ns);
+  double behind_ns = (double)now->monotonic_ns - (double)arrears.since_ns;
+  process_counters_add(recorder, now->monotonic_ns, "cupti_behind", "ns", behind_ns);
+  if (arrears.held || has_told_held)
+    process_counters_add(recorder, now->monotonic_ns, "cupti_held", "count", arrears.held);
+  has_told_held = arrears.held;
+}
+
 static void cuda_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   tell_part(recorder);
   const struct cupti_api *api = cuda_listener_api();
@@ -385,6 +395,7 @@ static void cuda_tick(struct recorder *recorder, const struct clock_reading *now
   keep_to_limits(recorder, now);
   if (lanes.clock.readings)
     process_counters_add(recorder, now->monotonic_ns, "cupti_clock_error", "ns", lanes.clock.error_ns);
+  tell_arrears(recorder, now);
   if (is_end) tell_records(recorder, api->version);
 }
 

@@ -18,6 +18,7 @@ struct written { /* by a thread */
   pthread_mutex_t lock;
   uint8_t *buffer;
   size_t size, used;
+  bool has_kernel; /* in the buffer */
 };
 
 static struct written streams[STREAMS];
@@ -282,12 +283,13 @@ ENTRY int cuptiActivityFlushAll(uint32_t flag) {
     return pthread_detach(thread);
   if (flag && getenv("DOUBLE_HANG"))
     for (;;) pause();
-  /* Of a device that is never idle each buffer holds a kernel that has not ended. */
+  /* Of a device that is never idle each buffer of a thread that launches holds a kernel that has not ended; before CUDA
+  ** 13 the records of all threads are in the same ones. */
   bool is_busy = getenv("DOUBLE_BUSY");
   /* Those that began last first: CUPTI keeps no order. */
   for (unsigned i = stream_count < STREAMS ? stream_count : STREAMS; i--;) {
     pthread_mutex_lock(&streams[i].lock);
-    if (flag || !is_busy) give_back(&streams[i]);
+    if (flag || !is_busy || (DOUBLE_VERSION >= 130000 && !streams[i].has_kernel)) give_back(&streams[i]);
     pthread_mutex_unlock(&streams[i].lock);
   }
   return 0;
@@ -317,6 +319,7 @@ static bool put(const void *record, size_t bytes) {
   if (!mine->buffer) {
     atomic_load(&request)(&mine->buffer, &mine->size, &records);
     mine->used = 0;
+    mine->has_kernel = false;
     lent_count += mine->buffer != NULL;
   }
   bool is_there = mine->buffer != NULL;
@@ -326,6 +329,7 @@ static bool put(const void *record, size_t bytes) {
     struct cupti_kernel *kernel = (void *)(mine->buffer + mine->used);
     if (kernel->kind == CUPTI_CONCURRENT_KERNEL && !tells_latency) kernel->queued = kernel->submitted = 0;
     mine->used += size;
+    mine->has_kernel |= kernel->kind == CUPTI_CONCURRENT_KERNEL;
   }
   pthread_mutex_unlock(&mine->lock);
   return is_there;
