@@ -39,6 +39,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_outside_of_ranges,
     &derive_crossing_ranges,
     &derive_ranges_of_ops,
+    &derive_ranges_of_samples,
     &derive_ranges_of_kernels,
     &derive_input_events,
     &derive_compilations,

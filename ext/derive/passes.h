@@ -25,6 +25,7 @@ extern const struct derive_pass derive_device_kernel_totals;
 extern const struct derive_pass derive_device_times;
 extern const struct derive_pass derive_ranges_of_kernels;
 extern const struct derive_pass derive_ranges_of_ops;
+extern const struct derive_pass derive_ranges_of_samples;
 extern const struct derive_pass derive_repeated_launches;
 extern const struct derive_pass derive_device_links;
 extern const struct derive_pass derive_device_memory;

@@ -4,7 +4,8 @@
 -- the same thread: Python that logs, saves, counts, or collects garbage; input that is fetched there is left to
 -- input_outside_steps.  Silent where devices are busy for four fifths of the steps: a host that is ahead of its device
 -- costs nothing.
--- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns).
+-- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns),
+-- without those that fetch input.  All of them together are never more than the whole.
 -- Threshold: 5 % of the time of steps and gaps.
 -- What it would save: that time.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in steps, ranges and input_events.
@@ -36,10 +37,12 @@ WITH ordered AS (
   LEFT JOIN device_busy ON device_busy.profile_id = speaking.profile_id
   WHERE coalesce(busy_ns, 0) < 0.80 * step_ns
 ), marked AS MATERIALIZED (
-  SELECT found.profile_id AS profile_id, ranges.name AS name, sum(1.0 * ranges.outside_ns) AS ns
+  SELECT found.profile_id AS profile_id, ranges.name AS name, sum(1.0 * ranges.outside_ns)
+    * min(1.0, max(lost_ns) / sum(sum(1.0 * ranges.outside_ns)) OVER (PARTITION BY found.profile_id)) AS ns
   FROM found CROSS JOIN temp.ranges AS ranges ON ranges.profile_id = found.profile_id
   WHERE ranges.step_id IS NULL AND ranges.thread_id = found.thread_id AND ranges.outside_ns > 0
     AND ranges.start_ns > found.first_ns AND ranges.start_ns < found.last_ns
+    AND ranges.name NOT IN (SELECT name FROM temp.input_events)
   GROUP BY 1, 2
 ), marks AS (
   SELECT profile_id, group_concat(format_ns(ns / step_count) || ' of it in ' || name, ', ') AS text

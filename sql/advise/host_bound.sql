@@ -14,9 +14,12 @@
 -- five times or more doing what no op needs, 5 % of that.  50 % are critical when that is a millisecond per step or
 -- more and ten steps were measured.  Where nearly all goes into calling ops it is information below 40 %.
 -- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns;
--- the mark around the step is none of them); the suggestion names the lines at which Python was seen meanwhile, where
+-- the mark around the step is none of them, nor are those that fetch input), also without what is waited for in them:
+-- as much as at the lines at which Python was seen in them, or, where it was not seen there, as of the whole.  All of
+-- them together are never more than the whole.  The suggestion names the lines at which Python was seen, where
 -- there are samples; where such a line of the program only hands on to a library (model.learn(), trainer.train()),
--- the lines of that at which it was seen, if it was not nearly always the same one.
+-- the lines of that at which it was seen, if it was not nearly always the same one.  Where half of the
+-- time outside ops is writing checkpoints (python_parts.saving_ns), that is what is to be done seldom.
 -- What it would save: all of the Python that no op needs, and the ops that it calls by the way; where next to nothing
 -- is seen of that, half of what is above a tenth of the step, and where too little was seen, all above a tenth; no more
 -- than the time in which devices idle, since their work remains; in steps whose ops were not recorded as in those whose
@@ -50,13 +53,15 @@ WITH outside AS (
 ), spread AS (
   SELECT profile_id, nullif(total(self_ns), 0) AS all_ns, total(iif(part = 'waits', self_ns, 0)) AS waits_ns,
     total(iif(part = 'python', self_ns, 0)) AS python_ns, total(iif(part = 'python', op_ns, 0)) AS its_op_ns,
+    total(saving_ns) AS saving_ns,
     sum(iif(part = 'python', sample_count, 0)) AS python_looks, sum(sample_count) AS look_count
   FROM looked GROUP BY profile_id
 ), parts AS ( -- python_ns: of Python that no op needs; NULL where too little was seen
   SELECT outside.profile_id AS profile_id, step_count, step_ns, op_ns,
     outside_ns * (1 - coalesce(waits_ns / spread.all_ns, 0)) AS outside_ns,
     outside_ns * coalesce(waits_ns / spread.all_ns, 0) AS waits_ns, python_looks,
-    iif(look_count >= 5, outside_ns * python_ns / spread.all_ns, NULL) AS python_ns, its_op_ns
+    iif(look_count >= 5, outside_ns * python_ns / spread.all_ns, NULL) AS python_ns, its_op_ns,
+    outside_ns * saving_ns / spread.all_ns AS saving_ns
   FROM outside LEFT JOIN spread ON spread.profile_id = outside.profile_id
 ), seen AS ( -- each line and what is below it; of a line that calls a library, whether it is there most of the time
   SELECT profile_id, file, line, location, text, inner_file, inner_line, inner_location, inner_text, is_inside, all_ns,
@@ -78,21 +83,40 @@ WITH outside AS (
     '; ') AS text
   FROM (SELECT * FROM named WHERE position <= 3 AND self_ratio >= 0.05 ORDER BY profile_id, position)
   GROUP BY profile_id
+), waiting_lines AS ( -- which share of the time of each line is waiting
+  SELECT profile_id, file, line, total(iif(part = 'waits', self_ns, 0)) / nullif(total(self_ns), 0) AS waits_ratio
+  FROM looked GROUP BY profile_id, file, line
+), waiting_marks AS ( -- and of each mark, by the lines at which Python was seen in it
+  SELECT looks.profile_id AS profile_id, ranges.name AS name,
+    sum(looks.weight * waits_ratio) / sum(looks.weight) AS waits_ratio
+  FROM temp.python_looks AS looks JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
+  JOIN temp.code_traces AS traces ON traces.id = looks.trace_id
+  JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
+  JOIN waiting_lines AS lines ON lines.profile_id = looks.profile_id AND lines.file IS frames.file
+    AND lines.line IS frames.line
+  WHERE looks.is_measured GROUP BY looks.profile_id, ranges.name
 ), marked AS MATERIALIZED (
   SELECT ranges.profile_id AS profile_id, ranges.name AS name, sum(ranges.outside_ns * steps.sample_weight) AS ns
   FROM temp.ranges AS ranges JOIN temp.steps AS steps ON steps.id = ranges.step_id
   WHERE ranges.outside_ns > 0 AND ranges.thread_id = steps.thread_id AND steps.is_warmup = 0 AND steps.ops_recorded = 1
     AND (ranges.start_ns > steps.start_ns OR ranges.end_ns < steps.end_ns)
+    AND ranges.name NOT IN (SELECT name FROM temp.input_events)
   GROUP BY ranges.profile_id, ranges.name
+), running AS (
+  SELECT marked.profile_id AS profile_id, marked.name AS name, outside_ns, mean_ns / step_ns AS scale,
+    ns * (1 - coalesce(waiting_marks.waits_ratio, waits_ns / nullif(waits_ns + outside_ns, 0), 0)) AS ns
+  FROM marked JOIN parts ON parts.profile_id = marked.profile_id
+  JOIN step_time ON step_time.profile_id = marked.profile_id
+  LEFT JOIN waiting_marks ON waiting_marks.profile_id = marked.profile_id AND waiting_marks.name = marked.name
+), bounded AS (
+  SELECT profile_id, name, outside_ns, scale,
+    ns * min(1.0, outside_ns / nullif(sum(ns) OVER (PARTITION BY profile_id), 0)) AS ns
+  FROM running
 ), marks AS (
-  SELECT profile_id, group_concat(format_ns(in_step_ns) || ' of it in ' || name, ', ') AS text
+  SELECT profile_id, group_concat(format_ns(ns * scale) || ' of it in ' || name, ', ') AS text
   FROM (
-    SELECT marked.profile_id AS profile_id, name, ns / step_ns * mean_ns AS in_step_ns,
-      row_number() OVER (PARTITION BY marked.profile_id ORDER BY ns DESC, name) AS place
-    FROM marked JOIN parts ON parts.profile_id = marked.profile_id
-    JOIN step_time ON step_time.profile_id = marked.profile_id
-    WHERE ns >= 0.10 * outside_ns
-    ORDER BY marked.profile_id, place
+    SELECT *, row_number() OVER (PARTITION BY profile_id ORDER BY ns DESC, name) AS place FROM bounded
+    WHERE ns >= 0.10 * outside_ns ORDER BY profile_id, place
   ) WHERE place <= 3 GROUP BY profile_id
 )
 SELECT
@@ -116,6 +140,9 @@ SELECT
     1.0 - coalesce(busy_ns / step_ns, 0)) * all_ns AS INTEGER) AS saves_ns,
   CASE WHEN python_ns < 0.05 * step_ns THEN 'Larger batches, so that each op does more, or a compiled step, which '
       || 'takes many calls together' || coalesce('; most calls are at ' || lines.text, '') || '.'
+    WHEN 2 * saving_ns >= outside_ns + waits_ns THEN coalesce('Between the ops Python is at ' || lines.text
+      || ' (python_summary has all lines), most of the time writing a checkpoint: ', 'A checkpoint is written: ')
+      || advice_words('host_bound.saving', processes.framework)
     ELSE coalesce(
       'Between the ops Python is at ' || lines.text || ' (python_summary has all lines): move that out of the loop',
       CASE WHEN marks.text IS NOT NULL THEN 'Move what it does there out of the loop'

@@ -5,6 +5,7 @@
 -- which is time outside ops (step_op_time has it by itself).
 --   profile_id, step_id   where it was taken; step_id is NULL outside all steps
 --   trace_id              its stack, of code_traces
+--   range_id              the innermost range around it on its thread; NULL outside of all
 --   weight                the time that it stands for, weighed by steps.sample_weight
 --   is_measured           1: in a measured step (no warm-up) whose ops were recorded
 --   waits_for             what the thread waited for, see python_samples; NULL: it ran
@@ -13,6 +14,7 @@ SELECT
   samples.profile_id AS profile_id,
   samples.step_id AS step_id,
   samples.code_trace_id AS trace_id,
+  samples.range_id AS range_id,
   samples.period_ns * coalesce(steps.sample_weight, 1.0) AS weight,
   steps.is_warmup = 0 AND steps.ops_recorded = 1 AS is_measured,
   samples.waits_for AS waits_for

@@ -16,6 +16,8 @@
 --   waits_for             see python_samples; NULL where part is not waits
 --   sample_count          how often it was seen
 --   self_ns               the time outside ops; all rows of a line together are its self_ns in python_summary
+--   saving_ns             the part of self_ns in which a checkpoint was written: in the range torch.save, or innermost
+--                         in what frameworks save with
 --   op_ns                 where part is python, or would be: what the ops that it calls take besides, without what
 --                         their backward passes take; less than self_ns
 --   file, line, inner_file, inner_line   of both lines
@@ -32,12 +34,19 @@ WITH lines AS (
     coalesce(leaf.file GLOB '*/torch/nn/modules/*' OR leaf.file GLOB '*/torch/nn/functional.py'
       OR leaf.file GLOB '*/torch/optim/*' OR leaf.file GLOB '*/torch/autograd/*' OR leaf.file GLOB '*/torch/_ops.py'
       OR leaf.file GLOB '*/torch/_tensor.py' AND leaf.function GLOB '*backward', 0) AS is_calling,
+    total(iif(ranges.name = 'torch.save' OR (leaf.file GLOB '*/torch/serialization.py'
+      OR leaf.file GLOB '*/safetensors/*' OR leaf.file GLOB '*/tensorflow/python/checkpoint/*'
+      OR leaf.file GLOB '*/tensorflow/python/training/saver.py' OR leaf.file GLOB '*/keras/src/saving/*'
+      OR leaf.file GLOB '*/orbax/*' OR leaf.file GLOB '*/flax/serialization.py')
+      AND NOT coalesce(leaf.function GLOB '*load*' OR leaf.function GLOB '*restore*', 0), looks.weight, 0))
+      / sum(looks.weight) AS saving_ratio,
     count(*) AS sample_count, sum(looks.weight) AS weight
   FROM temp.python_looks AS looks JOIN temp.code_traces AS traces ON traces.id = looks.trace_id
   JOIN temp.code_frames AS program ON program.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
   JOIN temp.code_frames AS inside
     ON inside.id = coalesce(traces.library_line_frame_id, traces.line_frame_id, traces.leaf_frame_id)
   LEFT JOIN temp.code_frames AS leaf ON leaf.id = traces.leaf_frame_id
+  LEFT JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
   WHERE looks.is_measured
   GROUP BY looks.profile_id, program.file, program.line, inside.file, inside.line, 7, 8
 ), op_times AS (
@@ -61,7 +70,7 @@ WITH lines AS (
     lines.function AS function, is_waiting,
     shares.file AS file, shares.line AS line, shares.inner_file AS inner_file, shares.inner_line AS inner_line,
     inner_text, sample_count, coalesce(forward_ns, 0) AS forward_ns,
-    share * lines.self_ns AS self_ns,
+    share * lines.self_ns AS self_ns, saving_ratio * share * lines.self_ns AS saving_ns,
     CASE WHEN lines.is_waiting OR shares.waits_for IS NOT NULL THEN 'waits'
       WHEN is_calling OR coalesce(op_ns >= running_share * lines.self_ns, 0) THEN 'calls' ELSE 'python' END AS part,
     CASE WHEN lines.is_waiting THEN lines.waits_for ELSE shares.waits_for END AS waits_for
@@ -87,6 +96,7 @@ SELECT
   coalesce(is_for, waits_for) AS waits_for,
   sum(sample_count) AS sample_count,
   CAST(sum(self_ns) AS INTEGER) AS self_ns,
+  CAST(sum(saving_ns) AS INTEGER) AS saving_ns,
   CAST(iif(part = 'python', max(forward_ns), 0) AS INTEGER) AS op_ns,
   file AS file,
   line AS line,

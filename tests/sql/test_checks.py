@@ -478,6 +478,35 @@ def main():
         told = {name: round(saves / MS) for name in ("host_bound", "host_waits")
                 for (saves,) in profile.connection.execute(f"SELECT saves_ns FROM temp.{name}")}
         check(told == wanted, f"{lines}: {told}")
+
+    # What is waited for in a range is taken off the range as off the whole, and no part is more than its whole.
+    def told_by(profile):
+        profile.connection.create_function("format_ns", 1, lambda ns: f"{ns / MS:.1f} ms")
+        real_format(profile)
+        return profile.connection.execute("SELECT message, suggestion FROM temp.host_bound").fetchone()
+
+    for marks, wanted, saving in (
+            ({"torch.save": (50, 50)}, ("30.0 ms of 100.0 ms", "30.0 ms of it in torch.save"), True),
+            ({"my loop": (40, 35)}, ("30.0 ms of 100.0 ms", "24.0 ms of it in my loop"), False),
+            ({"unseen": (40, 0)}, ("30.0 ms of 100.0 ms", "24.0 ms of it in unseen"), False),
+            ({"my loop": (50, 50), "other": (50, 0)}, ("15.0 ms of it in my loop, 15.0 ms of it in other",), False),
+            ({"fetch": (50, 50)}, ("30.0 ms of 100.0 ms per step",), False)):
+        profile = of_lines((None, "lock", 2, 0), (None, None, 3, 0))
+        profile.add("input_events", profile_id=1, name="fetch", thread_id=1, dur_ns=0)
+        for name, (taken, looks) in marks.items():
+            for (step, start) in profile.connection.execute("SELECT id, start_ns FROM temp.steps").fetchall():
+                profile.add("ranges", profile_id=1, step_id=step, name=name, thread_id=1, start_ns=start + 1,
+                            end_ns=start + taken * MS, outside_ns=taken * MS)
+            if looks:
+                profile.connection.execute("UPDATE temp.python_samples SET range_id = ?", (profile.next - 1,))
+        message, suggestion = told_by(profile)
+        check(all(text in message for text in wanted) and message.count("of it in") == sum(
+            text.count("of it in") for text in wanted), f"{marks}: {message}")
+        check(("a checkpoint: write one every" in suggestion) == saving, f"{marks}: {suggestion}")
+    for file, saving in (("/x/torch/serialization.py", True), ("/x/torch/other.py", False)):
+        message, suggestion = told_by(of_lines((file, None, 3, 0), (None, None, 2, 0)))
+        check(("a checkpoint: write one every" in suggestion) == saving, f"{file}: {suggestion}")
+
     profile = of_lines((None, "file", 3, 0))
     real_format(profile)
     ((subject, said_of),) = profile.connection.execute("SELECT subject, message FROM temp.host_waits").fetchall()

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """test_ranges.py: ranges in the tree of ops where Python frames were recorded, what devices did for each, and which
-range an op and a kernel belong to."""
+range an op, a kernel and a look at Python belong to."""
 
 import os
 import random
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from engines import run_tests
+from engines import BUILD, run_tests
 from made_traces import kernel, launch, opened, span
 
 
@@ -102,6 +104,37 @@ def test_who_crosses(engine):
     found = {name for name, in connection.values("SELECT name FROM ranges WHERE is_crossing = 1")}
     assert found == wanted and 20 < len(found) < 150, (len(found), found ^ wanted)
     connection.close()
+
+
+def test_looks(engine):
+    """Against each pair: in which range of its thread Python was seen, where many cross, and one is of no thread."""
+    drawn = random.Random(8)
+    ranges = [(drawn.randrange(400), drawn.randrange(60), drawn.randrange(2)) for _ in range(120)]
+    looks = [(drawn.randrange(480), drawn.randrange(2)) for _ in range(200)]
+    rows = ["=\tthreads\tkind\ttid\tpid", "host\t10\t1", "host\t11\t1"]
+    rows += ["=\tranges\tname\tthread_id\tstart_ns\tdur_ns\tis_process_wide"]
+    rows += [f"r{i}\t{lane}\t{1000 + start}\t{length}\t" for i, (start, length, lane) in enumerate(ranges)]
+    rows += ["wide\t0\t900\t900\t1"]
+    rows += ["=\tpython_samples\tthread_id\ttime_ns\tperiod_ns"]
+    rows += [f"{lane}\t{1000 + at}\t1" for at, lane in looks]
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        path = os.path.join(directory, "looks.tfprof")
+        subprocess.run([os.path.join(BUILD, "tests", "make_dump_of_rows"), path], encoding="utf-8", check=True,
+                       input="\n".join(rows) + "\n")
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        found = connection.values("""SELECT time_ns - 1000, threads.tid - 10, ranges.name FROM python_samples
+            JOIN threads ON threads.id = python_samples.thread_id LEFT JOIN ranges ON ranges.id = range_id""")
+        connection.close()
+    assert sorted((at, lane) for at, lane, _ in found) == sorted(looks), len(found)
+    inside = 0
+    for at, lane, name in found:
+        around = [(start, -length, f"r{i}") for i, (start, length, on) in enumerate(ranges)
+                  if on == lane and start <= at <= start + length]
+        inside += bool(around)
+        innermost = {each for start, length, each in around if (start, length) == max(around)[:2]}
+        assert name in (innermost or {None}), (at, lane, name, innermost)
+    assert 20 < inside < 200, inside
 
 
 def test_numbers_of_other_ops(engine):
