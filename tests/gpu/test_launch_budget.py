@@ -178,11 +178,12 @@ def test_not_bound():
 
 
 def test_measured():
-    """As many launches that the device waits for as would be too many at what they are estimated to take, and nearly so
-    many that take more: what they take is measured in the first seconds, and it is thinned where that is too much."""
+    """As many launches that the device waits for as would be too many at what they are estimated to take, and fewer
+    that take more: what they take is measured in the first seconds, and it is thinned where that is too much. The
+    device waits for those, too, whose calls take longer than a kernel may begin after one."""
     with contextlib.ExitStack() as stack:
         cheap, dear = (stack.enter_context(Launching("%d,%d,1000,%d,told" % (LAUNCHES, launch, cost)))
-                       for launch, cost in ((36000, 100), (42000, 1500)))
+                       for launch, cost in ((36000, 100), (60000, 1500)))
         for program in (cheap, dear):
             told = "SELECT count(*) AS value FROM diagnostics WHERE reason = 'capture_calibrated'"
             program.wait(lambda: capturing.dumps(program.run) and program.value(told), "what a launch takes is known")

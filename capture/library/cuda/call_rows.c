@@ -161,7 +161,8 @@ void call_rows_add(struct activity_lanes *lanes, const struct cupti_api *api, co
   uint64_t correlation = activity_correlation(lanes, record->correlation);
   if (correlation) {
     row_set(rows, row, CALL_CORRELATION, (int64_t)correlation);
-    kernel_rows_note_call(correlation, device_clock_ns(&lanes->clock, record->start));
+    kernel_rows_note_call(correlation, device_clock_ns(&lanes->clock, record->start),
+                          device_clock_ns(&lanes->clock, record->end));
   }
   row_set(rows, row, CALL_RESULT, record->result);
 }

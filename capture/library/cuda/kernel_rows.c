@@ -107,6 +107,7 @@ static struct known_name {
 static struct beginning {
   uint64_t correlation;
   int64_t start_ns;
+  int64_t end_ns; /* of a call */
 } *calls, *first_kernels;
 static uint32_t cache_words[4];                         /* strings */
 static uint64_t early, lost;
@@ -200,19 +201,20 @@ static void read_configuration(struct configuration *key, struct recorder *recor
   }
 }
 
-static void judge_lead(int64_t call_start, int64_t start) {
+static void judge_lead(const struct beginning *call, int64_t start) {
   leads.judged++;
-  leads.exposed += start < call_start + LEAD_NS;
-  early += start < call_start;
+  leads.exposed += start < call->end_ns + LEAD_NS;
+  early += start < call->start_ns;
 }
 
 /* Which of the two records comes first is CUPTI's affair. */
-void kernel_rows_note_call(uint64_t correlation, int64_t start) {
+void kernel_rows_note_call(uint64_t correlation, int64_t start, int64_t end) {
   if (start == DEVICE_CLOCK_UNKNOWN) return;
-  calls[correlation % CALLS] = (struct beginning){correlation, start};
+  struct beginning *call = &calls[correlation % CALLS];
+  *call = (struct beginning){correlation, start, end > start ? end : start};
   struct beginning *kernel = &first_kernels[correlation % CALLS];
   if (kernel->correlation != correlation) return;
-  judge_lead(start, kernel->start_ns);
+  judge_lead(call, kernel->start_ns);
   kernel->correlation = 0;
 }
 
@@ -221,8 +223,8 @@ static void note_kernel(uint64_t correlation, int64_t start) {
   struct beginning *kernel = &first_kernels[correlation % CALLS];
   if (!correlation || start == DEVICE_CLOCK_UNKNOWN || correlation == judged_last) return;
   judged_last = correlation;
-  if (call->correlation == correlation) judge_lead(call->start_ns, start);
-  else *kernel = (struct beginning){correlation, start};
+  if (call->correlation == correlation) judge_lead(call, start);
+  else *kernel = (struct beginning){.correlation = correlation, .start_ns = start};
 }
 
 uint64_t kernel_rows_early(void) { return early; }

@@ -15,8 +15,8 @@ bool kernel_rows_open(struct recorder *recorder);
 void kernel_rows_add(struct activity_lanes *lanes, const struct cupti_kernel *record, size_t bytes);
 void kernel_rows_close(void);
 
-/* A call that may have launched something began then, on CLOCK_MONOTONIC or DEVICE_CLOCK_UNKNOWN. */
-void kernel_rows_note_call(uint64_t correlation, int64_t start);
+/* A call that may have launched something began and ended then, on CLOCK_MONOTONIC or DEVICE_CLOCK_UNKNOWN. */
+void kernel_rows_note_call(uint64_t correlation, int64_t start, int64_t end);
 /* How many kernels began before the call that launched them. */
 uint64_t kernel_rows_early(void);
 /* How many launches there were whose call is known, and how many of which began so soon after it that the device had

@@ -2,9 +2,10 @@
 **
 ** A launch that is recorded takes longer.  Where the device has work waiting while the host launches more, that slows
 ** nothing: the device still gets its work in time.  Where the device waits for the host it slows the program by as
-** much.  So a launch counts whose kernel began within LEAD_NS of its call: as far as CUPTI's times go the device had
-** nothing else to do then.  (A kernel that waits behind others begins later by all that these take, as a rule by
-** milliseconds.)  The share of the time which such launches take of the host while they are recorded is kept below
+** much.  So a launch counts whose kernel began before LEAD_NS after the end of its call, however long that took: as far
+** as CUPTI's times go the device had nothing else to do then.  (A kernel that waits behind others begins later by all
+** that these take, as a rule by milliseconds, and where so many wait that a call has to wait, too, it ends long before
+** its kernel begins.)  The share of the time which such launches take of the host while they are recorded is kept below
 ** LAUNCH_PART of what --overhead allows; the rest is left for ops (LEAST_SHARE in sampling_plan.c).
 **
 ** Where it is more for OVER_SECONDS the job is thinned: kernels, copies and calls are recorded in the steps whose ops
