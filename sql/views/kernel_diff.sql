@@ -3,7 +3,7 @@
 -- One row for each name of a kernel, copy or fill that occurs in either; a and b select profiles as the hidden argument
 -- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is
 -- what changed; compare runs of as many steps.  Where kernels were recorded only in some steps, counts and times are
--- weighed (thinned_steps).
+-- weighed (thinned_steps); of calibration_steps there are none, which kernel_diff_steps makes up for.
 --   name                     of the kernel or transfer
 --   a_count, b_count         how often it ran on each side; 0 where it does not occur
 --   a_ns, b_ns               the time that took

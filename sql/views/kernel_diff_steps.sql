@@ -3,7 +3,8 @@
 -- One row for each name of a kernel, copy or fill that steps of either side launched; a and b select profiles as the
 -- hidden argument of every table does (an id, a path or a pattern over paths), the numbers after each the first and the
 -- last step by steps.number.  They may be of the same profile.  A range without steps is an error, and so
--- is one of which none was recorded; where some of its steps were, counts and times are weighed (thinned_steps).
+-- is one of which none was recorded; where some of its steps were, counts and times are weighed (thinned_steps), and
+-- for calibration_steps the other steps of the range stand.
 --   name                     of the kernel or transfer
 --   a_count, b_count         how often it ran on each side; 0 where it does not occur
 --   a_ns, b_ns               the time that took
@@ -14,15 +15,20 @@
 -- Cost: one pass over the device activities of each side.
 -- Example: SELECT name, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
 WITH thinned AS MATERIALIZED (
-  SELECT id AS step_id, sample_weight AS weight FROM temp.steps -- thinned_steps, of tables alone
-  WHERE is_warmup = 0 AND sample_weight <> 1 AND +profile_id IN (SELECT profile_id FROM temp.diagnostics
-    WHERE reason = 'capture_thinned' AND table_name = 'kernels')
+  SELECT id AS step_id, sample_weight AS weight, is_warmup FROM temp.steps
+  WHERE is_warmup = 1 AND sample_weight = 0 -- calibration_steps
+    OR is_warmup = 0 AND sample_weight <> 1 AND +profile_id IN (SELECT profile_id FROM temp.diagnostics
+      WHERE reason = 'capture_thinned' AND table_name = 'kernels') -- thinned_steps, of tables alone
 ), a_steps AS MATERIALIZED (
-  SELECT side.id AS step_id, coalesce(weight, 1.0) AS weight
+  SELECT side.id AS step_id, coalesce(weight, 1.0)
+    * (1 + total(is_warmup) OVER profile / sum(coalesce(weight, 1.0)) OVER profile) AS weight
   FROM temp.step_range(:a, :a_first, :a_last) AS side LEFT JOIN thinned ON thinned.step_id = side.id
+  WINDOW profile AS (PARTITION BY profile_id)
 ), b_steps AS MATERIALIZED (
-  SELECT side.id AS step_id, coalesce(weight, 1.0) AS weight
+  SELECT side.id AS step_id, coalesce(weight, 1.0)
+    * (1 + total(is_warmup) OVER profile / sum(coalesce(weight, 1.0)) OVER profile) AS weight
   FROM temp.step_range(:b, :b_first, :b_last) AS side LEFT JOIN thinned ON thinned.step_id = side.id
+  WINDOW profile AS (PARTITION BY profile_id)
 ), sides AS (
   SELECT name, sum(weight) AS a_count, sum(dur_ns * weight) AS a_ns, 0 AS b_count, 0 AS b_ns
   FROM a_steps CROSS JOIN temp.device_activities(:a) AS work ON work.step_id = a_steps.step_id
@@ -40,10 +46,10 @@ WITH thinned AS MATERIALIZED (
     SELECT :a AS selected, :a_first AS first, :a_last AS last, max(weight) AS weight FROM a_steps
     UNION ALL SELECT :b, :b_first, :b_last, max(weight) FROM b_steps
   )
-  WHERE NOT weight > 0
+  WHERE coalesce(weight, 0) <= 0
 ), both AS (
   SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
-    CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns, CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns
+    CAST(round(sum(a_ns)) AS INTEGER) AS a_ns, CAST(round(sum(b_ns)) AS INTEGER) AS b_ns
   FROM sides GROUP BY name
 )
 SELECT

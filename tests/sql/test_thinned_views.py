@@ -354,6 +354,14 @@ def test_calibration(engine):
             counts = part.values("SELECT DISTINCT count FROM kernel_summary WHERE name IN ('relu', 'volta_h884gemm')")
             exact = STEPS_IN_ALL - 3 - len(left_out)
             assert counts == [(exact,)] or len(chosen) < STEPS_IN_ALL, (counts, exact)
+            together = opened(engine, path)
+            together.values(f"SELECT tfprof_open('{both(folder, alike)[0]}')")
+            rows = together.values("SELECT name, change, count_diff, dur_diff_ns, a_count FROM "
+                                   "kernel_diff_steps(1, 3, 80, 2, 3, 80)")
+            assert rows and all(row[1:4] == ("=", 0, 0) and row[4] for row in rows), rows
+            _, error = together.query("SELECT * FROM kernel_diff_steps(2, 3, 80, 1, 40, 40)")
+            assert error and "were not recorded" in error, error
+            together.close()
             ratios = "SELECT utilization_ratio, idle_ratio FROM device_utilization, temporal_breakdown"
             (right,), (found,) = whole.values(ratios), part.values(ratios)
             assert all(abs(a - b) < 1.0 / STEPS_IN_ALL for a, b in zip(right, found)), (right, found)
