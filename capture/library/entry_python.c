@@ -89,8 +89,8 @@ ENTRY_POINT int tfprof_capture_prove_calls(unsigned calls);
 /* What is to take the function's place: itself, where it could be hooked there; a builtin function that calls it; or
 ** None. A new reference. `kind`: of phase_hooks.h. */
 ENTRY_POINT void *tfprof_capture_hook_phase(void *function, unsigned kind, const char *name);
-/* Or functions of Python that are called before and after; None: there is none. */
-ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *last);
+/* Or functions of Python that are called before and after, and after it where it raised; None: there is none. */
+ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *last, void *raised);
 /* os.fork, where CPython counts the threads of the process after it, and warns of more than one: it finds none of ours
 ** (session_rest), where Python knows of no other. Only in its place. */
 ENTRY_POINT void tfprof_capture_hook_fork(void *function);
@@ -342,11 +342,14 @@ static void *keep(void *object) {
   return object;
 }
 
-void *tfprof_capture_hook_call(void *function, void *first, void *last) {
+void *tfprof_capture_hook_call(void *function, void *first, void *last, void *raised) {
   struct call_hook *hook = calloc(1, sizeof *hook);
   if (hook)
-    *hook = (struct call_hook){
-        .before = call_hook_first, .after = call_hook_last, .first = keep(first), .last = keep(last)};
+    *hook = (struct call_hook){.before = call_hook_first,
+                               .after = call_hook_last,
+                               .first = keep(first),
+                               .last = keep(last),
+                               .raised = keep(raised)};
   return hook_function(function, hook);
 }
 

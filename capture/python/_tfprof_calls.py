@@ -24,7 +24,7 @@ class Hooks:
         text, thing = ctypes.c_char_p, ctypes.py_object
         self.hook_phase, self.hook_call = holding_gil.tfprof_capture_hook_phase, holding_gil.tfprof_capture_hook_call
         self.hook_phase.argtypes, self.hook_phase.restype = [thing, ctypes.c_uint, text], thing
-        self.hook_call.argtypes, self.hook_call.restype = [thing] * 3, thing
+        self.hook_call.argtypes, self.hook_call.restype = [thing] * 4, thing
         self.hook_fork = holding_gil.tfprof_capture_hook_fork
         self.hook_fork.argtypes, self.hook_fork.restype = [thing], None
 
@@ -55,11 +55,11 @@ class Hooks:
         """Calls of the function `name` of a module or class become ranges called `text`."""
         self.put(holder, name, lambda function: self.hook_phase(function, kind, text))
 
-    def around(self, holder, name, first=None, last=None):
-        """`first` and `last` are called with its positional arguments; what they raise is forgotten, but for what a
-        handler of a signal raised.
+    def around(self, holder, name, first=None, last=None, raised=None):
+        """`first` and `last` are called with its positional arguments, and `raised` in the place of `last` where the
+        function raised; what they raise is forgotten, but for what a handler of a signal raised.
         """
-        self.put(holder, name, lambda function: self.hook_call(function, first, last))
+        self.put(holder, name, lambda function: self.hook_call(function, first, last, raised))
 
     def rest(self, holder, *names):
         """Functions that fork: CPython does not count threads of ours around them."""

@@ -25,15 +25,18 @@ def is_monitor_on(_module, monitor, *_):
     return bool(monitor._started)
 
 
-# Module: (what it is called, the class that has the functions or None, those that begin, those that end, and what tells
+MONITOR = ("torch's CUPTI monitor", ("CuptiMonitor.start",), ("CuptiMonitor.stop",), is_monitor_on)
+
+# Module: (what it is called, the functions that begin, those that end, each where this version has it, and what tells
 # whether it listens, of the module and the arguments of the call; None: as many sessions as were begun and not ended).
+# One may call another of them.
 PLACES = {
-    "jax._src.profiler":
-        ("jax.profiler", None, ("start_trace",), ("stop_trace", "stop_and_get_fdo_profile"), is_jax_on),
-    "tensorflow.python.profiler.profiler_v2": ("TensorFlow's profiler", None, ("start",), ("stop",), is_tensorflow_on),
-    "triton.profiler.profile": ("Triton's proton", None, ("start",), ("finalize",), None),
-    "torch.profiler._cupti_monitor": ("torch's CUPTI monitor", "CuptiMonitor", ("start",), ("stop",), is_monitor_on),
-    "torch.profiler._cupti.monitor": ("torch's CUPTI monitor", "CuptiMonitor", ("start",), ("stop",), is_monitor_on),
+    "jax._src.profiler": ("jax.profiler", ("start_trace", "ProfileSession.start"),
+                          ("stop_trace", "stop_and_get_fdo_profile", "ProfileSession.stop"), is_jax_on),
+    "tensorflow.python.profiler.profiler_v2": ("TensorFlow's profiler", ("start",), ("stop",), is_tensorflow_on),
+    "triton.profiler.profile": ("Triton's proton", ("start",), ("finalize",), None),
+    "torch.profiler._cupti_monitor": MONITOR,
+    "torch.profiler._cupti.monitor": MONITOR,
 }
 
 
@@ -70,9 +73,14 @@ def step_aside(is_aside, who):
 way = Way()
 
 
+def holder_of(module, path):
+    """(the module or its class, the function's name); None: this version has no such class."""
+    class_name, _, name = path.rpartition(".")
+    return (getattr(module, class_name, None) if class_name else module), name
+
+
 def watch(hooks, module, name):
-    who, class_name, begins, ends, is_on = PLACES[name]
-    holder = getattr(module, class_name) if class_name else module
+    who, begins, ends, is_on = PLACES[name]
 
     def begin(*_):
         way.begin(who)
@@ -80,6 +88,13 @@ def watch(hooks, module, name):
     def look(*arguments):
         if is_on(module, *arguments) is False:
             way.end(who)
+
+    def look_at_failure(*arguments):
+        try:
+            if not is_on(module, *arguments):
+                way.end(who)
+        except AttributeError:
+            way.end(who, 1)
 
     def look_at_end(*arguments):
         try:
@@ -92,10 +107,14 @@ def watch(hooks, module, name):
     def end_session(session=None, *_):
         way.end(who, None if session is None else 1)
 
-    for function in begins:
-        hooks.around(holder, function, first=begin, last=look if is_on else None)
-    for function in ends:
-        hooks.around(holder, function, last=look_at_end if is_on else end_session)
+    def has_not_begun(*_):
+        way.end(who, 1)
+
+    for path in begins:
+        hooks.around(*holder_of(module, path), first=begin, last=look if is_on else None,
+                     raised=look_at_failure if is_on else has_not_begun)
+    for path in ends:
+        hooks.around(*holder_of(module, path), last=look_at_end if is_on else end_session)
 
 
 class ListenerFinder:

@@ -145,18 +145,38 @@ class Recording:
     def make_way(self):
         """CUPTI serves one: where the program's own torch.profiler wants to see what GPUs do, it does, and the recorder
         does not meanwhile. autograd.profiler calls _prepare_profiler where there is a warm-up, always _enable_profiler,
-        and _disable_profiler at the end."""
+        and _disable_profiler at the end; of a profile that cannot be enabled it does not."""
         profiler = sys.modules.get("torch.autograd.profiler")
         listeners = sys.modules["_tfprof_hooks"].watch_listeners(self.hooks)
         way, who = listeners.way, listeners.TORCH
+        enabled = []  # profiles that listen
+
+        def wants_cuda(activities):
+            return any(getattr(activity, "name", None) == "CUDA" for activity in activities)
 
         def begins(_config, activities=(), *_):
-            if any(getattr(activity, "name", None) == "CUDA" for activity in activities):
+            if wants_cuda(activities):
                 way.begin(who)
 
-        self.hooks.around(profiler, "_prepare_profiler", first=begins)
-        self.hooks.around(profiler, "_enable_profiler", first=begins)
-        self.hooks.around(profiler, "_disable_profiler", last=lambda *_: way.end(who))
+        def is_enabled(_config, activities=(), *_):
+            if wants_cuda(activities):
+                enabled.append(who)
+
+        def is_not_prepared(_config, activities=(), *_):
+            if wants_cuda(activities):
+                way.end(who, 1)
+
+        def is_not_enabled(_config, activities=(), *_):
+            if wants_cuda(activities):  # where none is enabled, one that was prepared will not be
+                way.end(who, 1 if enabled else None)
+
+        def ends(*_):
+            enabled.clear()
+            way.end(who)
+
+        self.hooks.around(profiler, "_prepare_profiler", first=begins, raised=is_not_prepared)
+        self.hooks.around(profiler, "_enable_profiler", first=begins, last=is_enabled, raised=is_not_enabled)
+        self.hooks.around(profiler, "_disable_profiler", last=ends)
 
     def note_phases(self):
         hooks = sys.modules["_tfprof_hooks"]

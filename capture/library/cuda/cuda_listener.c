@@ -45,7 +45,8 @@ static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t asked, done;
 static struct {
   uint64_t fetches_wanted, fetches_done;
-  bool is_all_wanted, is_aside_wanted, is_aside, has_ended;
+  _Atomic bool is_aside_wanted; /* looked at without the lock before CUPTI is called */
+  bool is_all_wanted, is_aside, has_ended;
   char who[48]; /* listens in our place */
 } state;
 /* Of the calls that switch what is recorded. */
@@ -60,6 +61,7 @@ static _Atomic unsigned beginnings, sessions, kept_back;
 static struct listening_check check;
 static struct {
   uint64_t since_ns; /* 0: we are not about to come back */
+  bool was_called;   /* the driver, since then */
   bool is_free;      /* CUPTI has no listener */
 } returning;
 
@@ -317,21 +319,27 @@ static bool is_to_be_finalised(void) {
 }
 
 /* Whether nobody is about to finalise CUPTI any more: who does unsubscribes right before that, so CUPTI that had no
-** listener the last time it was tried, one fetch ago, has been finalised since. */
+** listener the last time it was tried, one fetch ago, has been finalised since.  It is finalised within the next call
+** of the driver: that is ours, so that it is over, as a rule, before we call CUPTI at all. */
 static bool can_return(void) {
   void *mine = NULL;
   if (returning.is_free || !is_to_be_finalised()) return true;
   if (clock_monotonic_ns() - returning.since_ns > TEARDOWN_MS * UINT64_C(1000000)) return true;
+  bool was_called = returning.was_called;
+  returning.was_called = true;
+  listening_check_beat(&check, true);
+  if (!was_called || state.is_aside_wanted) return false;
   returning.is_free = !api.Subscribe(&mine, ignore_callback, NULL);
   if (returning.is_free) api.Unsubscribe(mine);
   return false;
 }
 
+/* Not while another one begins: it waits for us, though not for ever. */
 static void come_back(void) {
   pthread_mutex_lock(&switching);
   if (subscriber) {
     returning.since_ns = 0;
-  } else if (can_return()) {
+  } else if (!state.is_aside_wanted && can_return()) {
     listen_to_cuda(is_refused ? AGAIN : BACK);
     returning.since_ns = 0;
   }
@@ -340,13 +348,13 @@ static void come_back(void) {
 
 static void begin_returning(void) {
   returning.since_ns = clock_monotonic_ns();
-  returning.is_free = false;
+  returning.was_called = returning.is_free = false;
 }
 
 /* The one that was there first may have left. */
 static void try_again(void) {
   pthread_mutex_lock(&switching);
-  if (is_refused && listen_to_cuda(AGAIN))
+  if (is_refused && !state.is_aside_wanted && listen_to_cuda(AGAIN))
     capture_say("what GPUs do is recorded from here on: the other profiler has left");
   end_switching();
 }

@@ -11,7 +11,8 @@
 ** the program's own begins to listen we step aside, once every buffer is back (they are given to whoever is registered
 ** then), and leave CUPTI as we found it.  We come back when it has ended: torch.profiler stays CUPTI's subscriber then,
 ** which does not keep us from recording activities.  Where it is to finalise CUPTI at its end (TEARDOWN_CUPTI) we come
-** back when it has: it does that in the next call of the program, and calls of ours at that moment may hang it.
+** back when it has: it does that in the next call of the driver, and calls of CUPTI at that moment may hang the
+** program; so the thread calls the driver itself, and looks afterwards.  Nor is CUPTI called while another one begins.
 */
 #ifndef TFPROF_CAPTURE_CUDA_LISTENER_H
 #define TFPROF_CAPTURE_CUDA_LISTENER_H

@@ -115,7 +115,7 @@ void call_hook_first(const struct call_hook *hook, const struct call_arguments *
 void call_hook_last(const struct call_hook *hook, const struct call_arguments *arguments,
                     const struct call_begun *begun) {
   (void)begun;
-  call_and_forget(hook->last, arguments);
+  call_and_forget(hook->raised && call_api.error() ? hook->raised : hook->last, arguments);
 }
 
 /* false: an error is set, as if it had come just before the call. */

@@ -64,7 +64,7 @@ struct call_hook {
   /* The function has returned, or raised: that error is set, and must be when this returns. */
   void (*after)(const struct call_hook *hook, const struct call_arguments *arguments, const struct call_begun *begun);
   const char *name;
-  void *first, *last; /* objects of Python for the two */
+  void *first, *last, *raised; /* objects of Python for the two; the third: for `after`, where the function raised */
 };
 
 /* Whether a function's pointer is honoured here is tried out: `function` is one that does nothing. After it has been
@@ -82,8 +82,9 @@ void *call_hook_object(void *function, const struct call_hook *hook);
 /* Whether the object was made by call_hook_object. */
 bool call_hook_is_object(void *object);
 
-/* `first` and `last`, functions of Python or NULL, are called with the positional arguments; what they raise is
-** forgotten, but for what is no Exception: a handler of a signal has raised it. */
+/* `first` and `last`, functions of Python or NULL, are called with the positional arguments, and so is `raised` in the
+** place of `last` where the function raised and there is one; what they raise is forgotten, but for what is no
+** Exception: a handler of a signal has raised it. */
 void call_hook_first(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun);
 void call_hook_last(const struct call_hook *hook, const struct call_arguments *arguments,
                     const struct call_begun *begun);

@@ -2,12 +2,14 @@
 ** NVIDIA's driver does, and two devices tell what they are. A kernel that is launched is one for the double of CUPTI;
 ** what a launch takes is told by DOUBLE_LAUNCH_NS, by DOUBLE_CALL_NS what it takes more where calls are recorded, by
 ** DOUBLE_KERNEL_NS where kernels are. All other work is done, and not recorded.  With DOUBLE_INIT_HANGS=1 cuInit never
-** returns, nor does what waits for it.
+** returns, nor does what waits for it.  What double_cuda_at_end points to is called when the next call of
+** cuDriverGetVersion ends, as CUPTI calls back.
 */
 #include "double_cupti.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,12 +70,16 @@ static void record_call(void) {
   cupti->put(&call, sizeof call);
 }
 
+ENTRY int (*_Atomic double_cuda_at_end)(void);
+
 /* DOUBLE_DRIVER: 13000 is CUDA 13.0. */
 ENTRY int cuDriverGetVersion(int *version);
 ENTRY int cuDriverGetVersion(int *version) {
   record_call();
   const char *asked = getenv("DOUBLE_DRIVER");
   *version = asked ? atoi(asked) : 13000;
+  int (*at_end)(void) = atomic_exchange(&double_cuda_at_end, NULL);
+  if (at_end) at_end();
   return 0;
 }
 
