@@ -21,7 +21,7 @@ if command -v nvcc >/dev/null; then
     { cat "$work/log"; fail "$example cannot be built"; }
 fi
 built="tfprof-capture libtfprof_capture.so libtfprof_preload.so launch_cost tfprof.so tfprof"
-for name in $built; do
+for name in $built $example; do
   newer=$(objdump -T "$work/build/$name" | grep -E 'GLIBC_2\.(29|[3-9][0-9])|GLIBC_ABI' || true)
   [ -z "$newer" ] || fail "$name needs a glibc after 2.28 (tools/old_glibc/old_glibc.c): $newer"
 done
@@ -29,7 +29,7 @@ for name in $built $example; do
   needed=$(objdump -p "$work/build/$name" | awk '$1 == "NEEDED" {print $2}')
   for library in $needed; do
     case $library in
-      libc.so.6 | libm.so.6 | libpthread.so.0 | libdl.so.2 | libgcc_s.so.1 | ld-linux*) ;;
+      libc.so.6 | libm.so.6 | libpthread.so.0 | libdl.so.2 | librt.so.1 | libgcc_s.so.1 | ld-linux*) ;;
       *) fail "$name needs $library" ;;
     esac
   done

@@ -66,6 +66,39 @@ OLDEST(exp);
 OLDEST(log);
 OLDEST(log2);
 OLDEST(pow);
+/* What the runtime of CUDA asks for, which the example has within. */
+AS_OF(dlmopen, VERSION("GLIBC_2.3.4", "GLIBC_2.17"));
+OLDEST(dlvsym);
+OLDEST(pthread_condattr_setpshared);
+OLDEST(pthread_getspecific);
+OLDEST(pthread_key_delete);
+OLDEST(pthread_kill);
+OLDEST(pthread_mutexattr_setpshared);
+OLDEST(pthread_rwlock_destroy);
+OLDEST(pthread_rwlock_init);
+OLDEST(pthread_rwlock_rdlock);
+OLDEST(pthread_rwlock_timedrdlock);
+OLDEST(pthread_rwlock_timedwrlock);
+OLDEST(pthread_rwlock_tryrdlock);
+OLDEST(pthread_rwlock_trywrlock);
+OLDEST(pthread_rwlock_unlock);
+OLDEST(pthread_rwlock_wrlock);
+OLDEST(pthread_rwlockattr_destroy);
+OLDEST(pthread_rwlockattr_init);
+OLDEST(pthread_rwlockattr_setpshared);
+OLDEST(pthread_spin_destroy);
+OLDEST(pthread_spin_init);
+OLDEST(pthread_spin_lock);
+OLDEST(pthread_spin_trylock);
+OLDEST(pthread_spin_unlock);
+OLDEST(sem_destroy);
+OLDEST(sem_init);
+OLDEST(sem_post);
+OLDEST(sem_timedwait);
+OLDEST(sem_trywait);
+OLDEST(sem_wait);
+OLDEST(shm_open);
+OLDEST(shm_unlink);
 
 /* ---- Functions that were none. The section of each is left out where it is not used. */
 
