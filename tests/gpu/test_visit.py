@@ -3,6 +3,7 @@
 what they should not end no other; and what figures mean.
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -24,6 +25,7 @@ import visit_costs  # noqa: E402,F401
 import visit_likeness  # noqa: E402,F401
 import visit_others  # noqa: E402,F401
 
+CUPTI = os.path.join(playing.DOUBLES, "cupti13.0")
 PYTHON = """#!/bin/sh
 case $1 in
   *workload.py) shift; exec "%s" "$@" ;;
@@ -56,11 +58,11 @@ def check_files(out):
     assert len(files) <= 8 and all(os.path.getsize(path) < 16 << 20 for path in files), files
 
 
-def visited(directory, *options, status=None, **settings):
+def visited(directory, *options, status=None, version="13.0", **settings):
     """What run.sh left, on the doubles."""
     out = os.path.join(directory, "out")
-    environment = playing.environment(TFPROF_CUPTI=os.path.join(playing.DOUBLES, "cupti13.0"), PATH="/usr/bin:/bin",
-                                      TMPDIR=directory, DOUBLE_SHORTER="80", DOUBLE_KERNEL_NS="4000", **settings)
+    environment = playing.environment(version, PATH="/usr/bin:/bin", TMPDIR=directory, DOUBLE_SHORTER="80",
+                                      DOUBLE_KERNEL_NS="4000", **{"TFPROF_CUPTI": CUPTI, **settings})
     words = ["--build", capturing.BUILD, "--out", out, "--python", program(directory, "python", PYTHON), *options]
     result = capturing.bounded.run([os.path.join(HERE, "run.sh"), *words], capturing.SECONDS, env=environment)
     assert status is None or result.returncode == status, (result.stdout, result.stderr)
@@ -100,11 +102,40 @@ def test_all():
         names = {one["name"] for one in records if one.get("kind") == 10}
         assert records[0]["version"] == 130001 and names == {"empty"}, records
         assert all(len(one["record"]) == 2 * one["bytes"] for one in records[1:]), records
+        replayed(os.path.join(directory, "out", "cupti-records.jsonl"), records[1:])
         assert "no counters of the device" in lines["memory_and_counters"]["why"], lines["memory_and_counters"]
         assert found["jax"] == found["nsys"] == "cannot be told", found
         assert lines["keep"]["figures"]["recording"] is True, lines["keep"]
         for name in lines:
             assert f"\n{name} " in output and f"== {name}: " in output, output
+
+
+def replayed(path, records):
+    """What a visit kept of CUPTI can be played to the recorder: each record is a row again, with its times."""
+    with capturing.Directory() as directory:
+        run = os.path.join(directory, "run")
+        output, _ = capturing.launch(run, [os.path.join(capturing.BUILD, "tests", "replay"), path], ["-q"], 0,
+                                     playing.environment())
+        counts = collections.Counter(str(one["kind"]) for one in records)
+        assert json.loads(output) == counts, (output, counts)
+        (dump,) = [capturing.summary(dump) for dump in capturing.dumps(run)]
+        calls = sum(one["kind"] == 4 and not one["record"].startswith("0400000002000000") for one in records)
+        assert dump["rows"]["kernels"] == counts["10"] > 0, (dump, counts)
+        assert dump["rows"]["api_calls"] == calls > 0, (dump, calls)  # that of cuDriverGetVersion is the recorder's own
+        (row,) = playing.query(run, """SELECT min(name) AS first, max(name) AS last, sum(start_ns IS NULL) AS unknown,
+                                       sum(api_call_id IS NULL) AS alone FROM kernels""")
+        assert row == {"first": "empty", "last": "empty", "unknown": 0, "alone": 0}, row
+
+
+def test_machine():
+    """CUPTI that does not begin, or that is too new for the driver: why, and what to do."""
+    for version, settings, why, remedy in (
+            ("13.0", {"DOUBLE_SUBSCRIBE": "35"}, "only administrators", "NVreg_RestrictProfilingToAdminUsers=0"),
+            ("12.4", {}, "the driver is for CUDA 12.4", "update it, or use the CUPTI of CUDA 12")):
+        with capturing.Directory() as directory:
+            lines, _ = visited(directory, "--only", "machine", version=version, **settings)
+            (line,) = lines.values()
+            assert line["verdict"] == "no" and why in line["why"] and remedy in line["why"], line
 
 
 def test_faults():
@@ -336,7 +367,8 @@ def test_usage():
 
 ROWS = {name: 5 for name in ("kernels", "api_calls", "transfers", "syncs", "steps", "ops")}
 FIRST = {"rows": ROWS, "calls_twice": 0, "kernels_early": 0, "kernels_without_call": 0, "kernels_without_op": 0,
-         "clock_error_ns": 900.0, "problems": []}
+         "clock_error_ns": 900.0, "early_by_ns": None, "problems": []}
+EARLY = "capture_degraded: cuda: kernels began before the call that launched them, as CUPTI tells the times of devices"
 INSIDE = {"kernels_of_step_before": 4.0, "kernels_of_step_after": 4.0, "duration_ratio": 1.01,
           "own_trace_differences": []}
 KILLED = {"kernels": 9, "lost_kernels_of_a_thread_s": 0.6, "told_kernels_s": 0.6}
@@ -348,18 +380,35 @@ LIKE = {"differences": [], "kernel_time_ratio": 1.02, "step_time_ratio": 1.01}
 COUNTED = {"wanted": {"kernels": 4400}, "found": {"kernels": 4400}}
 JAX = {"kernels_before": 10, "kernels_after": 10, "own_kernels": 10}
 POSSIBLE = {"rows": {"calls": 3}, "impossible": {"a_share_that_is_none": 0}}
-MACHINE = {"check_status": 0, "gpu": "H100", "check_cupti": "libcupti.so.13, CUDA 13.0"}
+MACHINE = {"check_status": 0, "gpu": "H100", "check_cupti": "libcupti.so.13, CUDA 13.0 (version 130001)",
+           "refused": None, "check_init": None}
+NO_ANSWER = "libcupti.so.13, CUDA 13.3.2, by the package that it came with; it answers 999 when asked for its version"
 
 
 def test_verdicts():
     """As expected; and with each figure changed: wrong, or not to be told, and why."""
     for judge, figures, changes in (
             (verdicts.machine, MACHINE, (({"check_status": 125}, "no", "ops cannot be recorded"),
-                                         ({"check_cupti": "it cannot be found"}, "no", "says of CUPTI"),
+                                         ({"check_cupti": NO_ANSWER}, "no", "TFPROF_CUPTI names another copy"),
+                                         ({"check_cupti": "libcupti.so.13 does not bear to be asked for its version"},
+                                          "no", "TFPROF_CUPTI names another copy"),
+                                         ({"check_cupti": MACHINE["check_cupti"] + "; the driver is for CUDA 12.2: "
+                                           "update it, or use the CUPTI of CUDA 12"}, "no", "update it, or use"),
+                                         ({"check_cupti": "libcupti.so.11, version 12, of before CUDA 11.4: use a "
+                                           "later one"}, "no", "use a later one"),
+                                         ({"check_cupti": "not found; it comes with the CUDA toolkit"}, "no",
+                                          "it comes with the CUDA toolkit"),
+                                         ({"check_cupti": "TFPROF_CUPTI is /none, where no libcupti is"}, "no",
+                                          "unset TFPROF_CUPTI"),
+                                         ({"check_cupti": None}, "no", "visit.log"),
+                                         ({"check_init": "cuInit answers 803"}, "no", "cuInit answers 803"),
+                                         ({"refused": "the driver lets only administrators"}, "no", "only admin"),
                                          ({"gpu": None}, "cannot be told", "sees no GPU"))),
             (verdicts.first, FIRST, (({"rows": {**ROWS, "kernels": 0}}, "no", "there are no kernels"),
                                      ({"calls_twice": 7}, "no", "7 numbers of calls that two calls have"),
-                                     ({"kernels_early": 3}, "no", "3 kernels that began before"),
+                                     ({"kernels_early": 3, "early_by_ns": 950}, "no", "3 kernels that began before"),
+                                     ({"kernels_early": 3, "early_by_ns": 950, "clock_error_ns": None}, "no",
+                                      "3 kernels that began before"),
                                      ({"clock_error_ns": 2e6}, "no", "off by 2000 µs"),
                                      ({"clock_error_ns": None}, "cannot be told", "clock_error_ns is not known"),
                                      ({"problems": ["capture_degraded: cuda"]}, "no", "capture_degraded: cuda"))),
@@ -402,6 +451,8 @@ def test_verdicts():
         for change, verdict, why in changes:
             found = visit_runner.judged(one, {**figures, **change})
             assert found[0] == verdict and why in found[1], (judge, change, found)
+    allowed = {**FIRST, "kernels_early": 3, "early_by_ns": 800, "problems": [EARLY + " (3 times)"]}
+    assert verdicts.first(allowed) == ([], []), verdicts.first(allowed)  # by no more than clocks are off
     assert verdicts.compared({**LIKE, "kernel_time_ratio": 2.6, "step_time_ratio": 2.5}) == ([], [])  # clocks
 
 

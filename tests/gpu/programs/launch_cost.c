@@ -14,7 +14,8 @@
 ** The third to the fifth come in turn, CYCLES times. Prints a line of JSON: the median time of a launch in each state,
 ** in nanoseconds, the longest time that switching to it took, what was launched and recorded in the state `kernels`,
 ** and what was lost. With FILE, after that some work of each kind is done, and of each kind of record the first ones
-** are written there as CUPTI wrote them: a line of JSON each, with the name that a kernel's points to.
+** are written there as CUPTI wrote them: a line of JSON each, with the name that a kernel's points to. replay.c plays
+** them to the recorder.
 **
 ** It is made of the recorder's own code (capture/library), and needs the driver, and CUPTI as programs have it.
 */
