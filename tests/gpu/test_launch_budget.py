@@ -31,8 +31,6 @@ class Launching:
 
     def __init__(self, *phases, options=(), version="13.0", **settings):
         self.phases, self.options, self.version, self.settings = phases, options, version, settings
-        if version == "13.0":  # and later: CUPTI that may be switched to see what a launch takes
-            self.settings = {"DOUBLE_TOLD_VERSION": 130101, **settings}
         self.steps, self.stack = [], contextlib.ExitStack()
 
     def __enter__(self):

@@ -13,6 +13,9 @@ struct correlations {
   uint64_t base; /* what those since CUPTI began last lie above */
 };
 
+/* What CUPTI tells of the launches of graphs (graph_links.h). */
+enum graph_numbers { NUMBERS_ARE_RIGHT, NUMBERS_ARE_NOTED /* and will be doubted */, NUMBERS_ARE_DOUBTED };
+
 struct activity_lanes {
   struct recorder *recorder;
   struct device_clock clock;
@@ -30,8 +33,8 @@ struct activity_lanes {
   } last_thread;
   int64_t devices[64];              /* row of devices + 1, by number */
   uint64_t without_times, reversed; /* records that have none; whose end lies before their start */
-  bool are_graphs_lost;             /* kernels of graphs have the numbers of other launches (cupti_faults.h): */
-  uint64_t of_lost_graphs;          /* so many */
+  enum graph_numbers graph_numbers;
+  uint64_t of_lost_graphs; /* work of graphs whose call was not told right */
   uint64_t of_other_clocks;         /* whose times are of a clock that we do not know */
 };
 

@@ -6,6 +6,7 @@
 #include "cuda_kinds.h"
 #include "device_facts.h"
 #include "function_names.h"
+#include "graph_links.h"
 #include "kernel_rows.h"
 #include "nested_calls.h"
 
@@ -14,19 +15,21 @@
 
 enum { ROWS_BEFORE_WRITING = 16384 }; /* of records, between two looks at the tables */
 
-/* Calls that are worth no row, where CUPTI could not be told to record no others, and those that launch kernels: by
-** domain less one and number. */
-enum worth { WORTH_UNKNOWN, WORTH_NO_ROW, WORTH_A_ROW, WORTH_A_ROW_AND_LAUNCHES };
+/* Calls that are worth no row, where CUPTI could not be told to record no others, and those that launch a kernel or a
+** graph: by domain less one and number. */
+enum worth { WORTH_UNKNOWN, WORTH_NO_ROW, WORTH_A_ROW, WORTH_A_ROW_AND_LAUNCHES, WORTH_A_ROW_OF_A_GRAPH };
 static uint8_t worths[2][FUNCTIONS_MAXIMUM];
 
 bool activity_rows_open(struct recorder *recorder) {
   memset(worths, 0, sizeof worths);
   nested_calls_begin();
+  graph_links_begin();
   return device_facts_open(recorder) && kernel_rows_open(recorder) && call_rows_open(recorder) &&
          copy_rows_open(recorder);
 }
 
 void activity_rows_close(void) {
+  graph_links_end();
   kernel_rows_close();
   call_rows_close();
 }
@@ -47,6 +50,7 @@ static enum worth worth_of(const struct cupti_api *api, const struct cupti_call 
     bool is_named = !api->GetCallbackName((int)domain, record->function, &name) && name;
     *known = is_named && !function_is_recorded(name)      ? WORTH_NO_ROW
              : is_named && function_launches_kernel(name) ? WORTH_A_ROW_AND_LAUNCHES
+             : is_named && function_launches_graph(name)  ? WORTH_A_ROW_OF_A_GRAPH
                                                           : WORTH_A_ROW;
   }
   return *known;
@@ -87,6 +91,9 @@ static bool count_call(const struct reading *reading, const struct cupti_call *r
 static void take_call(const struct reading *reading, const struct cupti_call *record, enum worth worth) {
   if (!count_call(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES) || worth == WORTH_NO_ROW) return;
   reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
+  if (worth == WORTH_A_ROW_OF_A_GRAPH)
+    graph_links_note_launch(activity_correlation(reading->lanes, record->correlation),
+                            device_clock_ns(&reading->lanes->clock, record->start));
   call_rows_add(reading->lanes, reading->api, record);
 }
 
@@ -103,13 +110,6 @@ static void read_call(const struct reading *reading, const struct cupti_call *re
   if (part.kind) count_call(reading, &part, false); /* its launch is that of the call which it is a part of */
   if (offered == CALL_IS_A_PART) count_call(reading, record, false);
   if (offered == CALL_IS_READ) take_call(reading, record, worth);
-}
-
-void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
-                          struct launch_times *times, bool is_all) {
-  const struct reading reading = {lanes, api, counts, times};
-  struct cupti_call due;
-  for (unsigned at = 0; nested_calls_take(&at, is_all, &due);) take_call(&reading, &due, worth_of(api, &due));
 }
 
 /* The least that is read of a record without looking at its size. */
@@ -137,7 +137,7 @@ static const uint16_t least_sizes[CUPTI_KINDS] = {
     [CUPTI_JIT] = offsetof(struct cupti_jit, process),
 };
 
-static void read_work(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+static void add_work(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
   const void *at = record;
   struct activity_lanes *lanes = reading->lanes;
   reading->counts->of_devices++;
@@ -152,6 +152,86 @@ static void read_work(const struct reading *reading, const struct cupti_record *
     case CUPTI_MEMSET: copy_rows_add_memset(lanes, at); break;
     default: call_rows_add_graph(lanes, at); break;
   }
+}
+
+/* Where it has the number of its call. `graph`: 0: it is of none. */
+static uint32_t *find_number(struct held_work *held, uint32_t *graph, uint64_t *start) {
+  *graph = 0;
+  switch (held->as.record.kind) {
+    case CUPTI_KERNEL:
+    case CUPTI_CONCURRENT_KERNEL:
+      *graph = held->as.kernel.graph;
+      *start = held->as.kernel.start;
+      held->work.node = held->as.kernel.graph_node;
+      return &held->as.kernel.correlation;
+    case CUPTI_MEMCPY:
+      *graph = held->as.memcpy.graph;
+      *start = held->as.memcpy.start;
+      held->work.node = held->as.memcpy.graph_node;
+      return &held->as.memcpy.correlation;
+    case CUPTI_MEMCPY_PEERS:
+      *graph = held->as.peers.graph;
+      *start = held->as.peers.start;
+      held->work.node = held->as.peers.graph_node;
+      return &held->as.peers.correlation;
+    case CUPTI_MEMSET:
+      *graph = held->as.memset.graph;
+      *start = held->as.memset.start;
+      held->work.node = held->as.memset.graph_node;
+      return &held->as.memset.correlation;
+    default: break;
+  }
+  *graph = held->as.graph.graph;
+  *start = held->as.graph.start;
+  held->work.node = ~(uint64_t)*graph; /* as a whole */
+  return &held->as.graph.correlation;
+}
+
+static void add_held_work(const struct reading *reading, struct held_work *held, enum graph_link link) {
+  uint32_t graph;
+  uint64_t start;
+  if (link == LINK_IS_WRONG) {
+    *find_number(held, &graph, &start) = 0;
+    reading->lanes->of_lost_graphs++;
+  }
+  add_work(reading, &held->as.record, held->bytes);
+}
+
+static void add_work_of_graphs(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+  struct held_work held = {.bytes = bytes < sizeof held.as ? bytes : sizeof held.as};
+  uint32_t graph;
+  uint64_t start;
+  memcpy(&held.as, record, held.bytes);
+  uint32_t number = *find_number(&held, &graph, &start);
+  if (!graph) return add_work(reading, record, bytes);
+  reading->counts->of_graphs++;
+  held.work.correlation = activity_correlation(reading->lanes, number);
+  held.work.start_ns = device_clock_ns(&reading->lanes->clock, start);
+  bool is_repeated = graph_links_is_repeated(&held.work);
+  if (reading->lanes->graph_numbers != NUMBERS_ARE_DOUBTED) return add_work(reading, record, bytes);
+  enum graph_link link = is_repeated ? LINK_IS_WRONG : graph_links_judge(&held.work);
+  if (link == LINK_WAITS && graph_links_hold(&held)) return;
+  add_held_work(reading, &held, link == LINK_HOLDS ? LINK_HOLDS : LINK_IS_WRONG);
+}
+
+static void read_work(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+  if (reading->lanes->graph_numbers == NUMBERS_ARE_RIGHT) add_work(reading, record, bytes);
+  else add_work_of_graphs(reading, record, bytes);
+}
+
+/* Whose call is known by now; see graph_links_take. */
+static void read_held_work(const struct reading *reading, bool is_due, bool is_all) {
+  struct held_work held;
+  enum graph_link link;
+  for (unsigned at = 0; graph_links_take(&at, is_due, is_all, &held, &link);) add_held_work(reading, &held, link);
+}
+
+void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
+                          struct launch_times *times, bool is_all) {
+  const struct reading reading = {lanes, api, counts, times};
+  struct cupti_call due;
+  for (unsigned at = 0; nested_calls_take(&at, is_all, &due);) take_call(&reading, &due, worth_of(api, &due));
+  read_held_work(&reading, true, is_all);
 }
 
 static void read_other(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
@@ -221,6 +301,7 @@ uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api
     if (++count % ROWS_BEFORE_WRITING == 0 && lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);
   }
   if (result && result != CUPTI_NO_MORE_RECORDS) counts->damaged++;
+  read_held_work(&reading, false, false);
   counts->all += count;
   device_clock_count(&lanes->clock, count);
   if (lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);

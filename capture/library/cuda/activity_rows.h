@@ -12,6 +12,7 @@ struct activity_counts {
   uint64_t launches, kernels;    /* calls that launch one kernel each; kernels */
   uint64_t of_watched;           /* calls of this thread: */
   uint32_t watched;
+  uint64_t of_graphs;            /* of the work: that of CUDA graphs, where the numbers of their calls may be wrong */
   uint64_t all;
   uint64_t unknown;          /* of kinds that are not read */
   uint64_t damaged;          /* cut off, or in a buffer that CUPTI itself could not read to its end */
@@ -25,8 +26,8 @@ void activity_rows_close(void);
 uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api *api,
                             const struct activity_buffer *buffer, struct activity_counts *counts,
                             struct launch_times *times);
-/* Writes rows of calls that wait for one which they may be a part of (nested_calls.h), once a second; `is_all`: of
-** all. */
+/* Writes rows of calls that wait for one which they may be a part of (nested_calls.h), and of work that waits for its
+** call (graph_links.h), once a second; `is_all`: of all. */
 void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
                           struct launch_times *times, bool is_all);
 void activity_rows_losses(struct recorder *recorder);

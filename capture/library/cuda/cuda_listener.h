@@ -50,7 +50,7 @@ void cuda_listener_keep_clock(void);
 /* Whether kernels were asked for; and calls, too. */
 bool cuda_listener_records_kernels(void);
 bool cuda_listener_records_launches(void);
-/* How often kinds of work were switched on. */
+/* How often kinds of work were switched on, by whatever they had been switched off. */
 unsigned cuda_listener_sessions(void);
 /* How many buffers CUPTI did not give back when it had been asked for all of them. */
 unsigned cuda_listener_kept_back(void);

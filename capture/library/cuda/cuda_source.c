@@ -176,7 +176,9 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   note_switches();
   if (!api) return 0;
   faults = cupti_faults_of(api->version);
-  lanes.are_graphs_lost = faults & FAULT_OF_GRAPHS && cuda_listener_sessions() > 1;
+  lanes.graph_numbers = !(faults & FAULT_OF_GRAPHS) || !cuda_listener_records_launches() ? NUMBERS_ARE_RIGHT
+                        : cuda_listener_sessions() > 1                                   ? NUMBERS_ARE_DOUBTED
+                                                                                         : NUMBERS_ARE_NOTED;
   note_readings(false);
   if (known_beginnings != cuda_listener_beginnings()) {
     activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), true);
@@ -271,9 +273,8 @@ static void keep_to_limits(struct recorder *recorder, const struct clock_reading
   char share[96], text[192];
   cuda_costs_note(&counts, can_thin);
   counts.watched = cuda_costs_watched();
-  /* Each time that kinds are switched on again may be a session, after which kernels of graphs have no call: not for
-  ** a measurement. */
-  calibrate(recorder, can_thin && !(faults & FAULT_OF_GRAPHS));
+  /* Each time that kinds are switched on again kernels of graphs may lose their call: not for a measurement. */
+  calibrate(recorder, can_thin && !counts.of_graphs);
   tell_prices(recorder, now);
   if (is_measuring != wants_to_measure()) {
     is_measuring = wants_to_measure();
@@ -365,8 +366,8 @@ static void tell_records(struct recorder *recorder, uint32_t version) {
   tell_count(recorder, lanes.of_other_clocks, NULL,
              "records have no times: another profiler of this process made CUPTI keep time by a clock of its own");
   tell_count(recorder, lanes.of_lost_graphs, "kernels",
-             "kernels of CUDA graphs have no call, op and line: this CUPTI gives them those of other launches once it "
-             "was switched off and on (mended in CUDA 13.1 Update 1)");
+             "kernels and copies of CUDA graphs have no call, op and line: this CUPTI has given them those of other "
+             "launches, since it was switched off and on (mended in CUDA 13.1 Update 1)");
   tell_missing_kernels(recorder, version);
   tell_count(recorder, cuda_listener_is_stuck(), NULL,
              "the driver or CUPTI did not answer at the end: what had not been fetched is lost");

@@ -14,8 +14,8 @@ static const struct {
     {22, 24, 0, "that of CUDA 12.4 may record no kernels at all (mended in CUDA 12.5 Update 1)"},
     {130000, 130001, 0, "it has no record of cudaDeviceSynchronize (mended in CUDA 13.0 Update 1)"},
     {0, 130101, FAULT_OF_GRAPHS,
-     "it gives kernels of CUDA graphs to other launches once it was switched off and on again, as for torch.profiler "
-     "(mended in CUDA 13.1 Update 1): from then on they have no call, op and line"},
+     "it may give kernels of CUDA graphs to other launches once it was switched off and on again, as for "
+     "torch.profiler (mended in CUDA 13.1 Update 1): those that are have no call, op and line"},
     {0, 130401, FAULT_OF_GROWTH,
      "its own thread takes more and more of a processor in runs of many hours (mended in CUDA 13.4 Update 1): that is "
      "watched"},

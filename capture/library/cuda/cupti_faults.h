@@ -11,7 +11,7 @@
 
 enum cupti_fault_effect {
   FAULT_OF_SWITCHING = 1, /* switching kinds off may hang the program: it is not done in mid-job */
-  FAULT_OF_GRAPHS = 2,    /* kernels of CUDA graphs have the numbers of other launches once it was switched on again */
+  FAULT_OF_GRAPHS = 2,    /* work of CUDA graphs may have the numbers of other launches once it was switched on again */
   FAULT_OF_GROWTH = 4,    /* CUPTI's own thread takes more and more of the processor */
 };
 

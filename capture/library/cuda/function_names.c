@@ -6,13 +6,15 @@
 
 static bool begins_with(const char *name, const char *head) { return !strncmp(name, head, strlen(head)); }
 
+bool function_launches_graph(const char *name) { return strstr(name, "GraphLaunch") != NULL; }
+
 bool function_is_recorded(const char *name) {
   static const char *const parts[] = {"Launch",     "Memcpy",      "Memset",      "Malloc",         "MemAlloc",
                                       "Free",       "HostAlloc",   "HostReg",     "HostUnreg",      "Synchronize",
                                       "StreamWait", "EventRecord", "MemPrefetch", "MemCreate",      "MemRelease",
                                       "MemMap",     "MemUnmap",    "DeviceReset", "PrimaryCtxReset"};
   bool is_graph = begins_with(name, "cudaGraph") || begins_with(name, "cuGraph");
-  if (is_graph) return strstr(name, "GraphLaunch") != NULL; /* the others describe what will be launched */
+  if (is_graph) return function_launches_graph(name); /* the others describe what will be launched */
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (strstr(name, parts[i])) return true;
   return false;

@@ -252,9 +252,7 @@ void kernel_rows_add(struct activity_lanes *lanes, const struct cupti_kernel *re
   activity_set_row(&kernels, row, KERNEL_DEVICE, activity_device(lanes, record->device));
   activity_set_row(&kernels, row, KERNEL_THREAD,
                    activity_stream(lanes, record->device, record->context, record->stream));
-  bool is_lost = record->graph && lanes->are_graphs_lost;
-  uint64_t correlation = is_lost ? 0 : activity_correlation(lanes, record->correlation);
-  lanes->of_lost_graphs += is_lost;
+  uint64_t correlation = activity_correlation(lanes, record->correlation);
   if (correlation) row_set(&kernels, row, KERNEL_CORRELATION, (int64_t)correlation);
   if (configuration) row_set(&kernels, row, KERNEL_CONFIGURATION, configuration - 1);
   activity_set_time(lanes, &kernels, row, KERNEL_QUEUED, record->queued);

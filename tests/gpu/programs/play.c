@@ -5,7 +5,7 @@
 **   nested=N      N launches by the runtime, whose calls of the driver are recorded, too
 **   copies=N      copies to the device and fills, each with its call
 **   peers=N       copies between two devices
-**   graphs=NxM    N launches of a graph of M kernels
+**   graphs=NxM    N launches of a graph of M kernels; strays=NxM: to which CUPTI gives the number of another launch
 **   syncs=N       an event that is recorded, a stream that waits for it, a host that waits for the stream
 **   memory=N      pieces of the driver's memory that are taken and given back
 **   unified=N, overheads=N, jits=N, links=N, environment=N, pools=N, idle=N (calls that are worth no row)
@@ -57,17 +57,23 @@ static bool put(const void *record, size_t bytes, uint32_t function) {
 
 static uint32_t thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
 
-static uint32_t put_call(uint32_t kind, uint32_t function, uint64_t start, uint32_t result) {
+static uint32_t next_number(void) { return cupti ? cupti->next_correlation() : 0; }
+
+static uint32_t put_call_of(uint32_t correlation, uint32_t kind, uint32_t function, uint64_t start, uint32_t result) {
   struct cupti_call call = {.kind = kind,
                             .function = function,
                             .start = start,
                             .end = start + 2000,
                             .result = result,
                             .process = (uint32_t)getpid(),
-                            .thread = thread_id()};
-  call.correlation = cupti ? cupti->next_correlation() : 0;
+                            .thread = thread_id(),
+                            .correlation = correlation};
   put(&call, sizeof call, function);
-  return call.correlation;
+  return correlation;
+}
+
+static uint32_t put_call(uint32_t kind, uint32_t function, uint64_t start, uint32_t result) {
+  return put_call_of(next_number(), kind, function, start, result);
 }
 
 static _Atomic uint32_t context = 1;
@@ -180,11 +186,19 @@ static void play_copies(long count, bool is_peers) {
   }
 }
 
-static void play_graphs(long launches, long kernels) {
+/* Of every other launch the kernels are recorded before the call, in a buffer of their own. Strays have the number of
+** the launch before, of a graph or of a kernel. */
+static void play_graphs(long launches, long kernels, bool are_strays) {
+  uint32_t before = 0;
   for (long i = 0; i < launches && cupti; i++) {
     uint64_t now = cupti->now();
-    uint32_t correlation = put_call(CUPTI_RUNTIME, DOUBLE_GRAPH_LAUNCH, now, 0);
+    uint32_t number = next_number(), correlation = are_strays ? before : number;
+    if (are_strays && !i) correlation = put_call(CUPTI_RUNTIME, DOUBLE_LAUNCH_KERNEL, now, 0);
+    if (i % 2 == 0) put_call_of(number, CUPTI_RUNTIME, DOUBLE_GRAPH_LAUNCH, now, 0);
     for (long k = 0; k < kernels; k++) put_kernel(correlation, now + 4000 + (uint64_t)k * 3000, (unsigned)k, 77);
+    if (i % 2) cupti->give_back();
+    if (i % 2) put_call_of(number, CUPTI_RUNTIME, DOUBLE_GRAPH_LAUNCH, now, 0);
+    before = are_strays && before ? before : number;
     struct cupti_graph_trace whole = {.kind = CUPTI_GRAPH_TRACE,
                                       .correlation = correlation,
                                       .start = now + 4000,
@@ -460,8 +474,8 @@ static void play(char **words, char **argv) {
       play_nested(count);
     } else if (!strcmp(word, "copies") || !strcmp(word, "peers")) {
       play_copies(count, word[0] == 'p');
-    } else if (!strcmp(word, "graphs")) {
-      play_graphs(count, strtol(strchr(value, 'x') + 1, NULL, 10));
+    } else if (!strcmp(word, "graphs") || !strcmp(word, "strays")) {
+      play_graphs(count, strtol(strchr(value, 'x') + 1, NULL, 10), word[0] == 's');
     } else if (!strcmp(word, "syncs")) {
       play_syncs(count);
     } else if (!strcmp(word, "memory")) {
