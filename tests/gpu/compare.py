@@ -17,9 +17,13 @@ SHOWN = 10
 class Work:
     """What a profile, a recording or a trace, tells of the steps of these numbers, or of all."""
 
-    def __init__(self, path, first=None, last=None):
+    def __init__(self, path, first=None, last=None, by_time=False):
+        """`by_time`: what began between these steps' begin and end belongs to them, whatever launched it."""
         numbers = "" if first is None else f" WHERE number BETWEEN {int(first)} AND {int(last)}"
         inside = numbers and f" WHERE step_id IN (SELECT id FROM steps{numbers})"
+        if by_time:
+            inside = f" WHERE start_ns BETWEEN (SELECT min(start_ns) FROM steps{numbers}) AND " \
+                     f"(SELECT max(end_ns) FROM steps{numbers})"
         rows = query(path, "SELECT name, op_name, count(*) AS count, CAST(total(dur_ns) AS INTEGER) AS ns FROM kernels"
                            f"{inside} GROUP BY 1, 2")
         self.kernels, self.linked = collections.Counter(), collections.Counter()
@@ -48,9 +52,14 @@ def unlike(what, here, there):
     return told + ([f"{what}: {len(keys) - SHOWN} more"] if len(keys) > SHOWN else [])
 
 
-def differences(here, there):
+def differences(here, there, may_lack_links=False):
+    """`may_lack_links`: kernels here may have no op; those that have one must have the right one."""
     told = unlike("kernel", here.kernels, there.kernels) + unlike("copy or fill", here.copies, there.copies)
-    told += unlike("op of kernel", here.linked, there.linked)
+    if may_lack_links:
+        known = collections.Counter({key: count for key, count in here.linked.items() if key[1] is not None})
+        told += unlike("op of kernel", known, known & there.linked)
+    else:
+        told += unlike("op of kernel", here.linked, there.linked)
     if here.steps != there.steps:
         told.insert(0, f"{here.steps} steps against {there.steps}")
     if not here.kernels and not there.kernels:
@@ -58,10 +67,11 @@ def differences(here, there):
     return told
 
 
-def figures(here, there):
+def figures(here, there, may_lack_links=False):
     """Of both, for a summary."""
     return {"steps": here.steps, "kernels": sum(here.kernels.values()), "linked_ratio": here.linked_ratio(),
-            "copies": sum(here.copies.values()), "bytes": here.bytes, "differences": differences(here, there),
+            "copies": sum(here.copies.values()), "bytes": here.bytes,
+            "differences": differences(here, there, may_lack_links),
             "kernel_time_ratio": ratio(here.kernel_ns, there.kernel_ns),
             "step_time_ratio": ratio(here.step_ns, there.step_ns)}
 

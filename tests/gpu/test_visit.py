@@ -82,7 +82,8 @@ def test_all():
                      "cupti_finalised"):
             assert found[name] == "yes", lines[name]
         assert lines["compare_small"]["figures"]["kernels"] == 19 * 4, lines["compare_small"]
-        assert lines["compare_small"]["figures"]["linked_ratio"] == 1, lines["compare_small"]
+        for name in ("compare_small", "compare_graph_again"):
+            assert lines[name]["figures"]["linked_ratio"] == 1, lines[name]
         first = lines["first"]["figures"]
         assert first["rows"]["kernels"] == 4 * first["rows"]["steps"] > 0 and not first["problems"], first
         assert not first["kernels_early"] + first["calls_twice"] + first["kernels_without_call"], first
@@ -142,12 +143,18 @@ def test_faults():
     """What a GPU that does so would be told of."""
     for fault, name, verdict, why in (
             ("lost", "compare_small", "no", "kernel 'lost_kernel': 0 against 19"),
+            ("graphs", "compare_graph_again", "yes", ""),
             ("slow", "profiler_inside", "no", "the same kernels take 2.60 times as long after it as before it"),
             ("crash", "first", "cannot be told", "it was not recorded then"),
             ("crash_recorded", "first", "no", "a program that was recorded was harmed: it ended with")):
         with capturing.Directory() as directory:
             lines, _ = visited(directory, "--only", name, DOUBLE_FAULT=fault, status=int(verdict == "no"))
             assert list(lines) == [name] and lines[name]["verdict"] == verdict and why in lines[name]["why"], lines
+            assert fault != "graphs" or lines[name]["figures"]["linked_ratio"] == 0, lines
+    with capturing.Directory() as directory:  # of a later CUPTI that does so it is not expected
+        lines, _ = visited(directory, "--only", "compare_graph_again", DOUBLE_FAULT="graphs", status=1,
+                           DOUBLE_TOLD_VERSION=130101)
+        assert "op of kernel ('kernel_0', 'replay'): 0 against 19" in lines["compare_graph_again"]["why"], lines
 
 
 # ---- Checks that do what they should not.

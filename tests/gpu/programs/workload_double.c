@@ -1,9 +1,11 @@
 /* workload_double.c: stands for workload.py where there is no GPU, on the doubles of CUDA (doubles/): the same words,
 ** the same figures, and of torch.profiler the trace that it would write of these steps. Where the program is recorded
-** its steps and the ops within are ranges of NVTX.
+** its steps and the ops within are ranges of NVTX, and the recorder steps aside while torch.profiler looks.  The mode
+** graph launches its kernels as a CUDA graph.
 **
 ** DOUBLE_SHORTER=N: what is to take seconds takes an Nth of them. What goes wrong is asked for by DOUBLE_FAULT:
 **   lost       the trace has a kernel more than is recorded
+**   graphs     kernels of graphs have the number of another launch once torch.profiler was there
 **   slow       kernels take 2.6 times as long once torch.profiler was there
 **   crash      the program ends by a signal; crash_recorded: where it is recorded
 */
@@ -26,7 +28,7 @@ enum {
 
 static const struct double_cupti *cupti;
 static const char *fault = "";
-static bool is_marked, was_profiled;
+static bool is_marked, is_graph, was_profiled;
 static long number; /* of the step */
 static FILE *trace; /* NULL: torch.profiler does not look */
 
@@ -61,6 +63,41 @@ static uint32_t call(const char *name, uint32_t function, uint64_t start, uint64
   snprintf(more, sizeof more, "\"correlation\":%u,\"External id\":%u", record.correlation, record.correlation);
   write_event("cuda_runtime", name, start, 2000, more);
   return record.correlation;
+}
+
+/* One launch of all kernels. */
+static void run_graph(void) {
+  static const char *const names[] = {"kernel_0", "kernel_1", "kernel_2", "kernel_3"};
+  static uint32_t stray;
+  char more[256];
+  uint64_t begin = now_ns();
+  if (is_marked) push_a("replay");
+  wait_until(begin + MARGIN_NS);
+  uint64_t launched = now_ns(), recorded = cupti->now();
+  uint32_t correlation = call("cudaGraphLaunch", DOUBLE_GRAPH_LAUNCH, launched, recorded), told = correlation;
+  if (was_profiled && !strcmp(fault, "graphs")) told = stray = stray ? stray : correlation;
+  snprintf(more, sizeof more, "\"device\":0,\"stream\":7,\"correlation\":%u,\"External id\":%u", correlation,
+           correlation);
+  for (unsigned i = 0; i < KERNELS; i++) {
+    uint64_t after = 4000 + i * (KERNEL_NS + 1000);
+    struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
+                                  .start = recorded + after,
+                                  .end = recorded + after + KERNEL_NS,
+                                  .context = 1,
+                                  .stream = 7,
+                                  .grid = {64, 1, 1},
+                                  .block = {256, 1, 1},
+                                  .correlation = told,
+                                  .graph = 1,
+                                  .graph_node = i + 1,
+                                  .name = names[i]};
+    if (cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0)) cupti->put(&kernel, sizeof kernel);
+    write_event("kernel", names[i], launched + after, KERNEL_NS, more);
+  }
+  wait_until(launched + MARGIN_NS);
+  if (is_marked) pop();
+  snprintf(more, sizeof more, "\"External id\":%u", correlation);
+  write_event("cpu_op", "replay", begin, now_ns() - begin, more);
 }
 
 static void run_op(const char *op, int place) {
@@ -127,7 +164,9 @@ static void run_step(long profiled) {
   uint64_t begin = now_ns();
   snprintf(name, sizeof name, "step %ld", number++);
   if (is_marked) push_a(name);
-  for (int place = 0; place <= KERNELS; place++) run_op(place % 2 ? "aten::mm" : "aten::add", place);
+  if (is_graph) run_graph();
+  for (int place = is_graph ? KERNELS : 0; place <= KERNELS; place++)
+    run_op(place % 2 ? "aten::mm" : "aten::add", place);
   wait_for_device();
   wait_until(now_ns() + MARGIN_NS);
   if (is_marked) pop();
@@ -137,9 +176,17 @@ static void run_step(long profiled) {
   if (is_marked) write_event("user_annotation", name, begin, now_ns() - begin, "");
 }
 
+/* As the recorder does for torch.profiler (with TEARDOWN_CUPTI that would have to finalise CUPTI). */
+static void step_aside(int is_aside) {
+  void (*recorder)(int, const char *) = NULL;
+  *(void **)&recorder = dlsym(RTLD_DEFAULT, "tfprof_capture_step_aside");
+  if (recorder && !getenv("TEARDOWN_CUPTI")) recorder(is_aside, "torch.profiler");
+}
+
 static void profile(char *value) {
   char *path = strchr(value, ':') + 1;
   long count = strtol(value, NULL, 10);
+  step_aside(true);
   run_step(0);
   trace = fopen(path, "w");
   if (!trace) exit(3);
@@ -149,6 +196,7 @@ static void profile(char *value) {
   fclose(trace);
   trace = NULL;
   was_profiled = true;
+  step_aside(false);
 }
 
 static void last_for(const char *name, double seconds) {
@@ -178,6 +226,7 @@ int main(int argc, char **argv) {
   cupti = begin_on_doubles(&is_marked);
   if (!cupti) return fprintf(stderr, "the doubles are not there\n"), 3;
   if (getenv("DOUBLE_FAULT")) fault = getenv("DOUBLE_FAULT");
+  is_graph = argc > 1 && !strcmp(argv[1], "graph");
   for (int i = 2; i < argc; i++) {
     char *value = strchr(argv[i], '=');
     if (value) *value++ = 0;
