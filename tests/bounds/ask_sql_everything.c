@@ -375,9 +375,12 @@ static void ask_everything(const char *directory) {
     ask(sql);
     sqlite3_free(sql);
   }
-  /* Expressions that may part a name in as many ways as it has subsets: a match is tried a bounded time. */
-  ask("SELECT count(*) FROM temp.nodes WHERE regexp_full_match('(.+)+[%&]', name)");
-  ask("SELECT count(*) FROM temp.ops WHERE name REGEXP '(.|..)+[%&]'");
+  /* Expressions that may part a name in as many ways as it has subsets: a match is tried a bounded time. One name
+     that is not would take forever, so not all are tried: the longest are. */
+  ask("SELECT count(*) FROM (SELECT DISTINCT name FROM temp.nodes ORDER BY length(name) DESC LIMIT 2000) "
+      "WHERE regexp_full_match('(.+)+[%&]', name)");
+  ask("SELECT count(*) FROM (SELECT DISTINCT name FROM temp.ops ORDER BY length(name) DESC LIMIT 2000) "
+      "WHERE name REGEXP '(.|..)+[%&]'");
   if (interrupt_after > 0) ask_patterns();
   for (unsigned view = 0; view < CLASSIC_VIEW_count; view++) {
     for (unsigned output = TO_FILE; output <= TO_PPROF; output++) {
