@@ -73,11 +73,11 @@ def check_rows(taken, dump):
     assert not missing_rows(taken, dump), (missing_rows(taken, dump), dump, taken)
 
 
-def wait_until(is_true, what, seconds=120):
+def wait_until(is_true, what, seconds=120, pause=0.05):
     end = time.monotonic() + seconds
     while not is_true():
         assert time.monotonic() < end, "waited in vain: " + what
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 def messages(directory, pattern="cuda:%"):

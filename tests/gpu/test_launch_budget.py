@@ -70,7 +70,7 @@ class Launching:
         def has_come():
             assert self.process.poll() is None, self.failure()
             return is_true()
-        playing.wait_until(has_come, what)
+        playing.wait_until(has_come, what, pause=0.4)  # each look reads the whole recording
 
     def end_phase(self):
         """How many steps it had."""
