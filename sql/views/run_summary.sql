@@ -30,11 +30,6 @@ WITH processes AS (
   SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place,
     sum(coalesce(window, 1) = 1) OVER () AS process_count, min(median_ns) OVER () AS least_ns
   FROM temp.step_summary WHERE median_ns > 0
-), curve AS (
-  SELECT sparkline(training_ns) AS text, min(training_ns) AS least_ns, max(training_ns) AS most_ns,
-    count(*) AS step_count
-  FROM (SELECT steps.training_ns FROM pace CROSS JOIN temp.steps AS steps ON steps.profile_id = pace.profile_id
-        WHERE pace.place = 1 AND steps.is_warmup = 0 ORDER BY steps.start_ns, steps.id)
 ), breakdown AS (
   SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
     total(device_collectives_ns) AS communication_ns, total(kernel_launch_ns) AS runtime_ns,
@@ -107,7 +102,8 @@ WITH processes AS (
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
     FROM processes CROSS JOIN helpers WHERE profile_count > 0)
-  UNION ALL SELECT 2, 'steps', format('%d', step_count)
+  UNION ALL SELECT titles.place, titles.title, iif(titles.place = 2,
+      format('%d', step_count)
       || iif(EXISTS (SELECT 1 FROM temp.steps WHERE steps.profile_id = pace.profile_id AND origin = 'repetition'),
         ' by repetition', '') || iif(warmup_count, format(' (%d warm-up)', warmup_count), '')
       || ', median ' || format_ns(median_ns) || ', 95 % within ' || format_ns(p95_ns)
@@ -115,9 +111,13 @@ WITH processes AS (
         || coalesce(' rank ' || rank, ' a process'), iif(process_count > 1, coalesce(', rank ' || rank, ''), ''))
       || iif(process_count > 1, '; the fastest process ' || format_ns(least_ns),
         ', ' || format_count(steps_per_second) || ' a second')
-    FROM pace WHERE place = 1
-  UNION ALL SELECT 3, 'step times', text || '  ' || format_ns(least_ns) || ' … ' || format_ns(most_ns)
-    FROM curve WHERE step_count > 1
+      || iif(between_ns >= 0.05 * (mean_ns + between_ns), ', ' || format_ns(between_ns) || ' between them', ''),
+      (SELECT sparkline(training_ns) || '  ' || format_ns(min(training_ns)) || ' … ' || format_ns(max(training_ns))
+       FROM (SELECT training_ns FROM temp.steps WHERE steps.profile_id = pace.profile_id AND is_warmup = 0
+             ORDER BY start_ns, id)
+       HAVING count(*) > 1))
+    FROM pace CROSS JOIN (SELECT 2 AS place, 'steps' AS title UNION ALL SELECT 3, 'step times') AS titles
+    WHERE pace.place = 1
   UNION ALL SELECT 4, 'time', text || ' of the step time' FROM time WHERE text IS NOT NULL
   UNION ALL SELECT 5, 'ops', text || ' of the op time' FROM ops WHERE text IS NOT NULL
   UNION ALL SELECT 6, 'lines', text || ' of the op time' FROM lines WHERE text IS NOT NULL

@@ -12,7 +12,9 @@
 --   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns); where the host runs ahead of its
 --                                           devices, of their pace (steps.pace_ns)
 --   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it
---   steps_per_second                        measured steps by their time
+--   steps_per_second                        by the time from step to step: what each takes, and what passes between
+--                                           one and the next (step_gaps), on average
+--   between_ns                              the latter; what the program does there, the check between_steps tells
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
 --                                           one that runs the backward pass for it
 --   in_input_ratio                          share spent in input_events on that thread
@@ -35,14 +37,17 @@ WITH measured AS (
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
-  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, sum(1.0 * max(net_ns, training_ns)) AS whole_ns,
-    avg(training_ns) AS mean_ns,
+  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
     median(training_ns) AS median_ns,
     stddev(training_ns) AS stddev_ns, min(training_ns) AS min_ns, max(training_ns) AS max_ns,
     percentile(training_ns, 95) AS p95_ns,
     count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight ELSE 0 END) AS recorded_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
+), passing AS (
+  SELECT profile_id, avg(1.0 * taken_ns) + coalesce(avg(1.0 * gap_ns), 0) AS period_ns,
+    avg(1.0 * max(gap_ns, 0)) AS between_ns
+  FROM temp.step_gaps GROUP BY profile_id
 ), op_time AS (
   SELECT profile_id, sum(1.0 * op_ns * sample_weight) AS in_ops_ns,
     sum(1.0 * wait_ns * sample_weight) AS in_wait_ns, sum(1.0 * outside_ns * sample_weight) AS outside_ns,
@@ -88,7 +93,8 @@ SELECT
   durations.min_ns AS min_ns,
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
-  1e9 * durations.step_count / nullif(durations.whole_ns, 0) AS steps_per_second,
+  1e9 / nullif(passing.period_ns, 0) AS steps_per_second,
+  CAST(passing.between_ns AS INTEGER) AS between_ns,
   CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
   min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,
@@ -106,6 +112,7 @@ FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
 LEFT JOIN temp.process_windows AS windows ON windows.profile_id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id
+LEFT JOIN passing ON passing.profile_id = counted.profile_id
 LEFT JOIN shares ON shares.profile_id = counted.profile_id
 LEFT JOIN errors ON errors.profile_id = counted.profile_id
 LEFT JOIN temp.phase_summary AS phases ON phases.profile_id = counted.profile_id AND phases.phase = 'evaluation'

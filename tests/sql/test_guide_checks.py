@@ -329,6 +329,40 @@ def test_between_steps(engine):
                                 gap=250))
     assert set(found) == {"input_outside_steps"}, found
 
+    def marks(mark, launched=4, op="aten::mm"):
+        """An iteration of 2000 µs, of which so many are marked as the step; kernels of 90 µs run for half of it."""
+        events = []
+        for step in range(STEPS):
+            begin = step * 2_000_000
+            events.append(span("user_annotation", f"ProfilerStep#{step}", begin, mark * 1000))
+            for i in range(10):
+                number = 1 + 10 * step + i
+                at = begin + (20 + i * mark / 10 if i < launched else 400 + i * 100) * 1000
+                events += [span("cpu_op", op, at, 10_000), launch(at + 1000, 5000, number),
+                           kernel(begin + 500_000 + i * 90_000, 90_000, correlation=number)]
+        return opened(engine, events)
+
+    def rate(connection):
+        return connection.values("SELECT round(steps_per_second, 3), between_ns FROM step_summary") + connection.values(
+            "SELECT text FROM run_summary WHERE title = 'steps'")
+
+    # Devices are busy for 45 % of what passes, and for four times the marks.
+    value, saves, message = answered(marks(200))["between_steps"]
+    assert near(value, 9 * 1.8 / (9 * 1.8 + 10 * 0.2)), value
+    assert "1.80 ms for each step of 200 µs" in message and saves < 9 * 2_000_000 - 9 * 900_000 + 200_000, saves
+    text = "10, median 200 µs, 95 % within 200 µs, 500 a second, 1.80 ms between them"
+    assert rate(marks(200)) == [(500, 1_800_000), (text,)], rate(marks(200))
+    assert "between_steps" not in answered(marks(1990)) and rate(marks(1990))[0][0] == 500
+    # What runs there is told: two marks that leave out nearly all ops.
+    connection = opened(engine, [event for step in range(STEPS) for event in (
+        span("user_annotation", f"ProfilerStep#{step}", step * 2_000_000, 200_000),
+        span("cpu_op", "aten::mm", step * 2_000_000 + 1000, 100_000),
+        span("cpu_op", "aten::add", step * 2_000_000 + 300_000, 1_500_000))])
+    message, suggestion, saves = connection.values(
+        "SELECT message, suggestion, saves_ns FROM advise WHERE check_name = 'between_steps'")[0]
+    assert "1.50 ms of it in aten::add" in message and suggestion.startswith("Mark the whole iteration"), message
+    assert saves == 9 * 300_000, saves
+
 
 def test_bias_before_normalization(engine):
     def of_step(*types):

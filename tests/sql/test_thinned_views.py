@@ -45,7 +45,8 @@ DECISIONS = {
     "op_kernels": BY_OPS, "frequent_sequences": BY_OPS, "operator_summary": BY_OPS,
     "top_device_ops": BY_OPS, "roofline": BY_OPS,
     "step_breakdown": STEPS, "critical_path_summary": STEPS, "measured_steps": STEPS, "thinned_steps": STEPS,
-    "mfu": STEPS, "overview": NO_ROWS, "profile_summary": NO_ROWS, "op_stats": NO_ROWS, "common_steps": NO_ROWS,
+    "mfu": STEPS, "step_gaps": STEPS,
+    "overview": NO_ROWS, "profile_summary": NO_ROWS, "op_stats": NO_ROWS, "common_steps": NO_ROWS,
     "pod_step_members": NO_ROWS,
 }
 STEPS_IN_ALL, FIRST, K, THINNED_FROM = 203, 11, 8, 43  # steps that are all recorded; from which on kernels are not

@@ -377,7 +377,7 @@ def test_run_summary(engine):
     assert list(told) == ["run", "steps", "step times", "time", "ops", "devices"], told
     assert told["run"] == "pytorch, 1 process, 2.92 ms, 6 ops, 3 kernels", told
     median, p95 = connection.values("SELECT format_ns(median_ns), format_ns(p95_ns) FROM step_summary")[0]
-    assert told["steps"].startswith(f"3, median {median}, 95 % within {p95}, 1.10 k a second"), told
+    assert told["steps"].startswith(f"3, median {median}, 95 % within {p95}, 995 a second, 95.0 µs between them"), told
     assert told["step times"] == "▁▅█  900 µs … 920 µs", told
     assert told["ops"] == "aten::mm 75 %, aten::add 25 % of the op time", told
     shares = connection.values("SELECT 100.0 * sum(kernel_ns) / sum(dur_ns), 100.0 * sum(rest_ns) / sum(dur_ns) "

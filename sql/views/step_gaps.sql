@@ -1,0 +1,36 @@
+-- Time between steps: what passes after the step before has ended, until a step begins.
+--
+-- One row for each measured step (no warm-up).  How many steps a second a loop makes follows from it: marks of 200 µs
+-- that come every 2 ms are 500 steps a second, not 5,000.
+--   profile_id, step_id, number
+--   taken_ns       how long it takes, evaluation in it included: steps.net_ns, or training_ns, which is its pace where
+--                  the host runs ahead of its devices (steps.pace_ns)
+--   gap_ns         from the end of all steps before it, and of their work on devices where the host runs ahead, until
+--                  it begins; below 0 by what it has in common with them, where steps of several threads overlap; NULL
+--                  where the step before it by number is not among them, so that others may lie between; of a step
+--                  whose work on devices was not recorded (thinned_steps) the host's end counts
+-- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
+-- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
+WITH worked AS (
+  SELECT steps.id AS step_id, max(device_steps.end_ns) AS end_ns
+  FROM temp.steps AS steps CROSS JOIN temp.device_steps AS device_steps ON device_steps.step_id = steps.id
+  WHERE steps.pace_ns IS NOT NULL AND steps.is_warmup = 0 GROUP BY steps.id
+), measured AS (
+  SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.start_ns AS start_ns,
+    max(steps.net_ns, steps.training_ns) AS taken_ns,
+    max(steps.end_ns, coalesce(worked.end_ns, steps.end_ns)) AS end_ns, steps.pace_ns IS NOT NULL AS runs_ahead
+  FROM temp.steps AS steps LEFT JOIN worked ON worked.step_id = steps.id
+  WHERE steps.is_warmup = 0
+), ordered AS (
+  SELECT measured.*, number - lag(number) OVER before AS distance, start_ns - max(end_ns) OVER (PARTITION BY profile_id
+    ORDER BY start_ns, step_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS gap_ns
+  FROM measured WINDOW before AS (PARTITION BY profile_id ORDER BY start_ns, step_id)
+)
+SELECT
+  profile_id AS profile_id,
+  step_id AS step_id,
+  number AS number,
+  taken_ns AS taken_ns,
+  CASE WHEN distance BETWEEN 0 AND 1 THEN max(gap_ns, iif(runs_ahead, 0, -taken_ns)) END AS gap_ns
+FROM ordered
+ORDER BY profile_id, start_ns, step_id
