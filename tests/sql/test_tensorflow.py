@@ -823,6 +823,8 @@ def test_files_without_a_profile(engine):
     """What is told of files that people name and that hold none, with what beside them opens."""
     hlo = field(1, field(1, b"jit_step") + field(2, b"main.4") +
                 field(3, field(1, b"main.4") + field(2, b"\x0a\x01a")))
+    device = message((1, "/host:CPU"), (2, 701), (3, message((1, 7), (2, message((1, "python"))))))
+    trace_events = message((1, message((1, 701), (2, device))), (4, message((1, 701), (2, 7), (3, "MatMul"))))
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
         shutil.copy(os.path.join(FILES, "checkpoint.index"), os.path.join(folder, "model.index"))
         for name, data, expected in (
@@ -834,6 +836,7 @@ def test_files_without_a_profile(engine):
                 ("module_0001.jit_step.txt", b"HloModule jit_step, entry", "HLO"),
                 ("module_0001.jit_step.hlo.pb", hlo, "HLO"),
                 ("step.stablehlo", b"module @jit_step attributes {mhlo.num_partitions = 1 : i32} {", "StableHLO"),
+                ("session.pb", trace_events, "trace events of TensorFlow (tensorflow.profiler.Trace), not an XSpace"),
                 ("step.mlir.bc", b"ML\xefR\x0dStableHLO_v1.0", "StableHLO")):
             path = written(folder, name, data)
             error = engine().query(f"SELECT tfprof_open('{path}')")[1]

@@ -63,12 +63,28 @@ static bool is_device_stats(const uint8_t *at, const uint8_t *end) {
          (at == end || (peek(&at, end, &field) && field.number == 2 && field.type == WIRE_BYTES));
 }
 
+/* A device of a Trace: {1: name, 2: number, 3: {1: number, 2: resource}}. */
+static bool is_trace_device(const uint8_t *at, const uint8_t *end) {
+  struct wire_field field;
+  return peek(&at, end, &field) && field.number == 1 && is_name(&field) && peek(&at, end, &field) &&
+         field.number == 2 && field.type == WIRE_VARINT;
+}
+
 /* The value of a map entry, a ProfileNode that begins with its name. */
 static bool is_profile_node(const struct wire_field *value) {
   struct wire_field field;
-  const uint8_t *inner = value->bytes;
-  return value->number == 2 && value->type == WIRE_BYTES && peek(&inner, value->bytes + value->length, &field) &&
-         field.number == 1 && is_name(&field);
+  const uint8_t *inner = value->bytes, *end = value->bytes + value->length;
+  return value->number == 2 && value->type == WIRE_BYTES && !is_trace_device(inner, end) &&
+         peek(&inner, end, &field) && field.number == 1 && is_name(&field);
+}
+
+bool tf_is_trace(const uint8_t *head, size_t length) {
+  const uint8_t *at = head;
+  struct wire_field entry, key, device;
+  if (!peek(&at, head + length, &entry) || entry.number != 1 || entry.type != WIRE_BYTES) return false;
+  const uint8_t *inner = entry.bytes, *end = entry.bytes + entry.length;
+  return peek(&inner, end, &key) && key.number == 1 && key.type == WIRE_VARINT && peek(&inner, end, &device) &&
+         device.number == 2 && device.type == WIRE_BYTES && is_trace_device(device.bytes, device.bytes + device.length);
 }
 
 /* A list of definitions of ops. */

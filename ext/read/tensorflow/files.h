@@ -19,6 +19,9 @@ enum tf_kind {
 
 /* What the first bytes of a file show; of a checkpoint its last bytes, which are read from `path`. */
 enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length);
+/* Whether it is a tensorflow.profiler.Trace: the trace events that ProfilerSession.stop() returns, which have no
+** reader. */
+bool tf_is_trace(const uint8_t *head, size_t length);
 /* Whether a file that shows no kind can be of that one: an OpLog without entries, a RunMetadata without statistics, a
 ** graph without nodes.  TensorFlow takes these; so does an option that names the kind. */
 bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length);
