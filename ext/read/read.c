@@ -21,6 +21,7 @@
 #include "read/clock_alignment.h"
 #include "read/log_directory.h"
 #include "read/opening.h"
+#include "read/overlaps.h"
 #include "read/paths.h"
 #include "read/neighbours.h"
 #include "read/recognise.h"
@@ -313,6 +314,7 @@ static void publish(struct opening *opening) {
     struct profile *profile = store_profile_at(opening->store, i);
     if (profile->run_number == opening->run_number) tell_of_nothing(profile);
   }
+  overlaps_run(opening->store, opening->run_number);
   clock_alignment_run(opening->store, opening->run_number);
   struct profile *profile = first_profile(opening->store, opening->run_number);
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {

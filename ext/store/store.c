@@ -206,6 +206,17 @@ void store_remove_profile(struct store *store, struct profile *profile) {
   change(store);
 }
 
+void store_merge_profile(struct store *store, struct profile *profile, struct profile *into) {
+  size_t count = into->file_count + profile->file_count;
+  struct profile_file *files = profile->file_count ? realloc(into->files, count * sizeof *files) : NULL;
+  if (files) {
+    memcpy(files + into->file_count, profile->files, profile->file_count * sizeof *files);
+    into->files = files;
+    into->file_count = count;
+  }
+  store_remove_profile(store, profile);
+}
+
 enum tfprof_status store_widen_run(struct store *store, uint32_t run_number, const char *path,
                                    struct tfprof_error *error) {
   struct run *run = find_run(store, run_number), wider;

@@ -312,6 +312,9 @@ void store_identify_files(struct store *store, const struct file_identity *files
 struct profile *store_find_file(const struct store *store, const struct file_identity *file, const char **location);
 /* Takes a published profile out of its run. */
 void store_remove_profile(struct store *store, struct profile *profile);
+/* The same of one that holds nothing but what another one has, whose its files are from then on: nobody opens them
+** again. */
+void store_merge_profile(struct store *store, struct profile *profile, struct profile *into);
 /* Gives a published run another path: that of the directory that its file lies in. */
 enum tfprof_status store_widen_run(struct store *store, uint32_t run_number, const char *path,
                                    struct tfprof_error *error);

@@ -6,7 +6,8 @@
 --   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
 --                         path; which run it is of a rank that was started again, and which part or which file where
 --                         processes have one pid, or none; which of several windows of the process
---                         (process_windows); where several runs are open, of which one it is
+--                         (process_windows), or the file, where such overlap; where several runs are open, of
+--                         which one it is
 --   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
 --                         launcher; nobody waits for it as such
 --   prefix                name and a colon, to begin a message with; empty for the only process that trains
@@ -37,9 +38,12 @@ WITH with_steps AS MATERIALIZED (
           WHERE profiles.rank IS NULL AND others.run_id = profiles.run_id AND others.pid = profiles.pid
             AND others.rank IS NULL AND others.origin = 'kineto'
             AND json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.worker') <> worker), '')
-        || (SELECT iif(count(*) > 1, format(', window %d of %d',
+        || (SELECT iif(count(*) > 1, iif(profiles.origin = 'kineto' AND sum(others.id <> profiles.id
+              AND others.start_ns < profiles.end_ns AND others.end_ns > profiles.start_ns),
+            ', in ' || replace(profiles.path, rtrim(profiles.path, replace(profiles.path, '/', '')), ''),
+            format(', window %d of %d',
             sum(others.start_ns < profiles.start_ns OR (others.start_ns = profiles.start_ns
-              AND others.id <= profiles.id)), count(*)), '')
+              AND others.id <= profiles.id)), count(*))), '')
           FROM temp.profiles AS others
           WHERE others.run_id = profiles.run_id AND others.rank IS profiles.rank AND others.pid = profiles.pid
             AND others.origin = profiles.origin AND others.host IS profiles.host AND part IS NULL

@@ -6,6 +6,7 @@
 -- windows, too.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
 -- framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
 -- besides, such as another day's run, a restart, or two profiles that have one rank at the same time, is no part of it.
+-- A file that begins before another one of its process ends is no window, but by itself (overlapping_files).
 --   run_id, profile_id
 --   process_id     the profile of the first window of its process
 --   window         which window it is, from 0
@@ -33,18 +34,20 @@ WITH files AS (
       + count(*) OVER (PARTITION BY run_id, origin, host ORDER BY clock_ns
         RANGE BETWEEN UNBOUNDED PRECEDING AND 60000000000 PRECEDING)) AS take,
     iif(clock_ns IS NULL, 0, count(*) OVER (PARTITION BY run_id, origin ORDER BY clock_ns
-        RANGE BETWEEN UNBOUNDED PRECEDING AND 3600000000000 PRECEDING)) AS day
-  FROM files
-), keyed AS ( -- a host that comes again begins another recording for all
-  SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank, start_ns,
-    origin IS 'kineto' AND rank IS NOT NULL AS is_trace,
+        RANGE BETWEEN UNBOUNDED PRECEDING AND 3600000000000 PRECEDING)) AS day,
     CASE WHEN origin = 'kineto' AND pid IS NOT NULL AND coalesce(rank, json_extract(facts, '$.worker')) IS NOT NULL
       THEN format('%d %s %s %s', pid, coalesce(host, ''), coalesce('rank ' || rank, json_extract(facts, '$.worker')),
         coalesce(json_extract(facts, '$.merged_process'), ''))
       WHEN clock_ns IS NOT NULL AND pid IS NOT NULL AND host IS NOT NULL
       THEN format('xplane %d %s %d', pid, host,
         row_number() OVER (PARTITION BY run_id, origin, host, pid, clock_ns ORDER BY id))
-      ELSE format('profile %d', id) END AS process,
+      ELSE format('profile %d', id) END AS process
+  FROM files
+), keyed AS ( -- a host that comes again begins another recording for all
+  SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank, start_ns,
+    origin IS 'kineto' AND rank IS NOT NULL AS is_trace,
+    iif(origin IS 'kineto' AND start_ns < max(end_ns) OVER (PARTITION BY run_id, process ORDER BY start_ns, id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), format('profile %d', id), process) AS process,
     format('%s %s %d %d %d', origin, coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
       coalesce(world_size, max(world_size) OVER (PARTITION BY run_id, origin)), day,
       max(take) OVER (PARTITION BY run_id, origin, day ORDER BY clock_ns, id ROWS UNBOUNDED PRECEDING)) AS kind

@@ -2,6 +2,7 @@
 """test_several_processes.py: traces of several processes in one file, and several traces of one process in a
 directory: a profile for each process, links that never cross, windows that are one process, clocks that stay."""
 
+import gzip
 import json
 import os
 import sys
@@ -316,6 +317,51 @@ def test_restarts(engine):
     assert connection.values("SELECT name FROM process_names ORDER BY 1") == names
     assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
     connection.close()
+
+
+def test_copies(engine):
+    """A file that has nothing but events of another one, be it compressed or cut off, counts once, wherever it lies in
+    the list, and is told; a refresh does not bring it back."""
+    events = rank_events(0, 2000)
+    text = json.dumps({**member(0), "baseTimeNanoseconds": BASE, "traceEvents": events})
+    for copy, names in ((text.encode(), ("a.json", "b.json")), (gzip.compress(text.encode()), ("a.json", "b.json.gz")),
+                        (text[:len(text) // 2].encode(), ("b.json", "a.json"))):
+        with tempfile.TemporaryDirectory() as directory:
+            for name, content in zip(names, (text.encode(), copy)):
+                with open(os.path.join(directory, name), "wb") as file:
+                    file.write(content)
+            connection = engine()
+            for _ in range(2):
+                connection.values(f"SELECT tfprof_open('{directory}')")
+                kernels = connection.values("SELECT path, count(*) FROM kernels JOIN profiles ON profiles.id = "
+                                            "kernels.profile_id GROUP BY 1")
+                assert kernels == [(os.path.join(directory, names[0]), 12)], kernels
+                assert connection.values("SELECT count(*), max(window_count) FROM process_windows") == [(1, 1)]
+                told = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'repeated_file'")
+                assert len(told) == 1 and told[0][0] == "warning", told
+                assert f"{names[1]} holds" in told[0][1] and f"events of {names[0]}," in told[0][1], told
+                assert ("cut off" in told[0][1]) == (len(copy) * 2 <= len(text) + 1 and names[1] == "a.json"), told
+            connection.close()
+
+
+def test_overlapping_files(engine):
+    """A file that begins before another one of its process ends is no window of it: both count by themselves, and that
+    is told; one that begins later is."""
+    for at, is_window in ((5_000_000, False), (9_000_000, True)):
+        later = numbered(rank_events(0, 2000, at), 4)
+        connection = opened(engine, {"host_2000.1.pt.trace.json": (rank_events(0, 2000), member(0)),
+                                     "host_2000.2.pt.trace.json": (later, member(0))})
+        rows = connection.values("SELECT count(DISTINCT process_id), max(window_count), max(session_count) "
+                                 "FROM process_windows")
+        assert rows == [(1, 2, 1) if is_window else (2, 1, 1)], rows
+        told = connection.values("SELECT severity FROM diagnostics WHERE reason = 'overlapping_files'")
+        assert told == ([] if is_window else [("warning",)]), told
+        names = connection.values("SELECT name FROM process_names ORDER BY 1")
+        told = ["window 1 of 2", "window 2 of 2"] if is_window else ["in host_2000.%d.pt.trace.json" % i
+                                                                     for i in (1, 2)]
+        assert names == [(f"rank 0, {text}",) for text in told], names
+        assert connection.values("SELECT count(*) FROM steps") == [(8,)]
+        connection.close()
 
 
 def test_stragglers_of_restarts(engine):
