@@ -13,8 +13,8 @@
 -- steps were measured.
 -- What it would save: all of that, in steps whose ops were not recorded as in those whose were: the same over whole
 -- tensors takes a few ops.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over the names of ops,
--- and over those of steps with such a loop.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over the names of ops, one sort of what is called
+-- so often, with the calls of modules in those steps.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'scalar_loop';
 WITH step_time AS MATERIALIZED (
@@ -22,57 +22,60 @@ WITH step_time AS MATERIALIZED (
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS weight
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), lines AS MATERIALIZED ( -- of the program, by trace; a line is told by the least of its frames
+  SELECT traces.id AS trace_id, min(lines.id) OVER (PARTITION BY lines.profile_id, lines.file, lines.line) AS line_id
+  FROM temp.code_traces AS traces CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
+  CROSS JOIN temp.code_frames AS leaf ON leaf.id = traces.leaf_frame_id
+  WHERE leaf.file NOT GLOB '*/torch/optim/*' AND (leaf.file IS lines.file OR leaf.file GLOB '*/torch/_tensor*')
 ), items AS MATERIALIZED (
-  SELECT id, profile_id, step_id, thread_id, code_trace_id, start_ns, sample_weight, name = 'aten::item' AS is_number
-  FROM temp.ops WHERE name IN ('aten::item', 'aten::select') AND is_measured = 1 AND step_id IS NOT NULL
+  SELECT ops.id AS id, step_id, thread_id, line_id, start_ns, sample_weight, name = 'aten::item' AS is_number
+  FROM temp.ops AS ops JOIN lines ON lines.trace_id = ops.code_trace_id
+  WHERE name IN ('aten::item', 'aten::select') AND is_measured = 1 AND step_id IS NOT NULL
     AND code_trace_id IS NOT NULL AND is_backward IS NOT 1
+), often AS MATERIALIZED ( -- what is called seldom is no loop
+  SELECT step_id, line_id FROM items GROUP BY step_id, line_id HAVING count(*) >= 32
 ), moments AS ( -- of these, and of calls of modules in the same steps
-  SELECT items.*, 0 AS is_call FROM items
+  SELECT items.id AS id, items.step_id AS step_id, thread_id, items.line_id AS line_id, start_ns, sample_weight,
+    is_number, 0 AS is_call
+  FROM items WHERE (step_id, line_id) IN (SELECT step_id, line_id FROM often)
   UNION ALL
-  SELECT NULL, profile_id, step_id, thread_id, NULL, start_ns, NULL, NULL, 1 FROM temp.module_calls
-  WHERE step_id IN (SELECT step_id FROM items)
+  SELECT NULL, step_id, thread_id, NULL, start_ns, NULL, NULL, 1 FROM temp.module_calls
+  WHERE step_id IN (SELECT step_id FROM often)
 ), counted AS (
-  SELECT moments.*, sum(is_call) OVER (PARTITION BY step_id, thread_id ORDER BY start_ns, is_call, id
+  SELECT *, sum(is_call) OVER (PARTITION BY step_id, thread_id ORDER BY start_ns, is_call, id
     ROWS UNBOUNDED PRECEDING) AS call_count
   FROM moments
 ), each_turn AS (
-  SELECT items.profile_id AS profile_id, items.step_id AS step_id, lines.file AS file, lines.line AS line,
-    coalesce('In[' || lines.cell || ']',
-      replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), '')) || ':' || lines.line
-      AS location, lines.text AS text, lines.function AS function, items.sample_weight AS weight, is_number,
-    lead(items.start_ns) OVER line_items - items.start_ns AS turn_ns,
-    lead(items.id) OVER line_items - items.id AS op_count,
-    lead(items.call_count) OVER line_items > items.call_count AS has_call
-  FROM counted AS items CROSS JOIN temp.code_traces AS traces ON traces.id = items.code_trace_id
-  CROSS JOIN temp.code_frames AS lines ON lines.id = traces.line_frame_id
-  CROSS JOIN temp.code_frames AS leaf ON leaf.id = traces.leaf_frame_id
-  WHERE items.is_call = 0 AND leaf.file NOT GLOB '*/torch/optim/*'
-    AND (leaf.file IS lines.file OR leaf.file GLOB '*/torch/_tensor*')
-  WINDOW line_items AS (PARTITION BY items.step_id, items.thread_id, lines.file, lines.line
-    ORDER BY items.start_ns, items.id)
+  SELECT step_id, line_id, sample_weight, is_number, lead(start_ns) OVER of_line - start_ns AS turn_ns,
+    lead(id) OVER of_line - id AS op_count, lead(call_count) OVER of_line > call_count AS has_call
+  FROM counted WHERE is_call = 0
+  WINDOW of_line AS (PARTITION BY step_id, line_id, thread_id ORDER BY start_ns, id)
 ), turns AS (
-  SELECT profile_id, step_id, file, line, location, text, function, weight, is_number,
-    iif(has_call, NULL, turn_ns) AS turn_ns, iif(has_call, NULL, op_count) AS op_count
+  SELECT step_id, line_id, sample_weight, is_number, iif(has_call, NULL, turn_ns) AS turn_ns,
+    iif(has_call, NULL, op_count) AS op_count
   FROM each_turn
-), in_step AS (
-  SELECT profile_id, step_id, file, line, min(location) AS location, min(text) AS text, min(function) AS function,
-    max(weight) AS weight, count(*) AS count, sum(is_number) AS number_count,
+), in_step AS MATERIALIZED (
+  SELECT step_id, line_id, max(sample_weight) AS weight, count(*) AS count, sum(is_number) AS number_count,
     total(turn_ns) FILTER (WHERE turn_ns <= 1000000) + iif(
       10 * count(*) FILTER (WHERE turn_ns > 1000000 AND op_count <= 64) <= count(*),
       total(turn_ns) FILTER (WHERE turn_ns > 1000000 AND op_count <= 64), 0) AS raw_ns,
     total(op_count) FILTER (WHERE turn_ns <= 1000000 OR op_count <= 64) AS op_count,
     coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000), 0) AS mean_ns
-  FROM turns GROUP BY profile_id, step_id, file, line
-  HAVING number_count >= 32 OR count(*) >= 32 AND mean_ns <= 80000
-), costs AS ( -- what recording an op took, in each step
-  SELECT steps.id AS step_id, 1.0 * coalesce(steps.recording_ns, 0) / count(*) AS op_ns
-  FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
-  WHERE ops.step_id IN (SELECT step_id FROM in_step) GROUP BY steps.id
-), loops AS (
-  SELECT profile_id, file, line, min(location) AS location, min(text) AS text, min(function) AS function,
+  FROM turns GROUP BY step_id, line_id
+  HAVING number_count >= 32 OR mean_ns <= 80000
+), by_line AS ( -- without what recording its ops took
+  SELECT steps.profile_id AS profile_id, line_id,
     sum(iif(number_count >= 32, number_count, count) * weight) AS count, min(number_count) >= 32 AS is_of_numbers,
-    sum(max(raw_ns - op_count * op_ns, 0) * weight) AS loop_ns
-  FROM in_step JOIN costs ON costs.step_id = in_step.step_id GROUP BY profile_id, file, line
+    sum(max(raw_ns - in_step.op_count * coalesce(1.0 * recording_ns / nullif(host_steps.op_count, 0), 0), 0) * weight)
+      AS loop_ns
+  FROM in_step JOIN temp.steps AS steps ON steps.id = in_step.step_id
+  LEFT JOIN temp.host_steps AS host_steps ON host_steps.step_id = in_step.step_id
+  GROUP BY steps.profile_id, line_id
+), loops AS (
+  SELECT by_line.*, frames.file AS file, frames.line AS line, coalesce('In[' || frames.cell || ']',
+      replace(frames.file, rtrim(frames.file, replace(frames.file, '/', '')), '')) || ':' || frames.line AS location,
+    frames.text AS text, frames.function AS function
+  FROM by_line JOIN temp.code_frames AS frames ON frames.id = line_id
 )
 SELECT
   'scalar_loop' AS check_name,
