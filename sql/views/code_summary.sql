@@ -1,10 +1,11 @@
 -- Time by source line: which lines of the program call the ops that cost, backward pass included.
 --
--- The rows of line_summary at the level of the program, so one for each profile and line that lies on the Python stack
--- of an op.  An op's self time goes to one line only, the innermost one of the program itself, that is outside
--- installed packages and Python's own library (the innermost of all where the whole stack lies in those), so self_ns of
--- all lines together is the time of all ops that have a stack.  The backward pass goes to the lines of the forward ops,
--- whatever called backward(); the line of a backward() keeps only what has no forward op, such as summing up gradients.
+-- The rows of line_summary at the level of the program, so one for each profile and line of the program that lies on
+-- the Python stack of an op.  An op's self time goes to one line only, the innermost one of the program itself, that is
+-- outside installed packages and Python's own library, so self_ns of all lines together is the time of all ops that
+-- have a stack.  Where the whole stack lies in those, it is the innermost of all; no other line of theirs is here.
+-- The backward pass goes to the lines of the forward ops, whatever called backward(); the line of a backward() keeps
+-- only what has no forward op, such as summing up gradients.
 -- Under a trainer most may lie on the line that starts it: library_lines goes further in, module_summary tells modules.
 -- Lines that call no op themselves and only lead to others (sum_ns) come last, with a self_ns of 0.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by

@@ -1,9 +1,10 @@
 -- Time by source line of libraries: where under a trainer, or in a model of a library, the time goes.
 --
--- The rows of line_summary at the level of libraries, so one for each profile and line that lies on the Python stack of
--- an op.  An op's self time goes to one line only, the innermost one outside of the framework: of the program, or of a
--- package such as transformers, lightning or keras, but not of PyTorch, of what only hands on to it (Keras's backends,
--- einops), or of Python's library.  The backward pass goes to the lines of the forward ops.
+-- The rows of line_summary at the level of libraries, so one for each profile and line of the program or of a library
+-- that lies on the Python stack of an op.  An op's self time goes to one line only, the innermost one outside of the
+-- framework: of the program, or of a package such as transformers, lightning or keras, but not of PyTorch, of what only
+-- hands on to it (Keras's backends, einops), or of Python's library.  The backward pass goes to the lines of the
+-- forward ops.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
 --   profile_id, rank      the profile

@@ -1,10 +1,12 @@
 -- Time by source line, at two levels: lines of the program, and lines of the libraries that it calls.
 --
--- One row for each profile, level and line that lies on the Python stack of an op.  An op's self time goes to one line
--- of each level only, that of its origin (ops.origin_code_trace_id): the line that called it; of a backward op the line
--- that called the forward op, whoever called backward(), unless lines of the program run inside the backward pass, as
--- in a custom function, a hook, or what is computed again from a checkpoint.  Generated code counts for the line that
--- calls it.  Self times of all lines of a level together are the time of all ops that have a stack.
+-- One row for each profile, level and line that lies on the Python stack of an op and is of that level.  An op's self
+-- time goes to one line of each level only, that of its origin (ops.origin_code_trace_id): the line that called it; of
+-- a backward op the line that called the forward op, whoever called backward(), unless lines of the program run inside
+-- the backward pass, as in a custom function, a hook, or what is computed again from a checkpoint.  Generated code
+-- counts for the line that calls it.  Self times of all lines of a level together are the time of all ops that have a
+-- stack.  At each level there are only lines that may have such a time: at that of the program none of installed
+-- packages and of Python, at that of libraries none of frameworks and of Python, unless whole stacks lie in those.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
 --   profile_id, rank      the profile
@@ -72,7 +74,8 @@ WITH by_trace AS MATERIALIZED (
   SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
     code_frames.text AS text, code_frames.cell AS cell, coalesce(is_library_file(code_frames.file), 1) AS is_library
   FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.place_id
-  WHERE code_frames.file IS NOT NULL OR lines.count > 0 -- built-in functions lie in no line
+  WHERE lines.count > 0 OR source_kind(code_frames.file) = 'program'
+    OR lines.level = 'library' AND source_kind(code_frames.file) = 'library'
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM by_trace GROUP BY profile_id
 )

@@ -166,6 +166,15 @@ def test_source_kind(engine):
         ("<string>", "generated"), ("<eval_with_key>.12", "generated"), ("<lambdifygenerated-1>", "generated"),
         (f"/var/cache/ox/{inductor}.py", "generated"), ("/tmp/torchinductor_ada/ab/anything.py", "generated"),
         ("/tmp/__autograph_generated_file_x1.py", "generated"),
+        # Built where it is, vendored, from a store of packages, on Windows; folders of a program that only sound so.
+        ("/src/pytorch/torch/nn/modules/linear.py", "framework"), ("/src/pytorch/torch/_ops.py", "framework"),
+        ("/b/x.runfiles/org_tensorflow/tensorflow/python/framework/ops.py", "framework"),
+        ("third_party/tensorflow/python/framework/ops.py", "framework"), ("/opt/jax/jax/_src/pjit.py", "framework"),
+        ("/opt/keras/keras/src/backend/torch/nn.py", "framework"), ("/opt/keras/keras/src/layers/layer.py", "library"),
+        (r"C:\Users\ada\venv\Lib\site-packages\torch\nn\functional.py", "framework"),
+        (r"C:\Python311\Lib\contextlib.py", "python"), (r"C:\Users\ada\train.py", "program"),
+        (r"torch\nn\modules\module.py", "framework"), ("/home/ada/tensorflow/train.py", "program"),
+        ("/home/ada/torch/nn/mine.py", "program"), ("/home/ada/Python3/Lib.py", "program"),
     ):
         assert one(connection, f"source_kind('{path}')") == kind, (path, one(connection, f"source_kind('{path}')"))
     assert one(connection, "source_kind(NULL)") is None

@@ -631,8 +631,7 @@ def test_recursion(engine):
     connection = opened(engine, events)
     rows = connection.values("SELECT location, count, self_ns, sum_ns, self_ratio, is_library FROM code_summary")
     assert rows == [("a.py:5", 1, 20_000, 20_000, 20 / 23, 0), ("functional.py:2", 1, 3000, 3000, 3 / 23, 1),
-                    ("functional.py:9", 0, 0, 20_000, 0.0, 1), ("a.py:1", 0, 0, 20_000, 0.0, 0),
-                    ("a.py:7", 0, 0, 20_000, 0.0, 0), ("functional.py:1", 0, 0, 3000, 0.0, 1)], rows
+                    ("a.py:1", 0, 0, 20_000, 0.0, 0), ("a.py:7", 0, 0, 20_000, 0.0, 0)], rows
     connection.close()
 
 

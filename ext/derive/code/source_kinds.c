@@ -3,6 +3,9 @@
 ** A path in site-packages or dist-packages belongs to the package that the next part of it names, one in Python's own
 ** directory to Python.  Traces of PyTorch have paths without the folder of sys.path that the file lies in
 ** (torch/csrc/autograd/profiler_python.cpp): of these the first part is all there is to tell packages from programs.
+** Frameworks are also used from where they were built, or lie where some tool has put them (/src/pytorch/torch/nn/…,
+** third_party/tensorflow/python/…): folders that only they have tell them in any path.  Paths of Windows count as with
+** slashes.
 **
 ** Code that is compiled from a text has a name in angle brackets instead of a path, which whoever compiles it chooses;
 ** what a person has typed has names of its own.
@@ -22,6 +25,16 @@ static const char *const frameworks[] = {"torch",      "functorch",  "torchgen",
 ** them; the module and the optimizer that Fabric wraps around those of the program. */
 static const char *const handing_on[] = {"keras/src/backend/", "keras/src/ops/", "keras/src/utils/",
                                          "lightning/fabric/wrappers.py", "lightning_fabric/wrappers.py", NULL};
+
+/* Folders and files that only frameworks have, wherever they are installed. */
+static const char *const framework_folders[] = {
+    "/tensorflow/python/",  "/torch/nn/modules/",   "/torch/nn/functional.py", "/torch/nn/parallel/",
+    "/torch/autograd/",     "/torch/optim/",        "/torch/utils/data/",      "/torch/utils/checkpoint.py",
+    "/torch/distributed/",  "/torch/_tensor.py",    "/torch/_ops.py",          "/torch/_dynamo/",
+    "/torch/_inductor/",    "/torch/_functorch/",   "/torch/_jit_internal.py", "/torch/serialization.py",
+    "/torch/cuda/",         "/torch/amp/",          "/torch/profiler/",        "/jax/_src/",
+    "/jax/experimental/",   "/keras/src/backend/",  "/keras/src/ops/",         "/keras/src/utils/",
+    NULL};
 
 /* First parts of paths that have lost their folder. */
 static const char *const packages[] = {"torchvision", "torchaudio", "numpy",        "PIL",               "accelerate",
@@ -83,14 +96,26 @@ static const char *inside_packages(const char *path) {
   return inside;
 }
 
-static bool is_pythons(const char *path) {
-  for (const char *at = path; (at = strstr(at, "/lib/python")) != NULL; at += 11) {
-    if (at[11] >= '0' && at[11] <= '9' && strchr(at + 11, '/')) return true;
+static bool has_one(const char *path, const char *const *parts) {
+  for (; *parts; parts++) {
+    if (strstr(path, *parts)) return true;
   }
   return false;
 }
 
-enum source_kind source_kind_of(const char *path) {
+/* …/lib/python3.11/…, and on Windows …/Python311/Lib/…. */
+static bool is_pythons(const char *path) {
+  for (const char *at = path; (at = strstr(at, "/lib/python")) != NULL; at += 11) {
+    if (at[11] >= '0' && at[11] <= '9' && strchr(at + 11, '/')) return true;
+  }
+  for (const char *at = path; (at = strstr(at, "/Python3")) != NULL; at += 8) {
+    const char *end = at + 8 + strspn(at + 8, "0123456789");
+    if (strncmp(end, "/Lib/", 5) == 0 || strncmp(end, "/lib/", 5) == 0) return true;
+  }
+  return false;
+}
+
+static enum source_kind kind_of_path(const char *path) {
   if (path[0] == '<') {
     if (strncmp(path, "<frozen ", 8) == 0) return SOURCE_PYTHON;
     return begins_with_one(path, typed) ? SOURCE_PROGRAM : SOURCE_GENERATED;
@@ -106,5 +131,14 @@ enum source_kind source_kind_of(const char *path) {
   if (is_in(packages, path, first)) return SOURCE_LIBRARY;
   /* "keras" alone may be a folder of the program. */
   if (is_in(frameworks, path, first) || begins_with_one(path, handing_on)) return SOURCE_FRAMEWORK;
-  return strncmp(path, "keras/src/", 10) == 0 ? SOURCE_LIBRARY : SOURCE_PROGRAM;
+  if (has_one(path, framework_folders)) return SOURCE_FRAMEWORK;
+  return strncmp(path, "keras/src/", 10) == 0 || strstr(path, "/keras/src/") ? SOURCE_LIBRARY : SOURCE_PROGRAM;
+}
+
+enum source_kind source_kind_of(const char *path) {
+  char slashed[1024];
+  size_t length = strlen(path);
+  if (path[0] == '/' || length >= sizeof slashed || !strchr(path, '\\')) return kind_of_path(path);
+  for (size_t i = 0; i <= length; i++) slashed[i] = (char)(path[i] == '\\' ? '/' : path[i]);
+  return kind_of_path(slashed);
 }
