@@ -23,7 +23,7 @@ BOUND = "%d,8000,1000,%d," % (LAUNCHES, COST)    # the device waits for each lau
 HIDDEN = "%d,20000,60000,%d," % (LAUNCHES, COST)  # the device has work for milliseconds
 MANY = "%d,10000,30000,%d," % (LAUNCHES, COST)    # so many that it would be too much if it had not
 CHATTY = "%d,44000,1000,0," % LAUNCHES           # not so many launches, with other calls that CUPTI records unasked
-SELDOM = "%d,200000,1000,%d," % (LAUNCHES // 10, COST)  # the device waits, for launches that are few
+SELDOM = "%d,500000,1000,%d," % (LAUNCHES // 10, COST)  # the device waits, for launches that are few
 
 
 class Launching:
