@@ -9,8 +9,8 @@
 -- measured steps (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and
 -- host_bound have.  ops, lines: those with most self time, of ops the framework's own and those of the input; of
 -- long names the end.  devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a
--- snapshot has them, the lines that hold most at the peak, and what has none.  recorded: how much this rests on,
--- where that is not all.
+-- snapshot has them, the lines that hold most at the peak, and what has none.  communication: how many collectives
+-- lack the work of devices, where some do.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT profiles.*, known_count - profile_count AS window_count,
@@ -85,6 +85,10 @@ WITH processes AS (
   SELECT rank, communication_ns + overlap_ns AS whole_ns, overlap_ns, step_ns,
     row_number() OVER (ORDER BY communication_ns DESC, profile_id) AS place
   FROM temp.distributed_summary WHERE communication_ns + overlap_ns > 0 AND step_ns > 0
+), lost AS ( -- collectives that only an op tells; captures leave the work of devices out in some steps
+  SELECT sum(carried_by IS NULL) AS lost_count, count(*) AS collective_count
+  FROM temp.profiles JOIN temp.collectives ON collectives.profile_id = profiles.id
+  WHERE profiles.origin IS NOT 'tfprof' AND collectives.op_id IS NOT NULL
 ), recorded AS (
   SELECT min(steps_recorded_ratio) AS steps_ratio, total(rows_dropped) AS rows_dropped
   FROM temp.coverage
@@ -141,6 +145,9 @@ WITH processes AS (
   UNION ALL SELECT 10, 'ranks', printf('communication %.0f %% of the step time, %.0f %% of it beside computation',
       100.0 * whole_ns / step_ns, 100.0 * overlap_ns / whole_ns)
       || coalesce(' (rank ' || rank || ')', '') FROM ranks WHERE place = 1
+  UNION ALL SELECT 10.5, 'communication', format('not known of %d of %d collectives: what carried them out was not '
+      || 'recorded', lost_count, collective_count)
+    FROM lost WHERE lost_count > 0
   UNION ALL SELECT 11, 'recorded', printf('ops of %.3g %% of the steps', 100 * coalesce(steps_ratio, 1))
       || iif(rows_dropped, ', ' || format_count(rows_dropped) || ' rows lost', '')
     FROM recorded WHERE steps_ratio < 1 OR rows_dropped > 0

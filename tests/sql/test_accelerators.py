@@ -63,7 +63,10 @@ def test_collectives_by_copies(engine):
 
 
 def test_collectives_whose_kernels_are_lost(engine):
-    """The op that asks a device says nothing of how long the exchange takes; one of the host is the exchange."""
+    """The op that asks a device says nothing of how long the exchange takes, which is told; one of the host is the
+    exchange."""
+    lost = "SELECT severity, substr(message, 1, 21) FROM diagnostics WHERE reason = 'lost_collectives'"
+    summary = "SELECT text FROM run_summary WHERE title = 'communication'"
     def of_step(number, begin):
         return [asking(begin + 20_000, 20_000, number + 1), launch(begin + 21_000, 1000, number + 1),
                 span("cpu_op", "aten::mm", begin + 50_000, 5000), launch(begin + 51_000, 1000, number + 50),
@@ -75,16 +78,24 @@ def test_collectives_whose_kernels_are_lost(engine):
     rows = connection.values("SELECT count, total_bytes, sum_ns, mean_ns, bytes_per_second, bus_bytes_per_second "
                              "FROM collective_summary")
     assert rows == [(3, 48_000_000, None, None, None, None)], rows
+    assert connection.values(lost) == [("warning", "3 of 3 collectives ha")], connection.values(lost)
+    rows = connection.values(summary)
+    assert rows == [("not known of 3 of 3 collectives: what carried them out was not recorded",)], rows
     assert connection.values("SELECT wait_ns FROM host_steps") == [(0,)] * 3
     connection = opened(engine, steps(3, 1_000_000, of_step), distributedInfo={**NCCL, "backend": "gloo"})
     rows = connection.values("SELECT carried_by, dur_ns, bus_bytes_per_second FROM collectives")
     assert rows == [("host", 20_000, 700e9)] * 3, rows
+    assert connection.values(lost) == connection.values(summary) == []
     assert connection.values("SELECT wait_ns FROM host_steps") == [(0,)] * 3, "ops count before waits"
     marks = [span("user_annotation", "nccl:all_gather", 0, 9000), launch(1000, 500, 1, "cudaMemcpyAsync"),
              copy(20_000, 8000, 20, 1, "Memcpy PtoP (Device -> Device)", bytes=4000),
              span("user_annotation", "nccl:broadcast", 50_000, 9000)]
-    rows = opened(engine, marks).values("SELECT name, carried_by, dur_ns FROM collectives ORDER BY id")
+    connection = opened(engine, marks)
+    rows = connection.values("SELECT name, carried_by, dur_ns FROM collectives ORDER BY id")
     assert rows == [("all_gather", "copies", 8000), ("broadcast", None, 9000)], rows
+    assert connection.values(lost) == [("warning", "1 of 2 collectives ha")], connection.values(lost)
+    alone = opened(engine, marks[3:])  # of a host alone
+    assert alone.values(lost) == [("warning", "1 of 1 collectives ha")], alone.values(lost)
 
 
 EXCHANGES = {

@@ -4,16 +4,17 @@
 ** between devices that map each other's memory: NCCL's and symmetric memory's), from the start of the first to the end
 ** of the last; these copies name the collective.  Else the op itself is the exchange where its backend works on the
 ** host (Gloo, MPI, UCC: by the name of its mark, or by what the job says of its only backend) and where XLA compiled it
-** for CPUs.  Of an op that only asked a device for it nothing is known but when it asked: the kernel was not recorded.
+** for CPUs.  Of an op that only asked a device for it nothing is known but when it asked: the kernel, or the copies,
+** were not recorded, and that is told.
 */
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"
 
 #include <string.h>
 
-enum carrier { BY_NOTHING_KNOWN, BY_KERNEL, BY_COPIES, BY_HOST, BY_OP };
-static const char *const carrier_names[] = {[BY_NOTHING_KNOWN] = NULL, [BY_KERNEL] = "kernel", [BY_COPIES] = "copies",
-                                            [BY_HOST] = "host", [BY_OP] = "op"};
+enum carrier { BY_NOTHING_KNOWN, BY_LOST_WORK /* of a device */, BY_KERNEL, BY_COPIES, BY_HOST, BY_OP };
+static const char *const carrier_names[] = {[BY_NOTHING_KNOWN] = NULL, [BY_LOST_WORK] = NULL, [BY_KERNEL] = "kernel",
+                                            [BY_COPIES] = "copies",    [BY_HOST] = "host",    [BY_OP] = "op"};
 static const char *const carrier_texts[] = {"kernel", "copies", "host", "op", NULL};
 
 struct carried {
@@ -38,11 +39,14 @@ static enum backend_place place_named(const char *name) {
   return ON_UNKNOWN;
 }
 
-/* As distributedInfo says it; a quotation mark within a text of the JSON has a backslash. */
-static bool is_job_on_hosts(const struct profile *profile) {
+/* As distributedInfo says it, else by what was recorded; a quotation mark within a text of the JSON has a backslash. */
+static enum backend_place place_of_job(const struct profile *profile) {
   const char *text = profile->attributes ? pool_text(store_pool(profile->store), profile->attributes) : "";
-  return strstr(text, "\"backend\":\"gloo\"") || strstr(text, "\"backend\":\"mpi\"") ||
-         strstr(text, "\"backend\":\"ucc\"");
+  bool is_on_host = strstr(text, "\"backend\":\"gloo\"") || strstr(text, "\"backend\":\"mpi\"") ||
+                    strstr(text, "\"backend\":\"ucc\"");
+  bool is_on_device = strstr(text, "\"backend\":\"nccl\"") || strstr(text, "\"backend\":\"xccl\"") ||
+                      strstr(text, "\"backend\":\"hccl\"") || profile->tables[TABLE_kernels].rows;
+  return is_on_host ? ON_HOST : is_on_device ? ON_DEVICE : ON_UNKNOWN;
 }
 
 /* ---- what the rows say themselves ---- */
@@ -73,7 +77,7 @@ static enum tfprof_status find_asking_ops(struct carried *c, const struct profil
   const struct pool *pool = store_pool(profile->store);
   int64_t *starts = NULL, *ends = NULL, *names = NULL, *instructions = NULL;
   uint32_t rows;
-  bool are_on_hosts = is_job_on_hosts(profile);
+  enum backend_place usual = place_of_job(profile);
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
   if (status || !rows) return status;
   status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &starts, error);
@@ -85,8 +89,11 @@ static enum tfprof_status find_asking_ops(struct carried *c, const struct profil
     if (c->carriers[i] == BY_KERNEL || op >= rows) continue;
     const char *name = names[op] == NO_VALUE ? "" : pool_text(pool, (string_id)names[op]);
     enum backend_place place = place_named(name);
-    bool is_on_host = place == ON_HOST || (place == ON_UNKNOWN && are_on_hosts);
-    c->carriers[i] = instructions[op] != NO_VALUE ? BY_OP : is_on_host ? BY_HOST : BY_NOTHING_KNOWN;
+    if (place == ON_UNKNOWN) place = usual;
+    c->carriers[i] = instructions[op] != NO_VALUE ? BY_OP
+                     : place == ON_HOST           ? BY_HOST
+                     : place == ON_DEVICE         ? BY_LOST_WORK
+                                                  : BY_NOTHING_KNOWN;
     c->starts[i] = starts[op];
     c->ends[i] = ends[op];
   }
@@ -109,7 +116,8 @@ static enum tfprof_status find_collectives_of_ops(const struct carried *c, const
   if (!status && !found) status = error_no_memory(error);
   for (uint32_t i = 0; i < op_count && !status; i++) found[i] = NO_ROW;
   for (uint32_t i = 0; i < c->count && !status; i++) {
-    if (c->carriers[i] == BY_NOTHING_KNOWN && c->ops[i] < op_count) found[c->ops[i]] = i;
+    bool is_open = c->carriers[i] == BY_NOTHING_KNOWN || c->carriers[i] == BY_LOST_WORK;
+    if (is_open && c->ops[i] < op_count) found[c->ops[i]] = i;
   }
   if (!status) derive_inherit(parents, found, op_count);
   scratch_free(parents);
@@ -169,6 +177,17 @@ static enum tfprof_status set_carried(struct profile *profile, struct carried *c
   return status;
 }
 
+/* The recorder tells itself what it leaves out. */
+static void tell_lost_work(struct profile *profile, const struct carried *c) {
+  uint32_t lost = 0;
+  for (uint32_t i = 0; i < c->count; i++) lost += c->carriers[i] == BY_LOST_WORK;
+  if (!lost || strcmp(profile->source->format, "tfprof") == 0) return;
+  profile_diagnose_once(profile, "warning", "lost_collectives",
+                        "%u of %u collectives have neither a kernel nor copies: how long they took, how fast they were "
+                        "and how much of them computation hides is not known, and their rates are NULL "
+                        "(collectives.carried_by)", lost, c->count);
+}
+
 static enum tfprof_status run_collective_times(struct profile *profile, struct tfprof_error *error) {
   struct carried c = {.kernels = NULL};
   uint32_t copies, *of_copies = NULL;
@@ -191,6 +210,7 @@ static enum tfprof_status run_collective_times(struct profile *profile, struct t
   if (!status) status = set_carried(profile, &c, error);
   if (!status && copies)
     status = derive_set_references(profile, TABLE_transfers, COLUMN_transfers_collective_id, of_copies, error);
+  if (!status) tell_lost_work(profile, &c);
   scratch_free(c.kernels);
   scratch_free(c.ops);
   scratch_free(c.starts);
@@ -223,5 +243,7 @@ const struct derive_pass derive_collective_times = {
                {TABLE_collectives, COLUMN_collectives_dur_ns},
                {TABLE_transfers, COLUMN_transfers_collective_id}},
     .run = run_collective_times,
+    .is_alone = true,
+    .has_diagnostics = true,
     .texts = carrier_texts,
 };
