@@ -59,6 +59,7 @@ void tf_model_free(struct tf_model *model) {
   pool_free(model->code_frames.pool);
   free(model->scratch);
   text_buffer_free(&model->run_shapes);
+  row_map_free(&model->damages);
   free(model->device_names);
   free(model->lane_devices);
   memset(model, 0, sizeof *model);
@@ -75,7 +76,10 @@ void tf_check(struct tf_model *model, const struct wire_reader *part) {
 }
 
 void tf_trouble(struct tf_model *model, enum tf_trouble trouble, uint64_t offset) {
-  if (model->troubles[trouble].count++) return;
+  uint32_t before = model->damages.count;
+  struct row_key place = {{model->path_id, model->file_offset + offset, 0}};
+  bool is_told = trouble == TF_TROUBLE_WIRE && row_map_number(&model->damages, place) < before;
+  if (is_told || model->troubles[trouble].count++) return;
   model->troubles[trouble].offset = model->file_offset + offset;
   model->troubles[trouble].file = model->path_id;
 }

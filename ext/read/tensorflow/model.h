@@ -18,6 +18,7 @@
 #include "dump/wire.h"
 #include "read/rows/hash.h"
 #include "read/rows/list.h"
+#include "read/rows/row_map.h"
 #include "read/rows/stacks.h"
 #include "read/rows/text_buffer.h"
 #include "store/column_appender.h"
@@ -318,6 +319,7 @@ struct tf_model {
   bool has_calls; /* RunMetadata is read, which tells calls and shapes of outputs */
   uint32_t step; /* being read */
   struct { uint64_t count, offset; string_id file; } troubles[TF_TROUBLE_count];
+  struct row_map damages; /* files and offsets of TF_TROUBLE_WIRE: a part that is read twice is damaged once */
   /* the file being read, for messages */
   const char *path;
   string_id path_id;
