@@ -6,8 +6,11 @@ That no view, check or panel has a duration below 0 or a share above 1, whatever
 tests/bounds/ask_sql_everything.c over changed copies of all fixtures.
 """
 
+import gzip
+import json
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
@@ -103,9 +106,7 @@ def test_most_times_lost_once(engine):
         connection = opened(engine, steps(change), baseTimeNanoseconds=0)
         told = connection.values("SELECT reason, sum(count), group_concat(message) FROM diagnostics "
                                  "WHERE reason <> 'lost_file' GROUP BY 1")
-        gone = steps()[lost]
-        count = len(gone) + sum(event["cat"] == "user_annotation" for event in gone)  # an op and a range
-        assert [row[:2] for row in told] == [("impossible_time", count)], (count, told)
+        assert [row[:2] for row in told] == [("impossible_time", len(steps()[lost]))], told
         assert "-" not in told[0][2], told
         assert 0 < connection.values("SELECT max(end_ns) - min(start_ns) FROM profiles")[0][0] < 8_000_000
         connection.close()
@@ -170,19 +171,14 @@ def test_before_their_launch_once(engine):
 
 
 def test_after_all_else_once(engine):
-    """Kernels that begin seconds or hours after everything has ended have no time, the last ones of their stream, too;
-    one that lasts for seconds after all else ends with it."""
+    """Kernels that begin seconds or hours after everything has ended have no time, the last ones of their stream,
+    too."""
     for late_us, place in ((10_000_000, slice(3, 6)), (5_000_000, slice(37, 40)), (3_600_000_000, slice(3, 6))):
         def change(events):
             for event in kernels(events)[place]:
                 event["ts"] += late_us
         found, told = changed(engine, change, [("impossible_time", 1)] * 3, late_us, late_us == 5_000_000)
         assert found[5] == 37 and found[4] < 8_000_000 and found[1] <= 90_000 * 37, found
-
-    def last_long(events):
-        kernels(events)[-1]["dur"] = 3_000_000
-    found, told = changed(engine, last_long, [("impossible_end", 1)], "long")
-    assert found[4] < 8_000_000 and "3 s less" in told[0], (found, told)
 
     def backlog(events):  # the host runs ahead: all of its launches run for a second after the last of them
         for i, event in enumerate(kernels(events)):
@@ -314,22 +310,112 @@ def test_merged_with_itself_once(engine):
     assert found(shifted) == ((2, *(2 * value for value in once[0][1:])), []), found(shifted)
 
 
-def test_late_ends_once(engine):
-    """An end mark that comes hours late ends with the last that is sound: of a step, of a kernel, and a mark of the
-    profiler's window has no time."""
-    def late_step(events):
-        events[0]["dur"] = 5 * HOUR // 1000
+def test_long_once(engine):
+    """What ends seconds or hours after all else, and nothing waited for or lies around, has a start and no duration:
+    work alone on its stream, or the last of one, ops and calls that outlive the step they began in, marks of steps.  A
+    step ends where the next one begins, and the last one is none."""
+    sound = changed(engine, lambda events: None, [], "sound")[0]
 
-    def late_kernel(events):
-        kernels(events)[-1]["dur"] = 5 * HOUR // 1000
+    def longer(category, place, dur_us, **members):
+        def change(events):
+            [event for event in events if event["cat"] == category][place].update(dur=dur_us, **members)
+        return change
+
+    def alone(events):
+        events.append(kernel(150_000, 3_000_000_000, stream=20, name="gemm_0"))
+
+    def at_first(events):  # what begins together with the op lies in it, and says nothing of it
+        [event for event in events if event["name"] == "aten::mm"][0].update(ts=0, dur=3_000_000)
+    hours = 5 * HOUR // 1000
+    for change, busy, saves, step_times, is_whole in (
+            (alone, 40, 1.8, 4 * [1990], True), (longer("kernel", -1, 3_000_000), 39, 1.755, 4 * [1990], True),
+            (longer("kernel", -1, hours), 39, 1.755, 4 * [1990], False),
+            (longer("kernel", -1, 3_000_000, cat="gpu_memcpy", name="Memcpy HtoD"), 39, 1.755, 4 * [1990], False),
+            (longer("cpu_op", 15, 3_000_000), 40, None, 4 * [1990], False), (at_first, 40, None, 4 * [1990], False),
+            (longer("cpu_op", -1, hours), 40, None, 4 * [1990], True),
+            (longer("cuda_runtime", 15, 3_000_000), 40, 1.8, 4 * [1990], False),
+            (longer("user_annotation", 1, hours), 40, 1.8, [1990, 2000, 1990, 1990], False),
+            (longer("user_annotation", -1, hours), 30, None, 3 * [1990], True)):
+        connection = opened(engine, steps(change))
+        told = [row for row in connection.values(TOLD) if row[0] != "lost_kernels"]
+        assert [row[:2] for row in told] == [("impossible_duration", 1)], told
+        assert "after all else" in told[0][2] and ("3 s" in told[0][2] or "5 hours" in told[0][2]), told
+        found = summary(connection)
+        assert found[1] == busy * 90_000 and found[3] <= sound[3] + 90_000 and found[4] <= sound[4], (found, told)
+        durations = [row[0] for row in connection.values("SELECT dur_ns / 1000 FROM steps ORDER BY start_ns")]
+        assert durations == step_times, (durations, told)
+        if saves:
+            assert connection.values("SELECT saves_ns / 1e6 FROM tensor_cores") == [(saves,)], told
+        longest = connection.values("""SELECT max(dur_ns), max(self_ns), count(start_ns) = count(*) FROM
+            (SELECT start_ns, dur_ns, self_ns FROM ops UNION ALL SELECT start_ns, dur_ns, 0 FROM ranges
+             UNION ALL SELECT start_ns, dur_ns, 0 FROM kernels UNION ALL SELECT start_ns, dur_ns, 0 FROM transfers
+             UNION ALL SELECT start_ns, dur_ns, 0 FROM api_calls)""")[0]
+        assert longest[0] == 1_990_000 and longest[1] < 1_990_000 and longest[2], (longest, told)
+        if is_whole:
+            answers(connection, told)
+        connection.close()
 
     def late_mark(events):
-        events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 5 * HOUR // 1000, "s": "g"})
-    for change, reason in ((late_step, "impossible_end"), (late_kernel, "impossible_end"),
-                           (late_mark, "impossible_time")):
-        found, told = changed(engine, change, [(reason, 1)] * (2 if change is late_step else 1), reason)
-        assert found[4] < 8_000_000 and found[0] < 8_000_000, (reason, found)
-        assert "5 hours" in told[0], told
+        events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": hours, "s": "g"})
+    found, told = changed(engine, late_mark, [("impossible_time", 1)], "late mark")
+    assert found == sound and "5 hours" in told[0], (found, told)
+
+    def late_step(events):  # told once, though the mark is a row of ops and one of ranges
+        events[0]["ts"] = hours
+    found, told = changed(engine, late_step, [("impossible_time", 1)], "late step", False)
+    assert "ProfilerStep#0" in told[0] and "5 hours" in told[0], told
+
+
+def test_long_in_other_files_once(engine):
+    """The same of what JAX writes as a trace."""
+    def event(name, at, dur, **args):
+        return {"ph": "X", "pid": 701, "tid": 7, "ts": at, "dur": dur, "name": name, "args": args}
+    with tempfile.TemporaryDirectory(prefix="tfprof-times-") as directory:
+        path = os.path.join(directory, "vm.trace.json.gz")
+        events = [{"ph": "M", "pid": 701, "name": "process_name", "args": {"name": "/host:CPU"}},
+                  {"ph": "M", "pid": 701, "tid": 7, "name": "thread_name", "args": {"name": "python"}}]
+        events += [event("train", 1000 * i, 5 * HOUR // 1000 if i == 9 else 900, step_num=str(i)) for i in range(10)]
+        events += [event("dot.1", 1000 * i + 50, 3_000_000 if i == 4 else 60, hlo_module="jit_step", hlo_op="dot.1")
+                   for i in range(10)]
+        with gzip.open(path, "wt") as file:
+            json.dump({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": events}, file)
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        assert connection.values("SELECT max(dur_ns), count(start_ns), (SELECT count(*) FROM steps) FROM ops") == [
+            (900_000, 20, 9)]
+        told = connection.values(TOLD)
+        assert [(reason, text.split()[0]) for reason, _, text in told] == [
+            ("impossible_duration", "dot.1"), ("impossible_duration", "train")], told
+        connection.close()
+
+
+def test_long_and_true(engine):
+    """A kernel for which the host waits, whether the step lasts until then or its mark was cut, a last step that holds
+    an op as long, a last op outside of all steps, and an end of the recording that lies behind what lasts."""
+    def wait(events):
+        kernels(events)[-1]["dur"] = 3_000_000
+        events.append(span("cuda_runtime", "cudaDeviceSynchronize", 6_400_000, 3_002_000_000, correlation=777))
+
+    def wait_in_step(events):
+        wait(events)
+        [event for event in events if event["cat"] == "user_annotation"][-1]["dur"] = 3_010_000
+
+    def last_step(events):
+        [event for event in events if event["cat"] == "user_annotation"][-1]["dur"] = 3_000_000
+        events.append(span("cpu_op", "aten::sort", 7_000_000, 2_998_500_000, **{"External id": 99}))
+
+    def last_op(events):
+        events.append(span("cpu_op", "aten::sort", 8_000_000, 700_000_000, **{"External id": 99}))
+
+    def alone(events):
+        events.append(kernel(150_000, 3_000_000_000, stream=20, name="gemm_0"))
+        events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 3_000_200, "s": "g"})
+    for change in (wait, wait_in_step, last_step, last_op, alone):
+        connection = opened(engine, steps(change))
+        assert connection.values(TOLD) == [], (change.__name__, connection.values(TOLD))
+        assert connection.values("SELECT count(*) FROM ops WHERE dur_ns IS NULL") == [(0,)], change.__name__
+        assert connection.values("SELECT count(dur_ns) >= 40 FROM kernels") == [(1,)], change.__name__
+        connection.close()
 
 
 def test_what_is_true_stays(engine):

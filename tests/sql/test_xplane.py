@@ -215,6 +215,28 @@ def test_kernels_out_of_order(directory):
         assert len(found) == is_late and all("gemm on stream 3" in row[3] and "3 s" in row[3] for row in found), found
 
 
+def test_long_kernels(directory):
+    """A kernel, or an op of the host, that lasts for seconds in a recording of milliseconds has no duration; a kernel
+    of seconds among as long ones has."""
+    told = "SELECT reason, message FROM diagnostics WHERE reason LIKE 'impossible%'"
+    for kernel_us, alone_us, op_us in ((60, 3_000_000, 5), (60, 60, 3_000_000), (60, 60, 5), (3_000_000, 9_000_000, 5)):
+        every = (kernel_us + 40) * 1_000_000
+        kernels = [event("gemm", every * i, kernel_us * 1_000_000) for i in range(40)]
+        alone = [event("reduce", every * 20, alone_us * 1_000_000)]
+        ops = [event("MatMul:MatMul", every * i, (op_us if i == 30 else 5) * 1_000_000) for i in range(40)]
+        run = written(directory, space(plane("/host:CPU", [line(7, "main", ops)]),
+                                       plane("/device:GPU:0", [line(3, "Stream #3(Compute)", kernels, 1000),
+                                                               line(4, "Stream #4(Compute)", alone, 1000)])))
+        longest = query(run, "SELECT (SELECT max(dur_ns) FROM kernels) AS kernel, (SELECT max(dur_ns) FROM ops) AS op, "
+                             "(SELECT count(start_ns) FROM kernels) AS count")[0]
+        is_wrong = kernel_us == 60 and alone_us + op_us > 1000
+        kernel_ns = 1000 * (kernel_us if is_wrong else max(kernel_us, alone_us))
+        check(tuple(longest.values()), (kernel_ns, 5000, 41), (alone_us, op_us))
+        found = rows(run, "SELECT * FROM (SELECT count(*) FROM kernels) CROSS JOIN (SELECT count(*) FROM ops), "
+                          f"({told})")
+        check([row[2] for row in found], ["impossible_duration"] * is_wrong, found)
+
+
 def test_planes_that_are_needed(directory):
     """Kernels that name their ops are told of without reading what hosts did."""
     ops = [event("MatMul:MatMul", k * 1000, 900, correlation_id=k) for k in range(40000)]

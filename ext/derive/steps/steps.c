@@ -3,12 +3,13 @@
 ** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
 ** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and
 ** span are taken as they are.  Of several threads with marks the one with the most counts, and of several marks of one
-** number at one time one (one_mark.h), which a diagnostic tells.  Who marks the end of an
-** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
-** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
-** are looked at.  Rows of category `user` with a number of their own (ops.marked_step), as the profilers of TensorFlow
-** and JAX have them, are steps likewise (origin user; keras where its callback marks each batch); those that a TPU has
-** itself, named Steps, come first (origin device), as its work is told by these.
+** number at one time one (one_mark.h), which a diagnostic tells.  One whose end is not known ends where the next one
+** begins, and is no step where it is the last.  Who marks the end of an iteration begins one more step with the last
+** mark, in which nothing happens: it is no step when no row begins in it on its thread though some did in the step
+** before.  Where the recording left the ops of the last one out, only ranges are looked at.  Rows of category `user`
+** with a number of their own (ops.marked_step), as the profilers of TensorFlow and JAX have them, are steps likewise
+** (origin user; keras where its callback marks each batch); those that a TPU has itself, named Steps, come first
+** (origin device), as its work is told by these.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  Which of
 ** them end iterations is said by steps/optimizer_steps.h (origin optimizer, or batch where optimizers take turns from
@@ -118,7 +119,8 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
       derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
-      if (mark.thread == NO_ROW || mark.start == NO_VALUE || mark.end < mark.start) continue;
+      bool is_open = mark.end == NO_VALUE && found != NVTX_STEP;
+      if (mark.thread == NO_ROW || mark.start == NO_VALUE || (mark.end < mark.start && !is_open)) continue;
       if (!mark_list_add(&lists[found], mark)) status = error_no_memory(error);
     }
     if (!status) status = derive_poll(profile, error);
@@ -145,6 +147,13 @@ static inline void note_activity(struct activity *activity, const struct mark *m
   if (row == mark->row || start < mark->start || start >= mark->end) return;
   if (is_range) activity->has_ranges = true;
   else activity->has_ops = true;
+}
+
+/* Marks whose end is not known end where the next one begins, as steps follow one another; the last one is no step. */
+static void end_open_marks(struct mark_list *list) {
+  for (uint32_t i = 0; i + 1 < list->count; i++)
+    if (list->items[i].end == NO_VALUE) list->items[i].end = list->items[i + 1].start;
+  if (list->count && list->items[list->count - 1].end == NO_VALUE) list->count--;
 }
 
 /* Takes the last mark away when nothing happened in it. */
@@ -454,6 +463,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
       if (kind == NVTX_STEP) keep_one_word(profile, &lists[kind]);
       else if (!status && !marks_keep_one(&lists[kind], kind == DEVICE_STEP, &repeated[kind]))
         status = error_no_memory(error);
+      end_open_marks(&lists[kind]);
     }
   }
   if (!status) {

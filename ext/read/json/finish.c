@@ -232,10 +232,10 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
 /* ---- times that cannot be true ---- */
 
 /* Only of profilers: the time of any other trace may be one of a simulation. */
-static enum tfprof_status mend_times(struct trace *trace, struct profile *profile) {
+static enum tfprof_status mend_times(struct trace *trace, struct profile *profile, bool is_of_profiler) {
   uint16_t tables[ROWS_COUNT];
   bool is_changed; /* collectives take their times from these rows: derive/devices/collective_times.c */
-  if (!trace->is_kineto) return TFPROF_OK;
+  if (!is_of_profiler) return TFPROF_OK;
   for (unsigned i = 0; i < ROWS_COUNT; i++) tables[i] = table_specs[i].table;
   return sound_times_mend(profile, tables, ROWS_COUNT, &is_changed, trace->error);
 }
@@ -335,7 +335,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   }
   free(far_places);
   if (!status && trace->is_kineto) status = processes_part_links(trace, profile);
-  if (!status) status = mend_times(trace, profile);
+  if (!status) status = mend_times(trace, profile, trace->is_kineto || is_of_others);
   if (!status) status = collectives_add(trace, profile);
   if (!status) status = header_add_modules(trace, profile);
   if (status) {

@@ -12,7 +12,7 @@
 **                   thread.  These come first: what such a call launched has its time, and no call.  Where no calls
 **                   are there, work is compared by the numbers alone.
 **   after all else  What begins only after a pause of `slack` behind everything of the host and of the devices has no
-**                   time, and one that lasts on for that long, FAR_BEYOND times what is usual, ends with all else.
+**                   time.
 **
 ** Clocks of devices are told to some µs of the host's, so that what begins less than SKEW_NS early stays.
 */
@@ -26,7 +26,7 @@
 #include "read/rows/list.h"
 
 enum { FEW = 2, FEW_SHARE = 20, OUT_SHARE = 4, APART_SHARE = 3, APART_TIMES = 10 };
-enum { FAR_BEYOND = 1000, ENOUGH = 8, DENSE = 8 };
+enum { ENOUGH = 8, DENSE = 8 };
 static const int64_t SKEW_NS = ORDER_SKEW_NS, SLACK_NS = 100000000, MOVED_NS = INT64_C(60) * 1000000000;
 static const int64_t CALL_SKEW_NS = 50000; /* calls of several threads for one stream may overtake each other */
 
@@ -34,9 +34,9 @@ struct call { int64_t correlation, start; };
 
 struct work {
   int64_t start, end, lag; /* lag: ROW_NULL where the call is not known */
-  int64_t new_end, correlation, thread;
+  int64_t correlation, thread;
   uint32_t device, number, row; /* number: of the segment, in the order of `sources` */
-  bool is_taken_out, is_told;
+  bool is_taken_out;
 };
 
 struct lane { /* of calls or work that was looked at: what came last, and what was most */
@@ -260,7 +260,7 @@ static bool look_at_work(struct launches *all, unsigned first, unsigned count, s
         struct work *made = list_add(work);
         ok = made != NULL;
         if (ok)
-          *made = (struct work){.start = starts[row], .end = end, .lag = lag, .new_end = end, .number = number,
+          *made = (struct work){.start = starts[row], .end = end, .lag = lag, .number = number,
                                 .device = device_of(all, threads[row]), .row = row,
                                 .correlation = correlations[row], .thread = threads[row]};
       }
@@ -394,7 +394,6 @@ static bool move_clocks(struct launches *all, struct time_faults *faults, bool *
     for (size_t i = first; i < last; i++) {
       work[i].start += by;
       work[i].end += by;
-      work[i].new_end += by;
       if (work[i].lag != ROW_NULL) work[i].lag += by;
     }
   }
@@ -403,18 +402,18 @@ static bool move_clocks(struct launches *all, struct time_faults *faults, bool *
 
 /* ---- single events ---- */
 
-static void tell_work(const struct launches *all, struct work *work, enum time_fault fault, double stake, double away,
-                      struct time_faults *faults) {
-  time_faults_add(faults, fault, segment_at(all, work->number), work->row, 1, stake, away);
-  work->is_told = true;
+static void take_out(const struct launches *all, struct work *work, enum time_fault fault, int64_t away,
+                     struct time_faults *faults) {
+  double stake = (double)(work->end - work->start);
+  time_faults_add(faults, fault, segment_at(all, work->number), work->row, 1, stake, (double)away);
+  work->is_taken_out = true;
 }
 
 static void judge_early(const struct launches *all, struct time_faults *faults) {
   struct work *work = all->work.items;
   for (size_t i = 0; i < all->work.count; i++) {
     if (work[i].lag == ROW_NULL || work[i].lag >= -SKEW_NS) continue;
-    work[i].is_taken_out = true;
-    tell_work(all, &work[i], FAULT_BEFORE_LAUNCH, (double)(work[i].end - work[i].start), -(double)work[i].lag, faults);
+    take_out(all, &work[i], FAULT_BEFORE_LAUNCH, -work[i].lag, faults);
   }
 }
 
@@ -438,9 +437,7 @@ static bool judge_order(const struct launches *all, const struct work_list *list
   bool ok = launch_order_find(events, count, share);
   for (size_t i = 0; ok && i < count; i++) {
     if (!events[i].away) continue;
-    struct work *work = &list->items[events[i].number];
-    work->is_taken_out = true;
-    tell_work(all, work, FAULT_OUT_OF_ORDER, (double)(work->end - work->start), (double)events[i].away, faults);
+    take_out(all, &list->items[events[i].number], FAULT_OUT_OF_ORDER, events[i].away, faults);
   }
   free(events);
   return ok;
@@ -464,47 +461,8 @@ static void judge_late(const struct launches *all, struct time_faults *faults) {
       if (work[i].end > last_end) last_end = work[i].end;
       continue;
     }
-    work[i].is_taken_out = true;
-    tell_work(all, &work[i], FAULT_AFTER_ALL, (double)(work[i].end - work[i].start),
-              (double)(work[i].start - all->host_end), faults);
+    take_out(all, &work[i], FAULT_AFTER_ALL, work[i].start - all->host_end, faults);
   }
-}
-
-/* What lasts for longer than `limit`, and on for `slack` after all else has ended. */
-static void judge_long(const struct launches *all, int64_t limit, struct time_faults *faults) {
-  struct work *work = all->work.items;
-  int64_t last_end = all->host_end;
-  size_t count = 0;
-  for (size_t i = 0; i < all->work.count; i++) {
-    bool is_long = work[i].end - work[i].start > limit;
-    count += is_long && !work[i].is_taken_out;
-    if (!is_long && !work[i].is_taken_out && work[i].end > last_end) last_end = work[i].end;
-  }
-  if (count > FEW && count > all->work.count / FEW_SHARE) return;
-  for (size_t i = 0; i < all->work.count && count; i++) {
-    if (work[i].is_taken_out || work[i].end - work[i].start <= limit) continue;
-    if (work[i].end <= last_end || work[i].end - last_end <= all->slack) continue;
-    work[i].new_end = last_end > work[i].start ? last_end : work[i].start;
-    tell_work(all, &work[i], FAULT_FAR_END, (double)(work[i].end - work[i].new_end), (double)(work[i].end - last_end),
-              faults);
-  }
-}
-
-/* FAR_BEYOND of the middle duration, and `slack` at least; STORE_TIME_LIMIT where there is too little to tell. */
-static bool find_limit(const struct launches *all, int64_t *limit) {
-  size_t count = all->work.count;
-  int64_t *durations = malloc((count + 1) * sizeof *durations);
-  *limit = STORE_TIME_LIMIT;
-  if (!durations) return false;
-  for (size_t i = 0; i < count; i++) durations[i] = all->work.items[i].end - all->work.items[i].start;
-  if (count >= ENOUGH) {
-    qsort(durations, count, sizeof *durations, compare_numbers);
-    int64_t middle = durations[count / 2];
-    *limit = middle < STORE_TIME_LIMIT / FAR_BEYOND ? middle * FAR_BEYOND : STORE_TIME_LIMIT;
-    if (*limit < all->slack) *limit = all->slack;
-  }
-  free(durations);
-  return true;
 }
 
 static int by_place(const void *a, const void *b) {
@@ -519,7 +477,7 @@ static bool write_times(const struct launches *all, const struct work_list *list
   for (size_t first = 0, last; first < list->count; first = last) {
     bool is_any = false;
     for (last = first; last < list->count && work[last].number == work[first].number; last++)
-      is_any |= work[last].is_told;
+      is_any |= work[last].is_taken_out;
     if (!is_any) continue;
     struct segment *segment = segment_at(all, work[first].number);
     const struct table_spec *spec = &schema_tables[segment->table];
@@ -527,9 +485,7 @@ static bool write_times(const struct launches *all, const struct work_list *list
     int64_t *durations = segment_numbers(segment, (unsigned)spec->dur_column);
     bool ok = starts && durations;
     for (size_t i = first; ok && i < last; i++) {
-      if (!work[i].is_told) continue;
-      durations[work[i].row] = work[i].is_taken_out ? ROW_NULL : work[i].new_end - work[i].start;
-      if (work[i].is_taken_out) starts[work[i].row] = ROW_NULL;
+      if (work[i].is_taken_out) starts[work[i].row] = durations[work[i].row] = ROW_NULL;
     }
     ok = ok && segment_change_span(segment, starts, durations);
     free(starts);
@@ -541,7 +497,6 @@ static bool write_times(const struct launches *all, const struct work_list *list
 }
 
 static bool judge_work(struct launches *all, bool is_clock_only, struct time_faults *faults, bool *is_changed) {
-  int64_t limit;
   if (!look_at_work(all, 0, OF_DEVICES, &all->work, NULL)) return false;
   if (!all->work.count) return true;
   forget_shared_numbers(all);
@@ -552,8 +507,6 @@ static bool judge_work(struct launches *all, bool is_clock_only, struct time_fau
   judge_early(all, faults);
   if (!judge_order(all, &all->work, false, OUT_SHARE, faults)) return false;
   judge_late(all, faults);
-  if (!find_limit(all, &limit)) return false;
-  judge_long(all, limit, faults);
   return write_times(all, &all->work, is_changed);
 }
 

@@ -17,46 +17,12 @@ enum { FAR_TIMES = 10, FEW_SHARE = 10, FEWER_SHARE = 3, SAMPLES = 1 << 20 };
 static const int64_t FAR_NS = INT64_C(3600) * 1000000000;                       /* an hour */
 static const int64_t FAR_AWAY_NS = INT64_C(365) * 86400 * INT64_C(1000000000); /* a year */
 
-struct sound { /* where nearly all events lie */
-  int64_t first, last; /* starts */
-  int64_t last_end;    /* of the ends that are not far behind `last` */
-  uint64_t ends, far_ends;
-};
-
-struct bounds { int64_t low, high; };
-
-static void widen_bounds(struct bounds *bounds, int64_t low, int64_t high) {
-  if (low < bounds->low) bounds->low = low;
-  if (high > bounds->high) bounds->high = high;
-}
-
-static bool is_span_table(const struct segment *segment) {
-  const struct table_spec *spec = &schema_tables[segment->table];
-  return spec->start_column >= 0 && segment->columns[spec->start_column] && segment->columns[spec->dur_column];
-}
+struct sound { int64_t first, last; }; /* starts: where nearly all events lie */
 
 /* Whether a column holds moments that are looked at by themselves: times but for ends, which follow. */
 static bool is_moment(const struct segment *segment, unsigned column) {
   const struct table_spec *spec = &schema_tables[segment->table];
   return spec->columns[column].type == TYPE_TIME && (int)column != spec->end_column && segment->columns[column];
-}
-
-/* Numbers that no value of the column lies beyond. */
-static struct bounds column_bounds(const struct column *column) {
-  struct bounds bounds = {INT64_MAX, INT64_MIN};
-  if (column->form == COLUMN_CONSTANT) return (struct bounds){column->base, column->base};
-  if (column->form != COLUMN_ARRAY) return bounds;
-  if (column->width < 8) {
-    int64_t widest = ((int64_t)1 << 8 * column->width) - 1;
-    int64_t high = column->base > INT64_MAX - widest ? INT64_MAX : column->base + widest;
-    return (struct bounds){column->base, high};
-  }
-  for (uint32_t row = 0; row < column->rows; row++) {
-    if (column_is_null(column, row)) continue;
-    int64_t value = column_integer(column, row);
-    widen_bounds(&bounds, value, value);
-  }
-  return bounds;
 }
 
 /* Widens the bounds by all times of a segment. */
@@ -66,13 +32,13 @@ static void widen_by_segment(struct bounds *bounds, const struct segment *segmen
     if (!is_moment(segment, column)) continue;
     struct bounds times = column_bounds(segment->columns[column]);
     if (times.low > times.high) continue;
-    widen_bounds(bounds, times.low, times.high);
+    bounds_widen(bounds, times.low, times.high);
     if ((int)column != spec->start_column || !segment->columns[spec->dur_column]) continue;
     struct bounds lengths = column_bounds(segment->columns[spec->dur_column]);
     int64_t end;
     if (lengths.low > lengths.high) continue;
     if (__builtin_add_overflow(times.high, lengths.high, &end)) end = INT64_MAX;
-    widen_bounds(bounds, times.low, end);
+    bounds_widen(bounds, times.low, end);
   }
 }
 
@@ -102,10 +68,10 @@ LIST_NAMED(starts_list, int64_t);
 static bool gather_starts(struct starts_list *starts, const struct profile *profile, const uint16_t *tables,
                           unsigned count) {
   uint64_t rows = 0, seen = 0;
-  EACH_SEGMENT(profile, tables, count, segment) rows += is_span_table(segment) ? segment->rows : 0;
+  EACH_SEGMENT(profile, tables, count, segment) rows += segment_has_span(segment) ? segment->rows : 0;
   uint64_t every = rows / SAMPLES + 1;
   EACH_SEGMENT(profile, tables, count, segment) {
-    if (!is_span_table(segment)) continue;
+    if (!segment_has_span(segment)) continue;
     const struct column *column = segment->columns[schema_tables[segment->table].start_column];
     for (uint32_t row = 0; row < segment->rows; row++) {
       if (seen++ % every || column_is_null(column, row)) continue;
@@ -159,24 +125,6 @@ static struct bounds far_bounds(const struct sound *sound) {
   return bounds;
 }
 
-static void find_ends(struct sound *sound, const struct profile *profile, const uint16_t *tables, unsigned count) {
-  struct bounds far = far_bounds(sound);
-  sound->last_end = sound->last;
-  EACH_SEGMENT(profile, tables, count, segment) {
-    if (!is_span_table(segment)) continue;
-    const struct column *ends = segment->columns[schema_tables[segment->table].end_column];
-    const struct column *starts = segment->columns[schema_tables[segment->table].start_column];
-    for (uint32_t row = 0; row < segment->rows; row++) {
-      if (column_is_null(ends, row)) continue;
-      int64_t start = column_integer(starts, row), end = column_integer(ends, row);
-      if (start < far.low || start > far.high) continue;
-      sound->ends++;
-      if (end > far.high) sound->far_ends++;
-      else if (end > sound->last_end) sound->last_end = end;
-    }
-  }
-}
-
 /* ---- mending ---- */
 
 static double away(const struct sound *sound, int64_t time) {
@@ -184,8 +132,8 @@ static double away(const struct sound *sound, int64_t time) {
 }
 
 /* False: no memory. */
-static bool mend_span(struct segment *segment, const struct sound *sound, bool are_ends_mended,
-                      struct time_faults *faults, bool *is_changed) {
+static bool mend_span(struct segment *segment, const struct sound *sound, struct time_faults *faults,
+                      bool *is_changed) {
   const struct table_spec *spec = &schema_tables[segment->table];
   struct bounds far = far_bounds(sound);
   int64_t *starts = segment_numbers(segment, (unsigned)spec->start_column);
@@ -193,18 +141,11 @@ static bool mend_span(struct segment *segment, const struct sound *sound, bool a
   bool ok = starts && durations, is_mended = false;
   for (uint32_t row = 0; ok && row < segment->rows; row++) {
     int64_t start = starts[row], duration = durations[row];
-    if (start == ROW_NULL) continue;
-    if (start < far.low || start > far.high) {
-      time_faults_add(faults, FAULT_FAR_START, segment, row, 1, duration == ROW_NULL ? 0 : (double)duration,
-                      away(sound, start));
-      starts[row] = durations[row] = ROW_NULL;
-      is_mended = true;
-    } else if (are_ends_mended && duration != ROW_NULL && start + duration > far.high) {
-      int64_t left = sound->last_end > start ? sound->last_end - start : 0;
-      time_faults_add(faults, FAULT_FAR_END, segment, row, 1, (double)(duration - left), away(sound, start + duration));
-      durations[row] = left;
-      is_mended = true;
-    }
+    if (start == ROW_NULL || (start >= far.low && start <= far.high)) continue;
+    time_faults_add(faults, FAULT_FAR_START, segment, row, 1, duration == ROW_NULL ? 0 : (double)duration,
+                    away(sound, start));
+    starts[row] = durations[row] = ROW_NULL;
+    is_mended = true;
   }
   if (ok && is_mended) ok = segment_change_span(segment, starts, durations);
   *is_changed |= is_mended;
@@ -241,14 +182,12 @@ static bool mend_far(struct profile *profile, const uint16_t *tables, unsigned c
     qsort(starts.items, starts.count, sizeof *starts.items, compare_starts);
     keep_moments(&starts);
     find_sound(&sound, starts.items, starts.count);
-    find_ends(&sound, profile, tables, count);
   }
   list_free(&starts);
-  bool are_ends_mended = is_few(sound.far_ends, sound.ends, 0);
   EACH_SEGMENT(profile, tables, count, segment) {
     const struct table_spec *spec = &schema_tables[segment->table];
-    bool is_span = is_span_table(segment);
-    if (is_known && ok && is_span) ok = mend_span(segment, &sound, are_ends_mended, faults, is_changed);
+    bool is_span = segment_has_span(segment);
+    if (is_known && ok && is_span) ok = mend_span(segment, &sound, faults, is_changed);
     for (unsigned column = 0; is_known && ok && column < spec->column_count; column++) {
       if (is_moment(segment, column) && !(is_span && (int)column == spec->start_column))
         ok = mend_moments(segment, column, &sound, faults, is_changed);
@@ -272,6 +211,7 @@ enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tab
     if (!status && !mend_far(profile, tables, count, &faults, is_changed)) status = error_no_memory(error);
   }
   if (!status && has_streams) status = stream_times_mend(profile, &faults, is_changed, error);
+  if (!status) status = long_times_mend(profile, tables, count, &faults, is_changed, error);
   if (!status && has_streams) status = launch_times_mend(profile, has_calls, false, &faults, is_changed, error);
   time_faults_tell(&faults, profile);
   return status;

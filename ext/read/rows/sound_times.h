@@ -5,8 +5,8 @@
 ** gap, the span of the run and a share of thousands of percent, so it is taken out before anything is computed:
 **
 **   far away      An event whose start lies hours or decades away from nearly all others has no time: start and
-**                 duration are NULL.  An end like that becomes the last one that is sound.  All events that begin at
-**                 the same moment count as one, so that time 0 is never where nearly all others lie.
+**                 duration are NULL.  All events that begin at the same moment count as one, so that time 0 is never
+**                 where nearly all others lie.
 **   launches      Work that lies out of the order in which its stream was given it has no time.  Where calls and what
 **                 they launched are read together, as of traces in JSON, work that begins before its call, or when all
 **                 else is long over, has none either, and a device whose clock is off is moved as a whole.  Of XSpaces
@@ -14,6 +14,8 @@
 **                 them: their numbers tell the order alone.
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
+**   long          What ends far behind all else that was recorded, and nothing waited for or lies around, has a start
+**                 and no duration (long_times.c).
 **
 ** What many rows have in common is no fault of single events, and stays: a recording with a long pause, streams on
 ** which work overlaps.  Recordings of our own are not looked at: their rows are decoded as queries ask for them, and

@@ -9,6 +9,33 @@
 
 /* ---- columns ---- */
 
+void bounds_widen(struct bounds *bounds, int64_t low, int64_t high) {
+  if (low < bounds->low) bounds->low = low;
+  if (high > bounds->high) bounds->high = high;
+}
+
+struct bounds column_bounds(const struct column *column) {
+  struct bounds bounds = {INT64_MAX, INT64_MIN};
+  if (column->form == COLUMN_CONSTANT) return (struct bounds){column->base, column->base};
+  if (column->form != COLUMN_ARRAY) return bounds;
+  if (column->width < 8) {
+    int64_t widest = ((int64_t)1 << 8 * column->width) - 1;
+    int64_t high = column->base > INT64_MAX - widest ? INT64_MAX : column->base + widest;
+    return (struct bounds){column->base, high};
+  }
+  for (uint32_t row = 0; row < column->rows; row++) {
+    if (column_is_null(column, row)) continue;
+    int64_t value = column_integer(column, row);
+    bounds_widen(&bounds, value, value);
+  }
+  return bounds;
+}
+
+bool segment_has_span(const struct segment *segment) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  return spec->start_column >= 0 && segment->columns[spec->start_column] && segment->columns[spec->dur_column];
+}
+
 int64_t *segment_numbers(const struct segment *segment, unsigned column) {
   enum { BLOCK = 2048 };
   uint64_t nulls[BLOCK / 64];
@@ -51,8 +78,18 @@ static int64_t named_value(const struct segment *segment, const char *name, uint
 
 /* ---- the tally ---- */
 
+/* Marks of profilers are rows of ops, and of ranges as well: each is told once, as what it is among the ops. */
+static bool is_copy_of_op(const struct segment *segment, uint32_t row) {
+  if (segment->table != TABLE_ranges) return false;
+  const struct pool *pool = store_pool(segment->profile->store);
+  int64_t domain = named_value(segment, "domain", row), category = named_value(segment, "category", row);
+  return domain != ROW_NULL && category != ROW_NULL && !strcmp(pool_text(pool, (string_id)domain), "torch") &&
+         !strcmp(pool_text(pool, (string_id)category), "user");
+}
+
 void time_faults_add(struct time_faults *faults, enum time_fault fault, const struct segment *segment, uint32_t row,
                      uint64_t count, double stake_ns, double away_ns) {
+  if (is_copy_of_op(segment, row)) return;
   int64_t thread = named_value(segment, "thread_id", row), name = named_value(segment, "name", row);
   uint32_t lane = thread == ROW_NULL ? UINT32_MAX : (uint32_t)thread;
   string_id text = name == ROW_NULL ? 0 : (string_id)name;
@@ -134,10 +171,10 @@ void time_faults_tell(const struct time_faults *faults, struct profile *profile)
                            "%s: begins %s away from nearly all other events; has no time here (%s in all)", place, away,
                            stake);
           break;
-        case FAULT_FAR_END:
-          profile_diagnose(profile, "warning", "impossible_end", (int64_t)tally->count, -1, table,
-                           "%s: ends %s behind nearly all other events; ends here with the last one that is sound, %s "
-                           "less in all", place, away, stake);
+        case FAULT_LONG:
+          profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,
+                           "%s: ends %s after all else that was recorded, and nothing waited for it; has no duration "
+                           "here (%s in all)", place, away, stake);
           break;
         case FAULT_CLOCK:
           profile_diagnose(profile, "warning", "device_clock", (int64_t)tally->count, -1, table,

@@ -1,5 +1,5 @@
-/* time_faults.h: what sound_times.c, launch_times.c and stream_times.c have in common: the rows whose times they mend,
-** and the telling.
+/* time_faults.h: what sound_times.c, launch_times.c, stream_times.c and long_times.c have in common: the rows whose
+** times they mend, and the telling.
 */
 #ifndef TFPROF_TIME_FAULTS_H
 #define TFPROF_TIME_FAULTS_H
@@ -8,7 +8,7 @@
 
 enum time_fault {
   FAULT_FAR_START,
-  FAULT_FAR_END,
+  FAULT_LONG,
   FAULT_CLOCK,
   FAULT_BEFORE_LAUNCH,
   FAULT_OUT_OF_ORDER,
@@ -36,6 +36,13 @@ void time_faults_add(struct time_faults *faults, enum time_fault fault, const st
 /* A diagnostic for each name. */
 void time_faults_tell(const struct time_faults *faults, struct profile *profile);
 
+struct bounds { int64_t low, high; };
+
+void bounds_widen(struct bounds *bounds, int64_t low, int64_t high);
+/* Numbers that no value of the column lies beyond; low > high: there are none. */
+struct bounds column_bounds(const struct column *column);
+/* Whether rows of the segment have starts and durations. */
+bool segment_has_span(const struct segment *segment);
 /* All values of a column of a segment, ROW_NULL for NULL; the caller frees them. NULL: no memory. */
 int64_t *segment_numbers(const struct segment *segment, unsigned column);
 /* Puts other starts and durations into a segment with a span, and the ends that follow. False: no memory. */
@@ -49,6 +56,12 @@ bool segment_change(struct segment *segment, unsigned column, const int64_t *val
 ** `has_host`, of api_calls and ops; else only the order is looked at. */
 enum tfprof_status launch_times_mend(struct profile *profile, bool has_host, bool is_clock_only,
                                      struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
+
+/* ---- long_times.c ---- */
+
+/* Takes durations out that end far behind all else. All segments of the tables are there. */
+enum tfprof_status long_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
+                                   struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
 
 /* ---- stream_times.c ---- */
 

@@ -1,0 +1,471 @@
+/* long_times.c: durations that reach far beyond all else that was recorded.
+**
+** A profiler that loses an end writes one that is seconds or hours later.  Where something follows on the same stream,
+** stream_times.c ends it there.  Else only the rest of the recording tells.  Most rows last no longer than SHORT_NS;
+** together with moments they say from when to when something is known to have happened.  The longer ones are taken by
+** their ends, each of which may carry that on by as much as it has, and by SHORT_NS at least.  What ends behind the
+** first one that does not is suspected, and judged in this order:
+**
+**   waited for      A call or op of the host that ends with suspected work of a device waited for it: both are true.
+**   crosses         A thread does one thing at a time: an op or call that outlives what it began in, or anything that
+**                   outlives the op it began in, has no such duration.  Marks of steps may end in what they began
+**                   outside of, so these are crossed by ops and calls alone.
+**   ends together   Two rows that end together bear each other out: a step and the op in it.
+**   far             What stands alone has no such duration where it is LONE_TIMES as long as all else, or FAR_TIMES
+**                   and more than FAR_NS.  A program may sleep, or compute on, at its end.
+**   not waited for  Work of devices that the host's own rows do not reach to has none either where it lasts FAR_BEYOND
+**                   times as long as is usual; where rows of the host are not there, it is judged like what is alone.
+**
+** Such a row keeps its start, and its duration is NULL, as of a range that never ended.  Where more than FEW rows and
+** one of FEW_SHARE are like this, it is no fault of single rows, and all stay.
+*/
+#include "read/rows/time_faults.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/rows/eager_rows.h"
+#include "read/rows/list.h"
+
+enum { ENOUGH = 8, FEW = 4, FEW_SHARE = 10, FAR_BEYOND = 1000, LONE_TIMES = 100, FAR_TIMES = 10, TOGETHER_SHARE = 100 };
+enum { LOOKED_AT = 32 };
+static const int64_t SHORT_NS = 100000000, SECOND_NS = 1000000000, FAR_NS = INT64_C(3600) * 1000000000;
+static const int64_t SKEW_NS = 1000000;  /* by which clocks of devices and host may differ */
+static const int64_t ROUNDING_NS = 2000; /* by which rows that follow one another may overlap */
+
+enum side { WORK_OF_DEVICE, CALL, OP, PYTHON_FRAME, MARK };
+
+struct long_row {
+  int64_t start, end;
+  uint32_t thread, number, row; /* number: of the segment */
+  uint8_t side;
+  bool is_waited_for, is_crossing, is_out;
+};
+
+struct lane_segment {
+  struct segment *segment;
+  bool is_of_ranges, is_of_host; /* of_host: rows of what the program did, ops and calls */
+};
+
+struct recorded { int64_t first, last_end; };
+
+struct long_rows {
+  struct profile *profile;
+  LIST(struct lane_segment) segments;
+  LIST(struct long_row) rows;
+  uint8_t *is_stream; /* by row of threads */
+  uint64_t thread_count;
+  string_id user, input, python, window;
+  struct recorded recorded;
+  uint64_t all, short_rows, host_rows;
+};
+
+/* ---- which rows there are ---- */
+
+static bool find_streams(struct long_rows *all) {
+  const struct profile_table *threads = &all->profile->tables[TABLE_threads];
+  string_id stream = pool_find(store_pool(all->profile->store), "stream", strlen("stream"));
+  all->thread_count = threads->rows;
+  all->is_stream = calloc(all->thread_count + 1, 1);
+  for (size_t s = 0; all->is_stream && s < threads->segment_count; s++) {
+    const struct segment *segment = threads->segments[s];
+    int64_t *kinds = segment_numbers(segment, COLUMN_threads_kind);
+    if (!kinds) return false;
+    for (uint32_t row = 0; row < segment->rows; row++)
+      all->is_stream[segment->first_row + row] = stream && kinds[row] == (int64_t)stream;
+    free(kinds);
+  }
+  return all->is_stream != NULL;
+}
+
+static void note_time(struct recorded *recorded, int64_t start, int64_t end) {
+  if (start < recorded->first) recorded->first = start;
+  if (end > recorded->last_end) recorded->last_end = end;
+}
+
+/* Moments by themselves, such as those of counters and of the end of the recording. */
+static bool note_moments(struct long_rows *all, const struct segment *segment) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  for (unsigned column = 0; column < spec->column_count; column++) {
+    bool is_of_span = (int)column == spec->start_column || (int)column == spec->end_column;
+    if (spec->columns[column].type != TYPE_TIME || is_of_span || !segment->columns[column]) continue;
+    int64_t *times = segment_numbers(segment, column);
+    if (!times) return false;
+    for (uint32_t row = 0; row < segment->rows; row++)
+      if (times[row] != ROW_NULL) note_time(&all->recorded, times[row], times[row]);
+    free(times);
+  }
+  return true;
+}
+
+static enum side side_of_row(const struct long_rows *all, const struct lane_segment *of, int64_t thread,
+                             int64_t category) {
+  bool is_known = thread >= 0 && (uint64_t)thread < all->thread_count;
+  unsigned table = of->segment->table;
+  if (table == TABLE_kernels || table == TABLE_transfers || (is_known && all->is_stream[thread])) return WORK_OF_DEVICE;
+  if (of->is_of_ranges) return MARK;
+  if (table == TABLE_api_calls || table == TABLE_syncs) return CALL;
+  if (table != TABLE_ops || category == ROW_NULL) return OP;
+  if ((string_id)category == all->python) return PYTHON_FRAME;
+  return (string_id)category == all->user || (string_id)category == all->input ? MARK : OP;
+}
+
+struct row_columns { int64_t *starts, *durations, *threads, *categories; };
+
+static bool row_columns_read(struct row_columns *columns, const struct segment *segment) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  int thread = schema_find_column(spec, "thread_id"), category = schema_find_column(spec, "category");
+  *columns = (struct row_columns){
+      segment_numbers(segment, (unsigned)spec->start_column), segment_numbers(segment, (unsigned)spec->dur_column),
+      thread < 0 ? NULL : segment_numbers(segment, (unsigned)thread),
+      category < 0 ? NULL : segment_numbers(segment, (unsigned)category)};
+  return columns->starts && columns->durations && (columns->threads || thread < 0) &&
+         (columns->categories || category < 0);
+}
+
+static void row_columns_free(struct row_columns *columns) {
+  free(columns->starts);
+  free(columns->durations);
+  free(columns->threads);
+  free(columns->categories);
+}
+
+static int64_t column_value(const int64_t *values, uint32_t row) { return values ? values[row] : ROW_NULL; }
+
+/* Gathers the long rows of a segment, and what the others tell. */
+static bool gather_rows(struct long_rows *all, uint32_t number) {
+  const struct lane_segment *of = &all->segments.items[number];
+  struct row_columns columns;
+  bool ok = row_columns_read(&columns, of->segment);
+  for (uint32_t i = 0; ok && i < of->segment->rows; i++) {
+    int64_t start = columns.starts[i], duration = columns.durations[i];
+    if (start == ROW_NULL) continue;
+    int64_t thread = column_value(columns.threads, i), category = column_value(columns.categories, i);
+    enum side side = side_of_row(all, of, thread, category);
+    all->all++;
+    all->host_rows += of->is_of_host;
+    if (duration == ROW_NULL || duration <= SHORT_NS) {
+      all->short_rows += duration != ROW_NULL;
+      note_time(&all->recorded, start, start + (duration == ROW_NULL ? 0 : duration));
+      continue;
+    }
+    if (of->is_of_ranges && category != ROW_NULL && (string_id)category == all->window) {
+      note_time(&all->recorded, start, start + duration); /* how long the profiler itself says that it recorded */
+      continue;
+    }
+    struct long_row *row = list_add(&all->rows);
+    ok = row != NULL;
+    if (ok)
+      *row = (struct long_row){.start = start, .end = start + duration, .number = number, .row = i,
+                               .thread = thread < 0 || thread > UINT32_MAX ? UINT32_MAX : (uint32_t)thread,
+                               .side = (uint8_t)side};
+  }
+  row_columns_free(&columns);
+  return ok;
+}
+
+/* Whether some row may last longer than SHORT_NS, which the widths of packed columns mostly rule out. */
+static bool may_be_long(const struct segment *segment) {
+  const struct column *durations = segment->columns[schema_tables[segment->table].dur_column];
+  struct bounds bounds = column_bounds(durations);
+  if (bounds.low > bounds.high || bounds.high <= SHORT_NS) return false;
+  for (uint32_t row = 0; row < segment->rows; row++)
+    if (!column_is_null(durations, row) && column_integer(durations, row) > SHORT_NS) return true;
+  return false;
+}
+
+/* *is_any: some row lasts longer than SHORT_NS, and the lists are filled. */
+static bool gather_profile(struct long_rows *all, const uint16_t *tables, unsigned count, bool *is_any) {
+  const struct pool *pool = store_pool(all->profile->store);
+  bool ok = true;
+  *is_any = false;
+  for (unsigned i = 0; i < count && ok; i++) {
+    const struct profile_table *table = &all->profile->tables[tables[i]];
+    for (size_t s = 0; s < table->segment_count && ok; s++) {
+      struct segment *segment = table->segments[s];
+      if (!segment_has_span(segment)) continue;
+      struct lane_segment *made = list_add(&all->segments);
+      ok = made != NULL;
+      if (ok) *made = (struct lane_segment){segment, tables[i] == TABLE_ranges,
+                                            tables[i] == TABLE_ops || tables[i] == TABLE_api_calls};
+      *is_any |= ok && may_be_long(segment);
+    }
+  }
+  if (!ok || !*is_any) return ok;
+  all->user = pool_find(pool, "user", strlen("user"));
+  all->input = pool_find(pool, "input", strlen("input"));
+  all->python = pool_find(pool, "python", strlen("python"));
+  all->window = pool_find(pool, "Trace", strlen("Trace"));
+  all->recorded = (struct recorded){INT64_MAX, INT64_MIN};
+  ok = find_streams(all);
+  for (unsigned i = 0; i < count; i++) {
+    const struct profile_table *table = &all->profile->tables[tables[i]];
+    for (size_t s = 0; s < table->segment_count && ok; s++) ok = note_moments(all, table->segments[s]);
+  }
+  for (size_t i = 0; i < all->segments.count && ok; i++) ok = gather_rows(all, (uint32_t)i);
+  return ok;
+}
+
+/* ---- which are suspected ---- */
+
+static int by_end(const void *a, const void *b) {
+  const struct long_row *x = a, *y = b;
+  if (x->end != y->end) return x->end < y->end ? -1 : 1;
+  if (x->number != y->number) return x->number < y->number ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static int64_t span_of(const struct recorded *recorded) {
+  return recorded->last_end > recorded->first ? recorded->last_end - recorded->first : 0;
+}
+
+/* How far behind the last end the next one may lie. */
+static int64_t room_of(const struct recorded *recorded) {
+  int64_t span = span_of(recorded);
+  return span > SHORT_NS ? span : SHORT_NS;
+}
+
+static int64_t times(int64_t value, int64_t by) { return value < INT64_MAX / by ? value * by : INT64_MAX; }
+
+/* Sorts the rows by their ends; the index of the first one that is suspected. */
+static size_t find_suspects(struct long_rows *all) {
+  struct long_row *rows = all->rows.items;
+  size_t i = 0;
+  qsort(rows, all->rows.count, sizeof *rows, by_end);
+  for (; i < all->rows.count; i++) {
+    if (rows[i].end > all->recorded.last_end && rows[i].end - all->recorded.last_end > room_of(&all->recorded)) break;
+    note_time(&all->recorded, rows[i].start, rows[i].end);
+  }
+  return i;
+}
+
+/* ---- judging ---- */
+
+static int64_t behind(const struct long_rows *all, const struct long_row *row) {
+  return row->end - all->recorded.last_end;
+}
+
+static bool is_far(const struct long_rows *all, const struct long_row *row) {
+  int64_t span = span_of(&all->recorded), away = behind(all, row);
+  return (away > SECOND_NS && away > times(span, LONE_TIMES)) || (away > FAR_NS && away > times(span, FAR_TIMES));
+}
+
+/* Whether two ends behind all else are one moment.  Durations that are the same number are one fault, twice: nothing
+** takes exactly as long as what lies in it. */
+static bool are_together(const struct long_rows *all, const struct long_row *a, const struct long_row *b) {
+  int64_t apart = a->end > b->end ? a->end - b->end : b->end - a->end, most = behind(all, a) / TOGETHER_SHARE;
+  if (most > SECOND_NS) most = SECOND_NS;
+  return apart <= (most > SKEW_NS ? most : SKEW_NS) && a->end - a->start != b->end - b->start;
+}
+
+/* Of each call and each work of a device the one of the other sort that ends next before it, and behind it. */
+static void find_waits(const struct long_rows *all, struct long_row *rows, size_t count) {
+  for (int is_back = 0; is_back < 2; is_back++) {
+    struct long_row *call = NULL, *work = NULL;
+    for (size_t k = 0; k < count; k++) {
+      struct long_row *row = &rows[is_back ? count - 1 - k : k];
+      if (row->side > CALL) continue;
+      struct long_row *other = row->side == CALL ? work : call;
+      if (other && are_together(all, row, other)) row->is_waited_for = other->is_waited_for = true;
+      if (row->side == CALL) call = row;
+      else work = row;
+    }
+  }
+}
+
+static int by_thread(const void *a, const void *b) {
+  const struct long_row *x = a, *y = b;
+  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return by_end(a, b);
+}
+
+/* The first of the suspects that begins at `start` on the thread, or later. */
+static size_t first_from(const struct long_row *rows, size_t count, uint32_t thread, int64_t start) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    bool is_before = rows[middle].thread != thread ? rows[middle].thread < thread : rows[middle].start < start;
+    if (is_before) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* The next of the suspects, from `at` on, that is asked for still; `next` leads there. */
+static size_t next_asked(size_t *next, size_t at) {
+  while (next[at] != at) {
+    next[at] = next[next[at]];
+    at = next[at];
+  }
+  return at;
+}
+
+/* Marks the suspects that begin in sound rows of a segment: in ops and calls where they are `strong`, in frames and
+** marks else.  `next`: those that are asked for; each is found once. False: no memory. */
+static bool find_crossing_of(const struct long_rows *all, const struct lane_segment *of, bool is_strong,
+                             struct long_row *rows, size_t count, size_t *next) {
+  struct row_columns columns;
+  bool ok = row_columns_read(&columns, of->segment);
+  for (uint32_t i = 0; ok && i < of->segment->rows; i++) {
+    int64_t thread = column_value(columns.threads, i), start = columns.starts[i];
+    if (start == ROW_NULL || columns.durations[i] == ROW_NULL || thread < 0 || thread > UINT32_MAX) continue;
+    if (start + columns.durations[i] > all->recorded.last_end) continue; /* one of the suspects */
+    enum side side = side_of_row(all, of, thread, column_value(columns.categories, i));
+    if (side == WORK_OF_DEVICE || (side <= OP) != is_strong) continue;
+    size_t k = first_from(rows, count, (uint32_t)thread, start + 1);
+    for (k = next_asked(next, k); k < count; k = next_asked(next, k)) {
+      if (rows[k].thread != (uint32_t)thread || rows[k].start >= start + columns.durations[i] - ROUNDING_NS) break;
+      rows[k].is_crossing = true;
+      next[k] = k + 1;
+    }
+  }
+  row_columns_free(&columns);
+  return ok;
+}
+
+/* Finds what outlives a sound row that it began in. False: no memory. */
+static bool find_crossing(const struct long_rows *all, struct long_row *rows, size_t count) {
+  size_t *next = malloc((count + 1) * sizeof *next);
+  bool ok = next != NULL;
+  qsort(rows, count, sizeof *rows, by_thread);
+  for (int is_strong = 0; is_strong < 2 && ok; is_strong++) {
+    for (size_t i = 0; i <= count; i++) {
+      enum side side = i < count ? (enum side)rows[i].side : WORK_OF_DEVICE;
+      bool is_asked = side != WORK_OF_DEVICE && (is_strong || side <= OP) && !rows[i].is_crossing;
+      next[i] = is_asked || i == count ? i : i + 1;
+    }
+    for (size_t s = 0; s < all->segments.count && ok; s++) {
+      const struct lane_segment *of = &all->segments.items[s];
+      if (!of->is_of_ranges) ok = find_crossing_of(all, of, is_strong, rows, count, next); /* ranges may cross */
+    }
+  }
+  free(next);
+  qsort(rows, count, sizeof *rows, by_end);
+  return ok;
+}
+
+/* Whether something else of the suspects, sorted by their ends, ends together with one. */
+static bool is_borne_out(const struct long_rows *all, const struct long_row *rows, size_t count, size_t at) {
+  for (size_t k = at; k-- > 0 && at - k < LOOKED_AT;)
+    if (!rows[k].is_crossing && are_together(all, &rows[at], &rows[k])) return true;
+  for (size_t k = at + 1; k < count && k - at < LOOKED_AT; k++)
+    if (!rows[k].is_crossing && are_together(all, &rows[at], &rows[k])) return true;
+  return false;
+}
+
+static void judge_host(const struct long_rows *all, struct long_row *rows, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct long_row *row = &rows[i];
+    if (row->side == WORK_OF_DEVICE || row->is_waited_for) continue;
+    row->is_out = row->is_crossing || (is_far(all, row) && !is_borne_out(all, rows, count, i));
+  }
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const int64_t *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
+/* What lasts longer than is usual on devices. False: no memory. */
+static bool find_limit(const struct long_rows *all, int64_t *limit) {
+  LIST(int64_t) durations = {0};
+  bool ok = true;
+  for (size_t s = 0; s < all->segments.count && ok; s++) {
+    const struct segment *segment = all->segments.items[s].segment;
+    if (segment->table != TABLE_kernels && segment->table != TABLE_transfers) continue;
+    int64_t *values = segment_numbers(segment, (unsigned)schema_tables[segment->table].dur_column);
+    ok = values != NULL;
+    for (uint32_t row = 0; ok && row < segment->rows; row++) {
+      if (values[row] == ROW_NULL) continue;
+      int64_t *made = list_add(&durations);
+      ok = made != NULL;
+      if (ok) *made = values[row];
+    }
+    free(values);
+  }
+  *limit = STORE_TIME_LIMIT;
+  if (ok && durations.count >= ENOUGH) {
+    qsort(durations.items, durations.count, sizeof *durations.items, compare_numbers);
+    *limit = times(durations.items[durations.count / 2], FAR_BEYOND);
+  }
+  list_free(&durations);
+  return ok;
+}
+
+/* Work that no row of the host that stays reaches to. */
+static bool judge_devices(const struct long_rows *all, struct long_row *rows, size_t count) {
+  int64_t host_end = all->recorded.last_end, limit;
+  for (size_t i = 0; i < count; i++)
+    if (rows[i].side != WORK_OF_DEVICE && !rows[i].is_out && rows[i].end > host_end) host_end = rows[i].end;
+  if (!find_limit(all, &limit)) return false;
+  for (size_t i = 0; i < count; i++) {
+    struct long_row *row = &rows[i];
+    if (row->side != WORK_OF_DEVICE || row->is_waited_for || row->end - SKEW_NS <= host_end) continue;
+    bool is_alone = all->host_rows && row->end - host_end > room_of(&all->recorded);
+    row->is_out = is_far(all, row) || (is_alone && row->end - row->start > limit);
+  }
+  return true;
+}
+
+/* ---- what is out ---- */
+
+static int by_place(const void *a, const void *b) {
+  const struct long_row *x = a, *y = b;
+  if (x->number != y->number) return x->number < y->number ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Sorts the rows by their place. False: no memory. */
+static bool take_durations_out(const struct long_rows *all, struct long_row *rows, size_t count,
+                               struct time_faults *faults) {
+  qsort(rows, count, sizeof *rows, by_place);
+  for (size_t first = 0, last; first < count; first = last) {
+    struct segment *segment = all->segments.items[rows[first].number].segment;
+    const struct table_spec *spec = &schema_tables[segment->table];
+    bool is_any = false;
+    for (last = first; last < count && rows[last].number == rows[first].number; last++) is_any |= rows[last].is_out;
+    if (!is_any) continue;
+    int64_t *starts = segment_numbers(segment, (unsigned)spec->start_column);
+    int64_t *durations = segment_numbers(segment, (unsigned)spec->dur_column);
+    bool ok = starts && durations;
+    for (size_t i = first; ok && i < last; i++) {
+      if (!rows[i].is_out) continue;
+      time_faults_add(faults, FAULT_LONG, segment, rows[i].row, 1, (double)(rows[i].end - rows[i].start),
+                      (double)behind(all, &rows[i]));
+      durations[rows[i].row] = ROW_NULL;
+    }
+    ok = ok && segment_change_span(segment, starts, durations);
+    free(starts);
+    free(durations);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+static bool judge(struct long_rows *all, struct time_faults *faults, bool *is_changed) {
+  if (!all->rows.count || all->short_rows < ENOUGH) return true;
+  size_t first = find_suspects(all), count = all->rows.count - first, out = 0;
+  struct long_row *rows = all->rows.items + first;
+  if (!count) return true;
+  find_waits(all, rows, count);
+  if (!find_crossing(all, rows, count)) return false;
+  judge_host(all, rows, count);
+  if (!judge_devices(all, rows, count)) return false;
+  for (size_t i = 0; i < count; i++) out += rows[i].is_out;
+  if (!out || (out > FEW && out > all->all / FEW_SHARE)) return true;
+  *is_changed = true;
+  return take_durations_out(all, rows, count, faults);
+}
+
+enum tfprof_status long_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
+                                   struct time_faults *faults, bool *is_changed, struct tfprof_error *error) {
+  struct long_rows all = {.profile = profile};
+  bool is_any, ok = gather_profile(&all, tables, count, &is_any);
+  if (ok && is_any) ok = judge(&all, faults, is_changed);
+  list_free(&all.segments);
+  list_free(&all.rows);
+  free(all.is_stream);
+  return ok ? TFPROF_OK : error_no_memory(error);
+}
