@@ -3,8 +3,9 @@
 -- One row for each profile.
 --   profile_id, run_id, rank, host
 --   framework             as in profiles: in whose words findings advise (advice_words)
---   name                  rank 3, else process 1234, else host a, where it has no other process in the run, else the
---                         path; which run it is of a rank that was started again, and which part or which file where
+--   name                  rank 3, else what the source calls it where its pid is none (Python, of Ascend's profiler),
+--                         else process 1234, else host a, where it has no other process in the run, else the path;
+--                         which run it is of a rank that was started again, and which part or which file where
 --                         processes have one pid, or none; which of several windows of the process
 --                         (process_windows), or the file, where such overlap; where several runs are open, of
 --                         which one it is
@@ -17,12 +18,13 @@ WITH with_steps AS MATERIALIZED (
   WHERE EXISTS (SELECT 1 FROM temp.steps AS steps WHERE steps.profile_id = profiles.id)
 ), facts AS (
   SELECT profiles.*, json_extract(iif(json_valid(attributes), attributes, '{}'), '$.worker') AS worker,
-    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.merged_process') AS part
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.merged_process') AS part,
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process') AS name_of_source
   FROM temp.profiles
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
     profiles.framework AS framework,
-    coalesce('rank ' || profiles.rank, 'process ' || profiles.pid,
+    coalesce('rank ' || profiles.rank, name_of_source, 'process ' || profiles.pid,
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
       iif(part IS NOT NULL, 'process', NULL), profiles.path)

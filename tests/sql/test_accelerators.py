@@ -293,10 +293,17 @@ def test_collectives_of_ascend(engine):
                              "ON step = step_id ORDER BY collectives.start_ns")
     sent = {"all_reduce": ("FP16", 1000, 2000), "all_gather": (None, None, None)}
     assert rows == [(name, *sent[name], None, None, None, step) for step in range(3) for name in sent], rows
-    rows = connection.values("SELECT devices.name, count(*), total(kernels.dur_ns) FROM kernels "
-                             "JOIN devices ON devices.id = device_id GROUP BY kernels.kind ORDER BY kernels.kind")
-    assert rows == [("NPU 0", 6, 1_200_000), ("NPU 0", 24, 960_000)], rows
+    rows = connection.values("SELECT devices.name, work.kind, count(*), total(work.dur_ns) "
+                             "FROM device_activities AS work JOIN devices ON devices.id = device_id "
+                             "GROUP BY work.kind ORDER BY work.kind")
+    assert rows == [("NPU 0", "communication", 6, 1_200_000), ("NPU 0", "compute", 24, 960_000)], rows
+    rows = connection.values("SELECT kernel_count, busy_ns, "
+                             "(SELECT group_concat(DISTINCT carried_by) FROM collectives), (SELECT count(*) "
+                             "FROM transfers WHERE kind = 'exchange' AND collective_id IS NOT NULL) "
+                             "FROM device_utilization")
+    assert rows == [(24, 960_000, "copies", 6)], rows  # engines beside the cores: the device does not compute
     assert connection.values("SELECT name FROM devices ORDER BY id") == [("CPU 0",), ("NPU 0",)]
+    assert connection.values("SELECT name FROM process_names") == [("Python",)]  # 4000000 is the number of a layer
     rows = connection.values("SELECT communication_ns FROM step_breakdown ORDER BY number")
     assert rows == [(400_000,)] * 3, rows
     assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'unknown_device_rows'") == [(0,)]

@@ -1,11 +1,11 @@
 /* collective_times.c: what carried out each collective, and when.
 **
-** That is the kernel that its row names.  Without one it is the copies under the op that asked for it (copy engines
-** between devices that map each other's memory: NCCL's and symmetric memory's), from the start of the first to the end
-** of the last; these copies name the collective.  Else the op itself is the exchange where its backend works on the
-** host (Gloo, MPI, UCC: by the name of its mark, or by what the job says of its only backend) and where XLA compiled it
-** for CPUs.  Of an op that only asked a device for it nothing is known but when it asked: the kernel, or the copies,
-** were not recorded, and that is told.
+** That is the kernel, or the transfer, that its row names.  Without one it is the copies under the op that asked for it
+** (copy engines between devices that map each other's memory: NCCL's and symmetric memory's), from the start of the
+** first to the end of the last; these copies name the collective.  Else the op itself is the exchange where its backend
+** works on the host (Gloo, MPI, UCC: by the name of its mark, or by what the job says of its only backend) and where
+** XLA compiled it for CPUs.  Of an op that only asked a device for it nothing is known but when it asked: the kernel,
+** or the copies, were not recorded, and that is told.
 */
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"
@@ -71,6 +71,27 @@ static enum tfprof_status find_kernels(struct carried *c, const struct profile *
   return status;
 }
 
+/* Transfers that are a collective each; `of_copies`: one for each transfer. */
+static enum tfprof_status find_transfers(struct carried *c, const struct profile *profile, uint32_t copies,
+                                         uint32_t *of_copies, struct tfprof_error *error) {
+  int64_t *starts = NULL, *ends = NULL, *rows = NULL;
+  enum tfprof_status status =
+      derive_all_integers(profile, TABLE_collectives, COLUMN_collectives_transfer, &rows, error);
+  if (!status) status = derive_all_integers(profile, TABLE_transfers, COLUMN_transfers_start_ns, &starts, error);
+  if (!status) status = derive_all_integers(profile, TABLE_transfers, COLUMN_transfers_end_ns, &ends, error);
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    if (rows[i] < 0 || rows[i] >= copies) continue;
+    c->carriers[i] = BY_COPIES;
+    c->starts[i] = starts[rows[i]];
+    c->ends[i] = ends[rows[i]];
+    of_copies[rows[i]] = i;
+  }
+  scratch_free(starts);
+  scratch_free(ends);
+  scratch_free(rows);
+  return status;
+}
+
 /* Of those without a kernel. */
 static enum tfprof_status find_asking_ops(struct carried *c, const struct profile *profile,
                                           struct tfprof_error *error) {
@@ -86,7 +107,7 @@ static enum tfprof_status find_asking_ops(struct carried *c, const struct profil
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_collective, &instructions, error);
   for (uint32_t i = 0; i < c->count && !status; i++) {
     uint32_t op = c->ops[i];
-    if (c->carriers[i] == BY_KERNEL || op >= rows) continue;
+    if (c->carriers[i] != BY_NOTHING_KNOWN || op >= rows) continue;
     const char *name = names[op] == NO_VALUE ? "" : pool_text(pool, (string_id)names[op]);
     enum backend_place place = place_named(name);
     if (place == ON_UNKNOWN) place = usual;
@@ -205,6 +226,7 @@ static enum tfprof_status run_collective_times(struct profile *profile, struct t
     status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &c.kernels, error);
   if (!status) status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_op_id, &c.ops, error);
   if (!status) status = find_kernels(&c, profile, error);
+  if (!status && c.without_kernel && copies) status = find_transfers(&c, profile, copies, of_copies, error);
   if (!status && c.without_kernel) status = find_asking_ops(&c, profile, error);
   if (!status && c.without_kernel && copies) status = find_copies(&c, profile, of_copies, error);
   if (!status) status = set_carried(profile, &c, error);
@@ -225,6 +247,7 @@ const struct derive_pass derive_collective_times = {
     .summary = "What carried out each collective, and when: its kernel, the copies under its op, or the op itself.",
     .makes_table = -1,
     .reads = {{TABLE_collectives, COLUMN_collectives_kernel_id},
+              {TABLE_collectives, COLUMN_collectives_transfer},
               {TABLE_collectives, COLUMN_collectives_op_id},
               {TABLE_kernels, COLUMN_kernels_start_ns},
               {TABLE_kernels, COLUMN_kernels_end_ns},

@@ -481,27 +481,33 @@ static enum tfprof_status set_rates(struct segment *segment, const struct pool *
   return status;
 }
 
+/* What a collective was carried out by, or asked for by: the first that its row names says the step. */
+static const struct {
+  uint16_t column, table, step;
+} step_sources[] = {{COLUMN_collectives_kernel_id, TABLE_kernels, COLUMN_kernels_step_id},
+                    {COLUMN_collectives_transfer, TABLE_transfers, COLUMN_transfers_step_id},
+                    {COLUMN_collectives_op_id, TABLE_ops, COLUMN_ops_step_id}};
+
 static enum tfprof_status run_collectives(struct profile *profile, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[TABLE_collectives];
-  uint32_t count, kernel_count, op_count, step_count, *steps = NULL, *kernels = NULL, *ops = NULL;
-  uint32_t *of_kernels = NULL, *of_ops = NULL;
+  uint32_t count, step_count, *steps = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_collectives, &count, error);
   if (status || !count) return status;
-  status = derive_row_count(profile, TABLE_kernels, &kernel_count, error);
-  if (!status) status = derive_row_count(profile, TABLE_ops, &op_count, error);
-  if (!status) status = derive_row_count(profile, TABLE_steps, &step_count, error);
-  if (!status)
-    status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_kernel_id, &kernels, error);
-  if (!status) status = derive_all_references(profile, TABLE_collectives, COLUMN_collectives_op_id, &ops, error);
-  if (!status && kernel_count) {
-    status = derive_all_references(profile, TABLE_kernels, COLUMN_kernels_step_id, &of_kernels, error);
-  }
-  if (!status && op_count) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_step_id, &of_ops, error);
+  status = derive_row_count(profile, TABLE_steps, &step_count, error);
   steps = status ? NULL : scratch_allocate((size_t)count * sizeof *steps);
   if (!status && !steps) status = error_no_memory(error);
-  for (uint32_t i = 0; i < count && !status; i++) {
-    steps[i] = kernels[i] < kernel_count ? of_kernels[kernels[i]] : ops[i] < op_count ? of_ops[ops[i]] : NO_ROW;
-    if (steps[i] >= step_count) steps[i] = NO_ROW;
+  for (uint32_t i = 0; i < count && !status; i++) steps[i] = NO_ROW;
+  for (size_t k = sizeof step_sources / sizeof *step_sources; k-- > 0 && !status;) {
+    uint32_t rows, *of_rows = NULL;
+    int64_t *named = NULL;
+    status = derive_row_count(profile, step_sources[k].table, &rows, error);
+    if (status || !rows) continue;
+    status = derive_all_integers(profile, TABLE_collectives, step_sources[k].column, &named, error);
+    if (!status) status = derive_all_references(profile, step_sources[k].table, step_sources[k].step, &of_rows, error);
+    for (uint32_t i = 0; i < count && !status; i++)
+      if (named[i] >= 0 && named[i] < rows) steps[i] = of_rows[named[i]] < step_count ? of_rows[named[i]] : NO_ROW;
+    scratch_free(named);
+    scratch_free(of_rows);
   }
   if (!status) status = derive_set_references(profile, TABLE_collectives, COLUMN_collectives_step_id, steps, error);
   for (size_t i = 0; i < content->segment_count && !status; i++) {
@@ -509,10 +515,6 @@ static enum tfprof_status run_collectives(struct profile *profile, struct tfprof
     if (status) error_no_memory(error);
   }
   scratch_free(steps);
-  scratch_free(kernels);
-  scratch_free(ops);
-  scratch_free(of_kernels);
-  scratch_free(of_ops);
   return status;
 }
 
@@ -527,7 +529,9 @@ const struct derive_pass derive_collectives = {
               {TABLE_collectives, COLUMN_collectives_carried_by},
               {TABLE_collectives, COLUMN_collectives_op_id},
               {TABLE_collectives, COLUMN_collectives_kernel_id},
+              {TABLE_collectives, COLUMN_collectives_transfer},
               {TABLE_kernels, COLUMN_kernels_step_id},
+              {TABLE_transfers, COLUMN_transfers_step_id},
               {TABLE_ops, COLUMN_ops_step_id},
               {TABLE_steps, COLUMN_steps_number}},
     .writes = {{TABLE_collectives, COLUMN_collectives_step_id},

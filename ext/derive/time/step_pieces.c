@@ -255,8 +255,9 @@ static enum step_category of_copy(const char *direction, bool *is_wanted) {
   return strcmp(direction, "DtoD") == 0 ? STEP_MEMCPY_DTOD : STEP_MEMCPY;
 }
 static enum step_category of_transfer(const char *kind, bool *is_wanted) {
-  *is_wanted = strcmp(kind, "memset") == 0;
-  return STEP_MEMSET;
+  bool is_exchange = strcmp(kind, "exchange") == 0;
+  *is_wanted = is_exchange || strcmp(kind, "memset") == 0;
+  return is_exchange ? STEP_COMMUNICATION : STEP_MEMSET;
 }
 static enum step_category of_call(const char *domain, bool *is_wanted) {
   (void)domain;

@@ -4,7 +4,7 @@
 ** (torch/csrc/distributed/c10d/ ParamCommsUtils) and at the kernel that carries it out.  The kernel's External id is
 ** the op's: a pair becomes one row; an op without such a kernel, as on CPUs, is a row of its own.  Kernels that
 ** exchange data by their names, but carry no arguments (those of other libraries, of graphs, of older releases), are
-** rows, too.  When each took place derive/devices/collective_times.c tells.
+** rows, too, and so is what HCCL's engines exchange.  When each took place derive/devices/collective_times.c tells.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static bool add_named_kernels(struct trace *trace, const struct profile *profile
   bool ok = answers && is_known;
   for (size_t i = 0; i < with_arguments && ok; i++) {
     const struct collective *c = &trace->collectives.items[i];
-    if (c->is_kernel && c->row < kernels->rows) is_known[c->row / 8] |= (uint8_t)(1u << c->row % 8);
+    if (c->rows == ROWS_kernels && c->row < kernels->rows) is_known[c->row / 8] |= (uint8_t)(1u << c->row % 8);
   }
   for (size_t s = 0; s < kernels->segment_count && ok; s++) {
     const struct segment *segment = kernels->segments[s];
@@ -123,7 +123,7 @@ static bool add_named_kernels(struct trace *trace, const struct profile *profile
       struct collective *item = list_add(&trace->collectives);
       ok = item && pool_intern(trace->pool, operation, strlen(operation), &id) == TFPROF_OK;
       if (!ok) break;
-      *item = (struct collective){.row = row, .is_kernel = true, .name = id, .group_size = ROW_NULL,
+      *item = (struct collective){.row = row, .rows = ROWS_kernels, .name = id, .group_size = ROW_NULL,
                                   .in_elements = ROW_NULL, .out_elements = ROW_NULL, .sequence = ROW_NULL,
                                   .correlation = ops && !column_is_null(ops, i) ? column_integer(ops, i) : ROW_NULL};
     }
@@ -171,8 +171,8 @@ static bool find_launching_ops(const struct trace *trace, const struct profile *
   struct values_at numbers = {&profile->tables[TABLE_kernels], COLUMN_kernels_correlation, 0};
   bool has_kernel = false;
   for (size_t i = 0; i < count; i++) {
-    if (all[i].is_kernel) has_kernel |= op_of[i] == UINT32_MAX;
-    else op_count += !is_paired[i];
+    has_kernel |= all[i].rows == ROWS_kernels && op_of[i] == UINT32_MAX;
+    op_count += all[i].rows == ROWS_ops && !is_paired[i];
   }
   if (!op_count || !has_kernel) return true;
   struct asking_op *ops = malloc(op_count * sizeof *ops);
@@ -181,12 +181,12 @@ static bool find_launching_ops(const struct trace *trace, const struct profile *
   bool ok = ops && kernels;
   op_count = 0;
   for (size_t i = 0; i < count && ok; i++) {
-    if (!all[i].is_kernel && !is_paired[i]) {
+    if (all[i].rows == ROWS_ops && !is_paired[i]) {
       int64_t start = value_in_row(&starts, all[i].row), dur = value_in_row(&durations, all[i].row);
       int64_t lane = value_in_row(&lanes, all[i].row);
       if (start == ROW_NULL || dur == ROW_NULL || lane == ROW_NULL) continue;
       ops[op_count++] = (struct asking_op){lane, start, start + dur, (uint32_t)i};
-    } else if (all[i].is_kernel && op_of[i] == UINT32_MAX) {
+    } else if (all[i].rows == ROWS_kernels && op_of[i] == UINT32_MAX) {
       int64_t number = value_in_row(&numbers, all[i].row);
       if (number == ROW_NULL || number == 0) continue;
       uint32_t before = calls.count, at = row_map_number(&calls, (struct row_key){{(uint64_t)number, 0, 0}});
@@ -238,14 +238,14 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   bool *is_paired = calloc(count, sizeof *is_paired);
   bool ok = op_of && rows && is_paired;
   for (size_t i = 0; ok && i < count; i++) {
-    if (all[i].is_kernel || all[i].correlation == ROW_NULL) continue;
+    if (all[i].rows != ROWS_ops || all[i].correlation == ROW_NULL) continue;
     uint32_t before = ops.count, at = row_map_number(&ops, (struct row_key){{(uint64_t)all[i].correlation, 0, 0}});
     if (at == INTERN_NONE) ok = false;
     else if (at == before) ops.values[at] = (uint32_t)i;
   }
   for (size_t i = 0; ok && i < count; i++) {
     op_of[i] = UINT32_MAX;
-    if (!all[i].is_kernel || all[i].correlation == ROW_NULL) continue;
+    if (all[i].rows == ROWS_ops || all[i].correlation == ROW_NULL) continue;
     uint32_t before = ops.count, at = row_map_number(&ops, (struct row_key){{(uint64_t)all[i].correlation, 0, 0}});
     if (at == INTERN_NONE) ok = false;
     else if (at == before) ops.values[at] = UINT32_MAX;
@@ -255,7 +255,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   ok = ok && find_launching_ops(trace, profile, op_of, is_paired);
   uint32_t made = 0;
   for (size_t i = 0; ok && i < count; i++) {
-    if (all[i].is_kernel || !is_paired[i]) rows[made++] = (uint32_t)i;
+    if (all[i].rows != ROWS_ops || !is_paired[i]) rows[made++] = (uint32_t)i;
   }
   enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(trace->error);
   struct eager_rows m;
@@ -278,8 +278,9 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   EACH(in_elements, NUMBER(in_elements));
   EACH(out_elements, NUMBER(out_elements));
   EACH(bytes, known_bytes(trace, c->dtype ? c : op));
-  EACH(op_id, op != c || !c->is_kernel ? (int64_t)op->row : ROW_NULL);
-  EACH(kernel_id, c->is_kernel ? (int64_t)c->row : ROW_NULL);
+  EACH(op_id, op->rows == ROWS_ops ? (int64_t)op->row : ROW_NULL);
+  EACH(kernel_id, c->rows == ROWS_kernels ? (int64_t)c->row : ROW_NULL);
+  EACH(transfer, c->rows == ROWS_transfers ? (int64_t)c->row : ROW_NULL);
   EACH(sequence_number, NUMBER(sequence));
 #undef EACH
 #undef TEXT

@@ -293,7 +293,7 @@ static void emit_uncategorized(struct worker *w) {
   if (task == TASK_KERNEL) emit_kernel(w, DEVICE_NPU);
   else if (task == TASK_COPY) emit_transfer(w, DEVICE_NPU, true);
   else if (task == TASK_SYNC) emit_sync(w, DEVICE_NPU, has_part(&w->fields[KEY_TASK_TYPE], "WAIT"));
-  else if (is_exchange(w)) emit_kernel(w, DEVICE_NPU);
+  else if (is_exchange(w)) emit_exchange(w);
   else if (has(w, KEY_NATIVE_THREAD) && has(w, KEY_CONNECTION)) emit_queue_call(w, QUEUE_LAUNCH);
   else emit_range(w, CATEGORY_NONE);
 }

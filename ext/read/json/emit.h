@@ -64,7 +64,7 @@ void emit_op_of_xspace(struct worker *w, bool is_device);
 /* An op that tfprof_timeline() wrote of an XSpace, as it was there. */
 void emit_op_of_own(struct worker *w, enum category category);
 /* What the op or the kernel of this row exchanges. */
-void emit_collective(struct worker *w, bool is_kernel, uint64_t row);
+void emit_collective(struct worker *w, unsigned rows, uint64_t row); /* rows: as struct collective has it */
 void emit_api_call(struct worker *w, bool is_driver);
 /* An op that is put into Ascend's queue, or what the thread that takes it out asks of the device. */
 void emit_queue_call(struct worker *w, enum queue_call_kind kind);
@@ -76,6 +76,7 @@ void emit_range(struct worker *w, enum category category);
 void emit_kernel(struct worker *w, enum device_kind kind);
 void emit_transfer(struct worker *w, enum device_kind device, bool is_copy);
 /* `waits`: it is a task of a stream that waits for another. */
+void emit_exchange(struct worker *w);
 void emit_sync(struct worker *w, enum device_kind device, bool waits);
 
 #endif

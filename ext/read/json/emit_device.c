@@ -20,28 +20,6 @@ static uint32_t intern_copy(struct worker *w, const char *text) {
   return index;
 }
 
-/* A collective of HCCL tells the numbers that it sends and their type. */
-static void emit_exchange(struct worker *w, uint64_t row) {
-  const struct field *f = &w->fields[KEY_NAME];
-  char name[200], operation[200];
-  size_t length = f->length < sizeof name ? f->length : sizeof name - 1;
-  memcpy(name, f->text, length);
-  name[length] = 0;
-  communication_operation(name, operation, sizeof operation);
-  struct collective found = {.row = row,
-                             .is_kernel = true,
-                             .name = intern_copy(w, operation),
-                             .group = INTERN_NONE,
-                             .ranks = INTERN_NONE,
-                             .dtype = take_text_number(w, KEY_DATA_TYPE),
-                             .group_size = ROW_NULL,
-                             .in_elements = take_integer(w, KEY_ELEMENTS),
-                             .out_elements = ROW_NULL,
-                             .sequence = ROW_NULL,
-                             .correlation = ROW_NULL};
-  if (!w->is_dry) ADD_ITEM(w, collectives, found);
-}
-
 void emit_kernel(struct worker *w, enum device_kind kind) {
   int64_t start, duration, grid[3], block[3];
   if (!take_span(w, &start, &duration)) return;
@@ -78,8 +56,7 @@ void emit_kernel(struct worker *w, enum device_kind kind) {
   SET(kernels_blocks_per_multiprocessor, take_real_within(w, KEY_BLOCKS_PER_SM, 1, INFINITY));
   SET(kernels_warps_per_multiprocessor, take_real_within(w, KEY_WARPS_PER_SM, 1, INFINITY));
   if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
-  if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row);
-  else if (kind == DEVICE_NPU && has(w, KEY_DATA_TYPE) && has(w, KEY_NAME)) emit_exchange(w, row);
+  if (has(w, KEY_COLLECTIVE)) emit_collective(w, ROWS_kernels, row);
 }
 
 /* "Memcpy HtoD (Pageable -> Device)", of ROCm "CopyHostToDevice": direction and memories. Anything that is not found
@@ -154,6 +131,42 @@ void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
   else if (reads_device) SET(transfers_source_device_id, place.device);
   if (to != ROW_NULL) SET(transfers_target_device_id, as_value(device_number(w, DEVICE_GPU, to)));
   else if (writes_device) SET(transfers_target_device_id, place.device);
+}
+
+/* HCCL's engines exchange data beside the cores of an NPU: like copies that carry out a collective this is
+** communication, and no kernel.  The row tells the numbers that it sends and their type. */
+void emit_exchange(struct worker *w) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_transfers);
+  if (row == UINT32_MAX) return;
+  const struct field *f = &w->fields[KEY_NAME];
+  char text[200], operation[200];
+  size_t length = f->length < sizeof text ? f->length : sizeof text - 1;
+  memcpy(text, f->text, length);
+  text[length] = 0;
+  communication_operation(text, operation, sizeof operation);
+  enum name_class name_class;
+  SET(transfers_name, take_name(w, &name_class));
+  SET(transfers_kind, LITERAL_exchange);
+  struct place place = task_place(w);
+  SET(transfers_device_id, place.device);
+  SET(transfers_thread_id, place.lane);
+  SET(transfers_start_ns, start);
+  SET(transfers_dur_ns, duration);
+  SET(transfers_correlation, take_integer(w, KEY_CONNECTION));
+  struct collective found = {.row = row,
+                             .rows = ROWS_transfers,
+                             .name = intern_copy(w, operation),
+                             .group = INTERN_NONE,
+                             .ranks = INTERN_NONE,
+                             .dtype = take_text_number(w, KEY_DATA_TYPE),
+                             .group_size = ROW_NULL,
+                             .in_elements = take_integer(w, KEY_ELEMENTS),
+                             .out_elements = ROW_NULL,
+                             .sequence = ROW_NULL,
+                             .correlation = ROW_NULL};
+  if (!w->is_dry) ADD_ITEM(w, collectives, found);
 }
 
 void emit_sync(struct worker *w, enum device_kind device, bool waits) {

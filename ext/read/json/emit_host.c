@@ -9,9 +9,9 @@
 /* c10d writes the arguments of a collective also where it sets the communicator up, and where it waits. */
 static bool is_exchange(const struct field *name) { return !scan_key_is(name, "wait") && !scan_key_is(name, "init"); }
 
-void emit_collective(struct worker *w, bool is_kernel, uint64_t row) {
+void emit_collective(struct worker *w, unsigned rows, uint64_t row) {
   struct collective found = {
-      .row = row, .is_kernel = is_kernel,
+      .row = row, .rows = rows,
       .name = take_text_number(w, KEY_COLLECTIVE), .group = take_text_number(w, KEY_GROUP_NAME),
       .ranks = take_text_number(w, KEY_GROUP_RANKS), .dtype = take_text_number(w, KEY_DTYPE),
       .group_size = take_integer(w, KEY_GROUP_SIZE), .in_elements = take_integer(w, KEY_IN_ELEMENTS),
@@ -68,7 +68,7 @@ void emit_op(struct worker *w, enum category category) {
     if (w->fields[KEY_MODULE_HIERARCHY].length) SET(ops_module, take_text(w, KEY_MODULE_HIERARCHY));
     else taken(w, KEY_MODULE_HIERARCHY);
   }
-  if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) emit_collective(w, false, row);
+  if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) emit_collective(w, ROWS_ops, row);
   bool is_mark = kind == LITERAL_user || kind == LITERAL_input;
   if (is_mark && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
     uint32_t op = row;

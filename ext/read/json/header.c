@@ -216,23 +216,29 @@ static void diagnose_messages(struct profile *profile, const struct member *memb
   }
 }
 
-/* What tells a process without a rank from others of its pid, for views, and stays when a copy is saved: which of the
-** processes of a merged file it is, and what names of windows of a process have in common, up to the first point. */
-static void describe_process(const struct trace *trace, const struct profile *profile, struct text_buffer *text) {
-  const struct trace_part *part = trace->part;
-  const char *slash = strrchr(trace->path, '/'), *name = slash ? slash + 1 : trace->path;
-  size_t length = strcspn(name, ".");
-  if (!trace->is_kineto || profile->rank >= 0) return;
-  if (part)
-    text_buffer_print(text, "%s\"merged_process\":\"%u of %u\"", text->length ? "," : "{", part->number + 1,
-                      part->count);
+static void describe_name(struct text_buffer *text, const char *member, const char *name, size_t length) {
   bool is_plain = length > 0 && length < 256;
   for (size_t i = 0; i < length && is_plain; i++)
     is_plain = (unsigned char)name[i] >= ' ' && name[i] != '"' && name[i] != '\\';
   if (!is_plain) return;
-  text_buffer_print(text, "%s\"worker\":\"", text->length ? "," : "{");
+  text_buffer_print(text, "%s\"%s\":\"", text->length ? "," : "{", member);
   text_buffer_add(text, name, length);
   text_buffer_add(text, "\"", 1);
+}
+
+/* What tells a process without a rank from others of its pid, for views, and stays when a copy is saved: which of the
+** processes of a merged file it is, its name where the pid is none, and what names of windows of a process have in
+** common, up to the first point. */
+static void describe_process(const struct trace *trace, const struct profile *profile, struct text_buffer *text) {
+  const struct trace_part *part = trace->part;
+  const char *slash = strrchr(trace->path, '/'), *name = slash ? slash + 1 : trace->path;
+  if (!trace->is_kineto || profile->rank >= 0) return;
+  if (part)
+    text_buffer_print(text, "%s\"merged_process\":\"%u of %u\"", text->length ? "," : "{", part->number + 1,
+                      part->count);
+  const char *process = pool_text(trace->pool, trace->process_name);
+  if (process) describe_name(text, "process", process, strlen(process));
+  describe_name(text, "worker", name, strcspn(name, "."));
 }
 
 void header_describe(struct trace *trace, struct profile *profile) {

@@ -398,22 +398,28 @@ static enum tfprof_status add_code(struct trace *trace, struct profile *profile)
 }
 
 /* The process with most threads is the profile's: libkineto writes devices' numbers as pids too, but those lanes are
-** streams, and -1 where there is none. */
+** streams, and -1 where there is none.  Where an NPU is a process, too, pids are numbers of layers, and the name tells
+** which one it is. */
 static bool find_process(struct trace *trace, struct profile *profile, uint32_t lane_count) {
   struct row_map pids = {0};
   uint32_t *counts = calloc((size_t)lane_count + 1, sizeof *counts), most = 0;
   if (!counts) return false;
-  bool ok = true;
+  const struct lane_info *infos = trace->lane_infos.items;
+  string_id name = 0;
+  bool ok = true, has_npu = false;
   for (uint32_t i = 0; i < lane_count && ok; i++) {
     const struct row_key *key = &trace->lanes.keys[i];
+    has_npu |= (key->words[0] & 3) == LANE_STREAM && key->words[1] >> 32 == DEVICE_NPU;
     if ((key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) != LANE_HOST || process_id((int64_t)key->words[1]) <= 0) continue;
     uint32_t pid = row_map_number(&pids, process_key(0, key->words[1]));
     ok = pid != INTERN_NONE;
     if (ok && ++counts[pid] > most) {
       most = counts[pid];
       profile->pid = (int64_t)key->words[1];
+      name = infos[i].facts[PROCESS_NAME];
     }
   }
+  trace->process_name = has_npu ? name : 0;
   row_map_free(&pids);
   free(counts);
   return ok;

@@ -105,7 +105,7 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
     struct collective *item = list_add(&trace->collectives);
     if (!(ok = item != NULL)) break;
     *item = collectives[i];
-    item->row += first_rows[item->is_kernel ? ROWS_kernels : ROWS_ops];
+    item->row += first_rows[item->rows];
     item->name = text_of(w, item->name);
     item->group = text_of(w, item->group);
     item->ranks = text_of(w, item->ranks);

@@ -373,7 +373,7 @@ static bool compact_chunks(struct trace *trace, const struct row_list *rows) {
 
 /* `rows` has an empty list behind those of the tables. */
 static void renumber_lists(struct trace *trace, const struct row_list *rows) {
-  RENUMBER(trace->collectives, trace->collectives.items[i_].is_kernel ? ROWS_kernels : ROWS_ops);
+  RENUMBER(trace->collectives, trace->collectives.items[i_].rows);
   RENUMBER(trace->python_frames, ROWS_ops);
   RENUMBER(trace->queue_calls, trace->queue_calls.items[i_].kind == QUEUE_DEQUEUE ? ROWS_COUNT : ROWS_api_calls);
 }

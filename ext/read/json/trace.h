@@ -87,6 +87,7 @@ struct trace {
   /* from the top-level object */
   int64_t base_ns, rank, world_size;
   string_id host, version;
+  string_id process_name; /* where pids are no processes but layers of a picture, as Ascend's profiler has them; or 0 */
   string_id framework, origin; /* of the profile that tfprof_timeline() wrote */
   char *scratch;
   size_t scratch_size;

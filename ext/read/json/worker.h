@@ -59,9 +59,9 @@ struct half_event { /* B, E, b, e, S, F: one end of a range */
 
 struct collective {
   int64_t group_size, in_elements, out_elements, sequence, correlation; /* ROW_NULL where absent */
-  uint64_t row;       /* of ops or kernels */
+  uint64_t row;
   uint32_t name, group, ranks, dtype; /* INTERN_NONE where absent */
-  bool is_kernel;
+  unsigned rows; /* what `row` is of: ROWS_ops, ROWS_kernels or ROWS_transfers */
 };
 
 /* A row of the host of Ascend's profiler that tells which op launched what: see queues.c. */
@@ -113,9 +113,9 @@ struct problem_tally { uint64_t count, offset; /* of the first */ };
 
 /* Texts that every worker has, with the same numbers. */
 #define JSON_LITERALS(X) \
-  X(op) X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(HtoD) X(DtoH) \
-  X(DtoD) X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) X(stream_wait) \
-  X(context) X(allocate) X(release) X(out_of_memory) X(torch)
+  X(op) X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(exchange) \
+  X(HtoD) X(DtoH) X(DtoD) X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) \
+  X(stream_wait) X(context) X(allocate) X(release) X(out_of_memory) X(torch)
 enum literal {
 #define LITERAL_ENUM(name) LITERAL_##name,
   JSON_LITERALS(LITERAL_ENUM)
