@@ -4,8 +4,9 @@
 -- known has no row. Shares are of step time, of op time, or as the text says.
 --   position        1, 2, ...
 --   title, text     what is told; and that, with units
--- run: program, framework, processes, or what is open of which nothing ran.  steps: how many, how long.  step
--- times: the curve of the process with the longest steps, least to most.  time: the parts of step_breakdown, over
+-- run: program, framework, processes, or what is open of which nothing ran; a row for each framework where profiles
+-- of several are open.  steps: how many, how long.  step times: the curve of the process with the longest steps,
+-- least to most.  time: the parts of step_breakdown, over
 -- measured steps (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and
 -- host_bound have.  ops, lines: those with most self time, of ops the framework's own and those of the input; of
 -- long names the end.  devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a
@@ -24,6 +25,14 @@ WITH processes AS (
       total(kernel_count) AS kernel_count
     FROM temp.profile_summary
   ) AS profiles
+), frameworks AS (
+  SELECT count(DISTINCT framework) AS framework_count FROM temp.profiles WHERE origin IS NOT 'tfprof'
+), apart AS ( -- profiles of several frameworks that one path names: no run, but one of each
+  SELECT framework, max(framework_version) AS framework_version, count(DISTINCT process_id) AS profile_count,
+    max(dur_ns) AS dur_ns, total(op_count) AS op_count, total(kernel_count) AS kernel_count
+  FROM frameworks CROSS JOIN temp.profile_summary JOIN temp.process_windows USING (profile_id)
+  WHERE framework_count > 1 AND framework IS NOT NULL
+  GROUP BY framework
 ), helpers AS (
   SELECT count(*) AS helper_count FROM temp.process_names WHERE is_helper = 1
 ), pace AS ( -- of each process with steps, that with the longest first
@@ -105,7 +114,13 @@ WITH processes AS (
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
-    FROM processes CROSS JOIN helpers WHERE profile_count > 0)
+    FROM processes CROSS JOIN helpers CROSS JOIN frameworks WHERE profile_count > 0 AND framework_count < 2)
+  UNION ALL SELECT 1, 'run', framework || coalesce(' ' || framework_version, '')
+      || format(iif(profile_count = 1, ', %d process', ', %d processes'), profile_count)
+      || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
+      || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
+      || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '')
+    FROM apart
   UNION ALL SELECT titles.place, titles.title, iif(titles.place = 2,
       format('%d', step_count)
       || iif(EXISTS (SELECT 1 FROM temp.steps WHERE steps.profile_id = pace.profile_id AND origin = 'repetition'),

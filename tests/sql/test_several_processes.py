@@ -437,7 +437,7 @@ def test_one_rank_twice(engine):
 
 
 def test_frameworks(engine):
-    """A run of TensorFlow and one of JAX that lie in one directory have no step in common."""
+    """A run of TensorFlow and one of JAX that lie in one directory have no step in common, and a title each."""
     own = os.path.join(SHARED, "traces", "reports", "tensorflow")
     if not os.path.isdir(os.path.join(own, "keras_fit")):
         return
@@ -448,6 +448,8 @@ def test_frameworks(engine):
         connection.values(f"SELECT tfprof_open('{directory}')")
         told = connection.values("SELECT count(DISTINCT profile_id), count(*), count(pod_step) FROM pod_steps")
         assert told[0][0] == 2 and told[0][1] > 10 and told[0][2] == 0, told
+        runs = [text.split(",")[:2] for text, in connection.values("SELECT text FROM run_summary WHERE title = 'run'")]
+        assert runs == [["jax 0.10.2", " 1 process"], ["tensorflow", " 1 process"]], runs
         connection.close()
 
 
