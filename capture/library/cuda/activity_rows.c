@@ -301,7 +301,7 @@ uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api
     if (++count % ROWS_BEFORE_WRITING == 0 && lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);
   }
   if (result && result != CUPTI_NO_MORE_RECORDS) counts->damaged++;
-  read_held_work(&reading, false, false);
+  if (graph_links_have_news()) read_held_work(&reading, false, false);
   counts->all += count;
   device_clock_count(&lanes->clock, count);
   if (lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAUNCHES = 1 << 12, NODES_BITS = 14, NODES = 1 << NODES_BITS, HELD = 1 << 11 };
+enum { LAUNCHES = 1 << 16, NODES_BITS = 14, NODES = 1 << NODES_BITS };
+enum { HELD_LEAST = 1 << 10, HELD_MAXIMUM = 1 << 16 }; /* of 250 bytes each */
 #define EARLY_NS 50000 /* by so much CUPTI's times of devices may be off */
 
 static struct launch {
@@ -17,25 +18,30 @@ static struct seen_node {
   uint64_t node, correlation;
 } nodes[NODES]; /* that ran last, by hash */
 static struct held_work *held;
-static unsigned held_count;
+static unsigned held_count, held_room;
+static bool has_any;  /* of these, since the file began: the tables take memory only then */
+static bool has_news; /* launches, since it was looked what waits for them */
 
 void graph_links_begin(void) {
-  memset(launches, 0, sizeof launches);
-  memset(nodes, 0, sizeof nodes);
+  if (has_any) memset(launches, 0, sizeof launches);
+  if (has_any) memset(nodes, 0, sizeof nodes);
   held_count = 0;
+  has_any = has_news = false;
 }
 
 void graph_links_end(void) {
   free(held);
   held = NULL;
-  held_count = 0;
+  held_count = held_room = 0;
 }
 
 void graph_links_note_launch(uint64_t correlation, int64_t start_ns) {
   launches[correlation % LAUNCHES] = (struct launch){correlation, start_ns};
+  has_any = has_news = true;
 }
 
 bool graph_links_is_repeated(const struct graph_work *work) {
+  has_any = true;
   struct seen_node *seen = &nodes[work->node * 0x9e3779b97f4a7c15u >> (64 - NODES_BITS)];
   bool is_repeated = seen->node == work->node && seen->correlation == work->correlation;
   *seen = (struct seen_node){work->node, work->correlation};
@@ -51,11 +57,18 @@ enum graph_link graph_links_judge(const struct graph_work *work) {
 }
 
 bool graph_links_hold(const struct held_work *work) {
-  if (!held) held = calloc(HELD, sizeof *held);
-  if (!held || held_count == HELD) return false;
+  if (held_count == held_room) {
+    unsigned room = held_room ? held_room * 2 : HELD_LEAST;
+    struct held_work *grown = room <= HELD_MAXIMUM ? realloc(held, room * sizeof *held) : NULL;
+    if (!grown) return false;
+    held = grown;
+    held_room = room;
+  }
   held[held_count++] = *work;
   return true;
 }
+
+bool graph_links_have_news(void) { return has_news && held_count; }
 
 /* Without those that were taken, whose `bytes` are 0. */
 static void close_gaps(void) {
@@ -79,5 +92,6 @@ bool graph_links_take(unsigned *at, bool is_due, bool is_all, struct held_work *
     return true;
   }
   close_gaps();
+  has_news = false;
   return false;
 }

@@ -52,6 +52,8 @@ struct held_work {
 };
 /* A copy of it; false: there is no room. */
 bool graph_links_hold(const struct held_work *work);
+/* Whether launches have come while work waits. */
+bool graph_links_have_news(void);
 /* Takes one that waits from place *at on (0 at first) and whose call is known by now, or that has waited for long
 ** enough: with `is_all` any has, with `is_due` those that did when it was asked for the last time with it. Until there
 ** is none: false. */
