@@ -12,6 +12,7 @@ import subprocess
 import capturing
 from capturing import Directory, main, ops, run, summary
 
+os.environ["PLAIN_END"] = "1"
 SECONDS = 15  # that an end may take here; by itself 3, and without a limit that holds more than 20
 
 

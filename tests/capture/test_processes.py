@@ -56,6 +56,7 @@ def expect(what, result, counts, is_closed=True):
 
 def test_ends():
     opened = "r = torch.profiler.record_function('open')\nr.__enter__()\n"
+    os.environ["PLAIN_END"] = "1"
     result, _, error, rows = record(STEP + opened + "step(7)")
     expect("the usual end, within a range", result, [7])
     message = "ops and ranges were still running when the recording ended: they have no row"
@@ -75,6 +76,7 @@ def test_ends():
     result, _, error, _ = record(STEP + interrupted, -2)
     expect("keyboard interrupt", result, [4])
     assert "tfprof" not in error, error
+    del os.environ["PLAIN_END"]
 
 
 def test_forks():
