@@ -74,8 +74,9 @@ static size_t common_length(const char *left, const char *right) {
   return length;
 }
 
-/* The file of the directory that can be opened and is called most like this one; to be freed. NULL: there is none. */
-static char *find_beside(const char *directory, const char *name) {
+/* The file of the directory that can be opened and is called most like this one, but none of a format; to be freed.
+** NULL: there is none. */
+static char *find_beside(const char *directory, const char *name, const struct read_format *but) {
   DIR *stream = opendir(directory);
   struct file_head *head = malloc(sizeof *head);
   struct dirent *entry;
@@ -86,7 +87,8 @@ static char *find_beside(const char *directory, const char *name) {
     bool is_nearer = !found || common > most || (common == most && name_ends(entry->d_name, ".index"));
     if (entry->d_name[0] == '.' || strcmp(entry->d_name, name) == 0 || !is_nearer) continue;
     if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0) break;
-    if (recognise_read(path, head, NULL) == TFPROF_OK && recognise_format(path, head)) {
+    const struct read_format *format = recognise_read(path, head, NULL) ? NULL : recognise_format(path, head);
+    if (format && format != but) {
       free(found);
       found = path;
     } else {
@@ -122,12 +124,28 @@ static char *find_above(const char *directory) {
   return found;
 }
 
+/* The directory that the file lies in; to be freed. NULL: no memory. */
+static char *directory_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+}
+
+void neighbours_add(const char *path, const struct read_format *but, struct tfprof_error *error) {
+  const char *slash = strrchr(path, '/');
+  char *directory = error ? directory_of(path) : NULL;
+  char *found = directory ? find_beside(directory, slash ? slash + 1 : path, but) : NULL;
+  size_t length = found ? strlen(error->message) : 0;
+  if (found) snprintf(error->message + length, sizeof error->message - length, "; %s can be opened", found);
+  free(found);
+  free(directory);
+}
+
 enum tfprof_status neighbours_refuse(const char *path, const struct file_head *head, struct tfprof_error *error) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *what = describe(name, head);
   if (!what) return recognise_refuse(path, head, error);
-  char *directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+  char *directory = directory_of(path);
   char *below = directory ? find_below(directory) : NULL;
-  char *beside = directory && !below ? find_beside(directory, name) : NULL;
+  char *beside = directory && !below ? find_beside(directory, name, NULL) : NULL;
   char *above = directory && !below && !beside ? find_above(directory) : NULL;
   const char *other = below ? below : beside ? beside : above;
   error_at(error, TFPROF_WRONG_KIND, path, 0, "this is %s%s%s%s", what, other ? "; " : "", other ? other : "",

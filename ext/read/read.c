@@ -66,6 +66,7 @@ static enum tfprof_status open_single(struct opening *opening, const char *path,
     const struct read_file file = {.path = path, .format = format};
     status = format ? opening_bundle(opening, &(struct read_bundle){&file, 1}, error)
                     : neighbours_refuse(path, head, error);
+    if (format && status == TFPROF_WRONG_KIND) neighbours_add(path, format, error);
   }
   free(head);
   return status;

@@ -263,10 +263,14 @@ def test_recognition(engine):
                 assert not error or "no profile" in error and name in error, (name, error)
                 assert error or connection.values("SELECT name FROM ops") == [("op",)], name
                 connection.close()
-        # In a folder the others are left alone, without a word.
+        # In a folder the others are left alone, without a word; all traces have the same event.
         connection = engine()
         connection.values(f"SELECT tfprof_open('{directory}')")
-        assert connection.values("SELECT count(*) FROM profiles") == [(len(traces),)]
+        assert connection.values("SELECT count(*) FROM profiles") == [(1,)]
+        told = connection.values("SELECT message FROM diagnostics WHERE reason = 'repeated_file'")
+        names = sorted([message.split(" holds")[0] for message, in told] + [
+            os.path.basename(path) for path, in connection.values("SELECT path FROM profiles")])
+        assert names == sorted(traces), names
         assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'unopened_file'") == [(0,)]
         connection.close()
 

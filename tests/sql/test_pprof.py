@@ -225,8 +225,13 @@ def test_damaged(folder):
 def test_other_kinds(folder):
     cpu = Profile([("samples", "count"), ("cpu", "nanoseconds")])
     cpu.sample([cpu.location(("f", "a.c", 1))], [1, 10])
-    status, said = answer(written(folder, cpu.bytes()))
-    assert status == 3 and "not of memory" in said, said
+    run = written(folder, cpu.bytes(), "cpu.pb")
+    status, said = answer(run)
+    assert status == 3 and "not of memory" in said and f"`go tool pprof -http : {run}` shows it" in said, said
+    assert "can be opened" not in said, said
+    written(folder, b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}', "cpu.json")
+    status, said = answer(run)  # what our own export was made of
+    assert status == 3 and f"; {os.path.join(folder, 'cpu.json')} can be opened" in said, said
 
 
 def test_odd_samples(folder):

@@ -91,8 +91,11 @@ static enum tfprof_status refuse_heap_profile(const char *path, const struct hea
                     last);
   if (heap->wrong)
     return error_at(error, TFPROF_CORRUPT, path, heap->wrong_offset, "a profile of pprof: %s%s", heap->wrong, last);
-  return error_at(error, TFPROF_WRONG_KIND, path, 0,
-                  "a profile of pprof, but not of memory: its samples have no bytes in use");
+  error_at(error, TFPROF_WRONG_KIND, path, 0,
+           "a profile of pprof, but not of memory, as its samples have no bytes in use; `go tool pprof -http : %.400s` "
+           "shows it", path);
+  if (error) error->has_offset = false;
+  return TFPROF_WRONG_KIND;
 }
 
 static enum tfprof_status open_pprof(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
