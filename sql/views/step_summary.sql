@@ -11,6 +11,8 @@
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps, without evaluation that only some of
 --   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns); where the host runs ahead of its
 --                                           devices, of their pace (steps.pace_ns)
+--   host_ns                                 of the durations on the host alone (steps.net_ns), on average: what all
+--                                           shares here are of.  It is less than mean_ns where the host runs ahead
 --   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it
 --   steps_per_second                        by the time from step to step: what each takes, and what passes between
 --                                           one and the next (step_gaps), on average
@@ -37,7 +39,8 @@ WITH measured AS (
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
-  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
+  SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(net_ns) AS host_ns,
+    avg(training_ns) AS mean_ns,
     median(training_ns) AS median_ns,
     stddev(training_ns) AS stddev_ns, min(training_ns) AS min_ns, max(training_ns) AS max_ns,
     percentile(training_ns, 95) AS p95_ns,
@@ -95,6 +98,7 @@ SELECT
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
   1e9 / nullif(passing.period_ns, 0) AS steps_per_second,
   CAST(passing.between_ns AS INTEGER) AS between_ns,
+  CAST(durations.host_ns AS INTEGER) AS host_ns,
   CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
   min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,

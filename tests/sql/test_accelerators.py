@@ -441,6 +441,10 @@ def test_pace(engine):
     assert abs(rate - 500) < 2 and abs(mean - 2e6) < 1e4, (rate, mean)
     assert connection.values("SELECT dur_ns, pace_ns FROM steps") == [
         (490_000, 1_990_000), (490_000, 2_000_000), (490_000, 2_000_000)]
+    # What is a share of the host's time is told beside that time.
+    ((host, in_ops, ops),) = connection.values("SELECT host_ns, in_ops_ratio, (SELECT sum(dur_ns) FROM ops WHERE "
+                                               "category = 'op') FROM step_summary")
+    assert host == 490_000 and abs(3 * host * in_ops - ops) <= 3, (host, in_ops, ops)
     ((mean,),) = connection.values("SELECT mean_step_ns FROM overview WHERE profile_id IS NOT NULL")
     assert abs(mean - 2e6) < 5e4, mean
     ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")
