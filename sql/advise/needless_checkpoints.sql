@@ -1,24 +1,37 @@
 -- Advice: forward passes that run twice to save memory of which there is enough.
 --
 -- For each profile the time of recomputation, which gradient checkpoints cost (torch.utils.checkpoint;
--- phase_summary.recomputation_ns), in measured steps, and the memory that is left: on devices what was never in use at
+-- step_phases.is_recomputation), in measured steps, and the memory that is left: on devices what was never in use at
 -- their peak (memory_summary), without any what was always available on the machine (counter host_available_bytes).
 -- Threshold: 5 % of the step time, and more memory left than was held at most: activations that checkpoints give back
 -- seldom take more than all the rest.  Silent where it is not known how much is left.
--- What it would save: the recomputation.
+-- What it would save: the recomputation.  Both are those of the median step that has any, times the share of steps that
+-- have: a step during which the machine did something else speaks for no other.
 -- The line is the one that calls checkpoint(), of several the one with the most ops below it.
--- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: that of phase_summary
--- and memory_summary.
+-- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: linear in
+-- step_phases, and that of memory_summary.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'needless_checkpoints';
 WITH step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns
+  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
+    total(sample_weight) FILTER (WHERE ops_recorded = 1) AS weight
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), repeated AS MATERIALIZED (
-  SELECT phases.profile_id AS profile_id, sum(1.0 * phases.recomputation_ns) AS again_ns,
-    step_time.step_count AS step_count, step_time.all_ns AS all_ns
-  FROM temp.phase_summary AS phases JOIN step_time ON step_time.profile_id = phases.profile_id
-  GROUP BY phases.profile_id HAVING again_ns >= 0.05 * step_time.all_ns
+), in_step AS (
+  SELECT phases.profile_id AS profile_id, max(steps.sample_weight) AS weight, sum(1.0 * phases.net_ns) AS again_ns,
+    min(1.0, sum(1.0 * phases.net_ns) / max(steps.net_ns)) AS ratio
+  FROM temp.step_phases AS phases JOIN temp.steps AS steps ON steps.id = phases.step_id
+  WHERE phases.is_recomputation = 1 AND steps.is_warmup = 0 AND steps.ops_recorded = 1 AND steps.sample_weight > 0
+  GROUP BY phases.profile_id, phases.step_id
+), repeated AS MATERIALIZED ( -- fraction: of the steps that have any
+  SELECT profile_id, step_count, all_ns, ratio * fraction AS ratio,
+    min(all_ns, median_ns * step_count * fraction) AS again_ns
+  FROM (
+    SELECT in_step.profile_id AS profile_id, step_time.step_count AS step_count, step_time.all_ns AS all_ns,
+      median(in_step.ratio) AS ratio, median(in_step.again_ns) AS median_ns,
+      min(1.0, sum(in_step.weight) / step_time.weight) AS fraction
+    FROM in_step JOIN step_time ON step_time.profile_id = in_step.profile_id
+    GROUP BY in_step.profile_id
+  ) WHERE ratio * fraction >= 0.05
 ), devices AS (
   SELECT profile_id, max(coalesce(lifetime_peak_bytes, peak_bytes)) AS held_bytes,
     min(capacity_bytes - coalesce(lifetime_peak_bytes, peak_bytes)) AS left_bytes
@@ -53,14 +66,14 @@ WITH step_time AS (
 )
 SELECT
   'needless_checkpoints' AS check_name,
-  CASE WHEN again_ns >= 0.20 * all_ns AND step_count >= 10 AND again_ns >= 1e6 * step_count THEN 'critical'
+  CASE WHEN ratio >= 0.20 AND step_count >= 10 AND again_ns >= 1e6 * step_count THEN 'critical'
     ELSE 'warning' END AS severity,
   coalesce(called.location, processes.name) AS subject,
   processes.prefix || format('%.0f %% of the step time computes again what gradient checkpoints did not keep, %s a '
-      || 'step, while %s of memory are left and %s were held at most', 100.0 * again_ns / all_ns,
+      || 'step, while %s of memory are left and %s were held at most', 100.0 * ratio,
     format_ns(again_ns / step_count), format_bytes(left_bytes), format_bytes(held_bytes))
     || coalesce('; they are set at ' || called.location, '') || coalesce(': ' || trim(called.text), '') AS message,
-  again_ns / all_ns AS value,
+  ratio AS value,
   0.05 AS threshold,
   CAST(again_ns AS INTEGER) AS saves_ns,
   'Leave checkpoints out, or checkpoint fewer layers: gradient_checkpointing=False, '

@@ -6,7 +6,9 @@
 -- each second) is no fault of theirs: it is taken off, and the check `job` tells it.  It is critical from a tenth of
 -- all step time on, when that is a millisecond per step or more and it is known what they do that the others do not;
 -- where all that is known is that they take longer, and they come at no regular distance, it may be the machine, and
--- that is information.  The message names what they do that the others do not: ranges (data loaders that begin anew,
+-- that is information.  What they do that others do not is called at least twice as often in them, in ten times the
+-- time: an op that was interrupted takes long and is called as often as ever.  Looks at Python that waits for a
+-- processor count for no line.  The message names what they spend more on: ranges (data loaders that begin anew,
 -- checkpoints, full garbage collections, compilation and the program's own among them), which are recorded in every
 -- step, and where ops were recorded of long steps and of others, ops by name and lines of Python at which time
 -- passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long steps
@@ -78,7 +80,8 @@ WITH measured AS MATERIALIZED (
 ), by_range AS (
   SELECT ranges.profile_id AS profile_id, ranges.name AS name,
     sum(CASE WHEN compared.is_long THEN 1.0 * ranges.dur_ns ELSE 0 END) AS long_ns,
-    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * ranges.dur_ns END) AS other_ns
+    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * ranges.dur_ns END) AS other_ns,
+    sum(compared.is_long) AS long_calls, sum(NOT compared.is_long) AS other_calls
   FROM compared JOIN temp.ranges AS ranges ON ranges.step_id = compared.id
   LEFT JOIN evaluated ON evaluated.step_id = compared.id
   WHERE ranges.name NOT GLOB 'ProfilerStep#*' AND ranges.name NOT GLOB 'tfprof.step#*'
@@ -88,7 +91,8 @@ WITH measured AS MATERIALIZED (
 ), by_op AS (
   SELECT ops.profile_id AS profile_id, ops.name AS name,
     sum(CASE WHEN compared.is_long THEN 1.0 * ops.self_ns ELSE 0 END) AS long_ns,
-    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * ops.self_ns END) AS other_ns
+    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * ops.self_ns END) AS other_ns,
+    sum(compared.is_long) AS long_calls, sum(NOT compared.is_long) AS other_calls
   FROM compared JOIN temp.ops AS ops ON ops.step_id = compared.id
   LEFT JOIN evaluated ON evaluated.step_id = compared.id
   WHERE compared.profile_id IN (SELECT profile_id FROM counts WHERE long_recorded > 0 AND other_recorded > 0)
@@ -103,7 +107,7 @@ WITH measured AS MATERIALIZED (
   FROM compared JOIN temp.python_samples AS samples ON samples.step_id = compared.id
   LEFT JOIN evaluated ON evaluated.step_id = compared.id
   WHERE compared.profile_id IN (SELECT profile_id FROM counts WHERE long_recorded > 0 AND other_recorded > 0)
-    AND compared.ops_recorded = 1 AND samples.code_trace_id IS NOT NULL
+    AND compared.ops_recorded = 1 AND samples.code_trace_id IS NOT NULL AND samples.waits_for IS NOT 'processor'
     AND NOT coalesce(samples.time_ns BETWEEN evaluated.start_ns AND evaluated.end_ns, 0)
   GROUP BY samples.profile_id, samples.code_trace_id
 ), by_line AS (
@@ -116,11 +120,13 @@ WITH measured AS MATERIALIZED (
 ), excesses AS ( -- of a long step, on average
   SELECT by_range.profile_id AS profile_id, by_range.name AS name, 0 AS kind,
     long_ns / long_count - other_ns / max(other_count, 1) AS excess_ns,
-    other_ns / max(other_count, 1) < 0.1 * long_ns / long_count AS is_extra
+    other_ns / max(other_count, 1) < 0.1 * long_ns / long_count
+      AND 2.0 * other_calls / max(other_count, 1) < 1.0 * long_calls / long_count AS is_extra
   FROM by_range JOIN counts ON counts.profile_id = by_range.profile_id
   UNION ALL
   SELECT by_op.profile_id, by_op.name, 1, long_ns / long_recorded - other_ns / other_recorded,
     other_ns / other_recorded < 0.1 * long_ns / long_recorded
+      AND 2.0 * other_calls / other_recorded < 1.0 * long_calls / long_recorded
   FROM by_op JOIN counts ON counts.profile_id = by_op.profile_id
   UNION ALL
   SELECT by_line.profile_id, by_line.name, 2, long_ns / long_recorded - other_ns / other_recorded,

@@ -541,6 +541,32 @@ def main():
     profile.connection.execute("UPDATE temp.steps SET is_warmup = 1 WHERE number = 20")
     expect("a long step, but warm-up", profile)
 
+    # An op that is called as often in a long step was interrupted, until something comes that the others lack.
+    profile = Profile()
+    profile.steps()
+    profile.step(20, dur_ns=300 * MS)
+    ids = [step for (step,) in profile.connection.execute("SELECT id FROM temp.steps ORDER BY number")]
+    for step in ids:
+        profile.op("aten::sort", step, (150 if step == ids[-1] else 1) * MS)
+    asked = "SELECT severity, message FROM temp.step_time_outliers"
+    ((severity, message),) = profile.connection.execute(asked).fetchall()
+    check(severity == "info" and "on aten::sort (" in message, f"interrupted: {severity} {message}")
+    profile.op("aten::unique", ids[-1], 45 * MS)
+    ((severity, message),) = profile.connection.execute(asked).fetchall()
+    check(severity == "warning" and ", aten::unique (" in message, f"something else: {severity} {message}")
+
+    # One noisy step makes no promise for all.
+    profile = Profile()
+    profile.steps(8)
+    for (step, number) in profile.connection.execute("SELECT id, number FROM temp.steps").fetchall():
+        profile.add("step_phases", profile_id=1, step_id=step, phase="backward", is_recomputation=1,
+                    net_ns=(1900 if number == 0 else 10) * MS, sample_weight=1.0)
+    profile.connection.execute("UPDATE temp.steps SET net_ns = 2000000000 WHERE number = 0")
+    for name, value in (("process_resident_bytes", 1 << 28), ("host_available_bytes", 1 << 34)):
+        profile.add("counters", profile_id=1, name=name, time_ns=0, value=value)
+    rows = profile.connection.execute("SELECT value, saves_ns, message FROM temp.needless_checkpoints").fetchall()
+    check([row[:2] for row in rows] == [(0.1, 80 * MS)], f"one noisy step: {rows}")
+
     profile = Profile()
     for number in range(20):
         step = profile.step(number)
