@@ -3,7 +3,7 @@
 -- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, evaluation left out
 -- (steps.training_ns), once there are ten steps to compare and the outliers cost at least 2 % of all step time:
 -- below that, chance alone makes some.  What their thread waited for a processor meanwhile (main_thread_wait_s, read
--- each second) is no fault of theirs: it is taken off, and the check `job` tells it.  It is critical from a tenth of
+-- each second) is no fault of theirs: it is taken off both, and `job` tells it.  It is critical from a tenth of
 -- all step time on, when that is a millisecond per step or more and it is known what they do that the others do not;
 -- where all that is known is that they take longer, and they come at no regular distance, it may be the machine, and
 -- that is information.  What they do that others do not is called at least twice as often in them, in ten times the
@@ -65,7 +65,7 @@ WITH measured AS MATERIALIZED (
     over_ns - coalesce(waited_ns, 0) AS lost_ns
   FROM typical JOIN outliers ON outliers.profile_id = typical.profile_id
   LEFT JOIN waited ON waited.profile_id = typical.profile_id
-  WHERE over_ns - coalesce(waited_ns, 0) >= 0.02 * step_ns
+  WHERE over_ns - coalesce(waited_ns, 0) >= 0.02 * (step_ns - coalesce(waited_ns, 0))
 ), compared AS MATERIALIZED ( -- their steps, the long ones and the others
   SELECT measured.profile_id AS profile_id, measured.id AS id, measured.ops_recorded AS ops_recorded,
     measured.start_ns AS start_ns, measured.end_ns AS end_ns, measured.training_ns > 1.5 * found.median_ns AS is_long
@@ -154,7 +154,7 @@ SELECT
     || coalesce('; each spends more on ' || causes.list, '')
     || iif(waited_ns >= 0.2 * over_ns, format('; of what they take longer their thread waited %.0f %% for a '
       || 'processor, which is not counted', 100 * waited_ns / over_ns), '') AS message,
-  1.0 * lost_ns / step_ns AS value,
+  1.0 * lost_ns / (step_ns - waited_ns) AS value,
   0.02 AS threshold,
   CAST(lost_ns AS INTEGER) AS saves_ns,
   CASE WHEN causes.has_extra THEN advice_words('step_time_outliers', processes.framework)

@@ -401,6 +401,19 @@ def main():
         rows = profile.connection.execute("SELECT severity, saves_ns FROM temp.step_time_outliers").fetchall()
         check([(severity, round(saves / MS) * MS) for severity, saves in rows] == wanted, f"{waited}: {rows}")
 
+    # Where nearly all of the time is waiting, the rest is held against the rest.
+    profile = Profile()
+    profile.steps(50, dur_ns=MS)
+    profile.connection.execute("UPDATE temp.steps SET dur_ns = 10000 * ?, net_ns = 10000 * ?, training_ns = 10000 * ?, "
+                               "start_ns = number * ? WHERE number = 20", (MS, MS, MS, MS))
+    profile.connection.execute("UPDATE temp.steps SET start_ns = number * ? + 10000 * ? * (number > 20)", (MS, MS))
+    profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + dur_ns")
+    for time_ns, waited in ((0, 0), (19 * MS, 0), (10021 * MS, 9.9), (10100 * MS, 9.9)):
+        profile.add("counters", profile_id=1, name="main_thread_wait_s", time_ns=time_ns, value=waited)
+    profile.derive()
+    rows = profile.connection.execute("SELECT round(value, 3), saves_ns FROM temp.step_time_outliers").fetchall()
+    check(rows == [(round(99 / 149, 3), 99 * MS)], f"a step that waited: {rows}")
+
     # What comes every so many steps is the program's, whether it is known what it is or not.
     profile = Profile()
     profile.steps(50)
