@@ -154,6 +154,11 @@ def test_flops_of_graphs(engine):
                                   "JOIN steps ON steps.id = step_id WHERE nodes.name = 'call/inner/mm' ORDER BY 1")
         assert [list(row) for row in steps] == [[4, "[[32,8],[32,8]]", "[[8,8]]", 2, 2 * 2 * 32 * 64],
                                                 [5, "[[7,8],[7,8]]", "[[8,8]]", 2, 2 * 2 * 7 * 64]], steps
+        # An op has those of one run of its node; together they are those of all runs, as in the views below.
+        assert connection.values("SELECT DISTINCT ops.flops IS nodes.flops FROM ops JOIN nodes ON nodes.id = node_id "
+                                 "WHERE ops.category = 'op'") == [(1,)]
+        (sums,) = connection.values("SELECT sum(flops), (SELECT sum(flops) FROM node_steps) FROM ops")
+        assert sums[0] == sums[1] > 0, sums
         told = dict(connection.values("SELECT reason, count FROM diagnostics"))
         assert told["flops_without_shapes"] == 1 and "flops_without_formula" not in told, told
         select = ("SELECT name, float_ops FROM op_view WHERE step = %d AND order_by = 'name' AND max_depth = 100 "

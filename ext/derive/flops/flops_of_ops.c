@@ -9,6 +9,9 @@
 ** what that tool says, and what the peak rates of devices are compared with.  The function flops() knows the others,
 ** too.  An op that ended with an error is not counted, nor what it called, but for ways of writing others.
 **
+** Where a source tells no shapes of ops, but nodes that they run, as sessions of TensorFlow do, an op has those of one
+** run of its node (nodes.flops, flops_of_nodes.c).
+**
 ** Most ops are of types that are not counted, which is found out once a type. Of the others many share few shapes: each
 ** combination of type, shapes and values is counted once.
 */
@@ -204,6 +207,22 @@ static void count_once(struct counting *c, const uint32_t *parents, uint32_t row
   }
 }
 
+static enum tfprof_status take_from_nodes(struct profile *profile, uint32_t rows, struct tfprof_error *error) {
+  if (!derive_has_value(profile, TABLE_nodes, COLUMN_nodes_flops)) return TFPROF_OK;
+  int64_t *of_nodes = NULL, *flops = scratch_allocate((size_t)rows * sizeof *flops);
+  uint32_t *nodes = NULL;
+  enum tfprof_status status = flops ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_flops, &of_nodes, error);
+  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_node_id, &nodes, error);
+  for (uint32_t row = 0; row < rows && !status; row++)
+    flops[row] = nodes[row] == NO_ROW ? NO_VALUE : of_nodes[nodes[row]];
+  if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_flops, flops, error);
+  scratch_free(of_nodes);
+  scratch_free(flops);
+  scratch_free(nodes);
+  return status;
+}
+
 static enum tfprof_status run_flops_of_ops(struct profile *profile, struct tfprof_error *error) {
   struct counting c = {.profile = profile};
   const struct profile_table *ops = &profile->tables[TABLE_ops];
@@ -213,7 +232,7 @@ static enum tfprof_status run_flops_of_ops(struct profile *profile, struct tfpro
   bool has_shapes = false;
   for (size_t s = 0; s < ops->segment_count; s++)
     has_shapes |= ops->segments[s]->columns[COLUMN_ops_input_shapes]->form != COLUMN_ABSENT;
-  if (!has_shapes) return TFPROF_OK;
+  if (!has_shapes) return take_from_nodes(profile, rows, error);
   c.rows = rows;
   c.op_category = derive_known_text(profile, "op");
   c.type_kinds = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, sizeof *c.type_kinds);
@@ -234,7 +253,8 @@ static enum tfprof_status run_flops_of_ops(struct profile *profile, struct tfpro
 
 const struct derive_pass derive_flops_of_ops = {
     .name = "flops",
-    .summary = "Formulas of flops.def on the shapes of inputs; of ops inside one another the outermost counts.",
+    .summary = "Formulas of flops.def on the shapes of inputs; of ops inside one another the outermost counts. Where "
+               "no op has shapes, those of the node that it runs.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_op_type},
               {TABLE_ops, COLUMN_ops_category},
@@ -242,7 +262,9 @@ const struct derive_pass derive_flops_of_ops = {
               {TABLE_ops, COLUMN_ops_output_shapes},
               {TABLE_ops, COLUMN_ops_input_values},
               {TABLE_ops, COLUMN_ops_error},
-              {TABLE_ops, COLUMN_ops_parent_id}},
+              {TABLE_ops, COLUMN_ops_parent_id},
+              {TABLE_ops, COLUMN_ops_node_id},
+              {TABLE_nodes, COLUMN_nodes_flops}},
     .writes = {{TABLE_ops, COLUMN_ops_flops}},
     .run = run_flops_of_ops,
     .has_diagnostics = true,
