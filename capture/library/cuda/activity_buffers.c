@@ -27,6 +27,7 @@ static struct {
   enum activity_buffer_kind wanted;                      /* the next ones */
   struct activity_buffer *first, *last;   /* that wait */
   uint64_t session_ns;                    /* what was lent before is not expected back */
+  unsigned session;                       /* which one that is */
   uint64_t limit, taken, waiting;         /* bytes: of all that is kept; of those what waits */
 } pool;
 static _Atomic uint64_t dropped, discarded, heard;
@@ -79,6 +80,7 @@ static struct activity_buffer *get_free_buffer(void) {
 
 static void lend_buffer(struct activity_buffer *buffer) {
   buffer->lent_ns = clock_monotonic_ns();
+  buffer->session = pool.session;
   buffer->next = pool.lent;
   pool.lent = buffer;
 }
@@ -142,7 +144,7 @@ static struct activity_buffer *copy_out(struct activity_buffer *buffer) {
   if (!copy) return buffer;
   *copy = (struct activity_buffer){
       .bytes = (uint8_t *)(copy + 1), .size = buffer->used, .used = buffer->used, .lent_ns = buffer->lent_ns,
-      .kind = BUFFER_COPY};
+      .session = buffer->session, .kind = BUFFER_COPY};
   memcpy(copy->bytes, buffer->bytes, buffer->used);
   pool.taken += taken;
   put_to_free(buffer);
@@ -224,6 +226,7 @@ unsigned activity_buffers_lent(void) {
 void activity_buffers_begin_session(void) {
   pthread_mutex_lock(&activity_buffers_lock);
   pool.session_ns = clock_monotonic_ns();
+  pool.session++;
   pthread_mutex_unlock(&activity_buffers_lock);
 }
 

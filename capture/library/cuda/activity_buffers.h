@@ -31,6 +31,7 @@ struct activity_buffer {
   uint8_t *bytes;
   size_t size, used;
   uint64_t lent_ns; /* when */
+  unsigned session; /* in which it was lent: numbers of calls in those of others are others */
   enum activity_buffer_kind kind;
 };
 
@@ -62,7 +63,7 @@ struct activity_arrears {
   unsigned held;     /* buffers that CUPTI has had for so long that they were asked for, and not given back */
 };
 struct activity_arrears activity_buffers_arrears(uint64_t now_ns);
-/* CUPTI begins: what it was lent before need not come back. On any thread. */
+/* CUPTI begins: what it was lent before need not come back. Before anything is recorded, on any thread. */
 void activity_buffers_begin_session(void);
 /* How many buffers CUPTI has now. On any thread. */
 unsigned activity_buffers_lent(void);

@@ -56,7 +56,7 @@ static void *subscriber;  /* NULL: we do not listen */
 static bool is_refused;   /* another one was there first */
 static bool has_beat;     /* the call of listening_check.h is recorded whatever else is */
 static int thread_ids_before; /* how CUPTI numbered threads before us */
-static _Atomic unsigned beginnings, sessions, kept_back;
+static _Atomic unsigned sessions, kept_back;
 /* Of the thread alone. */
 static struct listening_check check;
 static struct {
@@ -260,15 +260,14 @@ static bool listen_to_cuda(enum beginning beginning) {
   is_clock_lost = false;
   device_clock_keep(&api);
   cuda_latency_switch(true);
+  /* One that seemed lost, and has a subscriber, was not finalised: it is as a rule ourselves, and nothing began. */
+  bool goes_on = beginning == LOST && !is_new;
+  if (!goes_on) activity_buffers_begin_session();
   cuda_kinds_ask_of_devices(recorded == CUDA_ALL);
   switch_all(true);
   has_beat = cuda_driver_call_switch(LISTENING_CALL, true);
   if (wanted_recording != CUDA_ALL) switch_to((enum cuda_recording)wanted_recording);
-  /* One that seemed lost, and has a subscriber, was not finalised: it is as a rule ourselves, and nothing began. */
-  bool goes_on = beginning == LOST && !is_new;
-  if (!goes_on) activity_buffers_begin_session();
   sessions += !goes_on;
-  if (beginning != FOR_THE_FIRST_TIME && !goes_on) beginnings++;
   if (beginning != LOST) tell_listening();
   listening_check_begin(&check, clock_monotonic_ns());
   note_reading();
@@ -508,7 +507,6 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
   if (!is_fetched) set_part(PART_OFF, "the thread that fetches records cannot be started");
 }
 
-unsigned cuda_listener_beginnings(void) { return beginnings; }
 unsigned cuda_listener_sessions(void) { return sessions; }
 unsigned cuda_listener_kept_back(void) { return kept_back; }
 bool cuda_listener_records_kernels(void) { return traces & TRACE_KERNELS; }
@@ -553,7 +551,7 @@ void cuda_listener_reset(void) {
   recorded = CUDA_NOTHING;
   is_refused = has_beat = false;
   is_clock_lost = false;
-  beginnings = sessions = kept_back = 0;
+  sessions = kept_back = 0;
   thread_ids_before = 0;
   memset(&check, 0, sizeof check);
   memset(&returning, 0, sizeof returning);

@@ -54,8 +54,6 @@ bool cuda_listener_records_launches(void);
 unsigned cuda_listener_sessions(void);
 /* How many buffers CUPTI did not give back when it had been asked for all of them. */
 unsigned cuda_listener_kept_back(void);
-/* How often CUPTI was begun anew: its numbers of calls from then on may be those of before. */
-unsigned cuda_listener_beginnings(void);
 /* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */
 bool cuda_listener_take_switch(struct record_switch *change);
 /* In a forked child. */

@@ -22,8 +22,8 @@ static struct activity_lanes lanes;
 static struct activity_counts counts;
 static bool is_open, is_told_over, has_calibrated, is_clock_assumed;
 static double told_launch_ns, told_switch_ns;
-static unsigned known_beginnings; /* of CUPTI */
-static unsigned faults;           /* of its version: enum cupti_fault_effect */
+static unsigned session; /* of CUPTI, whose records are read */
+static unsigned faults;  /* of its version: enum cupti_fault_effect */
 
 /* Kernels are recorded in the steps whose ops are; in the others calls, to measure what recording takes. */
 static _Atomic bool is_armed, is_thinned, is_measuring, is_left_out;
@@ -123,7 +123,7 @@ static bool cuda_open(struct recorder *recorder) {
   is_told_over = false;
   told_launch_ns = told_switch_ns = 0;
   has_calibrated = is_clock_assumed = false;
-  known_beginnings = cuda_listener_beginnings();
+  session = 0;
   cuda_report_begin();
   is_open = activity_lanes_begin(&lanes, recorder) && activity_rows_open(recorder);
   return is_open;
@@ -163,6 +163,14 @@ static void note_switches(void) {
   while (cuda_listener_take_switch(&change)) cuda_costs_note_switch(&change);
 }
 
+/* Numbers of calls belong to a session: those of the next one are not taken for those that were read before it. */
+static void note_session(const struct cupti_api *api, const struct activity_buffer *buffer) {
+  if ((int)(buffer->session - session) <= 0) return; /* one that came late is read as it can be */
+  activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), true);
+  activity_lanes_renumber(&lanes);
+  session = buffer->session;
+}
+
 static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   const struct cupti_api *api = cuda_listener_api();
   struct activity_buffer *buffer;
@@ -175,14 +183,10 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
                         : cuda_listener_sessions() > 1                                   ? NUMBERS_ARE_DOUBTED
                                                                                          : NUMBERS_ARE_NOTED;
   note_readings(false);
-  if (known_beginnings != cuda_listener_beginnings()) {
-    activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), true);
-    activity_lanes_renumber(&lanes);
-  }
-  known_beginnings = cuda_listener_beginnings();
   while (count < limit && (buffer = activity_buffers_take())) {
     note_readings(true);
     note_switches(); /* before which its calls ended, and after which they began */
+    note_session(api, buffer);
     count += activity_rows_read(&lanes, api, buffer, &counts, cuda_costs_times());
     activity_buffers_return(buffer);
   }
