@@ -33,26 +33,23 @@ WITH measured AS MATERIALIZED (
   FROM typical JOIN measured ON measured.profile_id = typical.profile_id
   WHERE step_count >= 10 AND measured.training_ns > 1.5 * typical.median_ns
 ), moments AS ( -- of their starts and ends, and of readings of what the thread had waited for a processor until then
-  SELECT profile_id, iif(sides.is_end, end_ns, start_ns) AS time_ns, id AS step_id, sides.is_end AS is_end,
-    NULL AS waited_ns
-  FROM long CROSS JOIN (SELECT 0 AS is_end UNION ALL SELECT 1) AS sides
-  UNION ALL SELECT profile_id, time_ns, NULL, NULL, 1e9 * value FROM temp.counters
+  SELECT profile_id, iif(sides.opened = 1, start_ns, end_ns) AS time_ns, opened, 0 AS is_reading, NULL AS waited_ns
+  FROM long CROSS JOIN (SELECT 1 AS opened UNION ALL SELECT -1) AS sides
+  UNION ALL SELECT profile_id, time_ns, 0, 1, 1e9 * value FROM temp.counters
   WHERE name = 'main_thread_wait_s' AND profile_id IN (SELECT profile_id FROM typical)
-), readings AS (
-  SELECT moments.*, max(waited_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, step_id
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before_ns,
-    min(waited_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, step_id
-      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS after_ns
+), pieces AS ( -- from one moment to the next: how many of them go on, and after which reading
+  SELECT profile_id, waited_ns, sum(opened) OVER until_now AS open_count, sum(is_reading) OVER until_now AS reading,
+    lead(time_ns) OVER (PARTITION BY profile_id ORDER BY time_ns, is_reading, opened) - time_ns AS dur_ns
   FROM moments
-), waiting AS ( -- those that end before the same reading share what was waited since the start of the first
-  SELECT ended.profile_id AS profile_id,
-    min(sum(long.excess_ns), max(max(ended.after_ns) - min(began.before_ns), 0)) AS waited_ns
-  FROM long JOIN readings AS ended ON ended.step_id = long.id AND ended.is_end = 1
-  JOIN readings AS began ON began.step_id = long.id AND began.is_end = 0
-  WHERE ended.after_ns IS NOT NULL AND began.before_ns IS NOT NULL
-  GROUP BY ended.profile_id, ended.after_ns
+  WINDOW until_now AS (PARTITION BY profile_id ORDER BY time_ns, is_reading, opened
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+), waiting AS ( -- from one reading to the next: how long they went on, and what was waited
+  SELECT profile_id, total(dur_ns) FILTER (WHERE open_count > 0) AS long_ns,
+    lead(max(waited_ns)) OVER (PARTITION BY profile_id ORDER BY reading) - max(waited_ns) AS waited_ns
+  FROM pieces GROUP BY profile_id, reading
 ), waited AS (
-  SELECT profile_id, sum(waited_ns) AS waited_ns FROM waiting GROUP BY profile_id
+  SELECT profile_id, total(min(long_ns, max(waited_ns, 0))) AS waited_ns FROM waiting
+  WHERE waited_ns IS NOT NULL GROUP BY profile_id
 ), distances AS ( -- whether most come at the same distance
   SELECT profile_id, distance, count(*) AS count FROM long WHERE distance IS NOT NULL GROUP BY profile_id, distance
 ), outliers AS (
@@ -61,11 +58,11 @@ WITH measured AS MATERIALIZED (
       WHERE distances.profile_id = long.profile_id) AS is_regular
   FROM long GROUP BY profile_id
 ), found AS MATERIALIZED (
-  SELECT typical.*, outlier_count, longest_ns, is_regular, over_ns, coalesce(waited_ns, 0) AS waited_ns,
-    over_ns - coalesce(waited_ns, 0) AS lost_ns
+  SELECT typical.*, outlier_count, longest_ns, is_regular, over_ns, min(over_ns, coalesce(waited_ns, 0)) AS waited_ns,
+    over_ns - min(over_ns, coalesce(waited_ns, 0)) AS lost_ns
   FROM typical JOIN outliers ON outliers.profile_id = typical.profile_id
   LEFT JOIN waited ON waited.profile_id = typical.profile_id
-  WHERE over_ns - coalesce(waited_ns, 0) >= 0.02 * (step_ns - coalesce(waited_ns, 0))
+  WHERE over_ns - coalesce(waited_ns, 0) >= 0.02 * (step_ns - min(over_ns, coalesce(waited_ns, 0)))
 ), compared AS MATERIALIZED ( -- their steps, the long ones and the others
   SELECT measured.profile_id AS profile_id, measured.id AS id, measured.ops_recorded AS ops_recorded,
     measured.start_ns AS start_ns, measured.end_ns AS end_ns, measured.training_ns > 1.5 * found.median_ns AS is_long

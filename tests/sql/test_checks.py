@@ -116,6 +116,8 @@ class Profile:
             self.connection.create_function(name, 1, function)
         self.connection.create_function("format", -1, lambda template, *values: template.replace("%%", "%"))
         self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
+        self.connection.create_function("source_kind", 1, lambda path: path and (
+            "library" if "/site-packages/" in path else "program"))
         self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
         self.connection.create_function("advice_words", 2, lambda key, framework: advice_words[key][
             {"tensorflow": 1, "jax": 2}.get(framework, 0)])
@@ -413,6 +415,19 @@ def main():
     profile.derive()
     rows = profile.connection.execute("SELECT round(value, 3), saves_ns FROM temp.step_time_outliers").fetchall()
     check(rows == [(round(99 / 149, 3), 99 * MS)], f"a step that waited: {rows}")
+
+    # What was waited between two readings counts once, also where two long steps have a part in it.
+    profile = Profile()
+    profile.steps(50, dur_ns=MS)
+    profile.connection.execute("UPDATE temp.steps SET start_ns = ? * (number + 799 * (number > 20) + "
+                               "799 * (number > 21)), dur_ns = ? * iif(number IN (20, 21), 800, 1)", (MS, MS))
+    profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + dur_ns, net_ns = dur_ns, "
+                               "training_ns = dur_ns")
+    for time_ns, waited in ((10 * MS, 0), (1010 * MS, 0.6), (2010 * MS, 0.9)):
+        profile.add("counters", profile_id=1, name="main_thread_wait_s", time_ns=time_ns, value=waited)
+    profile.derive()
+    rows = profile.connection.execute("SELECT saves_ns FROM temp.step_time_outliers").fetchall()
+    check(rows == [((1598 - 900) * MS,)], f"two that waited: {rows}")
 
     # What comes every so many steps is the program's, whether it is known what it is or not.
     profile = Profile()
