@@ -487,8 +487,9 @@ static void mark_async(struct span *spans, uint32_t count, struct open_row *room
 static bool is_crossing_op(const struct open_row *top) {
   const struct open_row *below = top - 1;
   bool are_ops = !top->is_frame && !top->is_range && !below->is_frame && !below->is_range && below->row != NO_ROW;
-  bool is_within = top->start + ROUNDING_NS < below->end, is_outliving = top->end > below->end + ROUNDING_NS;
-  return are_ops && top->start < top->end && is_within && is_outliving;
+  if (!are_ops || top->start >= top->end || below->end <= top->start || top->end <= below->end) return false;
+  return (uint64_t)below->end - (uint64_t)top->start > ROUNDING_NS &&
+         (uint64_t)top->end - (uint64_t)below->end > ROUNDING_NS;
 }
 
 static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t count) {
