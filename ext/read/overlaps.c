@@ -7,7 +7,8 @@
 ** by itself for process_windows.
 **
 ** Only profiles with the same names and overlapping spans are read and compared: traces of PyTorch, and XSpaces of one
-** directory, whose times may begin at 0 in each.
+** directory, whose times may begin at 0 in each.  Of processes in containers, many of which have one pid, hundreds may
+** be like this: the first event of a copy is in the other, which is looked for before all are compared.
 */
 #include "read/overlaps.h"
 
@@ -34,26 +35,86 @@ static int by_start(const void *left, const void *right) {
   return (a->name > b->name) - (a->name < b->name);
 }
 
-/* The events of a table that have a start. False: they cannot be had. */
-static bool list_events(struct profile *profile, unsigned kind, struct events *events) {
+/* Where the events of a table are read: those that have a start. */
+struct reading {
+  const struct profile_table *content;
+  const struct column *starts, *names; /* of the segment */
+  size_t segment;
+  uint32_t row;
+  unsigned kind;
+};
+
+/* False: they cannot be had. */
+static bool begin_reading(struct profile *profile, unsigned kind, struct reading *reading) {
   struct column_set columns = {{0, 0}};
-  unsigned table = event_tables[kind].table, start = event_tables[kind].start, name = event_tables[kind].name;
-  column_set_add(&columns, start);
-  column_set_add(&columns, name);
-  *events = (struct events){NULL, 0};
-  if (profile_require(profile, table, &columns, NULL)) return false;
-  const struct profile_table *content = &profile->tables[table];
-  events->items = malloc(((size_t)content->rows + 1) * sizeof *events->items);
-  for (size_t s = 0; s < content->segment_count && events->items; s++) {
-    const struct column *starts = content->segments[s]->columns[start], *names = content->segments[s]->columns[name];
-    for (uint32_t row = 0; row < content->segments[s]->rows; row++) {
-      if (column_is_null(starts, row)) continue;
-      int64_t text = column_is_null(names, row) ? 0 : column_integer(names, row);
-      events->items[events->count++] = (struct event){column_integer(starts, row), text};
+  column_set_add(&columns, event_tables[kind].start);
+  column_set_add(&columns, event_tables[kind].name);
+  *reading = (struct reading){.content = &profile->tables[event_tables[kind].table], .kind = kind};
+  return !profile_require(profile, event_tables[kind].table, &columns, NULL);
+}
+
+static bool next_event(struct reading *reading, struct event *event) {
+  for (; reading->segment < reading->content->segment_count; reading->segment++, reading->row = 0) {
+    const struct segment *segment = reading->content->segments[reading->segment];
+    reading->starts = segment->columns[event_tables[reading->kind].start];
+    reading->names = segment->columns[event_tables[reading->kind].name];
+    while (reading->row < segment->rows) {
+      uint32_t row = reading->row++;
+      if (column_is_null(reading->starts, row)) continue;
+      event->start = column_integer(reading->starts, row);
+      event->name = column_is_null(reading->names, row) ? 0 : column_integer(reading->names, row);
+      return true;
     }
   }
+  return false;
+}
+
+/* The events of a table, sorted. False: they cannot be had. */
+static bool list_events(struct profile *profile, unsigned kind, struct events *events) {
+  struct reading reading;
+  *events = (struct events){NULL, 0};
+  if (!begin_reading(profile, kind, &reading)) return false;
+  events->items = malloc(((size_t)reading.content->rows + 1) * sizeof *events->items);
+  while (events->items && next_event(&reading, &events->items[events->count])) events->count++;
   if (events->count) qsort(events->items, events->count, sizeof *events->items, by_start);
   return events->items != NULL;
+}
+
+/* The first event of a profile, once it is known; `kind`: of event_tables, EVENT_TABLES where there is none. */
+struct first_event { struct event event; unsigned kind; bool is_known; };
+struct candidate { struct profile *profile; struct first_event first; };
+
+/* False: it cannot be had. */
+static bool find_first(struct profile *profile, struct first_event *first) {
+  if (first->is_known) return true;
+  *first = (struct first_event){{INT64_MAX, INT64_MAX}, EVENT_TABLES, true};
+  for (unsigned kind = 0; kind < EVENT_TABLES; kind++) {
+    struct reading reading;
+    struct event event;
+    if (!begin_reading(profile, kind, &reading)) return false;
+    while (next_event(&reading, &event)) {
+      if (first->kind < EVENT_TABLES && by_start(&event, &first->event) >= 0) continue;
+      first->event = event;
+      first->kind = kind;
+    }
+  }
+  return true;
+}
+
+static bool has_event(struct profile *profile, const struct first_event *wanted) {
+  struct reading reading;
+  struct event event;
+  if (wanted->kind == EVENT_TABLES || !begin_reading(profile, wanted->kind, &reading)) return false;
+  while (next_event(&reading, &event))
+    if (by_start(&event, &wanted->event) == 0) return true;
+  return false;
+}
+
+/* Whether the one that begins later can be a part of the other. */
+static bool may_be_part(struct candidate *one, struct candidate *other) {
+  if (!find_first(one->profile, &one->first) || !find_first(other->profile, &other->first)) return false;
+  bool is_one_earlier = by_start(&one->first.event, &other->first.event) < 0;
+  return is_one_earlier ? has_event(one->profile, &other->first) : has_event(other->profile, &one->first);
 }
 
 /* How many of the events are among the others. */
@@ -132,16 +193,19 @@ static void take_out(struct store *store, struct profile *copy, struct profile *
 }
 
 /* What two profiles of the same names have in common. Returns the one that is taken out; NULL: both stay. */
-static struct profile *settle_overlap(struct store *store, struct profile *one, struct profile *other) {
+static struct profile *settle_overlap(struct store *store, struct candidate *of_one, struct candidate *of_other) {
+  struct profile *one = of_one->profile, *other = of_other->profile;
   struct overlap overlap;
-  if (!do_overlap(one, other) || !compare_events(one, other, &overlap)) return NULL;
+  bool may_be_told = strcmp(one->source->format, "kineto") == 0 && is_one_process(one, other);
+  if (!do_overlap(one, other) || (!may_be_told && !may_be_part(of_one, of_other))) return NULL;
+  if (!compare_events(one, other, &overlap)) return NULL;
   if (overlap.shared && (overlap.shared == overlap.of_other || overlap.shared == overlap.of_one)) {
     bool is_other = overlap.of_other <= overlap.of_one;
     struct profile *copy = is_other ? other : one;
     take_out(store, copy, is_other ? one : other, overlap.shared, overlap.of_one == overlap.of_other);
     return copy;
   }
-  if (strcmp(one->source->format, "kineto") != 0 || !is_one_process(one, other)) return NULL;
+  if (!may_be_told) return NULL;
   profile_diagnose(other, "warning", "overlapping_files", (int64_t)overlap.shared, -1, -1,
                    "%s begins before %s ends, and both say to be of the same process, which records one window after "
                    "the other: each counts by itself, and no step of either is compared with those of other ranks; "
@@ -152,16 +216,16 @@ static struct profile *settle_overlap(struct store *store, struct profile *one, 
 
 void overlaps_run(struct store *store, uint32_t run_number) {
   size_t all = store_profile_count(store), count = 0;
-  struct profile **profiles = malloc((all + 1) * sizeof *profiles);
+  struct candidate *profiles = calloc(all + 1, sizeof *profiles);
   for (size_t i = 0; i < all && profiles && count < MOST_PROFILES; i++) {
     struct profile *profile = store_profile_at(store, i);
-    if (profile->run_number == run_number && is_compared(profile)) profiles[count++] = profile;
+    if (profile->run_number == run_number && is_compared(profile)) profiles[count++].profile = profile;
   }
   for (size_t i = 1; i < count; i++) {
-    for (size_t k = 0; k < i && profiles[i]; k++) {
-      if (!profiles[k] || !may_be_copies(profiles[k], profiles[i])) continue;
-      struct profile *gone = settle_overlap(store, profiles[k], profiles[i]);
-      if (gone) profiles[gone == profiles[i] ? i : k] = NULL;
+    for (size_t k = 0; k < i && profiles[i].profile; k++) {
+      if (!profiles[k].profile || !may_be_copies(profiles[k].profile, profiles[i].profile)) continue;
+      struct profile *gone = settle_overlap(store, &profiles[k], &profiles[i]);
+      if (gone) profiles[gone == profiles[i].profile ? i : k].profile = NULL;
     }
   }
   free(profiles);
