@@ -182,8 +182,10 @@ def test_another_leaves():
     for version in ("11.8", "13.0"):
         with Directory() as directory:
             messages, seen, error = told(directory, ["kernels=10", "left", "kernels=100", "return"], version,
-                                         DOUBLE_HOLDER="Nsight")
-            assert seen == 100, (version, seen)
+                                         DOUBLE_HOLDER="Nsight", DOUBLE_LATCH=1)
+            rows = playing.query(os.path.join(directory, "run"), """
+                SELECT count(start_ns) AS timed, max(launch_delay_ns) AS delay FROM kernels""")
+            assert seen == 100 and rows == [{"timed": 100, "delay": 3000}], (version, seen, rows)  # by our clock
             first, last = [(reason, message) for reason, message in messages if "listens" in message or "ok" in message]
             assert first[0] == "capture_degraded" and "tried whether it has left" in first[1], messages
             assert last[0] == "capture_ok" and "the other profiler has left" in error, (messages, error)

@@ -30,6 +30,7 @@ enum {
   LENT_MS = 100,      /* that CUPTI may take to give buffers back after it has flushed them */
   FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
   SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
+  CLOCK_MS = 1000,    /* until CUPTI is told again what to keep time by, where that did not help; doubled each time */
   READINGS = 64,
   SWITCHES = 256,
 };
@@ -38,7 +39,7 @@ static struct cupti_api api;
 static unsigned traces;
 static _Atomic bool has_begun;
 static _Atomic int wanted_recording = CUDA_ALL; /* of work: enum cuda_recording */
-static _Atomic bool is_clock_lost;
+static _Atomic bool has_other_clock; /* records have; since that was looked at last */
 
 /* Of what is asked of the thread, and whether anything is recorded. Nothing of CUPTI's is called with it. */
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
@@ -59,6 +60,9 @@ static int thread_ids_before; /* how CUPTI numbered threads before us */
 static _Atomic unsigned sessions, kept_back;
 /* Of the thread alone. */
 static struct listening_check check;
+static struct {
+  uint64_t next_ns, wait_ns; /* when CUPTI may be told again what to keep time by; 0: at once */
+} keeping;
 static struct {
   uint64_t since_ns; /* 0: we are not about to come back */
   bool was_called;   /* the driver, since then */
@@ -225,7 +229,20 @@ bool cuda_listener_take_reading(struct device_reading *reading) {
   return is_there;
 }
 
-void cuda_listener_keep_clock(void) { is_clock_lost = true; }
+void cuda_listener_note_other_clock(void) { has_other_clock = true; }
+
+/* With `switching`: CUPTI keeps time by our clock again, where another one has made it keep another. cuptiGetTimestamp
+** that says it is CUPTI's own may not follow what CUPTI was told: then records are heard. */
+static void keep_clock(void) {
+  uint64_t now_ns = clock_monotonic_ns();
+  bool has_records = atomic_exchange(&has_other_clock, false);
+  enum device_clock_kept kept = device_clock_kept(&api);
+  if (kept == KEPT_OURS) keeping.wait_ns = keeping.next_ns = 0;
+  if (kept == KEPT_OURS || (kept == KEPT_ITS_OWN && !has_records) || now_ns < keeping.next_ns) return;
+  device_clock_keep(&api);
+  keeping.wait_ns = keeping.wait_ns ? keeping.wait_ns * 2 : CLOCK_MS * UINT64_C(1000000);
+  keeping.next_ns = now_ns + keeping.wait_ns;
+}
 
 /* With `switching`. */
 static void tell_listening(void) {
@@ -236,11 +253,23 @@ static void tell_listening(void) {
   set_part(without[0] ? PART_DEGRADED : PART_OK, reason);
 }
 
+/* Subscribes, with CUPTI keeping time by our clock (device_clock.h). Another one that listens, and that we wait for,
+** keeps its own: CUPTI is told only once we are subscribed, and we subscribe again. The first time, within cuInit,
+** there is no context. */
+static bool subscribe_with_clock(enum beginning beginning, bool *is_new, char *reason, size_t size) {
+  if (!subscribe(beginning, is_new, reason, size)) return false;
+  if (beginning != FOR_THE_FIRST_TIME && device_clock_kept(&api) == KEPT_OURS) return true;
+  if (beginning == FOR_THE_FIRST_TIME || !*is_new) return device_clock_keep(&api), true;
+  api.Unsubscribe(subscriber);
+  device_clock_keep(&api);
+  return subscribe(beginning, is_new, reason, size);
+}
+
 /* With `switching`. false: it was refused, which is said. */
 static bool listen_to_cuda(enum beginning beginning) {
   char reason[PART_TEXT_MAXIMUM] = "";
   bool is_new;
-  if (!subscribe(beginning, &is_new, reason, sizeof reason)) {
+  if (!subscribe_with_clock(beginning, &is_new, reason, sizeof reason)) {
     if (is_refused && beginning == AGAIN) return false;
     set_part(PART_DEGRADED, reason);
     capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
@@ -257,8 +286,8 @@ static bool listen_to_cuda(enum beginning beginning) {
     return false;
   }
   cuda_kinds_renew();
-  is_clock_lost = false;
-  device_clock_keep(&api);
+  has_other_clock = false;
+  memset(&keeping, 0, sizeof keeping);
   cuda_latency_switch(true);
   /* One that seemed lost, and has a subscriber, was not finalised: it is as a rule ourselves, and nothing began. */
   bool goes_on = beginning == LOST && !is_new;
@@ -397,7 +426,7 @@ static void fetch(bool is_all) {
     switch_off();
     subscriber = NULL;
   }
-  if (was_listening && !is_all && atomic_exchange(&is_clock_lost, false)) device_clock_keep(&api);
+  if (was_listening && !is_all && device_facts_count()) keep_clock();
   end_switching();
   if (!was_listening) return; /* what another one has recorded is left to it */
   note_reading();
@@ -550,7 +579,8 @@ void cuda_listener_reset(void) {
   subscriber = NULL;
   recorded = CUDA_NOTHING;
   is_refused = has_beat = false;
-  is_clock_lost = false;
+  has_other_clock = false;
+  memset(&keeping, 0, sizeof keeping);
   sessions = kept_back = 0;
   thread_ids_before = 0;
   memset(&check, 0, sizeof check);

@@ -45,8 +45,8 @@ void cuda_listener_step_aside(bool is_aside, const char *who);
 bool cuda_listener_is_stuck(void);
 /* Takes the next reading of CUPTI's clock, for the writer thread. false: there is none. */
 bool cuda_listener_take_reading(struct device_reading *reading);
-/* Another one has made CUPTI keep time by its clock, and what is recorded comes to us: it keeps time by ours again. */
-void cuda_listener_keep_clock(void);
+/* Records have times of a clock that is not known. CUPTI is told again to keep time by ours, where that can help. */
+void cuda_listener_note_other_clock(void);
 /* Whether kernels were asked for; and calls, too. */
 bool cuda_listener_records_kernels(void);
 bool cuda_listener_records_launches(void);

@@ -113,7 +113,7 @@ void cuda_report_end(struct recorder *recorder, const struct cuda_reported *of) 
   tell_count(recorder, counts->damaged, NULL, "records were cut off, or not as CUPTI writes them, and were left out");
   tell_count(recorder, lanes->without_times, NULL, "records have no times: CUPTI could not tell them");
   tell_count(recorder, lanes->of_other_clocks, NULL,
-             "records have no times: another profiler of this process made CUPTI keep time by a clock of its own");
+             "records have no times: CUPTI told those of a clock that is neither the recorder's nor its own");
   tell_count(recorder, lanes->of_lost_graphs, "kernels",
              "kernels and copies of CUDA graphs have no call, op and line: this CUPTI may have given them those of "
              "other launches, since it was switched off and on (mended in CUDA 13.1 Update 1)");

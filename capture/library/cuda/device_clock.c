@@ -8,6 +8,7 @@ enum { TRIES = 20, SET_NS = 1000000 /* a clock that is so far from where it shou
 #define NEAR_NS INT64_C(1000000000)    /* readings of one clock are no further apart */
 #define MARGIN_NS UINT64_C(60000000000) /* of what there can be: devices' times are estimates, and clocks are slewed */
 #define RATE_TOLERANCE 0.01
+#define KEPT_NS INT64_C(1000000) /* a clock that is so near to ours is ours */
 
 static uint64_t our_clock(void) { return clock_monotonic_ns(); }
 
@@ -16,6 +17,17 @@ bool device_clock_keep(const struct cupti_api *api) {
 }
 
 static bool is_near(int64_t a, int64_t b) { return a - b < NEAR_NS && b - a < NEAR_NS; }
+
+enum device_clock_kept device_clock_kept(const struct cupti_api *api) {
+  uint64_t time;
+  struct timespec real;
+  int64_t before = (int64_t)clock_monotonic_ns();
+  if (api->GetTimestamp(&time)) return KEPT_ITS_OWN;
+  int64_t after = (int64_t)clock_monotonic_ns(), told = (int64_t)time;
+  if (told - before > -KEPT_NS && told - after < KEPT_NS) return KEPT_OURS;
+  clock_gettime(CLOCK_REALTIME, &real);
+  return is_near(told, (int64_t)real.tv_sec * 1000000000 + real.tv_nsec) ? KEPT_ITS_OWN : KEPT_ANOTHERS;
+}
 
 static bool read_once(const struct cupti_api *api, struct clock_reading *reading) {
   uint64_t best = UINT64_MAX;
@@ -32,7 +44,8 @@ static bool read_once(const struct cupti_api *api, struct clock_reading *reading
   }
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  reading->realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  int64_t since_ns = (int64_t)clock_monotonic_ns() - reading->monotonic_ns;
+  reading->realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - since_ns;
   return reading->ticks <= INT64_MAX;
 }
 
@@ -52,11 +65,6 @@ bool device_clock_read(const struct cupti_api *api, struct device_reading *readi
 
 /* ---- On the writer thread. */
 
-bool device_clock_begin(struct device_clock *clock) {
-  memset(clock, 0, sizeof *clock);
-  device_clock_look(clock);
-  return clock_map_begin(&clock->map);
-}
 
 void device_clock_end(struct device_clock *clock) { clock_map_end(&clock->map); }
 
@@ -70,33 +78,60 @@ static void reach(struct clock_reach *known, uint64_t time) {
 void device_clock_look(struct device_clock *clock) {
   uint64_t now = clock_monotonic_ns();
   reach(&clock->ours, now);
-  if (!clock->has_map) return;
   /* What has come since is of the newest era as well. */
   clock->map.checked_ticks += now - (uint64_t)clock->map.checked_ns;
   clock->map.checked_ns = (int64_t)now;
   reach(&clock->cuptis, clock->map.checked_ticks);
 }
 
+/* CUPTI's own is taken for the system's, as it is by itself, until it is read. */
+bool device_clock_begin(struct device_clock *clock) {
+  struct clock_reading now;
+  memset(clock, 0, sizeof *clock);
+  if (!clock_map_begin(&clock->map)) return false;
+  clock_read(&now);
+  now.ticks = (uint64_t)now.realtime_ns;
+  clock_map_restart(&clock->map, &now);
+  clock->is_systems = true;
+  device_clock_look(clock);
+  return true;
+}
+
 void device_clock_count(struct device_clock *clock, uint64_t records) { clock->since_reading += records; }
 
 static double magnitude(double value) { return value < 0 ? -value : value; }
-
 
 /* How far the map was off, and whether the clock was set. */
 static double bend_map(struct device_clock *clock, const struct clock_reading *reading, bool *was_set) {
   struct clock_reading placed = *reading;
   uint64_t foretold = clock->map.checked_ticks + (uint64_t)(reading->monotonic_ns - clock->map.checked_ns);
   if (magnitude((double)(int64_t)(reading->ticks - foretold)) <= SET_NS) clock->map.checked_ticks = reading->ticks;
-  if (clock->has_map) placed.ticks = clock_map_place(&clock->map, reading->ticks);
-  double error = clock->has_map ? (double)(reading->monotonic_ns - clock_map_ns(&clock->map, placed.ticks)) : 0;
-  *was_set = clock->has_map && (placed.ticks < clock->map.last.ticks || magnitude(error) > SET_NS);
-  if (!clock->has_map) clock_map_restart(&clock->map, reading);
-  else if (*was_set) clock_map_begin_era(&clock->map, reading, 1); /* records from before are still to come */
+  placed.ticks = clock_map_place(&clock->map, reading->ticks);
+  double error = (double)(reading->monotonic_ns - clock_map_ns(&clock->map, placed.ticks));
+  *was_set = placed.ticks < clock->map.last.ticks || magnitude(error) > SET_NS;
+  if (*was_set) clock_map_begin_era(&clock->map, reading, 1); /* records from before are still to come */
   else clock_map_bend(&clock->map, &placed);
   clock->map.checked_ticks = reading->ticks;
   clock->map.checked_ns = reading->monotonic_ns;
-  clock->has_map = true;
+  reach(&clock->cuptis, reading->ticks);
   return *was_set ? 0 : error;
+}
+
+/* The first reading that CUPTI tells of its own: another clock than the system's is a map of its own. */
+static void begin_own(struct device_clock *clock, const struct clock_reading *reading) {
+  clock->is_read = true;
+  clock->is_systems = is_near((int64_t)reading->ticks, reading->realtime_ns);
+  if (clock->is_systems) return;
+  clock_map_restart(&clock->map, reading);
+  clock->cuptis = (struct clock_reach){0};
+}
+
+/* While CUPTI keeps time by ours: of its own there may be records, and the system's goes on. */
+static void follow_system(struct device_clock *clock, const struct clock_reading *reading) {
+  struct clock_reading own = *reading;
+  bool was_set;
+  own.ticks = (uint64_t)reading->realtime_ns;
+  if (clock->is_systems) bend_map(clock, &own, &was_set);
 }
 
 void device_clock_note(struct device_clock *clock, const struct device_reading *taken) {
@@ -106,9 +141,11 @@ void device_clock_note(struct device_clock *clock, const struct device_reading *
   if (!taken->counts_ns) return;
   clock->is_kept = is_near((int64_t)reading->ticks, reading->monotonic_ns);
   if (reading->uncertainty_ns > clock->uncertainty_ns) clock->uncertainty_ns = reading->uncertainty_ns;
-  if (!clock->is_kept) {
+  if (clock->is_kept) {
+    follow_system(clock, reading);
+  } else {
+    if (!clock->is_read) begin_own(clock, reading);
     error = bend_map(clock, reading, &was_set);
-    reach(&clock->cuptis, reading->ticks);
   }
   clock->jumps += was_set;
   if (was_set || clock->was_set) clock->doubtful += clock->since_reading;

@@ -6,9 +6,15 @@
 ** answers CUPTI_ERROR_INVALID_PARAMETER in CUPTI 11.8 to 13.0).  So the clock that a time is of is told by the time:
 **
 **   CLOCK_MONOTONIC   it lies between the beginning of the recording and now
-**   CUPTI's own       it lies between readings of a clock that counts nanoseconds: CLOCK_REALTIME, unless it is told
-**                     otherwise, which is set and slewed
-**   another one's     else: it has no time, which is counted; the listener tells CUPTI again to keep time by ours
+**   CUPTI's own       it lies between readings of a clock that counts nanoseconds: CLOCK_REALTIME, unless another one
+**                     was read, which is set and slewed
+**   another one's     else: it has no time, which is counted
+**
+** CUPTI may have records of its own clock whatever it was told.  Each time that it is told again the first kernels
+** afterwards have times of that clock, one more each time (pytorch/pytorch#192021).  And where there is a context when
+** somebody subscribes, the work of devices keeps the clock of that moment (pytorch PR 190346, mended in CUDA 13.3.3).
+** So CUPTI is told again only where cuptiGetTimestamp says that it keeps another clock than ours (device_clock_kept),
+** and before we subscribe, as far as that can be; that a record is of another clock is no reason by itself.
 **
 ** CUPTI's clock is read each time that buffers are fetched: of several tries the tightest counts (device_clock_read, on
 ** the thread that fetches).  The writer thread bends the map of CUPTI's own by it (recorder/clock.h), which keeps the
@@ -35,9 +41,10 @@ struct clock_reach {
 
 struct device_clock {
   struct clock_reach ours;    /* CLOCK_MONOTONIC */
-  struct clock_reach cuptis;  /* as it was read; of length 0: it was not */
+  struct clock_reach cuptis;  /* its own */
   struct clock_map map;       /* of CUPTI's own */
-  bool has_map, is_kept;      /* the map has begun; at the last reading CUPTI kept time by our clock */
+  bool is_read, is_systems;   /* CUPTI's own was read; it is CLOCK_REALTIME */
+  bool is_kept;               /* at the last reading CUPTI kept time by our clock */
   uint64_t readings, jumps;   /* how often it was set */
   uint64_t doubtful;          /* records whose times may be of either era */
   uint64_t since_reading;     /* records since the last reading */
@@ -54,6 +61,9 @@ struct device_clock {
 /* CUPTI keeps time by our clock from now on: before any kind of record is enabled, so that all records are of it.
 ** false: this CUPTI cannot (before that of CUDA 11.8), or does not. */
 bool device_clock_keep(const struct cupti_api *api);
+/* Whose clock CUPTI keeps time by now. */
+enum device_clock_kept { KEPT_OURS, KEPT_ITS_OWN /* or CUPTI does not tell */, KEPT_ANOTHERS };
+enum device_clock_kept device_clock_kept(const struct cupti_api *api);
 /* false: CUPTI does not tell. Takes 2 ms more where its clock is none of the system's: to see whether it counts
 ** nanoseconds. */
 bool device_clock_read(const struct cupti_api *api, struct device_reading *reading);

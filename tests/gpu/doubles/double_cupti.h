@@ -10,6 +10,8 @@
 ** DOUBLE_TOLD_VERSION=NUMBER (it says that it is another one, with the same records),
 ** DOUBLE_MUTE=KIND (it can be switched on, and nothing comes of it),
 ** DOUBLE_CLOCK=fixed (CUPTI cannot be told what to keep time by) or hidden (cuptiGetTimestamp does not follow),
+** DOUBLE_HEADS=1 (each time that it is told again the first kernels have times of its own clock, one more each time),
+** DOUBLE_LATCH=1 (the clock at which one subscribes, once there is a context, is that of the work of devices),
 ** DOUBLE_LATE=MS (buffers are given back so long after a forced flush has returned, to whoever is registered then),
 ** DOUBLE_BUSY=1 (the device is never idle: only full buffers come back before the end),
 ** DOUBLE_HANG=1 (the device does not answer any more: the last fetch never returns).
