@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER_BYTES = 32 << 20 };
+enum {
+  BUFFER_BYTES = 32 << 20,
+  LEFT_OUT_SECONDS = 1, /* of a step to measure: what follows a program's last mark is in a step without end */
+};
 
 static struct activity_lanes lanes;
 static struct activity_counts counts;
@@ -26,8 +29,11 @@ static unsigned session; /* of CUPTI, whose records are read */
 static unsigned faults;  /* of its version: enum cupti_fault_effect */
 
 /* Kernels are recorded in the steps whose ops are; in the others calls, to measure what recording takes. */
-static _Atomic bool is_armed, is_thinned, is_measuring, is_left_out;
+static _Atomic bool is_armed, is_thinned, is_measuring;
 static struct launch_calibration calibration;
+/* When the step began whose work is left out, in ticks; 0: none is. Whoever sets it to 0 tells that it has ended. */
+static _Atomic uint64_t left_out_since;
+static bool was_cut; /* such a step was ended by LEFT_OUT_SECONDS */
 /* When steps began that are left out, and ended: one thread at a time adds, under the governor's lock; the writer
 ** thread takes. There is room for all. */
 static struct {
@@ -50,7 +56,7 @@ static void cuda_driver_found(void) {
 
 static enum cuda_recording wish(void) {
   if (!is_armed) return CUDA_NOTHING;
-  if (!is_thinned) return is_left_out ? CUDA_CALLS : CUDA_ALL;
+  if (!is_thinned) return left_out_since ? CUDA_CALLS : CUDA_ALL;
   return wanted_detail == DETAIL_FULL ? CUDA_ALL : is_measuring ? CUDA_CALLS : CUDA_NOTHING;
 }
 
@@ -82,20 +88,31 @@ static bool cuda_set_detail(enum detail detail) {
   return true;
 }
 
-static void cuda_step_begins(bool has_ops, uint64_t ticks) {
-  bool is_now = launch_calibration_step(&calibration, has_ops);
-  if (is_now == is_left_out) return;
-  is_left_out = is_now;
+static void add_left_out(uint64_t ticks, bool is_left_out) {
   unsigned added = left_out_added;
   left_out[added].ticks = ticks;
-  left_out[added].is_left_out = is_now;
+  left_out[added].is_left_out = is_left_out;
   left_out_added = added + 1;
+}
+
+static void cuda_step_begins(bool has_ops, uint64_t ticks) {
+  uint64_t since = left_out_since;
+  bool is_now = launch_calibration_step(&calibration, has_ops);
+  if (is_now) {
+    add_left_out(ticks, true); /* before the writer thread may end it */
+    left_out_since = ticks;
+  } else if (since && atomic_compare_exchange_strong(&left_out_since, &since, 0)) {
+    add_left_out(ticks, false);
+  } else {
+    return;
+  }
   follow_wish();
 }
 
 static void forget_calibration(void) {
   calibration.is_left_out = calibration.had_ops = false;
   calibration.allowed = calibration.left_out = 0;
+  left_out_since = 0;
   left_out_added = left_out_taken = 0;
 }
 
@@ -105,7 +122,7 @@ static const char *cuda_reset(bool is_whole) {
   (void)is_whole;
   cuda_listener_reset();
   cuda_costs_reset();
-  is_thinned = is_measuring = is_left_out = false;
+  is_thinned = is_measuring = false;
   forget_calibration();
   cuda_costs_record(is_armed, 0);
   return NULL;
@@ -122,7 +139,7 @@ static bool cuda_open(struct recorder *recorder) {
   cuda_costs_open();
   is_told_over = false;
   told_launch_ns = told_switch_ns = 0;
-  has_calibrated = is_clock_assumed = false;
+  has_calibrated = was_cut = is_clock_assumed = false;
   session = 0;
   cuda_report_begin();
   is_open = activity_lanes_begin(&lanes, recorder) && activity_rows_open(recorder);
@@ -199,6 +216,32 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
 
 static bool wants_to_measure(void) { return cuda_costs_is_measuring() && !(faults & FAULT_OF_SWITCHING); }
 
+static int64_t monotonic_of(const struct recorder *recorder, uint64_t ticks) {
+  return clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, ticks));
+}
+
+/* Steps whose work is left out to measure what it takes, as derive reads them. */
+static void tell_left_out(struct recorder *recorder) {
+  while (left_out_taken != left_out_added) {
+    unsigned taken = left_out_taken;
+    process_counters_add(recorder, monotonic_of(recorder, left_out[taken].ticks), "capture_calibration", "ratio",
+                         left_out[taken].is_left_out);
+    left_out_taken = taken + 1;
+  }
+}
+
+/* A step goes on whose work is left out, and no other one may begin: it is recorded from now on. */
+static void end_left_out(struct recorder *recorder) {
+  uint64_t since = left_out_since;
+  int64_t now_ns = (int64_t)clock_monotonic_ns();
+  if (!since || now_ns - monotonic_of(recorder, since) < LEFT_OUT_SECONDS * INT64_C(1000000000)) return;
+  tell_left_out(recorder); /* its beginning; it may end of itself at this moment */
+  if (!atomic_compare_exchange_strong(&left_out_since, &since, 0)) return;
+  was_cut = true;
+  process_counters_add(recorder, now_ns, "capture_calibration", "ratio", 0);
+  follow_wish();
+}
+
 /* `why`: NULL: no longer. */
 static void thin(struct recorder *recorder, const struct clock_reading *now, const char *why) {
   cuda_costs_thin(why != NULL);
@@ -234,25 +277,20 @@ static void tell_prices(struct recorder *recorder, const struct clock_reading *n
   tell_cost(recorder, now, "capture_switch_cost", cuda_costs_of_switching(), &told_switch_ns, 2);
 }
 
-/* Steps whose work is left out to measure what it takes, as derive reads them. */
-static void tell_left_out(struct recorder *recorder) {
-  while (left_out_taken != left_out_added) {
-    unsigned taken = left_out_taken;
-    int64_t time_ns = clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, left_out[taken].ticks));
-    process_counters_add(recorder, time_ns, "capture_calibration", "ratio", left_out[taken].is_left_out);
-    left_out_taken = taken + 1;
-  }
-}
-
 /* What a launch takes is measured in the first steps that may tell of too much; once in a file. */
-static void calibrate(struct recorder *recorder, bool can_thin) {
+static void calibrate(struct recorder *recorder, bool can_thin, bool is_end) {
   tell_left_out(recorder);
+  end_left_out(recorder);
   bool was_wanted = calibration.allowed > 0;
-  bool is_over = calibration.left_out >= STEPS_LEFT_OUT || limits_is_full() || is_thinned;
-  if (calibration.left_out == calibration.allowed && was_wanted) calibration.allowed *= 2u;
+  bool is_over = calibration.left_out >= STEPS_LEFT_OUT || limits_is_full() || is_thinned || is_end;
   bool is_wanted = can_thin && !has_calibrated && !is_over && cuda_listener_records_launches() &&
                    sampling_step_thread() && cuda_costs_want_calibration();
+  if (is_wanted && calibration.left_out == calibration.allowed) calibration.allowed *= 2u;
   if (is_wanted == was_wanted) return;
+  if (!is_wanted && left_out_since && !is_end) { /* the last one is not over */
+    calibration.allowed = calibration.left_out;
+    return;
+  }
   if (!is_thinned) cuda_costs_calibrate(is_wanted);
   calibration.allowed = is_wanted ? calibration.left_out + FIRST_LEFT_OUT : 0;
   if (is_wanted) return;
@@ -261,19 +299,20 @@ static void calibrate(struct recorder *recorder, bool can_thin) {
   bool is_measured;
   double launch_ns = cuda_costs_of_launch(&is_measured);
   recorder_diagnose(recorder, "info", "capture_calibrated", (int64_t)calibration.left_out, "kernels",
-                    "of so many of the first steps kernels, copies and calls into CUDA were not recorded, to see what "
-                    "recording a launch takes: %.0f ns, as it was %s; these steps count as warm-up",
-                    launch_ns, is_measured ? "measured" : "estimated");
+                    "of so many of the first steps%s kernels, copies and calls into CUDA were not recorded, to see "
+                    "what recording a launch takes: %.0f ns, as it was %s; these steps count as warm-up",
+                    was_cut ? ", or of their first second or two," : "", launch_ns,
+                    is_measured ? "measured" : "estimated");
 }
 
-static void keep_to_limits(struct recorder *recorder, const struct clock_reading *now) {
+static void keep_to_limits(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   bool can_thin = !(faults & FAULT_OF_SWITCHING);
   const char *why = can_thin || limits_is_full() ? limits_devices_thinned() : NULL;
   char share[96], text[192];
   cuda_costs_note(&counts, can_thin);
   counts.watched = cuda_costs_watched();
   /* Each time that kinds are switched on again kernels of graphs may lose their call: not for a measurement. */
-  calibrate(recorder, can_thin && !counts.of_graphs);
+  calibrate(recorder, can_thin && !counts.of_graphs, is_end);
   tell_prices(recorder, now);
   if (is_measuring != wants_to_measure()) {
     is_measuring = wants_to_measure();
@@ -301,7 +340,7 @@ static void cuda_tick(struct recorder *recorder, const struct clock_reading *now
   activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), is_end);
   const struct cuda_reported reported = {&lanes, &counts, api->version, is_clock_assumed};
   cuda_report_second(recorder, &reported, now);
-  keep_to_limits(recorder, now);
+  keep_to_limits(recorder, now, is_end);
   if (is_end) cuda_report_end(recorder, &reported);
 }
 

@@ -7,7 +7,8 @@
 ** takes them for warm-up), which is why steps whose ops were chosen to stand for others are not among them.  As records
 ** come late, those of the FIRST_LEFT_OUT steps are waited for before there are more, twice as many each time, up to
 ** STEPS_LEFT_OUT.
-** Where steps are not known nothing could be thinned, and nothing is left out.
+** Where steps are not known nothing could be thinned, and nothing is left out.  What follows the last mark of a program
+** belongs to a step without end: of a step no more than a second or two is left out (cuda_source.c).
 **
 ** Of the steps' thread, but for what is atomic: that is the writer thread's to set. Nothing here reads a clock or
 ** takes a lock.

@@ -3,12 +3,13 @@
 **
 **   launch_steps [unmarked] [chatty] PHASE...
 **
-** unmarked: without NVTX ranges that tell the steps; chatty: with other calls before each launch, worth no row.
+** unmarked: from there on without NVTX ranges that tell the steps; chatty: with other calls before each launch, worth
+** no row.
 **
 ** A phase is LAUNCHES,LAUNCH_NS,KERNEL_NS,COST_NS,STEPS: in each step so many launches, each of which takes the thread
 ** so long, and as much more as CUPTI takes for a kernel that it records; its kernel takes the device so long, behind
 ** the ones before it, of which the host is no more than a millisecond ahead when a step ends. STEPS, or "told": until
-** a letter comes on the standard input.
+** a letter comes on the standard input, or "left": until a step was left out, of which CUPTI records no kernel.
 **
 ** Tells at the end of each phase how many steps there were, and of all, and at the end how many kernels CUPTI recorded.
 */
@@ -84,8 +85,8 @@ static void run_phase(char *phase) {
   char name[32], *at = phase;
   uint64_t numbers[4] = {0};
   for (int i = 0; i < 4; i++, at += *at == ',') numbers[i] = strtoull(at, &at, 10);
-  bool until_told = !strcmp(at, "told");
-  long count = until_told ? 0 : strtol(at, NULL, 10), first = steps;
+  bool until_told = !strcmp(at, "told"), until_left = !strcmp(at, "left"), is_left = false;
+  long count = until_told || until_left ? 0 : strtol(at, NULL, 10), first = steps;
   do {
     snprintf(name, sizeof name, "step %ld", steps++);
     if (is_marked) push_a(name);
@@ -97,7 +98,8 @@ static void run_phase(char *phase) {
     pass(cupti->now() + MARGIN_NS);
     wait_for_device();
     if (is_marked) pop();
-  } while (until_told ? !is_told() : steps < first + count);
+    is_left = !cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0);
+  } while (until_left ? !is_left : until_told ? !is_told() : steps < first + count);
   printf("%ld\n", steps - first);
   fflush(stdout);
 }
