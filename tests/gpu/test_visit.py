@@ -62,7 +62,8 @@ def visited(directory, *options, status=None, version="13.0", **settings):
     """What run.sh left, on the doubles."""
     out = os.path.join(directory, "out")
     environment = playing.environment(version, PATH="/usr/bin:/bin", TMPDIR=directory, DOUBLE_SHORTER="80",
-                                      DOUBLE_KERNEL_NS="4000", **{"TFPROF_CUPTI": CUPTI, **settings})
+                                      DOUBLE_KERNEL_NS="4000", DOUBLE_CALL_NS="3000",
+                                      **{"TFPROF_CUPTI": CUPTI, **settings})
     words = ["--build", capturing.BUILD, "--out", out, "--python", program(directory, "python", PYTHON), *options]
     result = capturing.bounded.run([os.path.join(HERE, "run.sh"), *words], capturing.SECONDS, env=environment)
     assert status is None or result.returncode == status, (result.stdout, result.stderr)
@@ -98,6 +99,7 @@ def test_all():
         assert launches["kernels_1"] == launches["launched_1"] > 0 == launches["lost_1"], launches
         more = {name: ns - launches["ns_a_launch_1"]["none"] for name, ns in launches["ns_a_launch_1"].items()}
         assert more["kernels"] > 2000 > more["off"], more
+        assert more["lasting"] < 2000 < more["calls"], more  # calls are switched off
         with open(os.path.join(directory, "out", "cupti-records.jsonl")) as file:
             records = [json.loads(line) for line in file]
         names = {one["name"] for one in records if one.get("kind") == 10}
@@ -433,7 +435,8 @@ def test_verdicts():
             (verdicts.launch_cost, LAUNCHES,
              (({"ns_a_launch_2": {**STATES, "kernels": 4000}}, "no", "1950 ns of a launch, 2 threads"),
               ({"ns_a_launch_1": {**STATES, "off": 2500}}, "no", "off takes 500 ns of a launch, 1 thread"),
-              ({"switch_ns_1": {"kernels": 5e6}}, "no", "a switch takes 5.0 ms, 1 thread"),
+              ({"switch_ns_1": {"kernels": 5e6, "off": 9e7}}, "no", "a switch takes 5.0 ms, 1 thread"),
+              ({"switch_ns_2": {"kernels": 5e5, "off": 9e8}}, "no", "stepping aside takes 900.0 ms, 2 threads"),
               ({"kernels_2": 119}, "no", "119 of 120 kernels are recorded, 2 threads"),
               ({"ns_a_launch_1": None}, "cannot be told", "ns_a_launch_1"))),
             (verdicts.overhead, COSTS,

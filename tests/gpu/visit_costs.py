@@ -22,7 +22,8 @@ def launch_cost_program(visit, *words):
 
 
 @check("launch_cost", 20, 120, "recording takes no more than 1,000 ns of a launch with its kernel, what is idle no "
-       "more than 100 ns, a switch no more than 1 ms; every kernel is recorded", verdicts.launch_cost, is_quick=True)
+       "more than 100 ns, a switch no more than 1 ms, stepping aside 250 ms; every kernel is recorded",
+       verdicts.launch_cost, is_quick=True)
 def launch_cost(visit):
     for threads in (1, 2):
         found = launch_cost_program(visit, str(threads), str(BLOCKS))

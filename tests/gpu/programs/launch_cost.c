@@ -11,7 +11,8 @@
 **   kernels      and kernels and all that is recorded of work
 **   off          it has stepped aside, as for torch.profiler; CUPTI stays in the process
 **
-** The third to the fifth come in turn, CYCLES times. Prints a line of JSON: the median time of a launch in each state,
+** The third to the fifth come in turn, CYCLES times, once the recorder knows which calls are made, for it switches no
+** others off (cuda_kinds.h). Prints a line of JSON: the median time of a launch in each state,
 ** in nanoseconds, the longest time that switching to it took, what was launched and recorded in the state `kernels`,
 ** and what was lost. With FILE, after that some work of each kind is done, and of each kind of record the first ones
 ** are written there as CUPTI wrote them: a line of JSON each, with the name that a kernel's points to. replay.c plays
@@ -20,6 +21,7 @@
 ** It is made of the recorder's own code (capture/library), and needs the driver, and CUPTI as programs have it.
 */
 #include "cuda/activity_buffers.h"
+#include "cuda/cuda_kinds.h"
 #include "cuda/cuda_listener.h"
 #include "recorder/clock.h"
 #include "recorder/moments.h"
@@ -42,6 +44,7 @@ enum {
   KEPT = 40, /* records of a kind */
   DRAIN_US = 20000,
   SETTLE_US = 50000,
+  LEARN_FETCHES = 20,
 };
 enum measured { NONE, SUBSCRIBED, LASTING, CALLS, KERNELS, OFF, MEASURED };
 static const char *const state_names[MEASURED] = {"none", "subscribed", "lasting", "calls", "kernels", "off"};
@@ -153,6 +156,14 @@ static void keep_record(const struct cupti_record *record, size_t bytes) {
   fputs("\"}\n", kept);
 }
 
+/* As activity_rows.c does. */
+static void note_call(const struct cupti_record *record) {
+  const struct cupti_call *call = (const void *)record;
+  bool is_runtime = record->kind == CUPTI_RUNTIME;
+  if (!is_runtime && record->kind != CUPTI_DRIVER) return;
+  cuda_calls_note(is_runtime ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS, call->function);
+}
+
 /* How long a record is, the next one tells. */
 static void read_buffer(const struct cupti_api *api, const struct activity_buffer *buffer) {
   struct cupti_record *record = NULL, *before = NULL;
@@ -162,6 +173,7 @@ static void read_buffer(const struct cupti_api *api, const struct activity_buffe
     const uint8_t *end = is_there ? (const uint8_t *)record : buffer->bytes + buffer->used;
     if (before && before->kind < KINDS) {
       recorded[before->kind]++;
+      note_call(before);
       if (kept) keep_record(before, (size_t)(end - (const uint8_t *)before));
     }
     if (!is_there) break;
@@ -193,7 +205,7 @@ static void *drain_again(void *argument) {
 
 static int threads, blocks;
 static double *times[MEASURED]; /* of a launch, in each block */
-static size_t counts[MEASURED];
+static size_t counts[MEASURED], learnt; /* blocks */
 static uint64_t switched_ns[MEASURED];
 static pthread_barrier_t barrier;
 static struct launcher {
@@ -269,7 +281,7 @@ static void print_results(void) {
   printf("},\"switch_ns\":{");
   for (int state = LASTING; state < MEASURED; state++)
     printf("%s\"%s\":%llu", state > LASTING ? "," : "", state_names[state], (unsigned long long)switched_ns[state]);
-  printf("},\"launched\":%zu,\"kernels\":%llu,\"lost\":%llu}\n", counts[KERNELS] * LAUNCHES,
+  printf("},\"launched\":%zu,\"kernels\":%llu,\"lost\":%llu}\n", (counts[KERNELS] + learnt) * LAUNCHES,
          (unsigned long long)recorded[CUPTI_CONCURRENT_KERNEL],
          (unsigned long long)(losses.dropped + losses.discarded));
 }
@@ -305,6 +317,21 @@ static void fetch(bool is_all) {
   cuda_listener_fetch(is_all, &until);
 }
 
+/* The recorder hears of calls by their records. */
+static void learn_calls(void) {
+  int all = blocks;
+  blocks = 1;
+  measure(KERNELS);
+  blocks = all;
+  learnt = counts[KERNELS];
+  counts[KERNELS] = 0;
+  for (int i = 0; i < LEARN_FETCHES && !recorded[CUPTI_DRIVER] && !recorded[CUPTI_RUNTIME]; i++) {
+    fetch(false);
+    drain();
+    usleep(SETTLE_US);
+  }
+}
+
 static void prepare(void) {
   unsetenv("CUDA_INJECTION64_PATH"); /* nobody else records it */
   find_driver();
@@ -333,6 +360,7 @@ int main(int argc, char **argv) {
   measure_subscribed();
   cuda_listener_begin(TRACE_DEFAULT, UINT64_C(48) << 20);
   if (!cuda_listener_api()) return fputs("launch_cost: it cannot be recorded\n", stderr), 1;
+  learn_calls();
   if (pthread_create(&drainer, NULL, drain_again, NULL)) fail("no thread", 0);
   for (int cycle = 0; cycle < CYCLES; cycle++)
     for (int state = LASTING; state <= KERNELS; state++) {
