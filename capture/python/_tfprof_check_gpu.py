@@ -1,7 +1,8 @@
 """What tfprof-capture --check says of GPUs: what CUPTI needs, where it was found, and what stands in its way.
 
 Everything is looked at under a root, so that machines of all kinds can be tried in tests; only driver() and nvml()
-call what is loaded, and cupti_version() in a process of its own.  Each function answers with lines of (name, text).
+call what is loaded, once another process has seen that it answers (asked()), and cupti_version() in such a process
+alone.  Each function answers with lines of (name, text).
 """
 
 import ctypes
@@ -133,6 +134,31 @@ def cuda_version(number):
     return "%d.%d" % (number // 1000, number % 1000 // 10)
 
 
+ANSWER_SECONDS = 20  # cuInit takes some, where a machine has many GPUs and nothing keeps the driver loaded
+KILLED_SECONDS = 2   # a process that hangs in the kernel module does not even end when it is killed
+
+
+def asked(code, *words):
+    """What a process of its own prints that runs this code, (text, exit status); None: it does not end.
+
+    It is not recorded, and listens to no injection of others."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("CUDA_INJECTION64_PATH", "LD_PRELOAD")}
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", code, *words], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    for seconds in (ANSWER_SECONDS, KILLED_SECONDS):
+        try:
+            text, _ = process.communicate(timeout=seconds)
+            return (text.strip(), process.returncode) if seconds == ANSWER_SECONDS else None
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return None
+
+
+def hangs(what):
+    return "%s did not return within %d s: a GPU or its driver hangs (see dmesg, nvidia-smi)" % (what, ANSWER_SECONDS)
+
+
 ASK_CUPTI = """
 import ctypes, sys
 number = ctypes.c_uint32()
@@ -143,18 +169,27 @@ except (OSError, AttributeError) as error:
 else:
     print("answers %d when it is asked for its version" % result if result else number.value)
 """
+# Loads a library and calls a function of it with these numbers, whatever that answers.
+ASK_WHETHER_IT_ANSWERS = """
+import ctypes, sys
+try:
+    getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])(*map(int, sys.argv[3:]))
+except (OSError, AttributeError):
+    pass
+"""
 
 
 def cupti_version(path):
     """(what cuptiGetVersion says, None), or (None, why not).
 
     Without a driver that of CUDA 13.2 calls itself without end, and those of 13.3 to 13.5 answer 999."""
-    answer = subprocess.run([sys.executable, "-I", "-S", "-c", ASK_CUPTI, path], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, text=True)
-    said = answer.stdout.strip()
+    answer = asked(ASK_CUPTI, path)
+    if not answer:
+        return None, "does not answer within %d s when it is asked for its version" % ANSWER_SECONDS
+    said, status = answer
     if said.isdigit():
         return int(said), None
-    return None, said or "does not bear to be asked for its version (exit status %d)" % answer.returncode
+    return None, said or "does not bear to be asked for its version (exit status %d)" % status
 
 
 def wheel_version(path):
@@ -203,6 +238,8 @@ def cupti_text(path, driver_version=None, asked=None):
 
 def driver():
     """The driver's library, initialised as a program does: by that recording of the GPU begins. (lines, version)."""
+    if not asked(ASK_WHETHER_IT_ANSWERS, "libcuda.so.1", "cuInit", "0"):
+        return [("CUDA", hangs("cuInit"))], None
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -227,6 +264,8 @@ def driver():
 
 def nvml(name="libnvidia-ml.so.1"):
     """Whether the driver tells what its GPUs measure."""
+    if not asked(ASK_WHETHER_IT_ANSWERS, name, "nvmlInit_v2"):
+        return [("NVML", hangs("nvmlInit"))]
     try:
         library = ctypes.CDLL(name)
         library.nvmlErrorString.restype = ctypes.c_char_p

@@ -4,6 +4,7 @@
 And on this machine: as it is, and with a double of the driver in its place.
 """
 
+import ast
 import os
 import subprocess
 import sys
@@ -138,6 +139,25 @@ def test_nvml():
             subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-", "-o", path],
                            input=code.encode(), check=True)
             assert dict(looked.nvml(path))["NVML"].startswith(wanted), looked.nvml(path)
+
+
+def test_hanging():
+    """A driver that never answers, as where a GPU has fallen off the bus: it is told, and the check ends."""
+    code = """int cuInit(unsigned flags); int cuInit(unsigned flags) { for (;;) pause(); return (int)flags; }
+              int nvmlInit_v2(void); int nvmlInit_v2(void) { for (;;) pause(); return 0; }
+              int cuptiGetVersion(unsigned *v); int cuptiGetVersion(unsigned *v) { for (;;) pause(); return !v; }"""
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libcupti.so.13"):
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-", "-o",
+                            os.path.join(directory, name)], input=("#include <unistd.h>\n" + code).encode(), check=True)
+        program = "import _tfprof_check_gpu as looked; looked.ANSWER_SECONDS = 0.5; print(dict(looked.check()))"
+        result = capturing.bounded.run(
+            [sys.executable, "-c", program], capturing.SECONDS, env=dict(
+                os.environ, LD_LIBRARY_PATH=directory, TFPROF_CUPTI=directory,
+                PYTHONPATH=os.path.dirname(os.path.abspath(looked.__file__))))
+        told = ast.literal_eval(result.stdout)
+        assert "cuInit did not return" in told["CUDA"] and "nvmlInit did not return" in told["NVML"], told
+        assert "does not answer within" in told["CUPTI"], told
 
 
 def test_here():

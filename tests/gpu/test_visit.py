@@ -411,6 +411,8 @@ def test_verdicts():
                                           "unset TFPROF_CUPTI"),
                                          ({"check_cupti": None}, "no", "visit.log"),
                                          ({"check_init": "cuInit answers 803"}, "no", "cuInit answers 803"),
+                                         ({"check_init": "cuInit did not return within 20 s", "gpu": None}, "no",
+                                          "cuInit did not return"),
                                          ({"refused": "the driver lets only administrators"}, "no", "only admin"),
                                          ({"gpu": None}, "cannot be told", "sees no GPU"))),
             (verdicts.first, FIRST, (({"rows": {**ROWS, "kernels": 0}}, "no", "there are no kernels"),

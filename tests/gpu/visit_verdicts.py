@@ -49,13 +49,17 @@ def cupti_remedy(text):
             "(nvidia-cuda-cupti-cu12 for CUDA 12) and the CUDA toolkit bring")
 
 
+def is_hanging(start):
+    return "did not return" in (start or "")
+
+
 def machine(figures):
     findings = Findings(figures)
+    cupti, refused, start = (figures.get(name) for name in ("check_cupti", "refused", "check_init"))
     findings.expect(figures.get("check_status") == 0, "tfprof-capture --check says that ops cannot be recorded")
-    if not figures.get("gpu"):
+    if not figures.get("gpu") and not is_hanging(start):
         findings.unknown.append("PyTorch sees no GPU here")
         return findings.verdict()
-    cupti, refused, start = (figures.get(name) for name in ("check_cupti", "refused", "check_init"))
     remedy = cupti_remedy(cupti) if cupti else "its output is in visit.log"
     findings.expect(remedy is None, f"--check says of CUPTI: {cupti}{'; ' if remedy else ''}{remedy}")
     findings.expect(not start, f"--check says of CUDA: {start}")
