@@ -2,7 +2,8 @@
 --
 -- For each profile the gaps between measured steps that follow one another (step_gaps): Python that logs, saves,
 -- counts, or collects garbage; input that is fetched there is left to input_outside_steps.  Silent where the busiest
--- device works for four fifths of the time of steps and gaps: a host that is ahead of its device costs nothing.
+-- device works for four fifths of the time of steps and gaps: a host that is ahead of its device costs nothing.  Silent
+-- where each step was recorded by itself, as sessions of TensorFlow are: there the gaps are the recorder's own work.
 -- The message names what takes a tenth of that time or more: ranges in which the program itself marked time outside of
 -- ops (ranges.outside_ns), without those that fetch input, and ops, by the time in them alone.  All of them together
 -- are never more than the whole.

@@ -129,7 +129,7 @@ WITH processes AS (
       || iif(window_count > 1, format(', in window %d of %d of', window, window_count)
         || coalesce(' rank ' || rank, ' a process'), iif(process_count > 1, coalesce(', rank ' || rank, ''), ''))
       || iif(process_count > 1, '; the fastest process ' || format_ns(least_ns),
-        ', ' || format_count(steps_per_second) || ' a second')
+        coalesce(', ' || format_count(steps_per_second) || ' a second', ''))
       || iif(between_ns >= 0.05 * (mean_ns + between_ns), ', ' || format_ns(between_ns) || ' between them', ''),
       (SELECT sparkline(training_ns) || '  ' || format_ns(min(training_ns)) || ' … ' || format_ns(max(training_ns))
        FROM (SELECT training_ns FROM temp.steps WHERE steps.profile_id = pace.profile_id AND is_warmup = 0

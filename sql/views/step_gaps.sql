@@ -7,8 +7,10 @@
 --                  the host runs ahead of its devices (steps.pace_ns)
 --   gap_ns         from the end of all steps before it, and of their work on devices where the host runs ahead, until
 --                  it begins; below 0 by what it has in common with them, where steps of several threads overlap; NULL
---                  where the step before it by number is not among them, so that others may lie between; of a step
---                  whose work on devices was not recorded (thinned_steps) the host's end counts
+--                  where the step before it by number is not among them, so that others may lie between, and where
+--                  each step was recorded by itself (steps.origin is session): what passes there is the recorder's
+--                  own work, for the most part.  Of a step whose work on devices was not recorded (thinned_steps) the
+--                  host's end counts
 -- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
 -- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
 WITH worked AS (
@@ -18,7 +20,8 @@ WITH worked AS (
 ), measured AS (
   SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.start_ns AS start_ns,
     max(steps.net_ns, steps.training_ns) AS taken_ns,
-    max(steps.end_ns, coalesce(worked.end_ns, steps.end_ns)) AS end_ns, steps.pace_ns IS NOT NULL AS runs_ahead
+    max(steps.end_ns, coalesce(worked.end_ns, steps.end_ns)) AS end_ns, steps.pace_ns IS NOT NULL AS runs_ahead,
+    steps.origin IS 'session' AS is_alone
   FROM temp.steps AS steps LEFT JOIN worked ON worked.step_id = steps.id
   WHERE steps.is_warmup = 0
 ), ordered AS (
@@ -31,6 +34,6 @@ SELECT
   step_id AS step_id,
   number AS number,
   taken_ns AS taken_ns,
-  CASE WHEN distance BETWEEN 0 AND 1 THEN max(gap_ns, iif(runs_ahead, 0, -taken_ns)) END AS gap_ns
+  CASE WHEN distance BETWEEN 0 AND 1 AND NOT is_alone THEN max(gap_ns, iif(runs_ahead, 0, -taken_ns)) END AS gap_ns
 FROM ordered
 ORDER BY profile_id, start_ns, step_id

@@ -15,7 +15,8 @@
 --                                           shares here are of.  It is less than mean_ns where the host runs ahead
 --   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it
 --   steps_per_second                        by the time from step to step: what each takes, and what passes between
---                                           one and the next (step_gaps), on average
+--                                           one and the next (step_gaps), on average; NULL where each step was
+--                                           recorded by itself (steps.origin is session), which tells no rate
 --   between_ns                              the latter; what the program does there, the check between_steps tells
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
 --                                           one that runs the backward pass for it
@@ -36,7 +37,7 @@ WITH measured AS (
   WHERE is_warmup = 0
 ), counted AS (
   SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
-    sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
+    sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count, max(origin IS 'session') AS is_alone
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
   SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(net_ns) AS host_ns,
@@ -96,7 +97,7 @@ SELECT
   durations.min_ns AS min_ns,
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
-  1e9 / nullif(passing.period_ns, 0) AS steps_per_second,
+  CASE WHEN NOT counted.is_alone THEN 1e9 / nullif(passing.period_ns, 0) END AS steps_per_second,
   CAST(passing.between_ns AS INTEGER) AS between_ns,
   CAST(durations.host_ns AS INTEGER) AS host_ns,
   CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,

@@ -84,6 +84,25 @@ def test_run_metadata(engine):
     assert sorted(of_steps) == [[4, 2, 236000], [5, 1, 118000]], of_steps
 
 
+def test_time_between_sessions(engine):
+    """What passes from session to session is the recorder's work: no finding, and no rate."""
+    values = []
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        for number in range(12):
+            path = os.path.join(directory, f"run_{number}.pbtxt")
+            with open(path, "w") as file:
+                file.write('step_stats { dev_stats { device: "/job:a/replica:0/task:0/device:CPU:0" node_stats { '
+                           'node_name: "mm" all_start_micros: %d op_end_rel_micros: 300 all_end_rel_micros: 300 '
+                           'timeline_label: "mm = MatMul(x, w)" } } }' % (1_000_000 + number * 10_000))
+            values += ["run_meta_path", path, "step", number]
+        connection = opened(engine, *values)
+        assert connection.values("SELECT mean_ns, steps_per_second, between_ns FROM step_summary") == [
+            (300_000, None, None)]
+        assert connection.values("SELECT text FROM run_summary WHERE title = 'steps'") == [
+            ("12, median 300 µs, 95 % within 300 µs",)]
+        assert connection.values("SELECT message FROM advise WHERE check_name = 'between_steps'") == []
+
+
 def node_def(name, op, inputs=(), shape=None, attributes=()):
     """A NodeDef as text; shape: of its output, () of a scalar, None: not told."""
     text = 'name: "%s" op: "%s" ' % (name, op) + "".join('input: "%s" ' % one for one in inputs)
