@@ -5,29 +5,32 @@
 -- their peak (memory_summary), without any what was always available on the machine (counter host_available_bytes).
 -- Threshold: 5 % of the step time, and more memory left than was held at most: activations that checkpoints give back
 -- seldom take more than all the rest.  Silent where it is not known how much is left.
--- What it would save: the recomputation.  Both are those of the median step that has any, times the share of steps that
--- have: a step during which the machine did something else speaks for no other.
+-- What it would save: the recomputation, which is that share of the time of all steps.  The share is that of the median
+-- step that has any, times the share of steps that have, and a step counts for 1.5 times the median step at most: one
+-- during which the machine did something else speaks for no other, and step_time_outliers has what is beyond.
 -- The line is the one that calls checkpoint(), of several the one with the most ops below it.
 -- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: linear in
 -- step_phases, and that of memory_summary.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'needless_checkpoints';
-WITH step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
-    total(sample_weight) FILTER (WHERE ops_recorded = 1) AS weight
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+WITH typical AS (
+  SELECT profile_id, median(net_ns) AS median_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), step_time AS (
+  SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(min(steps.net_ns, 1.5 * median_ns)) AS all_ns,
+    total(steps.sample_weight) FILTER (WHERE steps.ops_recorded = 1) AS weight
+  FROM typical JOIN temp.steps AS steps ON steps.profile_id = typical.profile_id
+  WHERE steps.is_warmup = 0 GROUP BY steps.profile_id
 ), in_step AS (
-  SELECT phases.profile_id AS profile_id, max(steps.sample_weight) AS weight, sum(1.0 * phases.net_ns) AS again_ns,
+  SELECT phases.profile_id AS profile_id, max(steps.sample_weight) AS weight,
     min(1.0, sum(1.0 * phases.net_ns) / max(steps.net_ns)) AS ratio
   FROM temp.step_phases AS phases JOIN temp.steps AS steps ON steps.id = phases.step_id
   WHERE phases.is_recomputation = 1 AND steps.is_warmup = 0 AND steps.ops_recorded = 1 AND steps.sample_weight > 0
   GROUP BY phases.profile_id, phases.step_id
 ), repeated AS MATERIALIZED ( -- fraction: of the steps that have any
-  SELECT profile_id, step_count, all_ns, ratio * fraction AS ratio,
-    min(all_ns, median_ns * step_count * fraction) AS again_ns
+  SELECT profile_id, step_count, ratio * fraction AS ratio, ratio * fraction * all_ns AS again_ns
   FROM (
     SELECT in_step.profile_id AS profile_id, step_time.step_count AS step_count, step_time.all_ns AS all_ns,
-      median(in_step.ratio) AS ratio, median(in_step.again_ns) AS median_ns,
+      median(in_step.ratio) AS ratio,
       min(1.0, sum(in_step.weight) / step_time.weight) AS fraction
     FROM in_step JOIN step_time ON step_time.profile_id = in_step.profile_id
     GROUP BY in_step.profile_id
