@@ -353,7 +353,7 @@ def test_long_once(engine):
         events.append(kernel(150_000, 3_000_000_000, stream=20, name="gemm_0"))
 
     def at_first(events):  # what begins together with the op lies in it, and says nothing of it
-        [event for event in events if event["name"] == "aten::mm"][0].update(ts=0, dur=3_000_000)
+        [event for event in events if event["name"] == "aten::mm"][0].update(ts=0, dur=hours)
     hours = 5 * HOUR // 1000
     for change, busy, saves, step_times, is_whole in (
             (alone, 40, 1.8, 4 * [1990], True), (longer("kernel", -1, 3_000_000), 39, 1.755, 4 * [1990], True),
@@ -388,6 +388,12 @@ def test_long_once(engine):
     found, told = changed(engine, late_mark, [("impossible_time", 1)], "late mark")
     assert found == sound and "5 hours" in told[0], (found, told)
 
+    def late_window(events):
+        events.append(span("Trace", "PyTorch Profiler (0)", 0, 5 * HOUR, pid="Spans", tid="PyTorch Profiler"))
+        kernels(events)[-1]["dur"] = 1000 * 3600 * 1000
+    found, told = changed(engine, late_window, 2 * [("impossible_duration", 1)], "late window", False)
+    assert found[1] < sound[1] and found[3] <= sound[3] + 90_000, (found, told)
+
     def late_step(events):  # told once, though the mark is a row of ops and one of ranges
         events[0]["ts"] = hours
     found, told = changed(engine, late_step, [("impossible_time", 1)], "late step", False)
@@ -419,7 +425,8 @@ def test_long_in_other_files_once(engine):
 
 def test_long_and_true(engine):
     """A kernel for which the host waits, whether the step lasts until then or its mark was cut, a last step that holds
-    an op as long, a last op outside of all steps, and an end of the recording that lies behind what lasts."""
+    an op as long, a last op outside of all steps, an end of the recording that lies behind what lasts, kernels that
+    follow one another, and an evaluation or a wait of seconds at the end."""
     def wait(events):
         kernels(events)[-1]["dur"] = 3_000_000
         events.append(span("cuda_runtime", "cudaDeviceSynchronize", 6_400_000, 3_002_000_000, correlation=777))
@@ -438,7 +445,18 @@ def test_long_and_true(engine):
     def alone(events):
         events.append(kernel(150_000, 3_000_000_000, stream=20, name="gemm_0"))
         events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 3_000_200, "s": "g"})
-    for change in (wait, wait_in_step, last_step, last_op, alone):
+
+    def in_a_row(events):
+        for i in range(3):
+            events.append(kernel(8_000_000 + i * 2_000_000_000, 1_999_990_000, name=f"gemm_{i}"))
+
+    def evaluation(events):
+        events.append(span("user_annotation", "evaluate", 8_000_000, 6_000_000_000))
+        events.append(span("cpu_op", "aten::mm", 8_100_000, 50_000, **{"External id": 99}))
+
+    def last_wait(events):
+        events.append(span("cuda_runtime", "cudaDeviceSynchronize", 8_000_000, 30_000_000_000, correlation=777))
+    for change in (wait, wait_in_step, last_step, last_op, alone, in_a_row, evaluation, last_wait):
         connection = opened(engine, steps(change))
         assert connection.values(TOLD) == [], (change.__name__, connection.values(TOLD))
         assert connection.values("SELECT count(*) FROM ops WHERE dur_ns IS NULL") == [(0,)], change.__name__

@@ -2,19 +2,21 @@
 **
 ** A profiler that loses an end writes one that is seconds or hours later.  Where something follows on the same stream,
 ** stream_times.c ends it there.  Else only the rest of the recording tells.  Most rows last no longer than SHORT_NS;
-** together with moments they say from when to when something is known to have happened.  The longer ones are taken by
-** their ends, each of which may carry that on by as much as it has, and by SHORT_NS at least.  What ends behind the
-** first one that does not is suspected, and judged in this order:
+** together with moments, the starts of the longer rows and the profiler's own start and stop they say from when to when
+** something is known to have happened.  The longer ones are taken by their ends, each of which may carry that on by as
+** much as it has, and by SHORT_NS at least.  What ends behind the first one that does not is suspected, and judged in
+** this order:
 **
 **   waited for      A call or op of the host that ends with suspected work of a device waited for it: both are true.
 **   crosses         A thread does one thing at a time: an op or call that outlives what it began in, or anything that
 **                   outlives the op it began in, has no such duration.  Marks of steps may end in what they began
 **                   outside of, so these are crossed by ops and calls alone.
 **   ends together   Two rows that end together bear each other out: a step and the op in it.
-**   far             What stands alone has no such duration where it is LONE_TIMES as long as all else, or FAR_TIMES
-**                   and more than FAR_NS.  A program may sleep, or compute on, at its end.
+**   far             What stands alone has no such duration where it is FAR_TIMES as long as all else and more than
+**                   FAR_NS.  A program may sleep, wait or compute on at its end, for less.
 **   not waited for  Work of devices that the host's own rows do not reach to has none either where it lasts FAR_BEYOND
-**                   times as long as is usual; where rows of the host are not there, it is judged like what is alone.
+**                   times as long as is usual; where rows of the host are not there, where it is LONE_TIMES as long as
+**                   all else.
 **
 ** Such a row keeps its start, and its duration is NULL, as of a range that never ended.  Where more than FEW rows and
 ** one of FEW_SHARE are like this, it is no fault of single rows, and all stay.
@@ -56,7 +58,7 @@ struct long_rows {
   LIST(struct long_row) rows;
   uint8_t *is_stream; /* by row of threads */
   uint64_t thread_count;
-  string_id user, input, python, window;
+  string_id user, input, python;
   struct recorded recorded;
   uint64_t all, short_rows, host_rows;
 };
@@ -150,10 +152,7 @@ static bool gather_rows(struct long_rows *all, uint32_t number) {
       note_time(&all->recorded, start, start + (duration == ROW_NULL ? 0 : duration));
       continue;
     }
-    if (of->is_of_ranges && category != ROW_NULL && (string_id)category == all->window) {
-      note_time(&all->recorded, start, start + duration); /* how long the profiler itself says that it recorded */
-      continue;
-    }
+    note_time(&all->recorded, start, start);
     struct long_row *row = list_add(&all->rows);
     ok = row != NULL;
     if (ok)
@@ -196,8 +195,8 @@ static bool gather_profile(struct long_rows *all, const uint16_t *tables, unsign
   all->user = pool_find(pool, "user", strlen("user"));
   all->input = pool_find(pool, "input", strlen("input"));
   all->python = pool_find(pool, "python", strlen("python"));
-  all->window = pool_find(pool, "Trace", strlen("Trace"));
   all->recorded = (struct recorded){INT64_MAX, INT64_MIN};
+  if (all->profile->has_span) note_time(&all->recorded, all->profile->start_ns, all->profile->end_ns);
   ok = find_streams(all);
   for (unsigned i = 0; i < count; i++) {
     const struct profile_table *table = &all->profile->tables[tables[i]];
@@ -248,7 +247,8 @@ static int64_t behind(const struct long_rows *all, const struct long_row *row) {
 
 static bool is_far(const struct long_rows *all, const struct long_row *row) {
   int64_t span = span_of(&all->recorded), away = behind(all, row);
-  return (away > SECOND_NS && away > times(span, LONE_TIMES)) || (away > FAR_NS && away > times(span, FAR_TIMES));
+  bool is_lone_work = row->side == WORK_OF_DEVICE && away > SECOND_NS && away > times(span, LONE_TIMES);
+  return is_lone_work || (away > FAR_NS && away > times(span, FAR_TIMES));
 }
 
 /* Whether two ends behind all else are one moment.  Durations that are the same number are one fault, twice: nothing
