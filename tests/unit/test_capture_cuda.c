@@ -248,10 +248,10 @@ static void test_faults(void) {
 }
 
 /* A second at which CUPTI seems lost that is silent from the first one on, with records before; 0: none of 200.
-** `is_written`: what stands in the buffers that it has changes now and then. */
-static int second_lost(bool is_written) {
+** `is_written`: what stands in the buffers that it has changes now and then. `is_read`: our call was among them. */
+static int second_lost_of(bool is_written, bool is_read) {
   struct listening_check check = {0};
-  struct listening_signs signs = {1, 0};
+  struct listening_signs signs = {1, 0, is_read};
   uint64_t silent_ns;
   listening_check_begin(&check, 0);
   check.is_possible = true;
@@ -263,10 +263,13 @@ static int second_lost(bool is_written) {
   return 0;
 }
 
+static int second_lost(bool is_written) { return second_lost_of(is_written, true); }
+
 /* One that is silent is lost; one that writes into its buffers, though none comes back, is not; and where Kineto's
 ** daemon may have been asked for a profile that is waited for. */
 static void test_listening(void) {
   unsetenv("KINETO_USE_DAEMON");
+  check(!second_lost_of(false, false), "CUPTI that never recorded our call is taken for lost");
   check(second_lost(false) == 10, "silence is taken for a loss after %d s", second_lost(false));
   check(!second_lost(true), "a device that is never idle is taken for a loss");
   setenv("KINETO_USE_DAEMON", "1", 1);

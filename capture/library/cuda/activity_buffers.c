@@ -78,6 +78,11 @@ static struct activity_buffer *get_free_buffer(void) {
   return NULL;
 }
 
+/* What counts for the limit. */
+static uint64_t counted(const struct activity_buffer *buffer) {
+  return buffer->kind == BUFFER_DISCARDED ? 0 : buffer->size;
+}
+
 static void lend_buffer(struct activity_buffer *buffer) {
   buffer->lent_ns = clock_monotonic_ns();
   buffer->session = pool.session;
@@ -107,6 +112,8 @@ static struct activity_buffer *take_back(const uint8_t *bytes) {
     if (buffer->bytes != bytes) continue;
     *at = buffer->next;
     buffer->next = NULL;
+    if (buffer->is_written_off) pool.taken += counted(buffer);
+    buffer->is_written_off = false;
     return buffer;
   }
   return NULL;
@@ -215,18 +222,26 @@ void activity_buffers_return(struct activity_buffer *buffer) {
   pthread_mutex_unlock(&activity_buffers_lock);
 }
 
-unsigned activity_buffers_lent(void) {
+static unsigned count_lent(bool is_written_off) {
   unsigned count = 0;
   pthread_mutex_lock(&activity_buffers_lock);
-  for (const struct activity_buffer *buffer = pool.lent; buffer; buffer = buffer->next) count++;
+  for (const struct activity_buffer *buffer = pool.lent; buffer; buffer = buffer->next)
+    count += buffer->is_written_off == is_written_off;
   pthread_mutex_unlock(&activity_buffers_lock);
   return count;
 }
+
+unsigned activity_buffers_lent(void) { return count_lent(false); }
+unsigned activity_buffers_written_off(void) { return count_lent(true); }
 
 void activity_buffers_begin_session(void) {
   pthread_mutex_lock(&activity_buffers_lock);
   pool.session_ns = clock_monotonic_ns();
   pool.session++;
+  for (struct activity_buffer *buffer = pool.lent; buffer; buffer = buffer->next) {
+    if (!buffer->is_written_off) pool.taken -= counted(buffer);
+    buffer->is_written_off = true;
+  }
   pthread_mutex_unlock(&activity_buffers_lock);
 }
 
@@ -260,6 +275,7 @@ uint64_t activity_buffers_content(void) {
   size_t read = 0;
   pthread_mutex_lock(&activity_buffers_lock);
   for (const struct activity_buffer *buffer = pool.lent; buffer && read < READ_MAXIMUM; buffer = buffer->next) {
+    if (buffer->is_written_off) continue;
     hash = hash_content(buffer, hash ^ (uintptr_t)buffer->bytes);
     read += buffer->size;
   }

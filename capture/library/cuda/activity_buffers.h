@@ -33,6 +33,7 @@ struct activity_buffer {
   uint64_t lent_ns; /* when */
   unsigned session; /* in which it was lent: numbers of calls in those of others are others */
   enum activity_buffer_kind kind;
+  bool is_written_off; /* another one may have it: it need not come back */
 };
 
 /* So many bytes at most, and ACTIVITY_BUFFERS_LEAST at least; `api` is kept. */
@@ -63,10 +64,12 @@ struct activity_arrears {
   unsigned held;     /* buffers that CUPTI has had for so long that they were asked for, and not given back */
 };
 struct activity_arrears activity_buffers_arrears(uint64_t now_ns);
-/* CUPTI begins: what it was lent before need not come back. Before anything is recorded, on any thread. */
+/* CUPTI begins: what it was lent before need not come back, and counts for no limit until it does. Before anything is
+** recorded, on any thread. */
 void activity_buffers_begin_session(void);
-/* How many buffers CUPTI has now. On any thread. */
+/* How many buffers CUPTI has now, and how many it was lent in earlier sessions and never gave back. On any thread. */
 unsigned activity_buffers_lent(void);
+unsigned activity_buffers_written_off(void);
 /* How many buffers with records have come back. On any thread. */
 uint64_t activity_buffers_heard(void);
 /* A hash of what stands in those that CUPTI has now, the ones that were lent last first, and where they are; never 0.

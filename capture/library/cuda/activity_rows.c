@@ -8,6 +8,7 @@
 #include "function_names.h"
 #include "graph_links.h"
 #include "kernel_rows.h"
+#include "listening_check.h"
 #include "nested_calls.h"
 
 #include <stdlib.h>
@@ -17,7 +18,14 @@ enum { ROWS_BEFORE_WRITING = 16384 }; /* of records, between two looks at the ta
 
 /* Calls that are worth no row, where CUPTI could not be told to record no others, and those that launch a kernel or a
 ** graph: by domain less one and number. */
-enum worth { WORTH_UNKNOWN, WORTH_NO_ROW, WORTH_A_ROW, WORTH_A_ROW_AND_LAUNCHES, WORTH_A_ROW_OF_A_GRAPH };
+enum worth {
+  WORTH_UNKNOWN,
+  WORTH_NO_ROW,
+  WORTH_NO_ROW_AND_LISTENS, /* the call of listening_check.h */
+  WORTH_A_ROW,
+  WORTH_A_ROW_AND_LAUNCHES,
+  WORTH_A_ROW_OF_A_GRAPH
+};
 static uint8_t worths[2][FUNCTIONS_MAXIMUM];
 
 bool activity_rows_open(struct recorder *recorder) {
@@ -48,7 +56,9 @@ static enum worth worth_of(const struct cupti_api *api, const struct cupti_call 
   uint8_t *known = &worths[domain - 1][record->function];
   if (!*known) {
     bool is_named = !api->GetCallbackName((int)domain, record->function, &name) && name;
-    *known = is_named && !function_is_recorded(name)      ? WORTH_NO_ROW
+    bool listens = is_named && domain == CUPTI_DRIVER_FUNCTIONS && !strcmp(name, LISTENING_CALL);
+    *known = listens                                      ? WORTH_NO_ROW_AND_LISTENS
+             : is_named && !function_is_recorded(name)    ? WORTH_NO_ROW
              : is_named && function_launches_kernel(name) ? WORTH_A_ROW_AND_LAUNCHES
              : is_named && function_launches_graph(name)  ? WORTH_A_ROW_OF_A_GRAPH
                                                           : WORTH_A_ROW;
@@ -89,7 +99,7 @@ static bool count_call(const struct reading *reading, const struct cupti_call *r
 }
 
 static void take_call(const struct reading *reading, const struct cupti_call *record, enum worth worth) {
-  if (!count_call(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES) || worth == WORTH_NO_ROW) return;
+  if (!count_call(reading, record, worth == WORTH_A_ROW_AND_LAUNCHES) || worth < WORTH_A_ROW) return;
   reading->counts->launches += worth == WORTH_A_ROW_AND_LAUNCHES;
   if (worth == WORTH_A_ROW_OF_A_GRAPH)
     graph_links_note_launch(activity_correlation(reading->lanes, record->correlation),
@@ -101,7 +111,8 @@ static void read_call(const struct reading *reading, const struct cupti_call *re
   cuda_calls_note(record->kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS, record->function);
   struct cupti_call due, part;
   enum worth worth = worth_of(reading->api, record);
-  if (worth == WORTH_NO_ROW) {
+  reading->counts->of_listening += worth == WORTH_NO_ROW_AND_LISTENS;
+  if (worth < WORTH_A_ROW) {
     take_call(reading, record, worth);
     return;
   }

@@ -13,6 +13,7 @@ struct activity_counts {
   uint64_t of_watched;           /* calls of this thread: */
   uint32_t watched;
   uint64_t of_graphs;            /* of the work: that of CUDA graphs, where the numbers of their calls may be wrong */
+  uint64_t of_listening;         /* the call of listening_check.h, which the recorder makes */
   uint64_t all;
   uint64_t unknown;          /* of kinds that are not read */
   uint64_t damaged;          /* cut off, or in a buffer that CUPTI itself could not read to its end */

@@ -40,6 +40,7 @@ static unsigned traces;
 static _Atomic bool has_begun;
 static _Atomic int wanted_recording = CUDA_ALL; /* of work: enum cuda_recording */
 static _Atomic bool has_other_clock; /* records have; since that was looked at last */
+static _Atomic bool has_own_call;    /* the one of listening_check.h was read */
 
 /* Of what is asked of the thread, and whether anything is recorded. Nothing of CUPTI's is called with it. */
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
@@ -193,11 +194,20 @@ enum beginning {
   AGAIN, /* where another one was there first: what was said of it is not said again */
   LOST   /* another one has taken CUPTI without a word: whether we are subscribed is not known */
 };
+static const char own_name[] = "tfprof"; /* as others are told who listens */
+
+/* Whether it is still we who are subscribed: CUPTI may have been finalised, and another one may have subscribed since.
+** It has lost what it was told then. `holder`: who it says it is; empty: it does not. */
+static bool is_still_ours(const char *holder) {
+  int type;
+  if (holder[0]) return !strcmp(holder, own_name);
+  return !api.GetThreadIdType || api.GetThreadIdType(&type) || type == SYSTEM_THREADS;
+}
 
 /* `is_new`: CUPTI had no subscriber until now. */
 static bool subscribe(enum beginning beginning, bool *is_new, char *reason, size_t size) {
   char holder[128] = "";
-  struct cupti_subscription wish = {sizeof wish, "tfprof", holder, sizeof holder};
+  struct cupti_subscription wish = {sizeof wish, own_name, holder, sizeof holder};
   void *now = NULL;
   int result = api.Subscribe_v2 ? api.Subscribe_v2(&now, ignore_callback, NULL, &wish)
                                 : api.Subscribe(&now, ignore_callback, NULL);
@@ -205,7 +215,7 @@ static bool subscribe(enum beginning beginning, bool *is_new, char *reason, size
   *is_new = !result;
   if (!result) subscriber = now;
   else if (!stays) subscriber = NULL;
-  else if (!subscriber) subscriber = &subscriber;
+  else if (!subscriber || (beginning == LOST && !is_still_ours(holder))) subscriber = &subscriber;
   is_refused = !subscriber && result == CUPTI_SUBSCRIBED_BY_ANOTHER;
   if (!subscriber) describe_refusal(result, holder, reason, size);
   return subscriber;
@@ -229,6 +239,7 @@ bool cuda_listener_take_reading(struct device_reading *reading) {
   return is_there;
 }
 
+void cuda_listener_note_call(void) { has_own_call = true; }
 void cuda_listener_note_other_clock(void) { has_other_clock = true; }
 
 /* With `switching`: CUPTI keeps time by our clock again, where another one has made it keep another. cuptiGetTimestamp
@@ -256,20 +267,20 @@ static void tell_listening(void) {
 /* Subscribes, with CUPTI keeping time by our clock (device_clock.h). Another one that listens, and that we wait for,
 ** keeps its own: CUPTI is told only once we are subscribed, and we subscribe again. The first time, within cuInit,
 ** there is no context. */
-static bool subscribe_with_clock(enum beginning beginning, bool *is_new, char *reason, size_t size) {
-  if (!subscribe(beginning, is_new, reason, size)) return false;
+static bool subscribe_with_clock(enum beginning beginning, char *reason, size_t size) {
+  bool is_new;
+  if (!subscribe(beginning, &is_new, reason, size)) return false;
   if (beginning != FOR_THE_FIRST_TIME && device_clock_kept(&api) == KEPT_OURS) return true;
-  if (beginning == FOR_THE_FIRST_TIME || !*is_new) return device_clock_keep(&api), true;
+  if (beginning == FOR_THE_FIRST_TIME || !is_new) return device_clock_keep(&api), true;
   api.Unsubscribe(subscriber);
   device_clock_keep(&api);
-  return subscribe(beginning, is_new, reason, size);
+  return subscribe(beginning, &is_new, reason, size);
 }
 
 /* With `switching`. false: it was refused, which is said. */
 static bool listen_to_cuda(enum beginning beginning) {
   char reason[PART_TEXT_MAXIMUM] = "";
-  bool is_new;
-  if (!subscribe_with_clock(beginning, &is_new, reason, sizeof reason)) {
+  if (!subscribe_with_clock(beginning, reason, sizeof reason)) {
     if (is_refused && beginning == AGAIN) return false;
     set_part(PART_DEGRADED, reason);
     capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
@@ -289,14 +300,15 @@ static bool listen_to_cuda(enum beginning beginning) {
   has_other_clock = false;
   memset(&keeping, 0, sizeof keeping);
   cuda_latency_switch(true);
-  /* One that seemed lost, and has a subscriber, was not finalised: it is as a rule ourselves, and nothing began. */
-  bool goes_on = beginning == LOST && !is_new;
-  if (!goes_on) activity_buffers_begin_session();
+  /* Where it was lost nobody can tell whether it was finalised. No call was recorded for seconds, not even ours: no
+  ** kernel to come belongs to one from before. */
+  activity_buffers_begin_session();
+  kept_back = 0;
   cuda_kinds_ask_of_devices(recorded == CUDA_ALL);
   switch_all(true);
   has_beat = cuda_driver_call_switch(LISTENING_CALL, true);
   if (wanted_recording != CUDA_ALL) switch_to((enum cuda_recording)wanted_recording);
-  sessions += !goes_on;
+  sessions++;
   if (beginning != LOST) tell_listening();
   listening_check_begin(&check, clock_monotonic_ns());
   note_reading();
@@ -398,7 +410,8 @@ static void look_whether_we_listen(void) {
   char text[PART_TEXT_MAXIMUM];
   uint64_t silent_ns, now_ns = clock_monotonic_ns();
   bool is_quiet = listening_check_wants_content(&check, now_ns);
-  const struct listening_signs signs = {activity_buffers_heard(), is_quiet ? activity_buffers_content() : 0};
+  const struct listening_signs signs = {activity_buffers_heard(), is_quiet ? activity_buffers_content() : 0,
+                                        has_own_call};
   enum listening listening = listening_check_look(&check, &signs, now_ns, &silent_ns);
   if (listening == LISTENING) return;
   pthread_mutex_lock(&switching);
@@ -537,7 +550,7 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
 }
 
 unsigned cuda_listener_sessions(void) { return sessions; }
-unsigned cuda_listener_kept_back(void) { return kept_back; }
+unsigned cuda_listener_kept_back(void) { return kept_back + activity_buffers_written_off(); }
 bool cuda_listener_records_kernels(void) { return traces & TRACE_KERNELS; }
 bool cuda_listener_records_launches(void) { return traces & TRACE_KERNELS && traces & TRACE_API; }
 
@@ -579,7 +592,7 @@ void cuda_listener_reset(void) {
   subscriber = NULL;
   recorded = CUDA_NOTHING;
   is_refused = has_beat = false;
-  has_other_clock = false;
+  has_other_clock = has_own_call = false;
   memset(&keeping, 0, sizeof keeping);
   sessions = kept_back = 0;
   thread_ids_before = 0;

@@ -47,12 +47,14 @@ bool cuda_listener_is_stuck(void);
 bool cuda_listener_take_reading(struct device_reading *reading);
 /* Records have times of a clock that is not known. CUPTI is told again to keep time by ours, where that can help. */
 void cuda_listener_note_other_clock(void);
+/* The call of listening_check.h was read among the records. */
+void cuda_listener_note_call(void);
 /* Whether kernels were asked for; and calls, too. */
 bool cuda_listener_records_kernels(void);
 bool cuda_listener_records_launches(void);
 /* How often kinds of work were switched on, by whatever they had been switched off. */
 unsigned cuda_listener_sessions(void);
-/* How many buffers CUPTI did not give back when it had been asked for all of them. */
+/* How many buffers CUPTI did not give back when it had been asked for all of them, or another one took. */
 unsigned cuda_listener_kept_back(void);
 /* Takes the next change of what is recorded of work, for the writer thread. false: there is none. */
 bool cuda_listener_take_switch(struct record_switch *change);

@@ -207,6 +207,7 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
     count += activity_rows_read(&lanes, api, buffer, &counts, cuda_costs_times());
     activity_buffers_return(buffer);
   }
+  if (counts.of_listening) cuda_listener_note_call();
   if (lanes.of_other_clocks != known_of_others) cuda_listener_note_other_clock();
   recorder->device_records += count;
   return count;

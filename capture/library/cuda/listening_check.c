@@ -42,11 +42,11 @@ static bool has_heard(struct listening_check *check, const struct listening_sign
 enum listening listening_check_look(struct listening_check *check, const struct listening_signs *signs, uint64_t now_ns,
                                     uint64_t *silent_ns) {
   bool was_lost = check->is_lost;
+  check->is_proven |= signs->has_call;
   *silent_ns = now_ns - check->heard_ns;
   if (has_heard(check, signs)) {
     check->heard_ns = now_ns;
     check->patience_ns = least_patience();
-    check->is_proven |= check->is_possible;
     check->is_lost = false;
     return was_lost ? LISTENING_AGAIN : LISTENING;
   }

@@ -4,8 +4,8 @@
 ** for a profile; KINETO_USE_DAEMON), or finalises it (cuptiFinalize: Kineto with TEARDOWN_CUPTI).  No call of ours
 ** fails then; nothing comes any more.  So before each fetch the thread that fetches calls the driver itself
 ** (cuDriverGetVersion, which looks up a number), and CUPTI records it like any call.  Where neither that record comes
-** nor any other, for SILENT_NS, and records of that kind came before, CUPTI was taken, as far as can be told from here.
-** With KINETO_USE_DAEMON it is SILENT_NS_OF_DAEMON, so that a profile which was asked for can end first.
+** nor any other, for SILENT_NS, and a record of that call was read before, CUPTI was taken, as far as can be told from
+** here.  With KINETO_USE_DAEMON it is SILENT_NS_OF_DAEMON, so that a profile which was asked for can end first.
 **
 ** Of a device that is never idle no buffer comes back before it is full, and before CUDA 13 the records of calls are in
 ** the same ones: with few launches that takes longer than SILENT_NS.  So once it is quiet for half that time the
@@ -25,7 +25,7 @@
 
 struct listening_check {
   bool is_possible;     /* CUPTI records the call now */
-  bool is_proven;       /* a record has come while that was so */
+  bool is_proven;       /* a record of it has come */
   bool is_lost;         /* since heard_ns */
   uint64_t heard;       /* see listening_signs, of the last look */
   uint64_t content;
@@ -37,6 +37,7 @@ struct listening_check {
 struct listening_signs {
   uint64_t heard;   /* buffers with records that have come so far */
   uint64_t content; /* what stands in those that CUPTI has, as a hash; 0: it was not looked at */
+  bool has_call;    /* a record of our call was read */
 };
 
 enum listening { LISTENING, LISTENING_LOST, LISTENING_AGAIN };

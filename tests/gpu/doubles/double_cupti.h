@@ -9,6 +9,7 @@
 ** unified memory is not counted), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
 ** DOUBLE_TOLD_VERSION=NUMBER (it says that it is another one, with the same records),
 ** DOUBLE_MUTE=KIND (it can be switched on, and nothing comes of it),
+** DOUBLE_MUTE_CALL=NUMBER (the same of a function of the driver),
 ** DOUBLE_CLOCK=fixed (CUPTI cannot be told what to keep time by) or hidden (cuptiGetTimestamp does not follow),
 ** DOUBLE_HEADS=1 (each time that it is told again the first kernels have times of its own clock, one more each time),
 ** DOUBLE_LATCH=1 (the clock at which one subscribes, once there is a context, is that of the work of devices),
@@ -52,11 +53,13 @@ struct double_cupti {
   void (*holder_leaves)(void);
   /* CUPTI is told to keep time by a counter of 2.6 ticks a nanosecond, as torch.profiler does. */
   void (*keep_ticks)(void);
-  /* Another one in the process registers buffers of its own, and all is recorded into them; once more: it leaves, and
-  ** has switched all kinds off. */
+  /* Another one in the process registers buffers of its own, and all is recorded into them, and what comes back of
+  ** others' is nobody's; once more: it leaves, and has switched all kinds off. */
   void (*steal)(void);
   /* The device falls off the bus: whatever CUPTI is asked fails from then on. */
   void (*fall)(void);
+  /* Another one finalises CUPTI and subscribes itself, and stays. */
+  void (*replace)(void);
 };
 extern const struct double_cupti double_cupti;
 

@@ -15,6 +15,7 @@
 **   clock=MS      CUPTI's clock is set; ticks: it is told to count the processor's ticks
 **   finalize      somebody calls cuptiFinalize
 **   steal         another one takes the records from here on; once more: it leaves
+**   replace       another one finalises CUPTI and subscribes itself, and stays
 **   fall          the device falls off the bus: CUPTI answers everything with an error
 **   correlation=N numbers go on from there; back: buffers are given back
 **   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
@@ -493,6 +494,8 @@ static void play(char **words, char **argv) {
       if (finalize) finalize();
     } else if (!strcmp(word, "steal")) {
       if (cupti) cupti->steal();
+    } else if (!strcmp(word, "replace")) {
+      if (cupti) cupti->replace();
     } else if (!strcmp(word, "fall")) {
       if (cupti) cupti->fall();
     } else if (!strcmp(word, "ticks")) {
