@@ -13,6 +13,7 @@ import tempfile
 
 import playing
 import test_nvml as nvml_double
+import visit_costs
 from playing import capturing, query
 from capturing import Directory, bounded
 
@@ -142,6 +143,9 @@ def test_bound():
         # Those with a weight have all of their kernels; none has a part of them but where it began.
         assert sum(0 < kernels < LAUNCHES for _, kernels, _ in steps) <= 2, steps
         assert not [step for step in steps if step[2] and step[1] not in (0, LAUNCHES)], steps
+        # As a visit to a GPU judges them.
+        judged = visit_costs.kernels_of_recorded(program.run, 0)
+        assert list(judged.values()) == [LAUNCHES, LAUNCHES, 1], judged
         # The views speak of all.
         measured_steps = program.value("SELECT count(*) AS value FROM steps WHERE is_warmup = 0")
         most = program.value("SELECT max(weight) AS value FROM thinned_steps")

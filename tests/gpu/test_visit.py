@@ -378,13 +378,15 @@ ROWS = {name: 5 for name in ("kernels", "api_calls", "transfers", "syncs", "step
 FIRST = {"rows": ROWS, "calls_twice": 0, "kernels_early": 0, "kernels_without_call": 0, "kernels_without_op": 0,
          "clock_error_ns": 900.0, "early_by_ns": None, "problems": []}
 EARLY = "capture_degraded: cuda: kernels began before the call that launched them, as CUPTI tells the times of devices"
+WAY = "capture_degraded: cuda: degraded: torch.profiler listens to CUDA instead, as the program asked; until it ends"
 INSIDE = {"kernels_of_step_before": 4.0, "kernels_of_step_after": 4.0, "duration_ratio": 1.01,
-          "own_trace_differences": []}
+          "own_trace_differences": [], "problems": [WAY]}
 KILLED = {"kernels": 9, "lost_kernels_of_a_thread_s": 0.6, "told_kernels_s": 0.6}
 STATES = {"none": 2000, "subscribed": 2010, "lasting": 2050, "calls": 2300, "kernels": 2700, "off": 2040}
 LAUNCHES = {"ns_a_launch_1": STATES, "ns_a_launch_2": STATES, "switch_ns_1": {"calls": 5e4},
             "switch_ns_2": {"off": 1e5}, "kernels_1": 60, "launched_1": 60, "kernels_2": 120, "launched_2": 120}
-COSTS = {"off_ms": [10.0, 10.02], "on_ms": [10.1, 10.15], "profiled_ms": [12.0, 12.2]}
+COSTS = {"off_ms": [10.0, 10.02], "on_ms": [10.1, 10.15], "profiled_ms": [12.0, 12.2],
+         "kernels_of_step_least": 4, "kernels_of_step_most": 4, "longest_ratio": 1.3}
 LIKE = {"differences": [], "kernel_time_ratio": 1.02, "step_time_ratio": 1.01}
 COUNTED = {"wanted": {"kernels": 4400}, "found": {"kernels": 4400}}
 JAX = {"kernels_before": 10, "kernels_after": 10, "own_kernels": 10}
@@ -427,10 +429,13 @@ def test_verdicts():
              (({"duration_ratio": 2.6}, "no", "2.60 times as long after"),
               ({"duration_ratio": None}, "cannot be told", "duration_ratio"),
               ({"kernels_of_step_after": 0}, "no", "0 kernels in a step after it, 4.0 before it"),
+              ({"problems": [WAY, "capture_degraded: cuda: records have no times"]}, "no", "records have no times"),
+              ({"kernels_without_time": 8}, "no", "8 kernels without a time"),
               ({"own_trace_differences": ["kernel 'a': 0 against 5"]}, "no", "kernel 'a'"))),
             (verdicts.kill, KILLED, (({"kernels": 0}, "no", "no kernel is in the file"),
                                      ({"lost_kernels_of_a_thread_s": 5.0, "told_kernels_s": 5.0}, "no",
                                       "5.0 s before the kill"),
+                                     ({"problems": ["capture_dropped: 9"]}, "no", "capture_dropped: 9"),
                                      ({"lost_kernels_of_a_thread_s": 1.4}, "no",
                                       "says 0.6 s are lost, and it is 1.4 s"),
                                      ({"told_kernels_s": None}, "cannot be told", "told_kernels_s"))),
@@ -446,16 +451,21 @@ def test_verdicts():
               ({"on_ms": [10.5, 10.5], "off_ms": [10.0, 10.4]}, "cannot be told", "without us they differ by 3.9 %"),
               ({"off_ms": [10.0, 10.4]}, "cannot be told", "differ by 3.9 % without us"),
               ({"profiled_ms": [10.0, 10.0]}, "no", "torch.profiler slows them by -0.1 %, we by 1.1 %"),
+              ({"kernels_of_step_least": 3}, "no", "some have 3 kernels, and some 4"),
+              ({"longest_ratio": 40.0}, "no", "up to 40.0 times as long where it is thinned"),
+              ({"problems": ["capture_dropped: 9"]}, "no", "capture_dropped: 9"),
               ({"on_ms": []}, "cannot be told", "no pair"))),
             (verdicts.compared, LIKE, (({"differences": ["19 steps against 20"]}, "no", "19 steps against 20"),
                                        ({"kernel_time_ratio": 2.6}, "no", "kernels take 2.60 times as long"),
+                                       ({"problems": [WAY, "capture_dropped: 9"]}, "no", "capture_dropped: 9"),
                                        ({"kernel_time_ratio": None}, "cannot be told", "kernel_time_ratio"))),
             (verdicts.counted, COUNTED, (({"found": {"kernels": 1}}, "no", "1 kernels, where there are 4400"),
                                          ({"found": None}, "cannot be told", "found is not known"))),
             (verdicts.jax, JAX, (({"kernels_after": 0}, "no", "after jax.profiler has ended"),
                                  ({"own_kernels": 0}, "no", "own profile"))),
             (verdicts.possible, POSSIBLE, (({"rows": {"calls": 0}}, "no", "there are no calls"),
-                                           ({"impossible": {"a_share": 2}}, "no", "2 times: a share"))),
+                                           ({"impossible": {"a_share": 2}}, "no", "2 times: a share"),
+                                           ({"problems": ["capture_dropped: 9"]}, "no", "capture_dropped: 9"))),
             (verdicts.kept, {"recording": True, "driver": True, "buffers": True},
              (({"buffers": False}, "cannot be told", "no buffers is kept"),))):
         one = visit_runner.Check("a check", 0, 0, False, "", None, judge)

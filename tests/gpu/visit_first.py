@@ -33,8 +33,13 @@ FROM diagnostics WHERE message NOT LIKE 'gpu_counters: off%' AND (severity <> 'i
 reason = 'capture_dropped' OR reason = 'capture_off' AND message LIKE 'cuda:%')"""
 
 
-def problems(run):
-    return json.loads(value(run, PROBLEMS))
+WITHOUT_TIME = "SELECT count(*) FROM kernels WHERE start_ns IS NULL OR dur_ns IS NULL"
+
+
+def order(run):
+    """What is not in order."""
+    found = values(run, problems=PROBLEMS, kernels_without_time=WITHOUT_TIME)
+    return {**found, "problems": json.loads(found["problems"])}
 
 
 @check("machine", 15, 150, "tfprof-capture --check says that ops and what GPUs do can be recorded", verdicts.machine,
@@ -60,6 +65,7 @@ def first(visit):
     visit.run(visit.program("small", "seconds=2"), recorded=run)
     found = values(
         run, **{table: f"SELECT count(*) FROM {table}" for table in TABLES}, problems=PROBLEMS,
+        kernels_without_time=WITHOUT_TIME,
         calls_twice="SELECT count(*) FROM (SELECT 1 FROM api_calls WHERE correlation <> 0 GROUP BY profile_id, "
                     "correlation HAVING count(*) > 1)",
         kernels_without_call="SELECT count(*) FROM kernels WHERE api_call_id IS NULL",
@@ -98,10 +104,10 @@ def around_profiler(visit, run, trace, seconds, environment=None):
     after, ns_after = kernels_of(run, last - COMPARED_STEPS, last - 1)
     # The last one that torch.profiler was there in: it has a step to warm up, too.
     end = f"(SELECT end_ns FROM steps WHERE number = {WARM_STEPS + PROFILED_STEPS})"
-    ratios = [ns_after[name] / ns for name, ns in ns_before.items() if name in ns_after and ns]
+    ratios = [ns_after[name] / ns for name, ns in ns_before.items() if ns and ns_after.get(name)]
     visit.note(kernels_of_step_before=before, kernels_of_step_after=after, duration_ratio=median(ratios),
                back_after_ms=value(run, f"SELECT (min(start_ns) - {end}) / 1e6 FROM kernels WHERE start_ns > {end}"),
-               problems=problems(run))
+               **order(run))
 
 
 @check("profiler_inside", 30, 150, "torch.profiler for 5 steps within others: the same kernels take as long after it "
@@ -148,4 +154,4 @@ def kill(visit):
     visit.note(kernels=found["count"], told=text.strip().split("\n")[0],
                told_s=told, told_kernels_s=told if of_gpus is None else of_gpus,
                **{f"lost_{name}_s": found[name] and (killed_ns - found[name]) / 1e9
-                  for name in (*tables, "kernels_of_a_thread")})
+                  for name in (*tables, "kernels_of_a_thread")}, **order(run))

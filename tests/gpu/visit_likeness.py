@@ -4,7 +4,7 @@ import os
 
 import compare
 import visit_verdicts as verdicts
-from visit_first import problems, value
+from visit_first import order, value
 from visit_runner import check
 
 FIRST, COUNT = 21, 19  # of the steps that are compared
@@ -22,7 +22,7 @@ def compare_mode(visit, mode):
     run = visit.path(mode + ".run")
     visit.run(visit.program(mode, f"steps={FIRST + COUNT}"), 90, recorded=run, options=["--ops=all"])
     visit.note(**compare.figures(compare.Work(run, FIRST, FIRST + COUNT - 1), reference(visit, mode)),
-               problems=problems(run))
+               **order(run))
 
 
 LIKE = "the same kernels by name and number, copies, bytes, and ops of kernels as torch.profiler tells: "
@@ -52,7 +52,7 @@ def compare_graph_again(visit):
     is_faulty = bool(value(
         run, "SELECT count(*) FROM diagnostics WHERE reason = 'cupti_fault' AND message LIKE '%graphs%'"))
     work = compare.Work(run, FIRST, FIRST + COUNT - 1, is_faulty)
-    visit.note(**compare.figures(work, reference(visit, "graph"), is_faulty), problems=problems(run))
+    visit.note(**compare.figures(work, reference(visit, "graph"), is_faulty), **order(run))
 
 
 @check("compare_compile", 50, 200, LIKE + "torch.compile", verdicts.compared)

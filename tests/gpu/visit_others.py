@@ -1,4 +1,4 @@
-"""visit_others.py: other programs than those of PyTorch, other tables than those of kernels, and what is taken home."""
+"""visit_others.py: other programs than those of PyTorch, and other tables than those of kernels."""
 
 import json
 import os
@@ -6,11 +6,8 @@ import os
 import compare
 import compare_nsys
 import visit_verdicts as verdicts
-from visit_costs import launch_cost_program
-from visit_first import around_profiler, problems, value, values
+from visit_first import around_profiler, order, value, values
 from visit_runner import HERE, Untold, check
-
-KEPT_BYTES = 300000
 
 
 @check("overlap_copies", 15, 60, "examples/overlap_copies.cu: as many copies, fills and kernels as it makes",
@@ -42,7 +39,7 @@ def jax(visit):
     count = "SELECT count(*) FROM kernels WHERE start_ns {} {}"
     visit.note(gpu_of_jax=told["device"], **values(run, kernels_before=count.format("<", told["begin_ns"]),
                                                    kernels_after=count.format(">", told["end_ns"])),
-               own_kernels=value(profile, "SELECT count(*) FROM kernels"), problems=problems(run))
+               own_kernels=value(profile, "SELECT count(*) FROM kernels"), **order(run))
 
 
 @check("cupti_finalised", 25, 120, "torch.profiler finalises CUPTI at its end (TEARDOWN_CUPTI): the program goes on, "
@@ -75,7 +72,7 @@ def memory_and_counters(visit):
     }
     found = values(run, **{name: "SELECT count(*) FROM " + what for name, what in {**rows, **impossible}.items()})
     visit.note(rows={name: found[name] for name in rows}, impossible={name: found[name] for name in impossible},
-               problems=problems(run))
+               **order(run))
 
 
 @check("nsys", 15, 150, "nsys counts the same kernels, copies, fills and bytes", verdicts.compared)
@@ -91,23 +88,3 @@ def nsys(visit):
     visit.run(words, recorded=run, options=["--ops=all"])
     visit.note(differences=compare_nsys.differences(compare.Work(run), report + ".sqlite"), kernel_time_ratio=1,
                step_time_ratio=1)
-
-
-@check("keep", 15, 90, "a recording, the driver's answers and CUPTI's own buffers are kept, for doubles in tests",
-       verdicts.kept)
-def keep(visit):
-    run = visit.path("kept.run")
-    visit.run(visit.program("small", "steps=3"), recorded=run, options=["--ops=all"])
-    dumps = [os.path.join(run, name) for name in os.listdir(run) if name.endswith(".tfprof")]
-    visit.note(recording=bool(dumps) and os.path.getsize(dumps[0]) <= KEPT_BYTES and
-               visit.keep(dumps[0], "recording.tfprof"))
-    try:
-        answer = visit.path("nvidia-smi.txt")
-        with open(answer, "w") as file:
-            file.write(visit.run(["nvidia-smi", "-q"], 30))
-        visit.note(driver=os.path.getsize(answer) <= KEPT_BYTES and visit.keep(answer))
-    except FileNotFoundError:
-        visit.note(driver=False)
-    buffers = visit.path("cupti-records.jsonl")
-    launch_cost_program(visit, "1", "1", buffers)
-    visit.note(buffers=os.path.getsize(buffers) <= KEPT_BYTES and visit.keep(buffers))

@@ -7,7 +7,11 @@ which kernel. Times are compared with those of the same program, and only as clo
 
 import re
 
-EARLY = "kernels began before the call that launched them"  # as diagnostics tell it
+# As diagnostics tell it:
+EARLY = "kernels began before the call that launched them"
+GIVES_WAY = "listens to CUDA instead"
+NO_LINKS = "kernels and copies of CUDA graphs have no call, op and line"
+TAKEN_AWAY = "it is begun anew"  # by somebody's cuptiFinalize
 CLOCK_ERROR_NS = 100e3         # of the device's clock against the host's
 KERNELS_LIKE = 1.6             # durations of the same kernels in one program; counters of cycles are 2 to 3.5 times off
 KERNEL_TIME_LIKE = 1.5         # of the same kernels in two programs, beside the time of their steps
@@ -15,6 +19,7 @@ LOST_AT_KILL_SECONDS = 1.5     # the last second, and half a second to fetch it
 TOLD_WITHIN_SECONDS = 0.15     # what the launcher says has one decimal
 KERNEL_NS, IDLE_NS, SWITCH_NS = 1000, 100, 1e6  # of a launch; of a switch
 ASIDE_NS = 250e6               # stepping aside fetches all records, and waits 100 ms at most for those that come late
+LONGEST_LIKE = 5               # the longest of the same kernels, in steps for which CUPTI is switched on and off
 STEP_COST = 0.02               # of a step's time, which is what --overhead promises
 
 
@@ -32,6 +37,12 @@ class Findings:
     def expect(self, is_so, otherwise):
         if not is_so:
             self.wrong.append(otherwise)
+
+    def judge_recording(self, *expected):
+        """What it says of itself that is not in order, less what is there to be expected; and kernels without times."""
+        self.wrong += [one for one in self.figures.get("problems") or [] if not any(text in one for text in expected)]
+        count = self.figures.get("kernels_without_time")
+        self.expect(not count, f"{count} kernels without a time")
 
     def verdict(self):
         return self.wrong, self.unknown
@@ -72,10 +83,10 @@ def first(figures):
     rows = findings.get("rows") or {}
     for table in ("kernels", "api_calls", "transfers", "syncs", "steps", "ops"):
         findings.expect(rows.get(table), f"there are no {table}")
-    error, problems = findings.get("clock_error_ns"), figures.get("problems") or []
+    error, expected = findings.get("clock_error_ns"), ()
     early, by = findings.get("kernels_early"), figures.get("early_by_ns")
     if early and by is not None and error is not None and by <= error:
-        problems = [one for one in problems if EARLY not in one]
+        expected = (EARLY,)
     else:
         findings.expect(not early, f"{early} kernels that began before their call, by up to {by} ns")
     for name, what in (("calls_twice", "numbers of calls that two calls have"),
@@ -85,7 +96,7 @@ def first(figures):
         findings.expect(not count, f"{count} {what}")
     if error is not None:
         findings.expect(error <= CLOCK_ERROR_NS, f"the clock of the device may be off by {error / 1e3:.0f} µs")
-    findings.wrong += problems
+    findings.judge_recording(*expected)
     return findings.verdict()
 
 
@@ -100,6 +111,7 @@ def profiler_inside(figures):
                         f"the same kernels take {ratio:.2f} times as long after it as before it")
     findings.wrong += [f"torch.profiler's own trace, with us against without: {one}"
                        for one in figures.get("own_trace_differences") or []]
+    findings.judge_recording(GIVES_WAY, TAKEN_AWAY)
     return findings.verdict()
 
 
@@ -114,6 +126,7 @@ def kill(figures):
     if lost is not None and told is not None:
         findings.expect(told >= lost - TOLD_WITHIN_SECONDS,
                         f"the launcher says {told:.1f} s are lost, and it is {lost:.1f} s of kernels")
+    findings.judge_recording()
     return findings.verdict()
 
 
@@ -156,6 +169,12 @@ def overhead(figures):
         theirs = slowing(off, others)
         findings.expect(cost <= theirs + noise, f"torch.profiler slows them by {100 * theirs:.1f} %, we by "
                                                 f"{100 * cost:.1f} %")
+    least, most = figures.get("kernels_of_step_least"), figures.get("kernels_of_step_most")
+    findings.expect(least == most, f"of steps that are recorded some have {least} kernels, and some {most}")
+    ratio = figures.get("longest_ratio")
+    findings.expect(ratio is None or ratio <= LONGEST_LIKE,
+                    f"kernels of a name take up to {ratio or 0:.1f} times as long where it is thinned as before")
+    findings.judge_recording()
     return findings.verdict()
 
 
@@ -180,6 +199,7 @@ def compared(figures):
         likely = [1 / KERNEL_TIME_LIKE * min(steps, 1), KERNEL_TIME_LIKE * max(steps, 1)]
         findings.expect(likely[0] <= kernels <= likely[1],
                         f"kernels take {kernels:.2f} times as long, and steps {steps:.2f} times")
+    findings.judge_recording(GIVES_WAY, NO_LINKS)  # which are compared
     return findings.verdict()
 
 
@@ -208,6 +228,7 @@ def possible(figures):
         findings.expect(count, f"there are no {name.replace('_', ' ')}")
     for name, count in (findings.get("impossible") or {}).items():
         findings.expect(not count, f"{count} times: {name.replace('_', ' ')}")
+    findings.judge_recording()
     return findings.verdict()
 
 
