@@ -31,6 +31,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_module_call_times,
     &derive_module_paths,
     &derive_code_traces,
+    &derive_frame_kinds,
     &derive_code_lines,
     &derive_origin_traces,
     &derive_nested_ranges,

@@ -40,6 +40,7 @@ extern const struct derive_pass derive_flops_of_nodes;
 extern const struct derive_pass derive_flops_of_ops;
 extern const struct derive_pass derive_bytes_of_ops;
 extern const struct derive_pass derive_forward_ops;
+extern const struct derive_pass derive_frame_kinds;
 extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_launch_steps;
 extern const struct derive_pass derive_launch_totals;

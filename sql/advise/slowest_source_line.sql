@@ -16,6 +16,7 @@ WITH looked_at AS (
 ), lines AS MATERIALIZED (
   SELECT code_traces.profile_id AS profile_id, program.file AS file, program.line AS line,
     max(program.text) AS text, max(program.cell) AS cell,
+    coalesce(max(program.source_kind) NOT IN ('program', 'generated'), 1) AS is_library,
     inside.file AS inner_file, inside.line AS inner_line, max(inside.text) AS inner_text,
     sum(1.0 * code_traces.self_ns) AS self_ns, total(code_traces.backward_ns) AS backward_ns
   FROM temp.code_traces AS code_traces
@@ -24,12 +25,13 @@ WITH looked_at AS (
   WHERE code_traces.op_count IS NOT NULL AND code_traces.profile_id IN (SELECT profile_id FROM looked_at)
   GROUP BY code_traces.profile_id, program.file, program.line, inside.file, inside.line
 ), program_lines AS (
-  SELECT profile_id, file, line, max(text) AS text, max(cell) AS cell, sum(self_ns) AS self_ns,
+  SELECT profile_id, file, line, max(text) AS text, max(cell) AS cell, max(is_library) AS is_library,
+    sum(self_ns) AS self_ns,
     sum(backward_ns) AS backward_ns,
     total(self_ns) FILTER (WHERE inner_file IS NOT file OR inner_line IS NOT line) AS handed_on_ns,
     sum(sum(self_ns)) OVER (PARTITION BY profile_id) AS all_ns,
     row_number() OVER (
-      PARTITION BY profile_id ORDER BY coalesce(is_library_file(file), 1), sum(self_ns) DESC, file, line
+      PARTITION BY profile_id ORDER BY max(is_library), sum(self_ns) DESC, file, line
     ) AS position
   FROM lines GROUP BY profile_id, file, line
 ), inner_lines AS (
@@ -50,7 +52,7 @@ WITH looked_at AS (
   FROM program_lines AS program
   LEFT JOIN inner_lines AS inside ON inside.profile_id = program.profile_id AND inside.file IS program.file
     AND inside.line IS program.line AND inside.position = 1
-  WHERE program.position = 1 AND is_library_file(program.file) = 0 AND program.self_ns >= 0.25 * program.all_ns
+  WHERE program.position = 1 AND NOT program.is_library AND program.self_ns >= 0.25 * program.all_ns
 )
 SELECT
   'slowest_source_line' AS check_name,

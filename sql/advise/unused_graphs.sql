@@ -99,7 +99,7 @@ WITH RECURSIVE step_time AS MATERIALIZED (
   FROM shared CROSS JOIN temp.code_traces AS ids ON ids.id = shared.place
   CROSS JOIN temp.code_frames AS frames ON frames.id = ids.leaf_frame_id
   JOIN sums ON sums.profile_id = ids.profile_id
-  WHERE NOT shared.is_used AND is_library_file(frames.file) = 0
+  WHERE NOT shared.is_used AND frames.source_kind IN ('program', 'generated')
 )
 SELECT
   'unused_graphs' AS check_name,

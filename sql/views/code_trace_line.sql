@@ -22,7 +22,7 @@ SELECT
   code_frames.function AS function,
   code_frames.file AS file,
   code_frames.line AS line,
-  coalesce(is_library_file(code_frames.file), 1) AS is_library
+  coalesce(code_frames.source_kind NOT IN ('program', 'generated'), 1) AS is_library
 FROM temp.code_traces AS code_traces LEFT JOIN temp.code_frames AS code_frames
   ON code_frames.id = code_traces.line_frame_id
 ORDER BY profile_id, code_trace_id

@@ -72,10 +72,11 @@ WITH by_trace AS MATERIALIZED (
   GROUP BY line_in_step.profile_id, level, place_id
 ), by_place AS (
   SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
-    code_frames.text AS text, code_frames.cell AS cell, coalesce(is_library_file(code_frames.file), 1) AS is_library
+    code_frames.text AS text, code_frames.cell AS cell,
+    coalesce(code_frames.source_kind NOT IN ('program', 'generated'), 1) AS is_library
   FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.place_id
-  WHERE lines.count > 0 OR source_kind(code_frames.file) = 'program'
-    OR lines.level = 'library' AND source_kind(code_frames.file) = 'library'
+  WHERE lines.count > 0 OR code_frames.source_kind = 'program'
+    OR lines.level = 'library' AND code_frames.source_kind = 'library'
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM by_trace GROUP BY profile_id
 )

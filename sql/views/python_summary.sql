@@ -103,7 +103,7 @@ SELECT
   frames.function AS function,
   frames.file AS file,
   frames.line AS line,
-  coalesce(is_library_file(frames.file), 1) AS is_library
+  coalesce(frames.source_kind NOT IN ('program', 'generated'), 1) AS is_library
 FROM shares JOIN temp.profiles AS profiles ON profiles.id = shares.profile_id
 JOIN temp.code_frames AS frames ON frames.id = shares.frame_id
 ORDER BY self_ns DESC, profile_id, file, line

@@ -115,9 +115,6 @@ class Profile:
                                ("format_micros", str)):
             self.connection.create_function(name, 1, function)
         self.connection.create_function("format", -1, lambda template, *values: template.replace("%%", "%"))
-        self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
-        self.connection.create_function("source_kind", 1, lambda path: path and (
-            "library" if "/site-packages/" in path else "program"))
         self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
         self.connection.create_function("advice_words", 2, lambda key, framework: advice_words[key][
             {"tensorflow": 1, "jax": 2}.get(framework, 0)])
@@ -142,6 +139,8 @@ class Profile:
         if "id" not in values:
             values["id"] = self.next
             self.next += 1
+        if table == "code_frames":
+            values["source_kind"] = "library" if "/site-packages/" in values["file"] else "program"
         names = ", ".join(values)
         self.connection.execute(f"INSERT INTO temp.{table}({names}) VALUES ({', '.join('?' * len(values))})",
                                 tuple(values.values()))

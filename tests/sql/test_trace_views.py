@@ -635,6 +635,43 @@ def test_recursion(engine):
     connection.close()
 
 
+def test_main_scripts(engine):
+    """What lies in the folder of a main script is the program's wherever that lies; frameworks, packages and Python
+    that lie below it are not, and a module of theirs that something imports makes no program of its folder."""
+    linear = "/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py(134): forward"
+    kinds = {}
+    for root, inner in (
+        (["/work/torch/optim/train.py(3): <module>"], "/work/torch/optim/net.py"),
+        (["/work/keras/src/train.py(3): <module>"], "/work/keras/src/train.py"),
+        (["/x/lib/python3.11/mine/train.py(3): <module>"], "/x/lib/python3.11/mine/net.py"),
+        (["<frozen runpy>(88): _run_code", "/work/tensorflow/python/train.py(3): <module>"],
+         "/work/tensorflow/python/parts/net.py"),
+        (["C:\\work\\torch\\amp\\train.py(3): <module>"], "C:\\work\\torch\\amp\\net.py"),
+        (["torch/distributed/train.py(3): <module>"], "torch/distributed/train.py"),
+        (["/src/train.py(3): <module>"], "/src/pytorch/torch/nn/modules/linear.py"),
+        (["/src/train.py(3): <module>"], "/src/.venv/lib/python3.11/site-packages/six.py"),
+        (["/src/train.py(3): <module>"], "/src/.pyenv/lib/python3.11/json/encoder.py"),
+        (["/work/torch/optim/train.py(3): main"], "/work/torch/optim/net.py"),
+        (["<frozen runpy>(88): _run_code", "/usr/lib/python3.11/cProfile.py(3): <module>"],
+         "/usr/lib/python3.11/ast.py"),
+        (["/v/lib/python3.11/site-packages/torch/distributed/run.py(3): <module>"],
+         "/v/lib/python3.11/site-packages/torch/distributed/run.py"),
+    ):
+        events, places, parent = [], [*root, f"{inner}(5): forward", linear], None
+        for number, place in enumerate(places, 1):
+            events.append(span("python_function", place, 10 * number, 50_000 - 20 * number,
+                               **{"Python id": number, "Python parent id": parent}))
+            parent = number
+        connection = opened(engine, [*events, span("cpu_op", "aten::addmm", 1000, 20_000, **{"External id": 1})])
+        ((kind,),) = connection.values("SELECT DISTINCT source_kind FROM code_frames WHERE line = 5")
+        kinds[root[-1], inner] = kind
+        (line,) = connection.values("SELECT file, line, is_library FROM code_summary WHERE self_ns > 0 LIMIT 1")
+        assert kind != "program" or line == (inner, 5, 0), (inner, line)
+        connection.close()
+    assert list(kinds.values()) == ["program"] * 6 + ["framework", "library", "python", "framework", "python",
+                                                      "framework"], kinds
+
+
 def test_cycles(engine):
     """Parents that lead in a circle, or to themselves, end no query and hang none."""
     def frame(i, parent, start):

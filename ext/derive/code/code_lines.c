@@ -7,7 +7,7 @@
 ** library are told apart.  Where a stack has no such line it stands for its innermost one, generated code left aside
 ** once more.
 **
-** Generated code counts for the line that calls it.  That is a matter of the file's name (source_kinds.h), with two
+** Generated code counts for the line that calls it.  That is a matter of the file's name (frame_kinds.c), with two
 ** exceptions:
 **   - what `python -c` and other embedders run has such a name, too: code with the name of the outermost frame is the
 **     program;
@@ -70,12 +70,20 @@ static void frames_free(struct frames *frames) {
   scratch_free(frames->is_resumed);
 }
 
-static void read_frame_block(struct frames *frames, const struct profile *profile, const struct row_block *block) {
+static uint8_t kind_named(const string_id *names, string_id name) {
+  uint8_t kind = 0;
+  while (kind < SOURCE_KINDS && names[kind] != name) kind++;
+  return kind;
+}
+
+static void read_frame_block(struct frames *frames, const struct profile *profile, const string_id *kind_names,
+                             const struct row_block *block) {
   const struct pool *pool = store_pool(profile->store);
-  string_id files[ROWS_BLOCK], functions[ROWS_BLOCK];
+  string_id files[ROWS_BLOCK], functions[ROWS_BLOCK], kinds[ROWS_BLOCK];
   int64_t numbers[ROWS_BLOCK], firsts[ROWS_BLOCK];
   block_texts(block, COLUMN_code_frames_file, files);
   block_texts(block, COLUMN_code_frames_function, functions);
+  block_texts(block, COLUMN_code_frames_source_kind, kinds);
   block_integers(block, COLUMN_code_frames_line, numbers);
   block_integers(block, COLUMN_code_frames_first_line, firsts);
   for (uint32_t i = 0; i < block->count; i++) {
@@ -84,7 +92,7 @@ static void read_frame_block(struct frames *frames, const struct profile *profil
     const char *function = functions[i] ? pool_text(pool, functions[i]) : "";
     if (frame >= frames->count) continue;
     frames->files[frame] = files[i];
-    frames->kinds[frame] = file ? (uint8_t)source_kind_of(file) : SOURCE_KINDS;
+    frames->kinds[frame] = kind_named(kind_names, kinds[i]);
     frames->is_at_first[frame] = numbers[i] != NO_VALUE && numbers[i] == firsts[i];
     frames->is_entry[frame] = file && is_dynamo_entry(file, function);
     frames->is_resumed[frame] = strstr(function, "torch_dynamo_resume_in_") != NULL;
@@ -103,8 +111,11 @@ static enum tfprof_status read_frames(struct frames *frames, const struct profil
   frames->is_resumed = scratch_allocate_zeroed(room, sizeof *frames->is_resumed);
   if (!frames->files || !frames->kinds || !frames->is_at_first || !frames->is_entry || !frames->is_resumed)
     return error_no_memory(error);
+  string_id kind_names[SOURCE_KINDS];
+  for (unsigned kind = 0; kind < SOURCE_KINDS; kind++)
+    kind_names[kind] = derive_known_text(profile, source_kind_names[kind]);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_code_frames, &block, &status, error);) {
-    read_frame_block(frames, profile, &block);
+    read_frame_block(frames, profile, kind_names, &block);
   }
   return status;
 }

@@ -25,6 +25,7 @@ void code_lines_free(struct code_lines *lines);
 #define CODE_LINES_READ                                                                                      \
   {TABLE_code_traces, COLUMN_code_traces_leaf_frame_id}, {TABLE_code_traces, COLUMN_code_traces_parent_id},  \
       {TABLE_code_frames, COLUMN_code_frames_file}, {TABLE_code_frames, COLUMN_code_frames_function},        \
-      {TABLE_code_frames, COLUMN_code_frames_line}, {TABLE_code_frames, COLUMN_code_frames_first_line}
+      {TABLE_code_frames, COLUMN_code_frames_line}, {TABLE_code_frames, COLUMN_code_frames_first_line},      \
+      {TABLE_code_frames, COLUMN_code_frames_source_kind}
 
 #endif

@@ -12,9 +12,9 @@
 */
 #include "derive/code/source_kinds.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
+
+enum { PATH_ROOM = 1024 };
 
 const char *const source_kind_names[SOURCE_KINDS] = {"program", "generated", "library", "framework", "python"};
 
@@ -135,10 +135,22 @@ static enum source_kind kind_of_path(const char *path) {
   return strncmp(path, "keras/src/", 10) == 0 || strstr(path, "/keras/src/") ? SOURCE_LIBRARY : SOURCE_PROGRAM;
 }
 
-enum source_kind source_kind_of(const char *path) {
-  char slashed[1024];
+/* The path with slashes: itself, or a copy in `slashed`. One that is too long for that is left as it is. */
+static const char *with_slashes(const char *path, char *slashed, size_t room) {
   size_t length = strlen(path);
-  if (path[0] == '/' || length >= sizeof slashed || !strchr(path, '\\')) return kind_of_path(path);
+  if (path[0] == '/' || length >= room || !strchr(path, '\\')) return path;
   for (size_t i = 0; i <= length; i++) slashed[i] = (char)(path[i] == '\\' ? '/' : path[i]);
-  return kind_of_path(slashed);
+  return slashed;
+}
+
+enum source_kind source_kind_below(const char *path, size_t folder) {
+  char slashed[PATH_ROOM];
+  return kind_of_path(with_slashes(path, slashed, sizeof slashed) + (folder ? folder - 1 : 0));
+}
+
+enum source_kind source_kind_of(const char *path) { return source_kind_below(path, 0); }
+
+bool source_is_installed(const char *path) {
+  char slashed[PATH_ROOM];
+  return inside_packages(with_slashes(path, slashed, sizeof slashed)) != NULL;
 }
