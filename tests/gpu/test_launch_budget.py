@@ -219,6 +219,9 @@ def test_last_step():
         assert told() == [1, 0], told()
         (row,) = query(program.run, "SELECT count, message FROM diagnostics WHERE reason = 'capture_calibrated'")
         assert row["count"] == 1 and "of their first second or two" in row["message"], row
+        # What went on meanwhile may have no true end.
+        assert program.value("SELECT count(*) AS value FROM kernels WHERE dur_ns IS NULL AND start_ns > 0") == 1
+        assert program.value("SELECT sum(count) AS value FROM diagnostics WHERE message LIKE '%no duration%'") == 1
 
 
 def test_change():

@@ -78,6 +78,21 @@ static void test_times(void) {
   check(launch_times_at(&times, now_ns - 500, now_ns, &recording) && recording == CUDA_NOTHING, "the last one");
 }
 
+static void test_pauses(void) {
+  static const struct record_switch changes[] = {
+      {1000, 1100, CUDA_CALLS}, {2000, 2100, CUDA_ALL}, {3000, 3100, CUDA_NOTHING}, {4000, 4100, CUDA_ALL}};
+  static const struct {
+    int64_t start_ns, end_ns;
+    bool is_over;
+  } works[] = {{900, 1900, false},  {900, 2050, true},   {1500, 2050, false}, {900, 2500, true},  {2200, 2800, false},
+               {2200, 3500, false}, {2900, 4000, true}, {500, 3500, true},    {3500, 4100, false}, {100, 200, false}};
+  launch_times_begin(&times);
+  check(!launch_times_is_over_pause(&times, 900, 2050), "nothing was switched");
+  for (int i = 0; i < 4; i++) launch_times_switch(&times, &changes[i]);
+  for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+    check(launch_times_is_over_pause(&times, works[i].start_ns, works[i].end_ns) == works[i].is_over, "work %zu", i);
+}
+
 /* ---- What is kept to. */
 
 struct job {
@@ -196,6 +211,7 @@ static void test_calibration(void) {
 
 int main(void) {
   test_times();
+  test_pauses();
   test_budget();
   test_calibration();
   return 0;

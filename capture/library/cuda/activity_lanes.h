@@ -36,6 +36,8 @@ struct activity_lanes {
   enum graph_numbers graph_numbers;
   uint64_t of_lost_graphs; /* work of graphs whose call was not told right */
   uint64_t of_other_clocks;         /* whose times are of a clock that we do not know */
+  bool is_end_doubted;              /* of the record that is read (launch_times_is_over_pause) */
+  uint64_t doubted_ends;
 };
 
 bool activity_lanes_begin(struct activity_lanes *lanes, struct recorder *recorder);
@@ -84,6 +86,7 @@ static inline void activity_set_span(struct activity_lanes *lanes, struct row_bu
   }
   row_set(rows, row, start_column, start_ns);
   if (__builtin_expect(end < start, 0)) lanes->reversed++;
+  else if (__builtin_expect(lanes->is_end_doubted, 0)) lanes->doubted_ends++;
   else row_set(rows, row, start_column + 1, end_ns - start_ns);
 }
 

@@ -148,10 +148,35 @@ static const uint16_t least_sizes[CUPTI_KINDS] = {
     [CUPTI_JIT] = offsetof(struct cupti_jit, process),
 };
 
+static bool is_over_pause(const struct reading *reading, uint64_t start, uint64_t end) {
+  const struct device_clock *clock = &reading->lanes->clock;
+  int64_t start_ns = device_clock_ns(clock, start), end_ns = device_clock_ns(clock, end);
+  if (!reading->times || start_ns == DEVICE_CLOCK_UNKNOWN || end_ns == DEVICE_CLOCK_UNKNOWN) return false;
+  return launch_times_is_over_pause(reading->times, start_ns, end_ns);
+}
+
+static bool is_end_doubted(const struct reading *reading, const struct cupti_record *record) {
+  const void *at = record;
+  const struct cupti_kernel *kernel = at;
+  const struct cupti_memcpy *copy = at;
+  const struct cupti_memcpy_peers *peers = at;
+  const struct cupti_memset *fill = at;
+  const struct cupti_graph_trace *graph = at;
+  switch (record->kind) {
+    case CUPTI_KERNEL:
+    case CUPTI_CONCURRENT_KERNEL: return is_over_pause(reading, kernel->start, kernel->end);
+    case CUPTI_MEMCPY: return is_over_pause(reading, copy->start, copy->end);
+    case CUPTI_MEMCPY_PEERS: return is_over_pause(reading, peers->start, peers->end);
+    case CUPTI_MEMSET: return is_over_pause(reading, fill->start, fill->end);
+    default: return is_over_pause(reading, graph->start, graph->end);
+  }
+}
+
 static void add_work(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
   const void *at = record;
   struct activity_lanes *lanes = reading->lanes;
   reading->counts->of_devices++;
+  lanes->is_end_doubted = reading->times && is_end_doubted(reading, record);
   switch (record->kind) {
     case CUPTI_KERNEL:
     case CUPTI_CONCURRENT_KERNEL:
@@ -163,6 +188,7 @@ static void add_work(const struct reading *reading, const struct cupti_record *r
     case CUPTI_MEMSET: copy_rows_add_memset(lanes, at); break;
     default: call_rows_add_graph(lanes, at); break;
   }
+  lanes->is_end_doubted = false;
 }
 
 /* Where it has the number of its call. `graph`: 0: it is of none. */

@@ -121,6 +121,9 @@ void cuda_report_end(struct recorder *recorder, const struct cuda_reported *of) 
   tell_count(recorder, cuda_listener_is_stuck(), NULL,
              "the driver or CUPTI did not answer at the end: what had not been fetched is lost");
   tell_count(recorder, lanes->reversed, NULL, "records end before they begin, and have no duration");
+  tell_count(recorder, lanes->doubted_ends, "kernels",
+             "kernels and copies went on while recording was switched off in between, and have no duration: CUPTI may "
+             "tell a wrong end of such work");
   tell_count(recorder, kernel_rows_early(), "kernels",
              "kernels began before the call that launched them, as CUPTI tells the times of devices");
 }

@@ -17,6 +17,7 @@ void launch_times_begin(struct launch_times *times) {
 void launch_times_switch(struct launch_times *times, const struct record_switch *change) {
   times->switches[times->switched++ % LAUNCH_SWITCHES] = *change;
   times->stretch.begin_ns = times->stretch.end_ns = 0;
+  times->pause.on_ns = times->pause.next_ns = 0;
 }
 
 /* The last of the switches that are kept which had begun at that time; switched: none had. */
@@ -45,6 +46,29 @@ bool launch_times_at(struct launch_times *times, int64_t start_ns, int64_t end_n
   }
   *recording = times->stretch.recording;
   return true;
+}
+
+/* The last pause of those known that was over at that time. */
+static void find_pause(struct launch_times *times, int64_t time_ns) {
+  uint64_t oldest = times->switched > LAUNCH_SWITCHES ? times->switched - LAUNCH_SWITCHES : 0;
+  uint64_t number = last_begun(times, time_ns);
+  times->pause.off_ns = times->pause.on_ns = INT64_MIN;
+  times->pause.next_ns = INT64_MIN;
+  if (number == times->switched) return; /* it is long ago */
+  times->pause.next_ns =
+      number + 1 < times->switched ? times->switches[(number + 1) % LAUNCH_SWITCHES].begun_ns : INT64_MAX;
+  times->pause.on_ns = times->switches[number % LAUNCH_SWITCHES].begun_ns;
+  while (number > oldest && times->switches[number % LAUNCH_SWITCHES].to != CUDA_ALL) number--;
+  while (number > oldest && times->switches[(number - 1) % LAUNCH_SWITCHES].to == CUDA_ALL) number--;
+  while (number > oldest && times->switches[(number - 1) % LAUNCH_SWITCHES].to != CUDA_ALL) {
+    number--;
+    times->pause.off_ns = times->switches[number % LAUNCH_SWITCHES].begun_ns;
+  }
+}
+
+bool launch_times_is_over_pause(struct launch_times *times, int64_t start_ns, int64_t end_ns) {
+  if (end_ns < times->pause.on_ns || end_ns >= times->pause.next_ns) find_pause(times, end_ns);
+  return start_ns < times->pause.off_ns;
 }
 
 void launch_times_add(struct launch_times *times, int64_t start_ns, int64_t end_ns) {

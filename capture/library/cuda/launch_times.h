@@ -58,6 +58,9 @@ struct launch_times {
     enum cuda_recording recording;
     uint64_t number;
   } stretch; /* that was looked for last */
+  struct {
+    int64_t off_ns, on_ns, next_ns; /* off: INT64_MIN: there is none before it */
+  } pause; /* the last one before what was looked for last, which ended from on_ns up to the next switch */
   bool is_measuring;
   struct launch_sample with, without;
   double kernel_ns; /* 0: not known */
@@ -70,6 +73,9 @@ void launch_times_begin(struct launch_times *times);
 void launch_times_switch(struct launch_times *times, const struct record_switch *change);
 /* What was recorded all through that time; false: not one thing only, or it is long ago. */
 bool launch_times_at(struct launch_times *times, int64_t start_ns, int64_t end_ns, enum cuda_recording *recording);
+/* Whether work that took so long began before all was switched off and ended after it was on again: of such work CUPTI
+** may take the moment at which it was switched on for the end (https://github.com/pytorch/kineto/issues/1105). */
+bool launch_times_is_over_pause(struct launch_times *times, int64_t start_ns, int64_t end_ns);
 /* A call has launched a kernel: it counts while it is measured. */
 void launch_times_add(struct launch_times *times, int64_t start_ns, int64_t end_ns);
 void launch_times_measure(struct launch_times *times, bool is_wanted);

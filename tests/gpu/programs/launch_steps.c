@@ -9,7 +9,8 @@
 ** A phase is LAUNCHES,LAUNCH_NS,KERNEL_NS,COST_NS,STEPS: in each step so many launches, each of which takes the thread
 ** so long, and as much more as CUPTI takes for a kernel that it records; its kernel takes the device so long, behind
 ** the ones before it, of which the host is no more than a millisecond ahead when a step ends. STEPS, or "told": until
-** a letter comes on the standard input, or "left": until a step was left out, of which CUPTI records no kernel.
+** a letter comes on the standard input, or "left": until a step was left out, of which CUPTI records no
+** kernel, and until it records them again: that goes for the end of a kernel which began before that step.
 **
 ** Tells at the end of each phase how many steps there were, and of all, and at the end how many kernels CUPTI recorded.
 */
@@ -70,6 +71,29 @@ static void launch(uint64_t launch_ns, uint64_t kernel_ns, uint64_t cost_ns) {
   if (is_recorded && cupti->put(&kernel, sizeof kernel)) recorded++;
 }
 
+/* What was launched before it was switched off. */
+static void end_when_recorded(uint64_t begin) {
+  struct cupti_call call = {.kind = CUPTI_RUNTIME,
+                            .function = DOUBLE_LAUNCH_KERNEL,
+                            .start = begin,
+                            .end = begin + LATENCY_NS,
+                            .process = (uint32_t)getpid(),
+                            .thread = (uint32_t)syscall(SYS_gettid),
+                            .correlation = cupti->next_correlation()};
+  struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
+                                .start = call.end,
+                                .context = 1,
+                                .stream = 7,
+                                .grid = {64, 1, 1},
+                                .block = {256, 1, 1},
+                                .correlation = call.correlation,
+                                .name = "a_kernel"};
+  while (!cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0)) usleep(1000);
+  kernel.end = cupti->now();
+  cupti->put(&call, sizeof call);
+  recorded += cupti->put(&kernel, sizeof kernel);
+}
+
 static bool is_told(void) {
   struct pollfd input = {.fd = 0, .events = POLLIN};
   char letter;
@@ -83,11 +107,13 @@ static void wait_for_device(void) {
 
 static void run_phase(char *phase) {
   char name[32], *at = phase;
+  uint64_t before = 0;
   uint64_t numbers[4] = {0};
   for (int i = 0; i < 4; i++, at += *at == ',') numbers[i] = strtoull(at, &at, 10);
   bool until_told = !strcmp(at, "told"), until_left = !strcmp(at, "left"), is_left = false;
   long count = until_told || until_left ? 0 : strtol(at, NULL, 10), first = steps;
   do {
+    before = cupti->now() - QUEUED_NS;
     snprintf(name, sizeof name, "step %ld", steps++);
     if (is_marked) push_a(name);
     pass(cupti->now() + MARGIN_NS);
@@ -100,6 +126,7 @@ static void run_phase(char *phase) {
     if (is_marked) pop();
     is_left = !cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0);
   } while (until_left ? !is_left : until_told ? !is_told() : steps < first + count);
+  if (until_left) end_when_recorded(before);
   printf("%ld\n", steps - first);
   fflush(stdout);
 }
