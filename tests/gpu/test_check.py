@@ -124,7 +124,7 @@ def test_faults():
     try:
         told = [text for _, text in looked.cupti_faults(22)]
         assert any("CUDA 12.4 may record no kernels" in text for text in told) and len(told) > 3, told
-        assert not list(looked.cupti_faults(130500))
+        assert len(list(looked.cupti_faults(130500))) == 2  # that nobody has mended
     finally:
         del os.environ["TFPROF_LIBRARY"]
 

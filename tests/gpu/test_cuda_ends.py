@@ -24,6 +24,16 @@ def test_ends():
             playing.check_rows(taken, dump)
 
 
+def test_end_of_a_kernel():
+    """One that runs when the program ends is waited for: forced, its record would come without its end."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        playing.play(run, ["kernels=10", "return"], DOUBLE_RUNS=40, DOUBLE_EAGER=1)
+        rows = playing.query(run, "SELECT count(*) AS kernels, count(dur_ns) AS ended FROM kernels")
+        assert rows == [{"kernels": 10, "ended": 10}], rows
+        assert not any("buffers back" in row["message"] for row in playing.messages(run)), playing.messages(run)
+
+
 def test_sudden_ends():
     """Where nothing is: all that was fetched before, which is at most what half a second before was complete."""
     for end, status in (("_exit", 0), ("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL), ("term", -signal.SIGTERM),
@@ -69,10 +79,11 @@ def test_sudden_end_of_a_busy_device():
         assert dump["rows"]["kernels"] <= 2400, dump
         assert 2.5 < visit_first.seconds_told(error, "of GPUs up to"), error  # the others' last kernel is later
         assert "1 buffer of CUPTI's never came back, with what was launched since then" in error, error
-    with Directory() as directory:
-        words = ["kernels=60", "sleep=3000", "kill"]
-        _, (dump,), error = playing.play(os.path.join(directory, "run"), words, status=-signal.SIGKILL)
-        assert dump["rows"]["kernels"] == 60 and "buffer" not in error, (dump, error)
+    for settings in ({}, {"DOUBLE_EAGER": 1}):
+        with Directory() as directory:
+            words = ["kernels=60", "sleep=3000", "kill"]
+            _, (dump,), error = playing.play(os.path.join(directory, "run"), words, status=-signal.SIGKILL, **settings)
+            assert dump["rows"]["kernels"] == 60 and "buffer" not in error and "of GPUs" not in error, (dump, error)
 
 
 def test_forks():

@@ -239,7 +239,8 @@ static void test_faults(void) {
   check(cupti_faults_of(18) == (FAULT_OF_SWITCHING | FAULT_OF_GRAPHS | FAULT_OF_GROWTH), "11.8");
   check(cupti_faults_of(130001) == (FAULT_OF_GRAPHS | FAULT_OF_GROWTH), "13.0 Update 1");
   check(cupti_faults_of(130101) == FAULT_OF_GROWTH && !cupti_faults_of(130401), "13.1 and 13.4 Update 1");
-  check(cupti_fault_text(130400, 0) && !cupti_fault_text(130401, 0) && !cupti_fault_text(18, 9), "texts");
+  check(cupti_fault_text(130400, 3) && !cupti_fault_text(130401, 2) && !cupti_fault_text(18, 9), "texts");
+  check(strstr(cupti_fault_text(130401, 0), "#192021") && strstr(cupti_fault_text(130401, 1), "25 million"), "all");
   check(!TIMES_TOLD({0.01, 1e4}, {0.15, 1e4}), "little");
   check(!TIMES_TOLD({0.25, 1e4}, {0.3, 1e4}), "no more than at first");
   check(TIMES_TOLD({0.05, 1e4}, {0.25, 1e4}) == 1, "five times as much, for as many records");
@@ -338,6 +339,8 @@ static void test_free_buffers(void) {
   check(use_buffer(600000) == LARGE, "buffers do not grow");
   do activity_buffers_request(&bytes[lent], &sizes[lent], &records);
   while (sizes[lent] < LARGE && ++lent < MANY);
+  check(!activity_buffers_lent() && !activity_buffers_arrears(UINT64_MAX).held, "empty ones are asked back");
+  for (int i = 0; i <= lent && i < MANY; i++) bytes[i][0] = 1;
   check(lent < MANY && activity_buffers_lent() == (unsigned)lent + 1, "the free one is not lent: %d others are", lent);
   check(!activity_buffers_losses().discarded, "records are lost");
   for (int i = 0; i <= lent && i < MANY; i++) activity_buffers_complete(NULL, 0, bytes[i], sizes[i], 0);

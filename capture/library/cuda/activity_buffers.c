@@ -13,6 +13,7 @@
 
 enum { ALLOCATION = 32 /* what malloc takes besides */, COPIED_MAXIMUM = 64 << 10 };
 enum { READ_MAXIMUM = 4 << 20 /* in a millisecond; nobody gets a buffer meanwhile */ };
+enum { EMPTY_BYTES = 256 }; /* of which none was written: nothing is in it */
 enum { FAST_NS = 50000000, SLOW_NS = 500000000, HELD_NS = 1000000000 /* two fetches */ };
 static const size_t sizes[] = {[BUFFER_SMALL] = 32 << 10,
                                [BUFFER_MIDDLE] = 256 << 10,
@@ -84,6 +85,7 @@ static uint64_t counted(const struct activity_buffer *buffer) {
 }
 
 static void lend_buffer(struct activity_buffer *buffer) {
+  memset(buffer->bytes, 0, EMPTY_BYTES);
   buffer->lent_ns = clock_monotonic_ns();
   buffer->session = pool.session;
   buffer->next = pool.lent;
@@ -222,11 +224,20 @@ void activity_buffers_return(struct activity_buffer *buffer) {
   pthread_mutex_unlock(&activity_buffers_lock);
 }
 
+/* CUPTI may ask for one before it has a record. It may write meanwhile: what is read then is of the one moment or the
+** other. */
+__attribute__((no_sanitize("thread"))) static bool is_empty(const struct activity_buffer *buffer) {
+  const uint64_t *words = (const uint64_t *)(const void *)buffer->bytes;
+  uint64_t all = 0;
+  for (size_t i = 0; i < EMPTY_BYTES / sizeof *words; i++) all |= __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+  return !all;
+}
+
 static unsigned count_lent(bool is_written_off) {
   unsigned count = 0;
   pthread_mutex_lock(&activity_buffers_lock);
   for (const struct activity_buffer *buffer = pool.lent; buffer; buffer = buffer->next)
-    count += buffer->is_written_off == is_written_off;
+    count += buffer->is_written_off == is_written_off && !is_empty(buffer);
   pthread_mutex_unlock(&activity_buffers_lock);
   return count;
 }
@@ -251,7 +262,7 @@ struct activity_arrears activity_buffers_arrears(uint64_t now_ns) {
   const struct activity_buffer *const lists[] = {pool.lent, pool.first};
   for (int i = 0; i < 2; i++)
     for (const struct activity_buffer *buffer = lists[i]; buffer; buffer = buffer->next) {
-      if (buffer->lent_ns < pool.session_ns) continue;
+      if (buffer->lent_ns < pool.session_ns || (lists[i] == pool.lent && is_empty(buffer))) continue;
       if (buffer->lent_ns < arrears.since_ns) arrears.since_ns = buffer->lent_ns;
       arrears.held += lists[i] == pool.lent && buffer->lent_ns + HELD_NS < now_ns;
     }

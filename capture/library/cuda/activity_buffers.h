@@ -67,7 +67,8 @@ struct activity_arrears activity_buffers_arrears(uint64_t now_ns);
 /* CUPTI begins: what it was lent before need not come back, and counts for no limit until it does. Before anything is
 ** recorded, on any thread. */
 void activity_buffers_begin_session(void);
-/* How many buffers CUPTI has now, and how many it was lent in earlier sessions and never gave back. On any thread. */
+/* How many buffers with records CUPTI has now, and how many it was lent in earlier sessions and never gave back. On any
+** thread. */
 unsigned activity_buffers_lent(void);
 unsigned activity_buffers_written_off(void);
 /* How many buffers with records have come back. On any thread. */

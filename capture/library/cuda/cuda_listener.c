@@ -49,12 +49,14 @@ static struct {
   uint64_t fetches_wanted, fetches_done;
   _Atomic bool is_aside_wanted; /* looked at without the lock before CUPTI is called */
   bool is_all_wanted, is_aside, has_ended;
+  bool is_late; /* who waited for us to step aside has begun */
   char who[48]; /* listens in our place */
 } state;
 /* Of the calls that switch what is recorded. */
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 static enum cuda_recording recorded; /* now */
 static void *subscriber;  /* NULL: we do not listen */
+static void *left_behind; /* the subscriber that we left too late to end its subscription */
 static bool is_refused;   /* another one was there first */
 static bool has_beat;     /* the call of listening_check.h is recorded whatever else is */
 static int thread_ids_before; /* how CUPTI numbered threads before us */
@@ -215,7 +217,9 @@ static bool subscribe(enum beginning beginning, bool *is_new, char *reason, size
   *is_new = !result;
   if (!result) subscriber = now;
   else if (!stays) subscriber = NULL;
+  else if (!subscriber && left_behind && is_still_ours(holder)) subscriber = left_behind;
   else if (!subscriber || (beginning == LOST && !is_still_ours(holder))) subscriber = &subscriber;
+  left_behind = NULL;
   is_refused = !subscriber && result == CUPTI_SUBSCRIBED_BY_ANOTHER;
   if (!subscriber) describe_refusal(result, holder, reason, size);
   return subscriber;
@@ -325,10 +329,19 @@ static void switch_off(void) {
   if (has_beat) cuda_driver_call_switch(LISTENING_CALL, false);
 }
 
-/* Gets all records, with nothing recorded any more. CUPTI may give buffers back a moment after it has flushed them, to
-** whoever is registered then. */
+/* With nothing recorded any more: what runs may end. Forced, its record would come without its end, and never again
+** (pytorch/pytorch#195844). */
+static void wait_for_work(void) {
+  static const struct timespec pause = {.tv_nsec = 2000000};
+  uint64_t until_ns = clock_monotonic_ns() + LENT_MS * UINT64_C(1000000);
+  while (!api.ActivityFlushAll(0) && activity_buffers_lent() > kept_back && clock_monotonic_ns() < until_ns)
+    nanosleep(&pause, NULL);
+}
+
+/* Gets all records. CUPTI may give buffers back a moment after it has flushed them, to whoever is registered then. */
 static void flush_all(void) {
   static const struct timespec pause = {.tv_nsec = 500000};
+  wait_for_work();
   int result = api.ActivityFlushAll(FLUSH_FORCED);
   uint64_t until_ns = clock_monotonic_ns() + LENT_MS * UINT64_C(1000000);
   cuda_note_result(&api, "cuptiActivityFlushAll", result);
@@ -336,15 +349,20 @@ static void flush_all(void) {
   kept_back = activity_buffers_lent();
 }
 
-static void leave_to_another(const char *who) {
+/* `is_late`: it did not wait any longer, and listens: CUPTI is not called in its window. */
+static void leave_to_another(const char *who, bool is_late) {
   char text[128];
   pthread_mutex_lock(&switching);
   returning.since_ns = 0;
   if (subscriber) {
-    switch_off();
-    flush_all();
-    api.SetThreadIdType(thread_ids_before);
-    if (subscriber != &subscriber) api.Unsubscribe(subscriber);
+    if (is_late) {
+      left_behind = subscriber != &subscriber ? subscriber : NULL;
+    } else {
+      switch_off();
+      flush_all();
+      api.SetThreadIdType(thread_ids_before);
+      if (subscriber != &subscriber) api.Unsubscribe(subscriber);
+    }
     subscriber = NULL;
     snprintf(text, sizeof text, "%s listens to CUDA instead, as the program asked; until it ends", who);
     set_part(PART_DEGRADED, text);
@@ -409,6 +427,7 @@ static void wait_for_wish(int milliseconds) {
 static void look_whether_we_listen(void) {
   char text[PART_TEXT_MAXIMUM];
   uint64_t silent_ns, now_ns = clock_monotonic_ns();
+  if (state.is_aside_wanted) return;
   bool is_quiet = listening_check_wants_content(&check, now_ns);
   const struct listening_signs signs = {activity_buffers_heard(), is_quiet ? activity_buffers_content() : 0,
                                         has_own_call};
@@ -494,12 +513,12 @@ static void *fetch_records(void *argument) {
     wait_for_wish(presence.answer == DEVICES_LATER && !presence.is_told ? FACTS_MS : FETCH_MS);
     uint64_t wanted = state.fetches_wanted;
     bool is_all = state.is_all_wanted, is_aside = state.is_aside_wanted, was_aside = state.is_aside;
-    bool is_asked = wanted != state.fetches_done;
+    bool is_asked = wanted != state.fetches_done, is_late = state.is_late;
     char who[sizeof state.who];
     memcpy(who, state.who, sizeof who);
     pthread_mutex_unlock(&control);
     look_for_devices(&presence, is_all);
-    if (is_aside && !was_aside) leave_to_another(who);
+    if (is_aside && !was_aside) leave_to_another(who, is_late);
     if (!is_aside && was_aside) begin_returning();
     if (returning.since_ns && !is_all) come_back();
     if (!is_aside && !is_all && clock_monotonic_ns() - tried_ns > AGAIN_MS * UINT64_C(1000000)) {
@@ -583,13 +602,14 @@ void cuda_listener_step_aside(bool is_aside, const char *who) {
   if (is_heard) pthread_cond_signal(&asked);
   while (is_heard && state.is_aside != is_aside && !state.has_ended)
     if (pthread_cond_timedwait(&done, &control, &until)) break;
+  state.is_late = is_heard && is_aside && !state.is_aside;
   pthread_mutex_unlock(&control);
 }
 
 void cuda_listener_reset(void) {
   bool was_used = atomic_load(&has_begun);
   memset(&state, 0, sizeof state);
-  subscriber = NULL;
+  subscriber = left_behind = NULL;
   recorded = CUDA_NOTHING;
   is_refused = has_beat = false;
   has_other_clock = has_own_call = false;

@@ -19,6 +19,13 @@ static const struct {
     {0, 130401, FAULT_OF_GROWTH,
      "its own thread takes more and more of a processor in runs of many hours (mended in CUDA 13.4 Update 1): that is "
      "watched"},
+    {0, UINT32_MAX, 0,
+     "each time that it is told again what clock to keep time by, as torch.profiler does in each window, the first "
+     "kernels afterwards have times of its own clock, one more each time (pytorch/pytorch#192021): these are brought "
+     "over"},
+    {0, UINT32_MAX, 0,
+     "after some 25 million records of a CUDA graph's work it may tell times of 0: such rows have none, and are "
+     "counted"},
     {0, 130401, 0,
      "a kernel of a module that was loaded in the place of another may have the other's name, as with Triton and "
      "torch.compile (mended in CUDA 13.4 Update 1)"},

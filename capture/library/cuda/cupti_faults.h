@@ -1,8 +1,10 @@
 /* cupti_faults.h: what is wrong with some versions of CUPTI, and what is not done with them therefore.
 **
-** Of NVIDIA's release notes of CUPTI (13.0 Update 1, 13.1 Update 1, 13.4 Update 1) and what NVIDIA has confirmed in
-** public.  Versions are as cuptiGetVersion tells them (<cupti_version.h> of the wheels on PyPI): 22 is of CUDA 12.4, 23
-** of 12.5 and its update, 130000 of 13.0, 130001 of 13.0 Update 1.
+** Of NVIDIA's release notes of CUPTI (13.0 Update 1, 13.1 Update 1, 13.4 Update 1), what NVIDIA has confirmed in
+** public, and what others have seen and no version is known to mend (pytorch#192021, parcagpu#23).
+**
+** Versions are as cuptiGetVersion tells them (<cupti_version.h> of the wheels on PyPI): 22 is of CUDA 12.4, 23 of 12.5
+** and its update, 130000 of 13.0, 130001 of 13.0 Update 1.
 */
 #ifndef TFPROF_CAPTURE_CUPTI_FAULTS_H
 #define TFPROF_CAPTURE_CUPTI_FAULTS_H

@@ -19,6 +19,8 @@ struct written { /* by a thread */
   uint8_t *buffer;
   size_t size, used;
   bool has_kernel; /* in the buffer */
+  uint64_t put_ns; /* when the last kernel was, */
+  size_t kernel_at; /* and where */
 };
 
 static struct written streams[STREAMS];
@@ -264,10 +266,25 @@ ENTRY int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size
 }
 
 static void give_back(struct written *stream) {
-  if (!stream->buffer) return;
+  bool is_eager = getenv("DOUBLE_EAGER");
+  size_t records = 0;
+  if (!stream->buffer || (is_eager && !stream->used)) return;
   returned_count++;
   if (complete) atomic_load(&complete)(NULL, 0, stream->buffer, stream->size, stream->used);
   stream->buffer = NULL;
+  if (!is_eager || !request) return;
+  atomic_load(&request)(&stream->buffer, &stream->size, &records);
+  stream->used = 0;
+  stream->has_kernel = false;
+}
+
+/* Whether its last kernel runs: a kernel does for DOUBLE_RUNS milliseconds. `is_cut`: it has no end then. */
+static bool runs(struct written *stream, bool is_cut) {
+  const char *milliseconds = getenv("DOUBLE_RUNS");
+  if (!milliseconds || !stream->has_kernel || own_clock() - stream->put_ns >= strtoul(milliseconds, NULL, 10) * 1000000)
+    return false;
+  if (is_cut) ((struct cupti_kernel *)(void *)(stream->buffer + stream->kernel_at))->end = 0;
+  return true;
 }
 
 static void *give_all_back_late(void *milliseconds) {
@@ -284,6 +301,7 @@ ENTRY int cuptiActivityFlushAll(uint32_t flag) {
   const char *late = getenv("DOUBLE_LATE");
   pthread_t thread;
   if (has_fallen) return UNKNOWN;
+  if (!flag && late && !kinds_on[CUPTI_CONCURRENT_KERNEL]) return 0;
   if (flag && late && !pthread_create(&thread, NULL, give_all_back_late, (void *)strtoul(late, NULL, 10)))
     return pthread_detach(thread);
   if (flag && getenv("DOUBLE_HANG"))
@@ -294,7 +312,8 @@ ENTRY int cuptiActivityFlushAll(uint32_t flag) {
   /* Those that began last first: CUPTI keeps no order. */
   for (unsigned i = stream_count < STREAMS ? stream_count : STREAMS; i--;) {
     pthread_mutex_lock(&streams[i].lock);
-    if (flag || !is_busy || (DOUBLE_VERSION >= 130000 && !streams[i].has_kernel)) give_back(&streams[i]);
+    bool is_kept = runs(&streams[i], flag) && !flag;
+    if (!is_kept && (flag || !is_busy || (DOUBLE_VERSION >= 130000 && !streams[i].has_kernel))) give_back(&streams[i]);
     pthread_mutex_unlock(&streams[i].lock);
   }
   return 0;
@@ -343,7 +362,11 @@ static bool put(const void *record, size_t bytes) {
     memcpy(mine->buffer + mine->used, record, bytes < size ? bytes : size);
     struct cupti_kernel *kernel = (void *)(mine->buffer + mine->used);
     if (kernel->kind == CUPTI_CONCURRENT_KERNEL && !tells_latency) kernel->queued = kernel->submitted = 0;
-    if (kernel->kind == CUPTI_CONCURRENT_KERNEL) take_own_times(kernel);
+    if (kernel->kind == CUPTI_CONCURRENT_KERNEL) {
+      take_own_times(kernel);
+      mine->put_ns = own_clock();
+      mine->kernel_at = mine->used;
+    }
     mine->used += size;
     mine->has_kernel |= kernel->kind == CUPTI_CONCURRENT_KERNEL;
   }

@@ -14,6 +14,8 @@
 ** DOUBLE_HEADS=1 (each time that it is told again the first kernels have times of its own clock, one more each time),
 ** DOUBLE_LATCH=1 (the clock at which one subscribes, once there is a context, is that of the work of devices),
 ** DOUBLE_LATE=MS (buffers are given back so long after a forced flush has returned, to whoever is registered then),
+** DOUBLE_RUNS=MS (so long each kernel runs: its buffer does not come back before, and without its end where it must),
+** DOUBLE_EAGER=1 (it asks for a buffer as soon as it has given one back),
 ** DOUBLE_BUSY=1 (the device is never idle: only full buffers come back before the end),
 ** DOUBLE_HANG=1 (the device does not answer any more: the last fetch never returns).
 */
