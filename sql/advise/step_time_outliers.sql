@@ -1,18 +1,20 @@
 -- Advice: single steps that take much longer than the others.
 --
 -- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, evaluation left out
--- (steps.training_ns), once there are ten steps to compare and the outliers cost at least 2 % of all step time:
--- below that, chance alone makes some.  What their thread waited for a processor meanwhile (main_thread_wait_s, read
--- each second) is no fault of theirs: it is taken off both, and `job` tells it.  It is critical from a tenth of
--- all step time on, when that is a millisecond per step or more and it is known what they do that the others do not;
--- where all that is known is that they take longer, and they come at no regular distance, it may be the machine, and
--- that is information.  What they do that others do not is called at least twice as often in them, in ten times the
--- time: an op that was interrupted takes long and is called as often as ever.  Looks at Python that waits for a
--- processor count for no line.  The message names what they spend more on: ranges (data loaders that begin anew,
--- checkpoints, full garbage collections, compilation and the program's own among them), which are recorded in every
--- step, and where ops were recorded of long steps and of others, ops by name and lines of Python at which time
--- passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long steps
--- take more, three at most.
+-- (steps.training_ns), once there are ten steps to compare and the outliers cost at least 2 % of all step time: below
+-- that, chance alone makes some.  What their thread waited for a processor meanwhile (main_thread_wait_s, read each
+-- second) is no fault of theirs: it is taken off both, and `job` tells it.  What it waited in them beyond what it waits
+-- in others for a lock, a file, another process or a time is promised by host_waits and is taken off what they cost,
+-- where that is a tenth of the step time or more; the long steps whose ops were recorded tell the share.  It is
+-- critical from a tenth of all step time on, when that is a millisecond per step or more and it is known what they do
+-- that the others do not; where all that is known is that they take longer, and they come at no regular distance, it
+-- may be the machine, and that is information.  What they do that others do not is called at least twice as often in
+-- them, in ten times the time: an op that was interrupted takes long and is called as often as ever.  Looks at Python
+-- that waits for what is taken off count for no line.  The message names what they spend more on: ranges (data loaders
+-- that begin anew, checkpoints, full garbage collections, compilation and the program's own among them), which are
+-- recorded in every step, and where ops were recorded of long steps and of others, ops by name and lines of Python at
+-- which time passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long
+-- steps take more, three at most.
 -- What it would save: their time beyond the median and that waiting.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in steps and ranges, and in ops where there are long
 -- steps whose ops were recorded.
@@ -74,6 +76,27 @@ WITH measured AS MATERIALIZED (
 ), evaluated AS ( -- whose time counts for no step
   SELECT step_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM temp.step_phases
   WHERE phase = 'evaluation' AND step_id IN (SELECT id FROM compared WHERE is_long) GROUP BY step_id
+), kinds AS MATERIALIZED ( -- what is waited for so long that host_waits tells it, too
+  SELECT looks.profile_id AS profile_id, looks.waits_for AS waits_for
+  FROM temp.python_looks AS looks JOIN (SELECT profile_id, sum(net_ns * sample_weight) AS step_ns FROM temp.steps
+    WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id) AS recorded ON recorded.profile_id = looks.profile_id
+  WHERE looks.is_measured AND looks.waits_for <> 'processor' AND looks.profile_id IN (SELECT profile_id FROM found)
+  GROUP BY looks.profile_id, looks.waits_for
+  HAVING sum(looks.weight) >= 0.10 * max(recorded.step_ns) AND count(*) >= 3
+), asleep AS (
+  SELECT samples.step_id AS step_id, sum(1.0 * samples.period_ns) AS ns
+  FROM temp.python_samples AS samples JOIN kinds
+    ON kinds.profile_id = samples.profile_id AND kinds.waits_for = samples.waits_for
+  WHERE samples.step_id IS NOT NULL AND samples.code_trace_id IS NOT NULL GROUP BY samples.step_id
+), slept AS ( -- excess_ns: of the step, NULL where it is not long
+  SELECT measured.profile_id AS profile_id, coalesce(asleep.ns, 0.0) AS ns, long.excess_ns AS excess_ns
+  FROM measured LEFT JOIN asleep ON asleep.step_id = measured.id LEFT JOIN long ON long.id = measured.id
+  WHERE measured.ops_recorded = 1 AND measured.profile_id IN (SELECT profile_id FROM kinds)
+), sleeping AS ( -- the share of what long steps take longer
+  SELECT profile_id, total(min(excess_ns, max(ns - other_ns, 0))) / sum(excess_ns) AS ratio
+  FROM (SELECT slept.*, coalesce(avg(iif(excess_ns IS NULL, ns, NULL)) OVER (PARTITION BY profile_id), 0) AS other_ns
+    FROM slept)
+  WHERE excess_ns IS NOT NULL GROUP BY profile_id
 ), by_range AS (
   SELECT ranges.profile_id AS profile_id, ranges.name AS name,
     sum(CASE WHEN compared.is_long THEN 1.0 * ranges.dur_ns ELSE 0 END) AS long_ns,
@@ -105,6 +128,8 @@ WITH measured AS MATERIALIZED (
   LEFT JOIN evaluated ON evaluated.step_id = compared.id
   WHERE compared.profile_id IN (SELECT profile_id FROM counts WHERE long_recorded > 0 AND other_recorded > 0)
     AND compared.ops_recorded = 1 AND samples.code_trace_id IS NOT NULL AND samples.waits_for IS NOT 'processor'
+    AND NOT EXISTS (SELECT 1 FROM kinds
+      WHERE kinds.profile_id = samples.profile_id AND kinds.waits_for = samples.waits_for)
     AND NOT coalesce(samples.time_ns BETWEEN evaluated.start_ns AND evaluated.end_ns, 0)
   GROUP BY samples.profile_id, samples.code_trace_id
 ), by_line AS (
@@ -139,30 +164,36 @@ WITH measured AS MATERIALIZED (
     JOIN found ON found.profile_id = ranked.profile_id
     WHERE place <= 3 AND excess_ns * outlier_count >= 0.2 * lost_ns ORDER BY ranked.profile_id, place)
   GROUP BY profile_id
+), costs AS ( -- what is left of them
+  SELECT found.*, min(lost_ns, over_ns * coalesce(sleeping.ratio, 0)) AS asleep_ns
+  FROM found LEFT JOIN sleeping ON sleeping.profile_id = found.profile_id
 )
 SELECT
   'step_time_outliers' AS check_name,
   CASE WHEN NOT coalesce(causes.has_extra, 0) AND NOT is_regular THEN 'info'
-    WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical'
+    WHEN left_ns >= 0.10 * step_ns AND left_ns >= 1000000 * step_count THEN 'critical'
     ELSE 'warning' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%d of %d steps take more than 1.5 times the median of %s; the longest takes %s',
     outlier_count, step_count, format_ns(CAST(median_ns AS INTEGER)), format_ns(longest_ns))
     || coalesce('; each spends more on ' || causes.list, '')
     || iif(waited_ns >= 0.2 * over_ns, format('; of what they take longer their thread waited %.0f %% for a '
-      || 'processor, which is not counted', 100 * waited_ns / over_ns), '') AS message,
-  1.0 * lost_ns / (step_ns - waited_ns) AS value,
+      || 'processor, which is not counted', 100 * waited_ns / over_ns), '')
+    || iif(asleep_ns >= 0.2 * over_ns, format('; during %.0f %% of what they take longer their thread '
+      || 'waited for what host_waits tells, which is not counted', 100 * asleep_ns / over_ns), '') AS message,
+  1.0 * left_ns / (step_ns - waited_ns - asleep_ns) AS value,
   0.02 AS threshold,
-  CAST(lost_ns AS INTEGER) AS saves_ns,
+  CAST(left_ns AS INTEGER) AS saves_ns,
   CASE WHEN causes.has_extra THEN advice_words('step_time_outliers', processes.framework)
     WHEN causes.list IS NOT NULL THEN 'They do what the others do, but take longer: look for batches of other shapes, '
     || 'and for other load on the machine.'
     ELSE 'Look at what the long steps do that the others do not: nothing that was recorded of them is longer by a '
     || 'fifth of the difference. Logging, files, batches of another shape, other load on the machine.'
   END AS suggestion,
-  'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || found.profile_id
+  'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || costs.profile_id
     || ' ORDER BY training_ns DESC LIMIT ' || outlier_count AS evidence
-FROM found
-JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
-LEFT JOIN causes ON causes.profile_id = found.profile_id
-ORDER BY saves_ns DESC, found.profile_id
+FROM (SELECT *, lost_ns - asleep_ns AS left_ns FROM costs) AS costs
+JOIN temp.process_names AS processes ON processes.profile_id = costs.profile_id
+LEFT JOIN causes ON causes.profile_id = costs.profile_id
+WHERE left_ns > 0 AND left_ns >= 0.02 * (step_ns - waited_ns - asleep_ns)
+ORDER BY saves_ns DESC, costs.profile_id

@@ -582,6 +582,21 @@ def main():
     ((severity, message),) = profile.connection.execute(asked).fetchall()
     check(severity == "warning" and ", aten::unique (" in message, f"something else: {severity} {message}")
 
+    # What is waited for in long steps is promised once: two of 300 ms wait for 160 each, the others for 10.
+    profile = Profile()
+    profile.steps()
+    profile.step(20, dur_ns=300 * MS)
+    profile.step(21, dur_ns=300 * MS)
+    frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=10, function="train")
+    trace = profile.add("code_traces", profile_id=1, line_frame_id=frame, leaf_frame_id=frame)
+    for step, number in profile.connection.execute("SELECT id, number FROM temp.steps").fetchall():
+        for _ in range(16 if number >= 20 else 1):
+            profile.add("python_samples", profile_id=1, step_id=step, time_ns=1, code_trace_id=trace,
+                        period_ns=10 * MS, waits_for="file")
+    expect("long steps that wait for files", profile, host_waits=800 * MS, step_time_outliers=2 * (200 - 150) * MS)
+    profile.connection.execute("UPDATE temp.python_samples SET period_ns = 20000000")
+    expect("long steps that only wait", profile, host_waits=800 * MS)
+
     # One noisy step makes no promise for all: it counts for one and a half.
     profile = Profile()
     profile.steps(8)
