@@ -8,9 +8,10 @@
 -- is a millisecond per step or more and ten steps were measured.  Where the loader has worker processes already, which
 -- its own events tell, more of them are suggested instead of the first.
 -- The message names the line that waits, and where the loader works on that thread the one at which Python is meanwhile
--- (python_summary), if a third of the time outside ops passes there.
+-- (python_looks in ranges of the input), if a third of what was seen there was at that.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits.
+-- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and
+-- linear in python_samples.
 -- Needs: input_events, steps.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
 WITH workers AS (
@@ -27,10 +28,20 @@ WITH workers AS (
   WHERE ops.category = 'user' AND ops.name GLOB 'enumerate(DataLoader)#*'
     AND ops.profile_id IN (SELECT profile_id FROM speaking)
   GROUP BY ops.profile_id, lines.file, lines.line
+), seen AS ( -- of the program, while it fetches input
+  SELECT looks.profile_id AS profile_id, coalesce('In[' || lines.cell || ']',
+      replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), '')) || ':' || lines.line
+      AS location, min(lines.text) AS text, sum(looks.weight) AS weight,
+    sum(sum(looks.weight)) OVER (PARTITION BY looks.profile_id) AS all_weight,
+    row_number() OVER (PARTITION BY looks.profile_id ORDER BY sum(looks.weight) DESC, lines.file, lines.line) AS place
+  FROM temp.python_looks AS looks JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
+  JOIN temp.code_traces AS traces ON traces.id = looks.trace_id
+  JOIN temp.code_frames AS lines ON lines.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
+  WHERE looks.is_measured AND ranges.name IN (SELECT name FROM temp.input_events)
+    AND looks.profile_id IN (SELECT profile_id FROM speaking)
+  GROUP BY looks.profile_id, lines.file, lines.line
 ), meanwhile AS (
-  SELECT profile_id, location, text, self_ratio, row_number() OVER (
-    PARTITION BY profile_id ORDER BY self_ratio DESC, file, line) AS place
-  FROM temp.python_summary WHERE profile_id IN (SELECT profile_id FROM speaking) AND self_ratio >= 0.33
+  SELECT profile_id, location, text FROM seen WHERE place = 1 AND weight >= 0.33 * all_weight
 )
 SELECT
   'input_loading' AS check_name,
@@ -59,6 +70,6 @@ FROM temp.input_waits AS waits
 JOIN workers ON workers.profile_id = waits.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = waits.profile_id
 LEFT JOIN waiting ON waiting.profile_id = waits.profile_id AND waiting.place = 1
-LEFT JOIN meanwhile ON meanwhile.profile_id = waits.profile_id AND meanwhile.place = 1
+LEFT JOIN meanwhile ON meanwhile.profile_id = waits.profile_id
 WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ORDER BY saves_ns DESC, waits.profile_id

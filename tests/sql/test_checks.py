@@ -315,6 +315,18 @@ def main():
                     dur_ns=30 * MS)
     expect("every second step recorded, and the waiting for input in all", profile, input_loading=20 * 30 * MS)
 
+    # The line at which Python is while input is fetched, not the one at which it is most of the time.
+    fetch = profile.add("ranges", profile_id=1, name="next", thread_id=1, start_ns=0, end_ns=1, dur_ns=1)
+    for line, range_id, looks in ((10, None, 5), (20, fetch, 1)):
+        frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=line, function="f", text="call")
+        trace = profile.add("code_traces", profile_id=1, line_frame_id=frame, leaf_frame_id=frame)
+        for step in [step for (step,) in profile.connection.execute("SELECT id FROM temp.steps WHERE ops_recorded")]:
+            for _ in range(looks):
+                profile.add("python_samples", profile_id=1, step_id=step, time_ns=1, code_trace_id=trace,
+                            range_id=range_id, period_ns=MS)
+    ((told,),) = profile.connection.execute("SELECT message FROM temp.input_loading").fetchall()
+    check(told.endswith("; Python is at train.py:20, call"), told)
+
     # Recorded steps of another kind than those for which they speak: their shares are weighed as in step_summary.
     profile = Profile()
     for number in range(20):
