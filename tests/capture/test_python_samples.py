@@ -200,4 +200,37 @@ for number in range(100):
         assert all(not row["file"].startswith("<made") for row in rows), rows
 
 
+GENERATORS = """
+import time, torch
+torch.set_num_threads(1)
+def leaves(count):
+    for number in range(count): yield number
+def trees(count):
+    for _ in range(count):
+        yield from leaves(2)
+        yield 1
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for number in range(60):
+    end = time.perf_counter() + 0.04
+    while time.perf_counter() < end: sum(trees(300))
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_generators():
+    """A generator that yields while its stack is read has no caller then: it is looked at again."""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", GENERATORS], ops="all")
+        rows = capturing.query(directory, """SELECT frames.function AS outermost, count(*) AS n
+            FROM python_samples AS samples JOIN code_traces AS traces ON traces.id = samples.code_trace_id
+            JOIN code_traces AS outer ON outer.depth = 1 AND outer.id IN (
+              WITH RECURSIVE up(id) AS (SELECT traces.id UNION SELECT t.parent_id FROM up JOIN code_traces AS t
+                ON t.id = up.id WHERE t.parent_id IS NOT NULL) SELECT id FROM up)
+            JOIN code_frames AS frames ON frames.id = outer.leaf_frame_id GROUP BY 1""")
+        assert {row["outermost"] for row in rows} == {"<module>"} and sum(row["n"] for row in rows) > 20, rows
+
+
 capturing.main(globals())

@@ -16,15 +16,15 @@ static const struct python_layout *candidate;
 static const struct python_layout layouts[] = {
     /* version, table; thread: cframe, current frame; frame: code, previous, instruction, owner;
        frame: first local;
-       code: first line, file, function, table, instructions; text: ascii, compact */
+       code: first line, file, function, table, instructions, flags; text: ascii, compact */
     /* clang-format off */
-    {308, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  -1,  40, 104, 112, 120,  -1,  48, 72},
-    {309, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  -1,  40, 104, 112, 120,  -1,  48, 72},
-    {310, PYTHON_LINETABLE, -1, 24,  32, 24,  96, -1,  -1,  40, 104, 112, 120,  -1,  48, 72},
-    {311, PYTHON_LOCATIONS, 56,  8,  32, 48,  56, 69,  72,  72, 112, 128, 136, 184,  48, 72},
-    {312, PYTHON_LOCATIONS, 56,  0,   0,  8,  56, 70,  72,  68, 112, 128, 136, 192,  40, 56},
-    {313, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 70,  72,  68, 112, 128, 136, 200,  40, 56},
-    {314, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 74,  80,  68, 112, 128, 136, 208,  40, 56},
+    {308, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  -1,  40, 104, 112, 120,  -1, 36,  48, 72},
+    {309, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  -1,  40, 104, 112, 120,  -1, 36,  48, 72},
+    {310, PYTHON_LINETABLE, -1, 24,  32, 24,  96, -1,  -1,  40, 104, 112, 120,  -1, 36,  48, 72},
+    {311, PYTHON_LOCATIONS, 56,  8,  32, 48,  56, 69,  72,  72, 112, 128, 136, 184, 48,  48, 72},
+    {312, PYTHON_LOCATIONS, 56,  0,   0,  8,  56, 70,  72,  68, 112, 128, 136, 192, 48,  40, 56},
+    {313, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 70,  72,  68, 112, 128, 136, 200, 48,  40, 56},
+    {314, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 74,  80,  68, 112, 128, 136, 208, 48,  40, 56},
     /* clang-format on */
 };
 

@@ -27,6 +27,7 @@ struct python_layout {
   int16_t frame_locals;                                               /* the first of them; -1: not known */
   int16_t code_first_line, code_file, code_function, code_table;
   int16_t code_instructions;        /* -1: frame_instruction holds an index (int32), not an address */
+  int16_t code_flags;
   int16_t text_ascii, text_compact; /* where the characters of a str lie */
 };
 /* Row in use; version 0: no stacks. */

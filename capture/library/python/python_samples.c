@@ -29,6 +29,7 @@ static const struct row_column columns[SAMPLE_COLUMNS] = {
 enum {
   LONGEST_PERIOD_NS = 100000000, /* one that comes later stands for no more: the machine was busy */
   THREADS_AT_ONCE = 8, /* where no thread is known to end the steps */
+  MOST_TRIES = 4, /* at a stack that changes while it is read */
   PAGE = 4096,
   CODES_MAXIMUM = 1 << 16,
 };
@@ -102,7 +103,17 @@ static bool is_instruction(const struct place *place) {
   return place->instruction + 2 >= first && place->instruction - first + 2 < LONGEST_CODE;
 }
 
-/* The stack of a thread from the innermost frame outwards; 0: there is none, or it was changing. */
+/* Whether the code is that of a generator or a coroutine: something always calls it, but while it is not running its
+** frame has no caller. */
+static bool is_suspendable(uintptr_t code) {
+  enum { GENERATOR = 0x20, COROUTINE = 0x80, ITERABLE_COROUTINE = 0x100, ASYNC_GENERATOR = 0x200 };
+  int32_t flags;
+  if (!fetch(code + (uintptr_t)python_layout.code_flags, &flags, sizeof flags)) return false;
+  return flags & (GENERATOR | COROUTINE | ITERABLE_COROUTINE | ASYNC_GENERATOR);
+}
+
+/* The stack of a thread from the innermost frame outwards; 0: there is none, or it was changing. One that seems to have
+** a generator as its outermost frame was: this yielded while it was read. */
 static unsigned copy_stack(uintptr_t state, struct place *stack, unsigned room) {
   uintptr_t frame;
   cached.page = 0;
@@ -131,7 +142,7 @@ static unsigned copy_stack(uintptr_t state, struct place *stack, unsigned room) 
     }
     frame = previous;
   }
-  return frame ? 0 : depth;
+  return frame || (depth && is_suspendable(stack[depth - 1].code)) ? 0 : depth;
 }
 
 /* ---- Code objects. */
@@ -209,7 +220,9 @@ static void sample(struct recorder *recorder, const struct capture_thread *threa
   if (thread_runs_op(thread, &is_backward) || runs_backward_elsewhere(count, thread)) return;
   int64_t ran_ns = thread_ran_ns(thread->tid);
   const char *wait = thread_waits_for(thread->tid);
-  unsigned depth = copy_stack((uintptr_t)thread->python_state, stack, STACK_MAXIMUM);
+  unsigned depth = 0;
+  for (unsigned tries = 0; tries < MOST_TRIES && !depth; tries++)
+    depth = copy_stack((uintptr_t)thread->python_state, stack, STACK_MAXIMUM);
   if (!depth || thread_runs_op(thread, &is_backward)) return;
   /* Where it has run since, the stack is another than the one that it waited in. */
   bool has_run = ran_ns < 0 || thread_ran_ns(thread->tid) != ran_ns;
