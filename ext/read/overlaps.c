@@ -4,7 +4,10 @@
 ** windows: one is a copy, whole or cut off, compressed or not, or somebody gave two processes the same names.  A copy
 ** is seen by its rows: all ops, calls and kernels of the smaller are in the other, by name and start.  They may end
 ** elsewhere there, since impossible times are mended by what else is in a file.  What is no copy stays, is told, and is
-** by itself for process_windows.
+** by itself for process_windows (is_overlapping in its attributes).
+**
+** The last kernels of a window end when the device has done them, which may be after the next window began.  So it is
+** the host that tells: where its last op or call began before the first of the other file, one file follows the other.
 **
 ** Only profiles with the same names and overlapping spans are read and compared: traces of PyTorch, and XSpaces of one
 ** directory, whose times may begin at 0 in each.  Of processes in containers, many of which have one pid, hundreds may
@@ -180,6 +183,50 @@ static bool do_overlap(struct profile *one, struct profile *other) {
   return one->start_ns < other->end_ns && other->start_ns < one->end_ns;
 }
 
+/* When the first op or call of the host began, and the last. */
+struct host_span { int64_t first, last; };
+
+/* False: there are none, or they cannot be had. */
+static bool find_host_span(struct profile *profile, struct host_span *span) {
+  *span = (struct host_span){INT64_MAX, INT64_MIN};
+  for (unsigned kind = 0; kind < EVENT_TABLES; kind++) {
+    struct reading reading;
+    struct event event;
+    if (event_tables[kind].table == TABLE_kernels) continue;
+    if (!begin_reading(profile, kind, &reading)) return false;
+    while (next_event(&reading, &event)) {
+      if (event.start < span->first) span->first = event.start;
+      if (event.start > span->last) span->last = event.start;
+    }
+  }
+  return span->first <= span->last;
+}
+
+/* Whether one file is a window after the other. */
+static bool do_follow(struct profile *one, struct profile *other) {
+  struct host_span left, right;
+  if (!find_host_span(one, &left) || !find_host_span(other, &right)) return false;
+  return left.last < right.first || right.last < left.first;
+}
+
+/* Says in the attributes, which are an object of JSON, that a profile is no window of its process. */
+static void mark_overlapping(struct profile *profile) {
+  static const char mark[] = "\"is_overlapping\":true}";
+  struct pool *pool = store_pool(profile->store);
+  const char *text = profile->attributes ? pool_text(pool, profile->attributes) : "{}";
+  size_t length = strlen(text);
+  if (length < 2 || text[length - 1] != '}' || strstr(text, mark)) return;
+  char *marked = malloc(length + sizeof mark + 1);
+  if (!marked) return;
+  memcpy(marked, text, length - 1);
+  length--;
+  if (length > 1) marked[length++] = ',';
+  memcpy(marked + length, mark, sizeof mark - 1);
+  string_id id;
+  if (!pool_intern(pool, marked, length + sizeof mark - 1, &id)) profile->attributes = id;
+  free(marked);
+}
+
 static bool is_compared(const struct profile *profile) {
   return strcmp(profile->source->format, "kineto") == 0 || strcmp(profile->source->format, "xplane") == 0;
 }
@@ -198,6 +245,7 @@ static struct profile *settle_overlap(struct store *store, struct candidate *of_
   struct overlap overlap;
   bool may_be_told = strcmp(one->source->format, "kineto") == 0 && is_one_process(one, other);
   if (!do_overlap(one, other) || (!may_be_told && !may_be_part(of_one, of_other))) return NULL;
+  if (may_be_told && do_follow(one, other)) return NULL;
   if (!compare_events(one, other, &overlap)) return NULL;
   if (overlap.shared && (overlap.shared == overlap.of_other || overlap.shared == overlap.of_one)) {
     bool is_other = overlap.of_other <= overlap.of_one;
@@ -206,6 +254,7 @@ static struct profile *settle_overlap(struct store *store, struct candidate *of_
     return copy;
   }
   if (!may_be_told) return NULL;
+  mark_overlapping(one->start_ns > other->start_ns ? one : other);
   profile_diagnose(other, "warning", "overlapping_files", (int64_t)overlap.shared, -1, -1,
                    "%s begins before %s ends, and both say to be of the same process, which records one window after "
                    "the other: each counts by itself, and no step of either is compared with those of other ranks; "

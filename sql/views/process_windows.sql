@@ -6,7 +6,8 @@
 -- windows, too.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
 -- framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
 -- besides, such as another day's run, a restart, or two profiles that have one rank at the same time, is no part of it.
--- A file that begins before another one of its process ends is no window, but by itself (overlapping_files).
+-- A file in which the host works while it works in another one of its process is no window, but by itself
+-- (overlapping_files; is_overlapping in profiles.attributes).
 --   run_id, profile_id
 --   process_id     the profile of the first window of its process
 --   window         which window it is, from 0
@@ -46,8 +47,7 @@ WITH files AS (
 ), keyed AS ( -- a host that comes again begins another recording for all
   SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank, start_ns,
     origin IS 'kineto' AND rank IS NOT NULL AS is_trace,
-    iif(origin IS 'kineto' AND start_ns < max(end_ns) OVER (PARTITION BY run_id, process ORDER BY start_ns, id
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), format('profile %d', id), process) AS process,
+    iif(origin IS 'kineto' AND json_extract(facts, '$.is_overlapping'), format('profile %d', id), process) AS process,
     format('%s %s %d %d %d', origin, coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
       coalesce(world_size, max(world_size) OVER (PARTITION BY run_id, origin)), day,
       max(take) OVER (PARTITION BY run_id, origin, day ORDER BY clock_ns, id ROWS UNBOUNDED PRECEDING)) AS kind

@@ -364,6 +364,23 @@ def test_overlapping_files(engine):
         connection.close()
 
 
+def test_windows_whose_kernels_outlast_them(engine):
+    """A device may go on with what a window asked for after the next one has begun: the host tells windows."""
+    second = 10_000_000
+    files = {"host_%d.%d.pt.trace.json" % (2000 + rank, window):
+             (numbered(rank_events(rank, 2000 + rank, window * second), 10 * window), member(rank))
+             for rank in (0, 1) for window in (0, 1)}
+    last = max((event for event in files["host_2000.0.pt.trace.json"][0] if event["cat"] == "kernel"),
+               key=lambda event: event["ts"])
+    last["dur"] = (second + 400_000) / 1000 - last["ts"]
+    connection = opened(engine, files)
+    rows = connection.values("SELECT count(DISTINCT process_id), min(window_count), max(session_count), "
+                             "(SELECT count(pod_step) FROM pod_steps) FROM process_windows")
+    assert rows == [(2, 2, 2, 16)], rows
+    assert connection.values("SELECT * FROM diagnostics WHERE reason = 'overlapping_files'") == []
+    connection.close()
+
+
 def test_stragglers_of_restarts(engine):
     """Collectives of a rank's second run are those of the others' second run, though steps have the same numbers."""
     files = {}
