@@ -98,6 +98,41 @@ def test_collectives_whose_kernels_are_lost(engine):
     assert alone.values(lost) == [("warning", "1 of 1 collectives ha")], alone.values(lost)
 
 
+def test_grouped_collectives(engine):
+    """What goes with others in one kernel, or is of a group of one rank, has no time of its own and is not lost. Where
+    a group begins and ends is no collective. How many are lost is the count of what tells it."""
+    told = ("SELECT (SELECT group_concat(count) FROM diagnostics WHERE reason = 'lost_collectives'), "
+            "(SELECT count(*) FROM run_summary WHERE title = 'communication' AND text GLOB 'not known*'), "
+            "(SELECT count(*) FROM advise WHERE check_name = 'missing_data' AND message GLOB 'lost_collectives*')")
+    rows = "SELECT name, carried_by, count(*), count(dur_ns), count(kernel_id) FROM collectives GROUP BY 1, 2"
+    sends, sums = "ncclDevKernel_SendRecv(x)", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"
+    for names, kernel_name, size, wanted, lost in (
+            (("send", "recv"), sends, 2, [("recv", "kernel", 3, 3, 3), ("send", "group", 3, 0, 0)], None),
+            (("send", "recv", "coalesced"), sends, 2, [("coalesced", "kernel", 3, 3, 3), ("recv", "group", 3, 0, 0),
+                                                       ("send", "group", 3, 0, 0)], None),
+            (("startCoalescing", "allreduce", "allreduce", "endCoalescing"), sums, 2,
+             [("all_reduce", "kernel", 3, 3, 3), ("allreduce", "group", 6, 0, 0)], None),
+            (("allreduce",), None, 1, [("allreduce", "none", 3, 0, 0)], None),
+            (("broadcast", "allreduce"), sums, 2,
+             [("allreduce", "kernel", 3, 3, 3), ("broadcast", None, 3, 3, 0)], "3"),
+            (("allreduce",), None, 2, [("allreduce", None, 3, 3, 0)], "3")):
+        def of_step(number, begin):
+            first = 10 * number + 1
+            events = [asking(begin + 20_000 + 30_000 * i, 20_000, first + i,
+                             **{"Collective name": name, "Group size": size}) for i, name in enumerate(names)]
+            last = first + len(names) - 1
+            if kernel_name:
+                at = begin + 20_000 + 30_000 * (len(names) - 1)
+                events += [launch(at + 5000, 8000, last), kernel(begin + 500_000, 90_000, 20, last, kernel_name,
+                           **{"External id": last, "Collective name": names[-1], "Group size": size})]
+            return events
+
+        connection = opened(engine, steps(3, 1_000_000, of_step), distributedInfo=NCCL)
+        assert connection.values(rows) == wanted, (names, connection.values(rows))
+        assert connection.values(told) == [(lost, lost is not None, lost is not None)], (names, connection.values(told))
+        connection.close()
+
+
 EXCHANGES = {
     "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)": "all_reduce",
     "void sglang::cross_device_reduce_2stage<half, 4>(x)": "all_reduce",

@@ -4,18 +4,33 @@
 ** (copy engines between devices that map each other's memory: NCCL's and symmetric memory's), from the start of the
 ** first to the end of the last; these copies name the collective.  Else the op itself is the exchange where its backend
 ** works on the host (Gloo, MPI, UCC: by the name of its mark, or by what the job says of its only backend) and where
-** XLA compiled it for CPUs.  Of an op that only asked a device for it nothing is known but when it asked: the kernel,
-** or the copies, were not recorded, and that is told.
+** XLA compiled it for CPUs.
+**
+** Of an op that only asked a device for it nothing is known but when it asked.  A group of one rank has nothing to
+** exchange.  Sends and receipts between ncclGroupStart() and ncclGroupEnd(), and what is coalesced, go in one kernel,
+** which names one of them: where a kernel or copies of the same kind were recorded the others may have gone with it.
+** Where there are none of the kind they were not recorded, and that is told.
 */
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"
 
 #include <string.h>
+#include <strings.h>
 
-enum carrier { BY_NOTHING_KNOWN, BY_LOST_WORK /* of a device */, BY_KERNEL, BY_COPIES, BY_HOST, BY_OP };
+enum carrier {
+  BY_NOTHING_KNOWN,
+  BY_LOST_WORK, /* of a device */
+  BY_KERNEL,
+  BY_COPIES,
+  BY_HOST,
+  BY_OP,
+  BY_GROUP,
+  BY_NONE
+};
 static const char *const carrier_names[] = {[BY_NOTHING_KNOWN] = NULL, [BY_LOST_WORK] = NULL, [BY_KERNEL] = "kernel",
-                                            [BY_COPIES] = "copies",    [BY_HOST] = "host",    [BY_OP] = "op"};
-static const char *const carrier_texts[] = {"kernel", "copies", "host", "op", NULL};
+                                            [BY_COPIES] = "copies",    [BY_HOST] = "host",    [BY_OP] = "op",
+                                            [BY_GROUP] = "group",      [BY_NONE] = "none"};
+static const char *const carrier_texts[] = {"kernel", "copies", "host", "op", "group", "none", NULL};
 
 struct carried {
   uint32_t *kernels, *ops;          /* by row of collectives */
@@ -175,6 +190,67 @@ static enum tfprof_status find_copies(struct carried *c, const struct profile *p
   return status;
 }
 
+/* ---- what has no work of its own ---- */
+
+/* The kind of kernel that carries out an operation; KIND_ANY: its name does not tell. NCCL sends and receives for what
+** has no algorithm of its own, and a barrier is an all_reduce. */
+enum kind {
+  KIND_ANY,
+  KIND_ALL_REDUCE,
+  KIND_ALL_GATHER,
+  KIND_REDUCE_SCATTER,
+  KIND_BROADCAST,
+  KIND_REDUCE,
+  KIND_SEND,
+  KIND_COUNT
+};
+
+static enum kind operation_kind(const char *name) {
+  static const struct {
+    const char *beginning;
+    enum kind kind;
+  } kinds[] = {{"allreduce", KIND_ALL_REDUCE}, {"barrier", KIND_ALL_REDUCE},
+               {"allgather", KIND_ALL_GATHER}, {"reducescatter", KIND_REDUCE_SCATTER},
+               {"reduce", KIND_REDUCE},        {"broadcast", KIND_BROADCAST},
+               {"send", KIND_SEND},            {"recv", KIND_SEND},
+               {"alltoall", KIND_SEND},        {"gather", KIND_SEND},
+               {"scatter", KIND_SEND}}; /* the longer of those that begin alike first */
+  char letters[16] = "";
+  size_t length = 0;
+  for (; *name && length + 1 < sizeof letters; name++)
+    if (*name != '_') letters[length++] = *name;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strncasecmp(letters, kinds[i].beginning, strlen(kinds[i].beginning)) == 0) return kinds[i].kind;
+  return KIND_ANY;
+}
+
+/* A recorder that leaves out the work of devices in some steps loses it otherwise. */
+static bool is_recording(const struct profile *profile) { return strcmp(profile_origin(profile), "tfprof") == 0; }
+
+static enum tfprof_status settle_lost_work(struct carried *c, const struct profile *profile,
+                                           struct tfprof_error *error) {
+  const struct pool *pool = store_pool(profile->store);
+  int64_t *names = NULL, *sizes = NULL;
+  bool has_work[KIND_COUNT] = {false}, has_any = false;
+  enum tfprof_status status = derive_all_integers(profile, TABLE_collectives, COLUMN_collectives_name, &names, error);
+  if (!status) status = derive_all_integers(profile, TABLE_collectives, COLUMN_collectives_group_size, &sizes, error);
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    if (c->carriers[i] != BY_KERNEL && c->carriers[i] != BY_COPIES) continue;
+    has_work[names[i] > 0 ? operation_kind(pool_text(pool, (string_id)names[i])) : KIND_ANY] = has_any = true;
+  }
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    if (c->carriers[i] != BY_LOST_WORK) continue;
+    enum kind kind = names[i] > 0 ? operation_kind(pool_text(pool, (string_id)names[i])) : KIND_ANY;
+    bool is_grouped = has_work[KIND_ANY] || (kind == KIND_ANY ? has_any : has_work[kind]);
+    if (sizes[i] != 1 && !is_grouped) continue;
+    c->carriers[i] = sizes[i] == 1 ? BY_NONE : BY_GROUP;
+    c->ends[i] = NO_VALUE;
+  }
+  scratch_free(names);
+  scratch_free(sizes);
+  return status;
+}
+
 /* ---- together ---- */
 
 static enum tfprof_status set_carried(struct profile *profile, struct carried *c, struct tfprof_error *error) {
@@ -199,14 +275,16 @@ static enum tfprof_status set_carried(struct profile *profile, struct carried *c
 }
 
 /* The recorder tells itself what it leaves out. */
-static void tell_lost_work(struct profile *profile, const struct carried *c) {
+static void tell_lost_work(const struct profile *profile, const struct carried *c) {
+  const struct profile_table *content = &profile->tables[TABLE_collectives];
   uint32_t lost = 0;
   for (uint32_t i = 0; i < c->count; i++) lost += c->carriers[i] == BY_LOST_WORK;
   if (!lost || strcmp(profile->source->format, "tfprof") == 0) return;
-  profile_diagnose_once(profile, "warning", "lost_collectives",
-                        "%u of %u collectives have neither a kernel nor copies: how long they took, how fast they were "
-                        "and how much of them computation hides is not known, and their rates are NULL "
-                        "(collectives.carried_by)", lost, c->count);
+  segment_diagnose(content->segments[0], COLUMN_collectives_carried_by, "warning", "lost_collectives", lost, -1,
+                   "%u of %u collectives have neither a kernel nor copies: how long they took, how fast they were and "
+                   "how much of them computation hides is not known, and their rates are NULL "
+                   "(collectives.carried_by)", lost, c->count);
+  column_set_add(&content->segments[0]->is_told, COLUMN_collectives_carried_by);
 }
 
 static enum tfprof_status run_collective_times(struct profile *profile, struct tfprof_error *error) {
@@ -229,6 +307,7 @@ static enum tfprof_status run_collective_times(struct profile *profile, struct t
   if (!status && c.without_kernel && copies) status = find_transfers(&c, profile, copies, of_copies, error);
   if (!status && c.without_kernel) status = find_asking_ops(&c, profile, error);
   if (!status && c.without_kernel && copies) status = find_copies(&c, profile, of_copies, error);
+  if (!status && c.without_kernel && !is_recording(profile)) status = settle_lost_work(&c, profile, error);
   if (!status) status = set_carried(profile, &c, error);
   if (!status && copies)
     status = derive_set_references(profile, TABLE_transfers, COLUMN_transfers_collective_id, of_copies, error);
@@ -246,7 +325,9 @@ const struct derive_pass derive_collective_times = {
     .name = "times of collectives",
     .summary = "What carried out each collective, and when: its kernel, the copies under its op, or the op itself.",
     .makes_table = -1,
-    .reads = {{TABLE_collectives, COLUMN_collectives_kernel_id},
+    .reads = {{TABLE_collectives, COLUMN_collectives_name},
+              {TABLE_collectives, COLUMN_collectives_group_size},
+              {TABLE_collectives, COLUMN_collectives_kernel_id},
               {TABLE_collectives, COLUMN_collectives_transfer},
               {TABLE_collectives, COLUMN_collectives_op_id},
               {TABLE_kernels, COLUMN_kernels_start_ns},

@@ -226,6 +226,23 @@ static bool find_launching_ops(const struct trace *trace, const struct profile *
   return ok;
 }
 
+/* ---- what is coalesced ---- */
+
+/* c10d writes the arguments of a collective also where a group of them, which go in one kernel, begins and ends. */
+static bool is_bracket(const struct trace *trace, const struct collective *c) {
+  const char *name = pool_text(trace->pool, c->name);
+  return name && (strcmp(name, "startCoalescing") == 0 || strcmp(name, "endCoalescing") == 0);
+}
+
+/* What the kernel of a group is called says what it carries out. False: no memory. */
+static bool name_group(struct trace *trace, struct collective *c, struct values_at *kernel_names) {
+  char operation[200];
+  int64_t name = c->rows == ROWS_kernels ? value_in_row(kernel_names, c->row) : ROW_NULL;
+  if (name == ROW_NULL) return true;
+  communication_operation(pool_text(trace->pool, (string_id)name), operation, sizeof operation);
+  return pool_intern(trace->pool, operation, strlen(operation), &c->name) == TFPROF_OK;
+}
+
 enum tfprof_status collectives_add(struct trace *trace, struct profile *profile) {
   if (!trace->collectives.count) return TFPROF_OK;
   size_t with_arguments = trace->collectives.count;
@@ -254,8 +271,13 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   }
   ok = ok && find_launching_ops(trace, profile, op_of, is_paired);
   uint32_t made = 0;
+  struct values_at kernel_names = {&profile->tables[TABLE_kernels], COLUMN_kernels_name, 0};
   for (size_t i = 0; ok && i < count; i++) {
-    if (all[i].rows != ROWS_ops || !is_paired[i]) rows[made++] = (uint32_t)i;
+    bool is_asked = op_of[i] != UINT32_MAX;
+    bool is_group = is_bracket(trace, &all[i]) || (is_asked && is_bracket(trace, &all[op_of[i]]));
+    if (is_group) ok = name_group(trace, &all[i], &kernel_names);
+    if (all[i].rows == ROWS_ops && (is_paired[i] || is_bracket(trace, &all[i]))) continue;
+    rows[made++] = (uint32_t)i;
   }
   enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(trace->error);
   struct eager_rows m;
@@ -270,7 +292,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
 #define TEXT(field) (c->field ? (int64_t)c->field : op->field ? (int64_t)op->field : ROW_NULL)
 #define NUMBER(field) (c->field != ROW_NULL ? c->field : op->field)
   struct ranks_cache cache[64] = {{0, 0, 0, false}};
-  EACH(name, rows[i] >= with_arguments && op->name ? (int64_t)op->name : TEXT(name));
+  EACH(name, rows[i] >= with_arguments && op->name && !is_bracket(trace, op) ? (int64_t)op->name : TEXT(name));
   EACH(process_group, TEXT(group));
   EACH(group_ranks, cached_ranks(trace, cache, c->ranks ? c : op));
   EACH(group_size, NUMBER(group_size));
