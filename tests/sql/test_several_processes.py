@@ -224,6 +224,16 @@ def test_crossing_ops(engine):
     told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'crossing_ops'")
     assert told == [("warning", 12)], told
     connection.close()
+    # A few asynchronous ops, which end after the next of their siblings have begun, are that.
+    events = rank_events(0, 1)
+    events += [span("cpu_op", "rpc_async#work(w0 -> w1)", 2_000_000 * step + 60_000, 200_000, 1, 1,
+                    **{"External id": 100 + step}) for step in range(4)]
+    connection = opened_file(engine, sorted(events, key=lambda event: event["ts"]))
+    connection.values("SELECT count(parent_id) FROM ops")
+    told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'crossing_ops'")
+    assert told == [("info", 8)], told
+    assert connection.values("SELECT * FROM advise WHERE message GLOB '*crossing_ops*'") == []
+    connection.close()
 
 
 def opened(engine, files):

@@ -46,7 +46,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDING_NS = 1000, FEW_SHARE = 50 };
+enum { ROUNDING_NS = 1000, FEW_SHARE = 50, MOST_PAIRS = 4096, MOST_OF_THREAD = 256, ASYNC_NAMES = 3, ASYNC_SHARE = 4 };
+
+struct crossing_pair { uint32_t rows[2]; }; /* of which one began inside the other and outlived it */
 
 struct open_row {
   int64_t start, end;
@@ -103,6 +105,8 @@ struct nesting {
   atomic_int failure; /* an enum tfprof_status */
   _Atomic uint32_t crossing_ranges; /* that begin in another one and outlive it */
   _Atomic uint32_t crossing_ops;    /* the same, on threads where they are not a few */
+  _Atomic uint32_t pair_count;      /* of those, that there are or would be with more room */
+  struct crossing_pair pairs[MOST_PAIRS];
 };
 
 /* Makes room for `more` rows. The first place is taken by a row that encloses all others, ends the search for children
@@ -492,8 +496,15 @@ static bool is_crossing_op(const struct open_row *top) {
          (uint64_t)top->end - (uint64_t)below->end > ROUNDING_NS;
 }
 
+/* Some of the ops that cross on a thread, by which their names are asked for. */
+static void keep_pairs(struct nesting *nesting, const struct crossing_pair *pairs, uint32_t count) {
+  uint32_t at = atomic_fetch_add(&nesting->pair_count, count);
+  for (uint32_t i = 0; i < count && at < MOST_PAIRS; i++) nesting->pairs[at++] = pairs[i];
+}
+
 static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t count) {
   struct part part = {.thread = 0};
+  struct crossing_pair pairs[MOST_OF_THREAD];
   uint32_t crossing = 0;
   if (!reserve_open_rows(&part, count)) return false;
   for (uint32_t i = 0; i < count; i++) {
@@ -516,11 +527,16 @@ static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t cou
       top->is_frame = span->is_frame;
       top->is_range = span->is_user;
       part.count = (uint32_t)(top - part.stack) + 1;
-      crossing += is_crossing_op(top);
+      if (!is_crossing_op(top)) continue;
+      if (crossing < MOST_OF_THREAD) pairs[crossing] = (struct crossing_pair){{top[-1].row, top->row}};
+      crossing++;
     }
   }
   scratch_free(part.stack);
-  if (crossing > count / FEW_SHARE) atomic_fetch_add(&nesting->crossing_ops, crossing);
+  if (crossing > count / FEW_SHARE) {
+    atomic_fetch_add(&nesting->crossing_ops, crossing);
+    keep_pairs(nesting, pairs, crossing < MOST_OF_THREAD ? crossing : MOST_OF_THREAD);
+  }
   return true;
 }
 
@@ -687,32 +703,104 @@ static enum tfprof_status set_depths(const struct nesting *nesting, struct tfpro
   return derive_set_references(nesting->profile, TABLE_ops, COLUMN_ops_depth, nesting->depths, error);
 }
 
+static int number_order(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+static uint32_t count_equal(const int64_t *values, uint32_t count, int64_t wanted) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < count; i++) found += values[i] == wanted;
+  return found;
+}
+
+/* Of the names that a third of the pairs have, or more, that which the fewest of all rows have, and how many these are;
+** the pairs' names are `names`, two by two, and `room` has a place for each of them. */
+static int64_t find_rare(const int64_t *names, uint32_t pairs, int64_t *room, const int64_t *of_rows, uint32_t rows,
+                         uint32_t *fewest) {
+  uint32_t count = 0;
+  int64_t rare = NO_VALUE;
+  *fewest = UINT32_MAX;
+  for (uint32_t i = 0; i < pairs; i++) {
+    room[count++] = names[2 * i];
+    if (names[2 * i + 1] != names[2 * i]) room[count++] = names[2 * i + 1];
+  }
+  qsort(room, count, sizeof *room, number_order);
+  for (uint32_t first = 0, next; first < count; first = next) {
+    for (next = first; next < count && room[next] == room[first]; next++) continue;
+    if (ASYNC_NAMES * (next - first) < pairs) continue;
+    uint32_t found = count_equal(of_rows, rows, room[first]);
+    if (found >= *fewest) continue;
+    *fewest = found;
+    rare = room[first];
+  }
+  return rare;
+}
+
+/* Whether a few names, which few ops have, are in all pairs: asynchronous ops, such as calls of other hosts, are so. Of
+** processes that were merged ops of all kinds cross. */
+static enum tfprof_status ask_for_async(struct nesting *nesting, bool *are_async, struct tfprof_error *error) {
+  uint32_t pairs = atomic_load(&nesting->pair_count), rows = nesting->rows, covered = 0;
+  int64_t *names = NULL, *of_pairs = scratch_allocate(4 * (size_t)MOST_PAIRS * sizeof *of_pairs), *room;
+  enum tfprof_status status = of_pairs ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = derive_all_integers(nesting->profile, TABLE_ops, COLUMN_ops_name, &names, error);
+  *are_async = false;
+  if (pairs > MOST_PAIRS) pairs = MOST_PAIRS;
+  for (uint32_t i = 0; i < 2 * pairs && !status; i++) of_pairs[i] = names[nesting->pairs[i / 2].rows[i % 2]];
+  room = status ? NULL : of_pairs + 2 * (size_t)MOST_PAIRS;
+  for (unsigned n = 0; n < ASYNC_NAMES && pairs && !status; n++) {
+    uint32_t left = 0, found;
+    int64_t name = find_rare(of_pairs, pairs, room, names, rows, &found);
+    if (found > rows) break;
+    covered += found;
+    for (uint32_t i = 0; i < pairs; i++) {
+      if (of_pairs[2 * i] == name || of_pairs[2 * i + 1] == name) continue;
+      of_pairs[2 * left] = of_pairs[2 * i];
+      of_pairs[2 * left++ + 1] = of_pairs[2 * i + 1];
+    }
+    pairs = left;
+  }
+  *are_async = !status && !pairs && covered <= rows / ASYNC_SHARE;
+  scratch_free(names);
+  scratch_free(of_pairs);
+  return status;
+}
+
 static const char *const crossing_texts[] = {
     "warning", "crossing_ranges",
     "ranges of one thread cross each other, as those of coroutines do: each of these began inside another one and "
     "outlived it; it has no ops of its own, and those of both may count for the one that began first",
     "crossing_ops",
     "ops of one thread cross each other, each of these began inside another one and outlived it, as calls of a thread "
-    "cannot: several processes or threads have its number, as where traces were merged; which op called which is not "
-    "known there; open the file of each process instead", NULL};
+    "cannot: several processes or threads have its number, as where traces were merged, or ops are asynchronous; which "
+    "op called which is not known there; open the file of each process instead where several were merged",
+    "info",
+    "ops of one thread cross each other, each of these began inside another one and outlived it: a few of their names "
+    "are in all of that, so that ops of these are asynchronous and end after the call that began them; which op called "
+    "which is not known there", NULL};
 
-static void tell_crossing(struct segment *segment, unsigned column, uint32_t count, const char *reason,
-                          const char *message) {
+static void tell_crossing(struct segment *segment, unsigned column, uint32_t count, const char *severity,
+                          const char *reason, const char *message) {
   if (!count) return;
-  segment_diagnose(segment, column, crossing_texts[0], reason, count, -1, "%s", message);
+  segment_diagnose(segment, column, severity, reason, count, -1, "%s", message);
   column_set_add(&segment->is_told, column);
 }
 
-static void tell_crossings(const struct nesting *nesting) {
+static enum tfprof_status tell_crossings(struct nesting *nesting, struct tfprof_error *error) {
   struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
+  uint32_t crossing = atomic_load(&nesting->crossing_ops);
+  bool are_async;
   /* Of other sources lines need be no threads. */
   bool has_threads = strcmp(profile_origin(nesting->profile), "kineto") == 0;
-  if (!ops->segment_count) return;
-  tell_crossing(ops->segments[0], COLUMN_ops_parent_id, atomic_load(&nesting->crossing_ranges), crossing_texts[1],
-                crossing_texts[2]);
-  if (!has_threads) return;
-  tell_crossing(ops->segments[0], COLUMN_ops_depth, atomic_load(&nesting->crossing_ops), crossing_texts[3],
-                crossing_texts[4]);
+  if (!ops->segment_count) return TFPROF_OK;
+  tell_crossing(ops->segments[0], COLUMN_ops_parent_id, atomic_load(&nesting->crossing_ranges), crossing_texts[0],
+                crossing_texts[1], crossing_texts[2]);
+  if (!has_threads || !crossing) return TFPROF_OK;
+  enum tfprof_status status = ask_for_async(nesting, &are_async, error);
+  if (!status)
+    tell_crossing(ops->segments[0], COLUMN_ops_depth, crossing, crossing_texts[are_async ? 5 : 0], crossing_texts[3],
+                  crossing_texts[are_async ? 6 : 4]);
+  return status;
 }
 
 static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *error) {
@@ -724,7 +812,7 @@ static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *err
   if (!status) status = set_depths(nesting, error);
   if (!status) status = take_recording_off(nesting, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_self_ns, nesting->selves, error);
-  if (!status) tell_crossings(nesting);
+  if (!status) status = tell_crossings(nesting, error);
   return status;
 }
 
@@ -767,7 +855,8 @@ const struct derive_pass derive_nesting = {
     .name = "nesting",
     .summary = "Which op called which, from spans in end order with a stack per thread; asynchronous ranges left out.",
     .makes_table = -1,
-    .reads = {{TABLE_ops, COLUMN_ops_thread_id},
+    .reads = {{TABLE_ops, COLUMN_ops_name},
+              {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_category},
