@@ -1,6 +1,7 @@
 -- Common steps: the steps that all hosts of a run went through together, as long as the slowest of them took.
 --
--- One row for each pod_step of pod_steps of the runs that have several hosts, where it is warm-up on none of them.
+-- One row for each pod_step of pod_steps of the runs that have several hosts, where it is warm-up on none of them; of
+-- XPlane files for every one, as XProf counts them.
 -- Such a step ends for all with its slowest host: step_statistics and overview count these for all hosts of a run.
 --   run_id
 --   pod_step                the number of the step, as in pod_steps
@@ -32,6 +33,7 @@ SELECT
   ordered.profile_id AS slowest_profile_id,
   ordered.min_dur_ns AS min_dur_ns
 FROM ordered JOIN temp.steps AS steps ON steps.id = ordered.step_id
+JOIN temp.profiles AS profiles ON profiles.id = ordered.profile_id
 GROUP BY ordered.run_id, ordered.pod_step
-HAVING total(steps.is_warmup) = 0
+HAVING total(steps.is_warmup AND profiles.origin <> 'xplane') = 0
 ORDER BY ordered.run_id, ordered.pod_step

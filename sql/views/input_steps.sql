@@ -1,6 +1,7 @@
 -- Input by step: how long each step waited for its input.
 --
--- One row for each measured step (no warm-up) of a profile that has input_events, and of every XPlane file.
+-- One row for each measured step (no warm-up) of a profile that has input_events, and of XPlane files for every step,
+-- as XProf counts them.
 --   profile_id, host, rank, step_id, number, name
 --   dur_ns, input_ns, input_ratio   of the step (steps.pace_ns where the host runs ahead); what of it was input; its
 --                        share
@@ -27,8 +28,8 @@ WITH input_time AS (
   UNION ALL
   SELECT parts.profile_id, parts.step_id, parts.number, parts.name, parts.dur_ns, parts.data_loader_ns,
     parts.input_ns - parts.data_loader_ns, parts.other_ns
-  FROM temp.step_breakdown AS parts JOIN temp.steps AS steps ON steps.id = parts.step_id
-  WHERE steps.is_warmup = 0 AND parts.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  FROM temp.step_breakdown AS parts
+  WHERE parts.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
 )
 SELECT
   waited.profile_id AS profile_id,

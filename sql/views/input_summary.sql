@@ -1,7 +1,7 @@
 -- Input at a glance: the share of the step time that waits for input, and what the input pipeline did meanwhile.
 --
 -- One row for each process that input_steps has steps of, and one more for all hosts of a run that has several, with
--- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are the measured ones (no warm-up).
+-- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of input_steps.
 --   profile_id, host, rank, run_id, step_count
 --   step_ns, input_ns, input_ratio   sums over those steps, and the share
 --   mean_input_ns, stddev_input_ns, min_input_ns, max_input_ns           per step

@@ -16,5 +16,7 @@ SELECT
   CAST(sum(1.0 * steps.wait_ns) AS INTEGER) AS wait_ns,
   kinds.has_iterators AS has_iterators
 FROM kinds CROSS JOIN temp.input_steps AS steps ON steps.profile_id = kinds.profile_id
+JOIN temp.steps AS marks ON marks.id = steps.step_id
+WHERE marks.is_warmup = 0
 GROUP BY kinds.profile_id
 ORDER BY kinds.profile_id

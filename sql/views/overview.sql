@@ -1,7 +1,7 @@
 -- Overview: how long steps take, what their time goes to, and how well devices are used.
 --
 -- One row for each process but the workers of others, and one more for all hosts of a run that has several, with
--- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are the measured ones (no warm-up), ratios of the time of
+-- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of weighed_steps, ratios of the time of
 -- all of them.
 --   profile_id, host, rank, run_id
 --   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics: of all hosts of the

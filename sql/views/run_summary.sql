@@ -44,7 +44,8 @@ WITH processes AS (
     total(device_collectives_ns) AS communication_ns, total(kernel_launch_ns) AS runtime_ns,
     total(data_loader_ns) AS input_ns, total(host_compute_ns + other_ns - outside_ns + compile_ns) AS cpu_ns,
     total(outside_ns) AS rest_ns
-  FROM temp.weighed_steps WHERE host_compute_ns IS NOT NULL
+  FROM temp.weighed_steps
+  WHERE host_compute_ns IS NOT NULL AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
 ), names(position, name) AS (
   VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'input'), (6, 'host'), (7, 'other')
 ), parts AS (

@@ -1,6 +1,6 @@
 -- Step statistics: how long steps take and how that varies, as a whole and by what their time goes to.
 --
--- One row for each process and part of its measured steps (no warm-up), and for each part one more for all hosts of a
+-- One row for each process and part of its steps, those of weighed_steps, and for each part one more for all hosts of a
 -- run that has several, with ALL_HOSTS for host and NULL for profile_id and rank: there the step, the whole, is that of
 -- common_steps, which all hosts went through and which took as long as the slowest of them, and the parts are those of
 -- all steps of all hosts.  Parts are cut as step_breakdown cuts them.  Of a capture's steps only those count in which

@@ -1,6 +1,7 @@
 -- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
 --
--- One row for each measured step (no warm-up) of step_breakdown, with the parts that are added up over steps:
+-- One row for each measured step (no warm-up) of step_breakdown, and of XPlane files for every one, as XProf counts
+-- them, with the parts that are added up over steps:
 --   profile_id, step_id, dur_ns                                        the step, without what recording its ops took
 --   device_compute_ns, device_to_device_ns, device_collectives_ns      as in step_breakdown, like all that follow, but
 --                               host_compute and other without what recording took of them
@@ -22,8 +23,9 @@ WITH in_ops AS MATERIALIZED (
     coalesce(steps.recording_ns, 0) AS cost_ns
   FROM temp.step_breakdown AS cut
   JOIN temp.steps AS steps ON steps.id = cut.step_id
+  JOIN temp.profiles AS profiles ON profiles.id = cut.profile_id
   LEFT JOIN in_ops ON in_ops.step_id = cut.step_id
-  WHERE steps.is_warmup = 0
+  WHERE steps.is_warmup = 0 OR profiles.origin = 'xplane'
 ), outside AS ( -- what was paid between ops; devices may have been busy meanwhile, for which the time counts then
   SELECT cuts.*, min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns FROM cuts
 ), costs AS ( -- in ops, and in what is around them where that counts as the host's, as the program's own ranges do

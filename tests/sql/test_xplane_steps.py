@@ -91,6 +91,40 @@ def test_steps_of_dispatches(directory):
     check(column(run, "SELECT dur_ns FROM steps ORDER BY number"), [100, 100, 100, 900], "a long last call")
 
 
+def test_compiling_steps(directory):
+    """The first steps that mostly compile are warm-up: three and half of all at most, and none where most steps do. A
+    saved copy has the same ones."""
+    def made(name, count, compiled):
+        """Of step i a share compiled[i] is compiled, in a phase on the program's thread and one on another."""
+        ns, main, pool = 1000, [], []
+        for i in range(count):
+            start, dur = (10_000 + 100_000 * i) * ns, 90_000 * ns
+            main.append(event("train", start, dur, _r=1, step_num=i))
+            if i in compiled:
+                main.append(event("backend_compile_and_load", start + ns, int(compiled[i] * dur)))
+                pool.append(event("PjRtCpuClient::Compile", start + 2 * ns, int(compiled[i] * dur) - 2 * ns))
+        return written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAEigen", pool)])),
+                       name + ".xplane.pb")
+    for name, count, compiled, warmup in (
+            ("first", 12, {0: 0.9, 1: 0.6}, [0, 1]),
+            ("nested", 12, {0: 0.4}, []), # its two phases take 0.8, one inside the other
+            ("later", 12, {0: 0.9, 2: 0.9, 7: 0.9}, [0]),
+            ("window", 12, {5: 0.9}, []),
+            ("many", 12, dict.fromkeys(range(5), 0.9), [0, 1, 2]),
+            ("each", 12, dict.fromkeys(range(12), 0.9), []),
+            ("each a little", 12, {0: 0.9, **dict.fromkeys(range(1, 12), 0.3)}, []),
+            ("pair", 2, {0: 0.9}, [0]),
+            ("single", 1, {0: 0.9}, [])):
+        run = made(name, count, compiled)
+        check(column(run, "SELECT number FROM steps WHERE is_warmup ORDER BY number"), warmup, name)
+        check(column(run, "SELECT count(*) FROM steps"), [count], f"{name}: steps")
+        saved = os.path.join(directory, name.replace(" ", "_") + ".tfprof")
+        query(run, f"SELECT tfprof_save('{saved}')")
+        check(column(saved, "SELECT number FROM steps WHERE is_warmup ORDER BY number"), warmup, f"{name}: saved")
+    check(column(os.path.join(directory, "later.xplane.pb"),
+                 "SELECT warmup_count FROM step_summary"), [1], "step_summary")
+
+
 def test_step_that_crosses(directory):
     """A step that begins before the call that began the recording ends has what it encloses; another has it once."""
     mark, ns = "ThreadpoolListener::", 1000

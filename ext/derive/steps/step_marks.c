@@ -16,10 +16,12 @@
 ** and fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those
 ** whose ops were recorded, so that a short run is not left without statistics: of 5 steps 2 are, of a single one
 ** none.  So are steps in which the recorder left out the work of devices, to see what recording it takes
-** (capture/library/cuda/launch_calibration.h).  A trace that another profiler took is a window that its user chose
-** after a warm-up: none of its steps is left out.
+** (capture/library/cuda/launch_calibration.h).  A trace that another profiler took is a window that its user chose,
+** mostly after a warm-up: of its steps the first ones are left out that mostly compile (compiling_steps.h), three and
+** half of all at most.
 */
 #include "derive/passes.h"
+#include "derive/steps/compiling_steps.h"
 #include "derive/steps/recording_cost.h"
 #include "derive/steps/sampling.h"
 #include "derive/steps/step_lookup.h"
@@ -72,7 +74,7 @@ static int marks_by_start(const void *left, const void *right) {
   return a->step < b->step ? -1 : a->step > b->step;
 }
 
-/* How many of the first steps in `order` are warm-up. */
+/* How many of the first steps in `order` are warm-up in a recording of our own. */
 static uint32_t count_warmup(const struct step_start *order, uint32_t count, const int64_t *recorded) {
   uint32_t all_recorded = 0, warmup = 0, warmup_recorded = 0;
   for (uint32_t i = 0; i < count; i++) all_recorded += recorded[i] == 1;
@@ -158,19 +160,21 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
   if (!status) {
     for (uint32_t i = 0; i < count; i++) order[i] = (struct step_start){starts[i], i};
     qsort(order, count, sizeof *order, marks_by_start);
+    for (uint32_t i = 0; i < count; i++) rows[i] = order[i].step;
     bool is_from_beginning = strcmp(profile_origin(profile), "tfprof") == 0;
-    uint32_t left_out = is_from_beginning ? count_warmup(order, count, recorded) : 0;
-    for (uint32_t i = 0; i < left_out; i++) warmup[order[i].step] = 1;
+    uint32_t left_out = 0, most = count / 2 < WARMUP_STEPS ? count / 2 : WARMUP_STEPS;
+    if (is_from_beginning) left_out = count_warmup(order, count, recorded);
+    else status = compiling_steps_count(profile, rows, starts, ends, count, most, &left_out, error);
+    for (uint32_t i = 0; i < left_out; i++) warmup[rows[i]] = 1;
     for (uint32_t i = 0; i < count && sampling.calibration.count; i++) {
       if (starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
       is_calibration[i] = sampling_is_calibration(&sampling, starts[i], ends[i]);
       if (is_calibration[i]) warmup[i] = 1;
     }
-    if (profile->tables[TABLE_ops].segment_count) {
+    if (!status && profile->tables[TABLE_ops].segment_count) {
       status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
     }
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, warmup, error);
-    for (uint32_t i = 0; i < count; i++) rows[i] = order[i].step;
     find_costs(cost.of_op, starts, ends, count, costs);
     const struct step_facts facts = {count, rows, starts, ends, recorded, warmup, costs};
     if (!status) status = step_weights_find(&facts, &sampling, weights, error);
@@ -205,6 +209,8 @@ const struct derive_pass derive_step_marks = {
               {TABLE_steps, COLUMN_steps_end_ns},
               {TABLE_steps, COLUMN_steps_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_compilations, COLUMN_compilations_start_ns},
+              {TABLE_compilations, COLUMN_compilations_end_ns},
               RECORDING_COST_READ},
     .writes = {{TABLE_steps, COLUMN_steps_is_warmup},
                {TABLE_steps, COLUMN_steps_ops_recorded},
