@@ -151,6 +151,40 @@ def graph_with_steps(directory):
             file.write(text)
 
 
+def test_warmup_of_sessions(engine):
+    """An initializer's run and the first run of a graph are warm-up; what other graphs take tells nothing of one."""
+    train = ("x", "mm", "mm_grad", "apply")
+    first, again, evaluated = (train, 500), (train, 5), (("x", "loss"), 2)
+    initializer = (("w/Assign", "w/zeros"), 1)
+    for name, steps, warmup in (
+            ("loop", [initializer, first] + [again] * 8, [0, 1]),
+            ("window", [again] * 10, []),
+            ("slow later", [again, again, first] + [again] * 6, []),
+            ("initializer alone", [initializer] + [again] * 3, [0]),
+            ("one of two", [initializer, first], [0]),
+            ("evaluation", [again, evaluated, again, evaluated, evaluated], []),
+            ("train once", [first, evaluated, evaluated, evaluated], []),
+            ("untimed", [((), 0), ((), 0)], []),
+            ("networks", [(("d", "d_grad"), 400), (("g", "g_grad"), 50), (("d", "d_grad"), 4), (("g", "g_grad"), 9)]
+             + [(("d", "d_grad"), 4), (("g", "g_grad"), 9)] * 4, [0, 1])):
+        with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as other:
+            known = sorted({node for nodes, _ in steps for node in nodes} | {"x"})
+            with open(os.path.join(directory, "graph.pbtxt"), "w") as file:
+                file.write("".join("node { %s} " % node_def(node, "Op") for node in known))
+            for number, (nodes, micros) in enumerate(steps):
+                with open(os.path.join(directory, f"run_meta_{number}"), "w") as file:
+                    file.write('step_stats { dev_stats { device: "/job:a/replica:0/task:0/device:CPU:0" ' + "".join(
+                        'node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: %d timeline_label: "%s = '
+                        'Op()" } ' % (node, 1000 * (number + 1), micros, node) for node in nodes) + "} }")
+            connection, saved = opened(engine, directory), os.path.join(other, "saved.tfprof")
+            asked = "SELECT number FROM steps WHERE is_warmup ORDER BY number"
+            assert [row[0] for row in connection.values(asked)] == warmup, (name, connection.values(asked))
+            connection.values(f"SELECT tfprof_save('{saved}')")
+            again_opened = engine()
+            again_opened.values(f"SELECT tfprof_open('{saved}')")
+            assert [row[0] for row in again_opened.values(asked)] == warmup, name
+
+
 def test_flops_of_graphs(engine):
     """Without an op log flops are counted: from shapes of the graph, else of what ran, step by step; the types of nodes
     that the graph has not are those that ran."""

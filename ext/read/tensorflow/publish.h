@@ -42,6 +42,8 @@ bool tf_publish_devices(struct tf_model *model, struct profile *profile);
 int64_t tf_device_row(const struct tf_model *model, string_id lower);
 /* publish_steps.c */
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order);
+/* publish_warmup.c: after the nodes, steps and node_steps. */
+bool tf_publish_warmup(struct tf_model *model, struct profile *profile);
 /* publish_runs.c: takes the runs of the model. */
 bool tf_publish_runs(struct tf_model *model, struct profile *profile);
 /* As source->load, of ops and kernels. */

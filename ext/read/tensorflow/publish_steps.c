@@ -27,7 +27,6 @@ static bool publish_step_rows(struct tf_model *model, struct profile *profile, c
   for (uint32_t i = 0; ok && i < count; i++) rows.values[i] = model->steps.items[order[i]].number;
   ok = ok && eager_rows_set_known(&rows, COLUMN_steps_number) &&
        eager_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
-       eager_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
        eager_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1) &&
        /* Session.run is called by any thread, which nothing tells. */
        eager_rows_set_absent(&rows, COLUMN_steps_thread_id);
@@ -105,7 +104,7 @@ bool tf_publish_steps(struct tf_model *model, struct profile *profile, const str
   if (ok && count > 1) qsort_r(steps, count, sizeof *steps, compare_steps, model->steps.items);
   for (uint32_t i = 0; ok && i < count; i++) rank[steps[i]] = i;
   ok = ok && publish_step_rows(model, profile, steps) && publish_node_steps(model, profile, order, rank) &&
-       tf_publish_memory(model, profile, rank) && tf_publish_runs(model, profile);
+       tf_publish_warmup(model, profile) && tf_publish_memory(model, profile, rank) && tf_publish_runs(model, profile);
   free(steps);
   free(rank);
   return ok;
