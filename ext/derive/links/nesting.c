@@ -37,6 +37,7 @@
 ** tells, is taken off as well: that was paid between them (steps/recording_cost.h).
 */
 #include "derive/links/ancestors.h"
+#include "derive/links/async_names.h"
 #include "derive/passes.h"
 #include "derive/steps/sampling.h"
 #include "store/scratch.h"
@@ -46,7 +47,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDING_NS = 1000, FEW_SHARE = 50, MOST_PAIRS = 4096, MOST_OF_THREAD = 256, ASYNC_NAMES = 3, ASYNC_SHARE = 4 };
+enum { ROUNDING_NS = 1000, FEW_SHARE = 50, MOST_PAIRS = 4096, MOST_OF_THREAD = 256 };
 
 struct crossing_pair { uint32_t rows[2]; }; /* of which one began inside the other and outlived it */
 
@@ -703,66 +704,21 @@ static enum tfprof_status set_depths(const struct nesting *nesting, struct tfpro
   return derive_set_references(nesting->profile, TABLE_ops, COLUMN_ops_depth, nesting->depths, error);
 }
 
-static int number_order(const void *left, const void *right) {
-  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-  return (a > b) - (a < b);
-}
-
-static uint32_t count_equal(const int64_t *values, uint32_t count, int64_t wanted) {
-  uint32_t found = 0;
-  for (uint32_t i = 0; i < count; i++) found += values[i] == wanted;
-  return found;
-}
-
-/* Of the names that a third of the pairs have, or more, that which the fewest of all rows have, and how many these are;
-** the pairs' names are `names`, two by two, and `room` has a place for each of them. */
-static int64_t find_rare(const int64_t *names, uint32_t pairs, int64_t *room, const int64_t *of_rows, uint32_t rows,
-                         uint32_t *fewest) {
-  uint32_t count = 0;
-  int64_t rare = NO_VALUE;
-  *fewest = UINT32_MAX;
-  for (uint32_t i = 0; i < pairs; i++) {
-    room[count++] = names[2 * i];
-    if (names[2 * i + 1] != names[2 * i]) room[count++] = names[2 * i + 1];
-  }
-  qsort(room, count, sizeof *room, number_order);
-  for (uint32_t first = 0, next; first < count; first = next) {
-    for (next = first; next < count && room[next] == room[first]; next++) continue;
-    if (ASYNC_NAMES * (next - first) < pairs) continue;
-    uint32_t found = count_equal(of_rows, rows, room[first]);
-    if (found >= *fewest) continue;
-    *fewest = found;
-    rare = room[first];
-  }
-  return rare;
-}
-
-/* Whether a few names, which few ops have, are in all pairs: asynchronous ops, such as calls of other hosts, are so. Of
-** processes that were merged ops of all kinds cross. */
-static enum tfprof_status ask_for_async(struct nesting *nesting, bool *are_async, struct tfprof_error *error) {
-  uint32_t pairs = atomic_load(&nesting->pair_count), rows = nesting->rows, covered = 0;
-  int64_t *names = NULL, *of_pairs = scratch_allocate(4 * (size_t)MOST_PAIRS * sizeof *of_pairs), *room;
-  enum tfprof_status status = of_pairs ? TFPROF_OK : error_no_memory(error);
+static enum tfprof_status ask_for_async(const struct nesting *nesting, bool *are_async, struct tfprof_error *error) {
+  uint32_t count = atomic_load(&nesting->pair_count);
+  struct crossing_names *pairs = scratch_allocate(MOST_PAIRS * sizeof *pairs);
+  int64_t *names = NULL, *room = scratch_allocate(2 * sizeof *room * MOST_PAIRS);
+  enum tfprof_status status = pairs && room ? TFPROF_OK : error_no_memory(error);
   if (!status) status = derive_all_integers(nesting->profile, TABLE_ops, COLUMN_ops_name, &names, error);
-  *are_async = false;
-  if (pairs > MOST_PAIRS) pairs = MOST_PAIRS;
-  for (uint32_t i = 0; i < 2 * pairs && !status; i++) of_pairs[i] = names[nesting->pairs[i / 2].rows[i % 2]];
-  room = status ? NULL : of_pairs + 2 * (size_t)MOST_PAIRS;
-  for (unsigned n = 0; n < ASYNC_NAMES && pairs && !status; n++) {
-    uint32_t left = 0, found;
-    int64_t name = find_rare(of_pairs, pairs, room, names, rows, &found);
-    if (found > rows) break;
-    covered += found;
-    for (uint32_t i = 0; i < pairs; i++) {
-      if (of_pairs[2 * i] == name || of_pairs[2 * i + 1] == name) continue;
-      of_pairs[2 * left] = of_pairs[2 * i];
-      of_pairs[2 * left++ + 1] = of_pairs[2 * i + 1];
-    }
-    pairs = left;
+  if (count > MOST_PAIRS) count = MOST_PAIRS;
+  for (uint32_t i = 0; i < count && !status; i++) {
+    const uint32_t *rows = nesting->pairs[i].rows;
+    pairs[i] = (struct crossing_names){{names[rows[0]], names[rows[1]]}};
   }
-  *are_async = !status && !pairs && covered <= rows / ASYNC_SHARE;
+  *are_async = !status && async_names_explain(pairs, count, names, nesting->rows, room);
   scratch_free(names);
-  scratch_free(of_pairs);
+  scratch_free(room);
+  scratch_free(pairs);
   return status;
 }
 
