@@ -20,6 +20,7 @@ from xplane_files import Ref, Unsigned, event, line, plane, space, written
 
 SHARED = os.environ.get("TFPROF_SHARED", "")
 START = 1_700_000_000_000_000_000
+HOUR_US = 3_600_000_000
 
 
 def test_example(directory):
@@ -216,10 +217,11 @@ def test_kernels_out_of_order(directory):
 
 
 def test_long_kernels(directory):
-    """A kernel, or an op of the host, that lasts for seconds in a recording of milliseconds has no duration; a kernel
+    """A kernel that lasts for seconds in a recording of milliseconds, or an op of hours, has no duration; a kernel
     of seconds among as long ones has."""
     told = "SELECT reason, message FROM diagnostics WHERE reason LIKE 'impossible%'"
-    for kernel_us, alone_us, op_us in ((60, 3_000_000, 5), (60, 60, 3_000_000), (60, 60, 5), (3_000_000, 9_000_000, 5)):
+    for kernel_us, alone_us, op_us in ((60, 3_000_000, 5), (60, 60, 4 * HOUR_US), (60, 60, 5),
+                                       (3_000_000, 9_000_000, 5)):
         every = (kernel_us + 40) * 1_000_000
         kernels = [event("gemm", every * i, kernel_us * 1_000_000) for i in range(40)]
         alone = [event("reduce", every * 20, alone_us * 1_000_000)]
