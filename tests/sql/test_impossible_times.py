@@ -224,34 +224,6 @@ def test_out_of_order_once(engine):
     assert changed(engine, any_order, [], "any order", False)[0][5] == 40
 
 
-def test_ops_out_of_order_once(engine):
-    """An op or a mark that begins late though ones of its thread that were begun after it did not has no time, and is
-    told once; ops of a thread whose numbers say nothing stay."""
-    def numbered(change):
-        def changed_events(events):
-            for i, event in enumerate(event for event in events if event["cat"] in ("cpu_op", "user_annotation")):
-                event["args"]["External id"] = i + 1
-            marks = [event for event in events if event["cat"] == "user_annotation"]
-            change([event for event in events if event["cat"] == "cpu_op"], marks)
-        return changed_events
-
-    def late_op(ops, marks):
-        ops[15]["ts"] += 5_000_000
-
-    def late_mark(ops, marks):
-        marks[1]["ts"] += 5_000_000
-    for change, name in ((late_op, "aten::mm"), (late_mark, "ProfilerStep#1")):
-        found, told = changed(engine, numbered(change), [("impossible_time", 1)], name, change is late_op)
-        assert found[4] < 8_000_000 and name in told[0] and "order of the ops" in told[0], (found, told)
-
-    def any_order(ops, marks):
-        for i, op in enumerate(ops):
-            op["args"]["External id"] = 7919 * i % 1009
-    connection = opened(engine, steps(numbered(any_order)))
-    assert connection.values("SELECT count(start_ns) FROM ops WHERE name = 'aten::mm'") == [(40,)]
-    connection.close()
-
-
 def test_clocks_of_devices_once(engine):
     """A device whose clock is off is moved as a whole: no kernel begins before its call, and nothing else changes."""
     sound = changed(engine, lambda events: None, [], "sound")[0]

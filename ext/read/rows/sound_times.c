@@ -200,19 +200,17 @@ enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tab
                                     struct tfprof_error *error) {
   struct time_faults faults = {0};
   enum tfprof_status status = TFPROF_OK;
-  bool has_streams = false, has_calls = false, has_ops = false;
+  bool has_streams = false, has_calls = false;
   *is_changed = false;
   for (unsigned i = 0; i < count; i++) {
     has_streams |= tables[i] == TABLE_kernels;
     has_calls |= tables[i] == TABLE_api_calls;
-    has_ops |= tables[i] == TABLE_ops;
   }
   if (!is_near(profile, tables, count)) { /* a whole device that is off is not far away */
     if (has_streams && has_calls) status = launch_times_mend(profile, true, true, &faults, is_changed, error);
     if (!status && !mend_far(profile, tables, count, &faults, is_changed)) status = error_no_memory(error);
   }
   if (!status && has_streams) status = stream_times_mend(profile, &faults, is_changed, error);
-  if (!status && has_ops) status = op_times_mend(profile, &faults, is_changed, error);
   if (!status) status = long_times_mend(profile, tables, count, &faults, is_changed, error);
   if (!status && has_streams) status = launch_times_mend(profile, has_calls, false, &faults, is_changed, error);
   time_faults_tell(&faults, profile);

@@ -12,7 +12,6 @@
 **                 else is long over, has none either, and a device whose clock is off is moved as a whole.  Of XSpaces
 **                 the devices are read without the host, which may be many times as large, when a query asks for
 **                 them: their numbers tell the order alone.
-**   ops           What begins out of the order in which its thread began ops has no time (op_times.c).
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
 **   long          What ends far behind all else that was recorded, and nothing waited for or lies around, has a start

@@ -191,11 +191,6 @@ void time_faults_tell(const struct time_faults *faults, struct profile *profile)
                            "%s: begins %s away from where the order of launches has it; has no time here (%s in all)",
                            place, away, stake);
           break;
-        case FAULT_OP_ORDER:
-          profile_diagnose(profile, "warning", "impossible_time", (int64_t)tally->count, -1, table,
-                           "%s: begins %s away from where the order of the ops of its thread has it; has no time here "
-                           "(%s in all)", place, away, stake);
-          break;
         case FAULT_AFTER_ALL:
           profile_diagnose(profile, "warning", "impossible_time", (int64_t)tally->count, -1, table,
                            "%s: begins %s after everything of the host has ended and nothing runs any more; has no "

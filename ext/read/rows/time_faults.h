@@ -1,5 +1,5 @@
-/* time_faults.h: what sound_times.c, launch_times.c, stream_times.c, long_times.c and op_times.c have in common: the
-** rows whose times they mend, and the telling.
+/* time_faults.h: what sound_times.c, launch_times.c, stream_times.c and long_times.c have in common: the rows whose
+** times they mend, and the telling.
 */
 #ifndef TFPROF_TIME_FAULTS_H
 #define TFPROF_TIME_FAULTS_H
@@ -12,7 +12,6 @@ enum time_fault {
   FAULT_CLOCK,
   FAULT_BEFORE_LAUNCH,
   FAULT_OUT_OF_ORDER,
-  FAULT_OP_ORDER,
   FAULT_AFTER_ALL,
   FAULT_OVER_OTHERS,
   FAULT_OVERLAPS,
@@ -63,12 +62,6 @@ enum tfprof_status launch_times_mend(struct profile *profile, bool has_host, boo
 /* Takes durations out that end far behind all else. All segments of the tables are there. */
 enum tfprof_status long_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
                                    struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
-
-/* ---- op_times.c ---- */
-
-/* Takes out ops that begin out of the order of their numbers. */
-enum tfprof_status op_times_mend(struct profile *profile, struct time_faults *faults, bool *is_changed,
-                                 struct tfprof_error *error);
 
 /* ---- stream_times.c ---- */
 
