@@ -5,6 +5,9 @@
 ** already, and the system does not say which it was.  So this process does: what it got as well went to the group.  It
 ** blocks all signals, writes each one's number and time into a pipe, dies with us, and bears another name, so that
 ** `pkill tfprof-capture` finds us alone.
+**
+** On a busy machine it may get no processor for a while.  The kernel tells of that: a signal that it has not taken yet
+** is pending in /proc/PID/status, and while it has one to tell it does not sleep.
 */
 #include "group_watch.h"
 
@@ -12,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -19,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 50, MAXIMUM_DESCRIPTOR = 1024 };
+enum { PATIENCE_MS = 50, LONGEST_PATIENCE_MS = 5000, MAXIMUM_DESCRIPTOR = 1024 };
 
 struct sighting {
   int number;
@@ -91,17 +95,36 @@ void group_watch_end(void) {
   watcher = sightings = -1;
 }
 
+/* Whether the watcher has a signal of the number, or another one, that it has not written yet. */
+static bool is_watcher_behind(int number) {
+  char path[32], text[4096];
+  snprintf(path, sizeof path, "/proc/%d/status", (int)watcher);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  if (length <= 0) return false;
+  text[length] = 0;
+  const char *state = strstr(text, "\nState:\t"), *pending = strstr(text, "\nShdPnd:\t");
+  uint64_t signals = pending ? strtoull(pending + strlen("\nShdPnd:\t"), NULL, 16) : 0;
+  bool is_awake = state && strchr("RDTt", state[strlen("\nState:\t")]);
+  return is_awake || (signals >> (number - 1) & 1);
+}
+
 /* Signals of one kind that come close together count as one, as the system itself merges them: timeout(1) sends its
 ** signal to us and then to the group. */
 bool group_watch_saw(const siginfo_t *information) {
   static int64_t last_seen_ms[_NSIG];
   int number = information->si_signo;
-  int64_t taken = watch_now_ms();
+  int64_t taken = watch_now_ms(), until = taken + PATIENCE_MS;
   while (sightings >= 0) {
     if (last_seen_ms[number] && last_seen_ms[number] >= taken - PATIENCE_MS) return true;
-    int64_t left = taken + PATIENCE_MS - watch_now_ms();
+    int64_t now = watch_now_ms();
     struct pollfd input = {.fd = sightings, .events = POLLIN};
-    if (left <= 0 || poll(&input, 1, (int)left) == 0) return false;
+    if (now >= until || poll(&input, 1, (int)(until - now)) == 0) {
+      if (watch_now_ms() - taken > LONGEST_PATIENCE_MS || !is_watcher_behind(number)) return false;
+      until = watch_now_ms() + PATIENCE_MS;
+      continue;
+    }
     struct sighting sighting;
     if (read(sightings, &sighting, sizeof sighting) != (ssize_t)sizeof sighting) break; /* the watcher is gone */
     if (sighting.number > 0 && sighting.number < _NSIG) last_seen_ms[sighting.number] = sighting.time_ms;

@@ -533,6 +533,22 @@ def test_signals_to_the_group_arrive_once():
     assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
 
 
+def test_signals_to_the_group_while_the_watcher_gets_no_processor():
+    """They arrive once all the same: here it is stopped, as it looks to the program where the machine is busy."""
+    with counter(start_new_session=True) as process:
+        found = subprocess.run(["pgrep", "-x", "-P", str(process.pid), "signal-watch"], capture_output=True, text=True)
+        watcher = int(found.stdout)
+        os.kill(watcher, signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGUSR1)
+        assert process.stdout.readline() == "got SIGUSR1 1\n"
+        time.sleep(0.5)
+        os.kill(watcher, signal.SIGCONT)
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGTERM)
+        out, error = process.communicate(timeout=60)
+    assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
+
+
 def test_timeout_command():
     with counter("timeout", "1000") as process:
         process.send_signal(signal.SIGALRM)  # what timeout gets when the time is over
