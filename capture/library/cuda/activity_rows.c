@@ -148,28 +148,41 @@ static const uint16_t least_sizes[CUPTI_KINDS] = {
     [CUPTI_JIT] = offsetof(struct cupti_jit, process),
 };
 
-static bool is_over_pause(const struct reading *reading, uint64_t start, uint64_t end) {
-  const struct device_clock *clock = &reading->lanes->clock;
-  int64_t start_ns = device_clock_ns(clock, start), end_ns = device_clock_ns(clock, end);
-  if (!reading->times || start_ns == DEVICE_CLOCK_UNKNOWN || end_ns == DEVICE_CLOCK_UNKNOWN) return false;
-  return launch_times_is_over_pause(reading->times, start_ns, end_ns);
+/* Where the records of work on a device have what all of them have. */
+struct work_layout { uint16_t start, end, correlation, graph, node; /* node: 0: it is of a graph as a whole */ };
+
+#define WORK_LAYOUT(type, node) \
+  {offsetof(struct type, start), offsetof(struct type, end), offsetof(struct type, correlation), \
+   offsetof(struct type, graph), node}
+static const struct work_layout work_layouts[CUPTI_KINDS] = {
+    [CUPTI_MEMCPY] = WORK_LAYOUT(cupti_memcpy, offsetof(struct cupti_memcpy, graph_node)),
+    [CUPTI_MEMCPY_PEERS] = WORK_LAYOUT(cupti_memcpy_peers, offsetof(struct cupti_memcpy_peers, graph_node)),
+    [CUPTI_MEMSET] = WORK_LAYOUT(cupti_memset, offsetof(struct cupti_memset, graph_node)),
+    [CUPTI_KERNEL] = WORK_LAYOUT(cupti_kernel, offsetof(struct cupti_kernel, graph_node)),
+    [CUPTI_CONCURRENT_KERNEL] = WORK_LAYOUT(cupti_kernel, offsetof(struct cupti_kernel, graph_node)),
+    [CUPTI_GRAPH_TRACE] = WORK_LAYOUT(cupti_graph_trace, 0),
+};
+
+static uint32_t word_at(const void *record, size_t offset) {
+  uint32_t value;
+  memcpy(&value, (const uint8_t *)record + offset, sizeof value);
+  return value;
 }
 
+static uint64_t long_word_at(const void *record, size_t offset) {
+  uint64_t value;
+  memcpy(&value, (const uint8_t *)record + offset, sizeof value);
+  return value;
+}
+
+/* Whether it lasts over a time in which nothing was recorded (launch_times.h). */
 static bool is_end_doubted(const struct reading *reading, const struct cupti_record *record) {
-  const void *at = record;
-  const struct cupti_kernel *kernel = at;
-  const struct cupti_memcpy *copy = at;
-  const struct cupti_memcpy_peers *peers = at;
-  const struct cupti_memset *fill = at;
-  const struct cupti_graph_trace *graph = at;
-  switch (record->kind) {
-    case CUPTI_KERNEL:
-    case CUPTI_CONCURRENT_KERNEL: return is_over_pause(reading, kernel->start, kernel->end);
-    case CUPTI_MEMCPY: return is_over_pause(reading, copy->start, copy->end);
-    case CUPTI_MEMCPY_PEERS: return is_over_pause(reading, peers->start, peers->end);
-    case CUPTI_MEMSET: return is_over_pause(reading, fill->start, fill->end);
-    default: return is_over_pause(reading, graph->start, graph->end);
-  }
+  const struct work_layout *layout = &work_layouts[record->kind];
+  const struct device_clock *clock = &reading->lanes->clock;
+  int64_t start_ns = device_clock_ns(clock, long_word_at(record, layout->start));
+  int64_t end_ns = device_clock_ns(clock, long_word_at(record, layout->end));
+  if (start_ns == DEVICE_CLOCK_UNKNOWN || end_ns == DEVICE_CLOCK_UNKNOWN) return false;
+  return launch_times_is_over_pause(reading->times, start_ns, end_ns);
 }
 
 static void add_work(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
@@ -191,59 +204,24 @@ static void add_work(const struct reading *reading, const struct cupti_record *r
   lanes->is_end_doubted = false;
 }
 
-/* Where it has the number of its call. `graph`: 0: it is of none. */
-static uint32_t *find_number(struct held_work *held, uint32_t *graph, uint64_t *start) {
-  *graph = 0;
-  switch (held->as.record.kind) {
-    case CUPTI_KERNEL:
-    case CUPTI_CONCURRENT_KERNEL:
-      *graph = held->as.kernel.graph;
-      *start = held->as.kernel.start;
-      held->work.node = held->as.kernel.graph_node;
-      return &held->as.kernel.correlation;
-    case CUPTI_MEMCPY:
-      *graph = held->as.memcpy.graph;
-      *start = held->as.memcpy.start;
-      held->work.node = held->as.memcpy.graph_node;
-      return &held->as.memcpy.correlation;
-    case CUPTI_MEMCPY_PEERS:
-      *graph = held->as.peers.graph;
-      *start = held->as.peers.start;
-      held->work.node = held->as.peers.graph_node;
-      return &held->as.peers.correlation;
-    case CUPTI_MEMSET:
-      *graph = held->as.memset.graph;
-      *start = held->as.memset.start;
-      held->work.node = held->as.memset.graph_node;
-      return &held->as.memset.correlation;
-    default: break;
-  }
-  *graph = held->as.graph.graph;
-  *start = held->as.graph.start;
-  held->work.node = ~(uint64_t)*graph; /* as a whole */
-  return &held->as.graph.correlation;
-}
-
 static void add_held_work(const struct reading *reading, struct held_work *held, enum graph_link link) {
-  uint32_t graph;
-  uint64_t start;
   if (link == LINK_IS_WRONG) {
-    *find_number(held, &graph, &start) = 0;
+    memset((uint8_t *)&held->as + work_layouts[held->as.record.kind].correlation, 0, sizeof(uint32_t));
     reading->lanes->of_lost_graphs++;
   }
   add_work(reading, &held->as.record, held->bytes);
 }
 
 static void add_work_of_graphs(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+  const struct work_layout *layout = &work_layouts[record->kind];
   struct held_work held = {.bytes = bytes < sizeof held.as ? bytes : sizeof held.as};
-  uint32_t graph;
-  uint64_t start;
-  memcpy(&held.as, record, held.bytes);
-  uint32_t number = *find_number(&held, &graph, &start);
+  memcpy(&held.as, record, held.bytes); /* what an old CUPTI's record lacks is 0 */
+  uint32_t graph = word_at(&held.as, layout->graph);
   if (!graph) return add_work(reading, record, bytes);
   reading->counts->of_graphs++;
-  held.work.correlation = activity_correlation(reading->lanes, number);
-  held.work.start_ns = device_clock_ns(&reading->lanes->clock, start);
+  held.work.node = layout->node ? long_word_at(&held.as, layout->node) : ~(uint64_t)graph;
+  held.work.correlation = activity_correlation(reading->lanes, word_at(&held.as, layout->correlation));
+  held.work.start_ns = device_clock_ns(&reading->lanes->clock, long_word_at(&held.as, layout->start));
   bool is_repeated = graph_links_is_repeated(&held.work);
   if (reading->lanes->graph_numbers != NUMBERS_ARE_DOUBTED) return add_work(reading, record, bytes);
   enum graph_link link = is_repeated ? LINK_IS_WRONG : graph_links_judge(&held.work);
