@@ -46,50 +46,45 @@ static void chat(void) {
   if (cupti->is_on(CUPTI_RUNTIME, DOUBLE_GET_DEVICE)) cupti->put(&call, sizeof call);
 }
 
+static struct cupti_call begin_call(uint64_t start) {
+  return (struct cupti_call){.kind = CUPTI_RUNTIME,
+                             .function = DOUBLE_LAUNCH_KERNEL,
+                             .start = start,
+                             .process = (uint32_t)getpid(),
+                             .thread = (uint32_t)syscall(SYS_gettid),
+                             .correlation = cupti->next_correlation()};
+}
+
+static struct cupti_kernel kernel_of(const struct cupti_call *call, uint64_t start, uint64_t end) {
+  return (struct cupti_kernel){.kind = CUPTI_CONCURRENT_KERNEL,
+                               .start = start,
+                               .end = end,
+                               .context = 1,
+                               .stream = 7,
+                               .grid = {64, 1, 1},
+                               .block = {256, 1, 1},
+                               .correlation = call->correlation,
+                               .name = "a_kernel"};
+}
+
 static void launch(uint64_t launch_ns, uint64_t kernel_ns, uint64_t cost_ns) {
   bool is_recorded = cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0);
-  struct cupti_call call = {.kind = CUPTI_RUNTIME,
-                            .function = DOUBLE_LAUNCH_KERNEL,
-                            .start = cupti->now(),
-                            .process = (uint32_t)getpid(),
-                            .thread = (uint32_t)syscall(SYS_gettid),
-                            .correlation = cupti->next_correlation()};
+  struct cupti_call call = begin_call(cupti->now());
   pass(call.start + launch_ns + (is_recorded ? cost_ns : 0));
   call.end = cupti->now();
   uint64_t begin = device_free > call.end + LATENCY_NS ? device_free : call.end + LATENCY_NS;
   device_free = begin + kernel_ns;
-  struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
-                                .start = begin,
-                                .end = device_free,
-                                .context = 1,
-                                .stream = 7,
-                                .grid = {64, 1, 1},
-                                .block = {256, 1, 1},
-                                .correlation = call.correlation,
-                                .name = "a_kernel"};
+  struct cupti_kernel kernel = kernel_of(&call, begin, device_free);
   if (cupti->is_on(CUPTI_RUNTIME, DOUBLE_LAUNCH_KERNEL)) cupti->put(&call, sizeof call);
   if (is_recorded && cupti->put(&kernel, sizeof kernel)) recorded++;
 }
 
 /* What was launched before it was switched off. */
 static void end_when_recorded(uint64_t begin) {
-  struct cupti_call call = {.kind = CUPTI_RUNTIME,
-                            .function = DOUBLE_LAUNCH_KERNEL,
-                            .start = begin,
-                            .end = begin + LATENCY_NS,
-                            .process = (uint32_t)getpid(),
-                            .thread = (uint32_t)syscall(SYS_gettid),
-                            .correlation = cupti->next_correlation()};
-  struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
-                                .start = call.end,
-                                .context = 1,
-                                .stream = 7,
-                                .grid = {64, 1, 1},
-                                .block = {256, 1, 1},
-                                .correlation = call.correlation,
-                                .name = "a_kernel"};
+  struct cupti_call call = begin_call(begin);
+  call.end = begin + LATENCY_NS;
   while (!cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0)) usleep(1000);
-  kernel.end = cupti->now();
+  struct cupti_kernel kernel = kernel_of(&call, call.end, cupti->now());
   cupti->put(&call, sizeof call);
   recorded += cupti->put(&kernel, sizeof kernel);
 }
