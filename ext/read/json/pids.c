@@ -28,6 +28,10 @@ static const struct work_slots { enum row_table table; uint16_t lane, start, cal
      ROW_transfers_op_correlation},
     {ROWS_syncs, ROW_syncs_thread_id, ROW_syncs_start_ns, ROW_syncs_correlation, ROW_syncs_op_correlation}};
 
+/* A row of those tables. */
+struct device_work { int64_t lane, start, call, op; uint64_t offset; };
+typedef void take_work(struct finding *f, const struct device_work *work);
+
 static int64_t work_value(const struct chunk_table *t, enum row_table table, unsigned slot, uint32_t row) {
   const struct column *column = t->columns[slot - row_first_slots[table]];
   return column_is_null(column, row) ? ROW_NULL : column_integer(column, row);
@@ -37,6 +41,24 @@ static uint32_t enter_in_map(struct finding *f, struct row_map *map, uint64_t fi
   uint32_t at = row_map_number(map, (struct row_key){{first, second, 0}});
   f->no_memory |= at == ROW_MAP_NONE;
   return at;
+}
+
+static void each_work(struct finding *f, take_work *take) {
+  struct chunk *const *chunks = f->trace->chunks.items;
+  for (size_t c = 0; c < f->trace->chunks.count && !f->no_memory; c++) {
+    for (size_t i = 0; i < sizeof work_slots / sizeof *work_slots; i++) {
+      const struct work_slots *slots = &work_slots[i];
+      const struct chunk_table *t = &chunks[c]->tables[slots->table];
+      for (uint32_t row = 0; row < t->rows && !f->no_memory; row++) {
+        const struct device_work work = {work_value(t, slots->table, slots->lane, row),
+                                         work_value(t, slots->table, slots->start, row),
+                                         work_value(t, slots->table, slots->call, row),
+                                         work_value(t, slots->table, slots->op, row),
+                                         chunks[c]->offset + t->offsets[row]};
+        take(f, &work);
+      }
+    }
+  }
 }
 
 /* ---- processes ---- */
@@ -99,37 +121,26 @@ static void own_numbers(struct finding *f, enum row_table table, unsigned lane_s
 
 /* ---- whose the streams are ---- */
 
-static void fit_work(struct finding *f, int64_t lane, int64_t number, int64_t start) {
-  uint32_t before = f->lanes.count, at = enter_in_map(f, &f->lanes, (uint64_t)lane, 0);
+static void fit_work(struct finding *f, const struct device_work *work) {
+  bool is_launched = work->lane != ROW_NULL && work->start != ROW_NULL && work->call != ROW_NULL &&
+                     row_map_find(&f->calls, (struct row_key){{(uint64_t)work->call, 0, 0}}) != ROW_MAP_NONE;
+  if (!is_launched) return;
+  uint32_t before = f->lanes.count, at = enter_in_map(f, &f->lanes, (uint64_t)work->lane, 0);
   if (at == ROW_MAP_NONE || (at == before && !list_add(&f->works))) {
     f->no_memory = true;
     return;
   }
   f->works.items[at]++;
   for (uint32_t part = 0; part < f->owners->pids.count; part++) {
-    uint32_t launch = row_map_find(&f->launches, (struct row_key){{(uint64_t)number, part, 0}});
-    if (launch == ROW_MAP_NONE || f->starts.items[launch] > start) continue;
-    uint32_t fit = enter_in_map(f, &f->fits, (uint64_t)lane, part);
+    uint32_t launch = row_map_find(&f->launches, (struct row_key){{(uint64_t)work->call, part, 0}});
+    if (launch == ROW_MAP_NONE || f->starts.items[launch] > work->start) continue;
+    uint32_t fit = enter_in_map(f, &f->fits, (uint64_t)work->lane, part);
     if (fit != ROW_MAP_NONE && f->fits.values[fit] < UINT32_MAX) f->fits.values[fit]++;
   }
 }
 
 static void find_owned_lanes(struct finding *f) {
-  struct chunk *const *chunks = f->trace->chunks.items;
-  for (size_t c = 0; c < f->trace->chunks.count && !f->no_memory; c++) {
-    for (size_t i = 0; i < sizeof work_slots / sizeof *work_slots; i++) {
-      const struct work_slots *slots = &work_slots[i];
-      const struct chunk_table *t = &chunks[c]->tables[slots->table];
-      for (uint32_t row = 0; row < t->rows && !f->no_memory; row++) {
-        int64_t lane = work_value(t, slots->table, slots->lane, row);
-        int64_t call = work_value(t, slots->table, slots->call, row);
-        int64_t start = work_value(t, slots->table, slots->start, row);
-        bool is_launched = lane != ROW_NULL && start != ROW_NULL && call != ROW_NULL &&
-                           row_map_find(&f->calls, (struct row_key){{(uint64_t)call, 0, 0}}) != ROW_MAP_NONE;
-        if (is_launched) fit_work(f, lane, call, start);
-      }
-    }
-  }
+  each_work(f, fit_work);
   for (uint32_t lane = 0; lane < f->lanes.count; lane++) {
     uint32_t fitting = 0;
     for (uint32_t part = 0; part < f->owners->pids.count; part++) {
@@ -151,16 +162,23 @@ static uint32_t owner_of(const struct row_map *map, int64_t number) {
 }
 
 /* The part of a work; its numbers are kept where nothing tells. */
-static uint32_t part_of_work(struct finding *f, int64_t lane, int64_t call, int64_t op) {
-  uint32_t by_call = owner_of(&f->calls, call), by_op = owner_of(&f->ops, op);
+static uint32_t part_of_work(struct finding *f, const struct device_work *work) {
+  uint32_t by_call = owner_of(&f->calls, work->call), by_op = owner_of(&f->ops, work->op);
   uint32_t owner = by_call && by_call != SEVERAL ? by_call : by_op;
   if (!owner && !by_call) return 0; /* of no process that is known */
   if (owner && owner != SEVERAL) return owner - 1;
-  uint32_t at = lane == ROW_NULL ? ROW_MAP_NONE : row_map_find(&f->lanes, (struct row_key){{(uint64_t)lane, 0, 0}});
+  uint32_t at = work->lane == ROW_NULL ? ROW_MAP_NONE
+                                       : row_map_find(&f->lanes, (struct row_key){{(uint64_t)work->lane, 0, 0}});
   if (at != ROW_MAP_NONE && f->lanes.values[at]) return f->lanes.values[at] - 1;
-  if (by_call) enter_in_map(f, &f->owners->calls, (uint64_t)call, 0);
-  if (by_op) enter_in_map(f, &f->owners->ops, (uint64_t)op, 0);
+  if (by_call) enter_in_map(f, &f->owners->calls, (uint64_t)work->call, 0);
+  if (by_op) enter_in_map(f, &f->owners->ops, (uint64_t)work->op, 0);
   return 0;
+}
+
+static void own_work(struct finding *f, const struct device_work *work) {
+  struct owned_event *owned = list_add(&f->owners->works);
+  f->no_memory |= !owned;
+  if (owned) *owned = (struct owned_event){work->offset, part_of_work(f, work)};
 }
 
 static int by_offset(const void *left, const void *right) {
@@ -169,24 +187,7 @@ static int by_offset(const void *left, const void *right) {
 }
 
 static void find_works(struct finding *f) {
-  struct chunk *const *chunks = f->trace->chunks.items;
-  for (size_t c = 0; c < f->trace->chunks.count && !f->no_memory; c++) {
-    for (size_t i = 0; i < sizeof work_slots / sizeof *work_slots; i++) {
-      const struct work_slots *slots = &work_slots[i];
-      const struct chunk_table *t = &chunks[c]->tables[slots->table];
-      for (uint32_t row = 0; row < t->rows && !f->no_memory; row++) {
-        struct owned_event *work = list_add(&f->owners->works);
-        if (!work) {
-          f->no_memory = true;
-          break;
-        }
-        uint32_t part = part_of_work(f, work_value(t, slots->table, slots->lane, row),
-                                     work_value(t, slots->table, slots->call, row),
-                                     work_value(t, slots->table, slots->op, row));
-        *work = (struct owned_event){chunks[c]->offset + t->offsets[row], part};
-      }
-    }
-  }
+  each_work(f, own_work);
   if (f->owners->works.count) qsort(f->owners->works.items, f->owners->works.count, sizeof *f->owners->works.items,
                                     by_offset);
 }
