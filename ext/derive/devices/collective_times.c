@@ -274,7 +274,7 @@ static enum tfprof_status set_carried(struct profile *profile, struct carried *c
   return status;
 }
 
-/* The recorder tells itself what it leaves out. */
+/* The recorder tells itself what it leaves out, and a saved copy has what was told of its source. */
 static void tell_lost_work(const struct profile *profile, const struct carried *c) {
   const struct profile_table *content = &profile->tables[TABLE_collectives];
   uint32_t lost = 0;

@@ -15,7 +15,7 @@
 
 #include "read/tensorflow/publish.h"
 
-enum { MOST = 3, BLOCK = 1024 };
+enum { MOST = 3 /* as in derive/steps/step_marks.c */, BLOCK = 1024 };
 
 struct first_steps {
   const struct profile *profile;
