@@ -34,7 +34,13 @@ WITH processes AS (
   WHERE framework_count > 1 AND framework IS NOT NULL
   GROUP BY framework
 ), helpers AS (
-  SELECT count(*) AS helper_count FROM temp.process_names WHERE is_helper = 1
+  SELECT CAST(total(is_model) AS INTEGER) AS model_count, count(*) - CAST(total(is_model) AS INTEGER) AS helper_count
+  FROM ( -- graphs and checkpoints lie beside what ran
+    SELECT op_count = 0 AND pid IS NULL AND (
+        EXISTS (SELECT 1 FROM temp.nodes WHERE nodes.profile_id = profile_summary.profile_id)
+        OR EXISTS (SELECT 1 FROM temp.tensors WHERE tensors.profile_id = profile_summary.profile_id)) AS is_model
+    FROM temp.profile_summary WHERE profile_id IN (SELECT profile_id FROM temp.process_names WHERE is_helper = 1)
+  )
 ), pace AS ( -- of each process with steps, that with the longest first
   SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place,
     sum(coalesce(window, 1) = 1) OVER () AS process_count, min(median_ns) OVER () AS least_ns
@@ -106,9 +112,10 @@ WITH processes AS (
   SELECT 1, 'run', concat_parts FROM (
     SELECT coalesce(substr(command, 1, 60) || iif(length(command) > 60, '…', '') || ', ', '')
       || coalesce(nullif(framework, '') || ', ', '')
-      || iif(profile_count > 1, format(iif(is_process, iif(profile_count - helper_count = 1, '%d process',
-            '%d processes'), '%d models'), profile_count - helper_count)
+      || iif(profile_count > 1, format(iif(is_process, iif(profile_count - helper_count - model_count = 1,
+            '%d process', '%d processes'), '%d models'), profile_count - helper_count - model_count)
         || iif(helper_count, format(' and %d without steps, such as data loaders', helper_count), '')
+        || iif(model_count, format(iif(model_count = 1, ' and %d model', ' and %d models'), model_count), '')
         || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host,
           iif(is_process, '1 process', iif(EXISTS (SELECT 1 FROM temp.nodes), '1 graph', '1 checkpoint'))))
       || iif(window_count, format(' in %d windows', profile_count + window_count), '')

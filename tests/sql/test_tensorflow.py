@@ -5,6 +5,7 @@ input, cut out of a real graph.
 """
 
 import os
+import shutil
 import sys
 import tempfile
 
@@ -64,6 +65,18 @@ def test_run_metadata(engine):
                     "run_meta_path", RUN, "step", 4)
     of_steps = [list(row)[1:4] for row in parted.values(COSTS) if row[0] == CONV]
     assert sorted(of_steps) == [[4, 2, 236000], [5, 1, 118000]], of_steps
+
+
+def test_models_beside_a_run(engine):
+    """Graphs that lie beside what ran are models, and no processes that help it."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        for name, path in (("a.pb", GRAPH), ("b.pb", GRAPH), ("run_meta", RUN)):
+            shutil.copy(path, os.path.join(directory, name))
+        with open(os.path.join(directory, "b.pb"), "ab") as file:
+            file.write(message((1, message((1, "other"), (2, "Const")))))
+        connection = opened(engine, directory)
+        text = connection.values("SELECT text FROM run_summary WHERE title = 'run'")[0][0]
+        assert "1 process and 2 models, " in text, text
 
 
 def test_time_between_sessions(engine):
