@@ -360,6 +360,8 @@ bool command_is(const char *line) {
 }
 
 static enum script_result run_classic(struct session *session, const struct command_line *parsed) {
+  bool needs_run = parsed->command == ADVISE || parsed->command == SUMMARY; /* the others tell it themselves */
+  if (needs_run && !session_has_run(session, parsed->word)) return SCRIPT_ERROR;
   session_begin_work(session);
   enum session_result result = parsed->command == ADVISE    ? advise_run(session, parsed->argument)
                                : parsed->command == SUMMARY ? summary_print(session)

@@ -78,7 +78,7 @@ enum session_result finding_list_print(struct session *session) {
     if (count++) putchar('\n');
     has_memory = print_finding(session, statement);
   }
-  if (code == SQLITE_DONE && count == 0 && !session_tell_nothing_open(session))
+  if (code == SQLITE_DONE && count == 0)
     puts("No check found anything. SELECT * FROM coverage; tells how much that rests on.");
   fflush(stdout);
   if (!has_memory) fputs("error: not enough memory\n", stderr);

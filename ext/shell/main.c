@@ -263,7 +263,7 @@ static int status_of(const struct session *session, enum script_result result) {
     raise(SIGINT);
   }
   bool is_well = (result == SCRIPT_OK || result == SCRIPT_QUIT) && !session->has_failed;
-  return is_well ? 0 : STATUS_SQL;
+  return is_well ? 0 : session->lacks_run ? STATUS_USAGE : STATUS_SQL;
 }
 
 static struct session *asked; /* by what the command line asks, for on_interrupt() */

@@ -182,15 +182,18 @@ struct output_style session_style(const struct session *session) {
   return style;
 }
 
-bool session_tell_nothing_open(struct session *session) {
+bool session_has_run(struct session *session, const char *command) {
   sqlite3_stmt *statement = NULL;
   static const char sql[] = "SELECT 1 FROM tfprof_own.profiles LIMIT 1";
   bool has_profile = sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) ||
                      sqlite3_step(statement) != SQLITE_DONE;
   sqlite3_finalize(statement);
+  session->lacks_run |= !has_profile;
   if (!has_profile)
-    puts("Nothing is open. SELECT tfprof_open('run'); opens a recording here, and tfprof RUN begins with one.");
-  return !has_profile;
+    fprintf(stderr,
+            "error: %s: nothing is open; tfprof RUN %s begins with a run, SELECT tfprof_open('run'); opens one\n",
+            command, command);
+  return has_profile;
 }
 
 static double now(void) {

@@ -27,6 +27,7 @@ struct session {
   bool has_no_pager;   /* --no-pager */
   bool is_width_given; /* by --width: the terminal's does not count */
   bool has_failed;     /* something in a script did, which then went on: the exit status tells */
+  bool lacks_run;      /* a command was asked of nothing: that is wrong usage */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
 };
 
@@ -42,8 +43,8 @@ void session_make_views_for(struct session *session, const char *sql);
 /* How results look where they go: in a file as behind > in a shell. */
 struct output_style session_style(const struct session *session);
 
-/* Where nothing is open that, and what to do, on stdout; false: something is. */
-bool session_tell_nothing_open(struct session *session);
+/* Whether something is open that a command of this name can be about; else says on stderr what to do. */
+bool session_has_run(struct session *session, const char *command);
 
 /* Around work that is no statement: lets Ctrl-C stop it. */
 void session_begin_work(struct session *session);

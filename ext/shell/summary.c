@@ -86,12 +86,11 @@ static int print_more(const struct session *session) {
 
 enum session_result summary_print(struct session *session) {
   sqlite3_stmt *statement = NULL;
-  bool has_memory = true, has_any = false;
+  bool has_memory = true;
   if (session->style.format != OUTPUT_BOX) return session_run(session, lines_sql, NULL);
   session_make_views_for(session, lines_sql);
   int code = sqlite3_prepare_v2(session->db, lines_sql, -1, &statement, NULL);
   while (code == SQLITE_OK && has_memory && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-    has_any = true;
     struct cell title = {0}, text = {0};
     code = destination_is_gone(&session->destination) ? SQLITE_DONE : SQLITE_OK;
     has_memory = cell_make(statement, 0, QUANTITY_NONE, &title) && cell_make(statement, 1, QUANTITY_NONE, &text);
@@ -99,7 +98,7 @@ enum session_result summary_print(struct session *session) {
     free(title.text);
     free(text.text);
   }
-  if (code == SQLITE_DONE && (has_any || !session_tell_nothing_open(session))) code = print_more(session);
+  if (code == SQLITE_DONE) code = print_more(session);
   fflush(stdout);
   if (!has_memory) fputs("error: not enough memory\n", stderr);
   else if (code != SQLITE_DONE && code != SQLITE_INTERRUPT)

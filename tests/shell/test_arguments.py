@@ -335,8 +335,10 @@ def test_commands_as_arguments():
     assert status == 0 and "self_ns" in out, error
     # Without a run there is nothing that could be well.
     for command in ("advise", "summary"):
-        status, out, error = tfprof(command)
-        assert status == 0 and out.startswith("Nothing is open. SELECT tfprof_open('run');"), out
+        for words in ((command,), ("--json", command)):
+            status, out, error = tfprof(*words)
+            assert status == 2 and out == "" and f"nothing is open; tfprof RUN {command} begins" in error, (out, error)
+    assert tfprof(text="summary;\nSELECT 'goes on';\n")[0] == 2
     assert tfprof("SELECT name FROM op_summary")[2] == "no rows: nothing is open: SELECT tfprof_open('run');\n"
     # A view that is empty as a whole says why; a question that finds nothing, or is for a program, says nothing.
     chrome = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "kineto", "chrome.json")

@@ -392,7 +392,7 @@ def test_output_to_a_file_is_plain():
         t.expect(PROMPT)
         t.send("SELECT NULL AS x, printf('%100s', 'end') AS y;\n")
         t.expect(PROMPT)
-        t.send("advise\n")
+        t.send("help advise\n")
         t.expect(PROMPT)
         t.send("output\n")
         t.expect(PROMPT)
