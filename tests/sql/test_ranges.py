@@ -158,5 +158,25 @@ def test_numbers_of_other_ops(engine):
     connection.close()
 
 
+def test_calls_of_threads_without_ops(engine):
+    """Where the tracer gives a thread another id than its ops have, the numbers of its calls tell the ops; of a thread
+    whose calls lie in none of the ops that they name they tell nothing."""
+    events = []
+    for i in range(40):
+        events += [span("cpu_op", "aten::mm", 10_000 * i, 5000, **{"External id": i + 1}),
+                   span("cuda_runtime", "cudaLaunchKernel", 10_000 * i + 1000, 1000, 1, 140_000_001,
+                        correlation=100 + i, **{"External id": i + 1}),
+                   kernel(10_000 * i + 4000, 3000, 7, 100 + i)]
+    for i in range(40):  # every other one lies in its op by chance
+        events += [span("cuda_runtime", "cudaEventRecord", 10_000 * i + 2000, 1000, 1, 140_000_002,
+                        correlation=500 + i, **{"External id": i + 1 if i % 2 else (i + 7) % 40 + 1})]
+    connection = opened(engine, events)
+    assert connection.values("SELECT count(op_id) FROM kernels") == [(40,)]
+    assert connection.values("SELECT name, count(op_id) FROM api_calls GROUP BY 1 ORDER BY 1") == [
+        ("cudaEventRecord", 0), ("cudaLaunchKernel", 40)]
+    assert connection.values("SELECT count FROM diagnostics WHERE reason = 'wrong_op_numbers'") == [(40,)]
+    connection.close()
+
+
 if __name__ == "__main__":
     run_tests(sys.modules[__name__])

@@ -6,7 +6,9 @@
 ** and the two counts overlap.
 **
 ** A number that names an op of another thread or another time is wrong: the innermost op by time counts then, and how
-** many those are is told, since kernels and times would else be of the wrong op.
+** many those are is told, since kernels and times would else be of the wrong op. But some writers give the calls of a
+** thread another id than its ops: the tracer's own number of the thread, or of the process. It has no ops, so that
+** time tells nothing there; where nearly all its calls lie within the ops that their numbers name, it is these.
 **
 ** Calls without such an op get the innermost op by time on their thread (innermost_ops.h), and so do those of which it
 ** is a mark of the program's: marks push no number, but some writers give them that of the first op inside.
@@ -14,12 +16,18 @@
 #include "derive/links/innermost_ops.h"
 #include "derive/passes.h"
 
+enum { MOST_OUTSIDE = 20 }; /* of so many calls of a thread without ops one may lie outside the op it names */
+
 struct calls {
   struct profile *profile;
   uint32_t op_count, thread_count;
   int64_t *starts, *ends; /* of ops, where calls carry their numbers */
   int64_t *categories;
   uint32_t *threads;
+  struct lane_calls {
+    bool has_ops;
+    uint32_t within, outside; /* calls that lie in the op of another thread that they name, or do not */
+  } *lanes;
   uint32_t *ops;           /* of calls: the result */
   struct lane_span *loose; /* calls without a known op */
   size_t loose_count;
@@ -32,6 +40,11 @@ static enum tfprof_status load_ops(struct calls *c, struct tfprof_error *error) 
   if (!status) status = derive_all_integers(c->profile, TABLE_ops, COLUMN_ops_category, &c->categories, error);
   if (!status) status = derive_all_references(c->profile, TABLE_ops, COLUMN_ops_thread_id, &c->threads, error);
   return status;
+}
+
+/* Whether the calls of a thread are of ops that have another id of it. */
+static bool is_lane_of_others(const struct lane_calls *lane) {
+  return !lane->has_ops && lane->within && lane->outside <= lane->within / MOST_OUTSIDE;
 }
 
 static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error) {
@@ -49,16 +62,25 @@ static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error)
     block_references(&block, COLUMN_api_calls_thread_id, c->thread_count, threads);
     for (uint32_t k = 0; k < block.count; k++) {
       uint32_t op = numbers[k] == NO_VALUE || numbers[k] == 0 ? NO_ROW : match_find(&match, numbers[k]);
-      bool is_it = op < c->op_count && c->threads[op] == threads[k] && c->starts[op] <= times[k] &&
-                   times[k] <= c->ends[op] && c->starts[op] != NO_VALUE && c->categories[op] != user;
-      c->wrong += op < c->op_count && !is_it && c->categories[op] != user && numbers[k] != own[k] &&
-                  threads[k] != NO_ROW && times[k] != NO_VALUE && c->starts[op] != NO_VALUE;
-      if (is_it) c->ops[row + k] = op;
-      else if (threads[k] != NO_ROW && times[k] != NO_VALUE)
+      bool is_op = op < c->op_count && c->starts[op] != NO_VALUE && c->categories[op] != user;
+      bool is_within = is_op && c->starts[op] <= times[k] && times[k] <= c->ends[op];
+      bool is_it = is_within && c->threads[op] == threads[k];
+      bool is_wrong = is_op && !is_it && numbers[k] != own[k] && threads[k] != NO_ROW && times[k] != NO_VALUE;
+      c->wrong += is_wrong;
+      if (is_wrong && is_within) c->lanes[threads[k]].within++;
+      else if (is_wrong) c->lanes[threads[k]].outside++;
+      if (is_it || (is_wrong && is_within)) c->ops[row + k] = op; /* by_time() decides on the latter */
+      if (!is_it && threads[k] != NO_ROW && times[k] != NO_VALUE)
         c->loose[c->loose_count++] = (struct lane_span){times[k], times[k], threads[k], row + k};
     }
   }
   match_free(&match);
+  for (uint32_t i = 0; i < c->op_count && c->wrong && !status; i++) {
+    if (c->threads[i] < c->thread_count && c->categories[i] != user) c->lanes[c->threads[i]].has_ops = true;
+  }
+  for (uint32_t i = 0; i < c->thread_count && !status; i++) {
+    if (is_lane_of_others(&c->lanes[i])) c->wrong -= c->lanes[i].within;
+  }
   return status;
 }
 
@@ -79,7 +101,10 @@ static enum tfprof_status by_time(struct calls *c, struct tfprof_error *error) {
   uint32_t *ops = scratch_allocate(c->loose_count * sizeof *ops);
   enum tfprof_status status = ops ? lane_span_sort(c->loose, c->loose_count, error) : error_no_memory(error);
   if (!status) status = innermost_ops_find(c->profile, c->loose, c->loose_count, ops, error);
-  for (size_t i = 0; i < c->loose_count && !status; i++) c->ops[c->loose[i].row] = ops[i];
+  for (size_t i = 0; i < c->loose_count && !status; i++) {
+    uint32_t *op = &c->ops[c->loose[i].row];
+    if (*op == NO_ROW || !is_lane_of_others(&c->lanes[c->loose[i].lane])) *op = ops[i];
+  }
   scratch_free(ops);
   return status;
 }
@@ -93,7 +118,8 @@ static enum tfprof_status run_calling_ops(struct profile *profile, struct tfprof
   if (status || !call_count) return status;
   c.ops = scratch_allocate((size_t)call_count * sizeof *c.ops);
   c.loose = scratch_allocate((size_t)call_count * sizeof *c.loose);
-  if (!c.ops || !c.loose) status = error_no_memory(error);
+  c.lanes = scratch_allocate_zeroed((size_t)c.thread_count + 1, sizeof *c.lanes);
+  if (!c.ops || !c.loose || !c.lanes) status = error_no_memory(error);
   for (uint32_t i = 0; i < call_count && !status; i++) c.ops[i] = NO_ROW;
   if (!status && c.op_count) status = by_number(&c, error);
   if (!status && c.loose_count) status = by_time(&c, error);
@@ -103,6 +129,7 @@ static enum tfprof_status run_calling_ops(struct profile *profile, struct tfprof
   scratch_free(c.ends);
   scratch_free(c.categories);
   scratch_free(c.threads);
+  scratch_free(c.lanes);
   scratch_free(c.ops);
   scratch_free(c.loose);
   return status;
