@@ -122,6 +122,19 @@ def test_appended(engine):
     connection.close()
 
 
+def test_ops_of_one_number(engine):
+    """Ops of a library that all have one number, behind all others, are no processes."""
+    for numbers in ((7,), (7, 8)):
+        events = rank_events(0, 1000, steps=8)
+        events += [span("cpu_op", "custom::op", 2_000_000 * step + 1_000_000 + 10_000 * number, 5000, 1000, 1000,
+                        **{"External id": number}) for step in range(8) for number in numbers]
+        connection = opened_file(engine, events, **member(0, 1))
+        assert connection.values("SELECT count(*), min(rank) FROM profiles") == [(1, 0)], numbers
+        assert connection.values(LINKS) == [(0, "aten::mm", "kern_r0", 24)], numbers
+        assert connection.values("SELECT count(*) FROM ops WHERE name = 'custom::op'") == [(8 * len(numbers),)]
+        connection.close()
+
+
 def test_merged_by_time(engine):
     """Where events were sorted by time, what has the number of several links to none; that is told, and nothing else
     that would follow from it: no launch has lost its kernel, no number is wrong. Of one pid, steps of both are those of

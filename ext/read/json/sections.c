@@ -5,6 +5,7 @@
 **   - there are as many of them as the most frequent number has rows, or as there are pids: files that were sorted by
 **     time after they had been merged have many more;
 **   - a quarter of the numbers in them came before, or each has another pid: one number may come again by a fault;
+**   - half of them have more than a few numbers: ops of a library may all have one number, and stand behind all others;
 **   - hardly any kernel or copy has the number of calls of other sections alone.
 */
 #include "read/json/sections.h"
@@ -14,6 +15,7 @@
 
 #include "read/json/trace.h"
 
+enum { FEW_NUMBERS = 3 }; /* of a section that is no process */
 enum number_kind { NUMBER_CALL, NUMBER_OP, NUMBER_STEP, NUMBER_KINDS };
 
 struct seen { uint32_t section, times; }; /* section + 1 in which the number was last, and how many rows have it */
@@ -27,6 +29,8 @@ struct sections {
   bool has_pid;
   uint32_t most;                        /* rows of one number */
   uint64_t met, repeated;               /* numbers in sections but the first, and those of them that came before */
+  uint64_t in_section;                  /* numbers in the last section */
+  uint32_t small;                       /* sections before that with few */
   bool is_mixed, no_memory;
 };
 
@@ -95,6 +99,8 @@ static void begin_section(struct sections *s, uint64_t offset) {
   if (begin) *begin = offset;
   else s->no_memory = true;
   s->has_pid = false;
+  s->small += s->in_section <= FEW_NUMBERS;
+  s->in_section = 0;
 }
 
 /* A number of a row. */
@@ -107,6 +113,7 @@ static void meet(struct sections *s, enum number_kind kind, int64_t number, uint
   }
   struct seen *seen = s->seen[kind].items + at;
   if (seen->section == s->begins.count + 1) begin_section(s, offset);
+  s->in_section++;
   s->met += s->begins.count > 0;
   s->repeated += s->begins.count > 0 && seen->times;
   seen->section = (uint32_t)s->begins.count + 1;
@@ -254,9 +261,11 @@ enum tfprof_status sections_find(const struct trace *trace, struct trace_part **
   *count = 0;
   find_begins(&s);
   bool has_sections = !s.is_mixed && !s.no_memory && s.begins.count;
+  uint32_t small = s.small + (s.in_section <= FEW_NUMBERS);
   uint32_t most = s.pids.count > s.most ? s.pids.count : s.most;
   bool is_by_pids = s.pids.count == s.begins.count + 1;
-  has_sections = has_sections && s.begins.count + 1 == most && (is_by_pids || s.repeated >= s.met / 4);
+  has_sections = has_sections && s.begins.count + 1 == most &&
+                 (is_by_pids || (s.repeated >= s.met / 4 && small <= (s.begins.count + 1) / 2));
   if (has_sections) {
     move_to_metadata(&s);
     has_sections = keeps_links(&s);
