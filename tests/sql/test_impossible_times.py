@@ -372,6 +372,81 @@ def test_long_once(engine):
     assert "ProfilerStep#0" in told[0] and "5 hours" in told[0], told
 
 
+def test_over_a_thread_once(engine):
+    """Ops and calls of milliseconds that outlive the step they began in and lie over later ops, while others of their
+    name take microseconds, have no duration, and neither have launches that lie over launches without any step; a mark
+    of a step that lies over the next ones ends where the next one begins."""
+    sound = changed(engine, lambda events: None, [], "sound")[0]
+
+    def longer(category, places, dur_us, without=()):
+        def change(events):
+            for place in places:
+                [event for event in events if event["cat"] == category][place]["dur"] = dur_us
+            events[:] = [event for event in events if event["cat"] not in without]
+        return change
+    marks = "SELECT dur_ns / 1000 FROM ranges WHERE name GLOB 'ProfilerStep#*' ORDER BY start_ns"
+    for change, what, stake, step_times, ops in (
+            (longer("cpu_op", [12], 4_000), "aten::mm on thread 1", "4 ms", 4 * [1990], 43),
+            (longer("cpu_op", [5, 12], 50_000), "aten::mm on thread 1", "100 ms", 4 * [1990], 42),
+            (longer("cuda_runtime", [12, 25], 5_000), "cudaLaunchKernel on thread 1", "10 ms", 4 * [1990], 44),
+            (longer("cuda_runtime", [12], 50_000, ("cpu_op", "user_annotation")), "cudaLaunchKernel on thread 1",
+             "50 ms", [], 0),
+            (longer("user_annotation", [1], 5_000), "ProfilerStep#1 on thread 1", "3 ms", [1990, 2000, 1990, 1990], 44),
+            (longer("user_annotation", [1], 5_000_000), "ProfilerStep#1 on thread 1", "5 s",
+             [1990, 2000, 1990, 1990], 44)):
+        connection = opened(engine, steps(change))
+        told = connection.values("SELECT reason, count(*), min(message) FROM diagnostics "
+                                 "WHERE reason GLOB '*impossible*' GROUP BY 1")
+        assert [row[:2] for row in told] == [("impossible_duration", 1)], (what, told)
+        assert told[0][2].startswith(what) and stake in told[0][2] and "lasts over" in told[0][2], told
+        assert [row[0] for row in connection.values(marks)] == step_times, (what, connection.values(marks))
+        assert connection.values("SELECT count(dur_ns), count(start_ns) = count(*) FROM ops") == [(ops, 1)], what
+        assert connection.values("SELECT count(dur_ns) FROM kernels") == [(40,)], what
+        if ops > 40:
+            assert summary(connection) == sound, (what, summary(connection), sound)
+        connection.close()
+
+
+def test_over_a_thread_and_true_once(engine):
+    """First uses of an op that take long, waits, a mark around a loop, asynchronous ops, marks of layers inside each
+    other and marks of coroutines keep their durations."""
+    def first_use(events):
+        for event in events:
+            event["ts"] += 60_000_000 * (event["ts"] > 30)
+        events[0]["dur"] += 60_000_000
+        events[1]["dur"] += 60_000_000
+
+    def wait(events):
+        for i in range(10):
+            at, dur = (6_400_000, 1_500_000) if i == 9 else (1_000_000 + i * 10_000, 5_000)
+            events.append(span("cuda_runtime", "cudaStreamSynchronize", at, dur, correlation=500 + i))
+
+    def loop(events):
+        events.append(span("cpu_op", "train", -1000, 8_000_000, **{"External id": 99}))
+
+    def asynchronous(events):
+        for i in range(12):
+            events.append(span("cpu_op", "rpc_async", 500_000 + i * 600_000, 10_000 if i < 8 else 5_000_000 + i,
+                               **{"External id": 100 + i}))
+
+    def layers(events):
+        for i in range(10):
+            events.append(span("user_annotation", "layer %d" % i, 10_000 + i * 1000, 1_900_000 - i * 2000))
+
+    def coroutines(events):
+        for i in range(12):
+            events.append(span("user_annotation", "request %d" % i, i * 600_000, 1_000_000))
+    for change in (first_use, wait, loop, asynchronous, layers, coroutines):
+        connection = opened(engine, steps(change))
+        assert [row for row in connection.values(TOLD) if "impossible" in row[0]] == [], change.__name__
+        whole = "SELECT count(*), count(dur_ns), sum(dur_ns) FROM (SELECT dur_ns FROM ops UNION ALL " \
+                "SELECT dur_ns FROM api_calls)"
+        events = [event for event in steps(change) if event["cat"] != "kernel"]
+        assert connection.values(whole) == [
+            (len(events), len(events), round(sum(event["dur"] * 1000 for event in events)))], change.__name__
+        connection.close()
+
+
 def test_long_in_other_files_once(engine):
     """The same of what JAX writes as a trace."""
     def event(name, at, dur, **args):

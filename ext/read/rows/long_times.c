@@ -65,22 +65,6 @@ struct long_rows {
 
 /* ---- which rows there are ---- */
 
-static bool find_streams(struct long_rows *all) {
-  const struct profile_table *threads = &all->profile->tables[TABLE_threads];
-  string_id stream = pool_find(store_pool(all->profile->store), "stream", strlen("stream"));
-  all->thread_count = threads->rows;
-  all->is_stream = calloc(all->thread_count + 1, 1);
-  for (size_t s = 0; all->is_stream && s < threads->segment_count; s++) {
-    const struct segment *segment = threads->segments[s];
-    int64_t *kinds = segment_numbers(segment, COLUMN_threads_kind);
-    if (!kinds) return false;
-    for (uint32_t row = 0; row < segment->rows; row++)
-      all->is_stream[segment->first_row + row] = stream && kinds[row] == (int64_t)stream;
-    free(kinds);
-  }
-  return all->is_stream != NULL;
-}
-
 static void note_time(struct recorded *recorded, int64_t start, int64_t end) {
   if (start < recorded->first) recorded->first = start;
   if (end > recorded->last_end) recorded->last_end = end;
@@ -111,26 +95,6 @@ static enum side side_of_row(const struct long_rows *all, const struct lane_segm
   if (table != TABLE_ops || category == ROW_NULL) return OP;
   if ((string_id)category == all->python) return PYTHON_FRAME;
   return (string_id)category == all->user || (string_id)category == all->input ? MARK : OP;
-}
-
-struct row_columns { int64_t *starts, *durations, *threads, *categories; };
-
-static bool row_columns_read(struct row_columns *columns, const struct segment *segment) {
-  const struct table_spec *spec = &schema_tables[segment->table];
-  int thread = schema_find_column(spec, "thread_id"), category = schema_find_column(spec, "category");
-  *columns = (struct row_columns){
-      segment_numbers(segment, (unsigned)spec->start_column), segment_numbers(segment, (unsigned)spec->dur_column),
-      thread < 0 ? NULL : segment_numbers(segment, (unsigned)thread),
-      category < 0 ? NULL : segment_numbers(segment, (unsigned)category)};
-  return columns->starts && columns->durations && (columns->threads || thread < 0) &&
-         (columns->categories || category < 0);
-}
-
-static void row_columns_free(struct row_columns *columns) {
-  free(columns->starts);
-  free(columns->durations);
-  free(columns->threads);
-  free(columns->categories);
 }
 
 static int64_t column_value(const int64_t *values, uint32_t row) { return values ? values[row] : ROW_NULL; }
@@ -197,7 +161,8 @@ static bool gather_profile(struct long_rows *all, const uint16_t *tables, unsign
   all->python = pool_find(pool, "python", strlen("python"));
   all->recorded = (struct recorded){INT64_MAX, INT64_MIN};
   if (all->profile->has_span) note_time(&all->recorded, all->profile->start_ns, all->profile->end_ns);
-  ok = find_streams(all);
+  all->is_stream = threads_on_devices(all->profile, &all->thread_count);
+  ok = all->is_stream != NULL;
   for (unsigned i = 0; i < count; i++) {
     const struct profile_table *table = &all->profile->tables[tables[i]];
     for (size_t s = 0; s < table->segment_count && ok; s++) ok = note_moments(all, table->segments[s]);

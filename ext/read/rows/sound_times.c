@@ -212,6 +212,8 @@ enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tab
   }
   if (!status && has_streams) status = stream_times_mend(profile, &faults, is_changed, error);
   if (!status) status = long_times_mend(profile, tables, count, &faults, is_changed, error);
+  if (!status) status = mark_times_mend(profile, tables, count, &faults, is_changed, error);
+  if (!status) status = thread_times_mend(profile, tables, count, &faults, is_changed, error);
   if (!status && has_streams) status = launch_times_mend(profile, has_calls, false, &faults, is_changed, error);
   time_faults_tell(&faults, profile);
   return status;

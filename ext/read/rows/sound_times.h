@@ -14,6 +14,10 @@
 **                 them: their numbers tell the order alone.
 **   over others   A stream runs one thing after the other.  What lasts over many later ones of its stream ends where
 **                 the next one begins.
+**   over marks    Numbered marks of a thread follow one another.  One that lasts on when the next one has begun ends
+**                 there (mark_times.c).
+**   over a thread Ops and calls that outlive what they began in and last over what follows on their thread, while
+**                 others of their name are short, have a start and no duration (thread_times.c).
 **   long          What ends far behind all else that was recorded, and nothing waited for or lies around, has a start
 **                 and no duration (long_times.c).
 **

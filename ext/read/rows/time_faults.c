@@ -69,6 +69,43 @@ bool segment_change_span(struct segment *segment, const int64_t *starts, const i
   return true;
 }
 
+bool row_columns_read(struct row_columns *columns, const struct segment *segment) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  int thread = schema_find_column(spec, "thread_id"), category = schema_find_column(spec, "category");
+  *columns = (struct row_columns){
+      segment_numbers(segment, (unsigned)spec->start_column), segment_numbers(segment, (unsigned)spec->dur_column),
+      thread < 0 ? NULL : segment_numbers(segment, (unsigned)thread),
+      category < 0 ? NULL : segment_numbers(segment, (unsigned)category)};
+  return columns->starts && columns->durations && (columns->threads || thread < 0) &&
+         (columns->categories || category < 0);
+}
+
+void row_columns_free(struct row_columns *columns) {
+  free(columns->starts);
+  free(columns->durations);
+  free(columns->threads);
+  free(columns->categories);
+}
+
+uint8_t *threads_on_devices(const struct profile *profile, uint64_t *thread_count) {
+  const struct profile_table *threads = &profile->tables[TABLE_threads];
+  string_id stream = pool_find(store_pool(profile->store), "stream", strlen("stream"));
+  uint8_t *is_stream = calloc(threads->rows + 1, 1);
+  *thread_count = threads->rows;
+  for (size_t s = 0; is_stream && s < threads->segment_count; s++) {
+    const struct segment *segment = threads->segments[s];
+    int64_t *kinds = segment_numbers(segment, COLUMN_threads_kind);
+    for (uint32_t row = 0; kinds && row < segment->rows; row++)
+      is_stream[segment->first_row + row] = stream && kinds[row] == (int64_t)stream;
+    if (!kinds) {
+      free(is_stream);
+      is_stream = NULL;
+    }
+    free(kinds);
+  }
+  return is_stream;
+}
+
 /* The value of the column of this name, where the table has one; ROW_NULL else. */
 static int64_t named_value(const struct segment *segment, const char *name, uint32_t row) {
   int column = schema_find_column(&schema_tables[segment->table], name);
@@ -200,6 +237,16 @@ void time_faults_tell(const struct time_faults *faults, struct profile *profile)
           profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,
                            "%s: lasts over many later ones of its stream; ends here where the next one begins, %s less "
                            "in all", place, stake);
+          break;
+        case FAULT_OVER_MARKS:
+          profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,
+                           "%s: lasts over marks with later numbers, which begin after it one by one; ends here where "
+                           "the next one begins, %s less in all", place, stake);
+          break;
+        case FAULT_CROSSES:
+          profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,
+                           "%s: lasts over what follows on its thread, and much longer than others of its name; has "
+                           "no duration here (%s in all)", place, stake);
           break;
         case FAULT_OVERLAPS:
           profile_diagnose(profile, "info", "overlapping_stream", (int64_t)tally->count, -1, table,

@@ -1,5 +1,5 @@
-/* time_faults.h: what sound_times.c, launch_times.c, stream_times.c and long_times.c have in common: the rows whose
-** times they mend, and the telling.
+/* time_faults.h: what sound_times.c, launch_times.c, stream_times.c, long_times.c, mark_times.c and thread_times.c
+** have in common: the rows whose times they mend, and the telling.
 */
 #ifndef TFPROF_TIME_FAULTS_H
 #define TFPROF_TIME_FAULTS_H
@@ -14,6 +14,8 @@ enum time_fault {
   FAULT_OUT_OF_ORDER,
   FAULT_AFTER_ALL,
   FAULT_OVER_OTHERS,
+  FAULT_OVER_MARKS,
+  FAULT_CROSSES,
   FAULT_OVERLAPS,
   FAULT_COUNT
 };
@@ -49,6 +51,16 @@ int64_t *segment_numbers(const struct segment *segment, unsigned column);
 bool segment_change_span(struct segment *segment, const int64_t *starts, const int64_t *durations);
 bool segment_change(struct segment *segment, unsigned column, const int64_t *values);
 
+/* What rows with a span say of themselves; NULL: the table has no such column. */
+struct row_columns { int64_t *starts, *durations, *threads, *categories; };
+
+/* False: no memory. The caller frees them either way. */
+bool row_columns_read(struct row_columns *columns, const struct segment *segment);
+void row_columns_free(struct row_columns *columns);
+
+/* By row of threads whether it is a stream of a device; the caller frees it. NULL: no memory. */
+uint8_t *threads_on_devices(const struct profile *profile, uint64_t *thread_count);
+
 /* ---- launch_times.c ---- */
 
 /* Moves the clocks of devices that are off and, unless `is_clock_only`, takes out what begins before its launch, out of
@@ -62,6 +74,20 @@ enum tfprof_status launch_times_mend(struct profile *profile, bool has_host, boo
 /* Takes durations out that end far behind all else. All segments of the tables are there. */
 enum tfprof_status long_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
                                    struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
+
+/* ---- mark_times.c ---- */
+
+/* Ends numbered marks of host threads that last over the next ones where these begin. All segments of the tables are
+** there. */
+enum tfprof_status mark_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
+                                   struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
+
+/* ---- thread_times.c ---- */
+
+/* Takes durations of ops and calls out that last over what follows on their thread. All segments of the tables are
+** there. */
+enum tfprof_status thread_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
+                                     struct time_faults *faults, bool *is_changed, struct tfprof_error *error);
 
 /* ---- stream_times.c ---- */
 
