@@ -178,5 +178,38 @@ def test_calls_of_threads_without_ops(engine):
     connection.close()
 
 
+def in_two(events):
+    """Each event as its begin and its end, as converters write them."""
+    out = []
+    for event in events:
+        begin = {**event, "ph": "B"}
+        ends = event["ts"] + begin.pop("dur")
+        out.append((event["ts"], 1, -ends, begin))
+        out.append((ends, 0, -event["ts"], {"ph": "E", "pid": event["pid"], "tid": event["tid"], "ts": ends}))
+    return [event for *_, event in sorted(out, key=lambda each: each[:3])]
+
+
+def test_events_in_two(engine):
+    """Ops, calls, kernels and marks are what they are, in one event or in two; what never ends has no duration."""
+    questions = [f"SELECT {columns} FROM {table} ORDER BY start_ns, dur_ns DESC, 1" for table, columns in (
+        ("ops", "name, category, start_ns, dur_ns, self_ns, depth, correlation"), ("steps", "number, start_ns, dur_ns"),
+        ("api_calls", "name, start_ns, dur_ns, correlation"), ("ranges", "name, category, domain, start_ns, dur_ns"),
+        ("kernels", "name, start_ns, dur_ns, op_name, device_id, thread_id"))]
+    whole = opened(engine, steps(False))
+    events = in_two(steps(False))
+    halves = opened(engine, events)
+    for question in questions:
+        assert halves.values(question) == whole.values(question), question
+    assert halves.values("SELECT reason FROM diagnostics") == whole.values("SELECT reason FROM diagnostics")
+    events.append({"ph": "B", "cat": "cpu_op", "name": "aten::open", "pid": 1, "tid": 1, "ts": 900, "args": {"odd": 7}})
+    events.append({"ph": "B", "cat": "cpu_op", "name": "aten::told", "pid": 1, "tid": 1, "ts": 901, "args": {}})
+    events.append({"ph": "E", "pid": 1, "tid": 1, "ts": 902, "args": {"odd": 8}})
+    connection = opened(engine, events)
+    assert connection.values("SELECT name, dur_ns, attributes FROM ops WHERE name IN ('aten::open', 'aten::told') "
+                             "ORDER BY name") == [("aten::open", None, '{"odd":7}'), ("aten::told", 1000, None)]
+    assert connection.values("SELECT reason, count FROM diagnostics WHERE reason LIKE '%begin' OR reason LIKE '%ends' "
+                             "ORDER BY 1") == [("members_of_ends", 1), ("unmatched_begin", 1)]
+
+
 if __name__ == "__main__":
     run_tests(sys.modules[__name__])

@@ -7,6 +7,7 @@
 ** in emit_host.c and emit_device.c.
 */
 #include "read/json/emit.h"
+#include "read/rows/hash.h"
 
 static bool has_part(const struct field *f, const char *part) {
   return f->kind == FIELD_TEXT && memmem(f->text, f->length, part, strlen(part));
@@ -227,22 +228,6 @@ static uint64_t async_id(const struct worker *w) {
   return id;
 }
 
-static void emit_half(struct worker *w, bool is_begin, bool is_async) {
-  int64_t time;
-  if (!take_time(w, &time)) return;
-  struct half_event half = {.time_ns = time, .is_begin = is_begin, .is_async = is_async, .lane = host_lane(w)};
-  half.offset = w->file_offset + (uint64_t)(w->event - w->data);
-  taken(w, KEY_PH);
-  half.name = take_text_number(w, KEY_NAME);
-  half.category = take_text_number(w, KEY_CAT);
-  if (w->is_dry) {
-    w->row_table = ROWS_ranges;
-    return;
-  }
-  if (is_async) half.id = async_id(w);
-  ADD_ITEM(w, halves, half);
-}
-
 /* ---- which event is which ---- */
 
 /* Whose work a category of the form privateuse1_..., xpu_..., mtia_... is. */
@@ -340,6 +325,75 @@ static void emit_span(struct worker *w) {
     case CATEGORY_GPU_USER: emit_range(w, category); return;
   }
   if (w->is_dry) taken(w, KEY_CAT);
+}
+
+/* ---- one end of what has a duration ---- */
+
+/* Where what profilers of PyTorch record goes; ROWS_COUNT: it is none of that. */
+static enum row_table rows_of_category(enum category category) {
+  switch (category) {
+    case CATEGORY_OP: case CATEGORY_USER: case CATEGORY_PYTHON: return ROWS_ops;
+    case CATEGORY_KERNEL: case CATEGORY_MTIA_KERNEL: case CATEGORY_HPU_KERNEL: return ROWS_kernels;
+    case CATEGORY_MEMCPY: case CATEGORY_MEMSET: return ROWS_transfers;
+    case CATEGORY_RUNTIME: case CATEGORY_DRIVER: return ROWS_api_calls;
+    case CATEGORY_SYNC: return ROWS_syncs;
+    default: return ROWS_COUNT;
+  }
+}
+
+/* Process and thread, by which B and E are put together. */
+static uint64_t thread_id(struct worker *w) {
+  uint64_t flags = LANE_HOST;
+  uint32_t text;
+  uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &text);
+  return hash_pair(hash_pair(pid, lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &text)), flags);
+}
+
+/* What a converter wrote as two events is the same row as in one, whose duration halves_match() finds. */
+static void emit_begin_of_row(struct worker *w, enum row_table table, struct half_event *half) {
+  static const uint16_t durations[ROWS_COUNT] = {[ROWS_ops] = ROW_ops_dur_ns, [ROWS_kernels] = ROW_kernels_dur_ns,
+      [ROWS_transfers] = ROW_transfers_dur_ns, [ROWS_api_calls] = ROW_api_calls_dur_ns,
+      [ROWS_syncs] = ROW_syncs_dur_ns};
+  uint32_t row = w->rows[table].count, range_row = w->rows[ROWS_ranges].count;
+  emit_span(w);
+  if (w->is_dry || w->rows[table].count == row) return;
+  w->values[durations[table]][row] = ROW_NULL;
+  half->rows = (uint8_t)table;
+  half->row = row;
+  if (w->rows[ROWS_ranges].count > range_row) {
+    w->values[ROW_ranges_dur_ns][range_row] = ROW_NULL;
+    half->range_row = range_row;
+  }
+  ADD_ITEM(w, halves, *half);
+}
+
+static void emit_half(struct worker *w, bool is_begin, bool is_async) {
+  int64_t time;
+  if (!take_time(w, &time)) return;
+  struct half_event half = {.time_ns = time,
+                            .is_begin = is_begin,
+                            .is_async = is_async,
+                            .lane = INTERN_NONE,
+                            .name = INTERN_NONE,
+                            .category = INTERN_NONE,
+                            .rows = ROWS_COUNT,
+                            .row = HALF_NO_ROW,
+                            .range_row = HALF_NO_ROW};
+  half.offset = w->file_offset + (uint64_t)(w->event - w->data);
+  half.id = is_async ? async_id(w) : thread_id(w);
+  for (unsigned key = KEY_ARGS + 1; key <= KEY_UNKNOWN; key++) half.has_more |= has(w, key);
+  bool may_be_row = is_begin && !is_async && has(w, KEY_CAT) && !w->processes.is_own_xspace;
+  enum row_table table = may_be_row ? rows_of_category(find_category(&w->fields[KEY_CAT])) : ROWS_COUNT;
+  if (table != ROWS_COUNT) {
+    emit_begin_of_row(w, table, &half);
+    return;
+  }
+  taken(w, KEY_PH);
+  half.name = take_text_number(w, KEY_NAME);
+  half.category = take_text_number(w, KEY_CAT);
+  if (is_begin || is_async || w->is_dry) half.lane = host_lane(w);
+  if (w->is_dry) w->row_table = ROWS_ranges;
+  else ADD_ITEM(w, halves, half);
 }
 
 void emit_event(struct worker *w) {

@@ -270,6 +270,8 @@ static const struct { const char *severity, *reason, *message;
                                  "ranges were begun (ph B, b or S) and never ended; their end is NULL"},
     [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end",
                                "ends of ranges (ph E, e or F) without a beginning were left out"},
+    [PROBLEM_END_MEMBERS] = {"info", "members_of_ends",
+                             "what the ends (ph E) of ops, calls and work on devices say of their own is not kept"},
     [PROBLEM_METADATA] = {"info", "unused_metadata",
                           "metadata of processes and threads that have no events, and of unknown kinds, was left out"},
     [PROBLEM_COUNTER] = {"warning", "counter_not_a_number",

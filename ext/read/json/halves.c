@@ -1,5 +1,6 @@
-/* halves.c: what can only be put together when all events are known: ranges that are written as two events, and call
-** stacks that are written as links, from python_function to python_function or as the stackFrames of the file.
+/* halves.c: what can only be put together when all events are known: ranges, and rows of other tables, that are written
+** as two events, and call stacks that are written as links, from python_function to python_function or as the
+** stackFrames of the file.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,10 @@ static int compare_halves(const void *a, const void *b, void *context) {
 #define BY(member) \
   if (x->member != y->member) return x->member < y->member ? -1 : 1
   BY(is_async);
+  BY(id);
   if (x->is_async) {
-    BY(id);
     BY(category);
     BY(name);
-  } else {
-    BY(lane);
   }
   BY(time_ns);
 #undef BY
@@ -31,9 +30,8 @@ static int compare_halves(const void *a, const void *b, void *context) {
 }
 
 static bool same_stack(const struct half_event *x, const struct half_event *y) {
-  if (x->is_async != y->is_async) return false;
-  if (!x->is_async) return x->lane == y->lane;
-  return x->id == y->id && x->category == y->category && x->name == y->name;
+  if (x->is_async != y->is_async || x->id != y->id) return false;
+  return !x->is_async || (x->category == y->category && x->name == y->name);
 }
 
 static void tally(struct trace *trace, enum problem problem, uint64_t offset) {
@@ -54,43 +52,128 @@ static bool add_range(struct worker *out, const struct half_event *begin, int64_
   return true;
 }
 
+/* ---- rows that only lack their duration ---- */
+
+struct row_end { uint64_t row; int64_t duration; uint8_t rows; };
+LIST_NAMED(end_list, struct row_end);
+
+static bool add_end(struct end_list *ends, unsigned rows, uint64_t row, int64_t duration) {
+  if (row == HALF_NO_ROW) return true;
+  struct row_end *end = list_add(ends);
+  if (end) *end = (struct row_end){row, duration, (uint8_t)rows};
+  return end != NULL;
+}
+
+static int by_row(const void *left, const void *right) {
+  const struct row_end *a = left, *b = right;
+  if (a->rows != b->rows) return a->rows < b->rows ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Sets the durations of rows of one table of a chunk, which come from `at` on; returns where those of others begin. */
+static size_t end_rows(struct chunk_table *t, unsigned slot, const struct end_list *ends, size_t at, bool *ok) {
+  struct column **column = &t->columns[slot];
+  uint8_t rows = ends->items[at].rows;
+  int64_t *values = malloc(t->rows * sizeof *values);
+  *ok = values != NULL;
+  for (uint32_t i = 0; *ok && i < t->rows; i++)
+    values[i] = column_is_null(*column, i) ? ROW_NULL : column_integer(*column, i);
+  for (; at < ends->count && ends->items[at].rows == rows && ends->items[at].row < t->first_row + t->rows; at++) {
+    if (*ok) values[ends->items[at].row - t->first_row] = ends->items[at].duration;
+  }
+  struct column *made = *ok ? pack_values(values, t->rows, false) : NULL;
+  free(values);
+  *ok = made != NULL;
+  if (made) {
+    column_release(*column);
+    *column = made;
+  }
+  return at;
+}
+
+/* False: no memory. */
+static bool set_durations(struct trace *trace, struct end_list *ends) {
+  static const uint16_t slots[ROWS_COUNT] = {[ROWS_ops] = ROW_ops_dur_ns - ROW_FIRST_ops,
+      [ROWS_kernels] = ROW_kernels_dur_ns - ROW_FIRST_kernels,
+      [ROWS_transfers] = ROW_transfers_dur_ns - ROW_FIRST_transfers,
+      [ROWS_api_calls] = ROW_api_calls_dur_ns - ROW_FIRST_api_calls,
+      [ROWS_syncs] = ROW_syncs_dur_ns - ROW_FIRST_syncs, [ROWS_ranges] = ROW_ranges_dur_ns - ROW_FIRST_ranges};
+  bool ok = true;
+  if (ends->count) qsort(ends->items, ends->count, sizeof *ends->items, by_row);
+  size_t at = 0;
+  for (unsigned table = 0; table < ROWS_COUNT && ends->count; table++) {
+    for (size_t c = 0; ok && c < trace->chunks.count; c++) {
+      struct chunk_table *t = &trace->chunks.items[c]->tables[table];
+      bool is_here = at < ends->count && ends->items[at].rows == table && t->rows &&
+                     ends->items[at].row < t->first_row + t->rows;
+      if (is_here) at = end_rows(t, slots[table], ends, at, &ok);
+    }
+  }
+  assert(!ok || at == ends->count);
+  return ok;
+}
+
+/* What a beginning and its end make; of one that never ends the duration is ROW_NULL. */
+struct matching {
+  struct trace *trace;
+  struct worker out;
+  struct end_list ends;
+  struct far_place *places; /* of the rows of `out` */
+};
+
+static bool add_pair(struct matching *m, const struct half_event *begin, const struct half_event *end) {
+  int64_t duration = end ? end->time_ns - begin->time_ns : ROW_NULL;
+  if (!end) tally(m->trace, PROBLEM_UNMATCHED_BEGIN, begin->offset);
+  if (begin->rows == ROWS_COUNT) {
+    m->places[m->out.rows[ROWS_ranges].count] = (struct far_place){begin->offset, end ? end->offset : FAR_NONE};
+    return add_range(&m->out, begin, duration);
+  }
+  if (end && end->has_more) tally(m->trace, PROBLEM_END_MEMBERS, end->offset);
+  return !end || (add_end(&m->ends, begin->rows, begin->row, duration) &&
+                  add_end(&m->ends, ROWS_ranges, begin->range_row, duration));
+}
+
+/* Threads by the order in which they first begin or end something, in place of their hashes. False: no memory. */
+static bool number_threads(struct trace *trace) {
+  struct half_event *halves = trace->halves.items;
+  struct row_map threads = {0};
+  bool ok = true;
+  for (size_t i = 0; i < trace->halves.count && ok; i++) {
+    if (halves[i].is_async) continue;
+    uint32_t thread = row_map_number(&threads, (struct row_key){{halves[i].id, 0, 0}});
+    halves[i].id = thread;
+    ok = thread != ROW_MAP_NONE;
+  }
+  row_map_free(&threads);
+  return ok;
+}
+
 enum tfprof_status halves_match(struct trace *trace, struct far_place **places_out) {
   size_t count = trace->halves.count;
   const struct half_event *halves = trace->halves.items;
   *places_out = NULL;
   if (!count) return TFPROF_OK;
   if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
-  struct worker out;
-  if (!worker_init(&out)) return TFPROF_NO_MEMORY;
+  struct matching m = {.trace = trace};
+  if (!worker_init(&m.out)) return TFPROF_NO_MEMORY;
   uint32_t *order = malloc(count * sizeof *order), *open = malloc(count * sizeof *open);
-  struct far_place *places = malloc(count * sizeof *places);
+  m.places = malloc(count * sizeof *m.places);
   struct chunk *chunk = calloc(1, sizeof *chunk), **slot = NULL;
-  bool ok = order && open && places && chunk;
+  bool ok = order && open && m.places && chunk && number_threads(trace);
   for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
   if (ok) qsort_r(order, count, sizeof *order, compare_halves, &(struct half_order){halves});
   size_t depth = 0;
   for (size_t i = 0; ok && i <= count; i++) {
     const struct half_event *half = i < count ? &halves[order[i]] : NULL;
-    if (depth && (!half || !same_stack(&halves[open[depth - 1]], half))) {
-      for (; ok && depth; depth--) { /* begun, never ended: the end is not known */
-        const struct half_event *begin = &halves[open[depth - 1]];
-        tally(trace, PROBLEM_UNMATCHED_BEGIN, begin->offset);
-        places[out.rows[ROWS_ranges].count] = (struct far_place){begin->offset, FAR_NONE};
-        ok = add_range(&out, begin, ROW_NULL);
-      }
-    }
+    bool is_over = depth && (!half || !same_stack(&halves[open[depth - 1]], half));
+    for (; is_over && ok && depth; depth--) ok = add_pair(&m, &halves[open[depth - 1]], NULL);
     if (!half || !ok) break;
-    if (half->is_begin) {
-      open[depth++] = order[i];
-    } else if (!depth) {
-      tally(trace, PROBLEM_UNMATCHED_END, half->offset);
-    } else {
-      const struct half_event *begin = &halves[open[--depth]];
-      places[out.rows[ROWS_ranges].count] = (struct far_place){begin->offset, half->offset};
-      ok = add_range(&out, begin, half->time_ns - begin->time_ns);
-    }
+    if (half->is_begin) open[depth++] = order[i];
+    else if (depth) ok = add_pair(&m, &halves[open[--depth]], half);
+    else tally(trace, PROBLEM_UNMATCHED_END, half->offset);
   }
-  uint32_t rows = out.rows[ROWS_ranges].count;
+  ok = ok && set_durations(trace, &m.ends);
+  uint32_t rows = m.out.rows[ROWS_ranges].count;
   if (ok && rows) {
     slot = list_add(&trace->chunks);
     ok = slot != NULL;
@@ -100,15 +183,16 @@ enum tfprof_status halves_match(struct trace *trace, struct far_place **places_o
     chunk->tables[ROWS_ranges].first_row = trace->rows[ROWS_ranges];
     trace->rows[ROWS_ranges] += rows;
     *slot = chunk;
-    ok = pack_chunk(&out, chunk, true) == TFPROF_OK;
+    ok = pack_chunk(&m.out, chunk, true) == TFPROF_OK;
     chunk = NULL;
-    *places_out = places;
-    places = NULL;
+    *places_out = m.places;
+    m.places = NULL;
   }
-  worker_free(&out);
+  worker_free(&m.out);
+  list_free(&m.ends);
   free(order);
   free(open);
-  free(places);
+  free(m.places);
   free(chunk);
   return ok ? TFPROF_OK : TFPROF_NO_MEMORY;
 }

@@ -99,6 +99,8 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
     item->lane = halves[i].lane == INTERN_NONE ? INTERN_NONE : w->lanes.values[halves[i].lane];
     item->name = text_of(w, halves[i].name);
     item->category = text_of(w, halves[i].category);
+    if (item->row != HALF_NO_ROW) item->row += first_rows[item->rows];
+    if (item->range_row != HALF_NO_ROW) item->range_row += first_rows[ROWS_ranges];
   }
   const struct collective *collectives = w->collectives.items;
   for (size_t i = 0; i < w->collectives.count && ok; i++) {

@@ -371,10 +371,23 @@ static bool compact_chunks(struct trace *trace, const struct row_list *rows) {
     (list).count = kept_;                                                           \
   } while (0)
 
+/* Halves of rows that are gone stay, for their ends to find them. */
+static void renumber_half(uint64_t *row, const struct row_list *rows) {
+  bool is_gone;
+  if (*row == HALF_NO_ROW) return;
+  size_t before = rows_before(rows, *row, &is_gone);
+  *row = is_gone ? HALF_NO_ROW : *row - before;
+}
+
 /* `rows` has an empty list behind those of the tables. */
 static void renumber_lists(struct trace *trace, const struct row_list *rows) {
   RENUMBER(trace->collectives, trace->collectives.items[i_].rows);
   RENUMBER(trace->python_frames, ROWS_ops);
+  for (size_t i = 0; i < trace->halves.count; i++) {
+    struct half_event *half = &trace->halves.items[i];
+    renumber_half(&half->row, &rows[half->rows]);
+    renumber_half(&half->range_row, &rows[ROWS_ranges]);
+  }
   RENUMBER(trace->queue_calls, trace->queue_calls.items[i_].kind == QUEUE_DEQUEUE ? ROWS_COUNT : ROWS_api_calls);
 }
 

@@ -49,13 +49,16 @@ struct lane_name { /* a metadata event */
 };
 enum lane_fact { THREAD_NAME, THREAD_SORT_INDEX, PROCESS_NAME, PROCESS_LABELS, PROCESS_SORT_INDEX, LANE_FACTS };
 
-struct half_event { /* B, E, b, e, S, F: one end of a range */
+struct half_event { /* B, E, b, e, S, F: one end of a range, or of a row of another table */
   uint64_t offset;  /* of the event in the file */
   int64_t time_ns;
-  uint64_t id; /* async: hash of its id */
-  uint32_t lane, name, category;
-  bool is_begin, is_async;
+  uint64_t id; /* hash of its id; of B and E, of process and thread */
+  uint32_t lane, name, category; /* of what begins a range, or is asynchronous */
+  uint8_t rows;             /* ROWS_COUNT: it begins a range; else the table of the row that it is the begin of: */
+  uint64_t row, range_row;  /* of that table; and of ranges, where a mark has both; HALF_NO_ROW: none */
+  bool is_begin, is_async, has_more; /* has_more: it says more than its time, name and thread */
 };
+#define HALF_NO_ROW UINT64_MAX
 
 struct collective {
   int64_t group_size, in_elements, out_elements, sequence, correlation; /* ROW_NULL where absent */
@@ -103,6 +106,7 @@ enum problem {
   PROBLEM_TRAILING,
   PROBLEM_UNMATCHED_BEGIN,
   PROBLEM_UNMATCHED_END,
+  PROBLEM_END_MEMBERS,
   PROBLEM_METADATA,
   PROBLEM_COUNTER,
   PROBLEM_NOT_UTF8,
