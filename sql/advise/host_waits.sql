@@ -4,8 +4,9 @@
 -- steps.sample_weight) in which the thread that trains slept in a system call outside of any op (python_parts): for
 -- locks, Python's own one among them, files, pipes, sockets, other processes, or because it was told to.  The time of
 -- a line that waits for half of its time or more is counted whole, and so are the lines around it that make what it
--- writes.  Waits for input, for devices, other ranks and processors are not among them: input_loading, device_waits,
--- stragglers and job tell those.
+-- writes, without what the thread waited for a processor there.  Looks are samples, and what it waited for a processor
+-- is counted (main_thread_wait_s): both together are no more than the time.  Waits for input, for devices, other ranks
+-- and processors are not among them: input_loading, device_waits, stragglers and job tell those.
 -- Thresholds: a twentieth of the step time, seen three times; three tenths are critical when that is a millisecond
 -- per step or more and ten steps were measured.
 -- What it would save: all of it, in steps whose ops were not recorded as in those whose were.
@@ -16,9 +17,12 @@ WITH step_time AS (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), counted AS ( -- the share in which a processor was waited for
+  SELECT profile_id, 1e9 * (max(value) - min(value)) / nullif(max(time_ns) - min(time_ns), 0) AS ratio
+  FROM temp.counters WHERE name = 'main_thread_wait_s' GROUP BY profile_id
 ), lines AS (
   SELECT profile_id, waits_for, location, min(text) AS text, sum(sample_count) AS sample_count, file, line,
-    sum(1.0 * self_ns) AS taken_ns
+    sum(1.0 * self_ns - processor_ns) AS taken_ns
   FROM temp.python_parts WHERE part = 'waits' GROUP BY profile_id, waits_for, location, file, line
 ), placed AS (
   SELECT lines.*, row_number() OVER of_kind AS place, sum(sample_count) OVER all_of_kind AS look_count,
@@ -32,6 +36,12 @@ WITH step_time AS (
   FROM (SELECT * FROM placed WHERE place = 1 OR place <= 3 AND taken_ns >= 0.2 * all_ns
     ORDER BY profile_id, waits_for, place)
   GROUP BY profile_id, waits_for
+), bounded AS (
+  SELECT kinds.profile_id AS profile_id, waits_for, look_count, location, text, step_count, step_time.all_ns AS all_ns,
+    mean_ns, step_ns, taken_ns * min(1.0, max(0.0, 1 - coalesce(counted.ratio, 0)) * step_ns
+      / sum(taken_ns) OVER (PARTITION BY kinds.profile_id)) AS taken_ns
+  FROM kinds JOIN step_time ON step_time.profile_id = kinds.profile_id
+  LEFT JOIN counted ON counted.profile_id = kinds.profile_id
 ), words(waits_for, said, advice) AS (VALUES
   ('lock', 'a lock, or for what another thread does',
     'Hold the lock for less time in the other thread, or hand over through a queue that is filled ahead; leave out '
@@ -60,19 +70,18 @@ SELECT
   'host_waits' AS check_name,
   CASE WHEN taken_ns >= 0.30 * step_ns AND step_count >= 10 AND taken_ns / step_ns * mean_ns >= 1000000
     THEN 'critical' ELSE 'warning' END AS severity,
-  kinds.location AS subject,
+  bounded.location AS subject,
   processes.prefix || format('%.0f %% of the step time the thread that trains waits for %s, %s of %s per step, at %s',
-    100.0 * taken_ns / step_ns, words.said, format_ns(taken_ns / step_ns * mean_ns), format_ns(mean_ns), kinds.text)
+    100.0 * taken_ns / step_ns, words.said, format_ns(taken_ns / step_ns * mean_ns), format_ns(mean_ns), bounded.text)
     AS message,
   taken_ns / step_ns AS value,
   0.05 AS threshold,
-  CAST(min(taken_ns / step_ns, 1.0) * all_ns AS INTEGER) AS saves_ns,
+  CAST(taken_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   words.advice AS suggestion,
   'SELECT location, text, waits_for, self_ns FROM temp.python_parts WHERE part = ''waits'' AND profile_id = '
-    || kinds.profile_id || ' ORDER BY 4 DESC LIMIT 20' AS evidence
-FROM kinds
-JOIN step_time ON step_time.profile_id = kinds.profile_id
-JOIN words ON words.waits_for = kinds.waits_for
-JOIN temp.process_names AS processes ON processes.profile_id = kinds.profile_id
+    || bounded.profile_id || ' ORDER BY 4 DESC LIMIT 20' AS evidence
+FROM bounded
+JOIN words ON words.waits_for = bounded.waits_for
+JOIN temp.process_names AS processes ON processes.profile_id = bounded.profile_id
 WHERE taken_ns >= 0.05 * step_ns AND look_count >= 3
-ORDER BY saves_ns DESC, kinds.profile_id, kinds.waits_for
+ORDER BY saves_ns DESC, bounded.profile_id, bounded.waits_for

@@ -18,6 +18,7 @@
 --   self_ns               the time outside ops; all rows of a line together are its self_ns in python_summary
 --   saving_ns             the part of self_ns in which a checkpoint was written: in the range torch.save, or innermost
 --                         in what frameworks save with
+--   processor_ns          the part of self_ns in which the thread waited for a processor: it is of no line
 --   op_ns                 where part is python, or would be: what the ops that it calls take besides, without what
 --                         their backward passes take; less than self_ns
 --   file, line, inner_file, inner_line   of both lines
@@ -40,6 +41,7 @@ WITH lines AS (
       OR leaf.file GLOB '*/orbax/*' OR leaf.file GLOB '*/flax/serialization.py')
       AND NOT coalesce(leaf.function GLOB '*load*' OR leaf.function GLOB '*restore*', 0), looks.weight, 0))
       / sum(looks.weight) AS saving_ratio,
+    total(iif(looks.waits_for = 'processor', looks.weight, 0)) / sum(looks.weight) AS processor_ratio,
     count(*) AS sample_count, sum(looks.weight) AS weight
   FROM temp.python_looks AS looks JOIN temp.code_traces AS traces ON traces.id = looks.trace_id
   JOIN temp.code_frames AS program ON program.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
@@ -71,6 +73,7 @@ WITH lines AS (
     shares.file AS file, shares.line AS line, shares.inner_file AS inner_file, shares.inner_line AS inner_line,
     inner_text, sample_count, coalesce(forward_ns, 0) AS forward_ns,
     share * lines.self_ns AS self_ns, saving_ratio * share * lines.self_ns AS saving_ns,
+    processor_ratio * share * lines.self_ns AS processor_ns,
     CASE WHEN lines.is_waiting OR shares.waits_for IS NOT NULL THEN 'waits'
       WHEN is_calling OR coalesce(op_ns >= running_share * lines.self_ns, 0) THEN 'calls' ELSE 'python' END AS part,
     CASE WHEN lines.is_waiting THEN lines.waits_for ELSE shares.waits_for END AS waits_for
@@ -97,6 +100,7 @@ SELECT
   sum(sample_count) AS sample_count,
   CAST(sum(self_ns) AS INTEGER) AS self_ns,
   CAST(sum(saving_ns) AS INTEGER) AS saving_ns,
+  CAST(sum(processor_ns) AS INTEGER) AS processor_ns,
   CAST(iif(part = 'python', max(forward_ns), 0) AS INTEGER) AS op_ns,
   file AS file,
   line AS line,

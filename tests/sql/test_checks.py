@@ -289,6 +289,14 @@ def main():
     check(subject == "train.py:10" and said_of.startswith("50 % of the step time the thread that trains waits for "
           "files, ") and said_of.endswith(" per step, at train.py:10: line(1)"), said_of)
 
+    # A third of the looks at what waits finds the thread ready, and counted are four fifths of the time.
+    profile.connection.execute("UPDATE temp.python_samples SET waits_for = 'processor' WHERE rowid % 3 = 0")
+    asked = "SELECT saves_ns FROM temp.host_waits"
+    check(profile.connection.execute(asked).fetchone() == (2000 * MS // 3,), "looks for a processor")
+    for at in (0, 2000 * MS):
+        profile.add("counters", profile_id=1, name="main_thread_wait_s", time_ns=at, value=0.8 * at / 1e9)
+    check(round(profile.connection.execute(asked).fetchone()[0] / MS) == 400, "what was counted for a processor")
+
     profile = Profile()
     profile.steps()
     profile.step(20, dur_ns=300 * MS)
