@@ -235,6 +235,29 @@ def test_clocks_of_devices_once(engine):
         assert found[:4] == sound[:4] and found[4] <= sound[4] and found[5] == 40, (off_us, found, sound)
 
 
+def test_clocks_and_lost_times_once(engine):
+    """Kernels at time 0 in a file that begins there say nothing of the device's clock: they have no time, and the rest
+    stays where it is, or is moved by what its own calls say; of more than one kernel at 0 none runs."""
+    sound = changed(engine, lambda events: None, [], "sound")[0]
+    for off_us, every, dur_us in ((0, 5, 90), (0, 3, 0), (-5000, 5, 90)):
+        def change(events):
+            for event in kernels(events):
+                event["ts"] += off_us
+            for event in kernels(events)[4::every]:
+                event["ts"], event["dur"] = 0, dur_us
+        lost = len(range(4, 40, every))
+        connection = opened(engine, steps(change))
+        told = connection.values("SELECT reason, sum(count) FROM diagnostics WHERE reason <> 'lost_file' GROUP BY 1")
+        clock = [("device_clock", 40)] if off_us else []
+        assert told == clock + [("impossible_time", lost)], (off_us, every, told)
+        assert summary(connection)[4:] == (sound[4], 40 - lost), (off_us, every, summary(connection))
+        late = connection.values("SELECT max(abs(start_ns % 100000)), sum(dur_ns) FROM kernels")
+        assert off_us or late == [(0, 90_000 * (40 - lost))], (off_us, every, late)
+        assert connection.values("SELECT kernel_ns, busy_ns FROM device_utilization") == [
+            (90_000 * (40 - lost), 90_000 * (40 - lost))]
+        connection.close()
+
+
 def test_promises_once(engine):
     """Marks of steps that are there twice, or of which one lasts over all others, promise no more than the run."""
     def twice(events):

@@ -4,9 +4,9 @@
 ** what is queued, one after the other, and then nothing.  One look at each row says for nearly all files that all is
 ** well.  Else the work of each device is sorted by its lag: the time from the start of its call to its own.
 **
-**   another clock   More than few begin before their call, or all of them begin later than MOVED_NS after theirs: the
-**                   clock of the device is off.  All that its streams have is moved so that the first lag is 0.
-**   before a call   Few begin earlier than SKEW_NS before their call, or lie apart from all others: these have no time.
+**   another clock   The clock of a device that is off is moved (device_clocks.h).
+**   before a call   Few begin earlier than SKEW_NS before their call, or lie apart from all others, or many begin at
+**                   one moment: these have no time.
 **   out of order    What begins after work that was launched later on its stream, or before work that was launched
 **                   earlier, has no time (launch_order.h), and so have calls, by their numbers, among those of their
 **                   thread.  These come first: what such a call launched has its time, and no call.  Where no calls
@@ -21,23 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/rows/device_clocks.h"
 #include "read/rows/eager_rows.h"
 #include "read/rows/launch_order.h"
 #include "read/rows/list.h"
 
-enum { FEW = 2, FEW_SHARE = 20, OUT_SHARE = 4, APART_SHARE = 3, APART_TIMES = 10 };
-enum { ENOUGH = 8, DENSE = 8 };
-static const int64_t SKEW_NS = ORDER_SKEW_NS, SLACK_NS = 100000000, MOVED_NS = INT64_C(60) * 1000000000;
+enum { FEW_SHARE = 20, OUT_SHARE = 4, DENSE = 8 };
+static const int64_t SKEW_NS = ORDER_SKEW_NS, SLACK_NS = 100000000;
 static const int64_t CALL_SKEW_NS = 50000; /* calls of several threads for one stream may overtake each other */
 
 struct call { int64_t correlation, start; };
-
-struct work {
-  int64_t start, end, lag; /* lag: ROW_NULL where the call is not known */
-  int64_t correlation, thread;
-  uint32_t device, number, row; /* number: of the segment, in the order of `sources` */
-  bool is_taken_out;
-};
 
 struct lane { /* of calls or work that was looked at: what came last, and what was most */
   int64_t correlation, start, latest_key, latest_start, longest_lag;
@@ -309,40 +302,7 @@ static int by_lag(const void *a, const void *b) {
   return x->lag < y->lag ? -1 : x->lag > y->lag;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-  const int64_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
-}
-
 /* ---- clocks ---- */
-
-/* Whether more than three quarters of them, or of their calls, begin at moments of their own: times that were lost are
-** all the same. */
-static bool are_moments(const struct work *work, size_t count, bool is_of_calls, bool *has_memory) {
-  int64_t *starts = malloc((count + 1) * sizeof *starts);
-  size_t moments = 0;
-  *has_memory &= starts != NULL;
-  if (!starts) return false;
-  for (size_t i = 0; i < count; i++) starts[i] = work[i].start - (is_of_calls ? work[i].lag : 0);
-  qsort(starts, count, sizeof *starts, compare_numbers);
-  for (size_t i = 0; i < count; i++) moments += !i || starts[i] != starts[i - 1];
-  free(starts);
-  return moments > count - count / 4;
-}
-
-/* By how much the clock of a device has to be moved, from its work in the order of lags. 0: not at all. */
-static int64_t clock_fault(const struct work *work, size_t count, bool *has_memory) {
-  size_t middle = count / 2, low = middle, early = 0;
-  for (; low > 0; low--) { /* those that lie apart say nothing about the clock */
-    int64_t gap = work[low].lag - work[low - 1].lag, width = work[middle].lag - work[low].lag;
-    if (gap > SKEW_NS && gap / APART_TIMES > width && low * APART_SHARE <= count) break;
-  }
-  while (low + early < count && work[low + early].lag < -SKEW_NS) early++;
-  bool is_early = early > FEW && early > count / FEW_SHARE;
-  bool is_late = count >= ENOUGH && work[low].lag > MOVED_NS;
-  if (!is_early && !(is_late && are_moments(work, count, true, has_memory))) return 0;
-  return are_moments(work, count, false, has_memory) ? -work[low].lag : 0;
-}
 
 /* Moves everything that lies on a stream of the device. False: no memory. */
 static bool move_clock(const struct launches *all, uint32_t device, int64_t by) {
@@ -379,13 +339,12 @@ static bool move_clock(const struct launches *all, uint32_t device, int64_t by) 
 static bool move_clocks(struct launches *all, struct time_faults *faults, bool *is_changed) {
   struct work *work = all->work.items;
   for (size_t first = 0, last; first < all->work.count; first = last) {
-    bool has_memory = true;
     for (last = first; last < all->work.count && work[last].device == work[first].device;) last++;
     size_t known = first;
     while (known < last && work[known].lag == ROW_NULL) known++;
     if (work[first].device == NO_DEVICE || known == last) continue;
-    int64_t by = clock_fault(work + known, last - known, &has_memory);
-    if (!has_memory) return false;
+    int64_t by;
+    if (!device_clock_find(work + known, last - known, &by)) return false;
     if (!by) continue;
     if (!move_clock(all, work[first].device, by)) return false;
     time_faults_add(faults, FAULT_CLOCK, segment_at(all, work[known].number), work[known].row, last - first,
@@ -412,8 +371,10 @@ static void take_out(const struct launches *all, struct work *work, enum time_fa
 static void judge_early(const struct launches *all, struct time_faults *faults) {
   struct work *work = all->work.items;
   for (size_t i = 0; i < all->work.count; i++) {
-    if (work[i].lag == ROW_NULL || work[i].lag >= -SKEW_NS) continue;
-    take_out(all, &work[i], FAULT_BEFORE_LAUNCH, -work[i].lag, faults);
+    int64_t lag = work[i].lag;
+    if (lag == ROW_NULL || (lag >= -SKEW_NS && !work[i].is_lost)) continue;
+    if (lag < 0) take_out(all, &work[i], FAULT_BEFORE_LAUNCH, -lag, faults);
+    else take_out(all, &work[i], FAULT_OUT_OF_ORDER, lag, faults);
   }
 }
 

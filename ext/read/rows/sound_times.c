@@ -8,6 +8,7 @@
 #include "read/rows/sound_times.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "read/rows/eager_rows.h"
 #include "read/rows/list.h"
@@ -200,7 +201,7 @@ enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tab
                                     struct tfprof_error *error) {
   struct time_faults faults = {0};
   enum tfprof_status status = TFPROF_OK;
-  bool has_streams = false, has_calls = false;
+  bool has_streams = false, has_calls = false, is_work_changed = false;
   *is_changed = false;
   for (unsigned i = 0; i < count; i++) {
     has_streams |= tables[i] == TABLE_kernels;
@@ -214,7 +215,12 @@ enum tfprof_status sound_times_mend(struct profile *profile, const uint16_t *tab
   if (!status) status = long_times_mend(profile, tables, count, &faults, is_changed, error);
   if (!status) status = mark_times_mend(profile, tables, count, &faults, is_changed, error);
   if (!status) status = thread_times_mend(profile, tables, count, &faults, is_changed, error);
-  if (!status && has_streams) status = launch_times_mend(profile, has_calls, false, &faults, is_changed, error);
+  if (!status && has_streams) status = launch_times_mend(profile, has_calls, false, &faults, &is_work_changed, error);
+  if (!status && is_work_changed && faults.named[FAULT_OVERLAPS][0].count) { /* what has no time now overlaps nothing */
+    memset(faults.named[FAULT_OVERLAPS], 0, sizeof faults.named[FAULT_OVERLAPS]);
+    status = stream_times_mend(profile, &faults, is_changed, error);
+  }
+  *is_changed |= is_work_changed;
   time_faults_tell(&faults, profile);
   return status;
 }
