@@ -29,6 +29,8 @@ struct python_layout {
   int16_t code_instructions;        /* -1: frame_instruction holds an index (int32), not an address */
   int16_t code_flags;
   int16_t text_ascii, text_compact; /* where the characters of a str lie */
+  int16_t interpreter_threads; /* PyInterpreterState to the first of its thread states; -1: not known */
+  int16_t thread_next, thread_number; /* PyThreadState to the next one, and to the system's number of the thread */
 };
 /* Row in use; version 0: no stacks. */
 extern struct python_layout python_layout;

@@ -1,11 +1,9 @@
 /* python_samples.h: where Python was, at moments spread over the time in which ops are recorded, while no op ran.
 **
 ** The writer thread looks at the stack of the thread that trains when it wakes, some thirty times a second, at moments
-** that are drawn so that no rhythm of the program hides from them (pulse.h).  It takes no lock, nor the GIL, and the
-** thread runs on meanwhile: its frames are read through guarded_read, which survives memory that is not there, and only
-** a stack whose every frame is one (its code is a code object, and its instruction lies within that) down to the
-** outermost is believed.  What it waited for (thread_waits.h) is told where it has not run from then until its stack
-** was read.
+** that are drawn so that no rhythm of the program hides from them (pulse.h). How it reads a stack while the thread runs
+** on is said by python_peek.h.  What the thread waited for (thread_waits.h) is told where it has not run from then until
+** its stack was read.
 **
 ** Ops have their stacks already, so while one runs, on that thread or for its backward pass, nothing is kept.
 */
@@ -16,7 +14,6 @@
 #include "recorder/recorder.h"
 
 bool python_samples_open(struct recorder *recorder);
-void python_samples_close(void);
 /* Looks, where ops are recorded: it is the moment of that pulse, or a little later. */
 void python_samples_take(struct recorder *recorder, const struct pulse *pulse);
 

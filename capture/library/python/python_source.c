@@ -3,6 +3,7 @@
 
 #include "guarded_read.h"
 #include "python_layout.h"
+#include "python_peek.h"
 #include "python_samples.h"
 #include "python_thread.h"
 #include "python_worker.h"
@@ -41,6 +42,7 @@ static bool python_open(struct recorder *recorder) {
   has_told_full = false;
   left_out_told = source_lines_left_out(&file);
   stack_nodes_open();
+  python_peek_open();
   return stack_rows_open(recorder) && python_samples_open(recorder);
 }
 
@@ -78,7 +80,7 @@ static void python_close(bool in_child) {
   (void)in_child;
   stack_nodes_close();
   stack_rows_close();
-  python_samples_close();
+  python_peek_close();
 }
 
 struct capture_part stacks_part = {.name = "stacks"}, source_text_part = {.name = "source"};
