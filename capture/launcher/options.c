@@ -23,6 +23,7 @@ enum option_kind {
   KIND_LIMIT, /* the same, or 0: none */
   KIND_PERCENT,
   KIND_STEPS, /* 10-20 or 10 */
+  KIND_SECONDS, /* 20 or 0.5 */
   KIND_SHOW,  /* ends here: --help */
 };
 
@@ -93,6 +94,11 @@ static const struct option_spec specs[OPTION_COUNT] = {
          "the same for what GPUs did, beside it: kernels, copies, waits and the calls into CUDA are recorded in the "
          "steps whose ops are once that much would be exceeded. Of a launch some 6 bytes are written, so that a job of "
          "5,000 launches a second takes less than half of it; 0: no limit"},
+    [OPTION_HANG_AFTER] =
+        {"hang-after", 0, KIND_SECONDS, "SECONDS", "TFPROF_HANG_AFTER", true, "20",
+         "what all threads of a process are at is recorded, once, when no step has ended for so long, and for five "
+         "times as long as its steps take: where they wait, their Python stacks, what they are in (hang_summary). A "
+         "program without steps is not watched; 0: nothing is"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
@@ -170,11 +176,16 @@ static void show_wrapped(const char *text, size_t *column) {
   }
 }
 
+/* One that is shown by a word for it, behind a blank. */
+static bool has_plain_value(const struct option_spec *spec) {
+  return spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
+         spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS;
+}
+
 static void show_option(const struct option_spec *spec) {
   char head[64], letter[8] = "    ";
   if (spec->letter) snprintf(letter, sizeof letter, "-%c, ", spec->letter);
-  bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT ||
-                   spec->kind == KIND_PERCENT || spec->kind == KIND_STEPS;
+  bool has_value = has_plain_value(spec);
   snprintf(head, sizeof head, "  %s--%s%s%s%s", letter, spec->name, has_value ? " " : "", has_value ? spec->value : "",
            spec->kind == KIND_WORD ? "=WORD" : spec->kind == KIND_WORDS ? "=WORDS" : "");
   size_t column = (size_t)printf("%s", head);
@@ -229,6 +240,14 @@ static bool is_percent(const char *text) {
   if (*text < '0' || *text > '9') return false;
   double value = strtod(text, &end);
   return (!*end || strcmp(end, "%") == 0) && value >= 0.1 && value <= 100;
+}
+
+static bool is_seconds(const char *text) {
+  enum { MOST = 1000000 };
+  char *end;
+  if (*text < '0' || *text > '9') return false;
+  double value = strtod(text, &end);
+  return !*end && (value == 0 || value >= 0.1) && value <= MOST;
 }
 
 static bool is_steps(const char *text) {
@@ -300,6 +319,10 @@ static bool set_value(struct capture_options *options, enum option option, const
     case KIND_PERCENT:
       if (is_percent(value)) break;
       fprintf(stderr, "tfprof-capture: %s must be a percentage from 0.1 to 100, not '%s'", from, value);
+      return false;
+    case KIND_SECONDS:
+      if (is_seconds(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be seconds, 0.1 to 1000000, or 0, not '%s'", from, value);
       return false;
     case KIND_STEPS:
       if (!*value || is_steps(value)) break;
@@ -376,9 +399,7 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     enum option option = find_option(word, &value);
     if (option == OPTION_COUNT) return unknown(word);
     const struct option_spec *spec = &specs[option];
-    bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_WORDS ||
-                       spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
-                       spec->kind == KIND_STEPS;
+    bool takes_value = has_plain_value(spec) || spec->kind == KIND_WORD || spec->kind == KIND_WORDS;
     if (!takes_value && value) {
       fprintf(stderr, "tfprof-capture: --%s takes no value, '%s' has one", spec->name, word);
       return usage();

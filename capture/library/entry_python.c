@@ -5,6 +5,7 @@
 #include "cuda/cuda_source.h"
 #include "cuda/cupti_faults.h"
 #include "governor/sampling.h"
+#include "hangs/hang_watch.h"
 #include "host/process_identity.h"
 #include "python/call_hooks.h"
 #include "python/guarded_read.h"
@@ -13,6 +14,7 @@
 #include "python/python_code.h"
 #include "python/python_frames.h"
 #include "python/python_source.h"
+#include "python/python_states.h"
 #include "python/source_text.h"
 #include "python/typed_sources.h"
 #include "recorder/clock.h"
@@ -293,7 +295,9 @@ unsigned long tfprof_capture_describe_stack(char *text, unsigned long size) {
 int tfprof_capture_code_died(const void *code) { return python_code_died(code); }
 
 void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
+  char of_threads[160];
   python_believe(is_proved);
+  if (is_proved && !python_states_prove(of_threads, sizeof of_threads)) hang_watch_lacks_threads(of_threads);
   part_set(&stacks_part, is_proved ? PART_OK : PART_OFF, reason);
 }
 

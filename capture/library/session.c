@@ -4,6 +4,7 @@
 #include "channel/thread_record.h"
 #include "governor/limits.h"
 #include "governor/sampling.h"
+#include "hangs/hang_watch.h"
 #include "host/process_identity.h"
 #include "recorder/clock.h"
 #include "recorder/file_threads.h"
@@ -162,7 +163,7 @@ static bool start_recording(void) {
 
 static bool load(void) {
   const char *path = getenv("TFPROF_RUN_DIRECTORY"), *mode = getenv("TFPROF_PYTHON_MODE"),
-             *buffer = getenv("TFPROF_BUFFER_SIZE");
+             *buffer = getenv("TFPROF_BUFFER_SIZE"), *hang_after = getenv("TFPROF_HANG_AFTER");
   if (!path || path[0] != '/' || strlen(path) >= sizeof directory) return false;
   memcpy(directory, path, strlen(path) + 1);
   capture_say_begin(is_set("TFPROF_QUIET", false), getenv("TFPROF_STDERR"));
@@ -172,6 +173,7 @@ static bool load(void) {
   session_wishes.with_memory = is_set("TFPROF_MEMORY", true);
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
+  hang_watch_set(hang_after && *hang_after ? strtod(hang_after, NULL) : HANG_AFTER_SECONDS);
   last_call_expect(getenv("TFPROF_LAST_CALL"));
   clock_begin();
   list_sources();

@@ -4,6 +4,7 @@
 #include "channel/channel_reader.h"
 #include "cuda/cuda_source.h"
 #include "governor/limits.h"
+#include "hangs/hang_watch.h"
 #include "host/nvml_source.h"
 #include "host/process_counters.h"
 #include "host/process_identity.h"
@@ -19,5 +20,5 @@ const struct capture_source *const capture_sources[] = {
     &channels_source,     &identity_source, &counters_source, &switches_source,
     &gpu_counters_source, &governor_source, &nvtx_source,     &cuda_source,
     &ops_source,          &memory_source,   &modules_source,  &python_source,
-    NULL,
+    &hangs_source,        NULL,
 };

@@ -1,5 +1,5 @@
-"""The stacks of all threads of a Python, read on a thread of C without the GIL: right where threads stand, and without a
-crash beside threads that run, begin and end. TFPROF_PYTHON may be any CPython from 3.11 on.
+"""The stacks of all threads of a Python, read on a thread of C without the GIL: right where threads stand, and without
+a crash beside threads that run, begin and end. TFPROF_PYTHON may be any CPython from 3.11 on.
 """
 
 import os

@@ -9,6 +9,7 @@
 #include "sampling_agreement.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -45,6 +46,43 @@ static double told_op_ns;
 
 /* sampling.step_thread, for the writer thread. */
 static _Atomic uint32_t step_thread;
+/* The same of how steps go: the last ones, each in the place of the one PACE_STEPS before. */
+static struct {
+  _Atomic uint64_t steps, timed;
+  _Atomic int64_t number, ended_ns, took_ns[PACE_STEPS];
+  _Atomic bool is_paused;
+} pace;
+
+/* Step `number` has ended. */
+static void note_pace(uint64_t number, int64_t now, int64_t took_ns) {
+  if (took_ns > 0) {
+    uint64_t timed = atomic_load_explicit(&pace.timed, memory_order_relaxed);
+    atomic_store_explicit(&pace.took_ns[timed % PACE_STEPS], took_ns, memory_order_relaxed);
+    atomic_store_explicit(&pace.timed, timed + 1, memory_order_relaxed);
+  }
+  atomic_store_explicit(&pace.number, (int64_t)number + 1, memory_order_relaxed);
+  atomic_store_explicit(&pace.ended_ns, now, memory_order_relaxed);
+  uint64_t steps = atomic_load_explicit(&pace.steps, memory_order_relaxed);
+  atomic_store_explicit(&pace.steps, steps + 1, memory_order_release);
+}
+
+static int by_value(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+void sampling_pace(struct step_pace *told) {
+  int64_t took_ns[PACE_STEPS];
+  told->steps = atomic_load_explicit(&pace.steps, memory_order_acquire);
+  told->number = atomic_load_explicit(&pace.number, memory_order_relaxed);
+  told->ended_ns = atomic_load_explicit(&pace.ended_ns, memory_order_relaxed);
+  told->is_paused = atomic_load_explicit(&pace.is_paused, memory_order_relaxed);
+  uint64_t timed = atomic_load_explicit(&pace.timed, memory_order_relaxed);
+  unsigned count = timed < PACE_STEPS ? (unsigned)timed : PACE_STEPS;
+  for (unsigned i = 0; i < count; i++) took_ns[i] = atomic_load_explicit(&pace.took_ns[i], memory_order_relaxed);
+  qsort(took_ns, count, sizeof *took_ns, by_value);
+  told->usual_ns = count ? took_ns[count / 2] : 0;
+}
 
 uint32_t sampling_step_thread(void) { return atomic_load_explicit(&step_thread, memory_order_relaxed); }
 
@@ -150,6 +188,7 @@ static void end_step(uint64_t number, uint32_t thread) {
   } else if (!sampling.is_started) {
     sampling_plan_start(&sampling.plan, process_age_ns(), cost.full_ns);
   }
+  note_pace(number, now, sampling.step_began_ns ? now - sampling.step_began_ns : 0);
   sampling.is_started = true;
   sampling.before = cost;
   sampling.step_began_ns = now;
@@ -216,6 +255,8 @@ static void reset(void) {
   sampling_plan_begin(&sampling.plan, &options);
   step_marks_begin(&sampling.marks);
   atomic_store(&step_thread, 0);
+  atomic_store(&pace.steps, 0);
+  atomic_store(&pace.timed, 0);
   sampling_note_writer(0, 0);
   told_interval = UINT32_MAX;
   told_op_ns = 0;
@@ -280,6 +321,7 @@ void sampling_window(int change) {
 void sampling_pause(bool is_paused) {
   pthread_mutex_lock(&sampling_lock);
   sampling.is_paused = is_paused;
+  atomic_store(&pace.is_paused, is_paused);
   follow(clock_ticks());
   sampling.is_step_whole = false;
   sampling.step_began_ns = 0;

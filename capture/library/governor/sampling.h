@@ -39,6 +39,16 @@ void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
 
 /* The number of the thread that ended the last step; 0: none has ended. */
 uint32_t sampling_step_thread(void);
+/* How steps have gone so far. `usual_ns`: the median of the last ones, up to PACE_STEPS; 0: it is not known. */
+enum { PACE_STEPS = 31 };
+struct step_pace {
+  uint64_t steps;   /* that have ended */
+  int64_t number;   /* of the one that goes on */
+  int64_t ended_ns; /* the last of them, by clock_monotonic_ns(); 0: none has */
+  int64_t usual_ns;
+  bool is_paused;   /* steps are not seen */
+};
+void sampling_pace(struct step_pace *told);
 /* What it takes from the program (writer_costs.h): always, of the time; for a record of an op. */
 void sampling_note_writer(double share, double record_ns);
 /* How large the file is; false: it has just reached its limit. */

@@ -15,67 +15,82 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What calls wait for whatever they are called with. */
-static const struct {
+/* What calls wait for. */
+#define CALL(name, what) {SYS_##name, #name, what}
+static const char transfers[] = "transfers";
+static const struct call {
   long number;
-  const char *what;
+  const char *name, *what; /* NULL: it depends */
 } calls[] = {
-    {SYS_nanosleep, "sleep"},
-    {SYS_clock_nanosleep, "sleep"},
-    {SYS_wait4, "process"},
-    {SYS_waitid, "process"},
-    {SYS_clone, "process"},
-    {SYS_execve, "process"},
+    CALL(nanosleep, "sleep"),
+    CALL(clock_nanosleep, "sleep"),
+    CALL(wait4, "process"),
+    CALL(waitid, "process"),
+    CALL(clone, "process"),
+    CALL(execve, "process"),
 #ifdef SYS_clone3
-    {SYS_clone3, "process"},
+    CALL(clone3, "process"),
 #endif
 #ifdef SYS_vfork
-    {SYS_fork, "process"},
-    {SYS_vfork, "process"},
-    {SYS_open, "file"},
-    {SYS_stat, "file"},
-    {SYS_rename, "file"},
-    {SYS_unlink, "file"},
-    {SYS_mkdir, "file"},
-    {SYS_poll, "events"},
-    {SYS_epoll_wait, "events"},
+    CALL(fork, "process"),
+    CALL(vfork, "process"),
+    CALL(open, "file"),
+    CALL(stat, "file"),
+    CALL(rename, "file"),
+    CALL(unlink, "file"),
+    CALL(mkdir, "file"),
+    CALL(poll, "events"),
+    CALL(epoll_wait, "events"),
 #endif
 #ifdef SYS_newfstatat
-    {SYS_newfstatat, "file"},
+    CALL(newfstatat, "file"),
 #endif
-    {SYS_openat, "file"},
-    {SYS_fsync, "file"},
-    {SYS_fdatasync, "file"},
-    {SYS_sync, "file"},
-    {SYS_syncfs, "file"},
-    {SYS_sync_file_range, "file"},
-    {SYS_msync, "file"},
-    {SYS_close, "file"},
-    {SYS_flock, "file"},
-    {SYS_fcntl, "file"},
-    {SYS_ftruncate, "file"},
-    {SYS_fallocate, "file"},
-    {SYS_statx, "file"},
-    {SYS_getdents64, "file"},
-    {SYS_renameat, "file"},
-    {SYS_unlinkat, "file"},
-    {SYS_mkdirat, "file"},
-    {SYS_copy_file_range, "file"},
-    {SYS_io_getevents, "file"},
-    {SYS_recvfrom, "connection"},
-    {SYS_recvmsg, "connection"},
-    {SYS_sendto, "connection"},
-    {SYS_sendmsg, "connection"},
-    {SYS_accept, "connection"},
-    {SYS_accept4, "connection"},
-    {SYS_connect, "connection"},
-    {SYS_ppoll, "events"},
-    {SYS_epoll_pwait, "events"},
+    CALL(openat, "file"),
+    CALL(fsync, "file"),
+    CALL(fdatasync, "file"),
+    CALL(sync, "file"),
+    CALL(syncfs, "file"),
+    CALL(sync_file_range, "file"),
+    CALL(msync, "file"),
+    CALL(close, "file"),
+    CALL(flock, "file"),
+    CALL(fcntl, "file"),
+    CALL(ftruncate, "file"),
+    CALL(fallocate, "file"),
+    CALL(statx, "file"),
+    CALL(getdents64, "file"),
+    CALL(renameat, "file"),
+    CALL(unlinkat, "file"),
+    CALL(mkdirat, "file"),
+    CALL(copy_file_range, "file"),
+    CALL(io_getevents, "file"),
+    CALL(recvfrom, "connection"),
+    CALL(recvmsg, "connection"),
+    CALL(sendto, "connection"),
+    CALL(sendmsg, "connection"),
+    CALL(accept, "connection"),
+    CALL(accept4, "connection"),
+    CALL(connect, "connection"),
+    CALL(ppoll, "events"),
+    CALL(epoll_pwait, "events"),
+    CALL(futex, NULL),
+#ifdef SYS_select
+    CALL(select, NULL),
+#endif
+    CALL(pselect6, NULL),
+    /* These read or write the file whose number is their first argument. */
+    CALL(read, transfers),
+    CALL(write, transfers),
+    CALL(readv, transfers),
+    CALL(writev, transfers),
+    CALL(pread64, transfers),
+    CALL(pwrite64, transfers),
+    CALL(preadv, transfers),
+    CALL(pwritev, transfers),
+    CALL(splice, transfers),
+    CALL(sendfile, transfers),
 };
-
-/* Those that read or write the file whose number is their first argument. */
-static const long transfers[] = {SYS_read,   SYS_write,  SYS_readv,  SYS_writev,  SYS_pread64, SYS_pwrite64,
-                                 SYS_preadv, SYS_pwritev, SYS_splice, SYS_sendfile};
+#undef CALL
 
 /* By the name of what is open, which asks nothing of a file system that may hang. A FIFO with a name is a file. */
 static const char *kind_of_file(long tid, unsigned long descriptor) {
@@ -106,24 +121,25 @@ static bool is_in_python_runtime(uintptr_t address) {
   return address - begin < size;
 }
 
-static const char *kind_of_call(long tid, long number, const unsigned long *arguments) {
-  if (number == SYS_futex) return is_in_python_runtime(arguments[0]) ? "GIL" : "lock";
-#ifdef SYS_select
-  if (number == SYS_select) return arguments[0] ? "events" : "sleep";
-#endif
-  if (number == SYS_pselect6) return arguments[0] ? "events" : "sleep";
-  for (size_t i = 0; i < sizeof transfers / sizeof transfers[0]; i++)
-    if (number == transfers[i]) return kind_of_file(tid, arguments[0]);
+static const struct call *known_call(long number) {
   for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-    if (number == calls[i].number) return calls[i].what;
-  return "something else";
+    if (number == calls[i].number) return &calls[i];
+  return NULL;
+}
+
+static const char *kind_of_call(long tid, const struct call *call, const unsigned long *arguments) {
+  if (!call) return "something else";
+  if (call->number == SYS_futex) return is_in_python_runtime(arguments[0]) ? "GIL" : "lock";
+  if (!call->what) return arguments[0] ? "events" : "sleep"; /* select: of files, or of none */
+  return call->what == transfers ? kind_of_file(tid, arguments[0]) : call->what;
 }
 
 /* proc(5): "running", or the number of the call and its six arguments, or -1 where it sleeps outside of any: there
 ** memory of a file is read. */
-const char *thread_waits_for(long tid) {
+const char *thread_waits_in(long tid, const char **name) {
   char path[64], text[256], *cursor = text, *end;
   unsigned long arguments[2] = {0};
+  *name = NULL;
   snprintf(path, sizeof path, "/proc/self/task/%ld/syscall", tid);
   if (!small_file_read(path, text, sizeof text)) return NULL;
   long number = strtol(text, &end, 10);
@@ -134,7 +150,14 @@ const char *thread_waits_for(long tid) {
     arguments[i] = strtoul(cursor, &end, 16);
     if (end == cursor) return NULL;
   }
-  return kind_of_call(tid, number, arguments);
+  const struct call *call = known_call(number);
+  if (call) *name = call->name;
+  return kind_of_call(tid, call, arguments);
+}
+
+const char *thread_waits_for(long tid) {
+  const char *name;
+  return thread_waits_in(tid, &name);
 }
 
 /* The kernel's own numbers of clocks (include/linux/posix-timers_types.h): of a thread, what the scheduler counts. */

@@ -21,6 +21,8 @@
 
 /* A word of the list above; NULL: it waits for nothing, or the kernel does not tell. */
 const char *thread_waits_for(long tid);
+/* The same, and the name of the system call that it waits in; NULL: in none, or in one that has no name here. */
+const char *thread_waits_in(long tid, const char **name);
 /* For how many nanoseconds it has run so far; -1: not known. It runs, if that grows from one look to the next. */
 int64_t thread_ran_ns(long tid);
 

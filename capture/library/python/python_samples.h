@@ -1,9 +1,9 @@
 /* python_samples.h: where Python was, at moments spread over the time in which ops are recorded, while no op ran.
 **
 ** The writer thread looks at the stack of the thread that trains when it wakes, some thirty times a second, at moments
-** that are drawn so that no rhythm of the program hides from them (pulse.h). How it reads a stack while the thread runs
-** on is said by python_peek.h.  What the thread waited for (thread_waits.h) is told where it has not run from then until
-** its stack was read.
+** that are drawn so that no rhythm of the program hides from them (pulse.h).  How it reads a stack while the thread
+** runs on is said by python_peek.h.  What the thread waited for (thread_waits.h) is told where it has not run from then
+** until its stack was read.
 **
 ** Ops have their stacks already, so while one runs, on that thread or for its backward pass, nothing is kept.
 */

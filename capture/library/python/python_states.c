@@ -44,9 +44,8 @@ bool python_states_prove(char *reason, size_t size) {
   /* Threads of C may come to Python meanwhile, for which the GIL is not needed. */
   for (int tries = 0; is_known && !is_right && tries < PROOF_TRIES; tries++) is_right = is_list_right(&place);
   atomic_store(&head, is_right ? place : 0);
-  if (!is_known) snprintf(reason, size, "where this Python lists its threads is not known");
-  else if (!is_right) snprintf(reason, size, "this Python's list of threads is laid out in another way");
-  return is_right;
+  if (is_known && !is_right) snprintf(reason, size, "this Python's list of threads is laid out in another way");
+  return is_right || !is_known;
 }
 
 unsigned python_states_list(struct python_state *states, unsigned room) {

@@ -1,0 +1,117 @@
+"""A process that ends no step is looked at once, while it hangs: what its threads wait for, where their Python is, what
+they are in; and it stays in the file whatever ends the process.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+import capturing
+
+# Hangs at a lock until it is told to go on, then works at something else for as long, then hangs in C for good, with
+# Python's lock.
+PROGRAM = """
+import os, re, sys, threading, torch, without_dynamo
+torch.set_num_threads(1)
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+def steps(count):
+    for _ in range(count):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+held, is_held = threading.Lock(), threading.Event()
+def keeper():
+    with held:
+        is_held.set()
+        sys.stdin.readline()
+def waits():
+    held.acquire()
+def evaluates():
+    line = []
+    threading.Thread(target=lambda: line.append(sys.stdin.readline()), name="reader", daemon=True).start()
+    while not line: model(torch.ones(2, 4))
+threading.Thread(target=keeper, name="the keeper", daemon=True).start()
+is_held.wait()
+steps(12)
+with torch.profiler.record_function("the range"): waits()
+steps(3)
+evaluates()
+steps(3)
+re.match(r"(a+)+$", "a" * 60 + "b")
+"""
+LINES = {text.strip(): number for number, text in enumerate(PROGRAM.split("\n"), 1)}
+
+THREADS = """SELECT step_number, is_working, thread_count, hangs.noticed_ns - hangs.start_ns AS after_ns, limit_ns,
+    hang_threads.thread_id = hangs.thread_id AS is_main, threads.name, state, waits_for, system_call, busy_ratio,
+    is_changing, range, frames.line
+  FROM hang_threads JOIN hangs ON hangs.id = hang_id JOIN threads ON threads.id = hang_threads.thread_id
+  LEFT JOIN code_traces AS traces ON traces.id = code_trace_id
+  LEFT JOIN code_frames AS frames ON frames.id = traces.line_frame_id"""
+
+
+def threads_at(directory, step, seconds=240):
+    """The rows of the hang in that step, which is waited for."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        rows = [row for row in capturing.query(directory, THREADS) if row["step_number"] == step]
+        if rows:
+            return rows
+        time.sleep(0.3)
+    raise AssertionError("no hang in step %d: %s" % (step, capturing.query(directory, "SELECT * FROM hangs")))
+
+
+def wait_for_file(directory):
+    while not capturing.dumps(directory):
+        time.sleep(0.1)
+
+
+def test_hangs_of_a_process():
+    with capturing.Directory() as directory:
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(PROGRAM)
+        command, environment = [capturing.PYTHON, path], capturing.environment(directory, hang_after=1)
+        with capturing.bounded.started(command, env=environment, text=True, **streams) as process:
+            wait_for_file(directory)
+            rows = threads_at(directory, 12)
+            main = [row for row in rows if row["is_main"]]
+            assert len(main) == 1 and main[0]["waits_for"] == "lock" and main[0]["state"] == "sleeping", rows
+            assert main[0]["line"] == LINES["held.acquire()"] and main[0]["range"] == "the range", rows
+            assert main[0]["system_call"] == "futex" and not main[0]["is_changing"], rows
+            assert main[0]["after_ns"] >= main[0]["limit_ns"] >= 10**9 and not main[0]["is_working"], rows
+            keeper = [row for row in rows if row["line"] == LINES["sys.stdin.readline()"]]
+            assert len(keeper) == 1 and keeper[0]["waits_for"] == "pipe", rows
+            assert rows[0]["thread_count"] == len(rows) and not [row for row in rows if "tfprof" in row["name"]], rows
+            process.stdin.write("go on\n")
+            process.stdin.flush()
+
+            rows = threads_at(directory, 15)
+            assert all(row["is_working"] for row in rows), rows
+            process.stdin.write("go on\n")
+            process.stdin.flush()
+
+            rows = threads_at(directory, 18)
+            main = [row for row in rows if row["is_main"]]
+            assert main[0]["line"] == LINES['re.match(r"(a+)+$", "a" * 60 + "b")'], rows
+            assert main[0]["state"] == "running" and main[0]["waits_for"] is None and main[0]["busy_ratio"] > 0, rows
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        _, error = process.communicate()
+        assert error.count("has ended no step for") == 1, error
+        assert threads_at(directory, 18) == rows, capturing.query(directory, THREADS)
+        over = capturing.query(directory, "SELECT message FROM diagnostics WHERE reason = 'capture_hang_over'")
+        assert len(over) >= 2 and all("until the next one" in row["message"] for row in over), over
+        print("lock, evaluation, a loop in C:", len(rows), "threads")
+
+
+def test_not_watched():
+    with capturing.Directory() as directory:
+        program = PROGRAM.split("with torch.profiler")[0] + "import time; time.sleep(1.5)"
+        capturing.run(directory, ["-c", program], hang_after=0)
+        assert capturing.query(directory, "SELECT * FROM hangs") == []
+        assert capturing.parts(capturing.dumps(directory)[0])["hangs"] == ("off", "asked with --hang-after 0")
+
+
+capturing.main(globals())
