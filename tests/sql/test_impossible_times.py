@@ -333,6 +333,39 @@ def test_merged_with_itself_once(engine):
     assert found(shifted) == ((2, *(2 * value for value in once[0][1:])), []), found(shifted)
 
 
+def test_work_there_twice_once(engine):
+    """Kernels and copies that stand in a file twice, and nothing else does, count once, those of a launch of a graph,
+    too; two alike ones beside others of one launch are two."""
+    def graph(events):
+        for event in kernels(events)[10:20]:
+            event["args"]["correlation"] = 11
+
+    def copies(events):
+        events += [copy(9_000_000 + i * 10_000, 5000, correlation=100 + i) for i in range(2)]
+
+    def twice(events):
+        graph(events)
+        copies(events)
+        events += [dict(event) for event in events if event["cat"] in ("kernel", "gpu_memcpy")]
+
+    def alike(events):
+        graph(events)
+        copies(events)
+        events.append(dict(kernels(events)[12]))
+
+    def one(events):
+        graph(events)
+        copies(events)
+        events.append(dict(kernels(events)[3]))
+    for change, told, count in ((twice, [("repeated_events", 42)], 40), (one, [("repeated_events", 1)], 40),
+                                (alike, [], 41)):
+        connection = opened(engine, steps(change))
+        assert connection.values("SELECT reason, count FROM diagnostics WHERE reason = 'repeated_events'") == told
+        assert connection.values("SELECT count(*), sum(dur_ns), (SELECT sum(dur_ns) FROM transfers) FROM kernels") == [
+            (count, 90_000 * count, 10_000)], change.__name__
+        connection.close()
+
+
 def test_long_once(engine):
     """What ends seconds or hours after all else, and nothing waited for or lies around, has a start and no duration:
     work alone on its stream, or the last of one, ops and calls that outlive the step they began in, marks of steps.  A

@@ -8,6 +8,9 @@
 ** repeats, as their ops or kernels are not.  So the rows of one op are a family: where several of its ops begin
 ** together and none is there twice, or several of its kernels do, its equal rows are those of several processes, and
 ** stay.
+**
+** Where numbers of kernels or copies alone repeat, only these are looked at: launches of graphs have many of one
+** number, and a profiler that is started twice writes each twice.  They are repeats where all of a number are.
 */
 #include "read/json/repeats.h"
 
@@ -18,7 +21,7 @@
 #include "read/json/trace.h"
 #include "read/rows/hash.h"
 
-enum { SAMPLES = 1 << 16, WHOLE_SHARE = 4, SEVERAL_SHARE = 4 };
+enum { SAMPLES = 1 << 16, SAMPLES_OF_DEVICES = 1 << 14, WHOLE_SHARE = 4, SEVERAL_SHARE = 4 };
 
 /* Where each table has the number of an event. */
 static const uint16_t number_slots[ROWS_COUNT] = {[ROWS_ops] = ROW_ops_correlation,
@@ -42,6 +45,7 @@ struct place {
 };
 struct places {
   const struct trace *trace;
+  bool is_of_devices; /* kernels and copies alone */
   LIST(struct place) items;
 };
 
@@ -105,6 +109,7 @@ static bool gather_rows(struct places *places, unsigned shift) {
   places->items.count = 0;
   for (size_t c = 0; c < places->trace->chunks.count; c++) {
     for (unsigned table = 0; table < ROWS_COUNT; table++) {
+      if (places->is_of_devices && table != ROWS_kernels && table != ROWS_transfers) continue;
       const struct chunk_table *t = &chunks[c]->tables[table];
       const struct column *times = t->rows ? time_column(t, table) : NULL;
       for (uint32_t row = 0; times && row < t->rows; row++) {
@@ -272,6 +277,29 @@ static bool keep_several(struct places *places) {
   return ok;
 }
 
+/* ---- equal rows of one launch ---- */
+
+/* Kernels that one launch of a graph runs are repeats where each is there twice. False: no memory. */
+static bool keep_graphs(struct places *places) {
+  struct row_map launches = {0}; /* their values: how many more rows are the first of their kind than repeats */
+  bool ok = true;
+  for (size_t i = 0; i < places->items.count && ok; i++) {
+    const struct place *place = &places->items.items[i];
+    uint64_t number = number_of_row(places->trace, place, number_slots);
+    uint32_t at = number ? row_map_number(&launches, (struct row_key){{number, place->table, 0}}) : ROW_MAP_NONE;
+    ok = !number || at != ROW_MAP_NONE;
+    if (ok && number) launches.values[at] += place->is_repeat ? UINT32_MAX : 1;
+  }
+  for (size_t i = 0; i < places->items.count && ok; i++) {
+    struct place *place = &places->items.items[i];
+    uint64_t number = number_of_row(places->trace, place, number_slots);
+    uint32_t at = number ? row_map_find(&launches, (struct row_key){{number, place->table, 0}}) : ROW_MAP_NONE;
+    if (at != ROW_MAP_NONE && (int32_t)launches.values[at] > 0) place->is_repeat = false;
+  }
+  row_map_free(&launches);
+  return ok;
+}
+
 /* ---- taking out ---- */
 
 static int by_row(const void *left, const void *right) {
@@ -397,9 +425,10 @@ enum tfprof_status repeats_remove(struct trace *trace, const struct source_index
   uint64_t all = 0;
   unsigned shift = 0;
   trace->numbers_repeat = sections_repeat(trace);
-  if (!trace->numbers_repeat) return TFPROF_OK;
+  places.is_of_devices = !trace->numbers_repeat;
+  if (places.is_of_devices && !sections_repeat_work(trace)) return TFPROF_OK;
   for (unsigned table = 0; table < ROWS_COUNT; table++) all += trace->rows[table];
-  while (all >> shift > SAMPLES) shift++;
+  while (all >> shift > (places.is_of_devices ? SAMPLES_OF_DEVICES : SAMPLES)) shift++; /* all graphs come here */
   bool ok = gather_rows(&places, shift);
   uint64_t found = ok ? mark_repeats(&places) : 0;
   if (found && shift) {
@@ -409,7 +438,7 @@ enum tfprof_status repeats_remove(struct trace *trace, const struct source_index
   if (ok && found) ok = read_equal_texts(&places, index);
   if (ok && found) {
     mark_repeats(&places);
-    ok = keep_several(&places);
+    ok = places.is_of_devices ? keep_graphs(&places) : keep_several(&places);
   }
   if (ok && found) ok = list_rows(&places, rows, &trace->problems[PROBLEM_REPEATED]) && compact_chunks(trace, rows);
   if (ok && found) {

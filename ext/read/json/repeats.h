@@ -2,7 +2,7 @@
 **
 ** Scripts that merge traces may be given one file twice, or may merge a merged file again.  Then every event is there
 ** twice, with the same times, numbers and names, and everything that is summed is twice as much.  Such events count
-** once, and are told with their number.
+** once, and are told with their number.  A profiler that is started twice writes what ran on devices twice.
 **
 ** What has a number of its own (calls, ops, kernels, copies) is the same event where all that the event says is equal,
 ** and what else belongs to its op does not show it to be that of another process.

@@ -87,6 +87,11 @@ bool sections_repeat(const struct trace *trace) {
          column_repeats(trace, ROWS_ops, ROW_ops_correlation);
 }
 
+bool sections_repeat_work(const struct trace *trace) {
+  return column_repeats(trace, ROWS_kernels, ROW_kernels_correlation) ||
+         column_repeats(trace, ROWS_transfers, ROW_transfers_correlation);
+}
+
 /* ---- where they begin ---- */
 
 /* An event at an offset of the file shows that a section begins. */

@@ -17,6 +17,8 @@ struct trace_part;
 
 /* Whether calls, ops or steps of the trace have numbers of others, as in a file of several processes. */
 bool sections_repeat(const struct trace *trace);
+/* Whether kernels or copies have numbers of others, as those of one launch of a graph. */
+bool sections_repeat_work(const struct trace *trace);
 
 /* The processes of a trace that is whole and whose numbers repeat, as stretches of the file: *count of them, at least
 ** two, or 0 where they do not lie one behind the other. The caller frees them. */
