@@ -639,6 +639,8 @@ def test_main_scripts(engine):
     """What lies in the folder of a main script is the program's wherever that lies; frameworks, packages and Python
     that lie below it are not, and a module of theirs that something imports makes no program of its folder."""
     linear = "/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py(134): forward"
+    spawned = ["<string>(1): <module>", "/usr/lib/python3.11/multiprocessing/spawn.py(122): spawn_main",
+               "/usr/lib/python3.11/multiprocessing/process.py(108): run"]
     kinds = {}
     for root, inner in (
         (["/work/torch/optim/train.py(3): <module>"], "/work/torch/optim/net.py"),
@@ -648,6 +650,14 @@ def test_main_scripts(engine):
          "/work/tensorflow/python/parts/net.py"),
         (["C:\\work\\torch\\amp\\train.py(3): <module>"], "C:\\work\\torch\\amp\\net.py"),
         (["torch/distributed/train.py(3): <module>"], "torch/distributed/train.py"),
+        ([*spawned, "/work/torch/optim/train.py(3): run"], "/work/torch/optim/net.py"),
+        ([*spawned, "/v/lib/python3.11/site-packages/torch/multiprocessing/spawn.py(90): _wrap",
+          "/work/torch/optim/train.py(3): run"], "/work/torch/optim/train.py"),
+        (["<string>(1): <module>", "C:\\Python\\Lib\\multiprocessing\\spawn.py(122): spawn_main",
+          "C:\\Python\\Lib\\multiprocessing\\process.py(108): run", "C:\\work\\torch\\amp\\train.py(3): run"],
+         "C:\\work\\torch\\amp\\net.py"),
+        ([*spawned, "/src/pytorch/torch/utils/data/_utils/worker.py(300): _worker_loop"],
+         "/src/pytorch/torch/utils/data/_utils/fetch.py"),
         (["/src/train.py(3): <module>"], "/src/pytorch/torch/nn/modules/linear.py"),
         (["/src/train.py(3): <module>"], "/src/.venv/lib/python3.11/site-packages/six.py"),
         (["/src/train.py(3): <module>"], "/src/.pyenv/lib/python3.11/json/encoder.py"),
@@ -668,8 +678,8 @@ def test_main_scripts(engine):
         (line,) = connection.values("SELECT file, line, is_library FROM code_summary WHERE self_ns > 0 LIMIT 1")
         assert kind != "program" or line == (inner, 5, 0), (inner, line)
         connection.close()
-    assert list(kinds.values()) == ["program"] * 6 + ["framework", "library", "python", "framework", "python",
-                                                      "framework"], kinds
+    assert list(kinds.values()) == ["program"] * 9 + ["framework", "framework", "library", "python", "framework",
+                                                      "python", "framework"], kinds
 
 
 def test_cycles(engine):

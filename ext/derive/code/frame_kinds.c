@@ -8,6 +8,9 @@
 ** python -m.  A stack that was cut may begin in a module that is imported.  A file that its path does not take for the
 ** program's is therefore a main script only where the command line names it, or where there is no command line; and
 ** never in a folder of packages, where programs that start others lie, too.
+**
+** Processes that multiprocessing spawns run a text (python -c), and import the main script only for what they are to
+** call.  Of these the file of what they call stands for the main script, unless it is a worker of a DataLoader.
 */
 #include "derive/code/source_kinds.h"
 #include "derive/passes.h"
@@ -21,6 +24,8 @@ struct frames {
   uint32_t count;
   string_id *files, *kinds;
   bool *is_module, *is_runpy;
+  bool *is_starter; /* calls what a process is started for */
+  bool is_child;    /* of a process that multiprocessing spawned */
 };
 
 struct main_folders {
@@ -39,6 +44,28 @@ static bool is_runpy(const char *file) {
          (strcmp(name_of(file), "runpy.py") == 0 && source_kind_of(file) == SOURCE_PYTHON);
 }
 
+/* Whether the last parts of a path are these; paths of Windows count as with slashes. */
+static bool ends_in(const char *path, const char *parts) {
+  size_t length = strlen(path), wanted = strlen(parts);
+  if (length < wanted || (length > wanted && !strchr("/\\", path[length - wanted - 1]))) return false;
+  for (path += length - wanted; *parts; path++, parts++) {
+    if (*path != *parts && !(*path == '\\' && *parts == '/')) return false;
+  }
+  return true;
+}
+
+/* multiprocessing itself, and what PyTorch puts between it and the program: torch.multiprocessing, torchrun. */
+static bool is_starter(const char *file) {
+  return ends_in(file, "multiprocessing/process.py") || ends_in(file, "torch/multiprocessing/spawn.py") ||
+         ends_in(file, "torch/distributed/elastic/multiprocessing/api.py");
+}
+
+/* Where a process begins that multiprocessing does not fork from the program. */
+static bool begins_child(const char *file, const char *function) {
+  return (strcmp(function, "spawn_main") == 0 && ends_in(file, "multiprocessing/spawn.py")) ||
+         (strcmp(function, "main") == 0 && ends_in(file, "multiprocessing/forkserver.py"));
+}
+
 static enum tfprof_status read_files(struct frames *frames, const struct profile *profile,
                                       struct tfprof_error *error) {
   const struct pool *pool = store_pool(profile->store);
@@ -50,7 +77,9 @@ static enum tfprof_status read_files(struct frames *frames, const struct profile
   frames->kinds = scratch_allocate_zeroed(room, sizeof *frames->kinds);
   frames->is_module = scratch_allocate_zeroed(room, sizeof *frames->is_module);
   frames->is_runpy = scratch_allocate_zeroed(room, sizeof *frames->is_runpy);
-  if (!frames->files || !frames->kinds || !frames->is_module || !frames->is_runpy) return error_no_memory(error);
+  frames->is_starter = scratch_allocate_zeroed(room, sizeof *frames->is_starter);
+  if (!frames->files || !frames->kinds || !frames->is_module || !frames->is_runpy || !frames->is_starter)
+    return error_no_memory(error);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_code_frames, &block, &status, error);) {
     string_id files[ROWS_BLOCK], functions[ROWS_BLOCK];
     block_texts(&block, COLUMN_code_frames_file, files);
@@ -59,6 +88,9 @@ static enum tfprof_status read_files(struct frames *frames, const struct profile
       frames->files[block.row + i] = files[i];
       frames->is_module[block.row + i] = module && files[i] && functions[i] == module;
       frames->is_runpy[block.row + i] = files[i] && is_runpy(pool_text(pool, files[i]));
+      frames->is_starter[block.row + i] = files[i] && is_starter(pool_text(pool, files[i]));
+      if (files[i] && functions[i])
+        frames->is_child |= begins_child(pool_text(pool, files[i]), pool_text(pool, functions[i]));
     }
   }
   return status;
@@ -88,9 +120,27 @@ static bool may_be_main(const struct profile *profile, const char *path, bool is
   return !profile->command || is_named(path, pool_text(pool, profile->command));
 }
 
+/* What a process that multiprocessing spawned was started for. */
+static bool may_be_started(const char *path) {
+  enum source_kind kind = source_kind_of(path);
+  bool is_made = path[0] == '<' || kind == SOURCE_GENERATED || kind == SOURCE_PYTHON;
+  return !is_made && !source_is_installed(path) && !ends_in(path, "torch/utils/data/_utils/worker.py");
+}
+
+/* Whether the file of a frame is that of a main script; `caller`: the frame that called it, NO_ROW: none. */
+static bool is_of_main(const struct profile *profile, const struct frames *frames, uint32_t frame, uint32_t caller,
+                       bool is_outermost) {
+  if (!frames->files[frame]) return false;
+  const char *path = pool_text(store_pool(profile->store), frames->files[frame]);
+  bool has_caller = caller < frames->count;
+  bool is_started = frames->is_child && has_caller && frames->is_starter[caller] && !frames->is_starter[frame];
+  if (is_started) return may_be_started(path);
+  if (!frames->is_module[frame] || !(is_outermost || (has_caller && frames->is_runpy[caller]))) return false;
+  return may_be_main(profile, path, !is_outermost);
+}
+
 static enum tfprof_status find_main_folders(struct main_folders *mains, const struct frames *frames,
                                             const struct profile *profile, struct tfprof_error *error) {
-  const struct pool *pool = store_pool(profile->store);
   uint32_t traces = 0, *leaves = NULL, *parents = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_code_traces, &traces, error);
   if (!status)
@@ -98,15 +148,11 @@ static enum tfprof_status find_main_folders(struct main_folders *mains, const st
   if (!status)
     status = derive_all_references(profile, TABLE_code_traces, COLUMN_code_traces_parent_id, &parents, error);
   for (uint32_t trace = 0; trace < traces && mains->count < MOST_FOLDERS && !status; trace++) {
-    uint32_t frame = leaves[trace], around = parents[trace];
-    if (frame >= frames->count || !frames->is_module[frame]) continue;
-    bool is_outermost = around == NO_ROW;
-    uint32_t caller = is_outermost || around >= traces ? NO_ROW : leaves[around];
-    if (!is_outermost && (caller >= frames->count || !frames->is_runpy[caller])) continue;
-    uint32_t known = 0;
+    uint32_t frame = leaves[trace], around = parents[trace], known = 0;
+    uint32_t caller = around < traces ? leaves[around] : NO_ROW;
+    if (frame >= frames->count || !is_of_main(profile, frames, frame, caller, around == NO_ROW)) continue;
     while (known < mains->count && mains->scripts[known] != frames->files[frame]) known++;
-    if (known == mains->count && may_be_main(profile, pool_text(pool, frames->files[frame]), !is_outermost))
-      mains->scripts[mains->count++] = frames->files[frame];
+    if (known == mains->count) mains->scripts[mains->count++] = frames->files[frame];
   }
   scratch_free(leaves);
   scratch_free(parents);
@@ -151,6 +197,7 @@ static enum tfprof_status run_frame_kinds(struct profile *profile, struct tfprof
   scratch_free(frames.kinds);
   scratch_free(frames.is_module);
   scratch_free(frames.is_runpy);
+  scratch_free(frames.is_starter);
   return status;
 }
 
