@@ -5,7 +5,9 @@
 -- that, chance alone makes some.  What their thread waited for a processor meanwhile (main_thread_wait_s, read each
 -- second) is no fault of theirs: it is taken off both, and `job` tells it.  What it waited in them beyond what it waits
 -- in others for a lock, a file, another process or a time is promised by host_waits and is taken off what they cost,
--- where that is a tenth of the step time or more; the long steps whose ops were recorded tell the share.  It is
+-- where that is a tenth of the step time or more; the long steps whose ops were recorded tell the share.  So is what
+-- its rank waits in collectives for others (collective_waits) beyond what it waits in other steps: that is of the rank
+-- that came last.  It is
 -- critical from a tenth of all step time on, when that is a millisecond per step or more and it is known what they do
 -- that the others do not; where all that is known is that they take longer, and they come at no regular distance, it
 -- may be the machine, and that is information.  What they do that others do not is called at least twice as often in
@@ -15,7 +17,7 @@
 -- recorded in every step, and where ops were recorded of long steps and of others, ops by name and lines of Python at
 -- which time passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long
 -- steps take more, three at most.
--- What it would save: their time beyond the median and that waiting.
+-- What it would save: their time beyond the median and all that waiting.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in steps and ranges, and in ops where there are long
 -- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
@@ -88,14 +90,25 @@ WITH measured AS MATERIALIZED (
   FROM temp.python_samples AS samples JOIN kinds
     ON kinds.profile_id = samples.profile_id AND kinds.waits_for = samples.waits_for
   WHERE samples.step_id IS NOT NULL AND samples.code_trace_id IS NOT NULL GROUP BY samples.step_id
+), exchanged AS ( -- in steps with collectives
+  SELECT step_id, total(waiting_ns) AS ns FROM temp.collective_waits
+  WHERE waiting_ns IS NOT NULL AND profile_id IN (SELECT profile_id FROM found) GROUP BY step_id
 ), slept AS ( -- excess_ns: of the step, NULL where it is not long
   SELECT measured.profile_id AS profile_id, coalesce(asleep.ns, 0.0) AS ns, long.excess_ns AS excess_ns
   FROM measured LEFT JOIN asleep ON asleep.step_id = measured.id LEFT JOIN long ON long.id = measured.id
   WHERE measured.ops_recorded = 1 AND measured.profile_id IN (SELECT profile_id FROM kinds)
+), awaited AS (
+  SELECT measured.profile_id AS profile_id, exchanged.ns AS ns, long.excess_ns AS excess_ns
+  FROM exchanged JOIN measured ON measured.id = exchanged.step_id LEFT JOIN long ON long.id = measured.id
 ), sleeping AS ( -- the share of what long steps take longer
   SELECT profile_id, total(min(excess_ns, max(ns - other_ns, 0))) / sum(excess_ns) AS ratio
   FROM (SELECT slept.*, coalesce(avg(iif(excess_ns IS NULL, ns, NULL)) OVER (PARTITION BY profile_id), 0) AS other_ns
     FROM slept)
+  WHERE excess_ns IS NOT NULL GROUP BY profile_id
+), waiting_for_ranks AS (
+  SELECT profile_id, total(min(excess_ns, max(ns - other_ns, 0))) / sum(excess_ns) AS ratio
+  FROM (SELECT awaited.*, coalesce(avg(iif(excess_ns IS NULL, ns, NULL)) OVER (PARTITION BY profile_id), 0) AS other_ns
+    FROM awaited)
   WHERE excess_ns IS NOT NULL GROUP BY profile_id
 ), by_range AS (
   SELECT ranges.profile_id AS profile_id, ranges.name AS name,
@@ -165,8 +178,11 @@ WITH measured AS MATERIALIZED (
     WHERE place <= 3 AND excess_ns * outlier_count >= 0.2 * lost_ns ORDER BY ranked.profile_id, place)
   GROUP BY profile_id
 ), costs AS ( -- what is left of them
-  SELECT found.*, min(lost_ns, over_ns * coalesce(sleeping.ratio, 0)) AS asleep_ns
+  SELECT found.*, min(lost_ns, over_ns * coalesce(waiting_for_ranks.ratio, 0)) AS ranks_ns,
+    min(lost_ns - min(lost_ns, over_ns * coalesce(waiting_for_ranks.ratio, 0)), over_ns * coalesce(sleeping.ratio, 0))
+      AS asleep_ns
   FROM found LEFT JOIN sleeping ON sleeping.profile_id = found.profile_id
+  LEFT JOIN waiting_for_ranks ON waiting_for_ranks.profile_id = found.profile_id
 )
 SELECT
   'step_time_outliers' AS check_name,
@@ -180,8 +196,10 @@ SELECT
     || iif(waited_ns >= 0.2 * over_ns, format('; of what they take longer their thread waited %.0f %% for a '
       || 'processor, which is not counted', 100 * waited_ns / over_ns), '')
     || iif(asleep_ns >= 0.2 * over_ns, format('; during %.0f %% of what they take longer their thread '
-      || 'waited for what host_waits tells, which is not counted', 100 * asleep_ns / over_ns), '') AS message,
-  1.0 * left_ns / (step_ns - waited_ns - asleep_ns) AS value,
+      || 'waited for what host_waits tells, which is not counted', 100 * asleep_ns / over_ns), '')
+    || iif(ranks_ns >= 0.2 * over_ns, format('; during %.0f %% of what they take longer it waited for other ranks, '
+      || 'which is not counted', 100 * ranks_ns / over_ns), '') AS message,
+  1.0 * left_ns / (step_ns - waited_ns - asleep_ns - ranks_ns) AS value,
   0.02 AS threshold,
   CAST(left_ns AS INTEGER) AS saves_ns,
   CASE WHEN causes.has_extra THEN advice_words('step_time_outliers', processes.framework)
@@ -192,8 +210,8 @@ SELECT
   END AS suggestion,
   'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || costs.profile_id
     || ' ORDER BY training_ns DESC LIMIT ' || outlier_count AS evidence
-FROM (SELECT *, lost_ns - asleep_ns AS left_ns FROM costs) AS costs
+FROM (SELECT *, lost_ns - asleep_ns - ranks_ns AS left_ns FROM costs) AS costs
 JOIN temp.process_names AS processes ON processes.profile_id = costs.profile_id
 LEFT JOIN causes ON causes.profile_id = costs.profile_id
-WHERE left_ns > 0 AND left_ns >= 0.02 * (step_ns - waited_ns - asleep_ns)
+WHERE left_ns > 0 AND left_ns >= 0.02 * (step_ns - waited_ns - asleep_ns - ranks_ns)
 ORDER BY saves_ns DESC, costs.profile_id

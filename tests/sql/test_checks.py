@@ -354,6 +354,19 @@ def main():
     profile.connection.execute("UPDATE temp.python_samples SET period_ns = 20000000")
     expect("long steps that only wait", profile, host_waits=800 * MS)
 
+    # What a rank waits for another one in a long step is the other's.
+    profile = Profile(ranks=2)
+    for number in range(21):
+        for rank in range(2):
+            step = profile.step(number, dur_ns=(300 if number == 20 else 100) * MS, rank=rank)
+            mark = profile.op("gloo:all_reduce", step, 1, category="user", thread=rank + 1)
+            begin, wait = number * 100 * MS + 50 * MS, (205 if rank and number == 20 else 5) * MS
+            profile.add("collectives", profile_id=rank + 1, step_id=step, name="all_reduce", op_id=mark,
+                        carried_by="host", start_ns=begin, end_ns=begin + wait, dur_ns=wait)
+    profile.derive()
+    told = profile.connection.execute("SELECT subject, saves_ns FROM temp.step_time_outliers").fetchall()
+    check(told == [("rank 0", 200 * MS)], f"a long step of another rank: {told}")
+
     # One noisy step makes no promise for all: it counts for one and a half.
     profile = Profile()
     profile.steps(8)
