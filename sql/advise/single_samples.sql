@@ -9,9 +9,9 @@
 -- larger images compute as much for each sample in a batch.  What runs without gradients, as to choose an action, does
 -- not count.
 -- Threshold: a fifth of the step time goes to the passes, forward and backward.
--- What it would save: with n passes in a step the part 1 - 1 / sqrt(n) of them; n samples at a time read the parameters
--- once instead of n times, and call an n-th of the ops, but compute as much.  With one pass in a step the same for
--- batches of 16, of the optimizer's time, too.
+-- What it would save: with n passes in a step the part 1 - 1 / sqrt(n) of them, and of what passes between them, as
+-- Python that takes the next sample; n samples at a time read the parameters once instead of n times, and call an n-th
+-- of the ops, but compute as much.  With one pass in a step the same for batches of 16, of the optimizer's time, too.
 -- The line is the one that begins the backward pass.
 -- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: that of phase_summary
 -- and one pass over op_shape_totals.
@@ -29,6 +29,20 @@ WITH step_time AS (
   SELECT phases.*, pass_count >= 4 AS has_several, step_time.all_ns AS all_ns
   FROM phases JOIN step_time ON step_time.profile_id = phases.profile_id
   WHERE (pass_count >= 4 OR (pass_count > 0 AND step_count >= 20)) AND pass_ns >= 0.20 * all_ns
+), spans AS ( -- from the first to the last of a step's passes
+  SELECT phases.step_id AS step_id, min(phases.start_ns) AS start_ns, max(phases.end_ns) AS end_ns
+  FROM temp.step_phases AS phases JOIN temp.steps AS steps ON steps.id = phases.step_id
+  WHERE phases.phase IN ('forward', 'backward') AND steps.is_warmup = 0 AND steps.ops_recorded = 1
+    AND phases.profile_id IN (SELECT profile_id FROM speaking WHERE has_several)
+  GROUP BY phases.step_id
+), gaps AS ( -- what passes between them, for each nanosecond of them
+  SELECT phases.profile_id AS profile_id, total(phases.net_ns * steps.sample_weight) FILTER (WHERE phase = 'other')
+    / nullif(total(phases.net_ns * steps.sample_weight) FILTER (WHERE phase <> 'other'), 0) AS ratio
+  FROM spans CROSS JOIN temp.step_phases AS phases ON phases.step_id = spans.step_id
+  JOIN temp.steps AS steps ON steps.id = spans.step_id
+  WHERE phases.phase IN ('forward', 'backward', 'other') AND phases.start_ns >= spans.start_ns
+    AND phases.start_ns < spans.end_ns
+  GROUP BY phases.profile_id
 ), layers AS (
   SELECT shapes.profile_id AS profile_id, sum(shapes.count) AS count,
     total(shapes.count) FILTER (WHERE json_valid(shapes.input_shapes)
@@ -77,8 +91,8 @@ SELECT
     AS message,
   pass_ns / all_ns AS value,
   0.20 AS threshold,
-  CAST(iif(has_several, (1 - 1 / sqrt(pass_count)) * pass_ns, (1 - 1 / sqrt(16)) * (pass_ns + optimizer_ns)) AS INTEGER)
-    AS saves_ns,
+  CAST(iif(has_several, (1 - 1 / sqrt(pass_count)) * min(pass_ns * (1 + coalesce(gaps.ratio, 0)), all_ns),
+    (1 - 1 / sqrt(16)) * (pass_ns + optimizer_ns)) AS INTEGER) AS saves_ns,
   'Stack samples and pass several at a time, torch.stack(samples) or a DataLoader with a larger batch_size (pad those '
     || 'of different length)' || iif(has_several, ', and accumulate gradients over fewer passes.',
       '; with fewer steps the learning rate may have to grow. The time is told for batches of 16.') AS suggestion,
@@ -87,5 +101,6 @@ SELECT
 FROM speaking
 JOIN single ON single.profile_id = speaking.profile_id
 JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+LEFT JOIN gaps ON gaps.profile_id = speaking.profile_id
 LEFT JOIN calls ON calls.profile_id = speaking.profile_id AND calls.place = 1
 ORDER BY saves_ns DESC, speaking.profile_id

@@ -385,6 +385,55 @@ def main():
     rows = profile.connection.execute("SELECT value, saves_ns FROM temp.needless_checkpoints").fetchall()
     check(rows == [(0.1, 72 * MS)], f"steps that differ: {rows}")
 
+    # Single samples: what passes between passes goes with them, what passes before and after the loop does not.
+    profile = Profile()
+    for step in profile.steps():
+        (begin,) = profile.connection.execute("SELECT start_ns FROM temp.steps WHERE id = ?", (step,)).fetchone()
+        at = begin
+        for phase, dur_ns in [("other", 5)] + 8 * [("forward", 4), ("backward", 4), ("other", 2)] + [("optimizer", 15)]:
+            profile.add("step_phases", profile_id=1, step_id=step, phase=phase, start_ns=at, end_ns=at + dur_ns * MS,
+                        micro_batch=(at - begin) // (10 * MS) if phase in ("forward", "backward") else None,
+                        dur_ns=dur_ns * MS, net_ns=dur_ns * MS, sample_weight=1.0)
+            at += dur_ns * MS
+    linear = profile.add("op_totals", profile_id=1, name="aten::linear", count=160)
+    profile.add("op_shape_totals", profile_id=1, op_total_id=linear, count=160, input_shapes="[[1,8],[8,8]]")
+    ((saves_ns,),) = profile.connection.execute("SELECT saves_ns FROM temp.single_samples").fetchall()
+    wanted = 20 * (1 - 8 ** -0.5) * (64 + 7 * 2) * MS  # not the 2 ms after the last pass
+    check(abs(saves_ns - wanted) < MS, f"single samples: {saves_ns}, not {wanted}")
+
+    # Numbers that are taken of each parameter, at two lines of a function, one in a comprehension: one after the other
+    # or in turns; that is one loop, and no time counts twice. A recurrent network calls more ops and takes longer.
+    for in_turns, op_count, turn_us, between_us, wanted in (
+        (False, 4, 200, 5000, 2 * 9 * 200), (True, 4, 120, 0, 19 * 120), (False, 40, 200, 5000, None),
+        (False, 4, 600, 5000, None)
+    ):
+        profile = Profile()
+        main_frame = profile.add("code_frames", profile_id=1, file="/me/train.py", line=7, function="log", text="norm")
+        main_trace = profile.add("code_traces", profile_id=1, leaf_frame_id=main_frame, line_frame_id=main_frame)
+        inner = profile.add("code_frames", profile_id=1, file="/me/train.py", line=8, function="<listcomp>", text="sum")
+        inner_trace = profile.add("code_traces", profile_id=1, leaf_frame_id=inner, line_frame_id=inner,
+                                  parent_id=main_trace)
+        for number in range(20):
+            step = profile.step(number)
+            at = number * 100 * MS
+            places = (10 * [main_trace, inner_trace] if in_turns else 10 * [main_trace] + 10 * [inner_trace])
+            for place, trace in enumerate(places):
+                at += turn_us * 1000 + (between_us * 1000 if place == 10 else 0)
+                profile.next += op_count
+                profile.add("ops", profile_id=1, name="aten::item", category="op", thread_id=1, step_id=step,
+                            code_trace_id=trace, start_ns=at, end_ns=at + 1000, dur_ns=1000, net_ns=1000,
+                            self_ns=1000, sample_weight=1.0)
+        profile.derive()
+        rows = profile.connection.execute("SELECT subject, saves_ns, message FROM temp.scalar_loop").fetchall()
+        if wanted is None:
+            check(not rows, f"a loop that computes: {op_count}, {turn_us}: {rows}")
+            continue
+        check(len(rows) == 1 and rows[0][1] == 20 * wanted * 1000, f"two lines, {in_turns}: {rows}")
+        real_format(profile)
+        ((_, message),) = said(profile, "scalar_loop")
+        check(re.search(r" loop (in log\(\) )?that takes numbers out of tensors, 1[01] a step, at train.py:"
+                        r"(7: norm; and at train.py:8|8: sum; and at train.py:7)$", message), f"two lines: {message}")
+
     profile = Profile()
     for number in range(20):
         step = profile.step(number)
