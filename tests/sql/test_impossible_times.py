@@ -382,9 +382,14 @@ def test_long_once(engine):
 
     def at_first(events):  # what begins together with the op lies in it, and says nothing of it
         [event for event in events if event["name"] == "aten::mm"][0].update(ts=0, dur=hours)
+
+    def late_collective(events):  # the profiler says that it had stopped
+        events.append(kernel(150_000, 3_000_000_000, stream=20, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"))
+        events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 7980, "s": "g"})
     hours = 5 * HOUR // 1000
     for change, busy, saves, step_times, is_whole in (
-            (alone, 40, 1.8, 4 * [1990], True), (longer("kernel", -1, 3_000_000), 39, 1.755, 4 * [1990], True),
+            (alone, 40, 1.8, 4 * [1990], True), (late_collective, 40, 1.8, 4 * [1990], False),
+            (longer("kernel", -1, 3_000_000), 39, 1.755, 4 * [1990], True),
             (longer("kernel", -1, hours), 39, 1.755, 4 * [1990], False),
             (longer("kernel", -1, 3_000_000, cat="gpu_memcpy", name="Memcpy HtoD"), 39, 1.755, 4 * [1990], False),
             (longer("cpu_op", 15, 3_000_000), 40, None, 4 * [1990], False), (at_first, 40, None, 4 * [1990], False),
@@ -426,6 +431,30 @@ def test_long_once(engine):
         events[0]["ts"] = hours
     found, told = changed(engine, late_step, [("impossible_time", 1)], "late step", False)
     assert "ProfilerStep#0" in told[0] and "5 hours" in told[0], told
+
+
+def test_long_of_few_once(engine):
+    """In a file of few rows, too, a kernel has no duration that ends long after a synchronization that waited for it,
+    and neither has an op that outlives the step it began in.  A kernel that the synchronization waits for, or that runs
+    on another device than one of two, keeps its own."""
+    def few(wait_us, kernel_us, op_us, *more):
+        return [span("user_annotation", "ProfilerStep#1", 0, 2_000_000),
+                span("cpu_op", "aten::mm", 100_000, 1000 * op_us, **{"External id": 1}), launch(110_000, 10_000, 1),
+                span("cuda_runtime", "cudaDeviceSynchronize", 300_000, 1000 * wait_us, correlation=2),
+                kernel(130_000, 1000 * kernel_us, correlation=1), *more]
+    other = span("kernel", "gemm", 100_000, 5000, 1, 7, device=1, stream=7, correlation=3)
+    durations = "SELECT (SELECT dur_ns / 1000 FROM kernels WHERE correlation = 1), dur_ns / 1000 FROM ops WHERE " \
+                "category <> 'user'"
+    for events, found, told in ((few(20, 3_600_000_000, 100), (None, 100), "after a synchronization"),
+                                (few(20, 150_000, 100), (None, 100), "after a synchronization"),
+                                (few(20, 90, 3_600_000_000), (90, None), "after all else"),
+                                (few(3_000_000, 2_999_000, 100), (2_999_000, 100), ""),
+                                (few(20, 150_000, 100, other), (150_000, 100), "")):
+        connection = opened(engine, events)
+        assert connection.values(durations) == [found], (connection.values(durations), found)
+        messages = connection.values("SELECT message FROM diagnostics WHERE reason = 'impossible_duration'")
+        assert len(messages) == bool(told) and all(told in text for text, in messages), messages
+        connection.close()
 
 
 def test_over_a_thread_once(engine):
@@ -529,7 +558,8 @@ def test_long_in_other_files_once(engine):
 def test_long_and_true(engine):
     """A kernel for which the host waits, whether the step lasts until then or its mark was cut, a last step that holds
     an op as long, a last op outside of all steps, an end of the recording that lies behind what lasts, kernels that
-    follow one another, and an evaluation or a wait of seconds at the end."""
+    follow one another, a collective that waits for other processes, and an evaluation or a wait of seconds at the
+    end."""
     def wait(events):
         kernels(events)[-1]["dur"] = 3_000_000
         events.append(span("cuda_runtime", "cudaDeviceSynchronize", 6_400_000, 3_002_000_000, correlation=777))
@@ -549,6 +579,9 @@ def test_long_and_true(engine):
         events.append(kernel(150_000, 3_000_000_000, stream=20, name="gemm_0"))
         events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 3_000_200, "s": "g"})
 
+    def collective(events):  # of which other processes have no part
+        events.append(kernel(7_900_000, 30_000_000_000, stream=20, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"))
+
     def in_a_row(events):
         for i in range(3):
             events.append(kernel(8_000_000 + i * 2_000_000_000, 1_999_990_000, name=f"gemm_{i}"))
@@ -559,7 +592,7 @@ def test_long_and_true(engine):
 
     def last_wait(events):
         events.append(span("cuda_runtime", "cudaDeviceSynchronize", 8_000_000, 30_000_000_000, correlation=777))
-    for change in (wait, wait_in_step, last_step, last_op, alone, in_a_row, evaluation, last_wait):
+    for change in (wait, wait_in_step, last_step, last_op, alone, collective, in_a_row, evaluation, last_wait):
         connection = opened(engine, steps(change))
         assert connection.values(TOLD) == [], (change.__name__, connection.values(TOLD))
         assert connection.values("SELECT count(*) FROM ops WHERE dur_ns IS NULL") == [(0,)], change.__name__

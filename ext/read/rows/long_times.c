@@ -1,11 +1,13 @@
 /* long_times.c: durations that reach far beyond all else that was recorded.
 **
 ** A profiler that loses an end writes one that is seconds or hours later.  Where something follows on the same stream,
-** stream_times.c ends it there.  Else only the rest of the recording tells.  Most rows last no longer than SHORT_NS;
-** together with moments, the starts of the longer rows and the profiler's own start and stop they say from when to when
-** something is known to have happened.  The longer ones are taken by their ends, each of which may carry that on by as
-** much as it has, and by SHORT_NS at least.  What ends behind the first one that does not is suspected, and judged in
-** this order:
+** stream_times.c ends it there.  Else only the rest of the recording tells.  Where a device is alone, work that was
+** running when a synchronization of it began, and ends SHORT_NS and more after that has ended, is out at once.
+**
+** Most rows last no longer than SHORT_NS; together with moments, the starts of the longer rows and the profiler's own
+** start and stop they say from when to when something is known to have happened.  The longer ones are taken by their
+** ends, each of which may carry that on by as much as it has, and by SHORT_NS at least.  What ends behind the first one
+** that does not is suspected, and judged in this order:
 **
 **   waited for      A call or op of the host that ends with suspected work of a device waited for it: both are true.
 **   crosses         A thread does one thing at a time: an op or call that outlives what it began in, or anything that
@@ -16,7 +18,10 @@
 **                   FAR_NS.  A program may sleep, wait or compute on at its end, for less.
 **   not waited for  Work of devices that the host's own rows do not reach to has none either where it lasts FAR_BEYOND
 **                   times as long as is usual; where rows of the host are not there, where it is LONE_TIMES as long as
-**                   all else.
+**                   all else.  Collectives wait for other processes, and may last WAITS_NS
+**                   where the profiler does not say when it stopped.
+**
+** In a file of few rows only crossing and synchronizations tell.
 **
 ** Such a row keeps its start, and its duration is NULL, as of a range that never ended.  Where more than FEW rows and
 ** one of FEW_SHARE are like this, it is no fault of single rows, and all stay.
@@ -27,14 +32,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/names/communication_names.h"
 #include "read/rows/eager_rows.h"
 #include "read/rows/list.h"
 
 enum { ENOUGH = 8, FEW = 4, FEW_SHARE = 10, FAR_BEYOND = 1000, LONE_TIMES = 100, FAR_TIMES = 10, TOGETHER_SHARE = 100 };
 enum { LOOKED_AT = 32 };
 static const int64_t SHORT_NS = 100000000, SECOND_NS = 1000000000, FAR_NS = INT64_C(3600) * 1000000000;
+static const int64_t WAITS_NS = INT64_C(1800) * 1000000000; /* the longest that PyTorch let collectives wait unasked */
 static const int64_t SKEW_NS = 1000000;  /* by which clocks of devices and host may differ */
 static const int64_t ROUNDING_NS = 2000; /* by which rows that follow one another may overlap */
+static const int64_t CALL_SKEW_NS = 50000; /* by which work may seem to begin before what waits for it */
 
 enum side { WORK_OF_DEVICE, CALL, OP, PYTHON_FRAME, MARK };
 
@@ -43,6 +51,7 @@ struct long_row {
   uint32_t thread, number, row; /* number: of the segment */
   uint8_t side;
   bool is_waited_for, is_crossing, is_out;
+  int64_t away; /* of what is out: how far behind what rules it out it ends */
 };
 
 struct lane_segment {
@@ -59,6 +68,7 @@ struct long_rows {
   uint8_t *is_stream; /* by row of threads */
   uint64_t thread_count;
   string_id user, input, python;
+  bool has_stop; /* Kineto's mark of the end of the recording */
   struct recorded recorded;
   uint64_t all, short_rows, host_rows;
 };
@@ -159,6 +169,7 @@ static bool gather_profile(struct long_rows *all, const uint16_t *tables, unsign
   all->user = pool_find(pool, "user", strlen("user"));
   all->input = pool_find(pool, "input", strlen("input"));
   all->python = pool_find(pool, "python", strlen("python"));
+  all->has_stop = pool_find(pool, "Record Window End", strlen("Record Window End")) != 0;
   all->recorded = (struct recorded){INT64_MAX, INT64_MIN};
   if (all->profile->has_span) note_time(&all->recorded, all->profile->start_ns, all->profile->end_ns);
   all->is_stream = threads_on_devices(all->profile, &all->thread_count);
@@ -214,6 +225,14 @@ static bool is_far(const struct long_rows *all, const struct long_row *row) {
   int64_t span = span_of(&all->recorded), away = behind(all, row);
   bool is_lone_work = row->side == WORK_OF_DEVICE && away > SECOND_NS && away > times(span, LONE_TIMES);
   return is_lone_work || (away > FAR_NS && away > times(span, FAR_TIMES));
+}
+
+/* Collectives wait for other processes; not until later than the profiler says that it stopped. */
+static bool may_wait(const struct long_rows *all, const struct long_row *row) {
+  const struct segment *segment = all->segments.items[row->number].segment;
+  const struct column *names = segment->table == TABLE_kernels ? segment->columns[COLUMN_kernels_name] : NULL;
+  if (all->has_stop || row->end - row->start > WAITS_NS || !names || column_is_null(names, row->row)) return false;
+  return communication_kernel(pool_text(store_pool(all->profile->store), (string_id)column_integer(names, row->row)));
 }
 
 /* Whether two ends behind all else are one moment.  Durations that are the same number are one fault, twice: nothing
@@ -320,11 +339,11 @@ static bool is_borne_out(const struct long_rows *all, const struct long_row *row
   return false;
 }
 
-static void judge_host(const struct long_rows *all, struct long_row *rows, size_t count) {
+static void judge_host(const struct long_rows *all, struct long_row *rows, size_t count, bool is_far_told) {
   for (size_t i = 0; i < count; i++) {
     struct long_row *row = &rows[i];
     if (row->side == WORK_OF_DEVICE || row->is_waited_for) continue;
-    row->is_out = row->is_crossing || (is_far(all, row) && !is_borne_out(all, rows, count, i));
+    row->is_out = row->is_crossing || (is_far_told && is_far(all, row) && !is_borne_out(all, rows, count, i));
   }
 }
 
@@ -369,7 +388,7 @@ static bool judge_devices(const struct long_rows *all, struct long_row *rows, si
     struct long_row *row = &rows[i];
     if (row->side != WORK_OF_DEVICE || row->is_waited_for || row->end - SKEW_NS <= host_end) continue;
     bool is_alone = all->host_rows && row->end - host_end > room_of(&all->recorded);
-    row->is_out = is_far(all, row) || (is_alone && row->end - row->start > limit);
+    row->is_out = (is_far(all, row) || (is_alone && row->end - row->start > limit)) && !may_wait(all, row);
   }
   return true;
 }
@@ -384,7 +403,7 @@ static int by_place(const void *a, const void *b) {
 
 /* Sorts the rows by their place. False: no memory. */
 static bool take_durations_out(const struct long_rows *all, struct long_row *rows, size_t count,
-                               struct time_faults *faults) {
+                               enum time_fault fault, struct time_faults *faults) {
   qsort(rows, count, sizeof *rows, by_place);
   for (size_t first = 0, last; first < count; first = last) {
     struct segment *segment = all->segments.items[rows[first].number].segment;
@@ -397,8 +416,8 @@ static bool take_durations_out(const struct long_rows *all, struct long_row *row
     bool ok = starts && durations;
     for (size_t i = first; ok && i < last; i++) {
       if (!rows[i].is_out) continue;
-      time_faults_add(faults, FAULT_LONG, segment, rows[i].row, 1, (double)(rows[i].end - rows[i].start),
-                      (double)behind(all, &rows[i]));
+      time_faults_add(faults, fault, segment, rows[i].row, 1, (double)(rows[i].end - rows[i].start),
+                      (double)rows[i].away);
       durations[rows[i].row] = ROW_NULL;
     }
     ok = ok && segment_change_span(segment, starts, durations);
@@ -409,26 +428,133 @@ static bool take_durations_out(const struct long_rows *all, struct long_row *row
   return true;
 }
 
+/* How many are out; 0 where these are many. */
+static size_t count_out(const struct long_rows *all, const struct long_row *rows, size_t count) {
+  size_t out = 0;
+  for (size_t i = 0; i < count; i++) out += rows[i].is_out;
+  return out > FEW && out > all->all / FEW_SHARE ? 0 : out;
+}
+
 static bool judge(struct long_rows *all, struct time_faults *faults, bool *is_changed) {
-  if (!all->rows.count || all->short_rows < ENOUGH) return true;
-  size_t first = find_suspects(all), count = all->rows.count - first, out = 0;
+  bool is_enough = all->short_rows >= ENOUGH;
+  size_t first = find_suspects(all), count = all->rows.count - first;
   struct long_row *rows = all->rows.items + first;
   if (!count) return true;
   find_waits(all, rows, count);
   if (!find_crossing(all, rows, count)) return false;
-  judge_host(all, rows, count);
-  if (!judge_devices(all, rows, count)) return false;
-  for (size_t i = 0; i < count; i++) out += rows[i].is_out;
-  if (!out || (out > FEW && out > all->all / FEW_SHARE)) return true;
+  judge_host(all, rows, count, is_enough);
+  if (is_enough && !judge_devices(all, rows, count)) return false;
+  for (size_t i = 0; i < count; i++) rows[i].away = behind(all, &rows[i]);
+  if (!count_out(all, rows, count)) return true;
   *is_changed = true;
-  return take_durations_out(all, rows, count, faults);
+  return take_durations_out(all, rows, count, FAULT_LONG, faults);
+}
+
+/* ---- work that ends after what waited for it ---- */
+
+struct device_sync { int64_t start, end; };
+LIST_NAMED(sync_list, struct device_sync);
+
+static int by_sync_start(const void *a, const void *b) {
+  const struct device_sync *x = a, *y = b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Calls that wait for all work of a device, sorted; `end` is the first of this and later ones. */
+static bool gather_syncs(const struct long_rows *all, struct sync_list *syncs) {
+  static const char *const calls[] = {"cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize"};
+  enum { CALLS = sizeof calls / sizeof *calls };
+  string_id ids[CALLS], any = 0;
+  for (unsigned i = 0; i < CALLS; i++)
+    any |= ids[i] = pool_find(store_pool(all->profile->store), calls[i], strlen(calls[i]));
+  for (size_t s = 0; any && s < all->segments.count; s++) {
+    const struct segment *segment = all->segments.items[s].segment;
+    if (segment->table != TABLE_api_calls) continue;
+    int64_t *names = segment_numbers(segment, COLUMN_api_calls_name);
+    struct row_columns columns;
+    bool ok = row_columns_read(&columns, segment) && names;
+    for (uint32_t row = 0; ok && row < segment->rows; row++) {
+      bool is_sync = false;
+      for (unsigned i = 0; i < CALLS; i++) is_sync |= ids[i] && names[row] == (int64_t)ids[i];
+      if (!is_sync || columns.starts[row] == ROW_NULL || columns.durations[row] == ROW_NULL) continue;
+      struct device_sync *sync = list_add(syncs);
+      ok = sync != NULL;
+      if (ok) *sync = (struct device_sync){columns.starts[row], columns.starts[row] + columns.durations[row]};
+    }
+    row_columns_free(&columns);
+    free(names);
+    if (!ok) return false;
+  }
+  if (syncs->count) qsort(syncs->items, syncs->count, sizeof *syncs->items, by_sync_start);
+  for (size_t i = syncs->count; i-- > 1;)
+    if (syncs->items[i].end < syncs->items[i - 1].end) syncs->items[i - 1].end = syncs->items[i].end;
+  return true;
+}
+
+/* Which device a synchronization waits for is not told, so there may be one only. *is_one: there is. */
+static bool find_one_device(const struct long_rows *all, bool *is_one) {
+  const struct profile_table *threads = &all->profile->tables[TABLE_threads];
+  int64_t device = ROW_NULL;
+  *is_one = true;
+  for (size_t s = 0; s < threads->segment_count; s++) {
+    const struct segment *segment = threads->segments[s];
+    int64_t *devices = segment_numbers(segment, COLUMN_threads_device_id);
+    if (!devices) return false;
+    for (uint32_t row = 0; row < segment->rows; row++) {
+      if (!all->is_stream[segment->first_row + row]) continue;
+      *is_one &= device == ROW_NULL || devices[row] == device;
+      device = devices[row];
+    }
+    free(devices);
+  }
+  *is_one &= device != ROW_NULL;
+  return true;
+}
+
+/* Marks work that was running when a synchronization began and ends long after that has ended. */
+static void find_outlasting(struct long_rows *all, const struct sync_list *syncs) {
+  for (size_t i = 0; i < all->rows.count; i++) {
+    struct long_row *row = &all->rows.items[i];
+    size_t low = 0, high = syncs->count;
+    if (row->side != WORK_OF_DEVICE) continue;
+    while (low < high) {
+      size_t middle = low + (high - low) / 2;
+      if (syncs->items[middle].start > row->start + CALL_SKEW_NS) high = middle;
+      else low = middle + 1;
+    }
+    row->is_out = low < syncs->count && row->end - syncs->items[low].end > SHORT_NS;
+    if (row->is_out) row->away = row->end - syncs->items[low].end;
+  }
+}
+
+/* Takes such work out, so that nothing else is judged by it. */
+static bool judge_synchronized(struct long_rows *all, struct time_faults *faults, bool *is_changed) {
+  struct sync_list syncs = {0};
+  bool is_one, ok = find_one_device(all, &is_one);
+  if (ok && is_one) ok = gather_syncs(all, &syncs);
+  if (ok && syncs.count) find_outlasting(all, &syncs);
+  list_free(&syncs);
+  if (!ok) return false;
+  if (count_out(all, all->rows.items, all->rows.count)) {
+    *is_changed = true;
+    ok = take_durations_out(all, all->rows.items, all->rows.count, FAULT_OUTLASTS, faults);
+  } else {
+    for (size_t i = 0; i < all->rows.count; i++) all->rows.items[i].is_out = false;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < all->rows.count; i++)
+    if (!all->rows.items[i].is_out) all->rows.items[kept++] = all->rows.items[i];
+  all->rows.count = kept;
+  return ok;
 }
 
 enum tfprof_status long_times_mend(struct profile *profile, const uint16_t *tables, unsigned count,
                                    struct time_faults *faults, bool *is_changed, struct tfprof_error *error) {
   struct long_rows all = {.profile = profile};
   bool is_any, ok = gather_profile(&all, tables, count, &is_any);
-  if (ok && is_any) ok = judge(&all, faults, is_changed);
+  if (ok && all.rows.count)
+    ok = judge_synchronized(&all, faults, is_changed) && judge(&all, faults, is_changed);
   list_free(&all.segments);
   list_free(&all.rows);
   free(all.is_stream);

@@ -19,7 +19,8 @@
 **   over a thread Ops and calls that outlive what they began in and last over what follows on their thread, while
 **                 others of their name are short, have a start and no duration (thread_times.c).
 **   long          What ends far behind all else that was recorded, and nothing waited for or lies around, has a start
-**                 and no duration (long_times.c).
+**                 and no duration, and neither has work that ends long after a synchronization waited for it
+**                 (long_times.c).
 **
 ** What many rows have in common is no fault of single events, and stays: a recording with a long pause, streams on
 ** which work overlaps.  Recordings of our own are not looked at: their rows are decoded as queries ask for them, and

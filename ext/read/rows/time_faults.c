@@ -213,6 +213,11 @@ void time_faults_tell(const struct time_faults *faults, struct profile *profile)
                            "%s: ends %s after all else that was recorded, and nothing waited for it; has no duration "
                            "here (%s in all)", place, away, stake);
           break;
+        case FAULT_OUTLASTS:
+          profile_diagnose(profile, "warning", "impossible_duration", (int64_t)tally->count, -1, table,
+                           "%s: ends %s after a synchronization of the device that waited for it; has no duration "
+                           "here (%s in all)", place, away, stake);
+          break;
         case FAULT_CLOCK:
           profile_diagnose(profile, "warning", "device_clock", (int64_t)tally->count, -1, table,
                            "%s: the clock of the device is %s away from that of the host, by the calls that launched "
