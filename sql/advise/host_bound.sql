@@ -17,9 +17,9 @@
 -- the mark around the step is none of them, nor are those that fetch input), also without what is waited for in them:
 -- as much as at the lines at which Python was seen in them, or, where it was not seen there, as of the whole.  All of
 -- them together are never more than the whole.  The suggestion names the lines at which Python was seen, where
--- there are samples; where such a line of the program only hands on to a library (model.learn(), trainer.train()),
--- the lines of that at which it was seen, if it was not nearly always the same one.  Where half of the
--- time outside ops is writing checkpoints (python_parts.saving_ns), that is what is to be done seldom.
+-- there are three samples or more; where such a line of the program only hands on to a library (model.learn(),
+-- trainer.train()), the lines of that at which it was seen, if it was not nearly always the same one.  Where half of
+-- the time outside ops is writing checkpoints (python_parts.saving_ns), that is what is to be done seldom.
 -- What it would save: all of the Python that no op needs, and the ops that it calls by the way; where next to nothing
 -- is seen of that, half of what is above a tenth of the step, and where too little was seen, all above a tenth; no more
 -- than the time in which devices idle, since their work remains; in steps whose ops were not recorded as in those whose
@@ -48,7 +48,7 @@ WITH outside AS (
   GROUP BY profile_id HAVING 2 * sum(lacks_kernel) >= count(*)
 ), looked AS MATERIALIZED (
   SELECT parts.*, total(self_ns) FILTER (WHERE part = 'python') OVER of_profile AS python_ns,
-    total(self_ns) OVER of_profile AS all_ns
+    total(self_ns) OVER of_profile AS all_ns, sum(sample_count) OVER of_profile AS all_looks
   FROM temp.python_parts AS parts WINDOW of_profile AS (PARTITION BY profile_id)
 ), spread AS (
   SELECT profile_id, nullif(total(self_ns), 0) AS all_ns, total(iif(part = 'waits', self_ns, 0)) AS waits_ns,
@@ -65,7 +65,7 @@ WITH outside AS (
   FROM outside LEFT JOIN spread ON spread.profile_id = outside.profile_id
 ), seen AS ( -- each line and what is below it; of a line that calls a library, whether it is there most of the time
   SELECT profile_id, file, line, location, text, inner_file, inner_line, inner_location, inner_text, is_inside, all_ns,
-    total(self_ns) AS self_ns,
+    all_looks, total(self_ns) AS self_ns,
     total(total(iif(is_inside, self_ns, 0))) OVER of_line > 0.5 * total(total(self_ns)) OVER of_line
       AND max(total(self_ns)) OVER of_line < 0.9 * total(total(self_ns)) OVER of_line AS is_below
   FROM looked
@@ -76,13 +76,15 @@ WITH outside AS (
   SELECT profile_id, iif(is_below, inner_file, file) AS its_file, iif(is_below, inner_line, line) AS its_line,
     iif(is_below, inner_location || iif(is_inside, ', called at ' || location || ',', ''), location) AS place,
     min(iif(is_below AND is_inside, inner_text, text)) AS text, total(self_ns) / max(all_ns) AS self_ratio,
+    max(all_looks) AS all_looks,
     row_number() OVER (PARTITION BY profile_id ORDER BY total(self_ns) DESC, 2, 3) AS position
   FROM seen GROUP BY 1, 2, 3, 4
 ), lines AS (
   SELECT profile_id, group_concat(format('%s (%.0f %%)%s', place, 100 * self_ratio, coalesce(' ' || trim(text), '')),
     '; ') AS text
-  FROM (SELECT * FROM named WHERE position <= 3 AND self_ratio >= 0.05 ORDER BY profile_id, position)
-  GROUP BY profile_id
+  FROM (
+    SELECT * FROM named WHERE position <= 3 AND self_ratio >= 0.05 AND all_looks >= 3 ORDER BY profile_id, position
+  ) GROUP BY profile_id
 ), waiting_lines AS ( -- which share of the time of each line is waiting
   SELECT profile_id, file, line, total(iif(part = 'waits', self_ns, 0)) / nullif(total(self_ns), 0) AS waits_ratio
   FROM looked GROUP BY profile_id, file, line

@@ -217,6 +217,9 @@ def main():
         real_format(profile)
         ((said_of,),) = profile.connection.execute("SELECT suggestion FROM temp.host_bound").fetchall()
         check(wanted in said_of, f"{inner}: {said_of}")
+    profile.connection.execute("DELETE FROM temp.python_samples WHERE time_ns > 0 OR step_id > ?", (made[1],))
+    ((said_of,),) = profile.connection.execute("SELECT suggestion FROM temp.host_bound").fetchall()
+    check("train.py" not in said_of, f"two looks name no line: {said_of}")
 
     # What is waited for is no Python that keeps the thread busy; nor is what calling ops costs.
     def of_lines(*lines):
