@@ -82,6 +82,16 @@ def test_collectives_whose_kernels_are_lost(engine):
     rows = connection.values(summary)
     assert rows == [("not known of 3 of 3 collectives: what carried them out was not recorded",)], rows
     assert connection.values("SELECT wait_ns FROM host_steps") == [(0,)] * 3
+
+    def in_part(number, begin):
+        own = kernel(begin + 400_000, 90_000, 20, number + 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+                     **{"External id": number + 1})
+        return of_step(number, begin) + [own] * (number < 2)
+
+    connection = opened(engine, steps(3, 1_000_000, in_part), distributedInfo=NCCL)  # with a launch, it went with none
+    rows = connection.values("SELECT carried_by, count(*) FROM collectives GROUP BY 1 ORDER BY 1")
+    assert rows == [(None, 1), ("kernel", 2)], rows
+    assert connection.values(lost) == [("warning", "1 of 3 collectives ha")], connection.values(lost)
     connection = opened(engine, steps(3, 1_000_000, of_step), distributedInfo={**NCCL, "backend": "gloo"})
     rows = connection.values("SELECT carried_by, dur_ns, bus_bytes_per_second FROM collectives")
     assert rows == [("host", 20_000, 700e9)] * 3, rows

@@ -224,6 +224,25 @@ static enum kind operation_kind(const char *name) {
   return KIND_ANY;
 }
 
+/* Which collectives launched a kernel that was not recorded: they went with no others. */
+static enum tfprof_status find_lost_launches(const struct carried *c, const struct profile *profile, bool *are_lost,
+                                             struct tfprof_error *error) {
+  uint32_t op_count, *of_ops = NULL;
+  enum tfprof_status status = find_collectives_of_ops(c, profile, &of_ops, error);
+  if (!status) status = derive_row_count(profile, TABLE_ops, &op_count, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_api_calls, &block, &status, error);) {
+    int64_t lacks[ROWS_BLOCK];
+    uint32_t ops[ROWS_BLOCK];
+    block_integers(&block, COLUMN_api_calls_lacks_kernel, lacks);
+    block_references(&block, COLUMN_api_calls_op_id, op_count, ops);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (lacks[i] == 1 && ops[i] != NO_ROW && of_ops[ops[i]] != NO_ROW) are_lost[of_ops[ops[i]]] = true;
+    }
+  }
+  scratch_free(of_ops);
+  return status;
+}
+
 /* A recorder that leaves out the work of devices in some steps loses it otherwise. */
 static bool is_recording(const struct profile *profile) { return strcmp(profile_origin(profile), "tfprof") == 0; }
 
@@ -232,14 +251,17 @@ static enum tfprof_status settle_lost_work(struct carried *c, const struct profi
   const struct pool *pool = store_pool(profile->store);
   int64_t *names = NULL, *sizes = NULL;
   bool has_work[KIND_COUNT] = {false}, has_any = false;
-  enum tfprof_status status = derive_all_integers(profile, TABLE_collectives, COLUMN_collectives_name, &names, error);
+  bool *are_lost = scratch_allocate_zeroed((size_t)c->count + 1, sizeof *are_lost);
+  enum tfprof_status status = are_lost ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = derive_all_integers(profile, TABLE_collectives, COLUMN_collectives_name, &names, error);
   if (!status) status = derive_all_integers(profile, TABLE_collectives, COLUMN_collectives_group_size, &sizes, error);
+  if (!status) status = find_lost_launches(c, profile, are_lost, error);
   for (uint32_t i = 0; i < c->count && !status; i++) {
     if (c->carriers[i] != BY_KERNEL && c->carriers[i] != BY_COPIES) continue;
     has_work[names[i] > 0 ? operation_kind(pool_text(pool, (string_id)names[i])) : KIND_ANY] = has_any = true;
   }
   for (uint32_t i = 0; i < c->count && !status; i++) {
-    if (c->carriers[i] != BY_LOST_WORK) continue;
+    if (c->carriers[i] != BY_LOST_WORK || are_lost[i]) continue;
     enum kind kind = names[i] > 0 ? operation_kind(pool_text(pool, (string_id)names[i])) : KIND_ANY;
     bool is_grouped = has_work[KIND_ANY] || (kind == KIND_ANY ? has_any : has_work[kind]);
     if (sizes[i] != 1 && !is_grouped) continue;
@@ -248,6 +270,7 @@ static enum tfprof_status settle_lost_work(struct carried *c, const struct profi
   }
   scratch_free(names);
   scratch_free(sizes);
+  scratch_free(are_lost);
   return status;
 }
 
@@ -327,6 +350,8 @@ const struct derive_pass derive_collective_times = {
     .makes_table = -1,
     .reads = {{TABLE_collectives, COLUMN_collectives_name},
               {TABLE_collectives, COLUMN_collectives_group_size},
+              {TABLE_api_calls, COLUMN_api_calls_lacks_kernel},
+              {TABLE_api_calls, COLUMN_api_calls_op_id},
               {TABLE_collectives, COLUMN_collectives_kernel_id},
               {TABLE_collectives, COLUMN_collectives_transfer},
               {TABLE_collectives, COLUMN_collectives_op_id},
