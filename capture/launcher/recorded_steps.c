@@ -7,7 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_ASKED, NO_MARK, OF_USER, OF_PROFILER, OF_NVTX, TRAINING /* and from here on, by enum training_mark_kind */ };
+enum { MOST_AT_ONCE = 65536, FEWEST_CALLS = 3 }; /* as in ext/derive/steps */
+enum {
+  NOT_ASKED,
+  NO_MARK,
+  OF_USER,
+  OF_PROFILER,
+  OF_ANNOTATION,
+  OF_KERAS,
+  OF_NVTX,
+  OF_CALLS,
+  TRAINING /* and from here on, by enum training_mark_kind */
+};
 
 const char *recorded_text(const struct recorded_strings *strings, int64_t id) {
   return id > 0 && (uint64_t)id < strings->room && strings->texts[id] ? strings->texts[id] : "";
@@ -56,9 +67,13 @@ static uint8_t kind_of_name(struct recorded_steps *steps, int64_t name) {
   if (*kind != NOT_ASKED) return *kind;
   const char *text = recorded_text(steps->strings, name);
   int training = training_mark_kind(text);
+  int64_t last;
   if (training >= 0) *kind = (uint8_t)(TRAINING + training);
   else if (step_mark_number(text, step_of_user) >= 0) *kind = OF_USER;
   else if (step_mark_number(text, step_of_profiler) >= 0) *kind = OF_PROFILER;
+  else if (step_mark_number(text, step_of_annotation) >= 0) *kind = OF_ANNOTATION;
+  else if (step_mark_numbers(text, step_of_keras, &last) >= 0) *kind = OF_KERAS;
+  else if (is_repeated_call(text)) *kind = OF_CALLS;
   else *kind = step_word(text, strlen(text)) ? OF_NVTX : NO_MARK;
   return *kind;
 }
@@ -76,7 +91,10 @@ static void add_mark(struct recorded_steps *steps, uint8_t kind, int64_t name, c
         add_item(steps, &steps->steps, &steps->step_count, &steps->step_room, sizeof *step);
     const char *text = recorded_text(steps->strings, name);
     uint8_t word = kind == OF_NVTX ? (uint8_t)step_word(text, strlen(text)) : 0;
-    if (step) *step = (struct marked_step){start, end, (uint32_t)of->threads[row], steps->rows + row, kind, word};
+    int64_t last, first = step_mark_numbers(text, step_of_keras, &last);
+    uint32_t batches = first >= 0 && last - first < MOST_AT_ONCE ? (uint32_t)(last - first) + 1 : 1;
+    uint32_t thread = (uint32_t)of->threads[row];
+    if (step) *step = (struct marked_step){start, end, name, thread, steps->rows + row, batches, kind, word};
     return;
   }
   struct training_mark *mark = add_item(steps, &steps->marks, &steps->mark_count, &steps->mark_room, sizeof *mark);
@@ -151,6 +169,7 @@ static int by_thread_and_start(const void *left, const void *right) {
   const struct marked_step *a = left, *b = right;
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
   if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  if (a->kind == OF_CALLS && a->name != b->name) return a->name < b->name ? -1 : 1;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
 }
@@ -230,9 +249,43 @@ static bool is_last_empty(const struct recorded_steps *steps, const struct dump_
 
 static struct step_counts count_marked(const struct recorded_steps *steps, const struct marked_step *marked,
                                        size_t count) {
-  struct step_counts counts = {.steps = count};
-  for (size_t i = 0; i < count; i++) counts.with_ops += has_ops(steps, marked[i].start, marked[i].end);
+  struct step_counts counts = {.steps = 0};
+  for (size_t i = 0; i < count; i++) {
+    counts.steps += marked[i].count;
+    if (has_ops(steps, marked[i].start, marked[i].end)) counts.with_ops += marked[i].count;
+  }
   return counts;
+}
+
+static int by_length(const void *left, const void *right) {
+  const struct marked_step *a = left, *b = right;
+  int64_t of_a = a->end - a->start, of_b = b->end - b->start;
+  return of_a < of_b ? -1 : of_a > of_b;
+}
+
+/* Of calls, which are sorted: those of the function whose median call times the number of calls is largest, as in
+** ext/derive/steps/repeated_calls.c. How many. */
+static size_t keep_one_function(struct marked_step *calls, size_t count) {
+  size_t best = 0, best_count = 0;
+  double most = 0;
+  for (size_t first = 0, end; first < count; first = end) {
+    size_t kept = first;
+    for (end = first; end < count && calls[end].thread == calls[first].thread && calls[end].name == calls[first].name;
+         end++) {
+      if (kept > first && calls[end].start < calls[kept - 1].end) continue; /* within another of its name */
+      calls[kept++] = calls[end];
+    }
+    if (kept - first < FEWEST_CALLS) continue;
+    qsort(calls + first, kept - first, sizeof *calls, by_length);
+    const struct marked_step *middle = &calls[first + (kept - first) / 2];
+    double covered = (double)(kept - first) * (double)(middle->end - middle->start);
+    if (covered <= most) continue;
+    most = covered;
+    best = first;
+    best_count = kept - first;
+  }
+  memmove(calls, calls + best, best_count * sizeof *calls);
+  return best_count;
 }
 
 /* Those of a kind among the sorted ones: where they are, and how many count. */
@@ -240,7 +293,9 @@ static struct marked_step *find_kind(struct recorded_steps *steps, uint8_t kind,
   size_t first = 0, end;
   while (first < steps->step_count && steps->steps[first].kind < kind) first++;
   for (end = first; end < steps->step_count && steps->steps[end].kind == kind;) end++;
-  *count = end > first ? keep_one_series(steps->steps + first, end - first) : 0;
+  *count = end == first        ? 0
+           : kind == OF_CALLS ? keep_one_function(steps->steps + first, end - first)
+                              : keep_one_series(steps->steps + first, end - first);
   return end > first ? steps->steps + first : NULL;
 }
 
@@ -256,8 +311,12 @@ static struct step_counts choose(struct recorded_steps *steps, const struct dump
     if (count > 1 && is_last_empty(steps, file, cursor, &marked[count - 2])) count--;
     return count_marked(steps, marked, count);
   }
+  marked = find_kind(steps, OF_ANNOTATION, &count);
+  if (!count) marked = find_kind(steps, OF_KERAS, &count);
+  if (count) return count_marked(steps, marked, count);
   if (!of_optimizers->optimizers) {
     marked = find_kind(steps, OF_NVTX, &count);
+    if (!count) marked = find_kind(steps, OF_CALLS, &count);
     if (count || !of_optimizers->count) return count_marked(steps, marked, count);
   }
   struct step_counts counts = {.steps = of_optimizers->count, .of_optimizer = !of_optimizers->by_batches};

@@ -1,7 +1,7 @@
 /* recorded_steps.h: how many steps a recording has, and in how many of them ops were recorded, as the views count them.
 **
-** By the same rules as ext/derive/steps/steps.c: the program's own marks, those of its profiler, its optimizers
-** (steps/optimizer_steps.h), what NVTX marks.
+** By the same rules as ext/derive/steps/steps.c: the program's own marks, those of its profiler, of JAX and Keras, its
+** optimizers (steps/optimizer_steps.h), what NVTX marks, calls of compiled functions.
 */
 #ifndef TFPROF_LAUNCHER_RECORDED_STEPS_H
 #define TFPROF_LAUNCHER_RECORDED_STEPS_H
@@ -19,9 +19,10 @@ struct recorded_strings { /* the file's strings by id */
 /* "" for what is none. */
 const char *recorded_text(const struct recorded_strings *strings, int64_t id);
 
-struct marked_step { /* of the user, the profiler or NVTX */
-  int64_t start, end;
+struct marked_step { /* of none of PyTorch's optimizers and loaders */
+  int64_t start, end, name;
   uint32_t thread, row;
+  uint32_t count; /* steps that it stands for */
   uint8_t kind, word;
 };
 

@@ -28,8 +28,9 @@ static int compare_advice(const void *key, const void *advice) {
 
 static int advice_kind(const char *framework) {
   static const char *const names[] = {"pytorch", "tensorflow", "jax"};
-  for (int i = 0; framework && i < OF_ANY; i++) {
-    if (strcmp(framework, names[i]) == 0) return i;
+  size_t length = framework ? strcspn(framework, ",") : 0; /* of several the first */
+  for (int i = 0; i < OF_ANY; i++) {
+    if (strlen(names[i]) == length && strncmp(framework, names[i], length) == 0) return i;
   }
   return OF_ANY;
 }

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-const char step_of_user[] = "tfprof.step#", step_of_profiler[] = "ProfilerStep#";
+const char step_of_user[] = "tfprof.step#", step_of_profiler[] = "ProfilerStep#",
+           step_of_annotation[] = "StepTraceAnnotation#", step_of_keras[] = "keras.step#";
 
 static bool is_word(const char *text, size_t length, const char *word) {
   size_t i = 0;
@@ -32,15 +33,34 @@ unsigned step_word(const char *text, size_t length) {
   return 0;
 }
 
-int64_t step_mark_number(const char *name, const char *prefix) {
-  size_t length = strlen(prefix);
-  int64_t number = 0;
-  if (strncmp(name, prefix, length) != 0) return -1;
-  name += length;
-  if (!*name) return -1;
-  for (; *name; name++) {
-    if (*name < '0' || *name > '9' || number > INT64_MAX / 10 - 1) return -1;
-    number = number * 10 + (*name - '0');
+/* Reads digits; NULL: there are none, or too many. */
+static const char *read_number(const char *text, int64_t *number) {
+  const char *first = text;
+  *number = 0;
+  for (; isdigit((unsigned char)*text); text++) {
+    if (*number > INT64_MAX / 10 - 1) return NULL;
+    *number = *number * 10 + (*text - '0');
   }
-  return number;
+  return text == first ? NULL : text;
+}
+
+int64_t step_mark_numbers(const char *name, const char *prefix, int64_t *last) {
+  size_t length = strlen(prefix);
+  int64_t number;
+  if (strncmp(name, prefix, length) != 0 || !(name = read_number(name + length, &number))) return -1;
+  *last = number;
+  if (*name == '-' && (!(name = read_number(name + 1, last)) || *last < number)) return -1;
+  return *name ? -1 : number;
+}
+
+int64_t step_mark_number(const char *name, const char *prefix) {
+  int64_t last, number = step_mark_numbers(name, prefix, &last);
+  return number == last ? number : -1;
+}
+
+bool is_repeated_call(const char *name) {
+  static const char *const calls[] = {"PjitFunction(", "tf.function(", "EagerLocalExecute: __inference_", "SessionRun"};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    if (strncmp(name, calls[i], strlen(calls[i])) == 0) return true;
+  return false;
 }

@@ -2,6 +2,7 @@
 **
 ** The phases of torch.compile are ops named `NAME (dynamo_timed)`, one inside another: dynamo is the tracing and what
 ** holds everything together, aot the graph of forward and backward pass, inductor the code of kernels and its compiler.
+** What JAX compiles in a recording of ours are ranges named `PHASE: FUNCTION (jax.monitoring)` (_tfprof_jax.py).
 ** Those of XLA, for TensorFlow and JAX, are rows of the runtime with the names of its functions, and so is what
 ** tf.function marks while it traces a function: it makes a graph of Python code, which is optimised and compiled.
 */
@@ -11,12 +12,17 @@
 #include "derive/ranges/compilers.h"
 #include "derive/rows.h"
 
-static const char suffix[] = " (dynamo_timed)";
+static const char of_torch[] = " (dynamo_timed)", of_jax[] = " (jax.monitoring)";
+
+static size_t length_without(const char *name, const char *suffix) {
+  size_t length = strlen(name), end = strlen(suffix);
+  return length > end && !strcmp(name + length - end, suffix) ? length - end : 0;
+}
 
 /* The length of the name without the suffix; 0: it is no phase of a compilation. */
 static size_t length_of_phase(const char *name) {
-  size_t length = strlen(name), end = sizeof suffix - 1;
-  return length > end && !strcmp(name + length - end, suffix) ? length - end : 0;
+  size_t length = length_without(name, of_torch);
+  return length ? length : length_without(name, of_jax);
 }
 
 /* The mark of TensorFlow's python/eager/polymorphic_function. */
@@ -30,6 +36,7 @@ bool is_runtime_compiling(const char *name) {
 }
 
 static const char *compiler_of(const char *name) {
+  if (length_without(name, of_jax)) return "xla";
   if (!length_of_phase(name)) return is_graph_building(name) ? "tf.function" : "xla";
   static const char *const inductor[] = {"inductor",      "compile_fx", "GraphLowering", "Scheduler",    "PyCodeCache",
                                          "async_compile", "fx_codegen", "compile_file",  "TritonBundler"};
@@ -47,7 +54,7 @@ struct compilations {
 static enum tfprof_status find_compilations(struct compilations *found, struct tfprof_error *error) {
   const struct pool *pool = store_pool(found->profile->store);
   enum tfprof_status status = TFPROF_OK;
-  enum { NOT_ASKED, OTHER, OF_RUNTIME, OF_TORCH };
+  enum { NOT_ASKED, OTHER, OF_RUNTIME, OF_RECORDER };
   uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by name: one of these */
   string_id runtime = derive_known_text(found->profile, "runtime");
   if (!kinds) return error_no_memory(error);
@@ -60,7 +67,7 @@ static enum tfprof_status find_compilations(struct compilations *found, struct t
       uint8_t *kind = &kinds[names[i]];
       if (*kind == NOT_ASKED) {
         const char *name = pool_text(pool, names[i]);
-        *kind = length_of_phase(name) ? OF_TORCH : is_runtime_compiling(name) ? OF_RUNTIME : OTHER;
+        *kind = length_of_phase(name) ? OF_RECORDER : is_runtime_compiling(name) ? OF_RUNTIME : OTHER;
       }
       if (*kind == OTHER || (*kind == OF_RUNTIME && categories[i] != runtime)) continue;
       uint32_t *ops = scratch_grow(found->ops, found->count, &found->capacity, 256, sizeof *ops);

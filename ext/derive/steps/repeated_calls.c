@@ -2,6 +2,7 @@
 #include "derive/steps/repeated_calls.h"
 #include "derive/passes.h"
 #include "derive/steps/kinds.h"
+#include "steps/step_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,6 @@
 enum { FEWEST_CALLS = 3 };
 enum { NOT_ASKED, NO_CALL, CALL }; /* by name */
 static const char call_of_jax[] = "PjitFunction(";
-
-static bool is_call(const char *name) {
-  static const char *const calls[] = {call_of_jax, "EagerLocalExecute: __inference_", "SessionRun"};
-  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-    if (strncmp(name, calls[i], strlen(calls[i])) == 0) return true;
-  return false;
-}
 
 /* *end becomes the latest end of all rows. */
 static enum tfprof_status find_calls(struct profile *profile, struct mark_list *list, int64_t *end,
@@ -32,7 +26,7 @@ static enum tfprof_status find_calls(struct profile *profile, struct mark_list *
     block_texts(&block, COLUMN_ops_name, names);
     for (uint32_t i = 0; i < block.count; i++) {
       uint8_t *kind = &kinds[names[i]];
-      if (*kind == NOT_ASKED) *kind = names[i] && is_call(pool_text(pool, names[i])) ? CALL : NO_CALL;
+      if (*kind == NOT_ASKED) *kind = names[i] && is_repeated_call(pool_text(pool, names[i])) ? CALL : NO_CALL;
       has_calls |= *kind == CALL;
     }
     block_integers(&block, COLUMN_ops_end_ns, ends);

@@ -1,14 +1,14 @@
 /* repeated_calls.h: marks of steps, and where nothing marks them, the calls that stand for them.
 **
-** What TensorFlow's and JAX's profilers write of a program that marks no steps tells of each call of a compiled
-** function (tf.function, jax.jit, Session.run) by its name.  A program that trains calls one of them over and over, and
-** most time passes in it: of the functions that are called at least three times on a thread the one for which the
-** median call times the number of calls is largest (the first call, which compiles it, may take a hundred times as
-** long).  Each trace of a tf.function has a number of its own and counts as a function: Keras trains and validates in
-** two of one name.  Functions of jax.jit that have the same Python name are told apart by the programs that they run
-** (ops.called_program) where these come again and again in one order, as those of a generator and a discriminator do:
-** then the one that is called most often counts, and of several the first.  Programs that come in no order are those of
-** one function, which is compiled for each shape.
+** What TensorFlow's and JAX's profilers, and our recorder, write of a program that marks no steps tells of each call
+** of a compiled function (tf.function, jax.jit, Session.run) by its name (is_repeated_call()).  A program that trains
+** calls one of them over and over, and most time passes in it: of the functions that are called at least three times
+** on a thread the one for which the median call times the number of calls is largest (the first call, which compiles
+** it, may take a hundred times as long).  Each trace of a tf.function has a number of its own and counts as a
+** function: Keras trains and validates in two of one name.  Functions of jax.jit that have the same Python name are
+** told apart by the programs that they run (ops.called_program) where these come again and again in one order, as
+** those of a generator and a discriminator do: then the one that is called most often counts, and of several the
+** first.  Programs that come in no order are those of one function, which is compiled for each shape.
 **
 ** A call of a function of jax.jit returns before its work is done: it lasts until the next one begins, the last as long
 ** as the median of the others, if neither the call itself is longer nor the recording ends before.

@@ -7,8 +7,10 @@
 ** begins, and is no step where it is the last.  Who marks the end of an iteration begins one more step with the last
 ** mark, in which nothing happens: it is no step when no row begins in it on its thread though some did in the step
 ** before.  Where the recording left the ops of the last one out, only ranges are looked at.  Rows of category `user`
-** with a number of their own (ops.marked_step), as the profilers of TensorFlow and JAX have them, are steps likewise
-** (origin user; keras where its callback marks each batch); those that a TPU has itself, named Steps, come first
+** with a number of their own (ops.marked_step), as the profilers of TensorFlow and JAX have them, and those that our
+** recorder calls StepTraceAnnotation#N or keras.step#N, are steps likewise (origin user; keras where it or its callback
+** marks each batch; keras.step#FIRST-LAST stands for several batches that ran in one call, steps_per_execution: each
+** has an equal share of its time, which a diagnostic tells); those that a TPU has itself, named Steps, come first
 ** (origin device), as its work is told by these.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  Which of
@@ -28,6 +30,7 @@
 **
 ** Repetition.  Where there is none of these, and no optimizer, the calls of one compiled function are taken for them
 ** (repeated_calls.h; origin repetition): periods as of optimizers, of JAX from call to call, which a diagnostic tells.
+** In a recording of ours they go before the batches of PyTorch's loaders.
 **
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
@@ -53,6 +56,8 @@ struct step {
   string_id name;
 };
 
+enum { MOST_AT_ONCE = 65536 /* steps that one mark stands for */, MOST_SPREAD = 1 << 24 /* steps in all */ };
+
 /* Times of a damaged file may be further apart than 64 bits can say. */
 static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
 
@@ -76,10 +81,17 @@ enum mark_kind {
 /* Which of the words for steps a name has, from 1 on; 0: none. */
 static unsigned word_of(const char *name) { return step_word(name, strlen(name)); }
 
+/* That our recorder wrote into the name; -1: none. */
+static int64_t recorded_number(const char *name) {
+  int64_t last, number = step_mark_number(name, step_of_annotation);
+  return number >= 0 ? number : step_mark_numbers(name, step_of_keras, &last);
+}
+
 static enum mark_kind kind_of_name(const char *name) {
   if (step_mark_number(name, step_of_user) >= 0) return USER_STEP;
   if (step_mark_number(name, step_of_profiler) >= 0) return PROFILER_STEP;
-  if (strcmp(name, "Profiled batch") == 0) return KERAS_STEP;
+  if (step_mark_number(name, step_of_annotation) >= 0) return NUMBERED_STEP;
+  if (recorded_number(name) >= 0 || strcmp(name, "Profiled batch") == 0) return KERAS_STEP;
   if (strcmp(name, "Steps") == 0) return DEVICE_STEP;
   return word_of(name) ? NVTX_STEP : OTHER;
 }
@@ -114,6 +126,10 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       bool is_numbered = mark.number != NO_VALUE;
       enum mark_kind found = (enum mark_kind)*kind;
       if (found == NVTX_STEP && !is_of_nvtx(segment, row)) found = OTHER;
+      if (!is_numbered && (found == NUMBERED_STEP || found == KERAS_STEP)) {
+        mark.number = recorded_number(pool_text(pool, mark.name));
+        is_numbered = mark.number >= 0;
+      }
       if (found == OTHER && is_numbered) found = NUMBERED_STEP;
       if (found == OTHER || ((found == KERAS_STEP || found == DEVICE_STEP) && !is_numbered)) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
@@ -314,6 +330,41 @@ static bool has_numbers(enum mark_kind kind) {
   return kind == NUMBERED_STEP || kind == KERAS_STEP || kind == DEVICE_STEP;
 }
 
+/* Marks that stand for several batches become as many, each with an equal share of the time. */
+static enum tfprof_status spread_batches(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+  struct mark_list spread = {.count = 0};
+  uint32_t executions = 0, batches = 0;
+  bool has_memory = true;
+  for (uint32_t i = 0; i < list->count && has_memory; i++) {
+    struct mark mark = list->items[i];
+    int64_t last = mark.number, start = mark.start;
+    if (step_mark_numbers(pool_text(store_pool(profile->store), mark.name), step_of_keras, &last) < 0 ||
+        last - mark.number >= MOST_AT_ONCE || spread.count >= MOST_SPREAD)
+      last = mark.number;
+    double share = distance(start, list->items[i].end) / (double)(last - mark.number + 1);
+    if (last > mark.number) {
+      executions++;
+      batches += (uint32_t)(last - mark.number) + 1;
+    }
+    for (int64_t first = mark.number; mark.number <= last && has_memory; mark.number++) {
+      double its_end = share * (double)(mark.number - first + 1);
+      mark.end = mark.number == last ? list->items[i].end : start + (int64_t)its_end;
+      has_memory = mark_list_add(&spread, mark);
+      mark.start = mark.end;
+    }
+  }
+  if (has_memory && executions) {
+    struct mark_list before = *list;
+    *list = spread;
+    spread = before;
+    profile_diagnose_once(profile, "info", "batches_at_once",
+                          "%u batches ran in %u calls (steps_per_execution): each has an equal share of the time of "
+                          "its call", batches, executions);
+  }
+  scratch_free(spread.items);
+  return has_memory ? TFPROF_OK : error_no_memory(error);
+}
+
 static enum tfprof_status steps_of_marks(struct profile *profile, const struct mark_list *list, enum mark_kind kind,
                                          struct step *steps, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
@@ -326,7 +377,8 @@ static enum tfprof_status steps_of_marks(struct profile *profile, const struct m
     steps[i] = (struct step){number, mark->start, mark->end, mark->thread, mark->name};
     if (!has_numbers(kind)) continue;
     char name[256];
-    snprintf(name, sizeof name, "%.200s %lld", text, (long long)number);
+    int length = recorded_number(text) >= 0 ? (int)strcspn(text, "#") : 200;
+    snprintf(name, sizeof name, "%.*s %lld", length, text, (long long)number);
     status = derive_text(profile, name, &steps[i].name, error);
   }
   return status;
@@ -469,8 +521,13 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
   if (!status) {
     enum mark_kind kind = choose_marks(lists, &optimizers.steps);
     if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
-    bool has_start = false, is_of_optimizers = kind == OPTIMIZER_STEP || kind == BATCH_STEP;
-    if (kind == REPEATED_CALL) status = find_repeated_calls(profile, &lists[kind], &has_start, error);
+    bool has_start = false;
+    if (!status && kind == KERAS_STEP) status = spread_batches(profile, &lists[kind], error);
+    bool is_loader = kind == BATCH_STEP && !optimizers.steps.optimizers && !strcmp(profile_origin(profile), "tfprof");
+    if (!status && (kind == REPEATED_CALL || is_loader))
+      status = find_repeated_calls(profile, &lists[REPEATED_CALL], &has_start, error);
+    if (is_loader && lists[REPEATED_CALL].count) kind = REPEATED_CALL;
+    bool is_of_optimizers = kind == OPTIMIZER_STEP || kind == BATCH_STEP;
     uint32_t count = is_of_optimizers ? optimizers.steps.count : lists[kind].count;
     steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
     if (status || !steps) {
