@@ -117,7 +117,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
 
 static const char help_begin[] =
     "Records what a training program in PyTorch, or any that uses CUDA or NVTX, does,\n"
-    "without any change to it, so that it can be asked about in SQL.\n"
+    "without any change to it, so that it can be asked about in SQL. Of TensorFlow,\n"
+    "Keras and JAX it records steps and ranges; their own profilers record their ops.\n"
     "\n"
     "  tfprof-capture -- python train.py             record into tfprof-run\n"
     "  tfprof-capture -o run -- python train.py      record into the directory run\n"
@@ -150,9 +151,9 @@ static const char help_end[] =
     "  126  the program cannot be run\n"
     "  127  there is no such program\n"
     "\n"
-    "Each process that imports PyTorch, initialises CUDA or calls NVTX writes\n"
-    "DIR/HOST-PID.tfprof as it goes: however the program ends, all but the last\n"
-    "second is there.\n"
+    "Each process that imports PyTorch, TensorFlow or JAX, initialises CUDA or calls\n"
+    "NVTX writes DIR/HOST-PID.tfprof as it goes: however the program ends, all but\n"
+    "the last second is there.\n"
     "\n"
     "Such a file is for whoever may see the program: it holds command lines, host\n"
     "and job, paths, source lines, and the names of threads, ranges and modules.\n";

@@ -113,13 +113,16 @@ static void say_how_it_ended(const struct recording *recording, const struct out
 }
 
 /* "48,331 ops in 60 optimizer steps", as the views count them, or in 12 of 60 where they were recorded only in these;
-** of a program without PyTorch "120 ranges"; before these "12,345 kernels and", or kernels alone. */
+** of a program without PyTorch "120 ranges", or "60 steps and 120 ranges"; before these "12,345 kernels and", or
+** kernels alone. */
 static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, struct step_counts steps) {
-  bool has_only_ranges = ops && ops == ranges && !steps.steps;
+  bool has_only_ranges = ops && ops == ranges;
   if (kernels) fprintf(stderr, "%s kernel%s", count_text(kernels).bytes, plural(kernels));
-  if (kernels && ops) fputs(" and ", stderr);
+  bool has_only_steps = has_only_ranges && steps.steps && !steps.of_optimizer;
+  if (kernels && ops) fputs(has_only_steps ? ", " : " and ", stderr);
+  if (has_only_steps) fprintf(stderr, "%s step%s and ", count_text(steps.steps).bytes, plural(steps.steps));
   if (ops || !kernels) fprintf(stderr, "%s %s%s", count_text(ops).bytes, has_only_ranges ? "range" : "op", plural(ops));
-  if (!steps.steps) return;
+  if (!steps.steps || has_only_steps) return;
   fputs(" in ", stderr);
   if (steps.with_ops < steps.steps) fprintf(stderr, "%s of ", count_text(steps.with_ops).bytes);
   fprintf(stderr, "%s %sstep%s", count_text(steps.steps).bytes, steps.of_optimizer ? "optimizer " : "",
@@ -259,19 +262,19 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
     return;
   }
   if (program->is_python && failed) {
-    fputs(": the program ended before it imported PyTorch; its own message stands above\n", stderr);
+    fputs(": the program ended before it imported PyTorch, TensorFlow or JAX; its own message stands above\n", stderr);
     return;
   }
   if (program->is_python) {
-    fputs(": the program did not import PyTorch, and neither initialised CUDA nor called NVTX\n", stderr);
+    fputs(": the program imported none of PyTorch, TensorFlow and JAX, and neither initialised CUDA nor called NVTX\n",
+          stderr);
   } else {
-    fprintf(stderr, ": neither %s nor what it started imported PyTorch, initialised CUDA or called NVTX\n",
+    fprintf(stderr,
+            ": neither %s nor what it started imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX\n",
             command[0]);
   }
-  fputs("tfprof: TensorFlow and JAX record themselves: jax.profiler.trace(LOGDIR), tf.profiler.experimental.start("
-        "LOGDIR); `tfprof LOGDIR` opens that\n", stderr);
   fputs(
-      "tfprof: if it did import PyTorch: PYTHONPATH must reach the Python that imports it (sudo, env -i and "
+      "tfprof: if it did import one of them: PYTHONPATH must reach the Python that imports it (sudo, env -i and "
       "containers clear it); one that is started with -I, -E or -S must be CPython 3.8 or newer, linked dynamically",
       stderr);
   fputs(program->isolation ? "\n" : ", and tfprof-capture be told --preload\n", stderr);

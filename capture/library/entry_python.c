@@ -7,6 +7,7 @@
 #include "governor/sampling.h"
 #include "hangs/hang_watch.h"
 #include "host/process_identity.h"
+#include "jax/jit_calls.h"
 #include "python/call_hooks.h"
 #include "python/guarded_read.h"
 #include "python/python_api.h"
@@ -52,6 +53,9 @@ ENTRY_POINT int tfprof_capture_load(void);
 ENTRY_POINT void tfprof_capture_interpreter_began(int64_t realtime_ns, int64_t monotonic_ns);
 /* Then: what descriptor 2 was when the interpreter started (parts.h). */
 ENTRY_POINT void tfprof_capture_say_to(uint64_t device, uint64_t inode);
+/* A framework other than PyTorch has been imported, which tells of its steps by the ranges below: what needs no PyTorch
+** is recorded from now on. 0: it cannot be, and it has been said. */
+ENTRY_POINT int tfprof_capture_begin_framework(const char *name, const char *version);
 /* PyTorch has been imported. 0: it cannot be listened to. */
 ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
 /* Then: torch.profiler may watch in our place (profiler_windows.h), or may not: that is said here. */
@@ -101,6 +105,12 @@ ENTRY_POINT void tfprof_capture_set_environment_rank(int rank, int world_size);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
+/* The same of one that may mark a step; `object`: which optimizer, or 0. 1: a step has ended with it. */
+ENTRY_POINT int tfprof_capture_end_mark(const char *name, unsigned object, uint64_t start_ticks);
+/* Calls of what jax.jit made (jit_calls.h), with the GIL held: functions of Python that say whether the calling thread
+** is tracing, and that are told when a step has ended; an object whose calls are noted. 0: they cannot be. */
+ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_ended);
+ENTRY_POINT int tfprof_capture_watch_jit(void *function, const char *name);
 /* One of gc.callbacks, with the GIL held. `about`: a dictionary. */
 ENTRY_POINT void tfprof_capture_collected(const wchar_t *phase, void *about);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
@@ -179,11 +189,18 @@ static void go_without_callbacks(const char *why) {
   session_wishes.of_sources.has_callbacks = false;
 }
 
+int tfprof_capture_begin_framework(const char *name, const char *version) {
+  process_identity_add_framework(name, version);
+  if (!session_begin()) return 0;
+  if (!session_is_armed()) noted_ranges_arm(false);
+  return 1;
+}
+
 int tfprof_capture_begin(const char *torch_version) {
   bool with_shapes = session_wishes.of_sources.with_shapes, with_stacks = session_wishes.of_sources.with_stacks,
        with_source = session_wishes.of_sources.with_source;
   char reason[256];
-  process_identity_set_framework("pytorch", torch_version);
+  process_identity_add_framework("pytorch", torch_version);
   bool is_memory_found = torch_memory_find(NULL, reason, sizeof reason);
   part_set(&memory_part, session_wishes.with_memory ? PART_DEGRADED : PART_OFF,
            !session_wishes.with_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
@@ -214,7 +231,7 @@ int tfprof_capture_begin(const char *torch_version) {
 }
 
 int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
-  process_identity_set_framework("pytorch", torch_version);
+  process_identity_add_framework("pytorch", torch_version);
   if (!without_callbacks[0]) go_without_callbacks("it cannot be listened to");
   bool is_late = atomic_load(&gate_state) != GATE_NONE; /* times of another clock are in the file already */
   if (!is_possible || is_late || !thread_records_begin(session_wishes.buffer_bytes)) {
@@ -385,6 +402,16 @@ void tfprof_capture_set_environment_rank(int rank, int world_size) {
 uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }
 
 void tfprof_capture_end_range(const char *name, uint64_t start_ticks) { noted_range_end(name, start_ticks); }
+
+int tfprof_capture_end_mark(const char *name, unsigned object, uint64_t start_ticks) {
+  return noted_mark_end(name, object, start_ticks);
+}
+
+void tfprof_capture_begin_jit(void *is_traced, void *step_ended) {
+  if (call_hooks_find()) jit_calls_begin(is_traced, step_ended);
+}
+
+int tfprof_capture_watch_jit(void *function, const char *name) { return jit_calls_watch(function, name); }
 
 void tfprof_capture_collected(const wchar_t *phase, void *about) {
   enum { FULL_COLLECTION = 2 };

@@ -14,11 +14,12 @@
 #include "recorder/source.h"
 #include "torch/memory_callbacks.h"
 #include "torch/modules_source.h"
+#include "torch/noted_ranges.h"
 #include "torch/op_callbacks.h"
 
 const struct capture_source *const capture_sources[] = {
     &channels_source,     &identity_source, &counters_source, &switches_source,
     &gpu_counters_source, &governor_source, &nvtx_source,     &cuda_source,
-    &ops_source,          &memory_source,   &modules_source,  &python_source,
-    &hangs_source,        NULL,
+    &marks_source,        &ops_source,      &memory_source,   &modules_source,
+    &python_source,       &hangs_source,    NULL,
 };

@@ -66,6 +66,27 @@ def check_torch():
     return is_recorded
 
 
+def check_frameworks():
+    """Others, which are not imported for it: that takes seconds."""
+    from importlib import metadata
+
+    print("Other frameworks")
+    others = (("TensorFlow", "tensorflow", ("tensorflow", "tensorflow-cpu", "tf-nightly")),
+              ("Keras", "keras", ("keras",)), ("JAX", "jax", ("jax",)))
+    for name, module, distributions in others:
+        if importlib.util.find_spec(module) is None:
+            show(name, "not installed here")
+            continue
+        version = ""
+        for distribution in distributions:
+            try:
+                version = version or metadata.version(distribution) + ": "
+            except metadata.PackageNotFoundError:
+                pass
+        show(name, version + ("each batch of fit() is a step" if module == "keras" else
+                              "steps and ranges are recorded; ops are by its own profiler"))
+
+
 def parts():
     """What the recorder says of each part: (name, state)."""
     recording = getattr(sys.modules.get("_tfprof_hooks"), "recording", None)
@@ -116,12 +137,14 @@ def check_system():
 
 check_python()
 is_recorded = check_torch()
+check_frameworks()
 check_gpu()
 check_system()
 if is_recorded:
     print("\nSo a program of this Python can be recorded.")
 else:
-    print("\nSo no ops of PyTorch can be recorded with this Python; calls of CUDA and NVTX are, in any program.")
+    print("\nSo no ops of PyTorch can be recorded with this Python; steps of TensorFlow and JAX are, and calls of CUDA "
+          "and NVTX, in any program.")
 if is_recorded:
     open(os.path.join(os.environ["TFPROF_RUN_DIRECTORY"], "recordable"), "w").close()
 sys.exit(0 if is_recorded else 125)

@@ -1,8 +1,9 @@
-"""Waits for PyTorch to be imported: the small part of the hooks, which every Python process runs at its start.
+"""Waits for a framework to be imported: the small part of the hooks, which every Python process runs at its start.
 
 Nothing is imported here that Python has not loaded by itself, and torch least of all.  When the program imports torch,
 the capture library is loaded with RTLD_GLOBAL before it, so that it can take the place of functions of torch, and armed
-after it (_tfprof_recording).
+after it (_tfprof_recording).  The first import of TensorFlow, Keras or JAX brings in what records of these
+(_tfprof_frameworks).
 
 Whatever goes wrong in here ends here: one line on stderr, and the program runs on unrecorded.
 """
@@ -15,7 +16,8 @@ MARKS = "tfprof"
 
 stderr = None  # of this process when it started: device and inode; None: it had none
 listeners = None  # the module _tfprof_listeners, once there may be some
-recording = None  # the Recording of this process, once it is armed; the module tfprof asks for it
+process = None  # what all frameworks share (_tfprof_process), once the first is imported; False: there is none
+recording = None  # what the module tfprof asks: the Recording of PyTorch once it is armed, else the process
 began = None  # when this interpreter did, by two clocks, in nanoseconds (source_text.h)
 
 COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, by which files are stamped; the module time has no name for it
@@ -27,7 +29,7 @@ def start():
         began = read_clocks()
         stderr = file_of_stderr() if sys.__stderr__ else None
         sys.meta_path.insert(0, ImportFinder(FRAMEWORK, prepare_recording, begin_recording))
-        sys.meta_path.insert(0, OthersFinder())
+        sys.meta_path.insert(0, FrameworksFinder())
         sys.meta_path.append(MarksFinder())
 
 
@@ -91,6 +93,29 @@ def begin(candidate):
         recording = candidate
 
 
+def the_process():
+    """What all frameworks share, made for the first of them; None: nothing is recorded of this process."""
+    global process
+    if process is None:
+        process = False
+        module = load_beside("_tfprof_process")
+        library = module.load_library(stderr)
+        if library is not None:
+            process = module.Process(library, say_problem)
+    return process or None
+
+
+def begin_framework(framework, name, version):
+    """One that is not PyTorch. Whether the process is recorded."""
+    global recording
+    its_process = the_process()
+    if its_process is None or not its_process.begin_framework(framework, name, version):
+        return False
+    if recording is None:
+        recording = its_process
+    return True
+
+
 class MarksFinder:
     """`import tfprof` in a recorded program. It is asked last: a tfprof of the program's own comes first."""
 
@@ -102,18 +127,21 @@ class MarksFinder:
         return spec_from_file_location(MARKS, beside(MARKS + ".py"))
 
 
-class OthersFinder:
-    """Finds nothing: the first import of a framework that is not recorded brings in what tells that, _tfprof_others."""
+class FrameworksFinder:
+    """Finds nothing: the first import of TensorFlow, Keras or JAX puts what records of them into its place."""
 
     def find_spec(self, name, path=None, target=None):
-        if name in ("jax", "tensorflow") and self in sys.meta_path:
+        if name in ("jax", "tensorflow", "keras", "tf_keras") and self in sys.meta_path:
             try:
-                finder = load_beside("_tfprof_others").ComputingFinder(say)
-                sys.meta_path[sys.meta_path.index(self)] = finder
-                watch_listeners()
+                place = sys.meta_path.index(self)
+                del sys.meta_path[place]
+                finder = load_beside("_tfprof_frameworks").Finder(sys.modules[__name__])
+                sys.meta_path.insert(place, finder)
+                if name in ("jax", "tensorflow"):
+                    watch_listeners()
                 return finder.find_spec(name, path, target)
-            except Exception:
-                pass  # nothing is told
+            except Exception as problem:
+                say_problem(problem)
         return None
 
 
@@ -139,9 +167,10 @@ def watch_listeners(hooks=None):
     if listeners is None:
         listeners = load_beside("_tfprof_listeners")
         if hooks is None:
-            import ctypes
-
-            hooks = load_beside("_tfprof_calls").Hooks(ctypes.PyDLL(os.environ["TFPROF_LIBRARY"]))
+            its_process = the_process()
+            if its_process is None:
+                return None
+            hooks = its_process.hooks
         sys.meta_path.insert(0, listeners.ListenerFinder(hooks, when_imported, say_problem))
     return listeners
 
@@ -191,11 +220,10 @@ class ImportFinder:
 
 
 def prepare_recording():
-    recorder = load_beside("_tfprof_recording")
-    return recorder, recorder.load_library(stderr)
+    return load_beside("_tfprof_recording"), the_process()
 
 
 def begin_recording(prepared, framework):
-    recorder, library = prepared or (None, None)
-    if library is not None:
-        begin(recorder.Recording(library, framework, say_problem))
+    recorder, its_process = prepared or (None, None)
+    if its_process is not None:
+        begin(recorder.Recording(its_process, framework, say_problem))

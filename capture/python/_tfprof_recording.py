@@ -4,41 +4,24 @@ Arming proves, on tensors and frames made for the purpose, that what the library
 CPython holds here; what cannot be proved is not recorded, and the dump says so.
 """
 
+import atexit
 import os
 import sys
 
 load_beside = None  # set by _tfprof_hooks: loads another module of the hooks
 
 
-def load_library(stderr=None):
-    """`stderr`: device and inode of descriptor 2 when the interpreter started, or None."""
-    import ctypes
-
-    library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
-    if not library.tfprof_capture_load():
-        return None
-    began = sys.modules["_tfprof_hooks"].began
-    if began is not None:
-        library.tfprof_capture_interpreter_began(*map(ctypes.c_int64, began))
-    library.tfprof_capture_say_to(*map(ctypes.c_uint64, stderr or (0, 0)))
-    return library
-
-
 class Recording:
-    def __init__(self, library, torch, say_problem):
-        import ctypes
-
+    def __init__(self, process, torch, say_problem):
         self.say_problem = say_problem
-        self.ctypes = ctypes
-        self.library = library
-        self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
+        self.process = process
+        self.ctypes, self.library, self.holding_gil = process.ctypes, process.library, process.holding_gil
+        self.calls, self.hooks = process.calls, process.hooks
         self.torch = torch
         self.modules = self.typed = None
 
     def begin(self):
         """Whether it records."""
-        self.calls = sys.modules["_tfprof_hooks"].load_beside("_tfprof_calls")
-        self.hooks = self.calls.Hooks(self.holding_gil)
         version = str(self.torch.__version__).encode()
         if not self.library.tfprof_capture_begin(version):
             return self.begin_windows(version)
@@ -81,48 +64,28 @@ class Recording:
             except Exception as problem:
                 reason = "%s: %s" % (type(problem).__name__, problem)
                 self.library.tfprof_capture_no_calls(reason.encode("utf-8", "replace"))
-        for watch in (self.watch_threads, self.watch_ranks, self.watch_forks, self.note_phases, self.make_way):
+        for watch in (self.watch_threads, self.watch_ranks, self.note_phases, self.make_way):
             try:
                 watch()
             except Exception as problem:
                 self.say_problem(problem)
+        self.process.watch()
         if not self.library.tfprof_capture_arm():
             return False
-        self.end_in_order()
+        self.process.at_end.append(self.tell_rest)
         if watch_calls:
             watch_calls()
         return True
 
     def watch_threads(self):
-        """Threads of the module threading tell their names as they start, where the module looks at their number; of
-        those that were there before they are told now. Those that Python did not start keep the name that the system
-        has for them, and so does the main thread.  With the first of them comes the thread that looks at their stacks
-        when they meet a new module.
-        """
-        import threading
-
-        if not hasattr(threading.Thread, "_set_native_id"):
-            return
-        name_thread = self.holding_gil.tfprof_capture_name_thread
-        note_thread = self.holding_gil.tfprof_capture_note_thread
-        foreign, main = threading._DummyThread, threading.main_thread()
+        """With the first thread comes the one that looks at their stacks when they meet a new module."""
         begin_looking = self.library.tfprof_capture_begin_looking
 
         def look_from_now_on():
             if self.modules is not None:
                 begin_looking()
 
-        def tell(thread):
-            if not isinstance(thread, foreign):
-                name_thread(kept_of_name(thread))
-                look_from_now_on()
-
-        self.hooks.around(threading.Thread, "_set_native_id", last=tell)
-        for thread in threading.enumerate():
-            native_id = getattr(thread, "native_id", None)  # libraries that replace threads leave it out
-            if native_id and thread is not main and not isinstance(thread, foreign):
-                note_thread(native_id, kept_of_name(thread))
-                look_from_now_on()
+        self.process.thread_named.append(look_from_now_on)
 
     def watch_ranks(self):
         """The rank of a process whose launcher says nothing of it, as with torch.multiprocessing.spawn: where
@@ -136,11 +99,6 @@ class Recording:
                 set_rank(int(group.rank()), int(group.size()))
 
         self.hooks.around(groups, "_update_default_pg", last=tell)
-
-    def watch_forks(self):
-        """From 3.12 on they warn in a process that has several threads."""
-        if sys.version_info >= (3, 12):
-            self.hooks.rest(os, "fork", "forkpty")
 
     def make_way(self):
         """CUPTI serves one: where the program's own torch.profiler wants to see what GPUs do, it does, and the recorder
@@ -200,8 +158,16 @@ class Recording:
             return False
         if not self.library.tfprof_capture_arm():
             return False
-        self.end_in_order(windows.close)
+        self.process.watch()
+        atexit.register(windows.close)
         return True
+
+    def tell_rest(self, time_left, flush):
+        """At the end: what is not told yet."""
+        if self.typed is not None:
+            self.typed.tell_all(time_left)
+        if self.modules is not None:
+            self.modules.settle(flush)
 
     # ---- Input shapes.
 
@@ -567,46 +533,3 @@ class Recording:
             and first[1] == second[1]
             and third[1] == fourth[1]
         )
-
-    # ---- The end.
-
-    def end_in_order(self, before=None):
-        """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and
-        DataLoader end; exec leaves without any end.
-        """
-        import atexit
-
-        modules, typed = self.modules, self.typed
-        # All are looked up now: a program may refuse that later, by a hook of its own (sys.addaudithook).
-        library = self.library
-        begin_end, set_rank = library.tfprof_capture_begin_end, library.tfprof_capture_set_environment_rank
-        time_left, flush = library.tfprof_capture_time_left, library.tfprof_capture_flush
-        end = library.tfprof_capture_finish
-
-        def finish():
-            if not begin_end():
-                return
-            set_rank(number_in_environment("RANK", -1), number_in_environment("WORLD_SIZE", 0))
-            if typed is not None:
-                typed.tell_all(time_left)
-            if modules is not None:
-                modules.settle(flush)
-            end()
-
-        atexit.register(finish)
-        if before:
-            atexit.register(before)
-        self.hooks.around(os, "_exit", first=lambda *_: finish())
-        self.hooks.around(os, "execv", first=lambda *_: flush())
-        self.hooks.around(os, "execve", first=lambda *_: flush())
-
-
-def number_in_environment(name, otherwise):
-    """Where a program says it by itself. The library read what its launcher says, while it was loaded."""
-    text = os.environ.get(name, "")
-    return int(text) if text.isdigit() and len(text) < 10 else otherwise
-
-
-def kept_of_name(thread):
-    """127 bytes are kept of it, none of a character that would not be whole."""
-    return thread.name.encode("utf-8", "replace")[:127].decode("utf-8", "ignore").encode("utf-8")

@@ -27,9 +27,9 @@ say
     except ImportError:
         tfprof = None
 
-Marks need PyTorch: what is marked before it is imported is not recorded.  They may be set on any thread; a step begins
-and ends on one.  Within what torch.compile or torch.export makes a graph of they have no effect, as PyTorch's own: set
-them around it.
+Marks need PyTorch, TensorFlow or JAX: what is marked before one of these is imported is not recorded.  They may be set
+on any thread; a step begins and ends on one.  Within what torch.compile, torch.export, tf.function or jax.jit makes a
+graph of they have no effect, as the frameworks' own: set them around it.
 """
 
 import atexit
@@ -54,9 +54,12 @@ def is_recording():
 
 
 def _is_traced():
-    """Whether PyTorch makes a graph of the code that asks: the answer is all that it sees of ours."""
+    """Whether a framework makes a graph of the code that asks: the answer is all that PyTorch sees of ours."""
     compiler = sys.modules.get("torch.compiler")
-    return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
+    if compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling():
+        return True
+    process = getattr(sys.modules.get("_tfprof_hooks"), "process", None)
+    return bool(process) and process.is_traced()
 
 
 def _take_last(opened):

@@ -318,7 +318,7 @@ import sys, torch, os, importlib.util
 ours = [getattr(finder, "name", type(finder).__name__) for finder in sys.meta_path
         if "_tfprof" in type(finder).__module__]
 # Until a program compiles, imports JAX or TensorFlow, or asks for marks; one sees who else listens to CUDA.
-assert ours == ["ListenerFinder", "torch._dynamo.utils", "OthersFinder", "MarksFinder"], ours
+assert ours == ["ListenerFinder", "torch._dynamo.utils", "FrameworksFinder", "MarksFinder"], ours
 assert "exec_module" not in vars(torch.__loader__), vars(torch.__loader__)
 assert type(torch.__loader__).__name__ == "SourceFileLoader"
 assert not torch.is_grad_enabled() is False and torch.get_default_dtype() == torch.float32

@@ -322,54 +322,13 @@ def test_environment():
 
 def test_nothing_recorded_says_why():
     for command, status, words in (
-        ([sys.executable, "-c", "pass"], 0, "the program did not import PyTorch"),
+        ([sys.executable, "-c", "pass"], 0, "the program imported none of PyTorch, TensorFlow and JAX"),
         ([sys.executable, "-c", "pass", "-I"], 0, "and tfprof-capture be told --preload"),
-        ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch"),
-        (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch"),
+        ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch, TensorFlow or JAX"),
+        (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch, TensorFlow or JAX"),
     ):
         got, out, error = capture("-o", "run", "--", *command)
         assert got == status and "nothing was recorded in run" in error and words in error, (command, error)
-
-
-def test_frameworks_that_are_not_recorded_are_told():
-    """Once, where the program first computes with them, and nothing of ours is left in them then."""
-    here = folder()
-    files = {
-        "jax/__init__.py": "from jax._src import xla_bridge, later",
-        "jax/_src/__init__.py": "",
-        "jax/_src/later.py": "",
-        "jax/_src/xla_bridge.py": "def _init_backend(platform):\n    'Doc.'\n    return platform\n",
-        "tensorflow/__init__.py": "import tensorflow.python.client.session, tensorflow.python.last",
-        "tensorflow/python/__init__.py": "",
-        "tensorflow/python/last.py": "",
-        "tensorflow/python/client/__init__.py": "import tensorflow.python.eager.context",
-        "tensorflow/python/client/session.py": "class BaseSession:\n    def __init__(self, graph=None):\n"
-                                               "        self.graph = graph\nclass Session(BaseSession):\n    pass\n",
-        "tensorflow/python/eager/__init__.py": "",
-        "tensorflow/python/eager/context.py": "class Context:\n    def ensure_initialized(self):\n        return 7\n",
-    }
-    for name, text in files.items():
-        os.makedirs(os.path.dirname(os.path.join(here, name)), exist_ok=True)
-        with open(os.path.join(here, name), "w") as file:
-            file.write(text)
-    jax = ("import sys, jax\nprint('imported', file=sys.stderr, flush=True)\nb = jax.xla_bridge\n"
-           "assert b._init_backend.__doc__ == 'Doc.'\nassert [b._init_backend(x) for x in 'ab'] == ['a', 'b']\n"
-           "assert b._init_backend.__code__.co_filename.endswith('xla_bridge.py')\n")
-    tensorflow = ("import sys, tensorflow\nprint('imported', file=sys.stderr, flush=True)\n"
-                  "from tensorflow.python.client.session import Session\n"
-                  "from tensorflow.python.eager.context import Context\n"
-                  "assert Session('g').graph == 'g' and Session().graph is None\n"
-                  "assert Context().ensure_initialized() == 7 == Context().ensure_initialized()\n"
-                  "assert Session.__init__.__code__.co_filename.endswith('session.py')\n")
-    for text, name, remedy in ((jax, "JAX", "jax.profiler.trace"), (tensorflow, "TensorFlow", "keras.callbacks")):
-        program = "import sys; sys.path.insert(0, %r)\n" % here + text
-        got, _, error = capture("-o", folder(), "--", sys.executable, "-c", program)
-        told = [line for line in error.splitlines() if name + " computes here" in line]
-        assert got == 0 and len(told) == 1 and remedy in told[0], (name, error)
-        assert error.index("imported") < error.index(told[0]) < error.index("nothing was recorded"), error
-        assert "TensorFlow and JAX record themselves" in error, error
-        got, _, error = capture("-q", "-o", folder(), "--", sys.executable, "-c", program)
-        assert got == 0 and "computes" not in error, error
 
 
 def test_a_full_disk_is_told():
@@ -382,7 +341,7 @@ def test_a_full_disk_is_told():
             file.write(bytes(1 << 20))
         got, out, error = capture("-o", "run", "--", sys.executable, "-c", "pass", directory=disk)
         assert got == 0 and "nothing was recorded in run: its disk is full; free some space" in error, error
-        assert "did not import" not in error, error
+        assert "imported none" not in error, error
     finally:
         subprocess.run(["umount", disk], check=True)
 

@@ -167,7 +167,7 @@ struct open_op {
   _Atomic uint8_t scope;           /* the writer thread looks at it, too, and at the next: thread_runs_op() */
   _Atomic uint8_t is_engine_range; /* what the autograd engine puts around an op of the backward pass */
   uint8_t is_told : 1;         /* by that op: its sequence number */
-  uint8_t mark : 3;            /* of a range: enum step_mark */
+  uint8_t mark : 4;            /* of a range: enum step_mark */
   _Atomic uint8_t is_done;     /* of a range: its place is free, or about to be */
   uint8_t has_child;           /* another op or range has begun inside it */
   uint8_t uncaught;            /* exceptions when an op began: those of destructors that run while one is on its way */

@@ -212,16 +212,17 @@ static void review(void) {
   else sampling_plan_review(&sampling.plan, steps);
 }
 
-void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks,
+bool sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks,
                          uint64_t end_ticks) {
-  if (!gate_is_ours()) return;
+  if (!gate_is_ours()) return false;
+  unsigned what = 0;
   /* No mark may be lost: the steps of the ranks of a job would no longer have the same numbers. Whoever has the lock
   ** has it for microseconds, but once in a process for as long as the page of ranks may not answer, and waits for
   ** nothing that this thread could hold. */
   pthread_mutex_lock(&sampling_lock);
   if (sampling.is_active) {
     uint64_t number = sampling.marks.steps;
-    unsigned what = step_marks_add(&sampling.marks, kind, thread, name, start_ticks, end_ticks);
+    what = step_marks_add(&sampling.marks, kind, thread, name, start_ticks, end_ticks);
     if (what & STEPS_ARE_FORGOTTEN) sampling_plan_forget(&sampling.plan);
     if (what & STEP_HAS_ENDED) {
       end_step(number, thread);
@@ -234,6 +235,7 @@ void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
     if (sampling.plan.recorded > sampling.marks.steps) sampling.plan.recorded = sampling.marks.steps;
   }
   pthread_mutex_unlock(&sampling_lock);
+  return what & STEP_HAS_ENDED;
 }
 
 /* ---- From outside. */

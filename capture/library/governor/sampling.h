@@ -32,8 +32,8 @@ void sampling_rest(void);
 /* Ops are not recorded, and the step in which it ends is not looked at. */
 void sampling_pause(bool is_paused);
 
-/* A mark has ended on the thread of that number; `name` is a hash of its name. */
-void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks, uint64_t end_ticks);
+/* A mark has ended on the thread of that number; `name` is a hash of its name. Whether a step has ended with it. */
+bool sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks, uint64_t end_ticks);
 
 /* ---- For the writer thread. */
 

@@ -1,7 +1,9 @@
 /* step_marks.c: see step_marks.h. */
 #include "step_marks.h"
 
+#include "recorder/hash.h"
 #include "steps/optimizer_steps.h"
+#include "steps/step_words.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -9,15 +11,23 @@
 enum { SILENT_MARKS = 200, GONE_MARKS = 2 };
 
 enum step_mark step_mark_kind(const char *name) {
-  if (name[0] == 'P') return strncmp(name, "ProfilerStep#", 13) ? MARK_NONE : MARK_PROFILER;
-  if (name[0] != 'O' && name[0] != 't' && name[0] != 'e') return MARK_NONE;
-  if (!strncmp(name, "tfprof.step#", 12)) return MARK_USER;
+  if (!strchr("OtePkS", name[0])) return MARK_NONE;
+  if (!strncmp(name, step_of_profiler, strlen(step_of_profiler))) return MARK_PROFILER;
+  if (!strncmp(name, step_of_user, strlen(step_of_user))) return MARK_USER;
+  if (!strncmp(name, step_of_keras, strlen(step_of_keras))) return MARK_FRAMEWORK;
+  if (!strncmp(name, step_of_annotation, strlen(step_of_annotation))) return MARK_FRAMEWORK;
+  if (is_repeated_call(name)) return MARK_CALL;
   switch (training_mark_kind(name)) {
     case STEP_OF_OPTIMIZER: return MARK_OPTIMIZER;
     case STEP_BATCH: return MARK_BATCH;
     case STEP_SCALER: return MARK_SCALER;
     default: return MARK_NONE;
   }
+}
+
+uint32_t step_mark_name(enum step_mark kind, const char *name) {
+  if (kind == MARK_FRAMEWORK) return (uint8_t)name[0]; /* one of two */
+  return kind == MARK_CALL ? (uint32_t)hash_bytes(name, (uint32_t)strlen(name)) | 1 : 0;
 }
 
 void step_marks_begin(struct step_marks *marks) {
@@ -35,7 +45,7 @@ static void forget(struct step_marks *marks) {
 static bool is_leader_gone(const struct step_marks *marks, enum step_mark kind) {
   if (!marks->leader || !marks->is_learnt) return false;
   enum step_mark leader = marks->leader->kind;
-  bool is_better = kind == MARK_USER ? leader != MARK_USER : leader == MARK_NVTX && kind != MARK_NVTX;
+  bool is_better = kind == MARK_USER ? leader != MARK_USER : leader < MARK_OPTIMIZER && kind > leader;
   return is_better || marks->silence > SILENT_MARKS;
 }
 
@@ -43,15 +53,16 @@ static bool is_leader_gone(const struct step_marks *marks, enum step_mark kind) 
 
 static struct mark_series *find_series(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name) {
   if (kind == MARK_OPTIMIZER) thread = 0;
-  else if (kind != MARK_NVTX) name = 0;
+  else if (kind != MARK_NVTX && kind != MARK_CALL && kind != MARK_FRAMEWORK) name = 0;
   uint32_t place = (name * 0x9e3779b1u ^ thread * 0x85ebca6bu ^ (uint32_t)kind * 0xc2b2ae35u) >> 7;
   for (; marks->places[place % SERIES_PLACES]; place++) {
     struct mark_series *series = &marks->series[marks->places[place % SERIES_PLACES] - 1];
     if (series->kind == kind && series->thread == thread && series->name == name) return series;
   }
-  unsigned of_nvtx = 0;
-  for (unsigned i = 0; kind == MARK_NVTX && i < marks->series_count; i++) of_nvtx += marks->series[i].kind == kind;
-  if (marks->series_count == SERIES_MAXIMUM || of_nvtx == NVTX_SERIES_MAXIMUM) return NULL;
+  bool is_limited = kind == MARK_NVTX || kind == MARK_CALL;
+  unsigned of_kind = 0, most = kind == MARK_NVTX ? NVTX_SERIES_MAXIMUM : CALL_SERIES_MAXIMUM;
+  for (unsigned i = 0; is_limited && i < marks->series_count; i++) of_kind += marks->series[i].kind == kind;
+  if (marks->series_count == SERIES_MAXIMUM || (is_limited && of_kind == most)) return NULL;
   struct mark_series *series = &marks->series[marks->series_count];
   *series = (struct mark_series){.kind = kind, .thread = thread, .name = name, .first_ended = marks->series_count++};
   marks->places[place % SERIES_PLACES] = (uint16_t)marks->series_count;
@@ -62,7 +73,7 @@ static struct mark_series *find_series(struct step_marks *marks, enum step_mark 
 /* Whether a series is better than the best one of its kind. */
 static bool is_better(const struct mark_series *series, const struct mark_series *best) {
   if (!best) return true;
-  if (series->kind == MARK_NVTX) return series->covered > best->covered;
+  if (series->kind == MARK_NVTX || series->kind == MARK_CALL) return series->covered > best->covered;
   /* One that is in the middle of a round has one mark more than the last of the round. */
   if (series->first_ended > best->first_ended) return series->count + 1 >= best->count;
   return series->count > best->count + 1;
@@ -72,8 +83,10 @@ static struct mark_series *best_series(const struct step_marks *marks) {
   struct mark_series *const *best = marks->best;
   if (best[MARK_USER]) return best[MARK_USER];
   struct mark_series *profiler = best[MARK_PROFILER], *optimizer = best[MARK_OPTIMIZER];
-  if (!profiler && !optimizer) return best[MARK_NVTX];
-  return profiler && (!optimizer || profiler->count * 2 + 1 >= optimizer->count) ? profiler : optimizer;
+  if (profiler && (!optimizer || profiler->count * 2 + 1 >= optimizer->count)) return profiler;
+  if (best[MARK_FRAMEWORK]) return best[MARK_FRAMEWORK];
+  if (optimizer) return optimizer;
+  return best[MARK_NVTX] ? best[MARK_NVTX] : best[MARK_CALL];
 }
 
 /* How many steps there are by what the leader, batches and the scaler tell. */
@@ -166,7 +179,8 @@ unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t 
   bool is_leader = series == marks->leader, was_learnt = marks->is_learnt;
   if (is_leader) marks->silence = 0;
   else if (marks->leader->kind != MARK_OPTIMIZER || kind != MARK_OPTIMIZER)
-    marks->silence += series == marks->best[kind] && (kind != MARK_NVTX || marks->leader->kind == MARK_NVTX);
+    marks->silence += (series == marks->best[kind] || kind == MARK_CALL) &&
+                      (kind >= MARK_OPTIMIZER || marks->leader->kind <= kind);
   if (is_leader) {
     if (kind == MARK_OPTIMIZER && before == series) note_leader(marks);
     else if (kind == MARK_OPTIMIZER) marks->updates = marks->all_updates = 0;

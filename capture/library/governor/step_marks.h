@@ -1,8 +1,9 @@
 /* step_marks.h: which of the marks that the program sets end its steps, while it runs.
 **
 ** As in ext/derive/steps/steps.c and proto/steps/optimizer_steps.h, for these have to agree: tfprof.step() wins, then
-** the user's own profiler, then the optimizer that steps most often, and of several the one that ended its first step
-** last, then what NVTX marks as steps, and of several what covers most time.  An optimizer is an object, on whatever
+** the user's own profiler, then the steps that JAX's annotation marks and the batches of Keras, then the optimizer that
+** steps most often, and of several the one that ended its first step last, then what NVTX marks as steps, and the calls
+** of compiled functions, of several each time what covers most time.  An optimizer is an object, on whatever
 ** threads it steps.  Where several take turns from batch to batch, steps end where a loader is asked for the next one;
 ** and where a gradient scaler is updated without a step of the optimizer, that was a step, too.  How long optimizers
 ** take does not matter.
@@ -22,8 +23,10 @@ enum step_mark { /* those that may end steps by themselves: the later, the bette
   MARK_NONE,
   MARK_BATCH,  /* a loader is asked for a batch: at its start */
   MARK_SCALER, /* a gradient scaler was updated */
+  MARK_CALL,   /* of a compiled function, or of a session */
   MARK_NVTX,
   MARK_OPTIMIZER,
+  MARK_FRAMEWORK, /* a batch of Keras, an annotation of JAX */
   MARK_PROFILER,
   MARK_USER
 };
@@ -32,7 +35,8 @@ enum {
   WARMUP_STEPS = 3, /* as in ext/derive/steps/step_marks.c */
   FIRST_STEPS = 5,  /* after them: so many are looked at before the steps are known */
   SERIES_MAXIMUM = 1024, /* an optimizer for each parameter */
-  NVTX_SERIES_MAXIMUM = 4, /* of them of NVTX */
+  NVTX_SERIES_MAXIMUM = 4, /* of them of NVTX, */
+  CALL_SERIES_MAXIMUM = 64, /* and of calls */
   SERIES_PLACES = 2 * SERIES_MAXIMUM,
   MARKING_THREADS = 4096,
 };
@@ -40,7 +44,7 @@ enum {
 struct mark_series {
   enum step_mark kind;
   uint32_t thread; /* 0 for optimizers */
-  uint32_t name;   /* of an optimizer the object, of NVTX the name, both hashed; else 0 */
+  uint32_t name;   /* of an optimizer the object, of NVTX, calls and frameworks the name, all hashed; else 0 */
   unsigned first_ended; /* which of the series ended its first mark when */
   uint64_t count;
   uint64_t covered; /* ticks, of all marks */
@@ -73,6 +77,8 @@ struct step_marks {
 enum { STEP_HAS_ENDED = 1, STEPS_ARE_LEARNT = 2, STEPS_ARE_FORGOTTEN = 4 /* the program has gone over to others */ };
 
 enum step_mark step_mark_kind(const char *name);
+/* What stands for the name of a range of that kind that the recorder notes (torch/noted_ranges.h). */
+uint32_t step_mark_name(enum step_mark kind, const char *name);
 void step_marks_begin(struct step_marks *marks);
 /* A mark has ended on this thread, or of a batch begun; `name` is a number that stands for its name or optimizer. */
 unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name,

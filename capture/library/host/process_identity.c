@@ -13,17 +13,49 @@
 #include <unistd.h>
 
 static uint64_t sampling_seed;
-static const char *_Atomic framework; /* a constant of the source that knows it */
-static char host[128], framework_version[64], job[512], *command, *run_command;
+enum { FRAMEWORKS_MAXIMUM = 4, FRAMEWORK_TEXT = 64 };
+/* Of all frameworks so far; the writer thread reads while one is added. */
+struct framework_texts {
+  char names[FRAMEWORKS_MAXIMUM * FRAMEWORK_TEXT], versions[FRAMEWORKS_MAXIMUM * FRAMEWORK_TEXT];
+};
+static struct framework_texts frameworks[FRAMEWORKS_MAXIMUM];
+static _Atomic unsigned framework_count; /* the last of them holds */
+static char host[128], framework_version[FRAMEWORK_TEXT], job[512], *command, *run_command;
 static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
 static _Atomic uint64_t found_rank; /* the same of the environment */
 static _Atomic uint64_t environment_rank = UINT64_C(0xffffffff) << 32; /* the same, where one of both may be missing */
 static _Atomic bool is_changed;
 
-void process_identity_set_framework(const char *name, const char *version) {
+static bool is_listed(const char *names, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = names; (at = strstr(at, name)); at += length)
+    if ((at == names || at[-1] == ' ') && (at[length] == ',' || !at[length])) return true;
+  return false;
+}
+
+/* Of the text no more than has room beside FRAMEWORKS_MAXIMUM - 1 others. */
+static void append_text(char *list, const char *text) {
+  size_t length = strlen(list), added = strnlen(text, FRAMEWORK_TEXT - 3);
+  if (length) list = stpcpy(list + length, ", ");
+  memcpy(list, text, added);
+  list[added] = 0;
+}
+
+void process_identity_add_framework(const char *name, const char *version) {
+  unsigned count = atomic_load(&framework_count);
   snprintf(framework_version, sizeof framework_version, "%s", version);
-  framework = name;
+  if (count == FRAMEWORKS_MAXIMUM || (count && is_listed(frameworks[count - 1].names, name))) return;
+  if (count) frameworks[count] = frameworks[count - 1];
+  append_text(frameworks[count].names, name);
+  append_text(frameworks[count].versions, version);
+  atomic_store(&framework_count, count + 1);
   atomic_store(&is_changed, true);
+}
+
+static void set_frameworks(struct dump_profile *profile) {
+  unsigned count = atomic_load(&framework_count);
+  profile->framework = count ? frameworks[count - 1].names : NULL;
+  profile->framework_version = count ? frameworks[count - 1].versions : NULL;
 }
 
 const char *process_identity_framework_version(void) { return framework_version; }
@@ -48,8 +80,7 @@ static void identity_tick(struct recorder *recorder, const struct clock_reading 
   struct dump_profile news = {.rank = -1};
   struct tfprof_error error;
   set_told_rank(&news);
-  news.framework = framework;
-  news.framework_version = news.framework ? framework_version : NULL;
+  set_frameworks(&news);
   if (dump_writer_profile(recorder->writer, &news, &error) != TFPROF_OK) recorder_complain(recorder, &error);
 }
 
@@ -95,8 +126,7 @@ void process_identity_get(struct process_identity *identity) {
   profile->sampling_seed = sampling_seed;
   profile->command = command;
   profile->run_command = run_command;
-  profile->framework = framework;
-  profile->framework_version = framework_version;
+  set_frameworks(profile);
   profile->recorder = "tfprof-capture " TFPROF_RELEASE;
   profile->clock_domain = "monotonic";
   profile->pid = (uint32_t)getpid();

@@ -24,8 +24,9 @@ struct process_identity {
 ** is wanted, with the code behind python -c or without. Later the program may be changing the environment on another
 ** thread. */
 void process_identity_begin(bool with_command, bool with_source);
-/* As profiles.framework has it: "pytorch"; the name must stay, the version is copied. */
-void process_identity_set_framework(const char *name, const char *version);
+/* One more, or the same again, as profiles.framework has it: "pytorch". Of several both lists have a comma between
+** two, in the order in which they came. */
+void process_identity_add_framework(const char *name, const char *version);
 const char *process_identity_framework_version(void);
 /* What the environment says now, as far as Python knows it; -1, 0: nothing, as before. */
 void process_identity_set_environment_rank(int rank, int world_size);

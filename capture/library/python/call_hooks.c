@@ -17,7 +17,6 @@ enum {
 };
 enum { VARARGS = 1, KEYWORDS = 2, NOARGS = 4, ONE = 8, FASTCALL = 0x80 };
 
-typedef void *vectorcall(void *function, void *const *arguments, size_t count, void *names);
 /* All four are handed on, however many of them the convention has: what lies in the registers of others is not used. */
 typedef void *builtin(void *self, void *first, void *second, void *third);
 struct definition {
@@ -162,6 +161,15 @@ static void *call_function(unsigned limit, void *function, void *const *array, s
 
 static void *function_called(void *function, void *const *array, size_t count, void *names) {
   return call_function(function_count, function, array, count, names);
+}
+
+vectorcall **call_slot(void *object) {
+  if (!standard) return NULL; /* of another layout */
+  void *type = pointer_at(object, TYPE);
+  size_t size = (size_t)pointer_at(type, BASIC_SIZE), offset = (size_t)pointer_at(type, VECTORCALL_OFFSET);
+  if (offset % sizeof(void *) || offset < DEFINITION || offset > size - sizeof(void *) || size > 4096) return NULL;
+  vectorcall **slot = (vectorcall **)(void *)((char *)object + offset);
+  return *slot ? slot : NULL;
 }
 
 static void set_vectorcall(void *function, vectorcall *pointer) {

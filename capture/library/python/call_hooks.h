@@ -15,6 +15,7 @@
 #define TFPROF_CAPTURE_CALL_HOOKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Functions of the interpreter that hooks need beside those of python_api.h. */
@@ -81,6 +82,11 @@ bool call_hook_place(void *function, const struct call_hook *hook);
 void *call_hook_object(void *function, const struct call_hook *hook);
 /* Whether the object was made by call_hook_object. */
 bool call_hook_is_object(void *object);
+
+/* By which Python calls an object, as CPython declares it, and where the object keeps it; NULL: its class has no such
+** place, or that is not known here. */
+typedef void *vectorcall(void *function, void *const *arguments, size_t count, void *names);
+vectorcall **call_slot(void *object);
 
 /* `first` and `last`, functions of Python or NULL, are called with the positional arguments, and so is `raised` in the
 ** place of `last` where the function raised and there is one; what they raise is forgotten, but for what is no

@@ -7,14 +7,17 @@
 #include "recorder/clock.h"
 #include "governor/sampling.h"
 #include "recorder/gate.h"
+#include "recorder/hash.h"
+#include "recorder/source.h"
 
 #include <string.h>
 
 static _Atomic bool is_armed;
-static bool records_stacks;
+static bool records_stacks, is_wanted;
 
 void noted_ranges_arm(bool with_stacks) {
   records_stacks = with_stacks && python_layout.version != 0;
+  is_wanted = true;
   atomic_store_explicit(&is_armed, true, memory_order_release);
 }
 
@@ -46,23 +49,36 @@ uint64_t noted_pass_begin(void) {
 
 uint64_t noted_passes(void) { return atomic_load_explicit(&passes, memory_order_relaxed); }
 
-void noted_range_end(const char *name, uint64_t start_ticks) {
+bool noted_mark_end(const char *name, uint32_t object, uint64_t start_ticks) {
   uint64_t end_ticks = clock_ticks();
-  if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire) || !gate_is_ours()) return;
+  if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire) || !gate_is_ours()) return false;
   struct capture_thread *thread = capture_current_thread;
-  if (!thread && !(thread = thread_enter(REFUSED_OP))) return;
+  if (!thread && !(thread = thread_enter(REFUSED_OP))) return false;
   struct op_item range = {.head = {ITEM_OP, SCOPE_USER, sizeof range / 16, 0},
                           .start_ticks = start_ticks,
                           .end_ticks = end_ticks,
                           .sequence = -1,
+                          .forward_thread = object,
                           .owner = (uint16_t)thread->number};
   struct op_item *item = describe_range(thread, name, &range) ? thread_reserve(thread, sizeof *item) : NULL;
   if (!item) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
-    return;
+    return false;
   }
   *item = range;
   thread_commit(thread, sizeof *item);
   enum step_mark mark = step_mark_kind(name);
-  if (mark == MARK_SCALER) sampling_mark_ended(mark, thread->number, 0, start_ticks, end_ticks);
+  uint32_t mark_name = object ? object : step_mark_name(mark, name);
+  return mark != MARK_NONE && sampling_mark_ended(mark, thread->number, mark_name, start_ticks, end_ticks);
 }
+
+void noted_range_end(const char *name, uint64_t start_ticks) { noted_mark_end(name, 0, start_ticks); }
+
+/* Where PyTorch is there the source of ops arms, and does so again. */
+static bool marks_arm(const struct source_wishes *wishes) {
+  (void)wishes;
+  if (is_wanted) atomic_store_explicit(&is_armed, true, memory_order_release);
+  return true;
+}
+
+const struct capture_source marks_source = {.name = "marks", .arm = marks_arm, .disarm = noted_ranges_disarm};

@@ -306,7 +306,9 @@ static bool is_begun(const uint8_t *object) {
 }
 
 /* Marks of steps for which there was no room: they have no row, but end steps like any other. By enum step_mark. */
-static struct open_op unrecorded_marks[] = {[MARK_OPTIMIZER] = {.vtable = context_vtable, .mark = MARK_OPTIMIZER},
+static struct open_op unrecorded_marks[] = {[MARK_CALL] = {.vtable = context_vtable, .mark = MARK_CALL},
+                                            [MARK_OPTIMIZER] = {.vtable = context_vtable, .mark = MARK_OPTIMIZER},
+                                            [MARK_FRAMEWORK] = {.vtable = context_vtable, .mark = MARK_FRAMEWORK},
                                             [MARK_PROFILER] = {.vtable = context_vtable, .mark = MARK_PROFILER},
                                             [MARK_USER] = {.vtable = context_vtable, .mark = MARK_USER}};
 enum { MARK_KINDS = sizeof unrecorded_marks / sizeof *unrecorded_marks };
@@ -384,7 +386,7 @@ static __attribute__((noinline)) void start_range(void **context, const uint8_t 
     return;
   }
   range->vtable = context_vtable;
-  range->mark = mark & 7;
+  range->mark = mark & 15;
   if (mark != MARK_NONE) describe_mark(range, mark, name);
   *context = range;
   range->start_ticks = start_ticks ? start_ticks : clock_ticks();
@@ -570,7 +572,6 @@ static bool ops_source_arm(const struct source_wishes *wishes) {
 
 static void ops_source_disarm(void) {
   ranges_disarm();
-  noted_ranges_disarm();
 }
 
 /* Callbacks cannot be changed in a child, ever, where PyTorch's lock of them may have been held. */

@@ -1,0 +1,86 @@
+"""TensorFlow, Keras and JAX: what is recorded of each begins when its modules have been imported.
+
+Each of the modules below has a function that begins what is recorded of one module of a framework; it is called as soon
+as that one has been imported, and before anything else of the program can use it.  Versions whose private functions are
+gone are told of in a line, and the program goes on.
+"""
+
+import functools
+import os
+import sys
+
+# By the module of the framework: the part of the hooks, and its function.
+MODULES = {
+    "tensorflow": ("_tfprof_tensorflow", "begin"),
+    "jax": ("_tfprof_jax", "begin"),
+    "keras": ("_tfprof_keras", "begin"),
+    "tf_keras": ("_tfprof_keras", "begin"),
+    "keras.src.callbacks.callback_list": ("_tfprof_keras", "watch_batches"),
+    "keras.src.callbacks": ("_tfprof_keras", "watch_batches"),
+    "keras.callbacks": ("_tfprof_keras", "watch_batches"),
+    "tf_keras.src.callbacks": ("_tfprof_keras", "watch_batches"),
+    "keras.src.optimizers.base_optimizer": ("_tfprof_keras", "watch_optimizers"),
+    "keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
+    "tf_keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
+}
+PACKAGES = ("tensorflow", "jax", "keras", "tf_keras")
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+
+
+class Finder:
+    """Finds nothing: it looks on as the modules are imported."""
+
+    def __init__(self, hooks):
+        self.hooks = hooks  # the module _tfprof_hooks
+        self.waiting = dict(MODULES)
+        self.is_looking = False  # one of the packages is being imported, or has been
+        self.parts = {}
+        self.name_of = name_of
+
+    def find_spec(self, name, path=None, target=None):
+        self.is_looking = self.is_looking or name in PACKAGES
+        if self.is_looking:
+            self.look()
+        return None
+
+    def look(self):
+        for module in [one for one in self.waiting if one in sys.modules]:
+            part = self.waiting.pop(module)
+            spec = getattr(sys.modules[module], "__spec__", None)
+            if getattr(spec, "_initializing", False):
+                self.hooks.when_imported(spec, lambda module=module, part=part: self.begin(module, *part))
+            else:
+                self.begin(module, *part)
+
+    def begin(self, module, part, function):
+        if module not in sys.modules:  # its import has failed, and may be tried again
+            self.waiting[module] = (part, function)
+            return
+        try:
+            if part not in self.parts:
+                self.parts[part] = self.hooks.load_beside(part)
+            getattr(self.parts[part], function)(sys.modules[module], self)
+        except Exception as problem:
+            self.hooks.say_problem(problem)
+        self.look()  # what it has imported last
+
+    def say(self, text):
+        """Once for all ranks of a job, and not again of workers that import the program anew."""
+        is_worker = "--multiprocessing-fork" in sys.argv
+        if not is_worker and not any(os.environ.get(rank, "0") not in ("0", "") for rank in RANKS):
+            self.hooks.say(text)
+
+
+def name_of(name, function, names):
+    """As the framework calls it, and a number behind where functions with other code have the same name."""
+    name = str(name)
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(function, "__code__", None) or type(function)
+    known = names.setdefault(name, [])
+    if code not in known:
+        if len(known) == 64:
+            return name
+        known.append(code)
+    number = known.index(code)
+    return name if not number else "%s %d" % (name, number + 1)

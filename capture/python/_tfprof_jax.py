@@ -1,0 +1,147 @@
+"""What is recorded of JAX: calls of the functions that the program gives to jax.jit, which are its steps where nothing
+marks these (jit_calls.h of the library), StepTraceAnnotation, and what is compiled.
+"""
+
+import functools
+import sys
+
+OWN = ("jax.", "jaxlib.")  # functions of JAX itself, such as those of jax.numpy: their calls are no steps
+COMPILES = "/jax/core/compile/"
+
+
+def begin(module, finder):
+    version = str(getattr(module, "__version__", "?"))
+    recorded = Jax()
+    if not finder.hooks.begin_framework(recorded, "jax", version):
+        return
+    missing = recorded.watch(finder.hooks.the_process(), finder)
+    finder.say(
+        "JAX %s is recorded: steps (tfprof.step(), StepTraceAnnotation, else calls of what jax.jit made), what is "
+        "compiled, ranges of tfprof, processor and memory; its ops are not: jax.profiler.trace(LOGDIR) records these, "
+        "and `tfprof LOGDIR` opens that" % version)
+    if missing:
+        finder.say("of this JAX %s cannot be seen, as it is made otherwise; mark steps with tfprof.step()" % missing)
+
+
+class Jax:
+    def watch(self, process, finder):
+        """Returns what cannot be seen in this version."""
+        self.name_of = finder.name_of
+        self.marks, self.holding_gil, self.ctypes = process.marks, process.holding_gil, process.ctypes
+        self.hooks, self.calls = process.hooks, process.calls
+        missing = []
+        for watch, what in ((self.watch_calls, "calls of jax.jit"), (self.watch_annotations, "StepTraceAnnotation"),
+                            (self.watch_compiler, "what is compiled")):
+            try:
+                if not watch():
+                    missing.append(what)
+            except Exception as problem:
+                process.say_problem(problem)
+        return " and ".join(missing)
+
+    def is_traced(self):
+        """Whether a function is being traced into a program, and runs nothing. Gradients and vmap by themselves run."""
+        core = sys.modules.get("jax._src.core")
+        trace = getattr(getattr(core, "trace_ctx", None), "trace", None)  # from 0.4.36 on
+        if trace is None:
+            is_clean = getattr(core, "trace_state_clean", None)
+            return is_clean is not None and not is_clean()
+        while trace is not None:
+            if type(trace).__name__ == "DynamicJaxprTrace":
+                return True
+            trace = getattr(trace, "parent_trace", None)
+        return False
+
+    # ---- Calls of what jax.jit made.
+
+    def watch_calls(self):
+        """JAX asks one function for these objects, by its module."""
+        module = sys.modules.get("jax._src.pjit")
+        makers = getattr(module, "_jax", None) or getattr(getattr(module, "xc", None), "_xla", None)
+        make = getattr(makers, "pjit", None)
+        if make is None or "t" in getattr(sys, "abiflags", ""):
+            return False
+        watch = self.holding_gil.tfprof_capture_watch_jit
+        watch.argtypes = [self.ctypes.py_object, self.ctypes.c_char_p]
+        begin = self.holding_gil.tfprof_capture_begin_jit
+        begin.argtypes, begin.restype = [self.ctypes.py_object] * 2, None
+        begin(self.is_traced, self.marks.step_ended)
+        names, name_of = {}, self.name_of  # of functions, to what tells apart those that have the same
+
+        @functools.wraps(make)
+        def make_and_watch(name, function=None, *arguments, **keywords):
+            made = make(name, function, *arguments, **keywords)
+            try:
+                if not str(getattr(function, "__module__", "")).startswith(OWN):
+                    watch(made, name_of(name, function, names).encode("utf-8", "replace")[:500])
+            except Exception:
+                pass  # its calls are not seen
+            return made
+
+        makers.pjit = make_and_watch
+        return True
+
+    # ---- Steps that the program marks.
+
+    def watch_annotations(self):
+        profiler = sys.modules.get("jax._src.profiler")
+        annotation = getattr(profiler, "StepTraceAnnotation", None)
+        if annotation is None:
+            return False
+        begin, enter, leave = annotation.__init__, annotation.__enter__, annotation.__exit__
+        marks, is_traced = self.marks, self.is_traced
+        seen = [0]
+
+        @functools.wraps(begin)
+        def __init__(self, *arguments, **keywords):
+            begin(self, *arguments, **keywords)
+            try:
+                self._tfprof_step = [int(keywords.get("step_num", seen[0])), 0]
+            except Exception:
+                self._tfprof_step = [seen[0], 0]
+
+        @functools.wraps(enter)
+        def __enter__(self):
+            result = enter(self)
+            if not is_traced():
+                self._tfprof_step[1] = marks.begin()
+            return result
+
+        @functools.wraps(leave)
+        def __exit__(self, *problem):
+            number, ticks = self._tfprof_step
+            if ticks and number >= 0:
+                self._tfprof_step[1] = 0
+                seen[0] = number + 1
+                marks.end("StepTraceAnnotation#%d" % number, ticks)
+            return leave(self, *problem)
+
+        annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__
+        return True
+
+    # ---- What is compiled.
+
+    def watch_compiler(self):
+        """JAX tells how long each phase took when it has ended, by names such as /jax/core/compile/backend_compile."""
+        monitoring = sys.modules.get("jax._src.monitoring")
+        register = getattr(monitoring, "register_event_duration_secs_listener", None)
+        if register is None:
+            return False
+        import time
+
+        marks = self.marks
+        ticks_then, ns_then = marks.begin(), time.monotonic_ns()
+
+        def tell(event, seconds, **about):
+            if not event.startswith(COMPILES):
+                return
+            ticks, ns = marks.begin(), time.monotonic_ns()
+            if not ticks or ns <= ns_then:
+                return
+            phase = event[len(COMPILES):].replace("_duration", "").strip("/")
+            start = ticks - int(seconds * 1e9 * (ticks - ticks_then) / (ns - ns_then))
+            what = about.get("fun_name")
+            marks.end("%s (jax.monitoring)" % (phase if what is None else "%s: %s" % (phase, what)), max(start, 1))
+
+        register(tell)
+        return True

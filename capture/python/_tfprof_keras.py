@@ -1,0 +1,96 @@
+"""What is recorded of Keras 2 and 3: each training batch of fit() is a step, and where the program trains without it
+each step that an optimizer takes.
+"""
+
+import sys
+import threading
+import weakref
+
+OF_KERAS = 1 << 31  # in numbers of optimizers: none of PyTorch's
+
+
+def begin(module, finder):
+    version = getattr(module, "__version__", "?")
+    backend = getattr(getattr(module, "backend", None), "backend", lambda: "tensorflow")()
+    finder.say("Keras %s (%s) is recorded: each batch of fit() is a step" % (version, backend))
+
+
+class Batches:
+    """Of each thread the batch that is open; and how many there were."""
+
+    def __init__(self, marks):
+        self.marks = marks
+        self.here = threading.local()  # .batch: its number for Keras, and when it began; or None
+        self.count = 0  # of the process: numbers of steps go on from epoch to epoch, and from fit() to fit()
+        self.lock = threading.Lock()
+        self.seen = []  # classes
+
+    def begins(self, callbacks, batch=0, *_):
+        self.here.batch = (int(batch), self.marks.begin())
+
+    def ends(self, callbacks, batch=0, *_):
+        began, self.here.batch = getattr(self.here, "batch", None), None
+        if began is None:
+            return
+        steps = max(int(batch) - began[0] + 1, 1)  # of steps_per_execution
+        with self.lock:
+            first = self.count
+            self.count += steps
+        name = "keras.step#%d" % first if steps == 1 else "keras.step#%d-%d" % (first, first + steps - 1)
+        self.marks.end(name, began[1])
+
+    def is_within(self):
+        return getattr(self.here, "batch", None) is not None
+
+
+def watch_batches(module, finder):
+    callbacks = getattr(module, "CallbackList", None)
+    process = finder.hooks.the_process()
+    if callbacks is None or process is None:
+        return
+    if not all(name in vars(callbacks) for name in ("on_train_batch_begin", "on_train_batch_end")):
+        finder.say("of this Keras batches cannot be seen, as it is made otherwise; mark steps with tfprof.step()")
+        return
+    if getattr(process, "batches", None) is None:
+        process.batches = Batches(process.marks)
+    batches = process.batches
+    if callbacks not in batches.seen:  # it has several modules
+        batches.seen.append(callbacks)
+        process.hooks.around(callbacks, "on_train_batch_begin", last=batches.begins)
+        process.hooks.around(callbacks, "on_train_batch_end", first=batches.ends)
+
+
+def watch_optimizers(module, finder):
+    """Where they are called, not where a function that calls them is traced."""
+    process = finder.hooks.the_process()
+    for class_name, method in (("BaseOptimizer", "apply"), ("_BaseOptimizer", "apply_gradients")):
+        optimizer = getattr(module, class_name, None)
+        if process is not None and optimizer is not None and method in vars(optimizer):
+            steps = OptimizerSteps(process, method)
+            process.hooks.around(optimizer, method, steps.begins, steps.ends, steps.failed)
+
+
+class OptimizerSteps:
+    numbers = weakref.WeakKeyDictionary()
+
+    def __init__(self, process, method):
+        self.process, self.marks, self.method = process, process.marks, method
+        self.here = threading.local()  # .start, .of: of the step that goes on, or None
+
+    def begins(self, optimizer, *_):
+        context = sys.modules.get("tensorflow.python.eager.context")
+        is_eager = context is None or context.executing_eagerly()
+        if getattr(self.here, "of", None) is None and is_eager and not self.process.is_traced():
+            self.here.of, self.here.start = optimizer, self.marks.begin()
+
+    def ends(self, optimizer, *_):
+        if getattr(self.here, "of", None) is not optimizer:
+            return
+        self.here.of = None
+        number = self.numbers.setdefault(optimizer, len(self.numbers) + 1)
+        name = "Optimizer.step#%s.%s" % (type(optimizer).__name__, self.method)
+        self.marks.end(name, self.here.start, OF_KERAS | number)
+
+    def failed(self, optimizer, *_):
+        if getattr(self.here, "of", None) is optimizer:
+            self.here.of = None

@@ -1,0 +1,170 @@
+"""What the recording of a process needs whichever frameworks it imports: the library, loaded and begun once, hooks of
+functions, and the marks and ranges that others than PyTorch tell.
+"""
+
+import os
+import sys
+
+load_beside = None  # set by _tfprof_hooks: loads another module of the hooks
+
+
+def load_library(stderr=None):
+    """`stderr`: device and inode of descriptor 2 when the interpreter started, or None."""
+    import ctypes
+
+    library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
+    if not library.tfprof_capture_load():
+        return None
+    began = sys.modules["_tfprof_hooks"].began
+    if began is not None:
+        library.tfprof_capture_interpreter_began(*map(ctypes.c_int64, began))
+    library.tfprof_capture_say_to(*map(ctypes.c_uint64, stderr or (0, 0)))
+    return library
+
+
+class Process:
+    """`frameworks`: what of them records (_tfprof_frameworks). Each has is_traced(): whether the calling thread makes a
+    graph of the program now, and runs nothing.
+    """
+
+    def __init__(self, library, say_problem):
+        import ctypes
+
+        self.ctypes, self.library, self.say_problem = ctypes, library, say_problem
+        self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
+        self.calls = load_beside("_tfprof_calls")
+        self.hooks = self.calls.Hooks(self.holding_gil)
+        self.marks = Marks(ctypes, self.holding_gil)
+        self.frameworks = []
+        self.at_end = []  # called at the end in order, with what may be taken of the time
+        self.thread_named = []  # called when a thread has told its name
+        self.is_watched = False
+
+    def watch(self):
+        """What happens to the process: its threads, forks, and its end."""
+        if self.is_watched:
+            return
+        self.is_watched = True
+        for watch in (self.watch_threads, self.watch_forks):
+            try:
+                watch()
+            except Exception as problem:
+                self.say_problem(problem)
+        self.end_in_order()
+
+    def watch_threads(self):
+        """Threads of the module threading tell their names as they start, where the module looks at their number; of
+        those that were there before they are told now. Those that Python did not start keep the name that the system
+        has for them, and so does the main thread.
+        """
+        import threading
+
+        if not hasattr(threading.Thread, "_set_native_id"):
+            return
+        name_thread = self.holding_gil.tfprof_capture_name_thread
+        note_thread = self.holding_gil.tfprof_capture_note_thread
+        foreign, main = threading._DummyThread, threading.main_thread()
+        listeners = self.thread_named
+
+        def tell(thread):
+            if not isinstance(thread, foreign):
+                name_thread(kept_of_name(thread))
+                for listener in listeners:
+                    listener()
+
+        self.hooks.around(threading.Thread, "_set_native_id", last=tell)
+        for thread in threading.enumerate():
+            native_id = getattr(thread, "native_id", None)  # libraries that replace threads leave it out
+            if native_id and thread is not main and not isinstance(thread, foreign):
+                note_thread(native_id, kept_of_name(thread))
+                for listener in listeners:
+                    listener()
+
+    def watch_forks(self):
+        """From 3.12 on they warn in a process that has several threads."""
+        if sys.version_info >= (3, 12):
+            self.hooks.rest(os, "fork", "forkpty")
+
+    def end_in_order(self):
+        """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and
+        DataLoader end; exec leaves without any end.
+        """
+        import atexit
+
+        # All are looked up now: a program may refuse that later, by a hook of its own (sys.addaudithook).
+        library, at_end = self.library, self.at_end
+        begin_end, set_rank = library.tfprof_capture_begin_end, library.tfprof_capture_set_environment_rank
+        time_left, flush = library.tfprof_capture_time_left, library.tfprof_capture_flush
+        end = library.tfprof_capture_finish
+
+        def finish():
+            if not begin_end():
+                return
+            set_rank(number_in_environment("RANK", -1), number_in_environment("WORLD_SIZE", 0))
+            for tell in at_end:
+                tell(time_left, flush)
+            end()
+
+        atexit.register(finish)
+        self.hooks.around(os, "_exit", first=lambda *_: finish())
+        self.hooks.around(os, "execv", first=lambda *_: flush())
+        self.hooks.around(os, "execve", first=lambda *_: flush())
+
+    def begin_framework(self, framework, name, version):
+        """What records of it begins; whether the process is recorded."""
+        if not self.library.tfprof_capture_begin_framework(name.encode(), version.encode("utf-8", "replace")):
+            return False
+        self.frameworks.append(framework)
+        self.watch()
+        return True
+
+    def is_traced(self):
+        return any(framework.is_traced() for framework in self.frameworks)
+
+    # ---- What the module tfprof asks for where there is no PyTorch.
+
+    def open_range(self, name):
+        """Begins a range and returns what ends it."""
+        ticks = self.marks.begin()
+        return lambda: self.marks.end(name, ticks)
+
+    def switch(self, is_on):
+        self.library.tfprof_capture_switch(int(is_on))
+
+    def begin_window(self):
+        self.library.tfprof_capture_begin_window()
+
+    def end_window(self):
+        self.library.tfprof_capture_end_window()
+
+
+class Marks:
+    """Ranges, some of which mark steps by their names (governor/step_marks.h of the library). `listeners` are called
+    when a step has ended, on the thread that ended it.
+    """
+
+    def __init__(self, ctypes, holding_gil):
+        self.begin, self.end_mark = holding_gil.tfprof_capture_begin_range, holding_gil.tfprof_capture_end_mark
+        self.begin.restype = ctypes.c_uint64
+        self.end_mark.argtypes = [ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint64]
+        self.listeners = []
+
+    def end(self, name, ticks, number=0):
+        """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0."""
+        if self.end_mark(name.encode("utf-8", "replace"), number, ticks):
+            self.step_ended()
+
+    def step_ended(self):
+        for listener in self.listeners:
+            listener()
+
+
+def number_in_environment(name, otherwise):
+    """Where a program says it by itself. The library read what its launcher says, while it was loaded."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() and len(text) < 10 else otherwise
+
+
+def kept_of_name(thread):
+    """127 bytes are kept of it, none of a character that would not be whole."""
+    return thread.name.encode("utf-8", "replace")[:127].decode("utf-8", "ignore").encode("utf-8")

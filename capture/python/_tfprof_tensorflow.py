@@ -1,0 +1,184 @@
+"""What is recorded of TensorFlow: calls of functions that tf.function made and that write variables, and runs of
+sessions, which are its steps where neither Keras nor the program marks these.
+
+Concrete functions are seen where each call of one comes by, whoever calls it; what of them belongs to one function of
+the program, which is traced anew for other shapes, is told by the tf.function around it.  Calls in a graph that is
+being made run nothing.
+"""
+
+import re
+import sys
+import threading
+
+EAGER = "tensorflow.python.eager."
+MOST_NAMES = 4096  # of fetches that are kept
+
+
+def begin(module, finder):
+    version = str(getattr(module, "__version__", "?"))
+    recorded = TensorFlow()
+    if not finder.hooks.begin_framework(recorded, "tensorflow", version):
+        return
+    process = finder.hooks.the_process()
+    missing = recorded.watch(process, finder)
+    finder.say(
+        "TensorFlow %s is recorded: steps (tfprof.step(), batches of Keras, steps of its optimizers, else calls of "
+        "what tf.function made, runs of sessions), ranges of tfprof, processor and memory; its ops are not: "
+        "tf.profiler.experimental.start(LOGDIR) records these, and `tfprof LOGDIR` opens that" % version)
+    if missing:
+        finder.say("of this TensorFlow %s cannot be seen, as it is made otherwise; mark steps with tfprof.step()"
+                   % missing)
+
+
+class TensorFlow:
+    def watch(self, process, finder):
+        """Returns what cannot be seen in this version."""
+        self.process, self.marks, self.name_of = process, process.marks, finder.name_of
+        self.here = threading.local()  # .function: the tf.function that is called; .start: of the call or run, or None
+        self.context = sys.modules.get(EAGER + "context")
+        missing = []
+        for watch, what in ((self.watch_functions, "calls of tf.function"), (self.watch_sessions, "runs of sessions")):
+            try:
+                if not watch():
+                    missing.append(what)
+            except Exception as problem:
+                process.say_problem(problem)
+        return " and ".join(missing)
+
+    def is_traced(self):
+        """Whether a tf.function is being traced."""
+        ops = sys.modules.get("tensorflow.python.framework.ops")
+        return ops is not None and ops.inside_function()
+
+    def is_eager(self):
+        return self.context is None or self.context.executing_eagerly()
+
+    def is_inside(self):
+        """Whether a batch of Keras is going on, of which all else is a part."""
+        batches = getattr(self.process, "batches", None)
+        return batches is not None and batches.is_within()
+
+    # ---- Functions.
+
+    def watch_functions(self):
+        functions = sys.modules.get(EAGER + "polymorphic_function.polymorphic_function")
+        concrete = sys.modules.get(EAGER + "polymorphic_function.atomic_function")
+        function, atomic = getattr(functions, "Function", None), getattr(concrete, "AtomicFunction", None)
+        has_calls = "call_preflattened" in vars(atomic or object) and "__call__" in vars(function or object)
+        if self.context is None or not has_calls:
+            return False
+        self.names = {}  # what tells apart functions of one name
+        self.known = {}  # by name of a concrete function: of the ranges of its calls; None: it writes no variable
+        around = self.process.hooks.around
+        around(function, "__call__", self.function_begins, self.function_ends)
+        around(atomic, "call_preflattened", self.call_begins, self.call_ends, self.call_failed)
+        return True
+
+    def function_begins(self, function, *_):
+        if getattr(self.here, "function", None) is None:
+            self.here.function = function
+
+    def function_ends(self, function, *_):
+        if getattr(self.here, "function", None) is function:
+            self.here.function = None
+
+    def call_begins(self, atomic, *_):
+        if getattr(self.here, "start", None) or not self.is_eager() or self.is_inside():
+            return
+        if atomic.name not in self.known:
+            self.known[atomic.name] = self.range_of(atomic) if writes_variables(atomic) else None
+        if self.known[atomic.name]:
+            self.here.start, self.here.of = self.marks.begin(), atomic
+
+    def call_ends(self, atomic, *_):
+        if getattr(self.here, "start", None) and self.here.of is atomic:
+            start, self.here.start, self.here.of = self.here.start, None, None
+            self.marks.end(self.known[atomic.name], start)
+
+    def call_failed(self, atomic, *_):
+        if getattr(self.here, "of", None) is atomic:
+            self.here.start = self.here.of = None
+
+    def range_of(self, atomic):
+        name = atomic.name.decode("utf-8", "replace") if isinstance(atomic.name, bytes) else str(atomic.name)
+        name = re.sub(r"^__[a-z]+_(.*)_\d+$", r"\1", name)
+        function = getattr(getattr(self.here, "function", None), "_python_function", None)
+        return "tf.function(%s)" % (self.name_of(name, function, self.names) if function else name)[:500]
+
+    # ---- Sessions.
+
+    def watch_sessions(self):
+        sessions = sys.modules.get("tensorflow.python.client.session")
+        session = getattr(sessions, "BaseSession", None)
+        if session is None or "run" not in vars(session):
+            return False
+        self.fetched = {}  # by the graph and the names of fetches: that of the range, and whether they train
+        self.has_trained = False
+        self.process.hooks.around(session, "run", self.run_begins, self.run_ends, self.run_failed)
+        return True
+
+    def run_begins(self, session, *_):
+        if not getattr(self.here, "start", None) and not self.is_inside():
+            self.here.start, self.here.of = self.marks.begin(), session
+
+    def run_ends(self, session, fetches=None, *_):
+        if getattr(self.here, "of", None) is not session:
+            return
+        start, self.here.start, self.here.of = self.here.start, None, None
+        found = flattened(fetches)
+        key = (id(session.graph), tuple(getattr(one, "name", one) for one in found))
+        if key not in self.fetched:
+            if len(self.fetched) == MOST_NAMES:
+                self.fetched.clear()
+            trained = [one.name for one in found if trains(one)]
+            name = ", ".join(trained or sorted(str(name) for name in key[1])) or "?"
+            self.fetched[key] = ("SessionRun(%s)" % name[:200], bool(trained))
+        name, is_training = self.fetched[key]
+        self.has_trained = self.has_trained or is_training
+        if is_training or not self.has_trained:
+            self.marks.end(name, start)
+
+    def run_failed(self, session, *_):
+        if getattr(self.here, "of", None) is session:
+            self.here.start = self.here.of = None
+
+
+def writes_variables(atomic):
+    """Of a concrete function, whose graph is looked through once."""
+    graph = atomic.graph
+    types = {op.type for op in graph.get_operations()}
+    if any(map(is_write, types)):
+        return True
+    if any("PartitionedCall" in one or one.endswith(("While", "If", "Case")) for one in types):
+        for function in graph.as_graph_def().library.function:
+            if any(is_write(node.op) for node in function.node_def):
+                return True
+    return False
+
+
+def is_write(op_type):
+    return op_type.startswith("Assign") and op_type.endswith("VariableOp") or (
+        op_type.startswith("Resource") and ("Apply" in op_type or "Scatter" in op_type))
+
+
+def flattened(fetches):
+    """What a run fetches: tensors, operations and names."""
+    if isinstance(fetches, (list, tuple)):
+        return [one for part in fetches for one in flattened(part)]
+    if isinstance(fetches, dict):
+        return [one for part in fetches.values() for one in flattened(part)]
+    return [] if fetches is None else [fetches]
+
+
+def trains(fetch):
+    """Whether it is an operation that an optimizer made, or a group of such."""
+    if not hasattr(fetch, "control_inputs"):
+        return False
+    if fetch in fetch.graph.get_collection_ref("train_op"):
+        return True
+    level = [fetch]
+    for _ in range(3):
+        if any("Apply" in op.type for op in level):
+            return True
+        level = [before for op in level for before in op.control_inputs]
+    return False

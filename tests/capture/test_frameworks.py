@@ -1,0 +1,417 @@
+"""TensorFlow, Keras and JAX: steps and marks of programs that do not use PyTorch.  Stand-ins have the modules, classes
+and functions that the hooks look for.
+"""
+
+import os
+
+import capturing
+
+CALLBACKS = """
+class CallbackList:
+    def on_train_batch_begin(self, batch, logs=None):
+        'Doc.'
+        return ('begin', batch)
+    def on_train_batch_end(self, batch, logs=None):
+        return ('end', batch)
+    def on_test_batch_begin(self, batch, logs=None):
+        pass
+"""
+STAND_INS = {
+    "jax/__init__.py": "__version__ = '9.8'\nfrom jax._src import core, pjit, profiler, monitoring\njit = pjit.jit",
+    "jax/_src/__init__.py": "",
+    "jax/_src/core.py": """
+class EvalTrace:
+    parent_trace = None
+class JVPTrace(EvalTrace):
+    pass
+class DynamicJaxprTrace(EvalTrace):
+    pass
+class trace_ctx:
+    trace = EvalTrace()
+""",
+    # The class of what jax.jit makes is in C++; objects of functools.partial are called as its are.
+    "jax/_src/pjit.py": """
+import functools
+import jax._src.core
+class _jax:
+    @staticmethod
+    def pjit(name, function, *rest):
+        return functools.partial(function)
+def jit(function):
+    return _jax.pjit(function.__name__, function, None)
+def own(): pass
+own.__module__ = 'jax._src.numpy'
+own = jit(own)
+""",
+    "jax/_src/profiler.py": """
+class TraceAnnotation:
+    def __init__(self, name, **about): self.name = name
+    def __enter__(self): return self
+    def __exit__(self, *problem): return None
+class StepTraceAnnotation(TraceAnnotation):
+    def __init__(self, name: str, **about):
+        super().__init__(name, _r=1, **about)
+""",
+    "jax/_src/monitoring.py": """
+import jax._src.core
+listeners = []
+def register_event_duration_secs_listener(listener): listeners.append(listener)
+""",
+    "tensorflow/__init__.py": """
+__version__ = '9.7'
+from tensorflow.python.framework import ops
+from tensorflow.python.client import session
+from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import polymorphic_function, atomic_function
+""",
+    "tensorflow/python/client/__init__.py": "",
+    "tensorflow/python/client/session.py": """
+class Operation:
+    def __init__(self, graph, name, kind, *before):
+        self.graph, self.name, self.type, self.control_inputs = graph, name, kind, before
+class Tensor:
+    def __init__(self, name): self.name = name
+class Graph:
+    def get_collection_ref(self, name): return []
+class BaseSession:
+    def __init__(self): self.graph = Graph()
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        'Doc.'
+        if fetches == 'wrong': raise ValueError(fetches)
+        return fetches
+""",
+    "tensorflow/python/eager/__init__.py": "",
+    "tensorflow/python/eager/context.py": "def executing_eagerly(): return eager\neager = True",
+    "tensorflow/python/eager/polymorphic_function/__init__.py": "",
+    "tensorflow/python/eager/polymorphic_function/atomic_function.py": """
+class Op:
+    def __init__(self, type): self.type = type
+class AtomicFunction:
+    def __init__(self, name, *types): self.name, self.graph, self.types = name, self, types
+    def get_operations(self): return [Op(type) for type in self.types]
+    def call_preflattened(self, args):
+        if args == 'wrong': raise ValueError(args)
+        return args
+""",
+    "tensorflow/python/eager/polymorphic_function/polymorphic_function.py": """
+class Function:
+    def __init__(self, function, *concrete): self._python_function, self.concrete = function, concrete
+    def __call__(self, which, args):
+        return self.concrete[which].call_preflattened(args)
+""",
+    "tensorflow/python/__init__.py": "",
+    "tensorflow/python/framework/__init__.py": "",
+    "tensorflow/python/framework/ops.py": "def inside_function(): return inside\ninside = False",
+    "keras/__init__.py": "__version__ = '9.6'\nimport keras.src.callbacks.callback_list\nimport keras.backend\n"
+    "import keras.src.optimizers.base_optimizer",
+    "keras/src/optimizers/__init__.py": "",
+    "keras/src/optimizers/base_optimizer.py": """
+import keras.src.last
+class BaseOptimizer:
+    def apply(self, grads, trainable_variables=None):
+        return grads
+class Adam(BaseOptimizer): pass
+""",
+    "keras/backend.py": "def backend(): return 'jax'",
+    "keras/src/__init__.py": "",
+    "keras/src/callbacks/__init__.py": "from keras.src.callbacks.callback_list import CallbackList\n"
+    "import keras.src.last",
+    "keras/src/callbacks/callback_list.py": CALLBACKS,
+    "keras/src/last.py": "",
+}
+
+
+class StandIns(capturing.Directory):
+    """A run directory, and beside it the stand-ins, which the programs find first."""
+
+    def __enter__(self):
+        path = super().__enter__()
+        self.packages = os.path.join(path, "packages")
+        for name, text in STAND_INS.items():
+            os.makedirs(os.path.dirname(os.path.join(self.packages, name)), exist_ok=True)
+            with open(os.path.join(self.packages, name), "w") as file:
+                file.write(text)
+        return self
+
+    def run(self, name, program, **settings):
+        directory = os.path.join(os.path.dirname(self.packages), name)
+        os.mkdir(directory)
+        path = "import sys; sys.path.insert(0, %r)\n" % self.packages
+        out, error = capturing.run(directory, ["-c", path + program], **settings)
+        return directory, out, error
+
+
+def steps_of(directory):
+    columns = "number, name, origin, start_ns, end_ns"
+    return capturing.query(directory, "SELECT %s FROM steps ORDER BY start_ns, number" % columns)
+
+
+def counts_of_ranges(directory):
+    rows = capturing.query(directory, "SELECT name, count(*) AS n FROM ranges GROUP BY 1")
+    return {row["name"]: row["n"] for row in rows}
+
+
+MARKS = """
+import jax, tfprof
+assert tfprof.is_recording()
+for number in range(3, 8):
+    tfprof.step(number)
+    with tfprof.range("augment"):
+        pass
+tfprof.end_step()
+TRACED  # a function is being traced
+assert not tfprof.is_recording()
+tfprof.step(99)
+tfprof.range("traced").__enter__()
+ENDED
+tfprof.stop(); tfprof.start()
+with tfprof.Profile("profiled"):
+    pass
+"""
+
+
+def test_marks():
+    with StandIns() as here:
+        for framework, name, version in (("jax", "JAX", "9.8"), ("tensorflow", "TensorFlow", "9.7")):
+            program = MARKS.replace("import jax", "import %s as jax" % framework)
+            program = program.replace("TRACED", "jax.core.trace_ctx.trace = jax.core.DynamicJaxprTrace()"
+                                      if framework == "jax" else "jax.ops.inside = True")
+            program = program.replace("ENDED", "jax.core.trace_ctx.trace = jax.core.EvalTrace()"
+                                      if framework == "jax" else "jax.ops.inside = False")
+            directory, out, error = here.run(framework, program)
+            assert error.count("\n") == 1 and error.startswith("tfprof: %s %s is recorded" % (name, version)), error
+            steps = steps_of(directory)
+            assert [step["number"] for step in steps] == [3, 4, 5, 6, 7] and steps[0]["origin"] == "user", steps
+            ranges = counts_of_ranges(directory)
+            assert ranges["augment"] == 5 and ranges["profiled"] == 1 and len(ranges) == 2 + len(steps), ranges
+            profile = capturing.query(directory, "SELECT framework, framework_version AS version FROM profiles")
+            assert profile == [{"framework": framework, "version": version}], profile
+            counters = capturing.query(directory, "SELECT count(*) AS n FROM counters")
+            assert counters[0]["n"] > 0, counters
+            _, _, error = here.run(framework + "-quiet", program, quiet=1)
+            assert not error, error
+    print("marks of JAX and TensorFlow")
+
+
+FIT = """
+import tensorflow, keras, tfprof
+from keras.src.callbacks import CallbackList
+callbacks = CallbackList()
+assert CallbackList.on_train_batch_begin.__doc__ == 'Doc.'
+for epoch in range(2):
+    for batch in range(0, 10, SIZE):
+        last = min(batch + SIZE, 10) - 1
+        assert callbacks.on_train_batch_begin(batch) == ('begin', batch)
+        assert callbacks.on_train_batch_end(last, {'loss': 1}) == ('end', last)
+    callbacks.on_test_batch_begin(0)
+callbacks.on_train_batch_end(3)  # of none that has begun
+"""
+
+
+def test_keras():
+    with StandIns() as here:
+        for size in (1, 4):
+            directory, _, error = here.run("fit%d" % size, FIT.replace("SIZE", str(size)))
+            assert "Keras 9.6 (jax) is recorded: each batch of fit() is a step" in error, error
+            steps = steps_of(directory)
+            assert [step["number"] for step in steps] == list(range(20)), steps
+            assert steps[7]["origin"] == "keras" and steps[7]["name"] == "keras.step 7", steps
+            assert all(one["end_ns"] <= other["start_ns"] for one, other in zip(steps, steps[1:])), steps
+            told = capturing.query(directory, "SELECT message FROM diagnostics WHERE reason = 'batches_at_once'")
+            assert [row["message"].split(":")[0] for row in told] == (
+                ["20 batches ran in 6 calls (steps_per_execution)"] if size == 4 else []), told
+    print("batches of Keras, one and several at once")
+
+
+def test_marks_win_over_keras():
+    program = "import tfprof\n" + FIT.replace("SIZE", "1")
+    program = program.replace("    for batch", "    tfprof.step(epoch)\n    for batch")
+    with StandIns() as here:
+        directory, _, _ = here.run("marked", program + "tfprof.end_step()\n")
+        steps = steps_of(directory)
+        assert [(step["number"], step["origin"]) for step in steps] == [(0, "user"), (1, "user")], steps
+    print("marks win over batches")
+
+
+JAX = """
+import jax, time, sys
+def work(x, fails=False):
+    if fails: raise ValueError(x)
+    time.sleep(x)
+    return 2
+def named(name, function):
+    function.__name__ = name
+    return jax.jit(function)
+step, other, evaluate = named('step', work), named('step', lambda x: x), named('evaluate', lambda x: step(x))
+before = type(step), step.func, step.args
+for number in range(12):
+    assert step(1e-3) == 2
+    if number % 4 == 0:
+        assert evaluate(1e-6) == 2
+other(1)
+jax.pjit.own()
+try:
+    step(1, fails=True)
+except ValueError as problem:
+    assert problem.__traceback__.tb_next.tb_frame.f_code.co_name == 'work' and str(problem) == '1'
+jax.core.trace_ctx.trace = jax.core.DynamicJaxprTrace()
+step(1e-3)
+jax.core.trace_ctx.trace = jax.core.JVPTrace()  # a gradient by itself runs what it is asked of
+step(1e-3)
+jax.core.trace_ctx.trace = jax.core.EvalTrace()
+assert before == (type(step), step.func, step.args)
+if 'marked' in sys.argv:
+    for number in range(3):
+        with jax.profiler.StepTraceAnnotation('train', step_num=number + 5) as mark:
+            assert mark.name == 'train'
+for listener in jax.monitoring.listeners:
+    listener('/jax/core/compile/backend_compile_duration', 0.001, fun_name='step')
+    listener('/jax/compilation_cache/other', 1.0)
+"""
+
+
+def test_jax():
+    with StandIns() as here:
+        directory, _, _ = here.run("calls", JAX)
+        steps, ranges = steps_of(directory), counts_of_ranges(directory)
+        assert {step["origin"] for step in steps} == {"repetition"} and len(steps) == 13, steps
+        assert ranges.pop("PjitFunction(step)") == 13 and ranges.pop("PjitFunction(evaluate)") == 3, ranges
+        assert ranges == {"PjitFunction(step 2)": 1, "backend_compile: step (jax.monitoring)": 1}, ranges
+        compiled = capturing.query(directory, "SELECT name, kind, dur_ns / 1e6 AS ms FROM compilations")
+        assert [(row["name"], row["kind"]) for row in compiled] == [("backend_compile: step", "xla")], compiled
+        assert 0.5 < compiled[0]["ms"] < 2, compiled
+        directory, _, _ = here.run("marked", JAX.replace("'marked' in sys.argv", "True"))
+        steps = steps_of(directory)
+        assert [(step["number"], step["name"]) for step in steps] == [
+            (number, "StepTraceAnnotation %d" % number) for number in (5, 6, 7)], steps
+        assert steps[0]["origin"] == "user", steps
+    print("calls, annotations and compilations of JAX")
+
+
+def test_many_short_calls():
+    """Of a function that is called all the time, and is not the step, only the first have ranges."""
+    program = """
+import jax, time
+def work(x): time.sleep(x)
+def short(x): return x
+step, short = jax.jit(work), jax.jit(short)
+for number in range(12):
+    step(5e-3)
+    for _ in range(1000): short(1)
+"""
+    with StandIns() as here:
+        directory, _, _ = here.run("short", program)
+        ranges = counts_of_ranges(directory)
+        assert ranges == {"PjitFunction(work)": 12, "PjitFunction(short)": 1024}, ranges
+        assert len(steps_of(directory)) == 12
+    print("short calls are thinned")
+
+
+TENSORFLOW = """
+import tensorflow as tf, keras, time
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+def python_step(): pass
+writes = [AtomicFunction(b'__inference_step_%d' % n, 'Const', 'AssignVariableOp') for n in (3, 17)]
+step = Function(python_step, *writes)
+other = Function(lambda: 0, AtomicFunction(b'__inference_step_4', 'ResourceApplyAdam'))
+reads = Function(python_step, AtomicFunction(b'__inference_reads_5', 'ReadVariableOp'))
+optimizer, second = keras.src.optimizers.base_optimizer.Adam(), keras.src.optimizers.base_optimizer.Adam()
+for number in range(8):
+    assert step(number % 2, [number]) == [number]  # traced anew for another shape
+    assert reads(0, 1) == 1
+    if EAGER:
+        assert optimizer.apply([1]) == [1] == second.apply([1])
+writes[0].call_preflattened([1])  # by its concrete function
+other(0, 1)
+try:
+    step(0, 'wrong')
+except ValueError as problem: assert str(problem) == 'wrong'
+tf.context.eager = False  # a graph is being made
+step(0, 1), optimizer.apply([1])
+"""
+
+
+def test_tensorflow():
+    with StandIns() as here:
+        directory, _, _ = here.run("functions", TENSORFLOW.replace("EAGER", "False"))
+        steps, ranges = steps_of(directory), counts_of_ranges(directory)
+        assert ranges == {"tf.function(step)": 9, "tf.function(step 2)": 1}, ranges
+        assert len(steps) == 9 and steps[0]["origin"] == "repetition", steps
+        directory, _, _ = here.run("eager", TENSORFLOW.replace("EAGER", "True"))
+        steps = steps_of(directory)
+        assert len(steps) == 8 and steps[0]["origin"] == "optimizer", steps
+        optimizers = capturing.query(directory, "SELECT optimizer, count(*) AS n FROM ops WHERE name = "
+                                                "'Optimizer.step#Adam.apply' GROUP BY 1 ORDER BY 1")
+        assert optimizers == [{"optimizer": 1, "n": 8}, {"optimizer": 2, "n": 8}], optimizers
+    print("functions of TensorFlow, optimizers of Keras")
+
+
+SESSIONS = """
+import tensorflow as tf
+from tensorflow.python.client.session import BaseSession, Operation, Tensor
+assert BaseSession.run.__doc__ == 'Doc.'
+session = BaseSession()
+loss = Tensor('loss:0')
+update = Operation(session.graph, 'update', 'ResourceApplyAdam')
+train = Operation(session.graph, 'Adam', 'NoOp', Operation(session.graph, 'group', 'NoOp', update))
+init = Operation(session.graph, 'init', 'NoOp', Operation(session.graph, 'assign', 'AssignVariableOp'))
+session.run(init)
+for number in range(20):
+    if 'train' in CASE:
+        fetches = [loss, {'train': train}]
+        assert session.run(fetches, {'x': number}) is fetches
+        session.run([loss], {'x': 3}), session.run([loss], {'x': 3})
+    else:
+        session.run('loss:0')
+try:
+    session.run('wrong')
+except ValueError as problem: assert str(problem) == 'wrong'
+"""
+
+
+def test_sessions():
+    with StandIns() as here:
+        for case, name in (("train", "SessionRun(Adam)"), ("infer", "SessionRun(loss:0)")):
+            directory, _, _ = here.run(case, SESSIONS.replace("CASE", repr(case)))
+            steps, ranges = steps_of(directory), counts_of_ranges(directory)
+            assert len(steps) == 20 and steps[0]["origin"] == "repetition", steps
+            assert ranges == {"SessionRun(init)": 1, name: 20}, ranges
+    print("sessions")
+
+
+def test_other_versions():
+    """What the hooks look for is not there: the program goes on, and its marks are recorded."""
+    with StandIns() as here:
+        for name in ("keras/src/callbacks/callback_list.py", "jax/_src/core.py", "jax/_src/pjit.py",
+                     "jax/_src/profiler.py", "jax/_src/monitoring.py", "tensorflow/python/framework/ops.py",
+                     "tensorflow/python/client/session.py", "keras/src/optimizers/base_optimizer.py",
+                     "tensorflow/python/eager/polymorphic_function/polymorphic_function.py"):
+            with open(os.path.join(here.packages, name), "w") as file:
+                file.write("class CallbackList: pass\ndef inside_function(): return False\njit = 1\n")
+        program = "import jax, tensorflow, keras, tfprof\nwith tfprof.step(): pass\nprint('done')\n"
+        directory, out, error = here.run("other", program)
+        assert out == "done\n" and len(steps_of(directory)) == 1, (out, error)
+        for text in ("of this JAX calls of jax.jit and StepTraceAnnotation and what is compiled cannot be seen",
+                     "of this TensorFlow calls of tf.function and runs of sessions cannot be seen",
+                     "of this Keras batches cannot be seen"):
+            assert text in error and "problem" not in error, error
+        profile = capturing.query(directory, "SELECT framework, framework_version AS version FROM profiles")
+        assert profile == [{"framework": "jax, tensorflow", "version": "9.8, 9.7"}], profile
+        # An import that fails, and is tried again.
+        program = """
+import sys
+for works in (0, 1):
+    with open(%r, "w") as file: file.write("__version__ = '1.2'\\n" + ("" if works else "import no_such_module\\n"))
+    try:
+        import jax
+    except ImportError: print("failed")
+import os, tfprof
+print(tfprof.is_recording())
+""" % os.path.join(here.packages, "jax/__init__.py")
+        _, out, error = here.run("fails", "sys.dont_write_bytecode = True\n" + program)
+        assert out == "failed\nTrue\n" and "JAX 1.2 is recorded" in error, (out, error)
+    print("versions without what is looked for")
+
+
+capturing.main(globals())
