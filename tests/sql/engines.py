@@ -4,10 +4,14 @@ CommandLine is the system's sqlite3, driven through pipes a statement at a time;
 module apsw, in this process. Both answer query(sql) with (rows, error): rows as lines that can be compared with each
 other within one engine, or as tuples by values(sql). run_tests() runs every function test_* of a module with each
 engine that there is.
+
+To prepare what is asked takes longer than all answers about a small file: asked_before() is a connection to the newest
+SQLite that has prepared it with nothing open, and in_child() opens each file in a fork of it.
 """
 
 import functools
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -173,6 +177,47 @@ class Newest:
     def close(self):
         self.connection.close()
         return 0
+
+
+def asked_before(questions, pragma=None):
+    """A connection to the newest SQLite that keeps what these questions were prepared to, with nothing open."""
+    connection = Newest(statements=1000)
+    if pragma:
+        connection.values(pragma)
+    for sql in questions:
+        connection.query(sql)
+    return connection
+
+
+FEW_ROWS = 200  # of a table, for which every plan does
+
+
+def plans_do(connection):
+    """Whether what was prepared with nothing open is as SQLite, which plans by how many rows there are, prepares it."""
+    return connection.values(f"SELECT max(rows) > {FEW_ROWS} FROM tfprof_tables") != [(1,)]
+
+
+def in_child(work):
+    """What it returns in a forked process."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            try:
+                answer = pickle.dumps(work())
+            except BaseException:
+                answer = pickle.dumps(traceback.format_exc())
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(answer)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pickle.load(pipe)
+    os.waitpid(child, 0)
+    if isinstance(answer, str):
+        raise AssertionError(answer)
+    return answer
 
 
 def engines():

@@ -14,18 +14,17 @@ import functools
 import glob
 import json
 import os
-import pickle
 import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
-from engines import BUILD, CommandLine, Newest, engines, in_every_python, make_dump
+from engines import (BUILD, CommandLine, Newest, asked_before, engines, in_child, in_every_python, make_dump,
+                     plans_do)
 from test_alignment import trace
 import mutations
 
@@ -39,7 +38,6 @@ OF_FILES = {
     "panel processes": ["format", "file_bytes"],
 }
 NAME = "the_file_that_is_asked"
-FEW_ROWS = 200  # of a table, for which every plan does
 MOST_ROWS = 20000  # of a changed copy that is asked: others take longer than they tell
 
 
@@ -68,38 +66,12 @@ def questions(engine):
 @functools.lru_cache(None)
 def asker():
     """A connection to the newest SQLite that has prepared all that is asked, with nothing open."""
-    connection = Newest(statements=1000)
-    for sql in questions(Newest).values():
-        connection.query(sql)
-    return connection
-
-
-def in_child(work):
-    """What it returns in a forked process."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            answer = work()
-        except BaseException:
-            answer = traceback.format_exc()
-        with os.fdopen(writing, "wb") as pipe:
-            pickle.dump(answer, pipe)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answer = pickle.load(pipe)
-    os.waitpid(child, 0)
-    if isinstance(answer, str):
-        raise AssertionError(answer)
-    return answer
+    return asked_before(questions(Newest).values())
 
 
 def everything(engine, paths, names=frozenset(), then="SELECT 1"):
     """{what is asked: rows or the error}, the names of files in the rows, which are no difference, and (rows, error) of
-    what is asked then; Nones where a file cannot be opened. names: of the files that these are copies of.
-
-    To prepare what is asked takes longer than all answers: it is done once, and each file is opened in a fork."""
+    what is asked then; Nones where a file cannot be opened. names: of the files that these are copies of."""
     if engine is not Newest:
         return ask_everything(engine(), engine, paths, names, then)
     connection = asker()
@@ -113,8 +85,7 @@ def are_open(connection, paths):
 def ask_everything(connection, engine, paths, names, then):
     if not are_open(connection, paths):
         return None, None, None
-    # SQLite plans by how many rows there are.
-    if engine is Newest and connection.values(f"SELECT max(rows) > {FEW_ROWS} FROM tfprof_tables") == [(1,)]:
+    if engine is Newest and not plans_do(connection):
         connection = engine()
         are_open(connection, paths)
     own = [path for path, in connection.values(
