@@ -4,6 +4,7 @@
 #include "hang_rows.h"
 
 #include "channel/thread_rows.h"
+#include "flight_recorder.h"
 #include "governor/sampling.h"
 #include "host/thread_looks.h"
 #include "host/thread_waits.h"
@@ -63,11 +64,37 @@ static const struct row_column thread_columns[THREAD_COLUMNS] = {
     {DUMP_hang_threads_range, DUMP_UNORDERED, false, false},
 };
 
+enum {
+  GROUP_HANG,
+  GROUP_NAME,
+  GROUP_DESCRIPTION,
+  GROUP_COLLECTIVE,
+  GROUP_NUMBER,
+  GROUP_LAST,
+  GROUP_START,
+  GROUP_PENDING,
+  GROUP_POINT_TO_POINT,
+  GROUP_COLUMNS
+};
+static const struct row_column group_columns[GROUP_COLUMNS] = {
+    {DUMP_hang_collectives_hang_id, DUMP_UNORDERED, false, true},
+    {DUMP_hang_collectives_process_group, DUMP_UNORDERED, false, false},
+    {DUMP_hang_collectives_description, DUMP_UNORDERED, false, false},
+    {DUMP_hang_collectives_name, DUMP_UNORDERED, false, false},
+    {DUMP_hang_collectives_number, DUMP_UNORDERED, false, true},
+    {DUMP_hang_collectives_last_number, DUMP_UNORDERED, false, true},
+    {DUMP_hang_collectives_start_ns, DUMP_UNORDERED, false, false},
+    {DUMP_hang_collectives_is_pending, DUMP_UNORDERED, false, true},
+    {DUMP_hang_collectives_is_point_to_point, DUMP_UNORDERED, false, true},
+};
+
 static const struct table_form hangs_form = TABLE_FORM(hangs, TABLE_ROWS, "hangs", hang_columns, 64);
 static const struct table_form threads_form =
     TABLE_FORM(hang_threads, TABLE_ROWS, "threads of hangs", thread_columns, 64);
+static const struct table_form groups_form =
+    TABLE_FORM(hang_collectives, TABLE_ROWS, "collectives of hangs", group_columns, 64);
 
-static struct row_buffer hangs, threads;
+static struct row_buffer hangs, threads, groups;
 
 enum { THREADS = 4096, TRACE_TRIES = 3 };
 
@@ -88,8 +115,10 @@ static struct {
 } list; /* untouched until something hangs */
 
 bool hang_rows_open(struct recorder *recorder) {
-  return row_tables_add(&recorder->tables, &hangs, &hangs_form) &&
-         row_tables_add(&recorder->tables, &threads, &threads_form);
+  /* Of what waits they are written in this order: who sees a hang sees all of it. */
+  return row_tables_add(&recorder->tables, &threads, &threads_form) &&
+         row_tables_add(&recorder->tables, &groups, &groups_form) &&
+         row_tables_add(&recorder->tables, &hangs, &hangs_form);
 }
 
 static int by_tid(const void *left, const void *right) {
@@ -135,8 +164,9 @@ static void find_records(unsigned count) {
 
 /* ---- Rows. */
 
-static void set_text(struct recorder *recorder, uint32_t row, unsigned column, const char *text) {
-  if (text && *text) row_set(&threads, row, column, dump_writer_string(recorder->writer, text, strlen(text)));
+static void set_string(struct recorder *recorder, struct row_buffer *rows, uint32_t row, unsigned column,
+                       const char *text) {
+  if (text && *text) row_set(rows, row, column, dump_writer_string(recorder->writer, text, strlen(text)));
 }
 
 /* Code that dies meanwhile makes a trace void: it is read again. */
@@ -190,10 +220,10 @@ static bool tell_thread(struct recorder *recorder, const struct hang *hang, int6
   row_put(&threads, row, THREAD_THREAD, its_row);
   row_put(&threads, row, THREAD_TIME, now);
   row_put(&threads, row, THREAD_CHANGING, is_changing);
-  set_text(recorder, row, THREAD_STATE, look.state);
-  set_text(recorder, row, THREAD_WAIT, look.waits_for);
-  set_text(recorder, row, THREAD_CALL, look.system_call);
-  set_text(recorder, row, THREAD_FUNCTION, look.kernel_function);
+  set_string(recorder, &threads, row, THREAD_STATE, look.state);
+  set_string(recorder, &threads, row, THREAD_WAIT, look.waits_for);
+  set_string(recorder, &threads, row, THREAD_CALL, look.system_call);
+  set_string(recorder, &threads, row, THREAD_FUNCTION, look.kernel_function);
   if (is_known) row_set_real(&threads, row, THREAD_BUSY, busy > 1 ? 1 : busy);
   if (trace >= 0) row_set(&threads, row, THREAD_TRACE, trace);
   if (thread->record && is_known && ran_ns == before->ran_ns) set_open(row, thread->record);
@@ -212,6 +242,24 @@ static void put_hang(struct recorder *recorder, const struct hang *hang, uint32_
   row_put(&hangs, row, HANG_WORKING, hang->is_working);
 }
 
+static void put_group(struct recorder *recorder, int64_t hang_row, const struct flight_group *group) {
+  uint32_t row = row_add(&groups);
+  if (row == UINT32_MAX) return;
+  row_put(&groups, row, GROUP_HANG, hang_row);
+  set_string(recorder, &groups, row, GROUP_NAME, group->name);
+  set_string(recorder, &groups, row, GROUP_DESCRIPTION, group->description);
+  set_string(recorder, &groups, row, GROUP_COLLECTIVE, group->collective);
+  row_put(&groups, row, GROUP_NUMBER, group->number);
+  row_put(&groups, row, GROUP_LAST, group->last_number);
+  row_put(&groups, row, GROUP_PENDING, group->is_pending);
+  row_put(&groups, row, GROUP_POINT_TO_POINT, group->is_point_to_point);
+  struct clock_reading now; /* its time is of another clock */
+  clock_read(&now);
+  int64_t age_ns = now.realtime_ns - group->began_ns;
+  if (group->began_ns > 0 && age_ns >= 0 && age_ns <= now.monotonic_ns)
+    row_set(&groups, row, GROUP_START, now.monotonic_ns - age_ns);
+}
+
 void hang_rows_tell(struct recorder *recorder, const struct hang *hang) {
   uint32_t row = row_add(&hangs);
   if (row == UINT32_MAX) return;
@@ -221,4 +269,7 @@ void hang_rows_tell(struct recorder *recorder, const struct hang *hang) {
   for (unsigned i = 0; i < count; i++)
     own += !tell_thread(recorder, hang, (int64_t)(hangs.first_row + row), &list.known[i]);
   row_put(&hangs, row, HANG_THREADS, all - own);
+  const struct flight_group *told;
+  unsigned group_count = flight_recorder_groups(&told);
+  for (unsigned i = 0; i < group_count; i++) put_group(recorder, (int64_t)(hangs.first_row + row), &told[i]);
 }

@@ -3,7 +3,10 @@
 
 #include "channel/thread_record.h"
 #include "governor/sampling.h"
+#include "flight_recorder.h"
 #include "hang_rows.h"
+#include "host/thread_waits.h"
+#include "python/python_peek.h"
 #include "recorder/clock.h"
 #include "recorder/recorder.h"
 #include "recorder/recording.h"
@@ -16,6 +19,7 @@ enum {
   USUAL_STEPS = 5,
   LONGEST_SLEEP_NS = 1000000000, /* of the writer thread: what is longer the process was stopped for */
   LOOK_NS = 100000000,           /* for so long it is seen which threads have a processor */
+  ANSWER_NS = 1000000000,        /* that PyTorch may take to tell of its collectives */
   WORKING_PART = 10,             /* what was recorded in the last tenth of the time counts as work that goes on */
 };
 
@@ -28,7 +32,7 @@ static struct {
   uint64_t seen_ns, still_ns; /* when it was looked last; for how long no step has ended, as far as the process ran */
   uint64_t written, active_ns; /* what threads have written, and when that grew last; 0: it has not */
   int64_t limit_ns;
-  bool is_said; /* on stderr */
+  bool is_ready, is_said; /* on stderr */
   struct hang hang;
 } watch;
 
@@ -95,6 +99,18 @@ static void begin_again(const struct step_pace *pace) {
   watch.still_ns = watch.written = watch.active_ns = 0;
 }
 
+static bool has_looked_long(uint64_t now_ns) {
+  int64_t passed_ns = (int64_t)now_ns - watch.hang.looked_ns;
+  return passed_ns >= LOOK_NS && (flight_recorder_has_answered() || passed_ns >= ANSWER_NS);
+}
+
+/* What the loader is asked for, before somebody hangs who has its lock. */
+static void get_ready(void) {
+  watch.is_ready = true;
+  thread_waits_prepare();
+  python_peek_prepare();
+}
+
 static void hangs_pulse(struct recorder *recorder, const struct pulse *pulse) {
   struct step_pace pace;
   (void)pulse;
@@ -102,6 +118,7 @@ static void hangs_pulse(struct recorder *recorder, const struct pulse *pulse) {
   uint64_t now_ns = clock_monotonic_ns(), passed_ns = watch.seen_ns ? now_ns - watch.seen_ns : 0;
   watch.seen_ns = now_ns;
   sampling_pace(&pace);
+  if (pace.steps && !watch.is_ready) get_ready();
   if (!pace.steps || pace.is_paused || pace.steps != watch.steps) {
     if (watch.state == IS_TOLD) tell_end(recorder, now_ns, "the next one");
     begin_again(&pace);
@@ -113,12 +130,19 @@ static void hangs_pulse(struct recorder *recorder, const struct pulse *pulse) {
   watch.limit_ns = pace.usual_ns * USUAL_STEPS > least_ns ? pace.usual_ns * USUAL_STEPS : least_ns;
   if (watch.state == STEPS_GO_ON && (int64_t)watch.still_ns >= watch.limit_ns) {
     hang_rows_look();
+    flight_recorder_ask();
     watch.hang.looked_ns = (int64_t)now_ns;
     watch.state = IS_LOOKED_AT;
-  } else if (watch.state == IS_LOOKED_AT && (int64_t)now_ns - watch.hang.looked_ns >= LOOK_NS) {
+  } else if (watch.state == IS_LOOKED_AT && has_looked_long(now_ns)) {
     tell_hang(recorder, &pace, now_ns);
     watch.state = IS_TOLD;
   }
+}
+
+static const char *hangs_reset(bool is_whole) {
+  (void)is_whole;
+  flight_recorder_reset();
+  return NULL;
 }
 
 static void hangs_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
@@ -135,6 +159,7 @@ static void hangs_tick(struct recorder *recorder, const struct clock_reading *no
 const struct capture_source hangs_source = {
     .name = "hangs",
     .parts = (struct capture_part *const[]){&hangs_part, NULL},
+    .reset = hangs_reset,
     .open = hangs_open,
     .pulse = hangs_pulse,
     .tick = hangs_tick,

@@ -2,7 +2,8 @@
 **
 ** A program has a pace: the median of its last steps.  Where no step has ended for five times that, and for twenty
 ** seconds at least (--hang-after), all threads of the process are looked at, once for each such time: what they wait
-** for, whether they have a processor, their Python stacks, and the op and range that they are in (hang_rows.h).  It is
+** for, whether they have a processor, their Python stacks, the op and range that they are in, and the collectives
+** of the process (hang_rows.h, flight_recorder.h).  It is
 ** done on the writer thread, which takes no lock and not the GIL, for who hangs may have both; and written at once,
 ** since who sees a job hang ends it by SIGKILL.
 **

@@ -121,6 +121,8 @@ static bool is_in_python_runtime(uintptr_t address) {
   return address - begin < size;
 }
 
+void thread_waits_prepare(void) { is_in_python_runtime(0); }
+
 static const struct call *known_call(long number) {
   for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
     if (number == calls[i].number) return &calls[i];

@@ -23,6 +23,8 @@
 const char *thread_waits_for(long tid);
 /* The same, and the name of the system call that it waits in; NULL: in none, or in one that has no name here. */
 const char *thread_waits_in(long tid, const char **name);
+/* So that no later look needs the loader, whose lock may be held. */
+void thread_waits_prepare(void);
 /* For how many nanoseconds it has run so far; -1: not known. It runs, if that grows from one look to the next. */
 int64_t thread_ran_ns(long tid);
 

@@ -60,9 +60,14 @@ static bool fetch(uintptr_t address, void *copy, size_t bytes) {
 
 static bool fetch_word(uintptr_t address, uintptr_t *word) { return fetch(address, word, sizeof *word); }
 
-static bool is_code(uintptr_t object) {
-  static uintptr_t code_type;
+static uintptr_t code_type;
+
+void python_peek_prepare(void) {
   if (!code_type) code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
+}
+
+static bool is_code(uintptr_t object) {
+  python_peek_prepare();
   uint64_t type;
   return object && guarded_word((const uint8_t *)object + OBJECT_TYPE, &type) && type == code_type;
 }

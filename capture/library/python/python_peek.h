@@ -16,6 +16,8 @@ struct python_place {
 /* Of a new file: what was known of code objects is forgotten, and not freed. */
 void python_peek_open(void);
 void python_peek_close(void);
+/* So that no later look needs the loader, whose lock may be held. */
+void python_peek_prepare(void);
 /* Before stacks are looked at: code objects that died since the last time are no longer taken for what they were. */
 void python_peek_begin(void);
 /* The stack of the thread that has this state (PyThreadState), from the innermost frame outwards. How many frames; 0:
