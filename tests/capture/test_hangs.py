@@ -106,6 +106,114 @@ def test_hangs_of_a_process():
         print("lock, evaluation, a loop in C:", len(rows), "threads")
 
 
+# Four ranks; one after the other hangs in its own way, until it is told to go on, and the others wait in a collective.
+RANKS = """
+import os, re, signal, sys, threading, time, torch
+import torch.distributed as dist, recorder, without_dynamo
+folder = sys.argv[1]
+def may_go(number): return os.path.exists(os.path.join(folder, "go-%d" % number))
+def train(model, optimizer, count):
+    for _ in range(count):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+def waits_for_lock(number):
+    held = threading.Lock()
+    held.acquire()
+    def keep():
+        while not may_go(number): time.sleep(0.05)
+        held.release()
+    threading.Thread(target=keep).start()
+    held.acquire()  # lock
+def sleeps(number):
+    while not may_go(number): time.sleep(0.05)  # sleep
+def leaves_out_collective(number, other):
+    def late():
+        while not may_go(number): time.sleep(0.05)
+        dist.all_reduce(torch.ones(1))
+    thread = threading.Thread(target=late)
+    thread.start()
+    dist.barrier(group=other)  # left out
+    thread.join()
+def is_busy(number):
+    while not may_go(number): re.match(r"(a+)+$", "a" * 22 + "b")  # busy
+def work(rank):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method="file://" + folder + "/meeting", rank=rank, world_size=4)
+    other = dist.new_group()
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    train(model, optimizer, 12)
+    if rank == 1: waits_for_lock(1)
+    train(model, optimizer, 3)
+    if rank == 2: sleeps(2)
+    train(model, optimizer, 3)
+    if rank == 3: leaves_out_collective(3, other)
+    else:
+        dist.all_reduce(torch.ones(1))
+        dist.barrier(group=other)
+    train(model, optimizer, 3)
+    if rank == 0: is_busy(4)
+    train(model, optimizer, 3)
+    recorder.wait(0.5)  # so long it may take until a step is in the file
+    dist.barrier()
+    if rank == 2: os.kill(os.getpid(), signal.SIGKILL)
+    while not may_go(5): time.sleep(0.05)
+    os._exit(0)
+for rank in range(4):
+    if not os.fork(): work(rank)
+for _ in range(4): os.wait()
+"""
+
+
+def test_hangs_of_ranks():
+    """Each time the right rank is named, with its line, and the others wait for it."""
+    expected = [(12, 1, "# lock", "lock"), (15, 2, "# sleep", "sleep"), (18, 3, "# left out", None),
+                (21, 0, "# busy", None)]
+    lines = {text.rpartition("#")[2]: number for number, text in enumerate(RANKS.split("\n"), 1) if "  #" in text}
+    with capturing.Directory() as directory:
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(RANKS)
+        environment = capturing.environment(directory, hang_after=1)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        command = [capturing.PYTHON, path, directory]
+        with capturing.bounded.started(command, env=environment, text=True, **streams) as process:
+            wait_for_file(directory)
+            for number, (step, rank, mark, waits_for) in enumerate(expected, 1):
+                rows = ranks_at(directory, "step_number = %d" % step, 4)
+                missing = [row for row in rows if row["is_missing"]]
+                assert len(missing) == 1, (rows, capturing.query(directory, "SELECT * FROM hang_collectives"))
+                missing = missing[0]
+                assert missing["rank"] == rank and missing["role"] == "missing", rows
+                assert missing["line"] == lines[mark[1:]], (missing, lines)
+                assert waits_for in (None, missing["waits_for"]), missing
+                assert {row["role"] for row in rows if not row["is_missing"]} == {"waiting"}, rows
+                assert missing["message"].startswith("rank %d on " % rank), missing
+                with open(os.path.join(directory, "go-%d" % number), "w"):
+                    pass
+            rows = ranks_at(directory, "(step_number = 24 OR role = 'silent')", 4)
+            (missing,) = [row for row in rows if row["is_missing"]]
+            assert (missing["rank"], missing["role"]) == (2, "silent"), rows
+            assert all(row["end_ns"] is None for row in rows), rows
+            with open(os.path.join(directory, "go-5"), "w"):
+                pass
+            output, _ = process.communicate()
+        assert process.returncode == 0, output
+        over = capturing.query(directory, "SELECT * FROM hang_summary WHERE role <> 'silent' AND end_ns IS NULL")
+        assert over == [], over
+        print("a lock, a sleep, a collective left out, a loop in C, a process that died: each rank is named")
+
+
+def ranks_at(directory, which, count, seconds=240):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        rows = capturing.query(directory, "SELECT * FROM hang_summary WHERE " + which)
+        if len(rows) == count:
+            return rows
+        time.sleep(0.5)
+    raise AssertionError("%s: %s" % (which, capturing.query(directory, "SELECT * FROM hang_summary")))
+
+
 def test_not_watched():
     with capturing.Directory() as directory:
         program = PROGRAM.split("with torch.profiler")[0] + "import time; time.sleep(1.5)"

@@ -1,0 +1,170 @@
+-- Hangs of a job: who waits where, who is waited for, and since when.
+--
+-- One row for each time at which processes ended no step (hangs), and process of the job: those that were found so,
+-- of a job with ranks its other ranks, too.  Hangs of one job that last at the same time are one.  Helpers, such as
+-- workers of a DataLoader, are left out.  A process that has ended no step was not watched, and has a row only as a
+-- rank.
+--   hang              1, 2, ... of the job, by time
+--   profile_id, rank, host, name    the process; name as in process_names
+--   role              missing: the others wait for it.  silent: missing, and nothing more was recorded of it from
+--                     before the others were found hanging: it is dead, was killed or stopped.  ended: missing, since
+--                     it had come to its end by then.  waiting: it waits for those.  working: it ends no steps, but
+--                     ops, ranges or allocations go on, as when it evaluates; where others wait for it, it is
+--                     missing.  running: it was not found hanging.  hanging: nothing tells who waits for whom, as of
+--                     a process alone
+--   is_missing        1: missing, silent or ended.  Which these are is told by, in this order: who is silent or has
+--                     ended; whose process group has not begun the collective that most others of the job wait in
+--                     (hang_collectives); who has ended fewer steps; who is not in torch.distributed, where others are
+--   start_ns          since when it has ended no step; of a silent or ended one, when it was recorded last
+--   noticed_ns        when that was noticed
+--   end_ns, lasted_ns when it was over: by its next step or its end; NULL: the recording ends before.  How long it
+--                     lasted, up to then
+--   step_number       the step that does not end
+--   waits_for         what the thread that ends the steps waits for, in the words of python_samples; NULL: it runs
+--   busy_ratio        the share of a processor that it had
+--   location, text, function, file, line    where it is: the innermost line of the program, as code_trace_line has it
+--   system_call, thread    what it waits in; its name
+--   collective, collective_number    that it waits in, or its last one, of the group that most wait in
+--   message           all that in a sentence
+-- Cost: linear in hangs, hang_threads and the steps of their processes.  Example: SELECT message FROM hang_summary;
+WITH of_jobs AS MATERIALIZED (
+  SELECT profiles.id AS profile_id, profiles.run_id AS run_id, coalesce(job, '') AS job, rank, host, complete, end_ns
+  FROM temp.profiles WHERE run_id IN (SELECT run_id FROM temp.hangs JOIN temp.profiles AS of_hangs
+    ON of_hangs.id = hangs.profile_id)
+), moments AS (
+  SELECT profile_id, noticed_ns AS time_ns, id AS hang_id, NULL AS step_end_ns FROM temp.hangs
+  UNION ALL
+  SELECT profile_id, end_ns, NULL, end_ns FROM temp.steps WHERE profile_id IN (SELECT profile_id FROM temp.hangs)
+), next_steps AS MATERIALIZED ( -- the first end of a step after each hang was noticed
+  SELECT hang_id, min(step_end_ns) OVER (PARTITION BY profile_id ORDER BY time_ns DESC
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next_ns
+  FROM moments
+), found AS (
+  SELECT hangs.*, run_id, job, coalesce(next_ns, CASE WHEN complete THEN of_jobs.end_ns END) AS over_ns,
+    coalesce(next_ns, of_jobs.end_ns, noticed_ns) AS until_ns
+  FROM temp.hangs AS hangs JOIN of_jobs ON of_jobs.profile_id = hangs.profile_id
+  JOIN next_steps ON next_steps.hang_id = hangs.id
+), begun AS (
+  SELECT *, coalesce(noticed_ns > max(until_ns) OVER (PARTITION BY run_id, job ORDER BY noticed_ns, id
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1) AS is_new
+  FROM found
+), numbered AS MATERIALIZED (
+  SELECT *, sum(is_new) OVER (PARTITION BY run_id, job ORDER BY noticed_ns, id) AS hang FROM begun
+), at_once AS MATERIALIZED ( -- one hang of a job
+  SELECT run_id, job, hang, min(noticed_ns) AS first_ns, min(step_number) AS least_steps, max(step_number) AS most_steps
+  FROM numbered GROUP BY run_id, job, hang
+), members AS MATERIALIZED (
+  SELECT at_once.*, of_jobs.profile_id AS profile_id, of_jobs.rank AS rank, of_jobs.host AS host,
+    of_jobs.complete AS complete, of_jobs.end_ns AS last_ns, names.name AS name
+  FROM of_jobs JOIN at_once ON at_once.run_id = of_jobs.run_id AND at_once.job = of_jobs.job
+  JOIN temp.process_names AS names ON names.profile_id = of_jobs.profile_id
+  WHERE names.is_helper = 0
+), groups AS ( -- how many wait for which collective, that most wait in first
+  SELECT run_id, job, hang, process_group, max(number) AS wanted_number,
+    row_number() OVER (PARTITION BY run_id, job, hang ORDER BY count(*) DESC, process_group) AS place
+  FROM temp.hang_collectives AS collectives JOIN numbered ON numbered.id = collectives.hang_id
+  WHERE is_pending = 1 AND is_point_to_point = 0 GROUP BY run_id, job, hang, process_group
+), reached AS MATERIALIZED ( -- how far each had come in the group that most wait in
+  SELECT numbered.id AS hang_id, collectives.name AS collective, collectives.number AS collective_number,
+    collectives.last_number < wanted_number AS is_behind, collectives.is_pending AS is_in_it
+  FROM groups JOIN numbered ON numbered.run_id = groups.run_id AND numbered.job = groups.job
+    AND numbered.hang = groups.hang
+  JOIN temp.hang_collectives AS collectives ON collectives.hang_id = numbered.id
+    AND collectives.process_group IS groups.process_group AND collectives.is_point_to_point = 0
+  WHERE place = 1
+), looks AS MATERIALIZED ( -- at the threads that end the steps
+  SELECT threads.* FROM temp.hang_threads AS threads JOIN temp.hangs AS hangs
+    ON hangs.id = threads.hang_id AND hangs.thread_id = threads.thread_id
+), frames_of(hang_id, trace_id) AS (
+  SELECT hang_id, code_trace_id FROM looks WHERE code_trace_id IS NOT NULL
+  UNION ALL
+  SELECT hang_id, parent_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
+  WHERE parent_id IS NOT NULL
+), distributed AS MATERIALIZED (
+  SELECT DISTINCT hang_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
+  JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+  WHERE frames.file GLOB '*/torch/distributed/*'
+), signs AS (
+  SELECT members.*, numbered.id AS hang_id, numbered.start_ns AS start_ns, numbered.noticed_ns AS noticed_ns,
+    numbered.over_ns AS end_ns, numbered.until_ns AS until_ns, numbered.step_number AS step_number,
+    numbered.is_working AS is_working, collective, collective_number,
+    numbered.id IS NULL AND last_ns < first_ns AS is_gone,
+    coalesce(is_behind, 0) AS is_behind, coalesce(is_in_it, 0) AS is_in_it,
+    coalesce(numbered.step_number < most_steps, 0) AS is_late,
+    numbered.id IS NOT NULL AND distributed.hang_id IS NULL AND NOT coalesce(is_in_it, 0) AS is_outside
+  FROM members LEFT JOIN numbered ON numbered.profile_id = members.profile_id AND numbered.hang = members.hang
+  LEFT JOIN reached ON reached.hang_id = numbered.id
+  LEFT JOIN distributed ON distributed.hang_id = numbered.id
+  WHERE numbered.id IS NOT NULL OR members.rank IS NOT NULL
+), weighed AS (
+  SELECT *, count(*) OVER job AS member_count, max(is_gone) OVER job AS any_gone, max(is_behind) OVER job AS any_behind,
+    max(is_late) OVER job AS any_late,
+    max(is_outside) OVER job AND min(iif(hang_id IS NULL, 1, is_outside)) OVER job = 0 AS any_outside
+  FROM signs WINDOW job AS (PARTITION BY run_id, job, hang)
+), judged AS (
+  SELECT *, any_gone OR any_behind OR any_late OR any_outside AS is_known, member_count > 1
+    AND CASE WHEN any_gone THEN is_gone WHEN any_behind THEN is_behind WHEN any_late THEN is_late
+      ELSE any_outside AND is_outside END AS is_missing
+  FROM weighed
+), rows AS (
+  SELECT judged.*, CASE
+      WHEN is_gone THEN iif(complete, 'ended', 'silent')
+      WHEN is_missing THEN 'missing'
+      WHEN judged.hang_id IS NULL THEN 'running'
+      WHEN is_working THEN 'working'
+      WHEN is_known AND member_count > 1 THEN 'waiting'
+      ELSE 'hanging' END AS role,
+    looks.waits_for AS waits_for, looks.busy_ratio AS busy_ratio, looks.system_call AS system_call,
+    threads.name AS thread, lines.location AS location, lines.text AS text, lines.function AS function,
+    lines.file AS file, lines.line AS line, coalesce(until_ns, last_ns) - coalesce(start_ns, last_ns) AS lasted_ns
+  FROM judged LEFT JOIN looks ON looks.hang_id = judged.hang_id
+  LEFT JOIN temp.threads AS threads ON threads.id = looks.thread_id
+  LEFT JOIN temp.code_trace_line AS lines ON lines.code_trace_id = looks.code_trace_id
+)
+SELECT
+  hang AS hang,
+  profile_id AS profile_id,
+  rank AS rank,
+  host AS host,
+  name AS name,
+  role AS role,
+  is_missing AS is_missing,
+  coalesce(start_ns, iif(is_gone, last_ns, NULL)) AS start_ns,
+  noticed_ns AS noticed_ns,
+  end_ns AS end_ns,
+  iif(hang_id IS NULL, NULL, lasted_ns) AS lasted_ns,
+  step_number AS step_number,
+  waits_for AS waits_for,
+  busy_ratio AS busy_ratio,
+  location AS location,
+  text AS text,
+  function AS function,
+  file AS file,
+  line AS line,
+  system_call AS system_call,
+  thread AS thread,
+  collective AS collective,
+  collective_number AS collective_number,
+  name || coalesce(' on ' || host, '') || CASE role
+    WHEN 'silent' THEN ' is waited for: nothing was recorded of it after '
+    WHEN 'ended' THEN ' is waited for: it had ended at '
+    WHEN 'missing' THEN ' is waited for: '
+    WHEN 'running' THEN ' was not found hanging'
+    WHEN 'working' THEN ' does something else than steps: '
+    WHEN 'waiting' THEN ' waits for others: '
+    ELSE ' hangs: ' END
+  || CASE
+    WHEN is_gone THEN strftime('%Y-%m-%d %H:%M:%S', last_ns / 1000000000, 'unixepoch') || ' UTC'
+    WHEN hang_id IS NULL THEN ''
+    ELSE format('in step %d, which %s %.0f s, it ', step_number,
+        iif(end_ns IS NULL, 'has not ended for', 'did not end for'), lasted_ns / 1e9)
+      || CASE coalesce(waits_for, 'processor') WHEN 'processor' THEN 'runs' WHEN 'sleep' THEN 'sleeps'
+        WHEN 'something else' THEN coalesce('waits in ' || system_call, 'waits') ELSE 'waits for ' || CASE waits_for
+        WHEN 'GIL' THEN 'Python''s lock' WHEN 'events' THEN 'one of several files or sockets' ELSE 'a ' || waits_for END
+        END
+      || coalesce(' at ' || location || coalesce(' (' || trim(text) || ')', ''), '')
+      || CASE WHEN is_in_it THEN format(', in collective %d, %s', collective_number, collective)
+        WHEN is_behind THEN format('; its last collective was %d, %s', collective_number, collective) ELSE '' END
+    END AS message
+FROM rows
+ORDER BY run_id, job, hang, is_missing DESC, rank, profile_id
