@@ -66,7 +66,7 @@ class Finder:
 
     def say(self, text):
         """Once for all ranks of a job, and not again of workers that import the program anew."""
-        is_worker = "--multiprocessing-fork" in sys.argv
+        is_worker = "--multiprocessing-fork" in getattr(sys, "orig_argv", sys.argv)
         if not is_worker and not any(os.environ.get(rank, "0") not in ("0", "") for rank in RANKS):
             self.hooks.say(text)
 
