@@ -44,6 +44,7 @@ bool limits_spoken_for(int64_t *since_ns) {
 /* ---- Which steps have their ops. */
 
 static void diagnose_interval(struct recorder *recorder, const struct sampling_event *event) {
+  if (!event->has_ops && event->interval <= 1) return; /* nothing is left out */
   if (event->interval > 1)
     recorder_diagnose(recorder, "info", "capture_interval", event->interval, "ops",
                       "from step %lld on ops are recorded in one step of %u (level %d%s): a step takes %.2f ms, "

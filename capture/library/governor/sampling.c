@@ -96,6 +96,12 @@ static bool change_detail(enum detail detail) {
   return is_set;
 }
 
+static bool has_ops(void) {
+  for EACH_SOURCE(source, sources)
+    if (source->needs_framework) return true;
+  return false;
+}
+
 static bool has_event_room(void) { return atomic_load(&events_added) - atomic_load(&events_taken) < EVENTS - 1; }
 
 /* Recording begins or ends at `ticks`. `interval`: for how many steps one speaks from here on. */
@@ -115,6 +121,7 @@ static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
   uint64_t added = atomic_load_explicit(&events_added, memory_order_relaxed);
   events[added % EVENTS] = (struct sampling_event){.ticks = ticks,
                                                    .is_on = is_wanted,
+                                                   .has_ops = has_ops(),
                                                    .interval = interval,
                                                    .is_new = interval != told_interval,
                                                    .op_ns = is_new_cost ? op_ns_now : 0,

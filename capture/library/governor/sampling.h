@@ -58,6 +58,7 @@ void sampling_note_rate(unsigned levels);
 struct sampling_event {
   uint64_t ticks;     /* from then on */
   bool is_on;         /* ops are recorded */
+  bool has_ops;       /* there is something that records ops: PyTorch has been imported */
   uint32_t interval;  /* K, a power of two; 0: steps without ops are not spoken for by others */
   bool is_new;        /* the interval has changed, */
   bool is_others;     /* because other ranks want a higher one than this process */
