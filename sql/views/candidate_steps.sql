@@ -8,10 +8,11 @@
 -- repetitions, and the earliest call that came so often begins them.  In profiles in which several optimizers step
 -- (ops.optimizer): from step to step of each of them, from batch to batch of the data loader, and from backward pass to
 -- backward pass, where a capture tells these.  Where a trace does not tell which optimizer steps, since all steps look
--- alike: the last two, and each second step, as of two optimizers that take turns.
+-- alike: the last two, and each second step, as of two optimizers that take turns.  Where calls of a compiled function
+-- stand for steps in a recording: those of each function, and runs of each session's fetches, that came three times.
 --   profile_id, rank      the profile
 --   number                counted from 0
---   origin                repetition; optimizer, batch, backward, turns
+--   origin                repetition; optimizer, batch, backward, turns; call
 --   name                  the range or op that begins it, of origin optimizer and turns ends it
 --   optimizer             which optimizer, of that origin; else NULL
 --   is_range              1: a range
@@ -73,6 +74,15 @@ WITH calls AS MATERIALIZED (
     AND (name = 'torch.autograd.backward' OR name GLOB 'enumerate(Data*)#*')
   UNION ALL
   SELECT profile_id, 'turns', name, NULL, thread_id, start_ns, end_ns FROM alike WHERE place % 2 = 0
+  UNION ALL
+  SELECT profile_id, 'call', name, NULL, thread_id, start_ns, end_ns
+  FROM (
+    SELECT profile_id, name, thread_id, start_ns, end_ns, count(*) OVER (PARTITION BY profile_id, name) AS call_count
+    FROM temp.ops
+    WHERE category = 'user' AND (name GLOB 'PjitFunction(*' OR name GLOB 'tf.function(*' OR name GLOB 'SessionRun(*')
+      AND profile_id IN (SELECT profile_id FROM temp.steps WHERE origin = 'repetition')
+  )
+  WHERE call_count >= 3
 ), candidates AS (
   SELECT profile_id, row_number() OVER counted - 1 AS number, origin, name, optimizer, thread_id,
     iif(origin IN ('optimizer', 'turns'), lag(end_ns, 1, start_ns) OVER counted, start_ns) AS start_ns,

@@ -277,6 +277,11 @@ def test_jax():
         assert {step["origin"] for step in steps} == {"repetition"} and len(steps) == 13, steps
         assert ranges.pop("PjitFunction(step)") == 13 and ranges.pop("PjitFunction(evaluate)") == 3, ranges
         assert ranges == {"PjitFunction(step 2)": 1, "backend_compile: step (jax.monitoring)": 1}, ranges
+        candidates = "SELECT origin, name, count(*) AS n FROM candidate_steps GROUP BY 1, 2 ORDER BY 2"
+        candidates = [tuple(row.values()) for row in capturing.query(directory, candidates)]
+        assert candidates == [("call", "PjitFunction(evaluate)", 3), ("call", "PjitFunction(step)", 13)], candidates
+        told = capturing.query(directory, "SELECT reason, message FROM diagnostics")
+        assert not any("ops" in row["message"] for row in told if row["reason"] == "capture_interval"), told
         compiled = capturing.query(directory, "SELECT name, kind, dur_ns / 1e6 AS ms FROM compilations")
         assert [(row["name"], row["kind"]) for row in compiled] == [("backend_compile: step", "xla")], compiled
         assert 0.5 < compiled[0]["ms"] < 2, compiled

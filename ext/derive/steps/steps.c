@@ -481,8 +481,8 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
 
 static const char *const repetition[] = {
     "info", "steps_by_repetition",
-    "no step is marked: the calls of one compiled function stand for steps; mark them with "
-    "jax.profiler.StepTraceAnnotation or tf.profiler.experimental.Trace(..., step_num=i, _r=1)",
+    "no step is marked: the calls of one compiled function stand for steps; mark them with tfprof.step() in a "
+    "recording, jax.profiler.StepTraceAnnotation or tf.profiler.experimental.Trace(..., step_num=i, _r=1)",
     NULL};
 
 /* The calls that stand for steps: each ends one. */
