@@ -32,7 +32,10 @@ class Batches:
         began, self.here.batch = getattr(self.here, "batch", None), None
         if began is None:
             return
-        steps = max(int(batch) - began[0] + 1, 1)  # of steps_per_execution
+        last, in_epoch = int(batch), (getattr(callbacks, "params", None) or {}).get("steps")
+        if in_epoch and last >= in_epoch:  # the last call of an epoch has fewer of steps_per_execution than Keras says
+            last = int(in_epoch) - 1
+        steps = max(last - began[0] + 1, 1)
         with self.lock:
             first = self.count
             self.count += steps

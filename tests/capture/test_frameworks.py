@@ -197,10 +197,11 @@ FIT = """
 import tensorflow, keras, tfprof
 from keras.src.callbacks import CallbackList
 callbacks = CallbackList()
+callbacks.params = {'epochs': 2, 'steps': 10}
 assert CallbackList.on_train_batch_begin.__doc__ == 'Doc.'
 for epoch in range(2):
     for batch in range(0, 10, SIZE):
-        last = min(batch + SIZE, 10) - 1
+        last = batch + SIZE - 1  # also where fewer are left
         assert callbacks.on_train_batch_begin(batch) == ('begin', batch)
         assert callbacks.on_train_batch_end(last, {'loss': 1}) == ('end', last)
     callbacks.on_test_batch_begin(0)
