@@ -22,7 +22,7 @@ struct reading {
   size_t stored;
 };
 
-static bool take_number(struct reading *reading, unsigned tag, uint64_t number) {
+static bool store_number(struct reading *reading, unsigned tag, uint64_t number) {
   if (!tag || tag >= CONTROL_NUMBERS) return true;
   if (reading->numbers_seen >> tag & 1) return false;
   reading->numbers_seen |= 1u << tag;
@@ -30,7 +30,7 @@ static bool take_number(struct reading *reading, unsigned tag, uint64_t number) 
   return true;
 }
 
-static bool take_text(struct reading *reading, unsigned tag, const uint8_t *text, size_t length) {
+static bool store_text(struct reading *reading, unsigned tag, const uint8_t *text, size_t length) {
   unsigned place = tag - FIRST_TEXT;
   if (place >= CONTROL_TEXTS) return true;
   if (reading->texts_seen >> place & 1 || length > CONTROL_TEXT_MAXIMUM || memchr(text, 0, length)) return false;
@@ -51,8 +51,9 @@ static bool read_fields(struct reading *reading, const uint8_t *at, size_t size)
     if (tag >= FIRST_TEXT) length = two_bytes(at + 1);
     if (size - head < length) return false;
     at += head;
-    bool is_taken = tag < FIRST_TEXT ? take_number(reading, tag, eight_bytes(at)) : take_text(reading, tag, at, length);
-    if (!is_taken) return false;
+    bool is_number = tag < FIRST_TEXT;
+    if (is_number && !store_number(reading, tag, eight_bytes(at))) return false;
+    if (!is_number && !store_text(reading, tag, at, length)) return false;
     at += length;
     size -= head + length;
   }

@@ -22,16 +22,20 @@
 ** With --check the program is a check of our own (check).
 **
 ** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
-** supervise (start, signals, end), recording (reads what was written), report (says it).
+** supervise (start, signals, end), recording (reads what was written), report (says it); asked, listing and attach
+** (what runs already), run_link (what is recorded).
 */
+#include "attach.h"
 #include "check.h"
 #include "governor/agreement_table.h"
 #include "last_call.h"
+#include "listing.h"
 #include "options.h"
 #include "program.h"
 #include "common/command_line.h"
 #include "report.h"
 #include "run_directory.h"
+#include "run_link.h"
 #include "status.h"
 #include "supervise.h"
 
@@ -200,6 +204,14 @@ int main(int argc, char **argv) {
   if (parsed != OPTIONS_RUN) return parsed == OPTIONS_SHOWN ? 0 : STATUS_USAGE;
   if (!export_stderr(has_stderr)) return STATUS_CANNOT_RECORD;
   if (!find_installation(&parts)) return STATUS_CANNOT_RECORD;
+  find_tools(argv[0], tools);
+  char short_extension[PATH_MAX]; /* build/tfprof, as short as it was typed */
+  bool is_short =
+      parts.is_built && *tools &&
+      (size_t)snprintf(short_extension, sizeof short_extension, "%stfprof", tools) < sizeof short_extension;
+  const char *extension = is_short ? short_extension : parts.extension;
+  if (options_is_on(&options, OPTION_LIST)) return listing_show();
+  if (options_text(&options, OPTION_ATTACH)) return attach_run(&options, tools, extension);
   if (options_check_only(&options)) {
     if (options.command) program_examine(options.command, &program);
     if (!check_begin(directory.absolute) || !set_environment(&options, &parts, &program, directory.absolute))
@@ -215,18 +227,15 @@ int main(int argc, char **argv) {
 
   struct outcome outcome;
   last_call_prepare();
+  if (!options_is_on(&options, OPTION_DORMANT)) run_link_begin(directory.absolute);
   supervise(options.command, former, directory.lock, &outcome);
+  run_link_end();
   agreement_table_remove_unused();
   signal(SIGPIPE, SIG_IGN); /* nobody may be reading stderr; the exit status is still owed */
   if (outcome.start_error) {
     run_directory_discard(&directory);
     return program_explain_failure(options.command, &program, outcome.start_error);
   }
-  find_tools(argv[0], tools);
-  char short_extension[PATH_MAX]; /* build/tfprof, as short as it was typed */
-  bool is_short =
-      parts.is_built && *tools &&
-      (size_t)snprintf(short_extension, sizeof short_extension, "%stfprof", tools) < sizeof short_extension;
-  report(&options, &directory, &program, &outcome, tools, is_short ? short_extension : parts.extension);
+  report(&options, &directory, &program, &outcome, tools, extension);
   end_as(outcome.wait_status);
 }

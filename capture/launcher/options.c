@@ -53,7 +53,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
                          "by how much the run may become slower with --ops=sampled"},
     [OPTION_STEPS] = {"steps", 0, KIND_STEPS, "FIRST-LAST", "TFPROF_STEPS", true, "",
                       "record the ops of these steps, all of them, and of no others; the first step is 0, both are "
-                      "included; 5 is step 5 alone"},
+                      "included; 5 is step 5 alone. With --attach: so many steps, 5 without it"},
     [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|calls|none", "TFPROF_PYTHON_MODE", true, "stacks",
                        "stacks: from which line of Python each op was called; calls: each call of a Python function, "
                        "too; none: neither"},
@@ -104,6 +104,19 @@ static const struct option_spec specs[OPTION_COUNT] = {
                         "by itself where the command line or the script's first line has such an option"},
     [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0",
                       "print nothing unless something is wrong"},
+    [OPTION_DORMANT] = {"dormant", 0, KIND_ON, NULL, "TFPROF_DORMANT", true, "0",
+                        "record nothing until somebody asks for it by --attach: until then the program runs as without "
+                        "tfprof-capture"},
+    [OPTION_LIST] = {"list", 0, KIND_ON, NULL, "TFPROF_LIST", false, "0",
+                     "what can be attached to, and what is being recorded: process, rank, steps so far, state, "
+                     "framework and program"},
+    [OPTION_ATTACH] = {"attach", 0, KIND_TEXT, "WHOM", "TFPROF_ATTACH", false, "",
+                       "record some steps of a program that was started with --dormant and runs: the number of a "
+                       "process, several of them parted by commas, rank:N, or 'rank:*', all ranks of a job at the same "
+                       "moment; --steps 5 or --for 2s; into its own run, or with -o into another. Ctrl-C ends it in "
+                       "order. The exit status is 0, 1 when some failed, 125 when all did"},
+    [OPTION_FOR] = {"for", 0, KIND_TEXT, "TIME", "TFPROF_FOR", false, "",
+                    "with --attach: how long, from the next step on: 2s, 500ms, 1m"},
     [OPTION_CHECK] =
         {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
          "record nothing and run no program, but try what can be recorded with python3, or with the Python "
@@ -125,6 +138,7 @@ static const char help_begin[] =
     "  tfprof-capture -o run --force -- python ...   once more, in its place\n"
     "  tfprof-capture -o run -- torchrun --nproc-per-node 4 train.py\n"
     "                                                every process, a file for each\n"
+    "  tfprof-capture --dormant -o run -- python ... record when asked to: --attach\n"
     "and then, at once or while it still runs,\n"
     "\n"
     "  tfprof run                                    an SQL prompt on the recording\n"
@@ -133,6 +147,8 @@ static const char help_begin[] =
     "  tfprof report run                             a page: charts, the timeline\n"
     "\n"
     "usage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]\n"
+    "       tfprof-capture --list\n"
+    "       tfprof-capture --attach WHOM [--steps N | --for TIME] [-o DIR]\n"
     "\n";
 
 static const char help_end[] =
@@ -421,7 +437,17 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     snprintf(from, sizeof from, "--%s", spec->name);
     if (!set_value(options, option, value, from)) return usage();
   }
-  if (i >= argc && options_check_only(options)) return OPTIONS_RUN;
+  bool is_asking = options_is_on(options, OPTION_LIST) || options_text(options, OPTION_ATTACH);
+  if (is_asking && i < argc) {
+    fprintf(stderr, "tfprof-capture: --list and --attach run no program, '%s' is one", argv[i]);
+    return usage();
+  }
+  bool is_calls = !strcmp(options->texts[OPTION_PYTHON], "calls");
+  if (options_is_on(options, OPTION_DORMANT) && is_calls) {
+    fputs("tfprof-capture: --python=calls costs something at each call, and cannot be --dormant", stderr);
+    return usage();
+  }
+  if (is_asking || (i >= argc && options_check_only(options))) return OPTIONS_RUN;
   if (i >= argc) {
     fputs(
         "tfprof-capture: no program is given; say what to record, such as\n"

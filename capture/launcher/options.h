@@ -27,6 +27,10 @@ enum option {
   OPTION_HANG_AFTER,
   OPTION_PRELOAD,
   OPTION_QUIET,
+  OPTION_DORMANT,
+  OPTION_LIST,
+  OPTION_ATTACH,
+  OPTION_FOR,
   OPTION_CHECK,
   OPTION_HELP,
   OPTION_VERSION,
@@ -52,7 +56,7 @@ enum options_result {
 enum options_result options_parse(int argc, char **argv, struct capture_options *options);
 /* Whether an option of the kind that is on or off is on. */
 bool options_is_on(const struct capture_options *options, enum option option);
-/* Whether --check is asked for; the command may then be NULL. */
+/* Whether --check is asked for; the command may then be NULL. With --list or --attach there is none. */
 bool options_check_only(const struct capture_options *options);
 /* The text, or NULL when it is empty. */
 const char *options_text(const struct capture_options *options, enum option option);

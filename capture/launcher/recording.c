@@ -171,6 +171,9 @@ static void read_process(struct process_recording *process) {
   process->pid = file->profile.pid;
   process->rank = file->profile.rank;
   process->command = file->profile.command ? strdup(file->profile.command) : NULL;
+  const char *framework = file->profile.framework, *version = file->profile.framework_version;
+  if (framework && *framework && asprintf(&process->framework, "%s %s", framework, version ? version : "") < 0)
+    process->framework = NULL;
   process->bytes = file->file_bytes;
   process->is_closed = file->is_closed;
   process->is_alive = !file->is_closed && file->profile.pid && file->profile.host &&
@@ -195,37 +198,54 @@ static int by_ops(const void *a, const void *b) {
   return strcmp(x->path, y->path);
 }
 
+/* Takes the path over. false: no memory. */
+static bool add_file(struct recording *recording, char *path) {
+  size_t count = recording->process_count;
+  struct process_recording *processes =
+      path ? realloc(recording->processes, (count + 1) * sizeof *processes) : NULL;
+  if (!processes) {
+    free(path);
+    return false;
+  }
+  recording->processes = processes;
+  processes[count] = (struct process_recording){.path = path};
+  recording->process_count++;
+  read_process(&processes[count]);
+  recording->ops += processes[count].ops;
+  recording->ranges += processes[count].ranges;
+  recording->kernels += processes[count].kernels;
+  if (processes[count].steps.steps > recording->steps.steps) recording->steps = processes[count].steps;
+  recording->dropped += processes[count].dropped;
+  recording->bytes += processes[count].bytes;
+  return true;
+}
+
+static void sort_by_ops(struct recording *recording) {
+  if (recording->process_count)
+    qsort(recording->processes, recording->process_count, sizeof *recording->processes, by_ops);
+}
+
 bool recording_read(const char *directory, struct recording *recording) {
   memset(recording, 0, sizeof *recording);
   DIR *stream = opendir(directory);
   if (!stream) return false;
   bool is_complete = true;
-  for (struct dirent *entry; (entry = readdir(stream));) {
+  for (struct dirent *entry; is_complete && (entry = readdir(stream));) {
+    char *path;
     if (!run_directory_is_recording(entry->d_name)) continue;
-    size_t count = recording->process_count;
-    struct process_recording *processes = realloc(recording->processes, (count + 1) * sizeof *processes);
-    size_t size = strlen(directory) + strlen(entry->d_name) + 2;
-    char *path = malloc(size);
-    if (processes) recording->processes = processes;
-    if (!processes || !path) {
-      free(path);
-      is_complete = false;
-      break;
-    }
-    snprintf(path, size, "%s/%s", directory, entry->d_name);
-    processes[count] = (struct process_recording){.path = path};
-    recording->process_count++;
-    read_process(&processes[count]);
-    recording->ops += processes[count].ops;
-    recording->ranges += processes[count].ranges;
-    recording->kernels += processes[count].kernels;
-    if (processes[count].steps.steps > recording->steps.steps) recording->steps = processes[count].steps;
-    recording->dropped += processes[count].dropped;
-    recording->bytes += processes[count].bytes;
+    if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0) path = NULL;
+    is_complete = add_file(recording, path);
   }
   closedir(stream);
-  if (recording->process_count)
-    qsort(recording->processes, recording->process_count, sizeof *recording->processes, by_ops);
+  sort_by_ops(recording);
+  return is_complete;
+}
+
+bool recording_read_files(const char *const *paths, size_t count, struct recording *recording) {
+  memset(recording, 0, sizeof *recording);
+  bool is_complete = true;
+  for (size_t i = 0; i < count && is_complete; i++) is_complete = add_file(recording, strdup(paths[i]));
+  sort_by_ops(recording);
   return is_complete;
 }
 
@@ -234,6 +254,7 @@ void recording_free(struct recording *recording) {
     free(recording->processes[i].path);
     free(recording->processes[i].problem);
     free(recording->processes[i].command);
+    free(recording->processes[i].framework);
   }
   free(recording->processes);
   memset(recording, 0, sizeof *recording);

@@ -19,7 +19,7 @@ struct recording_note { /* a diagnostic worth a line: a part that does not recor
 struct process_recording {
   char *path;
   char *problem; /* why the file cannot be read; the rest is then 0 */
-  char *command;
+  char *command, *framework; /* "pytorch 2.13.0"; NULL: none */
   uint32_t pid;
   int32_t rank; /* -1: none */
   uint64_t ops, kernels, dropped, bytes;
@@ -43,6 +43,8 @@ struct recording {
 
 /* Reads every *.tfprof of the directory. false: it cannot be listed (errno) or memory is short. */
 bool recording_read(const char *directory, struct recording *recording);
+/* The same of these files. */
+bool recording_read_files(const char *const *paths, size_t count, struct recording *recording);
 void recording_free(struct recording *recording);
 
 #endif

@@ -253,6 +253,14 @@ static bool is_disk_full(const struct run_directory *directory) {
   return (double)facts.f_bavail * (double)facts.f_frsize < LEAST_ROOM;
 }
 
+/* Of a program that was to be asked for. */
+static void say_nobody_asked(const struct run_directory *directory) {
+  fprintf(stderr,
+          "tfprof: nothing was recorded in %s: nobody asked for it while the program ran (tfprof-capture --list shows "
+          "what can be asked, --attach records it there, or elsewhere with -o)\n",
+          directory->path);
+}
+
 static void say_nothing_recorded(const struct run_directory *directory, const struct program *program,
                                  const struct outcome *outcome, char **command) {
   fprintf(stderr, "tfprof: nothing was recorded in %s", directory->path);
@@ -280,11 +288,11 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
   fputs(program->isolation ? "\n" : ", and tfprof-capture be told --preload\n", stderr);
 }
 
-static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {
+static void say_what_was_recorded(const struct recording *recording, const char *path) {
   fputs("tfprof: recorded ", stderr);
   say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps);
   if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
-  fprintf(stderr, " into %s (%s)\n", directory->path, bytes_text(recording->bytes).bytes);
+  fprintf(stderr, " into %s (%s)\n", path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {
     if (i == MAXIMUM_PROCESSES) {
       fprintf(stderr, "  … and %zu more\n", recording->process_count - i);
@@ -314,7 +322,7 @@ static void say_unended(const struct recording *recording, const struct outcome 
 }
 
 /* All that --quiet does not silence. */
-static void say_problems(const struct recording *recording, const struct outcome *outcome) {
+static void say_problems(const struct recording *recording) {
   for (size_t i = 0; i < recording->process_count; i++) {
     const struct process_recording *process = &recording->processes[i];
     if (process->problem) fprintf(stderr, "tfprof: %s cannot be read: %s\n", process->path, process->problem);
@@ -323,8 +331,6 @@ static void say_problems(const struct recording *recording, const struct outcome
     fprintf(stderr, "tfprof: %s row%s lost; the table diagnostics tells which and why\n",
             count_text(recording->dropped).bytes, recording->dropped == 1 ? " was" : "s were");
   }
-  say_unended(recording, outcome);
-  say_notes(recording);
 }
 
 void report(const struct capture_options *options, const struct run_directory *directory,
@@ -336,16 +342,19 @@ void report(const struct capture_options *options, const struct run_directory *d
     return;
   }
   if (recording.process_count == 0) {
-    say_nothing_recorded(directory, program, outcome, options->command);
+    if (options_is_on(options, OPTION_DORMANT)) say_nobody_asked(directory);
+    else say_nothing_recorded(directory, program, outcome, options->command);
     recording_free(&recording);
     return;
   }
   bool is_quiet = options_is_on(options, OPTION_QUIET);
   if (!is_quiet) {
     say_how_it_ended(&recording, outcome);
-    say_what_was_recorded(&recording, directory);
+    say_what_was_recorded(&recording, directory->path);
   }
-  say_problems(&recording, outcome);
+  say_problems(&recording);
+  say_unended(&recording, outcome);
+  say_notes(&recording);
   if (!is_quiet) {
     bool is_alive = false;
     for (size_t i = 0; i < recording.process_count; i++) is_alive |= recording.processes[i].is_alive;
@@ -355,5 +364,16 @@ void report(const struct capture_options *options, const struct run_directory *d
     }
     say_next(directory->path, tools, extension);
   }
+  recording_free(&recording);
+}
+
+void report_files(const char *const *files, size_t count, const char *path, bool is_quiet, const char *tools,
+                  const char *extension) {
+  struct recording recording;
+  if (!recording_read_files(files, count, &recording)) fputs("tfprof: not enough memory to read all of it\n", stderr);
+  if (!is_quiet) say_what_was_recorded(&recording, path);
+  say_problems(&recording);
+  say_notes(&recording);
+  if (!is_quiet) say_next(path, tools, extension);
   recording_free(&recording);
 }

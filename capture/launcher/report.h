@@ -12,4 +12,8 @@
 void report(const struct capture_options *options, const struct run_directory *directory,
             const struct program *program, const struct outcome *outcome, const char *tools, const char *extension);
 
+/* The same of files that programs wrote which were attached to; `path`: what to look at. */
+void report_files(const char *const *files, size_t count, const char *path, bool is_quiet, const char *tools,
+                  const char *extension);
+
 #endif

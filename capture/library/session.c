@@ -1,6 +1,7 @@
 /* session.c: see session.h. */
 #include "session.h"
 
+#include "control.h"
 #include "channel/thread_record.h"
 #include "governor/limits.h"
 #include "governor/sampling.h"
@@ -22,7 +23,7 @@
 
 /* All that an end or a flush waits for takes no longer, of which so much is left to the writer thread. A fork waits so
 ** long for that. */
-enum { END_MS = 3000, WRITER_MS = 1000, REST_MS = 1000 };
+enum { END_MS = 3000, WRITER_MS = 1000, REST_MS = 1000, CONTROL_REST_MS = 200 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
 static char directory[4096];
@@ -30,7 +31,7 @@ static bool is_loaded, has_begun; /* has_begun: nothing that begins is half done
 
 /* Of whoever loads, begins or arms. */
 static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct fork_lock session_locks[] = {{.lock = &session_lock}, {0}};
+static const struct fork_lock session_locks[] = {{.lock = &session_lock}, {.lock = &control_lock}, {0}};
 
 /* ---- All sources. */
 
@@ -76,6 +77,11 @@ static void settle_sources(bool is_end, uint64_t end_ns) {
     if (source->settle) source->settle(is_end, &until);
 }
 
+static void let_sources_sleep(void) {
+  for EACH_SOURCE(source, begun)
+    if (source->sleep) source->sleep(&session_wishes.of_sources);
+}
+
 static void stop_sources(void) {
   for EACH_SOURCE(source, begun)
     if (source->stop) source->stop();
@@ -83,6 +89,7 @@ static void stop_sources(void) {
 
 /* ---- fork. */
 
+static _Atomic bool has_visit; /* of a dormant program: there is a file */
 static _Atomic uint64_t process_end_ns; /* when the process will have ended, at the latest; 0: it does not end yet */
 static const char *why_not_recorded; /* of GATE_UNRECORDED */
 
@@ -91,8 +98,10 @@ static const char *why_not_recorded; /* of GATE_UNRECORDED */
 static void after_fork_in_child(bool is_whole) {
   gate_own();
   int seen = atomic_load(&gate_state);
+  bool is_dormant = seen == GATE_DORMANT || seen == GATE_WOKEN || seen == GATE_ASLEEP || has_visit;
   bool has_recorded = seen != GATE_NONE && seen != GATE_INHERITED;
   recording_after_fork_in_child(is_whole && seen == GATE_RECORDING);
+  control_after_fork_in_child();
   if (!has_recorded && is_whole) return;
   const char *why = has_begun ? NULL : "it was forked while the recording of its parent began";
   for EACH_SOURCE(source, capture_sources) {
@@ -108,8 +117,10 @@ static void after_fork_in_child(bool is_whole) {
     return;
   }
   atomic_store(&process_end_ns, 0);
+  if (is_dormant) disarm_sources();
+  has_visit = false;
   sampling_after_fork_in_child();
-  atomic_store(&gate_state, GATE_INHERITED);
+  atomic_store(&gate_state, is_dormant ? GATE_ASLEEP : GATE_INHERITED);
 }
 
 static void say_unrecorded(void) {
@@ -130,7 +141,7 @@ static void read_sampling_options(struct sampling_options *asked) {
   *asked = (struct sampling_options){.mode = OPS_ALL, .overhead = 0.02, .last_step = -1};
   asked->seed = sampling_seed_of(process_identity_job());
   process_identity_set_seed(asked->seed);
-  if (mode && !strcmp(mode, "sampled")) asked->mode = OPS_SAMPLED;
+  if (mode && !strcmp(mode, "sampled") && !session_wishes.of_sources.is_dormant) asked->mode = OPS_SAMPLED;
   if (mode && !strcmp(mode, "none")) asked->mode = OPS_NONE;
   if (overhead && *overhead) asked->overhead = strtod(overhead, NULL) / 100;
   if (size && *size) asked->max_bytes = strtoull(size, NULL, 10);
@@ -145,21 +156,28 @@ static void read_sampling_options(struct sampling_options *asked) {
                               .is_sampled = asked->mode == OPS_SAMPLED && asked->last_step < 0});
 }
 
-static bool start_recording(void) {
+static bool create_recording(const char *where, char *problem, size_t size) {
   struct process_identity identity;
   struct tfprof_error error;
   process_identity_get(&identity);
-  if (recording_begin(directory, &identity.profile, capture_sources, &error) == TFPROF_OK) {
+  if (recording_begin(where, &identity.profile, capture_sources, &error) == TFPROF_OK) return true;
+  error_text(&error, problem, size);
+  return false;
+}
+
+static bool start_recording(void) {
+  char text[2200];
+  if (create_recording(directory, text, sizeof text)) {
     recording_tell_parts(begun); /* of a forked child, whose sources have begun */
     return true;
   }
-  char text[2200];
-  error_text(&error, text, sizeof text);
   capture_say(
       "nothing is recorded of process %u: %s; the program goes on. Choose another directory with tfprof-capture -o DIR",
-      identity.profile.pid, text);
+      (unsigned)getpid(), text);
   return false;
 }
+
+static const struct control_session own_control;
 
 static bool load(void) {
   const char *path = getenv("TFPROF_RUN_DIRECTORY"), *mode = getenv("TFPROF_PYTHON_MODE"),
@@ -171,6 +189,7 @@ static bool load(void) {
   session_wishes.of_sources.with_stacks = !mode || strcmp(mode, "none") != 0;
   session_wishes.of_sources.with_source = is_set("TFPROF_SOURCE", true);
   session_wishes.with_memory = is_set("TFPROF_MEMORY", true);
+  session_wishes.of_sources.is_dormant = is_set("TFPROF_DORMANT", false);
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
   hang_watch_set(hang_after && *hang_after ? strtod(hang_after, NULL) : HANG_AFTER_SECONDS);
@@ -184,6 +203,8 @@ static bool load(void) {
     return false;
   gate_own();
   gate_set_child(start_recording, say_unrecorded);
+  gate_set_waking(control_begin);
+  control_set_session(&own_control);
   thread_tell_entry(enter_thread);
   process_identity_begin(is_set("TFPROF_COMMAND", true), session_wishes.of_sources.with_source);
   read_sampling_options(&session_wishes.sampling);
@@ -196,6 +217,24 @@ bool session_load(void) {
   bool is_done = is_loaded;
   pthread_mutex_unlock(&session_lock);
   return is_done;
+}
+
+/* Under the lock: these are what the next visit arms. */
+static bool be_dormant(const struct capture_source *const *its_sources) {
+  int seen = atomic_load(&gate_state);
+  if (!is_loaded || has_visit || (seen != GATE_NONE && seen != GATE_DORMANT)) return false;
+  if (!thread_records_begin(session_wishes.buffer_bytes)) {
+    capture_say("nothing can be recorded: out of memory; the program goes on");
+    return false;
+  }
+  begun = its_sources;
+  has_begun = true;
+  gate_move(GATE_NONE, GATE_DORMANT);
+  sampling_sleep(&session_wishes.sampling, its_sources);
+  let_sources_sleep();
+  if (capture_current_thread) enter_thread(capture_current_thread);
+  control_begin();
+  return true;
 }
 
 /* Under the lock. */
@@ -220,6 +259,11 @@ static bool begin_recording(void) {
 
 bool session_begin(void) {
   pthread_mutex_lock(&session_lock);
+  if (session_wishes.of_sources.is_dormant) {
+    bool is_dormant = atomic_load(&gate_state) == GATE_NONE ? be_dormant(standing_sources) : true;
+    pthread_mutex_unlock(&session_lock);
+    return is_dormant;
+  }
   bool is_new = atomic_load(&gate_state) == GATE_NONE, is_going_on = begin_recording();
   if (is_new && is_going_on) {
     recording_tell_parts(standing_sources);
@@ -239,6 +283,10 @@ static void end_before_framework(void) {
 /* Under the lock. */
 static bool arm_framework(void) {
   if (session_is_armed()) return false;
+  if (session_wishes.of_sources.is_dormant) {
+    end_before_framework();
+    return be_dormant(capture_sources);
+  }
   bool is_new = atomic_load(&gate_state) == GATE_NONE;
   if (!begin_recording()) return false;
   has_begun = false;
@@ -262,12 +310,74 @@ bool session_arm(void) {
   return is_armed;
 }
 
-bool session_is_armed(void) { return begun == capture_sources; }
+static _Atomic bool is_driver_there, is_driver_told;
 
-void session_driver_found(void) {
+static void tell_driver(void) {
+  is_driver_told = true;
   for EACH_SOURCE(source, begun)
     if (source->driver_found) source->driver_found();
 }
+
+void session_driver_found(void) {
+  is_driver_there = true;
+  if (!session_wishes.of_sources.is_dormant) tell_driver();
+}
+
+static uint64_t ends_at(void) {
+  uint64_t end_ns = atomic_load(&process_end_ns);
+  return end_ns ? end_ns : moment_now_ns() + END_MS * UINT64_C(1000000);
+}
+
+static int milliseconds_until(uint64_t end_ns) {
+  uint64_t now_ns = moment_now_ns();
+  return now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) : 0;
+}
+
+/* ---- Visits. */
+
+/* The file is there, and recording begins with the next step from that moment of CLOCK_MONOTONIC on; it ends after so
+** many steps (0: when it is ended). `where` NULL: in the run's directory. false: it cannot begin, and `problem` says
+** why. */
+static bool begin_visit(const char *where, uint64_t begin_ns, uint64_t steps, char *problem, size_t size) {
+  pthread_mutex_lock(&session_lock);
+  bool is_free = !has_visit && !atomic_load(&process_end_ns) && atomic_load(&gate_state) == GATE_DORMANT;
+  bool has_file = is_free && create_recording(where ? where : directory, problem, size);
+  if (has_file) {
+    has_visit = true;
+    sampling_await_visit(begin_ns, steps);
+    arm_sources(false);
+    arm_sources(true);
+    recording_tell_parts(begun);
+    if (is_driver_there && !is_driver_told) tell_driver();
+    gate_move(GATE_DORMANT, GATE_WOKEN);
+  }
+  pthread_mutex_unlock(&session_lock);
+  if (!is_free) snprintf(problem, size, "it is being recorded already, or ends");
+  return has_file;
+}
+
+/* Under the lock: nothing more is recorded; returns when all that was is in the file, and the program is dormant. */
+static void end_visit(void) {
+  if (!has_visit) return;
+  uint64_t end_ns = ends_at();
+  sampling_end_visit();
+  disarm_sources();
+  settle_sources(false, end_ns);
+  struct process_identity identity;
+  process_identity_get(&identity);
+  recording_finish(&identity.profile, milliseconds_until(end_ns));
+  has_visit = false;
+}
+
+static void end_visit_of_control(void) {
+  pthread_mutex_lock(&session_lock);
+  end_visit();
+  pthread_mutex_unlock(&session_lock);
+}
+
+static const struct control_session own_control = {begin_visit, end_visit_of_control, directory};
+
+bool session_is_armed(void) { return begun == capture_sources; }
 
 /* ---- While it lasts, and the end. */
 
@@ -286,21 +396,14 @@ bool session_pause(bool is_paused) {
   return are_standing && are_armed;
 }
 
-static uint64_t ends_at(void) {
-  uint64_t end_ns = atomic_load(&process_end_ns);
-  return end_ns ? end_ns : moment_now_ns() + END_MS * UINT64_C(1000000);
-}
-
-static int milliseconds_until(uint64_t end_ns) {
-  uint64_t now_ns = moment_now_ns();
-  return now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) : 0;
-}
-
 /* Of this process. */
 static bool is_recording(void) { return atomic_load(&gate_state) == GATE_RECORDING && gate_is_of_process(); }
 
 bool session_begin_end(void) {
-  if (!is_recording()) return false;
+  if (!is_recording()) {
+    if (session_wishes.of_sources.is_dormant) session_finish();
+    return false;
+  }
   uint64_t none = 0;
   atomic_compare_exchange_strong(&process_end_ns, &none, ends_at());
   return true;
@@ -310,6 +413,8 @@ int session_time_left(void) { return recording_stands_still() ? 0 : milliseconds
 
 bool session_rest(void) {
   static bool was_late; /* a disk that does not answer: forks wait for it once */
+  if (session_wishes.of_sources.is_dormant)
+    return gate_is_of_process() && control_rest(CONTROL_REST_MS) && file_threads_rest();
   if (was_late || !is_recording()) return false;
   was_late = !recording_rest(REST_MS);
   if (was_late) return false;
@@ -318,7 +423,10 @@ bool session_rest(void) {
   return true;
 }
 
-void session_go_on(void) { recording_go_on(); }
+void session_go_on(void) {
+  if (session_wishes.of_sources.is_dormant) control_go_on();
+  else recording_go_on();
+}
 
 void session_flush(void) {
   if (!is_recording()) return;
@@ -327,8 +435,23 @@ void session_flush(void) {
   recording_flush(milliseconds_until(end_ns));
 }
 
+/* The control thread may be in the middle of a visit. */
+static void end_dormant(uint64_t end_ns) {
+  if (!is_loaded || !gate_is_of_process()) return;
+  atomic_store(&process_end_ns, end_ns);
+  control_end();
+  pthread_mutex_lock(&session_lock);
+  end_visit();
+  if (atomic_exchange(&gate_state, GATE_ENDED) != GATE_ENDED) stop_sources();
+  pthread_mutex_unlock(&session_lock);
+}
+
 void session_finish(void) {
   uint64_t end_ns = ends_at();
+  if (session_wishes.of_sources.is_dormant) {
+    end_dormant(end_ns);
+    return;
+  }
   if (!is_recording() || !gate_move(GATE_RECORDING, GATE_ENDED)) return;
   sampling_end();
   disarm_sources();

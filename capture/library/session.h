@@ -6,6 +6,11 @@
 ** PyTorch, after it, or alone.  A forked child inherits all of it but the file and the thread (gate.h).  finish:
 ** everything is written, the file closed in order.  Nothing here ever ends the program; what cannot be done is said
 ** (parts.h).
+**
+** A dormant program (TFPROF_DORMANT) is loaded and proved as others are, but nothing is recorded, and there is no file,
+** until somebody asks (control.h): then it is for some steps or a time, and after that it is dormant again.  Each of
+** these visits makes a file of its own. All of it happens on the control thread but for the moments at which it begins
+** and ends (sampling.h).
 */
 #ifndef TFPROF_CAPTURE_SESSION_H
 #define TFPROF_CAPTURE_SESSION_H

@@ -149,9 +149,10 @@ class Recording:
         add_op = self.holding_gil.tfprof_capture_add_op
         add_op.argtypes = [c_char_p, c_uint64, c_int64, c_int64, c_int64, c_uint, c_int]
         windows = load_beside("_tfprof_windows").Windows(self.torch, add_op, self.say_problem, self.hooks)
+        is_possible = os.environ.get("TFPROF_DORMANT") != "1"  # windows open unasked
         try:
-            windows.begin()
-            is_possible = True
+            if is_possible:
+                windows.begin()
         except Exception:
             is_possible = False
         if not self.library.tfprof_capture_begin_windows(version, int(is_possible)):

@@ -25,6 +25,7 @@ struct channel_reader { /* what is looked at of each thread comes first: one cac
   struct chunk *chunk;
   uint32_t position, used;    /* used: as last seen */
   uint32_t state;             /* of the thread when the drain began */
+  bool is_stale;              /* what is there is of a recording that is over, up to an ITEM_RENEWED */
   unsigned ended_drains;      /* drains since the thread was seen to have ended */
   const struct item *doubted; /* an item whose time cannot be, unless the counter has jumped since the drain began */
   uint32_t position_before;   /* a second ago, */
@@ -38,6 +39,7 @@ struct channel_reader { /* what is looked at of each thread comes first: one cac
 static struct channel_reader readers[THREAD_MAXIMUM]; /* by number of the thread, from 1 on */
 static unsigned reader_count;                         /* that were ever used */
 static const struct capture_source *takers[ITEM_KINDS][TAKERS_MAXIMUM];
+static uint32_t recording_read;                       /* capture_recording as the file began */
 static uint64_t horizon; /* ticks of the map: when the drain began */
 static bool has_doubts; /* about the time of an item, which is still to be read */
 static struct op_item *late; /* what ended on another thread than the one that began it: next time */
@@ -100,11 +102,20 @@ static bool has_jumped(const struct recorder *recorder, const struct op_item *it
          (has_start(&item->head) && item->end_ticks + CLOCK_SKEW_TICKS < item->start_ticks);
 }
 
+static __attribute__((noinline, cold)) void pass_over(struct channel_reader *reader) {
+  const struct item *item;
+  while (reader->is_stale && (item = current_item(reader))) {
+    reader->is_stale = item->kind != ITEM_RENEWED || item->id != recording_read;
+    reader->position += item->units * 16u;
+  }
+}
+
 /* Hands out what has no time up to the next item that has, of those until the horizon: what has happened before the
 ** drain began has been written by then, and with it all that it came after on other threads. So an address is given
 ** back before it is given out again. */
 static const struct item *next_item(struct recorder *recorder, struct channel_reader *reader) {
   const struct item *item;
+  if (__builtin_expect(reader->is_stale, 0)) pass_over(reader);
   while ((item = current_item(reader)) && !has_time(item)) {
     if (item->kind == ITEM_CALL) {
       struct call_item *call = (struct call_item *)(void *)(reader->chunk->bytes + reader->position);
@@ -309,10 +320,26 @@ static bool channels_arm(const struct source_wishes *wishes) {
   return true;
 }
 
+/* Where the process has recorded before, threads are read on from where that ended. */
+static void open_readers(void) {
+  unsigned count = thread_count();
+  recording_read = atomic_load(&capture_recording);
+  memset(active, 0, active_count * sizeof *active);
+  active_count = 0;
+  for (unsigned number = 1; number <= count; number++) {
+    struct channel_reader *reader = reader_of(number);
+    if (!reader) continue;
+    struct channel_reader next = {.thread = reader->thread, .chunk = reader->chunk, .position = reader->position};
+    next.used = reader->used;
+    memcpy(next.written, reader->written, sizeof next.written);
+    next.is_stale = thread_state_of(next.thread) != THREAD_FREE && !thread_is_of_recording(next.thread);
+    *reader = next;
+  }
+}
+
 static bool channels_open(struct recorder *recorder) {
   memset(takers, 0, sizeof takers);
-  memset(readers, 0, reader_count * sizeof *readers);
-  reader_count = 0;
+  open_readers();
   late = NULL;
   late_count = late_capacity = 0;
   late_lost = 0;
@@ -376,6 +403,8 @@ static void channels_close(bool in_child) {
 static const char * channels_reset(bool is_whole) {
   (void)is_whole;
   capture_session++;
+  memset(readers, 0, reader_count * sizeof *readers);
+  reader_count = 0;
   thread_records_reset();
   return NULL;
 }

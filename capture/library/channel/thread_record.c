@@ -18,6 +18,7 @@
 
 _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
 uint32_t capture_session = 1; /* 0 is that of a structure which a fork that no handler saw has emptied */
+_Atomic uint32_t capture_recording = 1;
 _Atomic uint32_t memory_turn;
 
 enum {
@@ -128,6 +129,9 @@ static void *map_structure(size_t size) {
   return memory;
 }
 
+/* Of a thread that enters while nothing is recorded, for the marks that it makes: none yet. */
+static uint32_t recording_now(void) { return gate_is_open() ? atomic_load(&capture_recording) : 0; }
+
 /* A new one, which the system fills with zeros when its pages are touched. */
 static struct capture_thread *make_structure(void) {
   if (atomic_load_explicit(&threads_made, memory_order_relaxed) >= THREAD_MAXIMUM) return NULL;
@@ -147,6 +151,7 @@ static struct capture_thread *make_structure(void) {
   thread->number = place + 1;
   thread->session = capture_session;
   thread->generation = 1;
+  thread->recording = recording_now();
   thread->arena = (struct arena){(uint8_t *)memory + sizeof *thread, 0, ARENA_SIZE};
   return thread;
 }
@@ -157,6 +162,7 @@ static struct capture_thread *find_structure(void) {
   if (!number) return make_structure();
   atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
   struct capture_thread *thread = atomic_load_explicit(&threads[number - 1], memory_order_acquire);
+  thread->recording = recording_now();
   set_state(thread, THREAD_RUNNING);
   return thread;
 }
@@ -212,7 +218,7 @@ static __attribute__((noinline)) struct capture_thread *enter(enum refused what)
 }
 
 struct capture_thread *thread_enter(enum refused what) {
-  if (!gate_may_record()) return NULL;
+  if (!gate_may_record() && !gate_counts_steps()) return NULL;
   if (refused_at != atomic_load_explicit(&chances, memory_order_relaxed)) return enter(what);
   count_refused(what);
   return NULL;
@@ -319,6 +325,27 @@ static void forget_entries(struct capture_thread *thread) {
   intern_forget(&thread->codes);
   intern_forget(&thread->modules);
   intern_forget(&thread->nodes);
+}
+
+bool thread_renew(struct capture_thread *thread) {
+  uint32_t recording = atomic_load(&capture_recording); /* before the gate is looked at */
+  if (!gate_may_record()) return false;
+  struct item *item = thread_reserve(thread, 16);
+  if (!item) return false;
+  memset(item, 0, 16);
+  *item = (struct item){ITEM_RENEWED, 0, 1, recording};
+  thread_commit(thread, 16);
+  atomic_store_explicit(&thread->depth, 0, memory_order_relaxed);
+  atomic_store_explicit(&thread->lost, 0, memory_order_relaxed);
+  atomic_store_explicit(&thread->too_deep, 0, memory_order_relaxed);
+  atomic_store_explicit(&thread->lost_memory, 0, memory_order_relaxed);
+  atomic_store_explicit(&thread->cut, 0, memory_order_relaxed);
+  thread->changes.forgets++;
+  thread->call_count = 0;
+  thread->brief_left = 0;
+  forget_entries(thread);
+  thread->recording = recording;
+  return true;
 }
 
 /* What a burst of threads has left is given back: what lies there is void, or 0 in a new structure, too. Not so the

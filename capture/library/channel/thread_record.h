@@ -31,6 +31,7 @@ enum item_kind {
   ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not; address is the number of the op's name; 0: none */
   ITEM_RANGE,   /* struct range_item, or started_item; id is the text's (nvtx_texts.h); scope: RANGE_... */
   ITEM_PAYLOAD, /* struct bytes_item: JSON of a range or mark of this thread that ends later; numbers ascend */
+  ITEM_RENEWED, /* struct item: id is capture_recording; what the thread wrote before is of a recording that is over */
   ITEM_MEMORY_BRIEF, /* struct memory_brief; id is how many bytes were given, 0: taken back */
   ITEM_KINDS
 };
@@ -177,6 +178,7 @@ struct open_op {
   int64_t sequence;              /* of an engine range: what its op told it */
   uint32_t forward_thread;
   uint32_t mark_name;            /* of a range that is a mark: a hash of its name */
+  uint32_t recording;            /* of a range: capture_recording as it began; 0: it is only a mark */
   _Atomic uint32_t next;         /* of a place that is free: 1 + that of the next one; 0: it is the last */
 };
 
@@ -275,6 +277,7 @@ struct capture_thread {
   uint32_t last_pin;            /* number of an ITEM_PIN */
 
   uint32_t session;
+  uint32_t recording; /* that its numbers are of; 0: of none yet */
   struct arena arena;
   struct intern_table schemas, names, inputs, codes, modules, nodes; /* schemas and names share the numbers of names */
   _Alignas(FORK_PAGE) struct open_op open[OPEN_MAXIMUM];
@@ -293,6 +296,15 @@ extern _Thread_local struct capture_thread *capture_current_thread __attribute__
 
 /* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
 extern uint32_t capture_session;
+
+/* Counts the recordings of this process: a dormant one makes a file each time that it is asked. It changes as one ends,
+** and what threads know of that file is void. */
+extern _Atomic uint32_t capture_recording;
+static inline bool thread_is_of_recording(const struct capture_thread *thread) {
+  return thread->recording == atomic_load_explicit(&capture_recording, memory_order_relaxed);
+}
+/* Begins anew in this recording. false: nothing is recorded now, or there is no room. */
+bool thread_renew(struct capture_thread *thread);
 
 /* The number of the thread whose changes of memory may be brief: nobody else has recorded one since it read the clock.
 ** 0: nobody's. */

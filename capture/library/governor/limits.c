@@ -58,11 +58,20 @@ static void diagnose_interval(struct recorder *recorder, const struct sampling_e
                       event->interval ? "the ops of every step are recorded" : "ops are not recorded");
 }
 
+/* A program that ran already is recorded from here on: derive takes fewer of its steps for warm-up. */
+static void diagnose_visit(struct recorder *recorder, int64_t time_ns, int64_t steps) {
+  process_counters_add(recorder, time_ns, "capture_steps_before", "steps", (double)steps);
+  recorder_diagnose(recorder, "info", "capture_attached", steps, NULL,
+                    "recording began after so many steps of a program that ran already: of memory what was given "
+                    "before is not known");
+}
+
 /* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. */
 static void add_sampling(struct recorder *recorder) {
   struct sampling_event event;
   while (sampling_take_event(&event)) {
     int64_t time_ns = clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, event.ticks));
+    if (event.begins_visit) diagnose_visit(recorder, time_ns, event.step);
     process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
     if (event.op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event.op_ns);
     if (!event.is_new) continue;

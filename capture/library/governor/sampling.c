@@ -6,6 +6,7 @@
 #include "host/process_identity.h"
 #include "recorder/clock.h"
 #include "recorder/gate.h"
+#include "recorder/moments.h"
 #include "sampling_agreement.h"
 
 #include <pthread.h>
@@ -20,6 +21,7 @@ static struct {
   struct sampling_plan plan;
   struct step_marks marks;
   bool is_active, is_on, is_switched_off, is_paused, is_started;
+  bool is_dormant; /* steps are counted, and ops are not recorded */
   unsigned windows;
   bool is_step_whole; /* the step that is going on was recorded from its beginning on */
   int64_t step_began_ns, step_began_thread_ns;
@@ -30,6 +32,14 @@ static struct {
 } sampling;
 
 static const struct capture_source *const *sources;
+
+/* Of a dormant program: with the lock. */
+static struct {
+  struct visit facts;
+  uint64_t wanted_ns, wanted_steps, first_step;
+  bool is_new; /* the writer thread has not been told that it begins */
+} visit;
+static _Atomic uint64_t steps_so_far;
 
 pthread_mutex_t sampling_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -106,7 +116,7 @@ static bool has_event_room(void) { return atomic_load(&events_added) - atomic_lo
 
 /* Recording begins or ends at `ticks`. `interval`: for how many steps one speaks from here on. */
 static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
-  if (sampling.is_paused) is_wanted = false;
+  if (sampling.is_paused || sampling.is_dormant) is_wanted = false;
   else if (sampling.windows) is_wanted = true;
   else if (sampling.is_switched_off) is_wanted = false, interval = 0;
   /* What an op costs is known better and better. */
@@ -127,9 +137,11 @@ static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
                                                    .op_ns = is_new_cost ? op_ns_now : 0,
                                                    .is_others = sampling.plan.level > sampling.plan.wanted,
                                                    .step = (int64_t)sampling.marks.steps,
+                                                   .begins_visit = visit.is_new,
                                                    .cost_ns = (uint32_t)sampling.plan.cost_ns,
                                                    .step_ns = (uint32_t)sampling.plan.step_ns,
                                                    .always_ns = (uint32_t)sampling.plan.always_ns};
+  visit.is_new = false;
   told_interval = interval;
   if (is_new_cost) told_op_ns = op_ns_now;
   atomic_store_explicit(&events_added, added + 1, memory_order_release);
@@ -157,6 +169,102 @@ static void follow(uint64_t ticks) {
 }
 
 /* ---- Steps. */
+
+/* While there is no writer thread that takes them. */
+static void forget_events(void) {
+  atomic_store(&events_added, 0);
+  atomic_store(&events_taken, 0);
+}
+
+/* ---- Visits. */
+
+/* With the lock, at the end of a step or between two. */
+static void open_visit(uint64_t ticks) {
+  if (!gate_move(GATE_WOKEN, GATE_RECORDING)) return;
+  visit.first_step = sampling.marks.steps;
+  sampling.options.first_step = (int64_t)visit.first_step;
+  sampling.options.last_step = visit.wanted_steps ? (int64_t)(visit.first_step + visit.wanted_steps) - 1 : INT64_MAX;
+  sampling_plan_begin(&sampling.plan, &sampling.options);
+  sampling.is_dormant = sampling.is_on = false;
+  sampling.is_started = false;
+  sampling.step_began_ns = 0;
+  told_interval = UINT32_MAX;
+  told_op_ns = 0;
+  visit.facts = (struct visit){.state = VISIT_GOES_ON, .begin_ns = moment_now_ns()};
+  visit.is_new = true;
+  follow(ticks);
+  sampling.is_step_whole = sampling.is_on;
+}
+
+/* With the lock. What threads write from here on is of no recording. */
+static void close_visit(uint64_t ticks) {
+  bool was_open = visit.facts.state == VISIT_GOES_ON;
+  if (visit.facts.state != VISIT_AWAITED && !was_open) return;
+  sampling.is_dormant = true;
+  follow(ticks);
+  if (!gate_move(GATE_RECORDING, GATE_DORMANT)) gate_move(GATE_WOKEN, GATE_DORMANT);
+  atomic_fetch_add(&capture_recording, 1);
+  visit.facts.state = VISIT_OVER;
+  visit.facts.end_ns = moment_now_ns();
+}
+
+/* With the lock: a step has ended while nothing is recorded. */
+static void pass_step(uint64_t ticks) {
+  if (visit.facts.state == VISIT_AWAITED && moment_now_ns() >= visit.wanted_ns) open_visit(ticks);
+}
+
+static void end_step_of_visit(uint64_t ticks) {
+  if (visit.facts.state != VISIT_GOES_ON) return;
+  visit.facts.steps = sampling.marks.steps - visit.first_step;
+  if (visit.wanted_steps && visit.facts.steps >= visit.wanted_steps) close_visit(ticks);
+}
+
+void sampling_sleep(const struct sampling_options *options, const struct capture_source *const *its_sources) {
+  pthread_mutex_lock(&sampling_lock);
+  sources = its_sources;
+  sampling.options = *options;
+  atomic_store_explicit(&limit_bytes, options->max_bytes, memory_order_relaxed);
+  sampling.is_dormant = true;
+  if (!sampling.is_active) step_marks_begin(&sampling.marks);
+  sampling.is_active = true;
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_await_visit(uint64_t begin_ns, uint64_t steps) {
+  pthread_mutex_lock(&sampling_lock);
+  forget_events();
+  visit.wanted_ns = begin_ns;
+  visit.wanted_steps = steps;
+  visit.facts = (struct visit){.state = VISIT_AWAITED};
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_look_at_visit(struct visit *facts) {
+  pthread_mutex_lock(&sampling_lock);
+  *facts = visit.facts;
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_begin_visit(void) {
+  pthread_mutex_lock(&sampling_lock);
+  if (visit.facts.state == VISIT_AWAITED) open_visit(clock_ticks());
+  sampling.is_step_whole = false;
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_end_visit(void) {
+  pthread_mutex_lock(&sampling_lock);
+  close_visit(clock_ticks());
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_forget_visit(void) {
+  pthread_mutex_lock(&sampling_lock);
+  visit.facts.state = VISIT_NONE;
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+uint64_t sampling_steps(void) { return atomic_load_explicit(&steps_so_far, memory_order_relaxed); }
 
 /* What recording has taken so far; on the thread of that number. */
 static struct source_cost cost_of_all(uint32_t thread) {
@@ -231,12 +339,16 @@ bool sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
     uint64_t number = sampling.marks.steps;
     what = step_marks_add(&sampling.marks, kind, thread, name, start_ticks, end_ticks);
     if (what & STEPS_ARE_FORGOTTEN) sampling_plan_forget(&sampling.plan);
-    if (what & STEP_HAS_ENDED) {
+    atomic_store_explicit(&steps_so_far, sampling.marks.steps, memory_order_relaxed);
+    if (sampling.is_dormant) {
+      if (what & STEP_HAS_ENDED) pass_step(end_ticks);
+    } else if (what & STEP_HAS_ENDED) {
       end_step(number, thread);
       review();
       follow(end_ticks);
       sampling.is_step_whole = sampling.is_on;
       if (sampling.marks.is_learnt) begin_step(end_ticks);
+      end_step_of_visit(end_ticks);
     }
     /* What was taken for a step before the pattern was known may have been a part of one. */
     if (sampling.plan.recorded > sampling.marks.steps) sampling.plan.recorded = sampling.marks.steps;
@@ -255,8 +367,9 @@ void sampling_rest(void) {
 
 static void reset(void) {
   struct sampling_options options = sampling.options;
-  bool is_on = sampling.is_on;
+  bool is_on = sampling.is_on, is_dormant = sampling.is_dormant;
   memset(&sampling, 0, sizeof sampling);
+  sampling.is_dormant = is_dormant;
   sampling.options = options;
   sampling.is_on = is_on;
   sampling.is_active = true;
@@ -270,12 +383,6 @@ static void reset(void) {
   told_interval = UINT32_MAX;
   told_op_ns = 0;
   follow(clock_ticks());
-}
-
-/* While there is no writer thread that takes them. */
-static void forget_events(void) {
-  atomic_store(&events_added, 0);
-  atomic_store(&events_taken, 0);
 }
 
 void sampling_begin(const struct sampling_options *options, const struct capture_source *const *its_sources) {
@@ -293,6 +400,9 @@ void sampling_after_fork_in_child(void) {
   if (!sampling.is_active) return;
   sampling_agreement_after_fork_in_child();
   forget_events();
+  if (visit.facts.state != VISIT_NONE) sampling.is_dormant = true;
+  visit.facts = (struct visit){.state = VISIT_NONE};
+  atomic_store(&steps_so_far, 0);
   reset();
 }
 

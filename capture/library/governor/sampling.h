@@ -24,6 +24,35 @@ void sampling_after_fork_in_child(void);
 extern pthread_mutex_t sampling_lock;
 void sampling_end(void);
 
+/* ---- Of a dormant program (session.h), which is recorded for some steps when somebody asks. */
+
+/* From now on steps are counted, and nothing else is looked at. */
+void sampling_sleep(const struct sampling_options *options, const struct capture_source *const *sources);
+enum visit_state {
+  VISIT_NONE,
+  VISIT_AWAITED,  /* it begins with the first step from begin_ns on */
+  VISIT_GOES_ON,
+  VISIT_OVER, /* the gate is closed; what was written is to be read */
+};
+/* All is ready: the next step from that moment of CLOCK_MONOTONIC on opens the gate, and the end of so many steps
+** closes it (0: none does). */
+void sampling_await_visit(uint64_t begin_ns, uint64_t steps);
+/* What is the matter now. */
+struct visit {
+  enum visit_state state;
+  uint64_t begin_ns, end_ns; /* when it began, if it did, and ended */
+  uint64_t steps;            /* that have ended in it */
+};
+void sampling_look_at_visit(struct visit *facts);
+/* Begins one that is awaited, though no step has come. */
+void sampling_begin_visit(void);
+/* Ends one, and what was awaited is awaited no more. */
+void sampling_end_visit(void);
+/* It has been read; before the next one is awaited. */
+void sampling_forget_visit(void);
+/* Steps that have ended so far. On any thread. */
+uint64_t sampling_steps(void);
+
 /* What tfprof_capture_switch and the windows of the program ask for. */
 bool sampling_switch(int mode);
 void sampling_window(int change);
@@ -64,6 +93,7 @@ struct sampling_event {
   bool is_others;     /* because other ranks want a higher one than this process */
   double op_ns;       /* what recording an op takes; 0: as said before */
   int64_t step;       /* the number of the step that begins */
+  bool begins_visit;  /* with it recording does: the steps before have ended unrecorded */
   uint32_t cost_ns, step_ns, always_ns; /* of the ops of a step; of a step; of what is recorded always in it */
 };
 /* Takes the next change; false: there is none. */

@@ -145,7 +145,8 @@ void nvtx_ranges_reset(void) {
 static inline struct capture_thread *thread_that_records(enum refused what) {
   if (__builtin_expect(!atomic_load_explicit(&is_armed, memory_order_acquire), 0)) return NULL;
   struct capture_thread *thread = capture_current_thread;
-  return __builtin_expect(thread != NULL, 1) ? thread : thread_enter(what);
+  if (__builtin_expect(!thread, 0)) return thread_enter(what);
+  return __builtin_expect(thread_is_of_recording(thread), 1) || thread_renew(thread) ? thread : NULL;
 }
 
 /* The number of the JSON, which is written; 0: there is none, or no room. */

@@ -19,7 +19,8 @@
 
 static struct capture_part nvtx_part = {.name = "nvtx"};
 
-static bool nvtx_arm(const struct source_wishes *wishes) {
+/* Once, while nobody changes the environment: a dormant program is armed on another thread. */
+static void find_part(const struct source_wishes *wishes) {
   const char *path = getenv("NVTX_INJECTION64_PATH"), *ours = getenv("TFPROF_LIBRARY");
   (void)wishes;
   bool is_ours = path && ours && !strcmp(path, ours);
@@ -28,6 +29,10 @@ static bool nvtx_arm(const struct source_wishes *wishes) {
     snprintf(reason, sizeof reason, "NVTX_INJECTION64_PATH is %.120s: what programs mark goes there",
              path && *path ? path : "not set");
   part_set(&nvtx_part, is_ours ? PART_OK : PART_OFF, reason);
+}
+
+static bool nvtx_arm(const struct source_wishes *wishes) {
+  if (!wishes->is_dormant) find_part(wishes);
   nvtx_ranges_arm();
   return true;
 }
@@ -63,6 +68,7 @@ const struct capture_source nvtx_source = {
                                         {.lock = &resource_names_lock},
                                         {.lock = &thread_names_lock},
                                         {0}},
+    .sleep = find_part,
     .arm = nvtx_arm,
     .disarm = nvtx_ranges_disarm,
     .set_detail = nvtx_set_detail,

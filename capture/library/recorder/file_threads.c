@@ -68,7 +68,9 @@ bool file_threads_are_apart(void) { return atomic_load(&tables) == TABLES_APART;
 /* ---- The threads. */
 
 /* The kernel copies no more than the first 64 entries before it closes them again. */
-static bool take_own_table(void) { return syscall(SYS_close_range, 0u, UINT_MAX, CLOSE_RANGE_UNSHARED) == 0; }
+bool file_threads_take_table(void) {
+  return syscall(SYS_close_range, 0u, UINT_MAX, CLOSE_RANGE_UNSHARED) == 0;
+}
 
 /* With the lock: the thread has its table, or has ended because it gets none. */
 static void note_state(struct mailbox *box, int state) {
@@ -81,7 +83,7 @@ static void note_state(struct mailbox *box, int state) {
 static void *serve_mailbox(void *argument) {
   struct mailbox *box = argument;
   prctl(PR_SET_NAME, box->thread_name);
-  bool is_apart = take_own_table();
+  bool is_apart = file_threads_take_table();
   pthread_mutex_lock(&box->lock);
   box->number = syscall(SYS_gettid);
   atomic_store(&box->thread, is_apart ? pthread_self() : 0);

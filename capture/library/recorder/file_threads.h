@@ -50,6 +50,10 @@ bool file_threads_are_apart(void);
 ** again. false: one had something to do. */
 bool file_threads_rest(void);
 
+/* For a thread of ours that has files of its own: from now on its table of descriptors is not the program's, and is
+** empty. false: the system refuses. */
+bool file_threads_take_table(void);
+
 /* As the system has it; 0: there is none. */
 long file_thread_number(enum file_thread which);
 

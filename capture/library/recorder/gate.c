@@ -15,11 +15,20 @@ static bool *own_mark = &mark_of_all;
 const volatile bool *gate_mark = &mark_of_all;
 static pid_t owner;
 static bool (*start_child)(void);
-static void (*refuse_child)(void);
+static void (*refuse_child)(void), (*wake_child)(void);
 
 void gate_set_child(bool (*start)(void), void (*refuse)(void)) {
   start_child = start;
   refuse_child = refuse;
+}
+
+void gate_set_waking(void (*wake)(void)) { wake_child = wake; }
+
+bool gate_counts_steps(void) {
+  if (!gate_is_ours()) return false;
+  int seen = atomic_load_explicit(&gate_state, memory_order_acquire);
+  if (seen == GATE_ASLEEP && gate_move(GATE_ASLEEP, GATE_DORMANT)) wake_child();
+  return seen == GATE_RECORDING || seen == GATE_DORMANT || seen == GATE_WOKEN || seen == GATE_ASLEEP;
 }
 
 static bool *new_mark(void) {

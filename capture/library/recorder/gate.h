@@ -19,6 +19,10 @@ enum gate_state {
   GATE_STARTING,   /* by another thread */
   GATE_UNRECORDED, /* forked, and cannot record: said with the first thing that would be */
   GATE_ENDED,
+  /* Of a program in which nothing is recorded until somebody asks (control.h); marks of steps are counted. */
+  GATE_DORMANT,
+  GATE_WOKEN,  /* somebody has: all is ready, and recording begins with the next step */
+  GATE_ASLEEP, /* forked from such a program, and no mark has come since */
 };
 extern _Atomic int gate_state;
 
@@ -35,6 +39,10 @@ bool gate_may_record(void);
 static inline bool gate_is_open(void) {
   return atomic_load_explicit(&gate_state, memory_order_acquire) == GATE_RECORDING && gate_is_ours();
 }
+
+/* Whether marks of steps count, without a recording, too; of a forked child that is asleep this is the first. */
+bool gate_counts_steps(void);
+void gate_set_waking(void (*wake)(void));
 
 /* How a forked child starts (false: it cannot), and how it says that it does not. */
 void gate_set_child(bool (*start)(void), void (*refuse)(void));

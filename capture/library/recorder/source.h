@@ -25,6 +25,7 @@ struct recorder;       /* recorder.h */
 struct source_wishes {
   bool with_shapes, with_stacks, with_source;
   bool has_callbacks; /* the framework can be listened to */
+  bool is_dormant;    /* it is armed when somebody asks, on another thread */
 };
 
 /* What recording has taken from the program's threads so far. */
@@ -47,6 +48,9 @@ struct capture_source {
   void (*enter_thread)(struct capture_thread *thread);
   /* The gate is open: it begins. false: it was refused what it needs. */
   bool (*arm)(const struct source_wishes *wishes);
+  /* Of a dormant program, once: nothing is recorded before it is armed, and again after it was disarmed. What is to be
+  ** known then all the same (steps that end, what a later file begins with) is seen from now on. */
+  void (*sleep)(const struct source_wishes *wishes);
   /* The CUDA driver is there: called once it has begun, by the thread that initialises the driver, which is within it.
   ** In a forked child again. */
   void (*driver_found)(void);

@@ -153,6 +153,7 @@ static inline bool record(enum item_kind kind, unsigned pool, const void *addres
                           uint64_t reserved) {
   struct capture_thread *thread = capture_current_thread;
   if (__builtin_expect(!thread, 0) && !(thread = enter_thread(bytes < 0))) return false;
+  if (__builtin_expect(!thread_is_of_recording(thread), 0) && !thread_renew(thread)) return false;
   thread->brief_left = 0;
   uint64_t ticks = take_turn(thread);
   uint32_t node = wants_stack(kind, bytes) ? current_stack(thread) : 0;

@@ -52,7 +52,10 @@ static const struct table_form changes_form =
 
 static struct row_buffer nodes, changes;
 
+static void tell_kept_again(void);
+
 bool module_rows_open(struct recorder *recorder) {
+  tell_kept_again();
   return row_tables_add(&recorder->tables, &nodes, &nodes_form) &&
          row_tables_add(&recorder->tables, &changes, &changes_form);
 }
@@ -75,6 +78,10 @@ struct told {
 
 pthread_mutex_t module_queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct told *first, **last = &first;
+/* Of a dormant program: what was told before, of which each file has its rows. */
+static struct told *first_kept, **last_kept = &first_kept;
+static unsigned kept;
+static bool is_keeping;
 enum { WAITING_MAXIMUM = 64 * 1024 }; /* nodes and changes, some 20 MB */
 static unsigned waiting;
 static uint64_t refused;
@@ -82,7 +89,7 @@ static uint64_t refused;
 /* false: too many wait. */
 static bool append_told(struct told *told) {
   pthread_mutex_lock(&module_queue_lock);
-  bool is_taken = waiting < WAITING_MAXIMUM;
+  bool is_taken = waiting + kept < WAITING_MAXIMUM;
   if (is_taken) {
     *last = told;
     last = &told->next;
@@ -139,6 +146,38 @@ void module_queue_reset(void) {
   last = &first;
   waiting = 0;
   refused = 0;
+  first_kept = NULL;
+  last_kept = &first_kept;
+  kept = 0;
+}
+
+void module_queue_keep(void) { is_keeping = true; }
+
+/* What has come since is behind it, as numbers of rows go by the order. */
+static void tell_kept_again(void) {
+  pthread_mutex_lock(&module_queue_lock);
+  if (first_kept) {
+    int64_t now_ns = (int64_t)clock_monotonic_ns();
+    for (struct told *told = first_kept; told; told = told->next) told->time_ns = now_ns;
+    *last_kept = first;
+    if (!first) last = last_kept;
+    first = first_kept;
+    waiting += kept;
+    first_kept = NULL;
+    last_kept = &first_kept;
+    kept = 0;
+  }
+  pthread_mutex_unlock(&module_queue_lock);
+}
+
+/* With the lock. false: it is not kept. */
+static bool keep_told(struct told *told) {
+  if (!is_keeping) return false;
+  told->next = NULL;
+  *last_kept = told;
+  last_kept = &told->next;
+  kept++;
+  return true;
 }
 
 /* ---- Rows. */
@@ -194,7 +233,10 @@ void module_rows_drain(struct recorder *recorder) {
       case TOLD_NODE: add_node(recorder, told); break;
       case TOLD_CHANGE: add_change(recorder, told); break;
     }
-    free(told);
+    pthread_mutex_lock(&module_queue_lock);
+    bool is_kept = keep_told(told);
+    pthread_mutex_unlock(&module_queue_lock);
+    if (!is_kept) free(told);
   }
 }
 

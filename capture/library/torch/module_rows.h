@@ -44,6 +44,8 @@ bool module_tell_change(const struct module_change *change);
 uint64_t module_queue_refused(void);
 /* In a forked child: nothing has been told. */
 void module_queue_reset(void);
+/* What is told stays, for each later file to begin with it. */
+void module_queue_keep(void);
 /* Of what was told and is not a row yet. For forks.c. */
 extern pthread_mutex_t module_queue_lock;
 

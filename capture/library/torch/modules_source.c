@@ -14,6 +14,11 @@ static const char * modules_reset(bool is_whole) {
   return NULL;
 }
 
+static void modules_sleep(const struct source_wishes *wishes) {
+  (void)wishes;
+  module_queue_keep();
+}
+
 static bool modules_open(struct recorder *recorder) {
   return module_rows_open(recorder) && module_calls_open(recorder);
 }
@@ -51,6 +56,7 @@ const struct capture_source modules_source = {
                                         {.lock = &known_modules_lock},
                                         {.lock = &module_queue_lock},
                                         {0}},
+    .sleep = modules_sleep,
     .stop = module_discovery_stop,
     .reset = modules_reset,
     .open = modules_open,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 static _Atomic bool is_armed;
+static bool counts_steps; /* of a dormant program: what ends them is noted while nothing is recorded, too */
 static bool records_stacks, is_wanted;
 
 void noted_ranges_arm(bool with_stacks) {
@@ -21,7 +22,9 @@ void noted_ranges_arm(bool with_stacks) {
   atomic_store_explicit(&is_armed, true, memory_order_release);
 }
 
-void noted_ranges_disarm(void) { atomic_store_explicit(&is_armed, false, memory_order_relaxed); }
+void noted_ranges_disarm(void) {
+  if (!counts_steps || !is_wanted) atomic_store_explicit(&is_armed, false, memory_order_relaxed);
+}
 
 uint64_t noted_range_begin(void) {
   return atomic_load_explicit(&is_armed, memory_order_acquire) ? clock_ticks() : 0;
@@ -49,11 +52,20 @@ uint64_t noted_pass_begin(void) {
 
 uint64_t noted_passes(void) { return atomic_load_explicit(&passes, memory_order_relaxed); }
 
+/* While nothing is recorded, steps are counted all the same. */
+static bool end_unrecorded(const struct capture_thread *thread, const char *name, uint32_t object, uint64_t end_ticks) {
+  enum step_mark mark = step_mark_kind(name);
+  uint32_t mark_name = object ? object : step_mark_name(mark, name);
+  if (mark == MARK_NONE || !gate_counts_steps()) return false;
+  return sampling_mark_ended(mark, thread->number, mark_name, end_ticks, end_ticks);
+}
+
 bool noted_mark_end(const char *name, uint32_t object, uint64_t start_ticks) {
   uint64_t end_ticks = clock_ticks();
   if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire) || !gate_is_ours()) return false;
   struct capture_thread *thread = capture_current_thread;
   if (!thread && !(thread = thread_enter(REFUSED_OP))) return false;
+  if (!thread_is_of_recording(thread) && !thread_renew(thread)) return end_unrecorded(thread, name, object, end_ticks);
   struct op_item range = {.head = {ITEM_OP, SCOPE_USER, sizeof range / 16, 0},
                           .start_ticks = start_ticks,
                           .end_ticks = end_ticks,
@@ -81,4 +93,7 @@ static bool marks_arm(const struct source_wishes *wishes) {
   return true;
 }
 
-const struct capture_source marks_source = {.name = "marks", .arm = marks_arm, .disarm = noted_ranges_disarm};
+static void marks_sleep(const struct source_wishes *wishes) { counts_steps = wishes->is_dormant; }
+
+const struct capture_source marks_source = {
+    .name = "marks", .sleep = marks_sleep, .arm = marks_arm, .disarm = noted_ranges_disarm};

@@ -196,6 +196,7 @@ static __attribute__((noinline, cold)) bool describe_again(struct capture_thread
 static inline struct capture_thread *thread_that_records(void) {
   struct capture_thread *thread = capture_current_thread;
   if (__builtin_expect(!thread, 0) && !(thread = thread_enter(REFUSED_OP))) return NULL;
+  if (__builtin_expect(!thread_is_of_recording(thread), 0) && !thread_renew(thread)) return NULL;
   if (__builtin_expect(!uncaught_exceptions, 0)) thread_enter_again(thread);
   return thread;
 }
@@ -346,6 +347,14 @@ static void describe_mark(struct open_op *range, enum step_mark mark, const char
   range->forward_thread = object;
 }
 
+static struct open_op *open_range(struct capture_thread *thread, struct open_op *range, const void *object) {
+  range->thread = thread;
+  range->range_object = object;
+  thread->last_range = range;
+  atomic_store_explicit(&range->is_done, 0, memory_order_relaxed);
+  return range;
+}
+
 /* NULL when it cannot be recorded. */
 static struct open_op *begin_range(const uint8_t *object) {
   struct capture_thread *thread = thread_that_records();
@@ -362,11 +371,18 @@ static struct open_op *begin_range(const uint8_t *object) {
     return NULL;
   }
   if (caller) caller->frame = NULL; /* what begins inside it from now on finds out its stack anew */
-  range->thread = thread;
-  range->range_object = object;
-  thread->last_range = range;
-  atomic_store_explicit(&range->is_done, 0, memory_order_relaxed);
-  return range;
+  range->recording = thread->recording;
+  return open_range(thread, range, object);
+}
+
+/* The same of a mark while nothing is recorded. */
+static __attribute__((noinline, cold)) struct open_op *begin_mark(const uint8_t *object) {
+  struct capture_thread *thread = capture_current_thread;
+  if (!thread && !(thread = thread_enter(REFUSED_OP))) return NULL;
+  struct open_op *range = thread_take_range(thread);
+  if (!range) return NULL;
+  range->recording = 0;
+  return open_range(thread, range, object);
 }
 
 static __attribute__((noinline)) void start_range(void **context, const uint8_t *object) {
@@ -374,10 +390,12 @@ static __attribute__((noinline)) void start_range(void **context, const uint8_t 
   if (is_begun(object)) return;
   const char *name = torch.name(object);
   enum step_mark mark = step_mark_kind(name);
-  struct open_op *range = begin_range(object);
+  bool is_dormant = __builtin_expect(!gate_may_record(), 0);
+  if (is_dormant && (mark == MARK_NONE || !gate_counts_steps())) return;
+  struct open_op *range = is_dormant ? begin_mark(object) : begin_range(object);
   uint64_t start_ticks = mark == MARK_BATCH ? clock_ticks() : 0;
   if (mark == MARK_BATCH) { /* what begins with it is told now */
-    if (gate_is_open() && capture_current_thread)
+    if (gate_counts_steps() && capture_current_thread)
       sampling_mark_ended(mark, capture_current_thread->number, 0, start_ticks, start_ticks);
     mark = MARK_NONE;
   }
@@ -399,7 +417,7 @@ static void end_range(const void *object, void *context) {
   if (!range) return;
   struct capture_thread *owner = range->thread, *thread = capture_current_thread;
   if (__builtin_expect(range >= unrecorded_marks && range < unrecorded_marks + MARK_KINDS, 0)) {
-    if (!gate_is_open()) return;
+    if (!gate_counts_steps()) return;
     sampling_mark_ended(range->mark, thread ? thread->number : 0, mark_name(torch.name(object)), end_ticks, end_ticks);
     return;
   }
@@ -408,7 +426,10 @@ static void end_range(const void *object, void *context) {
   if (!thread && !(thread = thread_enter(REFUSED_OP))) return;
   if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
   end_ticks = clock_end_ticks(range->start_ticks, end_ticks);
-  write_op(thread, range, object, end_ticks, owner->number, false);
+  /* Where neither it nor its end is of this recording, numbers of names are others by now. */
+  bool is_recorded = range->recording == owner->recording && thread_is_of_recording(owner) &&
+                     (thread_is_of_recording(thread) || thread_renew(thread));
+  if (__builtin_expect(is_recorded, 1)) write_op(thread, range, object, end_ticks, owner->number, false);
   enum step_mark mark = range->mark;
   uint32_t name = range->mark_name;
   uint64_t start_ticks = range->start_ticks;
@@ -555,7 +576,13 @@ static void ops_cost(uint32_t thread, struct source_cost *cost) {
 
 /* ---- The source. */
 
-static bool has_callbacks;
+static bool has_callbacks, watches_steps;
+
+static void ops_sleep(const struct source_wishes *wishes) {
+  has_callbacks = wishes->has_callbacks;
+  callbacks_prepare(wishes->with_shapes, wishes->with_stacks);
+  watches_steps = has_callbacks && ranges_arm();
+}
 
 static bool ops_source_arm(const struct source_wishes *wishes) {
   has_callbacks = wishes->has_callbacks;
@@ -571,7 +598,7 @@ static bool ops_source_arm(const struct source_wishes *wishes) {
 }
 
 static void ops_source_disarm(void) {
-  ranges_disarm();
+  if (!watches_steps) ranges_disarm();
 }
 
 /* Callbacks cannot be changed in a child, ever, where PyTorch's lock of them may have been held. */
@@ -589,6 +616,7 @@ const struct capture_source ops_source = {
     .locks = (const struct fork_lock[]){{.found = &torch_lock}, {0}},
     .enter_thread = ops_enter_thread,
     .arm = ops_source_arm,
+    .sleep = ops_sleep,
     .disarm = ops_source_disarm,
     .set_detail = ops_set_detail,
     .cost = ops_cost,

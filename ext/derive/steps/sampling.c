@@ -51,6 +51,7 @@ enum tfprof_status sampling_load(struct sampling *sampling, const struct profile
   enum tfprof_status status = load_counter(&sampling->recorded, profile, "capture_ops_recorded", error);
   if (!status) status = load_counter(&sampling->interval, profile, "capture_ops_interval", error);
   if (!status) status = load_counter(&sampling->cost, profile, "capture_op_cost", error);
+  if (!status) status = load_counter(&sampling->before, profile, "capture_steps_before", error);
   return status ? status : load_counter(&sampling->calibration, profile, "capture_calibration", error);
 }
 
@@ -64,6 +65,7 @@ void sampling_free(struct sampling *sampling) {
   free_changes(&sampling->interval);
   free_changes(&sampling->cost);
   free_changes(&sampling->calibration);
+  free_changes(&sampling->before);
   *sampling = (struct sampling){.recorded = {.count = 0}};
 }
 
@@ -102,6 +104,11 @@ bool sampling_is_calibration(const struct sampling *sampling, int64_t start, int
 
 int64_t sampling_interval_at(const struct sampling *sampling, int64_t time) {
   return change_at(&sampling->interval, time);
+}
+
+double sampling_steps_before(const struct sampling *sampling) {
+  double steps = sampling->before.count ? sampling->before.values[0] : 0;
+  return steps >= 0 ? steps : 0;
 }
 
 double sampling_op_cost(const struct sampling *sampling) {

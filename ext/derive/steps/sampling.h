@@ -1,10 +1,11 @@
 /* sampling.h: when a recording of our own recorded ops, and for how many steps one speaks.
 **
-** The recorder writes four counters (capture/library/governor/limits.c, cuda/cuda_source.c): capture_ops_recorded is 1
+** The recorder writes five counters (capture/library/governor/limits.c, cuda/cuda_source.c): capture_ops_recorded is 1
 ** from a moment on when ops are recorded and 0 when they are not; capture_ops_interval is K, of how many steps one is
 ** recorded from then on, or 0 when steps are left out for which no other is meant to speak, as with --steps;
 ** capture_op_cost is what recording an op takes, better known the later it is said; capture_calibration is 1 from a
-** moment on when the work of devices is not recorded, to see what recording it takes, and 0 when it is again.
+** moment on when the work of devices is not recorded, to see what recording it takes, and 0 when it is again;
+** capture_steps_before is how many steps had ended before the recording began, of a program that ran already.
 */
 #ifndef TFPROF_DERIVE_SAMPLING_H
 #define TFPROF_DERIVE_SAMPLING_H
@@ -18,7 +19,8 @@ struct sampling_changes { /* of one counter, in the order of time */
 };
 
 struct sampling {
-  struct sampling_changes recorded, interval, cost, calibration; /* count is 0 where the source has no such counter */
+  /* count is 0 where the source has no such counter */
+  struct sampling_changes recorded, interval, cost, calibration, before;
 };
 
 enum tfprof_status sampling_load(struct sampling *sampling, const struct profile *profile, struct tfprof_error *error);
@@ -29,6 +31,8 @@ bool sampling_covers(const struct sampling *sampling, int64_t start, int64_t end
 bool sampling_is_calibration(const struct sampling *sampling, int64_t start, int64_t end);
 /* Which of the intervals holds at a time, -1 before the first. */
 int64_t sampling_interval_at(const struct sampling *sampling, int64_t time);
+/* How many steps had ended before it began. */
+double sampling_steps_before(const struct sampling *sampling);
 /* What recording an op takes, in nanoseconds; NAN: this is not told. */
 double sampling_op_cost(const struct sampling *sampling);
 

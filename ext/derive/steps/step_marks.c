@@ -12,13 +12,13 @@
 ** recording one takes where the recorder tells it (recording_cost.h); but no more than half of what the step took,
 ** which it never is.  net_ns is the rest.
 **
-** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms
-** and fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those
-** whose ops were recorded, so that a short run is not left without statistics: of 5 steps 2 are, of a single one
-** none.  So are steps in which the recorder left out the work of devices, to see what recording it takes
-** (capture/library/cuda/launch_calibration.h).  A trace that another profiler took is a window that its user chose,
-** mostly after a warm-up: of its steps the first ones are left out that mostly compile (compiling_steps.h), three and
-** half of all at most.
+** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms and
+** fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those whose
+** ops were recorded, so that a short run is not left without statistics: of 5 steps 2 are, of a single one none.  Steps
+** that had ended before it began count for as many, where the program ran already.  So are steps in which the recorder
+** left out the work of devices, to see what recording it takes (capture/library/cuda/launch_calibration.h).  A trace
+** that another profiler took is a window that its user chose, mostly after a warm-up: of its steps the first ones are
+** left out that mostly compile (compiling_steps.h), three and half of all at most.
 */
 #include "derive/passes.h"
 #include "derive/steps/compiling_steps.h"
@@ -75,10 +75,12 @@ static int marks_by_start(const void *left, const void *right) {
 }
 
 /* How many of the first steps in `order` are warm-up in a recording of our own. */
-static uint32_t count_warmup(const struct step_start *order, uint32_t count, const int64_t *recorded) {
+static uint32_t count_warmup(const struct step_start *order, uint32_t count, const int64_t *recorded,
+                             double steps_before) {
+  uint32_t most = steps_before >= WARMUP_STEPS ? 0 : WARMUP_STEPS - (uint32_t)steps_before;
   uint32_t all_recorded = 0, warmup = 0, warmup_recorded = 0;
   for (uint32_t i = 0; i < count; i++) all_recorded += recorded[i] == 1;
-  while (warmup < WARMUP_STEPS && warmup < count / 2) {
+  while (warmup < most && warmup < count / 2) {
     warmup_recorded += recorded[order[warmup].step] == 1;
     if (warmup_recorded > all_recorded / 2) break;
     warmup++;
@@ -163,7 +165,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     for (uint32_t i = 0; i < count; i++) rows[i] = order[i].step;
     bool is_from_beginning = strcmp(profile_origin(profile), "tfprof") == 0;
     uint32_t left_out = 0, most = count / 2 < WARMUP_STEPS ? count / 2 : WARMUP_STEPS;
-    if (is_from_beginning) left_out = count_warmup(order, count, recorded);
+    if (is_from_beginning) left_out = count_warmup(order, count, recorded, sampling_steps_before(&sampling));
     else status = compiling_steps_count(profile, rows, starts, ends, count, most, &left_out, error);
     for (uint32_t i = 0; i < left_out; i++) warmup[rows[i]] = 1;
     for (uint32_t i = 0; i < count && sampling.calibration.count; i++) {

@@ -1,0 +1,402 @@
+/* attach.c: see attach.h.
+**
+** All targets are asked what they are, then told one moment to begin at, and each begins with its first step from then
+** on.  Who cannot be recorded is named, and the others are.  SIGINT, SIGTERM and SIGHUP end the recordings in order, a
+** second one leaves at once: the targets then see that nobody is there any more, and end theirs.
+*/
+#include "attach.h"
+
+#include "asked.h"
+#include "common/command_line.h"
+#include "report.h"
+#include "run_directory.h"
+#include "run_link.h"
+#include "status.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  TOGETHER_MS = 100,  /* from now on, until all of several begin */
+  NOTE_MS = 5000,     /* without a step: it is said that one is waited for */
+  END_MS = 10000,     /* that a target may take to close its file */
+  LOOK_MS = 500,
+  USUAL_STEPS = 5,
+  STATUS_SOME = 1,
+};
+
+/* One of the targets that are recorded. */
+struct target {
+  struct asked *asked;
+  char file[CONTROL_TEXT_MAXIMUM + 1];
+  uint64_t begin_ns, end_ns, steps; /* of CLOCK_MONOTONIC; 0: not yet */
+  bool is_over, is_noted;
+};
+
+static volatile sig_atomic_t signals;
+static void count_signal(int number) {
+  (void)number;
+  signals++;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- What is asked for. */
+
+/* "2s", "500ms", "1.5m"; a number alone is seconds. 0: it is no time. */
+static uint64_t nanoseconds_of(const char *text) {
+  static const struct {
+    const char *unit;
+    double ns;
+  } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+  char *end;
+  if (*text < '0' || *text > '9') return 0;
+  double number = strtod(text, &end);
+  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    if (!strcmp(end, units[i].unit) && number * units[i].ns >= 1e6 && number * units[i].ns <= 1e15)
+      return (uint64_t)(number * units[i].ns);
+  return 0;
+}
+
+/* false: said what is wrong. */
+static bool read_wish(const struct capture_options *options, struct control_message *wish) {
+  const char *steps = options_text(options, OPTION_STEPS), *time = options_text(options, OPTION_FOR);
+  *wish = (struct control_message){.kind = CONTROL_RECORD};
+  if (steps && time) {
+    fputs("tfprof-capture: --steps and --for exclude each other\n", stderr);
+    return false;
+  }
+  if (steps && (strspn(steps, "0123456789") != strlen(steps) || strtoull(steps, NULL, 10) == 0)) {
+    fprintf(stderr, "tfprof-capture: with --attach, --steps is how many steps to record, such as 5, not '%s'\n", steps);
+    return false;
+  }
+  if (time && !(wish->numbers[CONTROL_DURATION] = nanoseconds_of(time))) {
+    fprintf(stderr, "tfprof-capture: --for must be a time such as 2s or 500ms, not '%s'\n", time);
+    return false;
+  }
+  if (!time) wish->numbers[CONTROL_STEPS] = steps ? strtoull(steps, NULL, 10) : USUAL_STEPS;
+  return true;
+}
+
+/* ---- Whom. */
+
+struct sought {
+  pid_t process;
+  char directory[PATH_MAX]; /* of the run that records it; empty: none does */
+};
+
+static void note_run(void *context, const char *directory, const struct process_recording *process) {
+  struct sought *sought = context;
+  if ((pid_t)process->pid == sought->process) snprintf(sought->directory, sizeof sought->directory, "%s", directory);
+}
+
+/* What lies in a file of /proc/PID; NULL: it cannot be read. Caller frees. */
+static char *read_of_process(pid_t process, const char *file, size_t *length) {
+  enum { MOST = 1 << 20 };
+  char path[64], *bytes = malloc(MOST + 1);
+  snprintf(path, sizeof path, "/proc/%ld/%s", (long)process, file);
+  FILE *stream = bytes ? fopen(path, "re") : NULL;
+  *length = stream ? fread(bytes, 1, MOST, stream) : 0;
+  if (stream) fclose(stream);
+  if (*length) {
+    bytes[*length] = 0;
+    return bytes;
+  }
+  free(bytes);
+  return NULL;
+}
+
+static bool has_variable(const char *environment, size_t length, const char *wanted) {
+  for (size_t at = 0; at < length; at += strlen(environment + at) + 1)
+    if (!strcmp(environment + at, wanted)) return true;
+  return false;
+}
+
+static void say_how_to_start(pid_t process) {
+  size_t length;
+  char *words = read_of_process(process, "cmdline", &length);
+  char *command = words ? command_line_of_words(words, length, false) : NULL;
+  fprintf(stderr, "it was not started to be asked; start it with\n  tfprof-capture --dormant -o run -- %s\n",
+          command ? command : "PROGRAM");
+  free(words);
+  free(command);
+}
+
+/* Of a process that has no socket. */
+static void explain_absence(pid_t process) {
+  char path[64];
+  struct stat facts;
+  struct sought sought = {.process = process};
+  fprintf(stderr, "tfprof-capture: process %ld: ", (long)process);
+  snprintf(path, sizeof path, "/proc/%ld", (long)process);
+  if (stat(path, &facts) != 0) {
+    fputs("there is no such process\n", stderr);
+    return;
+  }
+  if (facts.st_uid != geteuid() && geteuid() != 0) {
+    fputs("it is another user's: only that user, or root, can record it\n", stderr);
+    return;
+  }
+  run_links_tell(note_run, &sought);
+  if (sought.directory[0]) {
+    fprintf(stderr, "it is recorded already, into %s: look at that with  tfprof %s\n", sought.directory,
+            sought.directory);
+    return;
+  }
+  size_t length;
+  char *environment = read_of_process(process, "environ", &length);
+  bool is_dormant = environment && has_variable(environment, length, "TFPROF_DORMANT=1");
+  free(environment);
+  if (is_dormant)
+    fputs("it has not imported PyTorch, initialised CUDA or called NVTX yet, so that nothing can be recorded of it\n",
+          stderr);
+  else say_how_to_start(process);
+}
+
+/* The one of the list is handed over to `chosen`, once. */
+static bool choose_target(struct asked_list *list, size_t place, struct asked_list *chosen) {
+  struct asked *asked = list->all[place];
+  for (size_t i = 0; i < chosen->count; i++)
+    if (chosen->all[i]->process == asked->process) return true;
+  struct asked **all = realloc(chosen->all, (chosen->count + 1) * sizeof *all);
+  if (!all) return false;
+  chosen->all = all;
+  all[chosen->count++] = asked;
+  list->all[place] = list->all[--list->count];
+  return true;
+}
+
+/* How many there are; all of one job, or nobody knows which is meant. */
+static int choose_ranks(struct asked_list *list, const char *which, struct asked_list *chosen) {
+  int count = 0;
+  const char *directory = NULL;
+  for (size_t i = list->count; i--;) {
+    const struct asked *asked = list->all[i];
+    const uint64_t *numbers = asked->facts.numbers;
+    if (asked->facts.kind != CONTROL_FACTS) {
+      fprintf(stderr, "tfprof-capture: process %ld: %s\n", (long)asked->process, asked->problem);
+      continue;
+    }
+    uint64_t rank = numbers[CONTROL_RANK]; /* and one more */
+    if (!rank || (strcmp(which, "*") != 0 && strtoull(which, NULL, 10) + 1 != rank)) continue;
+    const char *its = control_text(&asked->facts, CONTROL_DIRECTORY);
+    if (directory && its && strcmp(directory, its) != 0) {
+      fprintf(stderr,
+              "tfprof-capture: rank:%s: there are ranks of several jobs (%s, %s): say which processes, as --list has "
+              "them\n",
+              which, directory, its);
+      return -1;
+    }
+    directory = its;
+    if (!choose_target(list, i, chosen)) return -1;
+    count++;
+  }
+  return count;
+}
+
+/* Those that can be recorded; `failed` counts the others, which are named. */
+static void find_targets(char *text, struct asked_list *chosen, size_t *failed) {
+  for (char *rest, *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+    char *end;
+    bool is_rank = !strncmp(word, "rank:", 5);
+    long number = strtol(is_rank ? word + 5 : word, &end, 10);
+    bool is_number = !*end && number >= 0 && number <= INT_MAX && end != word + (is_rank ? 5 : 0);
+    if (!is_number && (!is_rank || strcmp(word + 5, "*") != 0)) {
+      fprintf(stderr, "tfprof-capture: '%s' is neither the number of a process nor rank:N nor 'rank:*'\n", word);
+      ++*failed;
+      continue;
+    }
+    struct asked_list list;
+    if (!asked_find(is_rank ? 0 : (pid_t)number, &list)) fputs("tfprof-capture: not enough memory\n", stderr);
+    int count = 0;
+    if (is_rank) count = choose_ranks(&list, word + 5, chosen);
+    else if (list.count && list.all[0]->facts.kind == CONTROL_FACTS) count = choose_target(&list, 0, chosen);
+    else if (list.count && control_start_time((pid_t)number))
+      fprintf(stderr, "tfprof-capture: process %ld: %s\n", number, list.all[0]->problem);
+    else explain_absence((pid_t)number);
+    if (is_rank && !count)
+      fprintf(stderr, "tfprof-capture: %s: there is none that can be asked; --list shows what there is\n", word);
+    *failed += count <= 0;
+    asked_free(&list);
+  }
+}
+
+/* ---- Recording. */
+
+static void fail(struct target *target, const char *problem) {
+  fprintf(stderr, "tfprof-capture: process %ld: %s\n", (long)target->asked->process, problem);
+  target->is_over = true;
+  asked_hang_up(target->asked);
+}
+
+static void take(struct target *target, const struct control_message *message) {
+  const char *file = control_text(message, CONTROL_FILE);
+  const uint64_t *numbers = message->numbers;
+  if (file) snprintf(target->file, sizeof target->file, "%s", file);
+  if (message->kind == CONTROL_BEGUN) target->begin_ns = numbers[CONTROL_START];
+  if (message->kind == CONTROL_REFUSED)
+    fail(target, control_text(message, CONTROL_PROBLEM) ? control_text(message, CONTROL_PROBLEM) : "it refuses");
+  if (message->kind != CONTROL_ENDED) return;
+  target->begin_ns = numbers[CONTROL_START];
+  target->end_ns = numbers[CONTROL_STOP];
+  target->steps = numbers[CONTROL_STEPS];
+  target->is_over = true;
+  asked_hang_up(target->asked);
+  if (!target->begin_ns) fail(target, "nothing was recorded: no step began");
+}
+
+static void look_at_target(struct target *target, bool is_ending) {
+  struct control_message message;
+  enum asked_news news;
+  while (!target->is_over && (news = asked_receive(target->asked, &message)) != ASKED_NOTHING) {
+    if (news == ASKED_MESSAGE) {
+      take(target, &message);
+      continue;
+    }
+    if (!target->begin_ns) {
+      fail(target, target->asked->problem[0] ? target->asked->problem : "it ended before a step began");
+      return;
+    }
+    target->is_over = true; /* what there was of it is in its file */
+    asked_hang_up(target->asked);
+    if (!is_ending)
+      fprintf(stderr, "tfprof: process %ld ended meanwhile: what it did until then is recorded\n",
+              (long)target->asked->process);
+  }
+}
+
+static size_t count_open(const struct target *targets, size_t count) {
+  size_t open = 0;
+  for (size_t i = 0; i < count; i++) open += !targets[i].is_over;
+  return open;
+}
+
+static void note_waiting(struct target *target, bool is_quiet) {
+  if (target->is_over || target->begin_ns || target->is_noted) return;
+  target->is_noted = true;
+  if (asked_is_stopped(target->asked)) fail(target, "it does not answer: it is stopped (kill -CONT lets it go on)");
+  if (target->is_over || is_quiet) return;
+  fprintf(stderr, "tfprof: process %ld has ended no step for %d s, and recording begins with one; Ctrl-C gives it up\n",
+          (long)target->asked->process, NOTE_MS / 1000);
+}
+
+static void record(struct target *targets, size_t count, const struct asked_list *list, bool is_quiet) {
+  static const struct control_message end = {.kind = CONTROL_END};
+  uint64_t asked_ns = now_ns(), end_ns = 0;
+  int seen = 0;
+  while (count_open(targets, count)) {
+    asked_wait(list, LOOK_MS);
+    for (size_t i = 0; i < count; i++) look_at_target(&targets[i], seen > 0);
+    uint64_t now = now_ns();
+    bool is_long = now - asked_ns > NOTE_MS * UINT64_C(1000000);
+    for (size_t i = 0; i < count && is_long; i++) note_waiting(&targets[i], is_quiet);
+    if (signals && !seen) {
+      seen = signals;
+      end_ns = now + END_MS * UINT64_C(1000000);
+      for (size_t i = 0; i < count; i++)
+        if (!targets[i].is_over && !asked_send(targets[i].asked, &end)) fail(&targets[i], targets[i].asked->problem);
+    }
+    if (signals > seen && seen) return;
+    for (size_t i = 0; i < count && end_ns && now > end_ns; i++)
+      if (!targets[i].is_over) fail(&targets[i], "it does not answer; its file ends where it stands");
+  }
+}
+
+static void watch_signals(void) {
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action = {.sa_handler = count_signal};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaction(numbers[i], &action, NULL);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- What came of it. */
+
+/* The time in which all were recorded, as a share of the longest. */
+static void say_overlap(const struct target *targets, size_t count) {
+  uint64_t begin = 0, end = UINT64_MAX, longest = 0;
+  size_t recorded = 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct target *target = &targets[i];
+    if (!target->begin_ns || target->end_ns <= target->begin_ns) continue;
+    recorded++;
+    if (target->begin_ns > begin) begin = target->begin_ns;
+    if (target->end_ns < end) end = target->end_ns;
+    if (target->end_ns - target->begin_ns > longest) longest = target->end_ns - target->begin_ns;
+  }
+  if (recorded < 2) return;
+  double both = end > begin ? (double)(end - begin) : 0;
+  fprintf(stderr, "tfprof: all %zu were recorded at the same time for %.1f ms, %.0f %% of the longest recording\n",
+          recorded, both / 1e6, both / (double)longest * 100);
+}
+
+/* As one would type it here. */
+static const char *short_path(const char *path) {
+  char here[PATH_MAX];
+  size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+  bool is_below = length > 1 && !strncmp(path, here, length) && path[length] == '/';
+  return is_below ? path + length + 1 : path;
+}
+
+static int conclude(const struct target *targets, size_t count, size_t failed, const char *output, bool is_quiet,
+                    const char *tools, const char *extension) {
+  const char **files = calloc(count + 1, sizeof *files);
+  size_t recorded = 0;
+  for (size_t i = 0; i < count && files; i++)
+    if (targets[i].begin_ns && access(targets[i].file, R_OK) == 0) files[recorded++] = targets[i].file;
+  if (recorded) {
+    char directory[CONTROL_TEXT_MAXIMUM + 1];
+    snprintf(directory, sizeof directory, "%s", short_path(files[0]));
+    if (recorded > 1 && strrchr(directory, '/')) *strrchr(directory, '/') = 0;
+    report_files(files, recorded, output ? output : directory, is_quiet, tools, extension);
+    if (!is_quiet) say_overlap(targets, count);
+  }
+  free(files);
+  failed += count - recorded;
+  return !failed ? 0 : recorded ? STATUS_SOME : STATUS_CANNOT_RECORD;
+}
+
+int attach_run(const struct capture_options *options, const char *tools, const char *extension) {
+  static struct run_directory directory;
+  static struct control_message wish;
+  struct asked_list chosen = {NULL, 0};
+  size_t failed = 0, count = 0;
+  bool is_quiet = options_is_on(options, OPTION_QUIET);
+  const char *output = options_text(options, OPTION_OUTPUT), *words = options_text(options, OPTION_ATTACH);
+  if (!read_wish(options, &wish)) return STATUS_USAGE;
+  char *text = strdup(words);
+  if (text) find_targets(text, &chosen, &failed);
+  free(text);
+  if (!chosen.count) return STATUS_CANNOT_RECORD;
+  if (output) {
+    int status = run_directory_open(output, options_is_on(options, OPTION_FORCE), is_quiet, &directory);
+    if (status) {
+      asked_free(&chosen);
+      return status;
+    }
+    control_set_text(&wish, CONTROL_DIRECTORY, directory.absolute);
+  }
+  struct target *targets = calloc(chosen.count, sizeof *targets);
+  watch_signals();
+  if (chosen.count > 1) wish.numbers[CONTROL_START] = now_ns() + TOGETHER_MS * UINT64_C(1000000);
+  for (; targets && count < chosen.count; count++) {
+    targets[count].asked = chosen.all[count];
+    if (!asked_send(chosen.all[count], &wish)) fail(&targets[count], chosen.all[count]->problem);
+  }
+  if (targets) record(targets, count, &chosen, is_quiet);
+  int status = conclude(targets, count, failed, output, is_quiet, tools, extension);
+  if (output && status == STATUS_CANNOT_RECORD) run_directory_discard(&directory);
+  free(targets);
+  asked_free(&chosen);
+  return status;
+}

@@ -1,0 +1,11 @@
+/* attach.h: tfprof-capture --attach: some steps, or a time, of programs that run already (library/control.h). */
+#ifndef TFPROF_LAUNCHER_ATTACH_H
+#define TFPROF_LAUNCHER_ATTACH_H
+
+#include "options.h"
+
+/* Returns when all that was asked for has ended, and says what came of it. The exit status: 0: all of it did; 1: some
+** did; 125: nothing. `tools`, `extension`: as report() has them. */
+int attach_run(const struct capture_options *options, const char *tools, const char *extension);
+
+#endif
