@@ -7,11 +7,11 @@
 --   hang              1, 2, ... of the job, by time
 --   profile_id, rank, host, name    the process; name as in process_names
 --   role              missing: the others wait for it.  silent: missing, and nothing more was recorded of it from
---                     before the others were found hanging: it is dead, was killed or stopped.  ended: missing, since
---                     it had come to its end by then.  waiting: it waits for those.  working: it ends no steps, but
---                     ops, ranges or allocations go on, as when it evaluates; where others wait for it, it is
---                     missing.  running: it was not found hanging.  hanging: nothing tells who waits for whom, as of
---                     a process alone
+--                     before the others were found hanging, while these were for seconds: it is dead, was killed or
+--                     stopped.  ended: missing, since it had come to its end by then.  waiting: it waits for those.
+--                     working: it ends no steps, but ops, ranges or allocations go on, as when it evaluates; where
+--                     others wait for it, it is missing.  running: it was not found hanging.  hanging: nothing tells
+--                     who waits for whom, as of a process alone
 --   is_missing        1: missing, silent or ended.  Which these are is told by, in this order: who is silent or has
 --                     ended; whose process group has not begun the collective that most others of the job wait in
 --                     (hang_collectives); who has ended fewer steps; who is not in torch.distributed, where others are
@@ -28,7 +28,8 @@
 --   message           all that in a sentence
 -- Cost: linear in hangs, hang_threads and the steps of their processes.  Example: SELECT message FROM hang_summary;
 WITH of_jobs AS MATERIALIZED (
-  SELECT profiles.id AS profile_id, profiles.run_id AS run_id, coalesce(job, '') AS job, rank, host, complete, end_ns
+  SELECT profiles.id AS profile_id, profiles.run_id AS run_id, coalesce(job, '') AS job, rank, host, complete, end_ns,
+    max(end_ns) OVER (PARTITION BY run_id, coalesce(job, '')) AS latest_ns
   FROM temp.profiles WHERE run_id IN (SELECT run_id FROM temp.hangs JOIN temp.profiles AS of_hangs
     ON of_hangs.id = hangs.profile_id)
 ), moments AS (
@@ -44,9 +45,9 @@ WITH of_jobs AS MATERIALIZED (
     coalesce(next_ns, of_jobs.end_ns, noticed_ns) AS until_ns
   FROM temp.hangs AS hangs JOIN of_jobs ON of_jobs.profile_id = hangs.profile_id
   JOIN next_steps ON next_steps.hang_id = hangs.id
-), begun AS (
-  SELECT *, coalesce(noticed_ns > max(until_ns) OVER (PARTITION BY run_id, job ORDER BY noticed_ns, id
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1) AS is_new
+), begun AS ( -- what is not over lasts for as long as any is known: files of others may go on for longer
+  SELECT *, coalesce(noticed_ns > max(coalesce(over_ns, 9223372036854775807)) OVER (PARTITION BY run_id, job
+    ORDER BY noticed_ns, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1) AS is_new
   FROM found
 ), numbered AS MATERIALIZED (
   SELECT *, sum(is_new) OVER (PARTITION BY run_id, job ORDER BY noticed_ns, id) AS hang FROM begun
@@ -55,7 +56,7 @@ WITH of_jobs AS MATERIALIZED (
   FROM numbered GROUP BY run_id, job, hang
 ), members AS MATERIALIZED (
   SELECT at_once.*, of_jobs.profile_id AS profile_id, of_jobs.rank AS rank, of_jobs.host AS host,
-    of_jobs.complete AS complete, of_jobs.end_ns AS last_ns, names.name AS name
+    of_jobs.complete AS complete, of_jobs.end_ns AS last_ns, latest_ns, names.name AS name
   FROM of_jobs JOIN at_once ON at_once.run_id = of_jobs.run_id AND at_once.job = of_jobs.job
   JOIN temp.process_names AS names ON names.profile_id = of_jobs.profile_id
   WHERE names.is_helper = 0
@@ -88,7 +89,7 @@ WITH of_jobs AS MATERIALIZED (
   SELECT members.*, numbered.id AS hang_id, numbered.start_ns AS start_ns, numbered.noticed_ns AS noticed_ns,
     numbered.over_ns AS end_ns, numbered.until_ns AS until_ns, numbered.step_number AS step_number,
     numbered.is_working AS is_working, collective, collective_number,
-    numbered.id IS NULL AND last_ns < first_ns AS is_gone,
+    numbered.id IS NULL AND last_ns < first_ns AND (complete OR last_ns < latest_ns - 2500000000) AS is_gone,
     coalesce(is_behind, 0) AS is_behind, coalesce(is_in_it, 0) AS is_in_it,
     coalesce(numbered.step_number < most_steps, 0) AS is_late,
     numbered.id IS NOT NULL AND distributed.hang_id IS NULL AND NOT coalesce(is_in_it, 0) AS is_outside
