@@ -13,7 +13,8 @@ enum {
   BASIC_SIZE = 32,        /* of a type */
   VECTORCALL_OFFSET = 56, /* of a type */
   DEFINITION = 16,        /* of a builtin function */
-  MAXIMUM = 16,           /* functions of either sort */
+  MAXIMUM = 16,           /* builtin functions, */
+  FUNCTIONS_MAXIMUM = 64, /* and functions of Python */
 };
 enum { VARARGS = 1, KEYWORDS = 2, NOARGS = 4, ONE = 8, FASTCALL = 0x80 };
 
@@ -140,7 +141,7 @@ static struct {
   void *function;
   const struct call_hook *hook;
   vectorcall *inner;
-} functions[MAXIMUM];
+} functions[FUNCTIONS_MAXIMUM];
 static unsigned function_count;
 static vectorcall *standard; /* of all functions; NULL: not known */
 static size_t vectorcall_offset;
@@ -191,7 +192,7 @@ static bool has_known_pointer(void *function) {
 }
 
 static bool hook_function(void *function, const struct call_hook *hook) {
-  if (!standard || !has_known_pointer(function) || function_count == MAXIMUM) return false;
+  if (!standard || !has_known_pointer(function) || function_count == FUNCTIONS_MAXIMUM) return false;
   python_api.increment(function);
   functions[function_count].function = function;
   functions[function_count++].hook = hook;
