@@ -159,7 +159,8 @@ static void explain_absence(pid_t process) {
   bool is_dormant = environment && has_variable(environment, length, "TFPROF_DORMANT=1");
   free(environment);
   if (is_dormant)
-    fputs("it has not imported PyTorch, initialised CUDA or called NVTX yet, so that nothing can be recorded of it\n",
+    fputs("it has not imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX yet: there is nothing to "
+          "record\n",
           stderr);
   else say_how_to_start(process);
 }

@@ -70,7 +70,7 @@ int listing_show(void) {
   if (!has_head)
     fputs("tfprof-capture: there is nothing to attach to: no program of yours that was started with\n"
           "  tfprof-capture --dormant -o run -- python train.py\n"
-          "has imported PyTorch, initialised CUDA or called NVTX and still runs\n",
+          "has imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX, and still runs\n",
           stderr);
   asked_free(&list);
   return 0;
