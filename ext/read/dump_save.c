@@ -109,6 +109,14 @@ static void choose_span(struct saving *saving, const struct table_spec *spec, ui
 
 /* ---- tables ---- */
 
+/* Whether the source has a column of the segment's table, in whatever segment. */
+static bool is_raw_anywhere(const struct segment *segment, unsigned column) {
+  const struct profile_table *list = &segment->profile->tables[segment->table];
+  for (size_t i = 0; i < list->segment_count && list->has_kinds; i++)
+    if (column_set_has(&list->segments[i]->is_raw, column)) return true;
+  return column_set_has(&segment->is_raw, column);
+}
+
 /* What a reader has again by looking at another table, as it was had here: the name of an op beside its number, and
 ** what counts. */
 static bool is_repetition(const struct segment *segment, unsigned column) {
@@ -118,7 +126,7 @@ static bool is_repetition(const struct segment *segment, unsigned column) {
                                                     {TABLE_api_calls, COLUMN_api_calls_op_name}};
   for (size_t i = 0; i < sizeof repetitions / sizeof *repetitions; i++) {
     if (repetitions[i].table == segment->table && repetitions[i].column == column)
-      return !column_set_has(&segment->is_raw, column);
+      return !is_raw_anywhere(segment, column);
   }
   return false;
 }

@@ -268,6 +268,19 @@ static bool is_missing(const struct profile_table *list, const struct segment *s
   return false;
 }
 
+/* In how many of the segments a column is raw: in all of a kind or in none of it. */
+enum raw_part { RAW_NOWHERE, RAW_IN_SOME, RAW_EVERYWHERE };
+static enum raw_part raw_part(const struct profile_table *list, unsigned column) {
+  bool is_any = false, is_all = true;
+  size_t count = list->has_kinds || !list->segment_count ? list->segment_count : 1; /* the others are as the first */
+  for (size_t i = 0; i < count; i++) {
+    bool is_raw = column_set_has(&list->segments[i]->is_raw, column);
+    is_any |= is_raw;
+    is_all &= is_raw;
+  }
+  return !is_any ? RAW_NOWHERE : is_all ? RAW_EVERYWHERE : RAW_IN_SOME;
+}
+
 /* What a request comes down to. */
 struct needs {
   struct profile *profile;
@@ -323,12 +336,10 @@ static void need_column(struct needs *needs, const struct segment *segment, unsi
   need_pass(needs, NULL, pass_to_make(profile, table));
   if (segment && segment->columns[column]) return;
   /* The segments of a made table are not looked at: a pass that runs may be adding them. */
-  bool has_raw = !list->is_made && list->segment_count;
-  if (has_raw && column_set_has(&list->segments[0]->is_raw, column)) {
-    column_set_add(segment ? &needs->raw_here : &needs->raw[table], column);
-  } else if (list->is_made || list->segment_count) {
+  enum raw_part part = list->is_made ? RAW_NOWHERE : raw_part(list, column);
+  if (part != RAW_NOWHERE) column_set_add(segment ? &needs->raw_here : &needs->raw[table], column);
+  if (part != RAW_EVERYWHERE && (list->is_made || list->segment_count))
     need_pass(needs, segment, pass_that_writes(profile->store, table, column));
-  }
 }
 
 /* A request for some passes to run, those of `here` for one segment. */
@@ -481,8 +492,8 @@ static enum tfprof_status load_needs(struct profile *profile, unsigned table, st
                                      struct tfprof_error *error) {
   struct needs needs = {.profile = profile, .error = error};
   for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
-    bool is_raw = column_set_has(&profile->tables[table].segments[0]->is_raw, column);
-    if (!column_set_has(columns, column) || is_raw) continue;
+    if (!column_set_has(columns, column)) continue;
+    if (raw_part(&profile->tables[table], column) == RAW_EVERYWHERE) continue;
     if (is_missing(&profile->tables[table], segment, column)) need_column(&needs, segment, table, column);
   }
   enum tfprof_status status = needs.status;
@@ -516,10 +527,8 @@ static enum tfprof_status ensure_columns(struct profile *profile, unsigned table
   struct request request;
   status = load_needs(profile, table, segment, columns, &request, error);
   if (!status && !pass_set_is_empty(&request.passes)) status = run_side_by_side(&request, error);
-  /* A column is raw in all segments of a table or in none. */
-  const struct column_set *raw = &list->segments[0]->is_raw;
   for (unsigned column = 2; column < schema_tables[table].column_count && !status; column++) {
-    if (!column_set_has(columns, column) || column_set_has(raw, column)) continue;
+    if (!column_set_has(columns, column) || raw_part(list, column) == RAW_EVERYWHERE) continue;
     if (is_missing(list, segment, column)) status = derive_column(profile, table, column, error);
   }
   return status;

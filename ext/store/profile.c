@@ -182,12 +182,16 @@ uint64_t profile_raw_rows(const struct profile *profile, unsigned table) {
 
 void profile_seal_table(struct profile *profile, unsigned table) {
   struct profile_table *list = &profile->tables[table];
-  struct column_set raw = {{0, 0}};
+  struct column_set raw[2] = {{{0, 0}}, {{0, 0}}}; /* by kind */
+  list->has_kinds = false;
   for (size_t i = 0; i < list->segment_count; i++) {
-    raw.words[0] |= list->segments[i]->is_raw.words[0];
-    raw.words[1] |= list->segments[i]->is_raw.words[1];
+    struct column_set *of_kind = &raw[list->segments[i]->is_of_other_kind];
+    of_kind->words[0] |= list->segments[i]->is_raw.words[0];
+    of_kind->words[1] |= list->segments[i]->is_raw.words[1];
+    list->has_kinds |= list->segments[i]->is_of_other_kind != list->segments[0]->is_of_other_kind;
   }
-  for (size_t i = 0; i < list->segment_count; i++) list->segments[i]->is_raw = raw;
+  for (size_t i = 0; i < list->segment_count; i++)
+    list->segments[i]->is_raw = raw[list->segments[i]->is_of_other_kind];
   bool has_none = !list->is_deferred && !list->is_lost && list->segment_count == 0;
   list->is_made = has_none && some_pass_makes(profile->store, table);
   list->is_ready = !list->is_made;

@@ -80,7 +80,9 @@ struct segment {
   struct profile *profile;
   void *source_data;                              /* what the source needs to load it; freed by source->free_segment */
   struct column *columns[SCHEMA_MAXIMUM_COLUMNS]; /* NULL: not loaded yet; id and profile_id: always (segment_value) */
-  struct column_set is_raw;       /* columns that the source has in any segment of the table: these are never derived */
+  struct column_set is_raw;       /* columns that the source has in any segment of the table, or of those of the same
+                                  ** kind: these are never derived */
+  bool is_of_other_kind;          /* the source has it from a file of another format than the rest of the table */
   struct column_set is_unsettled; /* raw columns that may read otherwise with more rows: not shared over a refresh */
   struct column_set is_told;      /* raw columns whose troubles are among the diagnostics already */
   struct segment_shared *shared;  /* the store's own */
@@ -178,6 +180,7 @@ struct profile {
     bool is_lost;      /* when source->list was asked the file could not be read */
     bool is_made;      /* a derive pass made (or will make) the rows, the source has none */
     bool is_ready;     /* rows are there (always true for tables of the source) */
+    bool has_kinds;    /* some segments are of another kind: columns may be raw in part of them */
   } tables[TABLE_count];
   struct diagnostic *diagnostics;
   size_t diagnostic_count, diagnostic_capacity;
