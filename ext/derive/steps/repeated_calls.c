@@ -23,6 +23,7 @@ static enum tfprof_status find_calls(struct profile *profile, struct mark_list *
     int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], programs[ROWS_BLOCK];
     uint32_t threads[ROWS_BLOCK];
     bool has_calls = false;
+    if (block.segment->is_of_other_kind) continue; /* calls in windows are those that the recorder saw, again */
     block_texts(&block, COLUMN_ops_name, names);
     for (uint32_t i = 0; i < block.count; i++) {
       uint8_t *kind = &kinds[names[i]];

@@ -55,6 +55,10 @@ enum tfprof_status sampling_load(struct sampling *sampling, const struct profile
   return status ? status : load_counter(&sampling->calibration, profile, "capture_calibration", error);
 }
 
+bool sampling_add_interval(struct sampling *sampling, int64_t time, double steps) {
+  return add_change(&sampling->interval, time, steps);
+}
+
 static void free_changes(struct sampling_changes *changes) {
   scratch_free(changes->times);
   scratch_free(changes->values);

@@ -24,6 +24,8 @@ struct sampling {
 };
 
 enum tfprof_status sampling_load(struct sampling *sampling, const struct profile *profile, struct tfprof_error *error);
+/* One more interval, which holds from a time on that is not before the others. false: no memory. */
+bool sampling_add_interval(struct sampling *sampling, int64_t time, double steps);
 void sampling_free(struct sampling *sampling);
 /* Whether ops were recorded all the time. */
 bool sampling_covers(const struct sampling *sampling, int64_t start, int64_t end);

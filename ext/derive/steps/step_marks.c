@@ -3,7 +3,8 @@
 **
 ** ops_recorded.  A recording may leave the ops of most steps out and keep only the ranges that mark steps.  Where the
 ** recorder says when it recorded ops (sampling.h), the ops of a step were recorded when they were so from its start to
-** its end; elsewhere when at least one op of another category than `user` began in it.  NULL in a profile without ops.
+** its end; elsewhere when at least one op of another category than `user` began in it.  Where ops come from windows of
+** the framework's own profiler, one of these must hold the step (window_steps.h).  NULL in a profile without ops.
 **
 ** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
 ** Of the warm-up 0 marks the steps without work of devices (sql/views/calibration_steps.sql).
@@ -26,6 +27,7 @@
 #include "derive/steps/sampling.h"
 #include "derive/steps/step_lookup.h"
 #include "derive/steps/step_weights.h"
+#include "derive/steps/window_steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -163,10 +165,14 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     for (uint32_t i = 0; i < count; i++) order[i] = (struct step_start){starts[i], i};
     qsort(order, count, sizeof *order, marks_by_start);
     for (uint32_t i = 0; i < count; i++) rows[i] = order[i].step;
+    if (window_steps_are_told(profile)) {
+      for (uint32_t i = 0; i < count && !sampling.recorded.count; i++) recorded[i] = 1;
+      status = window_steps_find(profile, rows, starts, ends, count, recorded, &sampling, error);
+    }
     bool is_from_beginning = strcmp(profile_origin(profile), "tfprof") == 0;
     uint32_t left_out = 0, most = count / 2 < WARMUP_STEPS ? count / 2 : WARMUP_STEPS;
     if (is_from_beginning) left_out = count_warmup(order, count, recorded, sampling_steps_before(&sampling));
-    else status = compiling_steps_count(profile, rows, starts, ends, count, most, &left_out, error);
+    else if (!status) status = compiling_steps_count(profile, rows, starts, ends, count, most, &left_out, error);
     for (uint32_t i = 0; i < left_out; i++) warmup[rows[i]] = 1;
     for (uint32_t i = 0; i < count && sampling.calibration.count; i++) {
       if (starts[i] == NO_VALUE || ends[i] == NO_VALUE) continue;
@@ -211,6 +217,7 @@ const struct derive_pass derive_step_marks = {
               {TABLE_steps, COLUMN_steps_end_ns},
               {TABLE_steps, COLUMN_steps_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
+              WINDOW_STEPS_READ,
               {TABLE_compilations, COLUMN_compilations_start_ns},
               {TABLE_compilations, COLUMN_compilations_end_ns},
               RECORDING_COST_READ},

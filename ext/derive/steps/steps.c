@@ -115,7 +115,7 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
     const struct column *categories = segment->columns[COLUMN_ops_category];
-    uint32_t row = derive_find_text(categories, 0, user);
+    uint32_t row = segment->is_of_other_kind ? segment->rows : derive_find_text(categories, 0, user);
     for (; row < segment->rows && !status; row = derive_find_text(categories, row + 1, user)) {
       struct mark mark = {.row = (uint32_t)segment->first_row + row};
       derive_texts(segment->columns[COLUMN_ops_name], row, 1, &mark.name);
