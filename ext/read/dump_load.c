@@ -10,7 +10,7 @@
 ** start_ns is computed here where the file has end_ns instead, whose differences are smaller.  Segments where this
 ** is not so simple are left to dump_span.c.
 */
-#include "read/dump_source.h"
+#include "read/dump_windows.h"
 
 #include "dump/vectors.h"
 #include "store/parallel.h"
@@ -327,8 +327,10 @@ static void set_limits(const struct loading *loading, struct job *job) {
       job->minimum = 0;
       /* Rows that a pass will make cannot be known to the file. */
       job->maximum = -1;
+      uint64_t last;
       if (target->is_made || !target->rows) break;
-      job->maximum = (int64_t)dump_number(loading->source, spec->target, target->rows - 1);
+      if (!dump_number(loading->source, spec->target, target->rows - 1, &last)) break;
+      job->maximum = (int64_t)last;
       if (dump_numbers_differ(loading->source, spec->target)) job->renumbered = spec->target;
       job->is_parent = loading->segment->table == TABLE_code_traces && spec->target == TABLE_code_traces;
       break;
@@ -379,8 +381,9 @@ static void extend_by_frame(const struct loading *loading, const struct job *job
     uint64_t low, high;
     dump_row(loading->source, (unsigned)job->renumbered, (uint64_t)minimum, &low);
     bool is_there = dump_row(loading->source, (unsigned)job->renumbered, (uint64_t)maximum, &high);
-    /* Fewer rows than numbers: some of those in between are lost. */
-    extent->may_have_nulls |= !is_there || (int64_t)(high - low) != maximum - minimum;
+    /* Fewer rows than numbers: some of those in between are lost, or so it may be where rows of windows are, too. */
+    bool has_others = loading->source->windows != NULL;
+    extent->may_have_nulls |= !is_there || has_others || (int64_t)(high - low) != maximum - minimum;
     minimum = (int64_t)low;
     maximum = (int64_t)high - !is_there;
   }
@@ -587,6 +590,8 @@ static enum tfprof_status load(struct profile *profile, struct segment *segment,
 enum tfprof_status dump_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
                              struct column **out, struct tfprof_error *error) {
   const struct table_spec *spec = &schema_tables[segment->table];
+  const struct dump_segment *own = segment->source_data;
+  if (own->is_of_window) return dump_windows_load(profile, segment, columns, count, out, error);
   struct column *loaded[SCHEMA_MAXIMUM_COLUMNS] = {NULL};
   struct column_set wanted = {{0, 0}};
   struct tfprof_error reason;
@@ -599,8 +604,12 @@ enum tfprof_status dump_load(struct profile *profile, struct segment *segment, c
     status = TFPROF_OK;
   }
   if (status && error) *error = reason;
+  const struct dump_source *source = profile->source_data;
   for (unsigned i = 0; i < count && !status; i++) {
-    out[i] = loaded[columns[i]];
+    bool is_ours = source->windows && segment->table == TABLE_profiler_windows &&
+                   columns[i] == COLUMN_profiler_windows_is_read;
+    out[i] = is_ours ? dump_windows_are_read(source, segment) : loaded[columns[i]];
+    if (is_ours) continue;
     loaded[columns[i]] = NULL;
   }
   /* What was made on the way need not be made again. */

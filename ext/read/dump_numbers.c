@@ -3,6 +3,7 @@
 ** A dump numbers the rows of a table from 0 and leaves out those that were lost.  Here rows are numbered as they come,
 ** so that what is lost costs nothing, however much it is said to be: arrays by row number are no longer than the rows
 ** that there are.  References are translated as they are decoded.  Of a table without a gap both numbers are the same.
+** Rows of files that the dump names (dump_windows.h) stand among the others in the order in which they came.
 */
 #include "read/dump_source.h"
 
@@ -12,15 +13,18 @@
 struct row_run {
   uint64_t number; /* in the file, of the first */
   uint64_t row;
+  uint64_t count;
 };
 
 static bool number_frame(struct row_numbers *numbers, const struct dump_frame *frame) {
-  const struct row_run *last = numbers->count ? &numbers->runs[numbers->count - 1] : NULL;
-  uint64_t next = last ? last->number + (numbers->rows - last->row) : 0;
-  if (!last || frame->first_row != next) {
+  struct row_run *last = numbers->count ? &numbers->runs[numbers->count - 1] : NULL;
+  bool follows = last && frame->first_row == last->number + last->count && numbers->rows == last->row + last->count;
+  if (!follows) {
     if (!array_reserve(numbers->runs, numbers->capacity, numbers->count + 1)) return false;
-    numbers->runs[numbers->count++] = (struct row_run){frame->first_row, numbers->rows};
+    last = &numbers->runs[numbers->count++];
+    *last = (struct row_run){frame->first_row, numbers->rows, 0};
   }
+  last->count += frame->rows;
   numbers->rows += frame->rows;
   return true;
 }
@@ -34,35 +38,48 @@ enum tfprof_status dump_number_rows(struct dump_source *source, struct tfprof_er
   return TFPROF_OK;
 }
 
-bool dump_numbers_differ(const struct dump_source *source, unsigned table) {
-  const struct row_numbers *numbers = &source->numbers[table];
-  return numbers->count > 1 || (numbers->count && numbers->runs[0].number);
+void dump_number_others(struct dump_source *source, unsigned table, uint64_t rows) {
+  source->numbers[table].rows += rows;
 }
 
-bool dump_row(const struct dump_source *source, unsigned table, uint64_t number, uint64_t *row) {
+bool dump_numbers_differ(const struct dump_source *source, unsigned table) {
   const struct row_numbers *numbers = &source->numbers[table];
-  size_t low = 0, high = numbers->count; /* the last run that begins at or before the number */
+  return numbers->count > 1 || (numbers->count && numbers->runs[0].number != numbers->runs[0].row);
+}
+
+/* How many runs begin at or before the number. */
+static size_t runs_up_to(const struct row_numbers *numbers, uint64_t number) {
+  size_t low = 0, high = numbers->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (numbers->runs[middle].number <= number) low = middle + 1; else high = middle;
   }
-  *row = low < numbers->count ? numbers->runs[low].row : numbers->rows;
-  if (low == 0) return false;
-  uint64_t found = numbers->runs[low - 1].row + (number - numbers->runs[low - 1].number);
-  if (found >= *row) return false;
-  *row = found;
-  return true;
+  return low;
 }
 
-uint64_t dump_number(const struct dump_source *source, unsigned table, uint64_t row) {
+bool dump_row(const struct dump_source *source, unsigned table, uint64_t number, uint64_t *row) {
   const struct row_numbers *numbers = &source->numbers[table];
-  assert(row < numbers->rows);
-  size_t low = 0, high = numbers->count;
-  while (high - low > 1) {
+  size_t above = runs_up_to(numbers, number);
+  const struct row_run *run = above ? &numbers->runs[above - 1] : NULL;
+  bool is_there = run && number - run->number < run->count;
+  *row = is_there                  ? run->row + (number - run->number)
+         : above < numbers->count  ? numbers->runs[above].row
+                                   : numbers->rows;
+  return is_there;
+}
+
+bool dump_number(const struct dump_source *source, unsigned table, uint64_t row, uint64_t *number) {
+  const struct row_numbers *numbers = &source->numbers[table];
+  size_t low = 0, high = numbers->count; /* the first run that begins behind the row */
+  while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (numbers->runs[middle].row <= row) low = middle; else high = middle;
+    if (numbers->runs[middle].row <= row) low = middle + 1; else high = middle;
   }
-  return numbers->runs[low].number + (row - numbers->runs[low].row);
+  if (!low) return false;
+  const struct row_run *run = &numbers->runs[low - 1];
+  uint64_t place = row - run->row < run->count ? row - run->row : run->count - 1;
+  *number = run->number + place;
+  return true;
 }
 
 void dump_numbers_free(struct dump_source *source) {

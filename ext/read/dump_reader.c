@@ -6,7 +6,7 @@
 */
 #include "read/dump_reader.h"
 
-#include "read/dump_source.h"
+#include "read/dump_windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +51,7 @@ static enum tfprof_status flush(struct scan *scan, struct tfprof_error *error) {
   if (!segment) return error_no_memory(error);
   segment->frame_count = scan->frame_count;
   memcpy(segment->frames, scan->frames, scan->frame_count * sizeof *segment->frames);
+  segment->is_of_window = false;
   scan->frame_count = 0;
   return profile_add_segment(scan->profile, scan->table, scan->first_row, (uint32_t)scan->rows, &scan->raw, segment,
                              NULL, error);
@@ -65,7 +66,7 @@ static void take_up_last(struct scan *scan) {
   if (list->segment_count == 0) return;
   const struct segment *last = list->segments[list->segment_count - 1];
   const struct dump_segment *frames = last->source_data;
-  if (frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
+  if (frames->is_of_window || frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
   memcpy(scan->frames, frames->frames, frames->frame_count * sizeof *frames->frames);
   scan->frame_count = frames->frame_count;
   scan->first_row = last->first_row;
@@ -114,9 +115,11 @@ static enum tfprof_status add_frames(struct profile *profile, unsigned table, si
   const struct dump_source *source = profile->source_data;
   struct scan scan = {.profile = profile, .file = source->file, .table = table};
   enum tfprof_status status = TFPROF_OK;
+  bool tells_windows = source->windows && table == TABLE_profiler_windows;
   for (size_t i = first; i < end && !status; i++) {
     bool is_of_table = source->file->frames[i].table_dump_id == schema_tables[table].dump_id;
     if (is_of_table) status = add_frame(&scan, (uint32_t)i, error);
+    if (is_of_table && tells_windows) column_set_add(&scan.raw, COLUMN_profiler_windows_is_read);
   }
   if (!status) status = flush(&scan, error);
   for (unsigned i = 0; i < scan.unknown.count && !status; i++) {
@@ -127,7 +130,29 @@ static enum tfprof_status add_frames(struct profile *profile, unsigned table, si
   return status;
 }
 
+/* Makes segments of the frames [first, end), and of the windows that came meanwhile, each behind the frames that were
+** there before. */
+static enum tfprof_status add_frames_and_windows(struct profile *profile, unsigned table, size_t first, size_t end,
+                                                 struct tfprof_error *error) {
+  const struct dump_source *source = profile->source_data;
+  const size_t from = first, windows = dump_windows_count(source);
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < windows && !status; i++) {
+    size_t frames = dump_window_frames(source, i);
+    if (frames <= from || frames > end) continue;
+    if (first < frames) status = add_frames(profile, table, first, frames, error);
+    first = frames;
+    if (!status) status = dump_windows_add(profile, i, table, error);
+  }
+  return status ? status : add_frames(profile, table, first, end, error);
+}
+
 /* ---- what earlier releases saved ---- */
+
+static bool is_saved(const struct dump_file *file) {
+  const char *recorder = file->profile.recorder;
+  return recorder && strncmp(recorder, "tfprof_save", strlen("tfprof_save")) == 0;
+}
 
 /* What is derived otherwise since a column came.  A copy of a table that lacks the column was saved before, and what it
 ** has of the others is not looked at: they are derived as of the recording itself.  A copy that was saved since has
@@ -158,8 +183,7 @@ static bool has_column(const struct dump_file *file, unsigned table, unsigned co
 
 /* What of the table is older than what is asked for now, or NULL. Only a recording tells by counters what it took. */
 static const struct older *find_older(const struct dump_source *source, unsigned table) {
-  const char *recorder = source->file->profile.recorder;
-  if (!recorder || strncmp(recorder, "tfprof_save", strlen("tfprof_save")) != 0) return NULL;
+  if (!is_saved(source->file)) return NULL;
   for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
     if (older[i].table != table || has_column(source->file, table, older[i].since)) continue;
     if (!older[i].is_of_recordings || source->numbers[TABLE_counters].rows) return &older[i];
@@ -168,7 +192,7 @@ static const struct older *find_older(const struct dump_source *source, unsigned
 }
 
 static enum tfprof_status list(struct profile *profile, unsigned table, struct tfprof_error *error) {
-  enum tfprof_status status = add_frames(profile, table, 0, profile->source_mark, error);
+  enum tfprof_status status = add_frames_and_windows(profile, table, 0, profile->source_mark, error);
   const struct older *found = status ? NULL : find_older(profile->source_data, table);
   struct profile_table *made = &profile->tables[table];
   for (size_t i = 0; found && i < made->segment_count; i++) {
@@ -199,12 +223,14 @@ static enum tfprof_status take_frames(struct profile *profile, struct tfprof_err
   struct dump_source *source = profile->source_data;
   const struct dump_file *file = source->file;
   enum tfprof_status status = dump_number_rows(source, error);
+  if (!status && !is_saved(file))
+    status = dump_windows_take(profile, profile->source_mark, file->frame_count, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     if (!is_shown((int)table) || dump_is_made_again(table) || !source->numbers[table].rows) continue;
     const struct older *found = find_older(source, table);
     if (found && !found->columns[0]) continue;
     bool is_listed = profile->tables[table].segment_count;
-    if (is_listed) status = add_frames(profile, table, profile->source_mark, file->frame_count, error);
+    if (is_listed) status = add_frames_and_windows(profile, table, profile->source_mark, file->frame_count, error);
     else profile_defer_table(profile, table, source->numbers[table].rows, false);
   }
   if (status) return status;
@@ -489,10 +515,16 @@ static void free_profile(struct profile *profile) {
   struct dump_source *source = profile->source_data;
   dump_file_close(source->file);
   dump_numbers_free(source);
+  dump_windows_free(source);
   free(source->strings);
   free(source->ranges);
   free(source->pending_strings);
   free(source);
+}
+
+static void adopt(struct profile *profile, const string_id *map) {
+  dump_adopt_strings(profile, map);
+  dump_windows_adopt(profile->source_data, map);
 }
 
 static const struct profile_source dump_profile_source = {
@@ -502,7 +534,7 @@ static const struct profile_source dump_profile_source = {
     .refresh = refresh,
     .verify = verify,
     .span = find_span,
-    .adopt = dump_adopt_strings,
+    .adopt = adopt,
     .free_segment = free,
     .free_profile = free_profile,
 };

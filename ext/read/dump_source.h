@@ -1,5 +1,6 @@
 /* dump_source.h: what the parts of the dump reader share: dump_reader.c (files), dump_numbers.c (rows), dump_strings.c
-** (texts), dump_load.c (columns), dump_span.c (times that need more care), dump_damage.c (what is wrong). */
+** (texts), dump_load.c (columns), dump_span.c (times that need more care), dump_windows.c (files that a dump names),
+** dump_damage.c (what is wrong). */
 #ifndef TFPROF_DUMP_SOURCE_H
 #define TFPROF_DUMP_SOURCE_H
 
@@ -16,8 +17,10 @@ struct string_range {
 struct row_numbers { /* of one table */
   struct row_run *runs;
   size_t count, capacity;
-  uint64_t rows; /* in all of them */
+  uint64_t rows; /* in all of them, and of windows */
 };
+
+struct dump_windows;
 
 struct dump_source { /* source_data of a profile, shared by its versions */
   struct dump_file *file;
@@ -31,10 +34,12 @@ struct dump_source { /* source_data of a profile, shared by its versions */
   size_t string_capacity, range_capacity;
   struct pending_strings *pending_strings; /* NULL, or texts that found no memory */
   size_t problems_told;
+  struct dump_windows *windows; /* NULL: there are none */
 };
 
 struct dump_segment { /* source_data of a segment */
-  uint32_t frame_count;
+  bool is_of_window;    /* its rows stand in another file: dump_windows.c */
+  uint32_t frame_count; /* of those, two numbers: the window and the segment of its profile */
   uint32_t frames[]; /* indexes of file->frames */
 };
 
@@ -47,14 +52,16 @@ enum tfprof_status dump_number_rows(struct dump_source *source, struct tfprof_er
 bool dump_numbers_differ(const struct dump_source *source, unsigned table);
 /* The row of a number in the file; false: it was lost or never there, and *row is the next one that is there. */
 bool dump_row(const struct dump_source *source, unsigned table, uint64_t number, uint64_t *row);
-/* The number in the file of a row that is there. */
-uint64_t dump_number(const struct dump_source *source, unsigned table, uint64_t row);
+/* The number in the file of a row, or of the last row of the file before it; false: there is none. */
+bool dump_number(const struct dump_source *source, unsigned table, uint64_t row, uint64_t *number);
+/* Numbers rows that stand in another file. */
+void dump_number_others(struct dump_source *source, unsigned table, uint64_t rows);
 void dump_numbers_free(struct dump_source *source);
 
 /* ---- dump_strings.c ---- */
 /* Publishes the file's strings that are not in the pool yet, and tells what was wrong with them. */
 enum tfprof_status dump_load_strings(struct profile *profile, struct tfprof_error *error);
-/* As source->adopt. */
+/* Gives the texts the ids of another pool, as source->adopt. */
 void dump_adopt_strings(struct profile *profile, const string_id *map);
 /* The least and greatest pool id of the file's ids minimum ... maximum, which must be below string_count. A least of 0:
 ** some of these texts were lost. */

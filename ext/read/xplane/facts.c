@@ -11,6 +11,7 @@
 #include "read/rows/text_buffer.h"
 #include "read/run_stamp.h"
 #include "read/xplane/source.h"
+#include "read/xplane/xplane.h"
 
 /* ---- stats of planes ---- */
 
@@ -327,6 +328,17 @@ static struct row_key key_of_line(const struct xplane_plane *plane, const struct
   if (plane->kind != PLANE_HOST) return (struct row_key){{(uint64_t)line->device, (uint64_t)id, 1}};
   xplane_number_behind(line->name, "Host Threads/", &id); /* whatever number it was given among others */
   return (struct row_key){{0, (uint64_t)id, 0}};
+}
+
+void xplane_lanes_of_threads(const struct profile *profile, struct xplane_lane *lanes) {
+  const struct xplane_index *index = &((const struct xplane_source *)profile->source_data)->index;
+  for (size_t i = index->lines.count; i-- > 0;) { /* of several lines of a thread the first */
+    const struct xplane_line *line = &index->lines.items[i];
+    const struct xplane_plane *plane = &index->planes.items[line->plane];
+    if (line->is_derived) continue;
+    lanes[line->thread].id = (int64_t)key_of_line(plane, line).words[1];
+    lanes[line->thread].device = plane->kind == PLANE_HOST ? -1 : line->device;
+  }
 }
 
 static bool assign_lines(struct describing *d, struct lanes *lanes) {

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""test_profiler_windows.py: files of the framework's own profiler that a dump names are part of its profile."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import engines
+from asking import check, column, rows, run_tests
+from mutations import dumps
+from xplane_files import Unsigned, event, line, message, number, plane, space, written
+
+MS = 1_000_000
+HANDLE = 140271776664448
+LINE = 12963272136030226969  # by which C++ knows the thread of that handle: as JAX 0.10 on libstdc++ wrote it
+BOOT, EPOCH = 50_000 * MS, 1_700_000_000_000 * MS  # the same moment on both clocks
+IDS = dumps.table_ids()
+
+
+class Recording:
+    """A dump of steps of 10 ms on one thread, one after the other, and its windows."""
+
+    def __init__(self, steps=20, interval=0):
+        self.texts, self.frames, self.first_rows = [], [], {}
+        self.add("threads", [{"kind": "host", "recorded_name": "trainer", "tid": 4711}])
+        if interval:
+            self.add("counters", [{"name": "capture_ops_interval", "time_ns": BOOT - 1, "value": interval}])
+        self.steps(0, steps)
+
+    def steps(self, first, end):
+        self.add("steps", [{"number": i, "origin": "keras", "thread_id": 0, "start_ns": BOOT + 10 * MS * i,
+                            "dur_ns": 10 * MS - 100_000} for i in range(first, end)])
+
+    def text(self, text):
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text) + 1
+
+    def add(self, table, values):
+        number, columns = IDS[table]
+        blocks, known = {}, len(self.texts)
+        for name in dict.fromkeys(name for row in values for name in row):
+            cells = [row.get(name) for row in values]
+            if columns[name][1] in ("TEXT", "JSON"):
+                cells = [None if cell is None else self.text(cell) for cell in cells]
+            blocks[columns[name][0]] = dumps.integers(cells)
+        if len(self.texts) > known:
+            self.frames.append(dumps.frame_of_texts(known + 1, [text.encode() for text in self.texts[known:]]))
+        first = self.first_rows.get(table, 0)
+        self.first_rows[table] = first + len(values)
+        self.frames.append(dumps.frame_of_rows(number, first, len(values), blocks))
+
+    def window(self, name, first_step, count, **more):
+        """Opened 50 us before its first step, after 40 us of opening."""
+        start = BOOT + 10 * MS * first_step - 50_000
+        row = {"file": name, "framework": "jax", "thread_id": 0, "start_ns": start, "dur_ns": 10 * MS * count,
+               "opening_ns": 40_000, "first_step": first_step, "step_count": count, "bytes": 1,
+               "start_realtime_ns": EPOCH + start - BOOT, "thread_handle": HANDLE, "ending": "steps"}
+        self.add("profiler_windows", [dict(row, **more)])
+
+    def write(self, directory, is_closed=True):
+        clock = dumps.Frame(dumps.CLOCK, head=dumps.varint(dumps.zigzag(BOOT)) + dumps.varint(dumps.zigzag(EPOCH))
+                            + dumps.varint(0) + dumps.varint(0))
+        dump = dumps.Dump(pid=4711)
+        dump.frames[0].head = b"\x3a\x09monotonic\x40\xe7\x24" + b"\x22\x03jax"
+        data = dump.add(clock, *self.frames).write()
+        return written(directory, data if is_closed else data[:-80], "vm-4711.tfprof")
+
+
+def began(first_step):
+    """When the session of a window began, by the wall clock."""
+    return EPOCH + 10 * MS * first_step - 50_000 - 15_000
+
+
+def xspace(first_step, count, told=True, handle_line=LINE, extra=0):
+    """Three ops in each step: two on the thread that trains, one on a thread of a pool."""
+    main, pool = [], []
+    for i in range(count):
+        at = (10 * MS * i + 65_000) * 1000
+        main += [event("PjitFunction(step)", at + 1_000_000_000, 6_000_000_000),
+                 event("ExecuteHelper", at + 2_000_000_000, 1_000_000_000)]
+        pool += [event("dot.3", at + 3_000_000_000, 2_000_000_000, hlo_op="dot.3", hlo_module="jit_step")]
+    facts = {"profile_start_time": Unsigned(began(first_step)),
+             "profile_stop_time": Unsigned(began(first_step) + 10 * MS * count)} if told else {}
+    return space(plane("/host:CPU", [line(handle_line, "python", main, 0),
+                                     line(2**63 + 5, "tf_XLAEigen/1", pool + [event("e%d" % i, 0, 10)
+                                                                             for i in range(extra)], 0)]),
+                 plane("Task Environment", [], facts))
+
+
+def beside(directory, number, data):
+    return written(directory, data, f"vm-4711.{number}.xplane.pb")
+
+
+def test_one_profile(directory):
+    """All steps of the dump, and in those of windows the ops of the files, at their times."""
+    recording = Recording(interval=10)
+    for number, first in enumerate((4, 12)):
+        beside(directory, number, xspace(first, 2))
+        recording.window(f"vm-4711.{number}.xplane.pb", first, 2)
+    path = recording.write(directory)
+    for run in (directory, path):
+        check(rows(run, "SELECT path, format, complete, framework FROM profiles"), [(path, "tfprof", 1, "jax")], run)
+        check(column(run, "SELECT count(*) FROM steps"), [20], "the steps are the dump's")
+        check(column(run, "SELECT number FROM steps WHERE ops_recorded"), [4, 5, 12, 13], "ops_recorded")
+        check(rows(run, "SELECT s.number, count(*), count(DISTINCT o.thread_id) FROM ops AS o JOIN steps AS s "
+                        "ON s.id = o.step_id GROUP BY 1"),
+              [(4, 3, 2), (5, 3, 2), (12, 3, 2), (13, 3, 2)], "ops of steps")
+        check(rows(run, "SELECT DISTINCT o.name, o.start_ns - s.start_ns, o.dur_ns FROM ops AS o JOIN steps AS s "
+                        "ON s.id = o.step_id ORDER BY 2"),
+              [("PjitFunction(step)", 1 * MS, 6 * MS), ("ExecuteHelper", 2 * MS, MS), ("dot.3", 3 * MS, 2 * MS)],
+              "what the file tells of when it began counts")
+        check(rows(run, "SELECT t.name, t.tid, count(*) FROM ops AS o JOIN threads AS t ON t.id = o.thread_id "
+                        "GROUP BY 1 ORDER BY 3"), [("tf_XLAEigen/1", None, 4), ("trainer", 4711, 8)],
+              "threads are those of the dump, and the same in all windows")
+        check(column(run, "SELECT parent_name FROM ops WHERE name = 'ExecuteHelper'"), ["PjitFunction(step)"] * 4,
+              "nesting")
+        check(rows(run, "SELECT DISTINCT ops_recorded, sample_weight FROM steps WHERE is_warmup = 0"),
+              [(0, 0.0), (1, 3.5), (1, 5.0)], "of ten steps, three of the first ten being warm-up, two speak")
+        check(rows(run, "SELECT name, count FROM op_summary WHERE name = 'dot.3'"), [("dot.3", 17.0)], "op_summary")
+        check(rows(run, "SELECT file, first_step, step_count, ending, is_read FROM profiler_windows"),
+              [(f"vm-4711.{i}.xplane.pb", first, 2, "steps", 1) for i, first in ((0, 4), (1, 12))], "the windows")
+        check(column(run, "SELECT hlo_module FROM ops WHERE name = 'dot.3' LIMIT 1"), ["jit_step"], "more columns")
+        check(column(run, "SELECT message FROM diagnostics WHERE severity <> 'info'"), [], "nothing to tell")
+
+
+def test_files_that_cannot_be_read(directory):
+    """One that is gone, cut, something else, or elsewhere: told by name, and everything else is served."""
+    recording = Recording()
+    good = xspace(4, 2, extra=200)
+    device = message(1, "/host:CPU") + number(2, 701) + message(3, number(1, 7) + message(2, message(1, "python")))
+    trace = message(1, number(1, 701) + message(2, device))  # as stop() of TensorFlow's session gives it
+    names = {"vm-4711.0.xplane.pb": good, "vm-4711.1.xplane.pb": None, "vm-4711.2.xplane.pb": good[:len(good) // 2],
+             "vm-4711.3.xplane.pb": b"no profile at all", "../elsewhere.xplane.pb": None,
+             "vm-4711.5.xplane.pb": trace, None: None}
+    written(directory, good, "elsewhere.xplane.pb")
+    inner = os.path.join(directory, "run")
+    for i, (name, data) in enumerate(names.items()):
+        if data is not None:
+            written(inner, data, name)
+        recording.window(name, 4 + 2 * i, 2)
+    recording.write(inner)
+    read = dict(rows(inner, "SELECT coalesce(file, 'none'), is_read FROM profiler_windows"))
+    check(read["vm-4711.0.xplane.pb"], 1, "the good one")
+    check([read[name] for name in ("vm-4711.1.xplane.pb", "../elsewhere.xplane.pb", "none")], [0, 0, 0], "no file")
+    messages = column(inner, "SELECT message FROM diagnostics")
+    for name in names:
+        if name != "vm-4711.0.xplane.pb":
+            check(any((name or "does not tell the name of") in message for message in messages), True, (name, messages))
+    check(rows(inner, "SELECT count(*), count(DISTINCT s.number) FROM ops AS o JOIN steps AS s ON s.id = o.step_id "
+                      "WHERE s.number < 6 AND o.name NOT GLOB 'e[0-9]*'"), [(6, 2)], "ops of the good one")
+    check(column(inner, "SELECT count(*) FROM steps"), [20], "steps")
+    check(column(inner, "SELECT number FROM steps WHERE ops_recorded AND number NOT IN (8, 9, 10, 11, 14, 15)"), [4, 5],
+          "ops of windows that are lost are not there")
+
+
+def test_clocks(directory):
+    """A file that does not tell when it began, one of absolute times, and a wall clock that was set meanwhile."""
+    recording = Recording()
+    beside(directory, 0, xspace(4, 2, told=False))
+    beside(directory, 1, xspace(8, 2))
+    recording.window("vm-4711.0.xplane.pb", 4, 2)
+    recording.window("vm-4711.1.xplane.pb", 8, 2, start_realtime_ns=EPOCH + 3600 * 1000 * MS)
+    recording.write(directory)
+    places = rows(directory, "SELECT s.number, o.start_ns - s.start_ns FROM ops AS o JOIN steps AS s "
+                             "ON s.id = o.step_id WHERE o.name = 'dot.3'")
+    check([number for number, _ in places], [4, 5, 8, 9], "steps")
+    check([abs(at - 3 * MS) < 40_000 for _, at in places], [True] * 4, f"within the time that opening took: {places}")
+
+
+def test_with_ops_of_its_own(directory):
+    """A dump that has ops, too: what is derived of these stays so, what the file tells of its own is kept."""
+    def facts(run):
+        return rows(run, "SELECT name, op_type, is_backward, module FROM ops WHERE name GLOB 'aten*' ORDER BY start_ns")
+
+    plain, both = Recording(), Recording()
+    for recording in (plain, both):
+        recording.add("ops", [{"name": name, "category": "op", "thread_id": 0, "start_ns": BOOT + 45 * MS + i * 100,
+                               "dur_ns": 50} for i, name in enumerate(("aten::mm", "aten::add"))])
+    beside(directory, 0, xspace(4, 2))
+    both.window("vm-4711.0.xplane.pb", 4, 2)
+    for recording in (plain, both):
+        recording.add("ops", [{"name": "aten::mul", "category": "op", "thread_id": 0, "start_ns": BOOT + 95 * MS,
+                               "dur_ns": 50}])
+    without = plain.write(os.path.join(directory, "plain"))
+    run = both.write(directory)
+    check(facts(run), facts(without), "of the dump's own ops")
+    check(len(facts(run)), 3, "all of them")
+    check(rows(run, "SELECT DISTINCT op_type, hlo_module FROM ops WHERE name = 'dot.3'"), [("dot.3", "jit_step")],
+          "of the file's")
+
+
+def test_refresh_and_copy(directory):
+    """Windows that come while the run is open; a copy answers as the recording, without its files."""
+    asked = ("SELECT s.number, o.name, o.start_ns, o.self_ns, o.sample_weight, o.op_type, t.name, t.tid, o.parent_name "
+             "FROM ops AS o JOIN threads AS t ON t.id = o.thread_id LEFT JOIN steps AS s ON s.id = o.step_id "
+             "ORDER BY o.start_ns, o.name")
+    windows = "SELECT file, is_read, ending, start_ns, dur_ns FROM profiler_windows"
+    recording = Recording(12, interval=8)
+    beside(directory, 0, xspace(4, 2))
+    recording.window("vm-4711.0.xplane.pb", 4, 2)
+    path = recording.write(directory, is_closed=False)
+    session = engines.Newest()
+    session.values(f"SELECT tfprof_open('{path}')")
+    check(len(session.values(asked)), 6, "ops at first")
+    old = session.values("SELECT id, name FROM ops ORDER BY id")
+    recording.steps(12, 24)
+    beside(directory, 1, xspace(14, 3, extra=3))
+    recording.window("vm-4711.1.xplane.pb", 14, 3)
+    recording.steps(24, 30)
+    recording.write(directory)
+    session.values("SELECT tfprof_refresh()")
+    wanted, told = rows(path, asked), rows(path, windows)
+    check(len(wanted), 18, "ops")
+    check(session.values(asked), wanted, "after a refresh as opened anew")
+    check(session.values("SELECT id, name FROM ops ORDER BY id")[:6], old, "rows keep their numbers")
+    check(session.values(windows), told, "windows after a refresh")
+    copy = os.path.join(directory, "copies", "copy.tfprof")
+    os.makedirs(os.path.dirname(copy))
+    column(path, f"SELECT tfprof_save('{copy}')")
+    check(rows(copy, asked), wanted, "a copy: ops")
+    check(rows(copy, windows), told, "a copy: windows")
+    check(column(copy, "SELECT count(*) FROM diagnostics"), column(path, "SELECT count(*) FROM diagnostics"), "told")
+
+
+def test_steps_of_marks(directory):
+    """Steps are what the dump's own rows mark, though the file has marks with numbers of its own."""
+    recording = Recording(0)
+    recording.add("ops", [{"name": f"tfprof.step#{i}", "category": "user", "thread_id": 0, "dur_ns": 10 * MS - 100_000,
+                           "start_ns": BOOT + 10 * MS * i} for i in range(20)])
+    marks = [event("train", (10 * MS * i + 75_000) * 1000, 9_000_000_000, _r=1, step_num=500 + i) for i in range(2)]
+    facts = {"profile_start_time": Unsigned(began(6))}
+    beside(directory, 0, space(plane("/host:CPU", [line(LINE, "python", marks, 0)]),
+                               plane("Task Environment", [], facts)))
+    recording.window("vm-4711.0.xplane.pb", 6, 2)
+    beside(directory, 1, xspace(14, 1))
+    recording.window("vm-4711.1.xplane.pb", 14, 1)
+    recording.write(directory)
+    check(rows(directory, "SELECT count(*), min(number), max(number), max(origin) FROM steps"), [(20, 0, 19, "user")],
+          "steps")
+    check(column(directory, "SELECT number FROM steps WHERE ops_recorded"), [6, 7, 14], "ops_recorded")
+    check(rows(directory, "SELECT number, sample_weight FROM steps WHERE sample_weight > 0"),
+          [(6, 5.5), (7, 5.5), (14, 6.0)], "each speaks for those up to the next window, the first for all before, too")
+    check(rows(directory, "SELECT s.number FROM ops AS o JOIN steps AS s ON s.id = o.step_id WHERE o.name = 'train'"),
+          [(6,), (7,)], "marks of the file")
+
+
+if __name__ == "__main__":
+    run_tests(globals())
