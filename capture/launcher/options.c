@@ -107,15 +107,15 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_DORMANT] = {"dormant", 0, KIND_ON, NULL, "TFPROF_DORMANT", true, "0",
                         "record nothing until somebody asks for it by --attach: until then the program runs as without "
                         "tfprof-capture"},
-    [OPTION_LIST] = {"list", 0, KIND_ON, NULL, "TFPROF_LIST", false, "0",
+    [OPTION_LIST] = {"list", 0, KIND_ON, NULL, NULL, false, "0",
                      "what can be attached to, and what is being recorded: process, rank, steps so far, state, "
                      "framework and program"},
-    [OPTION_ATTACH] = {"attach", 0, KIND_TEXT, "WHOM", "TFPROF_ATTACH", false, "",
+    [OPTION_ATTACH] = {"attach", 0, KIND_TEXT, "WHOM", NULL, false, "",
                        "record some steps of a program that was started with --dormant and runs: the number of a "
                        "process, several of them parted by commas, rank:N, or 'rank:*', all ranks of a job at the same "
                        "moment; --steps 5 or --for 2s; into its own run, or with -o into another. Ctrl-C ends it in "
                        "order. The exit status is 0, 1 when some failed, 125 when all did"},
-    [OPTION_FOR] = {"for", 0, KIND_TEXT, "TIME", "TFPROF_FOR", false, "",
+    [OPTION_FOR] = {"for", 0, KIND_TEXT, "TIME", NULL, false, "",
                     "with --attach: how long, from the next step on: 2s, 500ms, 1m"},
     [OPTION_CHECK] =
         {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
@@ -153,9 +153,9 @@ static const char help_begin[] =
 
 static const char help_end[] =
     "\n"
-    "Each option can be set by the variable in brackets, too; the command line wins.\n"
-    "A value in brackets is what holds without either, or what the option sets it to.\n"
-    "Sizes are bytes, or with k, M, G behind them powers of 1024.\n"
+    "An option with a variable in brackets can be set by it, too; the command line\n"
+    "wins. A value in brackets is what holds without either, or what the option sets\n"
+    "it to. Sizes are bytes, or with k, M, G behind them powers of 1024.\n"
     "\n"
     "While it records, tfprof-capture prints to stderr only. Signals sent to it go on\n"
     "to the program, and it ends as the program does: with its exit status, or by its\n"
