@@ -209,6 +209,35 @@ def test_events_in_two(engine):
                              "ORDER BY name") == [("aten::open", None, '{"odd":7}'), ("aten::told", 1000, None)]
     assert connection.values("SELECT reason, count FROM diagnostics WHERE reason LIKE '%begin' OR reason LIKE '%ends' "
                              "ORDER BY 1") == [("members_of_ends", 1), ("unmatched_begin", 1)]
+    connection.close()
+
+
+def test_ends_with_names(engine):
+    """An end with a name is of the innermost begin of that name: what lies in it may cross it, or have lost its end."""
+    def half(phase, name, at):
+        return {"ph": phase, "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": at} if name else {
+            "ph": phase, "pid": 1, "tid": 1, "ts": at}
+
+    events = [half(*each) for each in (
+        ("B", "crossed", 0), ("B", "crossing", 10), ("E", "crossed", 20), ("E", "crossing", 35),
+        ("B", "outer", 100), ("B", "lost", 110), ("B", "outer", 120), ("E", "outer", 130), ("E", "outer", 150),
+        ("B", "last", 200), ("E", "without begin", 230), ("B", "nameless", 300), ("E", "", 340), ("E", "last", 350))]
+    events[5]["args"] = {"External id": 7}
+    events += [span("cuda_runtime", "cudaLaunchKernel", 112_000, 2000, correlation=9, **{"External id": 7}),
+               kernel(160_000, 5000, 7, 9)]
+    connection = opened(engine, events)
+    assert connection.values("SELECT name, dur_ns FROM ops ORDER BY start_ns") == [
+        ("crossed", 20_000), ("crossing", 25_000), ("outer", 50_000), ("lost", None), ("outer", 10_000),
+        ("last", 150_000), ("nameless", 40_000)]
+    assert connection.values("SELECT reason, count FROM diagnostics WHERE reason IN ('crossing_ends', "
+                             "'unmatched_begin', 'unmatched_end') ORDER BY 1") == [
+        ("crossing_ends", 2), ("unmatched_begin", 1), ("unmatched_end", 1)]
+    assert connection.values("SELECT op_name FROM kernels") == [("lost",)]
+    assert not connection.values("SELECT * FROM diagnostics WHERE reason = 'wrong_op_numbers'")
+    connection.close()
+    connection = opened(engine, [half("B", "work", 0), half("E", "end of work", 40)])  # ends have names of their own
+    assert connection.values("SELECT name, dur_ns FROM ops") == [("work", 40_000)]
+    connection.close()
 
 
 if __name__ == "__main__":

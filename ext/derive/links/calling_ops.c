@@ -63,7 +63,8 @@ static enum tfprof_status by_number(struct calls *c, struct tfprof_error *error)
     for (uint32_t k = 0; k < block.count; k++) {
       uint32_t op = numbers[k] == NO_VALUE || numbers[k] == 0 ? NO_ROW : match_find(&match, numbers[k]);
       bool is_op = op < c->op_count && c->starts[op] != NO_VALUE && c->categories[op] != user;
-      bool is_within = is_op && c->starts[op] <= times[k] && times[k] <= c->ends[op];
+      bool is_before = is_op && c->ends[op] != NO_VALUE && c->ends[op] < times[k]; /* an end may be lost */
+      bool is_within = is_op && c->starts[op] <= times[k] && !is_before;
       bool is_it = is_within && c->threads[op] == threads[k];
       bool is_wrong = is_op && !is_it && numbers[k] != own[k] && threads[k] != NO_ROW && times[k] != NO_VALUE;
       c->wrong += is_wrong;

@@ -384,12 +384,12 @@ static void emit_half(struct worker *w, bool is_begin, bool is_async) {
   for (unsigned key = KEY_ARGS + 1; key <= KEY_UNKNOWN; key++) half.has_more |= has(w, key);
   bool may_be_row = is_begin && !is_async && has(w, KEY_CAT) && !w->processes.is_own_xspace;
   enum row_table table = may_be_row ? rows_of_category(find_category(&w->fields[KEY_CAT])) : ROWS_COUNT;
+  half.name = take_text_number(w, KEY_NAME);
   if (table != ROWS_COUNT) {
     emit_begin_of_row(w, table, &half);
     return;
   }
   taken(w, KEY_PH);
-  half.name = take_text_number(w, KEY_NAME);
   half.category = take_text_number(w, KEY_CAT);
   if (is_begin || is_async || w->is_dry) half.lane = host_lane(w);
   if (w->is_dry) w->row_table = ROWS_ranges;

@@ -270,6 +270,9 @@ static const struct { const char *severity, *reason, *message;
                                  "ranges were begun (ph B, b or S) and never ended; their end is NULL"},
     [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end",
                                "ends of ranges (ph E, e or F) without a beginning were left out"},
+    [PROBLEM_CROSSING_END] = {"info", "crossing_ends",
+                              "ranges ended (ph E, by their names) before others that had begun inside of them: they "
+                              "cross, or the ends of the others are missing"},
     [PROBLEM_END_MEMBERS] = {"info", "members_of_ends",
                              "what the ends (ph E) of ops, calls and work on devices say of their own is not kept"},
     [PROBLEM_METADATA] = {"info", "unused_metadata",

@@ -9,7 +9,10 @@
 #include "read/json/trace.h"
 
 /* The Trace Event Format: B and E of one thread form a stack in the order of time, events of equal time in the order of
-** the file; b and e (S and F) of one id, category and name do, so that ranges of one id may overlap each other. */
+** the file; b and e (S and F) of one id, category and name do, so that ranges of one id may overlap each other.
+**
+** An E with a name ends the innermost B of that name: the ends of those inside may be missing, or come later.  One
+** without a name ends the innermost; so do all of a file whose ends never have the name of a beginning. */
 struct half_order { const struct half_event *halves; };
 
 static int compare_halves(const void *a, const void *b, void *context) {
@@ -113,13 +116,26 @@ static bool set_durations(struct trace *trace, struct end_list *ends) {
   return ok;
 }
 
-/* What a beginning and its end make; of one that never ends the duration is ROW_NULL. */
+/* ---- ends and their beginnings ---- */
+
+struct opened {
+  uint32_t half;  /* OPEN_NONE: it has ended, and others that began later have not */
+  uint32_t outer; /* where the next one outside of it with its name is */
+};
+#define OPEN_NONE UINT32_MAX
+
 struct matching {
   struct trace *trace;
   struct worker out;
   struct end_list ends;
   struct far_place *places; /* of the rows of `out` */
+  struct opened *open;      /* the stack; what is at its top has not ended */
+  uint32_t depth;
+  struct row_map names; /* of beginnings; the values: where in the stack the innermost of the name is */
+  bool ends_have_names; /* those of beginnings */
 };
+
+/* What a beginning and its end make; of one that never ends the duration is ROW_NULL. */
 
 static bool add_pair(struct matching *m, const struct half_event *begin, const struct half_event *end) {
   int64_t duration = end ? end->time_ns - begin->time_ns : ROW_NULL;
@@ -131,6 +147,53 @@ static bool add_pair(struct matching *m, const struct half_event *begin, const s
   if (end && end->has_more) tally(m->trace, PROBLEM_END_MEMBERS, end->offset);
   return !end || (add_end(&m->ends, begin->rows, begin->row, duration) &&
                   add_end(&m->ends, ROWS_ranges, begin->range_row, duration));
+}
+
+static uint32_t number_of_name(const struct matching *m, const struct half_event *half) {
+  return row_map_find(&m->names, (struct row_key){{half->name, 0, 0}});
+}
+
+static void open_range(struct matching *m, uint32_t half) {
+  uint32_t name = number_of_name(m, &m->trace->halves.items[half]);
+  m->open[m->depth] = (struct opened){half, m->names.values[name]};
+  m->names.values[name] = m->depth++;
+}
+
+/* What is at `at` in the stack, the innermost of its name, ends; `end` is NULL where that is not known. */
+static bool close_range(struct matching *m, uint32_t at, const struct half_event *end) {
+  const struct half_event *begin = &m->trace->halves.items[m->open[at].half];
+  m->names.values[number_of_name(m, begin)] = m->open[at].outer;
+  m->open[at].half = OPEN_NONE;
+  while (m->depth && m->open[m->depth - 1].half == OPEN_NONE) m->depth--;
+  return add_pair(m, begin, end);
+}
+
+static bool match_end(struct matching *m, const struct half_event *end) {
+  uint32_t innermost = m->depth ? m->depth - 1 : OPEN_NONE, at = innermost;
+  if (end->name && m->ends_have_names) {
+    uint32_t name = number_of_name(m, end);
+    at = name == ROW_MAP_NONE ? OPEN_NONE : m->names.values[name];
+  }
+  if (at == OPEN_NONE) {
+    tally(m->trace, PROBLEM_UNMATCHED_END, end->offset);
+    return true;
+  }
+  if (at != innermost) tally(m->trace, PROBLEM_CROSSING_END, end->offset);
+  return close_range(m, at, end);
+}
+
+/* False: no memory. */
+static bool number_names(struct matching *m) {
+  const struct half_event *halves = m->trace->halves.items;
+  for (size_t i = 0; i < m->trace->halves.count; i++) {
+    if (!halves[i].is_begin) continue;
+    uint32_t name = row_map_number(&m->names, (struct row_key){{halves[i].name, 0, 0}});
+    if (name == ROW_MAP_NONE) return false;
+    m->names.values[name] = OPEN_NONE;
+  }
+  for (size_t i = 0; i < m->trace->halves.count && !m->ends_have_names; i++)
+    m->ends_have_names = !halves[i].is_begin && halves[i].name && number_of_name(m, &halves[i]) != ROW_MAP_NONE;
+  return true;
 }
 
 /* Threads by the order in which they first begin or end something, in place of their hashes. False: no memory. */
@@ -156,21 +219,20 @@ enum tfprof_status halves_match(struct trace *trace, struct far_place **places_o
   if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
   struct matching m = {.trace = trace};
   if (!worker_init(&m.out)) return TFPROF_NO_MEMORY;
-  uint32_t *order = malloc(count * sizeof *order), *open = malloc(count * sizeof *open);
+  uint32_t *order = malloc(count * sizeof *order);
+  m.open = malloc(count * sizeof *m.open);
   m.places = malloc(count * sizeof *m.places);
   struct chunk *chunk = calloc(1, sizeof *chunk), **slot = NULL;
-  bool ok = order && open && m.places && chunk && number_threads(trace);
+  bool ok = order && m.open && m.places && chunk && number_threads(trace) && number_names(&m);
   for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
   if (ok) qsort_r(order, count, sizeof *order, compare_halves, &(struct half_order){halves});
-  size_t depth = 0;
   for (size_t i = 0; ok && i <= count; i++) {
     const struct half_event *half = i < count ? &halves[order[i]] : NULL;
-    bool is_over = depth && (!half || !same_stack(&halves[open[depth - 1]], half));
-    for (; is_over && ok && depth; depth--) ok = add_pair(&m, &halves[open[depth - 1]], NULL);
+    bool is_over = m.depth && (!half || !same_stack(&halves[m.open[m.depth - 1].half], half));
+    while (is_over && ok && m.depth) ok = close_range(&m, m.depth - 1, NULL);
     if (!half || !ok) break;
-    if (half->is_begin) open[depth++] = order[i];
-    else if (depth) ok = add_pair(&m, &halves[open[--depth]], half);
-    else tally(trace, PROBLEM_UNMATCHED_END, half->offset);
+    if (half->is_begin) open_range(&m, order[i]);
+    else ok = match_end(&m, half);
   }
   ok = ok && set_durations(trace, &m.ends);
   uint32_t rows = m.out.rows[ROWS_ranges].count;
@@ -190,8 +252,9 @@ enum tfprof_status halves_match(struct trace *trace, struct far_place **places_o
   }
   worker_free(&m.out);
   list_free(&m.ends);
+  row_map_free(&m.names);
   free(order);
-  free(open);
+  free(m.open);
   free(m.places);
   free(chunk);
   return ok ? TFPROF_OK : TFPROF_NO_MEMORY;

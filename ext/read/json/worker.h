@@ -53,7 +53,8 @@ struct half_event { /* B, E, b, e, S, F: one end of a range, or of a row of anot
   uint64_t offset;  /* of the event in the file */
   int64_t time_ns;
   uint64_t id; /* hash of its id; of B and E, of process and thread */
-  uint32_t lane, name, category; /* of what begins a range, or is asynchronous */
+  uint32_t lane, category; /* of what begins a range, or is asynchronous */
+  uint32_t name;           /* 0 in a trace: none */
   uint8_t rows;             /* ROWS_COUNT: it begins a range; else the table of the row that it is the begin of: */
   uint64_t row, range_row;  /* of that table; and of ranges, where a mark has both; HALF_NO_ROW: none */
   bool is_begin, is_async, has_more; /* has_more: it says more than its time, name and thread */
@@ -106,6 +107,7 @@ enum problem {
   PROBLEM_TRAILING,
   PROBLEM_UNMATCHED_BEGIN,
   PROBLEM_UNMATCHED_END,
+  PROBLEM_CROSSING_END,
   PROBLEM_END_MEMBERS,
   PROBLEM_METADATA,
   PROBLEM_COUNTER,
