@@ -493,8 +493,9 @@ def test_over_a_thread_once(engine):
 
 
 def test_over_a_thread_and_true_once(engine):
-    """First uses of an op that take long, waits, a mark around a loop, asynchronous ops, marks of layers inside each
-    other and marks of coroutines keep their durations."""
+    """First uses of an op that take long, waits, a mark around a loop, asynchronous ops of which one takes long, marks
+    of layers inside each other and marks of coroutines keep their durations, and so does what several threads do that a
+    converter wrote as one, and a call that its own clock ends after its op."""
     def first_use(events):
         for event in events:
             event["ts"] += 60_000_000 * (event["ts"] > 30)
@@ -521,7 +522,42 @@ def test_over_a_thread_and_true_once(engine):
     def coroutines(events):
         for i in range(12):
             events.append(span("user_annotation", "request %d" % i, i * 600_000, 1_000_000))
-    for change in (first_use, wait, loop, asynchronous, layers, coroutines):
+
+    def modules(events):  # numbered as they begin; one in the middle lies around one other only
+        nested = [(0, 7_900_000), (30_000, 7_800_000)] + [(60_000 + i * 600_000, 500_000) for i in range(12)]
+        alone = [(i * 900_000, 1_400_000 if i == 2 else 300_000) for i in range(8)]
+        alone.insert(3, (2_000_000, 500_000))
+        events += [span("user_annotation", f"module {i}", at, dur, tid=2) for i, (at, dur) in enumerate(nested)]
+        events += [span("user_annotation", f"block_{i}", at, dur, tid=2) for i, (at, dur) in enumerate(alone)]
+
+    def slow_request(events):
+        for i in range(20):
+            events.append(span("user_annotation", f"request {i}", i * 400_000, 3_000_000 if i == 5 else 300_000, tid=2))
+
+    def slow_collective(events):
+        for i in range(12):
+            events.append(span("cpu_op", "c10d::allreduce_", i * 100_000, 15_000, tid=2))
+            events.append(span("cpu_op", "gloo:all_reduce", i * 100_000 + 5000, 7_000_000 if i == 5 else 20_000, tid=2))
+
+    def waits_of_threads(events):
+        for i in range(20):
+            events.append(span("cuda_runtime", "cudaStreamSynchronize", i * 100_000, 4_000_000 if i == 5 else 5000,
+                               tid=2, correlation=500 + i))
+
+    def ops_of_threads(events):
+        for i in range(20):
+            long = 5_000_000 if i == 5 else 5000
+            for name, at, dur in (("a", 0, 50_000), ("b", 40_000, 30_000), ("c", 60_000, long)):
+                events.append(span("cpu_op", name, i * 100_000 + at, dur, tid=2))
+
+    def late_clock(events):
+        for i in range(20):
+            at, op, call = (i * 200_000, 100_000, 5000) if i < 19 else (8_000_000, 5_010_000, 5_000_000)
+            events.append(span("cpu_op", "aten::copy_", at, op, tid=2))
+            events.append(span("cuda_runtime", "cudaMemcpyAsync", at + 62_000, call, tid=2, correlation=500 + i))
+            events += [span("cpu_op", "aten::add", at + op + 2000 + k * 8000, 5000, tid=2) for k in range(5)]
+    for change in (first_use, wait, loop, asynchronous, layers, coroutines, modules, slow_request, slow_collective,
+                   waits_of_threads, ops_of_threads, late_clock):
         connection = opened(engine, steps(change))
         assert [row for row in connection.values(TOLD) if "impossible" in row[0]] == [], change.__name__
         whole = "SELECT count(*), count(dur_ns), sum(dur_ns) FROM (SELECT dur_ns FROM ops UNION ALL " \
@@ -530,6 +566,16 @@ def test_over_a_thread_and_true_once(engine):
         assert connection.values(whole) == [
             (len(events), len(events), round(sum(event["dur"] * 1000 for event in events)))], change.__name__
         connection.close()
+
+    def apart(events):  # marks that begin and end as they like
+        for i in range(20):
+            for phase, at in (("b", 0), ("e", 60_000 if i == 5 else 300)):
+                events.append({"ph": phase, "cat": "request", "name": f"request {i}", "id": i, "pid": 1, "tid": 1,
+                               "ts": i * 400 + at})
+    connection = opened(engine, steps(apart))
+    assert [row for row in connection.values(TOLD) if "impossible" in row[0]] == [], connection.values(TOLD)
+    assert connection.values("SELECT max(dur_ns) FROM ranges WHERE name GLOB 'request *'") == [(60_000_000,)]
+    connection.close()
 
 
 def test_long_in_other_files_once(engine):

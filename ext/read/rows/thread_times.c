@@ -5,13 +5,16 @@
 ** FAR_TIMES as long as half of its name do, and LONG_NS at least.  It is a fault where
 **
 **   it crosses           it began in an op, a mark or a call that it outlives, and COVERED rows lie in the time
-**                        between the two ends; or
-**   it covers its like   it is a call, and COVERED calls of its own name lie in it: no launch makes launches.
+**                        between the two ends.  Calls have a clock of their own, so that a call that ends SKEW_NS or
+**                        one of SKEW_SHARE of its duration after what it began in outlives nothing; or
+**   it covers its like   it is a call that does not wait, and COVERED calls of its own name lie in it: no launch
+**                        makes launches.  A wait among waits is one of two threads that a converter wrote as one.
 **
 ** First uses of an op may take as long, and so may waits, compilations and reads of data: these nest.  Asynchronous ops
-** cross as well: where more than FEW of a name and one of FEW_SHARE do, all of the name stay.  Python functions and
-** marks are not looked at.  Of an op without any mark or op around it nothing tells that it did not call what lies in
-** it.
+** cross as well: where more than FEW of a name and one of FEW_SHARE do, however long they take, all of the name stay.
+** A lane on which more than FEW rows and one of LANE_SHARE cross, those suspected left out, has several threads or two
+** clocks in it, and all on it stay.  Python functions and marks are not looked at.  Of an op without any mark or op
+** around it nothing tells that it did not call what lies in it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +23,17 @@
 #include "read/rows/list.h"
 #include "read/rows/time_faults.h"
 
-enum { ENOUGH = 8, FAR_TIMES = 100, COVERED = 4, FEW = 2, FEW_SHARE = 10, BUCKETS = 64 };
+enum { ENOUGH = 8, FAR_TIMES = 100, COVERED = 4, FEW = 2, FEW_SHARE = 10, LANE_SHARE = 20, SKEW_SHARE = 100 };
+enum { BUCKETS = 64 };
 static const int64_t LONG_NS = 1000000;
+static const int64_t SKEW_NS = 100000;   /* by which clocks of calls and ops may differ */
 static const int64_t ROUNDING_NS = 2000; /* by which rows that follow one another may overlap */
 
-struct usual { uint32_t buckets[BUCKETS], all, faults; }; /* rows of a name; in buckets by the bits of durations */
+/* Rows of a name, in buckets by the bits of durations. */
+struct usual {
+  uint32_t buckets[BUCKETS], all, faults;
+  uint32_t looked_at, crossing; /* on lanes that have faults; without suspects */
+};
 
 struct suspect {
   int64_t start, end;
@@ -45,6 +54,17 @@ struct spans {
   int64_t *latest; /* a binary tree with the items as its leaves */
   size_t count, leaves;
 };
+
+/* A lane that has a fault, and a row on such a lane. */
+struct lane { uint32_t thread, rows, crossing; };
+
+struct lane_row {
+  int64_t start, end;
+  uint32_t lane, usual; /* usual: of its name, + 1; 0: there is none */
+  bool is_of_program, is_crossing;
+};
+
+LIST_NAMED(lane_row_list, struct lane_row);
 
 struct threads {
   struct profile *profile;
@@ -252,7 +272,7 @@ static void ask_row(const struct threads *all, struct spans *spans, unsigned que
     struct span *span = &spans->items[at];
     if (is_crossed) {
       crossing->items[crossing->count++] =
-          (struct span){row.lane, row.end - ROUNDING_NS, span->end, span->suspect, 0};
+          (struct span){row.lane, row.end - ROUNDING_NS, all->suspects.items[span->suspect].end, span->suspect, 0};
       all->suspects.items[span->suspect].is_crossing = true;
       spans_close(spans, at);
     } else if (++span->found == COVERED) {
@@ -291,6 +311,16 @@ static bool ask(const struct threads *all, unsigned question, struct spans *span
   return ok;
 }
 
+/* Until when a suspect has to outlast what it began in. */
+static int64_t end_without_skew(const struct suspect *of) {
+  int64_t skew = (of->end - of->start) / SKEW_SHARE;
+  return of->is_call ? of->end - (skew > SKEW_NS ? skew : SKEW_NS) : of->end;
+}
+
+static bool is_wait(const struct threads *all, const struct suspect *of) {
+  return strstr(pool_text(store_pool(all->profile->store), (string_id)of->name), "Synchronize") != NULL;
+}
+
 static bool find_faults(const struct threads *all) {
   struct spans by_question[QUESTIONS] = {{0}};
   struct spans *crossed = &by_question[CROSSED], *like = &by_question[COVERED_BY_LIKE];
@@ -299,8 +329,8 @@ static bool find_faults(const struct threads *all) {
   for (unsigned i = 0; i < QUESTIONS && ok; i++) ok = spans_make(&by_question[i], all->suspects.count);
   for (uint32_t i = 0; i < all->suspects.count && ok; i++) {
     const struct suspect *of = &all->suspects.items[i];
-    crossed->items[crossed->count++] = (struct span){lane_of(of->thread, 0), of->start, of->end, i, 0};
-    if (!of->is_call) continue;
+    crossed->items[crossed->count++] = (struct span){lane_of(of->thread, 0), of->start, end_without_skew(of), i, 0};
+    if (!of->is_call || is_wait(all, of)) continue;
     like->items[like->count++] = (struct span){lane_of(of->thread, of->name), of->start, of->end, i, 0};
   }
   ok = ok && ask(all, CROSSED, crossed, crossing) && ask(all, COVERED_BY_CROSSING, crossing, NULL) &&
@@ -309,19 +339,120 @@ static bool find_faults(const struct threads *all) {
   return ok;
 }
 
-/* What many of a name have in common is no fault. */
-static size_t keep_many(const struct threads *all) {
-  size_t left = 0;
-  for (size_t i = 0; i < all->suspects.count; i++) {
+/* ---- what many have in common ---- */
+
+static int by_thread(const void *a, const void *b) {
+  const struct lane *x = a, *y = b;
+  return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* The lanes that have faults, sorted; NULL: no memory. */
+static struct lane *list_lanes(const struct threads *all, size_t *count) {
+  struct lane *lanes = malloc((all->suspects.count + 1) * sizeof *lanes);
+  size_t found = 0;
+  *count = 0;
+  for (size_t i = 0; lanes && i < all->suspects.count; i++)
+    if (all->suspects.items[i].is_out) lanes[found++] = (struct lane){.thread = all->suspects.items[i].thread};
+  if (found) qsort(lanes, found, sizeof *lanes, by_thread);
+  for (size_t i = 0; i < found; i++)
+    if (!*count || lanes[*count - 1].thread != lanes[i].thread) lanes[(*count)++] = lanes[i];
+  return lanes;
+}
+
+static struct lane *lane_with_faults(struct lane *lanes, size_t count, uint32_t thread) {
+  struct lane key = {.thread = thread};
+  return count ? bsearch(&key, lanes, count, sizeof *lanes, by_thread) : NULL;
+}
+
+/* The rows of a segment on these lanes, without suspects and Python's functions, which have a clock of their own. */
+static bool gather_lane_rows(const struct threads *all, uint32_t number, struct lane *lanes, size_t count,
+                             struct lane_row_list *rows) {
+  const struct segment *segment = all->segments.items[number];
+  struct row_columns columns;
+  int64_t *names = names_of(segment);
+  bool ok = row_columns_read(&columns, segment) && names;
+  for (uint32_t row = 0; ok && row < segment->rows; row++) {
+    if (!is_known(&columns, row)) continue;
+    if (columns.categories && columns.categories[row] == all->python) continue;
+    struct lane *lane = lane_with_faults(lanes, count, (uint32_t)columns.threads[row]);
+    if (!lane || (columns.durations[row] > LONG_NS && is_suspect(all, number, row))) continue;
+    struct lane_row *made = list_add(rows);
+    ok = made != NULL;
+    if (ok)
+      *made = (struct lane_row){.start = columns.starts[row], .end = columns.starts[row] + columns.durations[row],
+                                .lane = (uint32_t)(lane - lanes),
+                                .usual = names[row] > 0 ? all->usual_of_names[names[row]] : 0,
+                                .is_of_program = is_of_program(all, &columns, row)};
+  }
+  row_columns_free(&columns);
+  free(names);
+  return ok;
+}
+
+static int by_lane_and_start(const void *a, const void *b) {
+  const struct lane_row *x = a, *y = b;
+  if (x->lane != y->lane) return x->lane < y->lane ? -1 : 1;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return x->end > y->end ? -1 : x->end < y->end;
+}
+
+/* Marks sorted rows that begin in one which they outlive, and those outlived. False: no memory. */
+static bool find_crossing(struct lane_row *rows, size_t count) {
+  struct lane_row **open = malloc((count + 1) * sizeof *open);
+  size_t depth = 0;
+  for (size_t i = 0; open && i < count; i++) {
+    struct lane_row *row = &rows[i];
+    while (depth && (open[depth - 1]->lane != row->lane || open[depth - 1]->end <= row->start + ROUNDING_NS)) depth--;
+    for (; depth && open[depth - 1]->end < row->end - ROUNDING_NS; depth--)
+      row->is_crossing = open[depth - 1]->is_crossing = true;
+    open[depth++] = row;
+  }
+  free(open);
+  return open != NULL;
+}
+
+/* Counts what crosses on the lanes, and of names. */
+static void count_crossing(const struct threads *all, struct lane *lanes, const struct lane_row *rows, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!rows[i].is_of_program) continue;
+    lanes[rows[i].lane].rows++;
+    lanes[rows[i].lane].crossing += rows[i].is_crossing;
+    if (!rows[i].usual) continue;
+    all->usual.items[rows[i].usual - 1].looked_at++;
+    all->usual.items[rows[i].usual - 1].crossing += rows[i].is_crossing;
+  }
+}
+
+static bool are_many(uint32_t some, uint32_t all, uint32_t share) { return some > FEW && some > all / share; }
+
+/* What many of a name, or on a lane, have in common is no fault. False: no memory. */
+static bool keep_many(const struct threads *all, size_t *left) {
+  struct lane_row_list rows = {0};
+  size_t lane_count;
+  struct lane *lanes = list_lanes(all, &lane_count);
+  bool ok = lanes != NULL;
+  *left = 0;
+  for (uint32_t i = 0; i < all->segments.count && ok && lane_count; i++)
+    ok = gather_lane_rows(all, i, lanes, lane_count, &rows);
+  if (ok && rows.count) qsort(rows.items, rows.count, sizeof *rows.items, by_lane_and_start);
+  ok = ok && find_crossing(rows.items, rows.count);
+  if (ok) count_crossing(all, lanes, rows.items, rows.count);
+  for (size_t i = 0; i < all->suspects.count && ok; i++) {
     const struct suspect *suspect = &all->suspects.items[i];
     usual_of(all, suspect)->faults += suspect->is_out || suspect->is_crossing;
   }
-  for (size_t i = 0; i < all->suspects.count; i++) {
-    const struct usual *usual = usual_of(all, &all->suspects.items[i]);
-    if (usual->faults > FEW && usual->faults > usual->all / FEW_SHARE) all->suspects.items[i].is_out = false;
-    left += all->suspects.items[i].is_out;
+  for (size_t i = 0; i < all->suspects.count && ok; i++) {
+    struct suspect *suspect = &all->suspects.items[i];
+    const struct usual *usual = usual_of(all, suspect);
+    const struct lane *lane = suspect->is_out ? lane_with_faults(lanes, lane_count, suspect->thread) : NULL;
+    if (are_many(usual->faults, usual->all, FEW_SHARE)) suspect->is_out = false;
+    if (are_many(usual->crossing, usual->looked_at, FEW_SHARE)) suspect->is_out = false;
+    if (lane && are_many(lane->crossing, lane->rows, LANE_SHARE)) suspect->is_out = false;
+    *left += suspect->is_out;
   }
-  return left;
+  list_free(&rows);
+  free(lanes);
+  return ok;
 }
 
 /* Takes durations out of one segment, of the first of `count` suspects and those that follow it there. */
@@ -346,8 +477,9 @@ static bool take_durations_out(const struct threads *all, const struct suspect *
 
 static bool judge_suspects(const struct threads *all, struct time_faults *faults, bool *is_changed) {
   const struct suspect *suspects = all->suspects.items;
-  bool ok = find_faults(all);
-  if (!ok || !keep_many(all)) return ok;
+  size_t left;
+  bool ok = find_faults(all) && keep_many(all, &left);
+  if (!ok || !left) return ok;
   *is_changed = true;
   for (size_t first = 0, last; first < all->suspects.count && ok; first = last) {
     bool is_any = false;
