@@ -135,6 +135,21 @@ def test_ops_of_one_number(engine):
         connection.close()
 
 
+def test_data_loaders(engine):
+    """Data loaders have few numbers, and may be more than the processes that they load for."""
+    events = []
+    for rank in range(2):
+        events += rank_events(rank, 1000, steps=8)
+        for worker in range(2):
+            events += [span("cpu_op", "aten::stack", 2_000_000 * step + 7000 * rank, 5000, 1100 + worker, 1100 + worker,
+                            **{"External id": step + 1}) for step in range(2)]
+    connection = opened_file(engine, events, **member(0, 2))
+    assert sorted(row[1:] for row in connection.values(LINKS)) == [
+        ("aten::bmm", "kern_r1", 24), ("aten::mm", "kern_r0", 24)], connection.values(LINKS)
+    assert connection.values("SELECT count(*) FROM profiles") == [(6,)]
+    connection.close()
+
+
 def test_merged_by_time(engine):
     """Where events were sorted by time, what has the number of several links to none; that is told, and nothing else
     that would follow from it: no launch has lost its kernel, no number is wrong. Of one pid, steps of both are those of

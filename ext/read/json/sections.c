@@ -5,7 +5,8 @@
 **   - there are as many of them as the most frequent number has rows, or as there are pids: files that were sorted by
 **     time after they had been merged have many more;
 **   - a quarter of the numbers in them came before, or each has another pid: one number may come again by a fault;
-**   - half of them have more than a few numbers: ops of a library may all have one number, and stand behind all others;
+**   - half of them have more than a few numbers, or several have more than a few that came before: ops of a library may
+**     all have one number, and stand behind all others; data loaders are as small, beside processes that are not;
 **   - hardly any kernel or copy has the number of calls of other sections alone.
 */
 #include "read/json/sections.h"
@@ -29,8 +30,8 @@ struct sections {
   bool has_pid;
   uint32_t most;                        /* rows of one number */
   uint64_t met, repeated;               /* numbers in sections but the first, and those of them that came before */
-  uint64_t in_section;                  /* numbers in the last section */
-  uint32_t small;                       /* sections before that with few */
+  uint64_t in_section, again;           /* numbers in the last section, and those of them that came before */
+  uint32_t small, large;                /* sections before that with few, and with more that came before */
   bool is_mixed, no_memory;
 };
 
@@ -94,6 +95,12 @@ bool sections_repeat_work(const struct trace *trace) {
 
 /* ---- where they begin ---- */
 
+static void end_section(struct sections *s) {
+  s->small += s->in_section <= FEW_NUMBERS;
+  s->large += s->again > FEW_NUMBERS;
+  s->in_section = s->again = 0;
+}
+
 /* An event at an offset of the file shows that a section begins. */
 static void begin_section(struct sections *s, uint64_t offset) {
   if (s->begins.count + 1 >= MAXIMUM_PARTS) {
@@ -104,8 +111,7 @@ static void begin_section(struct sections *s, uint64_t offset) {
   if (begin) *begin = offset;
   else s->no_memory = true;
   s->has_pid = false;
-  s->small += s->in_section <= FEW_NUMBERS;
-  s->in_section = 0;
+  end_section(s);
 }
 
 /* A number of a row. */
@@ -121,6 +127,7 @@ static void meet(struct sections *s, enum number_kind kind, int64_t number, uint
   s->in_section++;
   s->met += s->begins.count > 0;
   s->repeated += s->begins.count > 0 && seen->times;
+  s->again += s->begins.count > 0 && seen->times;
   seen->section = (uint32_t)s->begins.count + 1;
   if (++seen->times > s->most) s->most = seen->times;
 }
@@ -266,11 +273,12 @@ enum tfprof_status sections_find(const struct trace *trace, struct trace_part **
   *count = 0;
   find_begins(&s);
   bool has_sections = !s.is_mixed && !s.no_memory && s.begins.count;
-  uint32_t small = s.small + (s.in_section <= FEW_NUMBERS);
+  end_section(&s);
+  bool are_large = s.small <= (s.begins.count + 1) / 2 || s.large;
   uint32_t most = s.pids.count > s.most ? s.pids.count : s.most;
   bool is_by_pids = s.pids.count == s.begins.count + 1;
   has_sections = has_sections && s.begins.count + 1 == most &&
-                 (is_by_pids || (s.repeated >= s.met / 4 && small <= (s.begins.count + 1) / 2));
+                 (is_by_pids || (s.repeated >= s.met / 4 && are_large));
   if (has_sections) {
     move_to_metadata(&s);
     has_sections = keeps_links(&s);
