@@ -435,26 +435,40 @@ def test_long_once(engine):
 
 def test_long_of_few_once(engine):
     """In a file of few rows, too, a kernel has no duration that ends long after a synchronization that waited for it,
-    and neither has an op that outlives the step it began in.  A kernel that the synchronization waits for, or that runs
-    on another device than one of two, keeps its own."""
+    and neither has an op that outlives the step it began in.  A kernel that the synchronization waits for, that a later
+    one waits for, or that runs on another device than one of two, keeps its own, and so does an op that waits for other
+    processes."""
     def few(wait_us, kernel_us, op_us, *more):
         return [span("user_annotation", "ProfilerStep#1", 0, 2_000_000),
                 span("cpu_op", "aten::mm", 100_000, 1000 * op_us, **{"External id": 1}), launch(110_000, 10_000, 1),
                 span("cuda_runtime", "cudaDeviceSynchronize", 300_000, 1000 * wait_us, correlation=2),
                 kernel(130_000, 1000 * kernel_us, correlation=1), *more]
     other = span("kernel", "gemm", 100_000, 5000, 1, 7, device=1, stream=7, correlation=3)
+    chosen = span("cuda_runtime", "cudaSetDevice", 290_000, 1000, correlation=3)
+    later = span("cuda_runtime", "cudaStreamSynchronize", 330_000, 149_820_000, correlation=3)
     durations = "SELECT (SELECT dur_ns / 1000 FROM kernels WHERE correlation = 1), dur_ns / 1000 FROM ops WHERE " \
                 "category <> 'user'"
     for events, found, told in ((few(20, 3_600_000_000, 100), (None, 100), "after a synchronization"),
                                 (few(20, 150_000, 100), (None, 100), "after a synchronization"),
                                 (few(20, 90, 3_600_000_000), (90, None), "after all else"),
                                 (few(3_000_000, 2_999_000, 100), (2_999_000, 100), ""),
+                                (few(20, 150_000, 100, chosen), (150_000, 100), ""),
+                                (few(20, 150_000, 100, later), (150_000, 100), ""),
                                 (few(20, 150_000, 100, other), (150_000, 100), "")):
         connection = opened(engine, events)
         assert connection.values(durations) == [found], (connection.values(durations), found)
         messages = connection.values("SELECT message FROM diagnostics WHERE reason = 'impossible_duration'")
         assert len(messages) == bool(told) and all(told in text for text, in messages), messages
         connection.close()
+
+    for category in ("cpu_op", "user_annotation"):
+        for many in ([], steps()):
+            events = many + [span("cpu_op", "c10d::allreduce_", 9_000_000, 20_000, **{"External id": 90}),
+                             span(category, "gloo:all_reduce", 9_005_000, 3_000_000_000, **{"External id": 91})]
+            connection = opened(engine, events)
+            assert [row for row in connection.values(TOLD) if "impossible" in row[0]] == [], connection.values(TOLD)
+            assert connection.values("SELECT max(dur_ns) FROM ops") == [(3_000_000_000,)], (category, len(many))
+            connection.close()
 
 
 def test_over_a_thread_once(engine):

@@ -134,6 +134,16 @@ static bool names_exchange(struct part part) {
   return false;
 }
 
+bool communication_on_host(const char *name) {
+  static const char *const heads[] = {"gloo:", "mpi:",   "ucc:",     "nccl:",
+                                      "xccl:", "hccl:",  "c10d::",   "_c10d_functional::",
+                                      "c10d_functional::", "record_param_comms"};
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    if (strncmp(name, heads[i], strlen(heads[i])) == 0) return true;
+  }
+  return false;
+}
+
 bool communication_kernel(const char *name) {
   static const char *const elsewhere[] = {"triton_", "at", "thrust", "cub"}; /* the last three are namespaces */
   const char *at = without_type(name);

@@ -2,7 +2,8 @@
 **
 ** A profiler that loses an end writes one that is seconds or hours later.  Where something follows on the same stream,
 ** stream_times.c ends it there.  Else only the rest of the recording tells.  Where a device is alone, work that was
-** running when a synchronization of it began, and ends SHORT_NS and more after that has ended, is out at once.
+** running when a synchronization of it began, and ends SHORT_NS and more after that has ended, is out at once, unless a
+** later wait ends with it, or the program sets its device: then the synchronization was of another one.
 **
 ** Most rows last no longer than SHORT_NS; together with moments, the starts of the longer rows and the profiler's own
 ** start and stop they say from when to when something is known to have happened.  The longer ones are taken by their
@@ -18,8 +19,10 @@
 **                   FAR_NS.  A program may sleep, wait or compute on at its end, for less.
 **   not waited for  Work of devices that the host's own rows do not reach to has none either where it lasts FAR_BEYOND
 **                   times as long as is usual; where rows of the host are not there, where it is LONE_TIMES as long as
-**                   all else.  Collectives wait for other processes, and may last WAITS_NS
-**                   where the profiler does not say when it stopped.
+**                   all else.
+**
+** Collectives, on devices and on the host, wait for other processes: where the profiler does not say when it stopped,
+** they may last WAITS_NS.
 **
 ** In a file of few rows only crossing and synchronizations tell.
 **
@@ -230,9 +233,13 @@ static bool is_far(const struct long_rows *all, const struct long_row *row) {
 /* Collectives wait for other processes; not until later than the profiler says that it stopped. */
 static bool may_wait(const struct long_rows *all, const struct long_row *row) {
   const struct segment *segment = all->segments.items[row->number].segment;
-  const struct column *names = segment->table == TABLE_kernels ? segment->columns[COLUMN_kernels_name] : NULL;
+  const struct column *names = segment->table == TABLE_kernels  ? segment->columns[COLUMN_kernels_name]
+                               : segment->table == TABLE_ops    ? segment->columns[COLUMN_ops_name]
+                               : segment->table == TABLE_ranges ? segment->columns[COLUMN_ranges_name]
+                                                                : NULL;
   if (all->has_stop || row->end - row->start > WAITS_NS || !names || column_is_null(names, row->row)) return false;
-  return communication_kernel(pool_text(store_pool(all->profile->store), (string_id)column_integer(names, row->row)));
+  const char *name = pool_text(store_pool(all->profile->store), (string_id)column_integer(names, row->row));
+  return segment->table == TABLE_kernels ? communication_kernel(name) : communication_on_host(name);
 }
 
 /* Whether two ends behind all else are one moment.  Durations that are the same number are one fault, twice: nothing
@@ -342,7 +349,7 @@ static bool is_borne_out(const struct long_rows *all, const struct long_row *row
 static void judge_host(const struct long_rows *all, struct long_row *rows, size_t count, bool is_far_told) {
   for (size_t i = 0; i < count; i++) {
     struct long_row *row = &rows[i];
-    if (row->side == WORK_OF_DEVICE || row->is_waited_for) continue;
+    if (row->side == WORK_OF_DEVICE || row->is_waited_for || may_wait(all, row)) continue;
     row->is_out = row->is_crossing || (is_far_told && is_far(all, row) && !is_borne_out(all, rows, count, i));
   }
 }
@@ -453,7 +460,11 @@ static bool judge(struct long_rows *all, struct time_faults *faults, bool *is_ch
 /* ---- work that ends after what waited for it ---- */
 
 struct device_sync { int64_t start, end; };
-LIST_NAMED(sync_list, struct device_sync);
+
+struct waits {
+  LIST(struct device_sync) syncs; /* of a device, by their starts; `end` is the first of this and later ones */
+  LIST(int64_t) ends;             /* of these and of waits for streams and events, sorted */
+};
 
 static int by_sync_start(const void *a, const void *b) {
   const struct device_sync *x = a, *y = b;
@@ -461,42 +472,79 @@ static int by_sync_start(const void *a, const void *b) {
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* Calls that wait for all work of a device, sorted; `end` is the first of this and later ones. */
-static bool gather_syncs(const struct long_rows *all, struct sync_list *syncs) {
-  static const char *const calls[] = {"cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize"};
-  enum { CALLS = sizeof calls / sizeof *calls };
-  string_id ids[CALLS], any = 0;
-  for (unsigned i = 0; i < CALLS; i++)
-    any |= ids[i] = pool_find(store_pool(all->profile->store), calls[i], strlen(calls[i]));
-  for (size_t s = 0; any && s < all->segments.count; s++) {
+/* Whether a name is one of several, by their numbers. */
+static bool is_among(const string_id *ids, size_t count, int64_t name) {
+  for (size_t i = 0; i < count; i++)
+    if (ids[i] && name == (int64_t)ids[i]) return true;
+  return false;
+}
+
+/* Finds the numbers of names; 0: no row has it. */
+static bool find_ids(const struct long_rows *all, const char *const *names, size_t count, string_id *ids) {
+  string_id any = 0;
+  for (size_t i = 0; i < count; i++)
+    any |= ids[i] = pool_find(store_pool(all->profile->store), names[i], strlen(names[i]));
+  return any != 0;
+}
+
+/* Calls that wait for work of a device; the first OF_DEVICE for all of it. */
+static bool gather_waits(const struct long_rows *all, struct waits *waits) {
+  static const char *const calls[] = {"cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize",
+                                      "cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize",
+                                      "cudaEventSynchronize",  "hipEventSynchronize",  "cuEventSynchronize"};
+  enum { CALLS = sizeof calls / sizeof *calls, OF_DEVICE = 3 };
+  string_id ids[CALLS];
+  if (!find_ids(all, calls, OF_DEVICE, ids)) return true;
+  find_ids(all, calls, CALLS, ids);
+  for (size_t s = 0; s < all->segments.count; s++) {
     const struct segment *segment = all->segments.items[s].segment;
     if (segment->table != TABLE_api_calls) continue;
     int64_t *names = segment_numbers(segment, COLUMN_api_calls_name);
     struct row_columns columns;
     bool ok = row_columns_read(&columns, segment) && names;
     for (uint32_t row = 0; ok && row < segment->rows; row++) {
-      bool is_sync = false;
-      for (unsigned i = 0; i < CALLS; i++) is_sync |= ids[i] && names[row] == (int64_t)ids[i];
-      if (!is_sync || columns.starts[row] == ROW_NULL || columns.durations[row] == ROW_NULL) continue;
-      struct device_sync *sync = list_add(syncs);
+      if (columns.starts[row] == ROW_NULL || columns.durations[row] == ROW_NULL) continue;
+      if (!is_among(ids, CALLS, names[row])) continue;
+      int64_t end = columns.starts[row] + columns.durations[row], *made = list_add(&waits->ends);
+      ok = made != NULL;
+      if (ok) *made = end;
+      if (!ok || !is_among(ids, OF_DEVICE, names[row])) continue;
+      struct device_sync *sync = list_add(&waits->syncs);
       ok = sync != NULL;
-      if (ok) *sync = (struct device_sync){columns.starts[row], columns.starts[row] + columns.durations[row]};
+      if (ok) *sync = (struct device_sync){columns.starts[row], end};
     }
     row_columns_free(&columns);
     free(names);
     if (!ok) return false;
   }
-  if (syncs->count) qsort(syncs->items, syncs->count, sizeof *syncs->items, by_sync_start);
-  for (size_t i = syncs->count; i-- > 1;)
-    if (syncs->items[i].end < syncs->items[i - 1].end) syncs->items[i - 1].end = syncs->items[i].end;
+  struct device_sync *syncs = waits->syncs.items;
+  if (waits->syncs.count) qsort(syncs, waits->syncs.count, sizeof *syncs, by_sync_start);
+  if (waits->ends.count) qsort(waits->ends.items, waits->ends.count, sizeof *waits->ends.items, compare_numbers);
+  for (size_t i = waits->syncs.count; i-- > 1;)
+    if (syncs[i].end < syncs[i - 1].end) syncs[i - 1].end = syncs[i].end;
   return true;
 }
 
-/* Which device a synchronization waits for is not told, so there may be one only. *is_one: there is. */
+/* Whether some wait ends when the row does. */
+static bool is_awaited(const struct waits *waits, const struct long_row *row) {
+  size_t low = 0, high = waits->ends.count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (waits->ends.items[middle] < row->end - SKEW_NS) low = middle + 1;
+    else high = middle;
+  }
+  return low < waits->ends.count && waits->ends.items[low] <= row->end + SKEW_NS;
+}
+
+/* Which device a synchronization waits for is not told, so there may be one only, and none is chosen.
+** *is_one: it is so. */
 static bool find_one_device(const struct long_rows *all, bool *is_one) {
+  static const char *const choosing[] = {"cudaSetDevice", "hipSetDevice"};
+  enum { CHOOSING = sizeof choosing / sizeof *choosing };
+  string_id ids[CHOOSING];
   const struct profile_table *threads = &all->profile->tables[TABLE_threads];
   int64_t device = ROW_NULL;
-  *is_one = true;
+  *is_one = !find_ids(all, choosing, CHOOSING, ids);
   for (size_t s = 0; s < threads->segment_count; s++) {
     const struct segment *segment = threads->segments[s];
     int64_t *devices = segment_numbers(segment, COLUMN_threads_device_id);
@@ -513,28 +561,30 @@ static bool find_one_device(const struct long_rows *all, bool *is_one) {
 }
 
 /* Marks work that was running when a synchronization began and ends long after that has ended. */
-static void find_outlasting(struct long_rows *all, const struct sync_list *syncs) {
+static void find_outlasting(struct long_rows *all, const struct waits *waits) {
   for (size_t i = 0; i < all->rows.count; i++) {
     struct long_row *row = &all->rows.items[i];
-    size_t low = 0, high = syncs->count;
+    size_t low = 0, high = waits->syncs.count;
     if (row->side != WORK_OF_DEVICE) continue;
     while (low < high) {
       size_t middle = low + (high - low) / 2;
-      if (syncs->items[middle].start > row->start + CALL_SKEW_NS) high = middle;
+      if (waits->syncs.items[middle].start > row->start + CALL_SKEW_NS) high = middle;
       else low = middle + 1;
     }
-    row->is_out = low < syncs->count && row->end - syncs->items[low].end > SHORT_NS;
-    if (row->is_out) row->away = row->end - syncs->items[low].end;
+    row->is_out = low < waits->syncs.count && row->end - waits->syncs.items[low].end > SHORT_NS &&
+                  !is_awaited(waits, row);
+    if (row->is_out) row->away = row->end - waits->syncs.items[low].end;
   }
 }
 
 /* Takes such work out, so that nothing else is judged by it. */
 static bool judge_synchronized(struct long_rows *all, struct time_faults *faults, bool *is_changed) {
-  struct sync_list syncs = {0};
+  struct waits waits = {0};
   bool is_one, ok = find_one_device(all, &is_one);
-  if (ok && is_one) ok = gather_syncs(all, &syncs);
-  if (ok && syncs.count) find_outlasting(all, &syncs);
-  list_free(&syncs);
+  if (ok && is_one) ok = gather_waits(all, &waits);
+  if (ok && waits.syncs.count) find_outlasting(all, &waits);
+  list_free(&waits.syncs);
+  list_free(&waits.ends);
   if (!ok) return false;
   if (count_out(all, all->rows.items, all->rows.count)) {
     *is_changed = true;
