@@ -4,9 +4,9 @@
 -- steps.sample_weight) in which the thread that trains slept in a system call outside of any op (python_parts): for
 -- locks, Python's own one among them, files, pipes, sockets, other processes, or because it was told to.  The time of
 -- a line that waits for half of its time or more is counted whole, and so are the lines around it that make what it
--- writes, without what the thread waited for a processor there.  Looks are samples, and what it waited for a processor
--- is counted (main_thread_wait_s): both together are no more than the time.  Waits for input, for devices, other ranks
--- and processors are not among them: input_loading, device_waits, stragglers and job tell those.
+-- writes, also what the thread waited for a processor there: without the line it would not have to.  How much that is
+-- is told, from a tenth of it on.  Waits for input, for devices, other ranks and, at other lines, processors are not
+-- among them: input_loading, device_waits, stragglers and job tell those.
 -- Thresholds: a twentieth of the step time, seen three times; three tenths are critical when that is a millisecond
 -- per step or more and ten steps were measured.
 -- What it would save: all of it, in steps whose ops were not recorded as in those whose were.
@@ -17,20 +17,18 @@ WITH step_time AS (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), counted AS ( -- the share in which a processor was waited for
-  SELECT profile_id, 1e9 * (max(value) - min(value)) / nullif(max(time_ns) - min(time_ns), 0) AS ratio
-  FROM temp.counters WHERE name = 'main_thread_wait_s' GROUP BY profile_id
 ), lines AS (
   SELECT profile_id, waits_for, location, min(text) AS text, sum(sample_count) AS sample_count, file, line,
-    sum(1.0 * self_ns - processor_ns) AS taken_ns
+    sum(1.0 * self_ns) AS taken_ns, sum(1.0 * processor_ns) AS processor_ns
   FROM temp.python_parts WHERE part = 'waits' GROUP BY profile_id, waits_for, location, file, line
 ), placed AS (
   SELECT lines.*, row_number() OVER of_kind AS place, sum(sample_count) OVER all_of_kind AS look_count,
-    sum(taken_ns) OVER all_of_kind AS all_ns
+    sum(taken_ns) OVER all_of_kind AS all_ns, sum(processor_ns) OVER all_of_kind AS all_processor_ns
   FROM lines WINDOW of_kind AS (PARTITION BY profile_id, waits_for ORDER BY taken_ns DESC, file, line),
     all_of_kind AS (PARTITION BY profile_id, waits_for)
 ), kinds AS (
   SELECT profile_id, waits_for, max(look_count) AS look_count, max(all_ns) AS taken_ns,
+    max(all_processor_ns) AS processor_ns,
     group_concat(location || coalesce(': ' || trim(text), ''), '; ') AS text,
     min(iif(place = 1, location, NULL)) AS location
   FROM (SELECT * FROM placed WHERE place = 1 OR place <= 3 AND taken_ns >= 0.2 * all_ns
@@ -38,10 +36,9 @@ WITH step_time AS (
   GROUP BY profile_id, waits_for
 ), bounded AS (
   SELECT kinds.profile_id AS profile_id, waits_for, look_count, location, text, step_count, step_time.all_ns AS all_ns,
-    mean_ns, step_ns, taken_ns * min(1.0, max(0.0, 1 - coalesce(counted.ratio, 0)) * step_ns
-      / sum(taken_ns) OVER (PARTITION BY kinds.profile_id)) AS taken_ns
+    mean_ns, step_ns, processor_ns / taken_ns AS processor_ratio,
+    taken_ns * min(1.0, step_ns / sum(taken_ns) OVER (PARTITION BY kinds.profile_id)) AS taken_ns
   FROM kinds JOIN step_time ON step_time.profile_id = kinds.profile_id
-  LEFT JOIN counted ON counted.profile_id = kinds.profile_id
 ), words(waits_for, said, advice) AS (VALUES
   ('lock', 'a lock, or for what another thread does',
     'Hold the lock for less time in the other thread, or hand over through a queue that is filled ahead; leave out '
@@ -71,8 +68,9 @@ SELECT
   CASE WHEN taken_ns >= 0.30 * step_ns AND step_count >= 10 AND taken_ns / step_ns * mean_ns >= 1000000
     THEN 'critical' ELSE 'warning' END AS severity,
   bounded.location AS subject,
-  processes.prefix || format('%.0f %% of the step time the thread that trains waits for %s, %s of %s per step, at %s',
-    100.0 * taken_ns / step_ns, words.said, format_ns(taken_ns / step_ns * mean_ns), format_ns(mean_ns), bounded.text)
+  processes.prefix || format('%.0f %% of the step time the thread that trains waits for %s, %s of %s per step%s, at %s',
+    100.0 * taken_ns / step_ns, words.said, format_ns(taken_ns / step_ns * mean_ns), format_ns(mean_ns),
+    iif(processor_ratio >= 0.1, format(', %.0f %% of that for a processor', 100 * processor_ratio), ''), bounded.text)
     AS message,
   taken_ns / step_ns AS value,
   0.05 AS threshold,

@@ -7,7 +7,8 @@
 --   CPU            processors that all its processes used together, and how busy the busiest machine was (counters
 --                  process_cpu, host_cpu)
 --   waiting        how long the main thread of a process that trains could have run while no processor was free for it
---                  (main_thread_wait_s): the process that waited longest, where that is too long
+--                  (main_thread_wait_s) from the first measured step to the end of the last: the process that waited
+--                  longest, where that is too long
 --   memory         what the largest process held (process_resident_bytes) and what was left at least on the machine
 --                  with the least (host_available_bytes)
 -- Settings, beyond which it is a warning instead of information, and begins with what is beyond:
@@ -16,7 +17,7 @@
 --                                  collective takes as long as for the rank that enters it last and so waits for no
 --                                  other (collective_waits)
 --   busy_ratio (0.95)              of the machine's processors: then input and launching wait for each other
---   wait_ratio (0.05)              of the time that was measured: others take the processors from the one thread that
+--   wait_ratio (0.05)              of the time of the steps: others take the processors from the one thread that
 --                                  launches everything
 --   left_ratio (0.05)              of memory: less of it left, and the process may be killed
 -- TensorFlow's profiler announces such a check, and says nothing; nor does this one with tfprof_set('compat', 1).
@@ -70,14 +71,9 @@ WITH settings AS MATERIALIZED (
     max(CASE WHEN counters.name = 'process_cpu' THEN time_ns END) AS last_ns,
     avg(CASE WHEN counters.name = 'host_cpu' THEN value END) AS busy,
     max(CASE WHEN counters.name = 'process_resident_bytes' THEN value END) AS resident,
-    min(CASE WHEN counters.name = 'host_available_bytes' THEN value END) AS available,
-    max(CASE WHEN counters.name = 'main_thread_wait_s' THEN value END)
-      - min(CASE WHEN counters.name = 'main_thread_wait_s' THEN value END) AS waited_s,
-    max(CASE WHEN counters.name = 'main_thread_wait_s' THEN time_ns END)
-      - min(CASE WHEN counters.name = 'main_thread_wait_s' THEN time_ns END) AS waited_of_ns
+    min(CASE WHEN counters.name = 'host_available_bytes' THEN value END) AS available
   FROM temp.counters AS counters CROSS JOIN temp.profiles AS profiles ON profiles.id = counters.profile_id
-  WHERE counters.name
-    IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes', 'main_thread_wait_s')
+  WHERE counters.name IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes')
   GROUP BY counters.profile_id
 ), used AS MATERIALIZED ( -- a process that lives for a part of the time counts for that part
   SELECT run_id, count(cpu) AS cpu_count, count(resident) AS resident_count, count(DISTINCT host) AS host_count,
@@ -94,12 +90,25 @@ WITH settings AS MATERIALIZED (
     (SELECT min(name) FROM processes WHERE profile_id IN (SELECT profile_id FROM readings
       WHERE readings.run_id = used.run_id AND readings.resident = used.resident)) AS largest
   FROM used
-), waits AS ( -- a worker may wait: it works ahead
-  SELECT run_id, profile_id, 1e9 * waited_s / nullif(waited_of_ns, 0) AS ratio,
-    count(*) OVER (PARTITION BY run_id) AS count,
-    row_number() OVER (PARTITION BY run_id ORDER BY 1e9 * waited_s / nullif(waited_of_ns, 0) DESC, profile_id)
-      AS position
-  FROM readings WHERE profile_id IN (SELECT profile_id FROM temp.steps)
+), loops AS ( -- of those that train: a worker may wait, it works ahead
+  SELECT profile_id, coalesce(min(iif(is_warmup = 0, start_ns, NULL)), min(start_ns)) AS start_ns,
+    max(end_ns) AS end_ns
+  FROM temp.steps GROUP BY profile_id
+), spans AS ( -- from one reading to the next, and how much of that is in the loop
+  SELECT counters.profile_id AS profile_id, 1e9 * (lead(value) OVER of_process - value) AS waited_ns,
+    lead(time_ns) OVER of_process - time_ns AS dur_ns,
+    min(lead(time_ns) OVER of_process, loops.end_ns) - max(time_ns, loops.start_ns) AS loop_ns
+  FROM temp.counters AS counters JOIN loops ON loops.profile_id = counters.profile_id
+  WHERE counters.name = 'main_thread_wait_s'
+  WINDOW of_process AS (PARTITION BY counters.profile_id ORDER BY time_ns)
+), waited AS (
+  SELECT profile_id, sum(waited_ns / dur_ns * loop_ns) / sum(loop_ns) AS ratio FROM spans
+  WHERE dur_ns > 0 AND loop_ns > 0 GROUP BY profile_id
+), waits AS (
+  SELECT profiles.run_id AS run_id, waited.profile_id AS profile_id, ratio,
+    count(*) OVER (PARTITION BY profiles.run_id) AS count,
+    row_number() OVER (PARTITION BY profiles.run_id ORDER BY ratio DESC, waited.profile_id) AS position
+  FROM waited JOIN temp.profiles AS profiles ON profiles.id = waited.profile_id
 ), found AS (
   SELECT run_id, place, name, is_slow,
     format('%s: %d times, latency %s on average and %s at most', name, count, format_ns(mean_ns), format_ns(longest_ns))
@@ -127,7 +136,7 @@ WITH settings AS MATERIALIZED (
   FROM extremes JOIN settings WHERE cpu IS NOT NULL
   UNION ALL
   SELECT run_id, 4, 'waiting', 1,
-    format('the main thread%s waited for a free processor %.0f %% of the time',
+    format('the main thread%s waited for a free processor %.0f %% of the time of the steps',
       CASE WHEN count > 1
         THEN (SELECT ' of ' || name FROM processes WHERE processes.profile_id = waits.profile_id) ELSE '' END,
       100 * ratio),

@@ -18,7 +18,7 @@
 --   self_ns               the time outside ops; all rows of a line together are its self_ns in python_summary
 --   saving_ns             the part of self_ns in which a checkpoint was written: in the range torch.save, or innermost
 --                         in what frameworks save with
---   processor_ns          the part of self_ns in which the thread waited for a processor: it is of no line
+--   processor_ns          the part of self_ns in which the thread waited for a processor
 --   op_ns                 where part is python, or would be: what the ops that it calls take besides, without what
 --                         their backward passes take; less than self_ns
 --   file, line, inner_file, inner_line   of both lines

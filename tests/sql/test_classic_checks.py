@@ -130,11 +130,13 @@ def main():
         "memory: 6000000000.0 B held at most by process 106, the largest of 6 processes, 100000000000.0 B left on "
         "node0 at least"), message)
 
-    # The thread that trains had no processor; of a worker, which has no steps, that says nothing.
-    waited = "the main thread waited for a free processor 20 % of the time"
+    # The thread that trains had no processor; of a worker, which has no steps, that says nothing, nor does it of what
+    # passes before the measured steps, which last from 0.2 to 2 s.
+    waited = "the main thread waited for a free processor 20 % of the time of the steps"
     for waits, wanted in (((0.04, 0.9), []), ((0.2, 0), [("warning", waited)])):
         profile = Profile()
         profile.steps()
+        profile.connection.execute("UPDATE temp.steps SET is_warmup = number < 2, end_ns = start_ns + dur_ns")
         profile.add("profiles", id=2, run_id=1, pid=102, path="run", host="node0", complete=1)
         for process, wait in enumerate(waits, 1):
             for second in range(5):
@@ -142,6 +144,12 @@ def main():
                             value=7 + wait * second, time_ns=second * 1000 * MS)
         real_format(profile)
         check(said(profile, "job") == wanted, f"{waits}: {said(profile, 'job')}")
+    profile.connection.execute("DELETE FROM temp.counters WHERE profile_id = 2 OR time_ns > 2000000000")
+    profile.connection.execute("UPDATE temp.counters SET value = 7 + 0.01 * time_ns / 1e9")
+    for before in (-2000, -1000, -100):
+        profile.add("counters", profile_id=1, name="main_thread_wait_s", value=7 + before / 1000,
+                    time_ns=before * MS)
+    check(not said(profile, "job"), f"imports: {said(profile, 'job')}")
     finish()
 
 
