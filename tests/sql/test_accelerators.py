@@ -92,6 +92,19 @@ def test_collectives_whose_kernels_are_lost(engine):
     rows = connection.values("SELECT carried_by, count(*) FROM collectives GROUP BY 1 ORDER BY 1")
     assert rows == [(None, 1), ("kernel", 2)], rows
     assert connection.values(lost) == [("warning", "1 of 3 collectives ha")], connection.values(lost)
+
+    def by_another_call(call):  # of a graph, whose capture launched nothing, or of the last member of a group
+        def of_one(number, begin):
+            carried = [launch(begin + 300_000, 2000, 70 + number, call), kernel(
+                begin + 400_000, 90_000, 20, 70 + number, "ncclDevKernel_AllGather_RING_LL(x)")]
+            return of_step(number, begin) if number == 0 else carried
+        return opened(engine, steps(3, 1_000_000, of_one), distributedInfo=NCCL)
+
+    for call in ("cudaGraphLaunch", "cudaLaunchKernelExC"):
+        connection = by_another_call(call)
+        rows = connection.values("SELECT carried_by, count(*) FROM collectives GROUP BY 1 ORDER BY 1")
+        assert rows == [("group", 1), ("kernel", 2)] and not connection.values(lost), (call, rows)
+        connection.close()
     connection = opened(engine, steps(3, 1_000_000, of_step), distributedInfo={**NCCL, "backend": "gloo"})
     rows = connection.values("SELECT carried_by, dur_ns, bus_bytes_per_second FROM collectives")
     assert rows == [("host", 20_000, 700e9)] * 3, rows

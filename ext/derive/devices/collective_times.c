@@ -224,11 +224,32 @@ static enum kind operation_kind(const char *name) {
   return KIND_ANY;
 }
 
+/* Which calls launch the kernels of collectives, by their names (texts). An op may launch others for a member of a
+** group, and calls that are captured for a graph launch nothing: there the graph's launch has the kernels. */
+static enum tfprof_status find_launching(const struct carried *c, const struct profile *profile, const int64_t *names,
+                                         bool *are_launching, struct tfprof_error *error) {
+  uint32_t call_count, kernel_count, *calls = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_api_calls, &call_count, error);
+  if (!status) status = derive_row_count(profile, TABLE_kernels, &kernel_count, error);
+  if (!status) status = derive_all_references(profile, TABLE_kernels, COLUMN_kernels_api_call_id, &calls, error);
+  for (uint32_t i = 0; i < c->count && !status; i++) {
+    uint32_t call = c->carriers[i] == BY_KERNEL && c->kernels[i] < kernel_count ? calls[c->kernels[i]] : NO_ROW;
+    if (call < call_count && names[call] > 0) are_launching[names[call]] = true;
+  }
+  scratch_free(calls);
+  return status;
+}
+
 /* Which collectives launched a kernel that was not recorded: they went with no others. */
 static enum tfprof_status find_lost_launches(const struct carried *c, const struct profile *profile, bool *are_lost,
                                              struct tfprof_error *error) {
   uint32_t op_count, *of_ops = NULL;
-  enum tfprof_status status = find_collectives_of_ops(c, profile, &of_ops, error);
+  int64_t *names = NULL;
+  bool *are_launching = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, 1);
+  enum tfprof_status status = are_launching ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_name, &names, error);
+  if (!status) status = find_launching(c, profile, names, are_launching, error);
+  if (!status) status = find_collectives_of_ops(c, profile, &of_ops, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &op_count, error);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_api_calls, &block, &status, error);) {
     int64_t lacks[ROWS_BLOCK];
@@ -236,9 +257,13 @@ static enum tfprof_status find_lost_launches(const struct carried *c, const stru
     block_integers(&block, COLUMN_api_calls_lacks_kernel, lacks);
     block_references(&block, COLUMN_api_calls_op_id, op_count, ops);
     for (uint32_t i = 0; i < block.count; i++) {
-      if (lacks[i] == 1 && ops[i] != NO_ROW && of_ops[ops[i]] != NO_ROW) are_lost[of_ops[ops[i]]] = true;
+      int64_t name = names[block.row + i];
+      bool is_lost = lacks[i] == 1 && name > 0 && are_launching[name];
+      if (is_lost && ops[i] != NO_ROW && of_ops[ops[i]] != NO_ROW) are_lost[of_ops[ops[i]]] = true;
     }
   }
+  scratch_free(names);
+  scratch_free(are_launching);
   scratch_free(of_ops);
   return status;
 }
@@ -352,6 +377,8 @@ const struct derive_pass derive_collective_times = {
               {TABLE_collectives, COLUMN_collectives_group_size},
               {TABLE_api_calls, COLUMN_api_calls_lacks_kernel},
               {TABLE_api_calls, COLUMN_api_calls_op_id},
+              {TABLE_api_calls, COLUMN_api_calls_name},
+              {TABLE_kernels, COLUMN_kernels_api_call_id},
               {TABLE_collectives, COLUMN_collectives_kernel_id},
               {TABLE_collectives, COLUMN_collectives_transfer},
               {TABLE_collectives, COLUMN_collectives_op_id},
