@@ -2,6 +2,7 @@
 **
 **   ask_sql_everything [--memory BYTES] [--cpu SECONDS] [--interrupt MS] [--verbose] DIRECTORY PATH
 **   ask_sql_everything ... DIRECTORY KEY VALUE [KEY VALUE...]          TensorFlow's files of one program
+**   ask_sql_everything --serve         for each line "BYTES<tab>SECONDS<tab>DIRECTORY<tab>PATH" of the standard input
 **
 ** Every table with all its columns, every view, check and stored function, the four classic views as deep as they go
 ** with all that they can show, as tables and as the files that -output file, timeline and pprof of the command line
@@ -19,6 +20,11 @@
 ** beginning, and seconds.  Exit status: 0; 1 when memory ran out, with what was asked; 2 for wrong usage; 3 when the
 ** time was over; 4 when a number cannot be true, with the first of each column.  Errors of any other kind are answers,
 ** as is that the file cannot be opened.
+**
+** To prepare all questions takes longer than to answer them for a small file.  With --serve they are prepared once,
+** with nothing open, and each file is opened in a fork, which has limits of its own: what was prepared counts for its
+** memory, and not for its time.  SQLite plans by how many rows there are: a question that reads a table of more than a
+** few rows is prepared anew there.  After what a fork has told follows a line "ended STATUS", of a signal -SIGNAL.
 */
 #include <math.h>
 #include <pthread.h>
@@ -29,7 +35,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,7 +53,8 @@ static sqlite3 *db;
 static bool is_verbose;
 static char question[QUESTION_BYTES]; /* what is being asked, for the handler of the signal */
 static unsigned questions;
-static long memory_at_start;
+static long memory_at_start; /* when the extension is loaded */
+static rlim_t data_at_start;
 
 /* ---- interrupting ---- */
 
@@ -216,13 +225,75 @@ static void judge(sqlite3_stmt *statement, bool *is_column_told) {
   }
 }
 
+/* ---- what is prepared before there is a file ---- */
+
+enum { KEPT = 500, FEW_ROWS = 200 /* of a table, for which every plan does */ };
+
+static struct kept {
+  char *sql;
+  sqlite3_stmt *statement; /* NULL: used */
+  bool reads[TABLE_count];
+} kept[KEPT];
+static unsigned kept_count;
+static bool is_preparing; /* questions are kept and not asked */
+static bool has_many_rows[TABLE_count];
+
+static int note_table(void *unused, int action, const char *name, const char *column, const char *database,
+                      const char *view) {
+  (void)unused, (void)column, (void)database, (void)view;
+  int table = action == SQLITE_READ && name ? schema_find_table(name) : -1;
+  if (table >= 0) kept[kept_count].reads[table] = true;
+  return SQLITE_OK;
+}
+
+static void keep(const char *sql) {
+  if (kept_count == KEPT) abort();
+  struct kept *one = &kept[kept_count];
+  memset(one, 0, sizeof *one);
+  if (sqlite3_prepare_v2(db, sql, -1, &one->statement, NULL)) return; /* asked, it will tell why */
+  one->sql = strdup(sql);
+  kept_count++;
+}
+
+static void find_tables_of_many_rows(void) {
+  sqlite3_stmt *statement = NULL;
+  int result = sqlite3_prepare_v2(db, "SELECT name, rows FROM tfprof_tables", -1, &statement, NULL);
+  while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+    int table = schema_find_table((const char *)sqlite3_column_text(statement, 0));
+    if (table >= 0) has_many_rows[table] = sqlite3_column_int64(statement, 1) > FEW_ROWS;
+    result = SQLITE_OK;
+  }
+  sqlite3_finalize(statement);
+  if (result != SQLITE_DONE) memset(has_many_rows, true, sizeof has_many_rows);
+}
+
+/* As it was prepared before, or now; SQLite's result. */
+static int prepare(const char *sql, sqlite3_stmt **statement) {
+  for (struct kept *one = kept; one < kept + kept_count; one++) {
+    if (!one->statement || strcmp(one->sql, sql) != 0) continue;
+    bool is_planned = true;
+    for (unsigned i = 0; i < TABLE_count; i++) is_planned &= !(one->reads[i] && has_many_rows[i]);
+    *statement = one->statement;
+    one->statement = NULL;
+    if (is_planned) return SQLITE_OK;
+    sqlite3_finalize(*statement);
+  }
+  return sqlite3_prepare_v2(db, sql, -1, statement, NULL);
+}
+
+/* ---- asking ---- */
+
 /* Every value of every row of the answer; false: an error. */
 static bool ask(const char *sql) {
+  if (is_preparing) {
+    keep(sql);
+    return true;
+  }
   bool is_column_told[COLUMNS] = {false};
   sqlite3_stmt *statement = NULL;
   double started = begin_question(sql);
   unsigned long long rows = 0;
-  int result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+  int result = prepare(sql, &statement);
   while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
       if (sqlite3_column_type(statement, i) == SQLITE_TEXT) sqlite3_column_bytes(statement, i);
@@ -347,12 +418,11 @@ static void ask_patterns(void) {
   ask("DELETE FROM temp.node_type_patterns");
 }
 
-static void ask_everything(const char *directory) {
+static void ask_questions(void) {
   static const char *const views[] = {"scope", "graph", "code", "op"};
-  static const char timeline[] = "SELECT tfprof_timeline('%q/time.json')";
-  ask_writer(timeline, directory); /* before SQLite can tell how many rows there are, and after */
-  ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s");
+  ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s"); /* of each there is one plan */
   find_run();
+  if (kept_count) find_tables_of_many_rows(); /* all have been read */
   is_judged = true;
   /* advise_summary reads all of advise, and has the largest of its savings; a panel that shows columns of one view as
      they are has nothing that the view has not. */
@@ -381,6 +451,12 @@ static void ask_everything(const char *directory) {
       "WHERE regexp_full_match('(.+)+[%&]', name)");
   ask("SELECT count(*) FROM (SELECT DISTINCT name FROM temp.ops ORDER BY length(name) DESC LIMIT 2000) "
       "WHERE name REGEXP '(.|..)+[%&]'");
+}
+
+static void ask_everything(const char *directory) {
+  static const char timeline[] = "SELECT tfprof_timeline('%q/time.json')";
+  ask_writer(timeline, directory); /* before SQLite can tell how many rows there are, and after */
+  ask_questions();
   if (interrupt_after > 0) ask_patterns();
   for (unsigned view = 0; view < CLASSIC_VIEW_count; view++) {
     for (unsigned output = TO_FILE; output <= TO_PPROF; output++) {
@@ -395,7 +471,7 @@ static void ask_everything(const char *directory) {
 
 static void limit(rlim_t memory, rlim_t seconds) {
   if (memory) {
-    struct rlimit bytes = {data_bytes() + memory, data_bytes() + memory};
+    struct rlimit bytes = {data_at_start + memory, data_at_start + memory};
     if (setrlimit(RLIMIT_DATA, &bytes)) abort();
   }
   if (seconds) {
@@ -412,19 +488,66 @@ static char *sql_of_opening(char **arguments, int count) {
   return sqlite3_str_finish(text);
 }
 
+/* Opens what the arguments tell and asks everything; the exit status. */
+static int ask_file(const char *directory, char **arguments, int count, rlim_t memory, rlim_t seconds) {
+  limit(memory, seconds);
+  char *open = sql_of_opening(arguments, count);
+  bool is_open = ask(open);
+  if (!is_open && interrupt_after > 0) is_open = ask(open);
+  else questions++; /* what follows is no opening */
+  if (is_open) ask_everything(directory);
+  sqlite3_free(open);
+  for (sqlite3_stmt *unused; (unused = sqlite3_next_stmt(db, NULL));) sqlite3_finalize(unused);
+  sqlite3_close(db);
+  report();
+  return impossible_columns ? 4 : 0;
+}
+
+static int serve(void) {
+  char *line = NULL, *fields[4];
+  size_t size = 0;
+  sqlite3_set_authorizer(db, note_table, NULL);
+  is_preparing = true;
+  ask_questions();
+  is_preparing = is_judged = false;
+  sqlite3_set_authorizer(db, NULL, NULL);
+  while (getline(&line, &size, stdin) > 0) {
+    char *rest = line;
+    for (unsigned i = 0; i < 4; i++) fields[i] = strsep(&rest, "\t\n");
+    if (!rest) return 2;
+    int status;
+    pid_t child = fork();
+    if (child < 0) abort();
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      int result = ask_file(fields[2], fields + 3, 1, strtoull(fields[0], NULL, 10), strtoull(fields[1], NULL, 10));
+      _exit(result); /* exit() would set the standard input back to what the child has read of it */
+    }
+    if (waitpid(child, &status, 0) != child) abort();
+    printf("\nended %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    fflush(stdout);
+  }
+  free(line);
+  return 0;
+}
+
 int main(int count, char **arguments) {
   rlim_t memory = 0, seconds = 0;
+  bool is_server = false;
   int at = 1;
   for (; at < count && strncmp(arguments[at], "--", 2) == 0; at++) {
     if (strcmp(arguments[at], "--verbose") == 0) is_verbose = true;
+    else if (strcmp(arguments[at], "--serve") == 0) is_server = true;
     else if (strcmp(arguments[at], "--memory") == 0 && at + 1 < count) memory = strtoull(arguments[++at], NULL, 10);
     else if (strcmp(arguments[at], "--cpu") == 0 && at + 1 < count) seconds = strtoull(arguments[++at], NULL, 10);
     else if (strcmp(arguments[at], "--interrupt") == 0 && at + 1 < count)
       interrupt_after = strtod(arguments[++at], NULL) / 1000;
     else break;
   }
-  if (count - at < 2 || strncmp(arguments[at], "--", 2) == 0) {
-    fprintf(stderr, "usage: ask_sql_everything [--memory BYTES] [--cpu SECONDS] [--verbose] DIRECTORY PATH...\n");
+  if (is_server ? at < count || memory || seconds || interrupt_after > 0
+                : count - at < 2 || strncmp(arguments[at], "--", 2) == 0) {
+    fprintf(stderr, "usage: ask_sql_everything [--memory BYTES] [--cpu SECONDS] [--interrupt MS] [--verbose] DIRECTORY "
+                    "PATH...\n       ask_sql_everything --serve [--verbose]\n");
     return 2;
   }
   char *message = NULL;
@@ -434,17 +557,10 @@ int main(int count, char **arguments) {
   if (sqlite3_open_v2(":memory:", &db, flags, NULL)) abort();
   sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 512, 4000);
   if (tfprof_attach(db, &message, true)) abort();
+  memory_at_start = peak_of_memory();
+  data_at_start = data_bytes();
+  if (is_server) return serve();
   pthread_t interrupter;
   if (interrupt_after > 0 && pthread_create(&interrupter, NULL, interrupt_questions, NULL)) abort();
-  memory_at_start = peak_of_memory();
-  limit(memory, seconds);
-  char *open = sql_of_opening(arguments + at + 1, count - at - 1);
-  bool is_open = ask(open);
-  if (!is_open && interrupt_after > 0) is_open = ask(open);
-  else questions++; /* what follows is no opening */
-  if (is_open) ask_everything(arguments[at]);
-  sqlite3_free(open);
-  sqlite3_close(db);
-  report();
-  return impossible_columns ? 4 : 0;
+  return ask_file(arguments[at], arguments + at + 1, count - at - 1, memory, seconds);
 }

@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -84,15 +85,41 @@ def seeds(folder):
     return found
 
 
+class Server:
+    """ask_sql_everything --serve, which has prepared all questions and opens each file in a fork."""
+
+    own = threading.local()  # one for each thread that asks
+    servers = []
+
+    def __init__(self):
+        self.process = subprocess.Popen([os.path.join(BUILD, "tests", "ask_sql_everything"), "--serve"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.servers.append(self)
+
+    def ask(self, path, size, folder):
+        """(exit status, what it said, bytes used, seconds used)"""
+        # Far above what the processor may be used for: only for what waits.
+        timer = threading.Timer(900, self.process.kill)
+        timer.start()
+        line = "%d\t%d\t%s\t%s\n" % (memory_allowed(size), seconds_allowed(size), folder, path)
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+        said, end = [], None
+        while not end:
+            line = self.process.stdout.readline()
+            assert line, "%s: the server has ended: %s" % (path, b"".join(said))
+            end = re.fullmatch(rb"ended (-?\d+)\n", line)
+            said.append(line)
+        timer.cancel()
+        text = b"".join(said[:-1]).decode(errors="replace").strip()
+        used = re.search(r"used (-?\d+) bytes and ([0-9.]+) s", text)
+        return int(end.group(1)), text, *(map(float, used.groups()) if used else (0, 0))
+
+
 def ask(path, size, folder):
-    """(exit status, what it said, bytes used, seconds used)"""
-    command = [os.path.join(BUILD, "tests", "ask_sql_everything"), "--memory", str(memory_allowed(size)), "--cpu",
-               str(seconds_allowed(size)), folder, path]
-    # Far above what the processor may be used for: only for what waits.
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                          timeout=900)
-    used = re.search(r"used (-?\d+) bytes and ([0-9.]+) s", done.stdout)
-    return done.returncode, (done.stdout + done.stderr).strip(), *(map(float, used.groups()) if used else (0, 0))
+    if not hasattr(Server.own, "server"):
+        Server.own.server = Server()
+    return Server.own.server.ask(path, size, folder)
 
 
 def try_file(bomb, keep):
@@ -157,6 +184,8 @@ def main():
                 if status or arguments.files:
                     failed += status != 0
                     print("%s, %d bytes, exit status %d: %s" % (trial.name, trial.size(), status, said), flush=True)
+    for server in Server.servers:
+        server.process.communicate()
     print("%d files, %d took too much; at most %.0f MB (%s) and %.1f s (%s)" % (
         count, failed, worst["memory"][0] / MEGABYTE, worst["memory"][1], *worst["seconds"]))
     sys.exit(1 if failed or count == 0 else 0)
