@@ -102,6 +102,8 @@ ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *la
 ENTRY_POINT void tfprof_capture_hook_fork(void *function);
 /* What os.environ has of both by now; -1, 0: nothing. */
 ENTRY_POINT void tfprof_capture_set_environment_rank(int rank, int world_size);
+/* That the program does not end in order: by which exception, or with which status. Before its end. */
+ENTRY_POINT void tfprof_capture_tell_failure(const char *what);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
@@ -394,6 +396,8 @@ void tfprof_capture_hook_fork(void *function) {
   static const struct call_hook resting = {.before = rest_before_fork, .after = go_on_after_fork};
   call_hook_place(function, &resting);
 }
+
+void tfprof_capture_tell_failure(const char *what) { hang_watch_tell_failure(what); }
 
 void tfprof_capture_set_environment_rank(int rank, int world_size) {
   process_identity_set_environment_rank(rank, world_size);

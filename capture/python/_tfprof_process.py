@@ -95,18 +95,23 @@ class Process:
         library, at_end = self.library, self.at_end
         begin_end, set_rank = library.tfprof_capture_begin_end, library.tfprof_capture_set_environment_rank
         time_left, flush = library.tfprof_capture_time_left, library.tfprof_capture_flush
-        end = library.tfprof_capture_finish
+        end, tell_failure = library.tfprof_capture_finish, library.tfprof_capture_tell_failure
+        facts = sys.__dict__
 
-        def finish():
+        def finish(status=0):
             if not begin_end():
                 return
+            problem = None if "ps1" in facts else facts.get("last_type")  # at a prompt it may be an old one
+            status = status if isinstance(status, int) else 0
+            if status or problem:
+                tell_failure((f"status {status}" if status else problem.__name__).encode("utf-8", "replace"))
             set_rank(number_in_environment("RANK", -1), number_in_environment("WORLD_SIZE", 0))
             for tell in at_end:
                 tell(time_left, flush)
             end()
 
         atexit.register(finish)
-        self.hooks.around(os, "_exit", first=lambda *_: finish())
+        self.hooks.around(os, "_exit", first=lambda status=0, *_: finish(status))
         self.hooks.around(os, "execv", first=lambda *_: flush())
         self.hooks.around(os, "execve", first=lambda *_: flush())
 

@@ -25,6 +25,7 @@ enum {
 
 struct capture_part hangs_part = {.name = "hangs"};
 static int64_t least_ns;
+static char failure[80]; /* by what the program ends; empty: in order, as far as is known */
 
 static struct {
   enum { STEPS_GO_ON, IS_LOOKED_AT, IS_TOLD } state;
@@ -47,6 +48,8 @@ void hang_watch_lacks_threads(const char *reason) {
   snprintf(text, sizeof text, "of Python only the threads that record are known: %.140s", reason);
   part_set(&hangs_part, PART_DEGRADED, text);
 }
+
+void hang_watch_tell_failure(const char *what) { snprintf(failure, sizeof failure, "%s", what); }
 
 static bool hangs_open(struct recorder *recorder) {
   memset(&watch, 0, sizeof watch);
@@ -141,12 +144,15 @@ static void hangs_pulse(struct recorder *recorder, const struct pulse *pulse) {
 
 static const char *hangs_reset(bool is_whole) {
   (void)is_whole;
+  failure[0] = 0;
   flight_recorder_reset();
   return NULL;
 }
 
 static void hangs_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   struct step_pace pace;
+  if (is_end && failure[0])
+    recorder_diagnose(recorder, "info", "capture_program_failed", 0, "hangs", "the program was ended by %s", failure);
   if (!is_end || !least_ns) return;
   sampling_pace(&pace);
   if (watch.state == IS_TOLD)
