@@ -1,15 +1,15 @@
 -- Advice: steps whose thread is busy with something else than framework ops.
 --
--- For each profile the share of the measured steps (no warm-up, ops recorded; weighed by steps.sample_weight) in
--- which nothing went on that is known: no op or autograd node on the step's own thread, nor on one that runs the
--- backward pass while that one waits for it, no wait for input, for a device or for other ranks: Python code. It is
--- step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide nothing, nor do
--- Python frames; waits for input are left to the check input_loading, those for other ranks to stragglers; what pools
--- of threads compute meanwhile, as XLA's do, is time in ops.  On a job with
--- kernels the check asks further that the device idles too (device_steps), since a host that is ahead of its device
--- costs nothing; where rows of devices are not understood, or half of the launches have no kernel, that is not known:
--- it is silent. What the thread waits for then is taken off, and host_waits tells it (python_parts).  Of the rest,
--- calling ops takes a part by itself: Python that hands on to modules, optimizers and backward passes.
+-- For each profile the share of the measured steps (no warm-up, none that a hang made long, ops recorded; weighed by
+-- steps.sample_weight) in which nothing went on that is known: no op or autograd node on the step's own thread, nor on
+-- one that runs the backward pass while that one waits for it, no wait for input, for a device or for other ranks:
+-- Python code. It is step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide
+-- nothing, nor do Python frames; waits for input are left to the check input_loading, those for other ranks to
+-- stragglers; what pools of threads compute meanwhile, as XLA's do, is time in ops.  On a job with kernels the check
+-- asks further that the device idles too (device_steps), since a host that is ahead of its device costs nothing; where
+-- rows of devices are not understood, or half of the launches have no kernel, that is not known: it is silent. What the
+-- thread waits for then is taken off, and host_waits tells it (python_parts).  Of the rest, calling ops takes a part by
+-- itself: Python that hands on to modules, optimizers and backward passes.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there, or, where Python was seen
 -- five times or more doing what no op needs, 5 % of that.  50 % are critical when that is a millisecond per step or
 -- more and ten steps were measured.  Where nearly all goes into calling ops it is information below 40 %.
@@ -33,10 +33,11 @@ WITH outside AS (
     sum(host_steps.op_ns * steps.sample_weight) AS op_ns, sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
   WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
+    AND steps.id NOT IN (SELECT step_id FROM temp.hung_steps)
   GROUP BY steps.profile_id
 ), step_time AS (
-  SELECT profile_id, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns FROM temp.steps WHERE is_warmup = 0
-  GROUP BY profile_id
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns FROM temp.steps
+  WHERE is_warmup = 0 AND id NOT IN (SELECT step_id FROM temp.hung_steps) GROUP BY profile_id
 ), device_busy AS (
   SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns * steps.sample_weight) AS busy_ns
   FROM temp.device_steps AS device_steps CROSS JOIN temp.steps AS steps ON steps.id = device_steps.step_id

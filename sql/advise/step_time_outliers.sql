@@ -1,30 +1,31 @@
 -- Advice: single steps that take much longer than the others.
 --
--- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, evaluation left out
--- (steps.training_ns), once there are ten steps to compare and the outliers cost at least 2 % of all step time: below
--- that, chance alone makes some.  What their thread waited for a processor meanwhile (main_thread_wait_s, read each
--- second) is no fault of theirs: it is taken off both, and `job` tells it.  What it waited in them beyond what it waits
--- in others for a lock, a file, another process or a time is promised by host_waits and is taken off what they cost,
--- where that is a tenth of the step time or more; the long steps whose ops were recorded tell the share.  So is what
--- its rank waits in collectives for others (collective_waits) beyond what it waits in other steps: that is of the rank
--- that came last.  It is
--- critical from a tenth of all step time on, when that is a millisecond per step or more and it is known what they do
--- that the others do not; where all that is known is that they take longer, and they come at no regular distance, it
--- may be the machine, and that is information.  What they do that others do not is called at least twice as often in
--- them, in ten times the time: an op that was interrupted takes long and is called as often as ever.  Looks at Python
--- that waits for what is taken off count for no line.  The message names what they spend more on: ranges (data loaders
--- that begin anew, checkpoints, full garbage collections, compilation and the program's own among them), which are
--- recorded in every step, and where ops were recorded of long steps and of others, ops by name and lines of Python at
--- which time passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long
--- steps take more, three at most.
+-- For each profile the measured steps (no warm-up, none that a hang made long: hung_steps) that last more than 1.5
+-- times the median, evaluation left out (steps.training_ns), once there are ten steps to compare and the outliers cost
+-- at least 2 % of all step time: below that, chance alone makes some.  What their thread waited for a processor
+-- meanwhile (main_thread_wait_s, read each second) is no fault of theirs: it is taken off both, and `job` tells it.
+-- What it waited in them beyond what it waits in others for a lock, a file, another process or a time is promised by
+-- host_waits and is taken off what they cost, where that is a tenth of the step time or more; the long steps whose ops
+-- were recorded tell the share.  So is what its rank waits in collectives for others (collective_waits) beyond what it
+-- waits in other steps: that is of the rank that came last.  It is critical from a tenth of all step time on, when that
+-- is a millisecond per step or more and it is known what they do that the others do not; where all that is known is
+-- that they take longer, and they come at no regular distance, it may be the machine, and that is information.  What
+-- they do that others do not is called at least twice as often in them, in ten times the time: an op that was
+-- interrupted takes long and is called as often as ever.  Looks at Python that waits for what is taken off count for no
+-- line.  The message names what they spend more on: ranges (data loaders that begin anew, checkpoints, full garbage
+-- collections, compilation and the program's own among them), which are recorded in every step, and where ops were
+-- recorded of long steps and of others, ops by name and lines of Python at which time passes outside ops (three looks
+-- of python_samples at least); those that explain a fifth of what the long steps take more, three at most.
 -- What it would save: their time beyond the median and all that waiting.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in steps and ranges, and in ops where there are long
 -- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
-WITH measured AS MATERIALIZED (
-  SELECT profile_id, id, number, training_ns, ops_recorded, start_ns, end_ns,
-    row_number() OVER (PARTITION BY profile_id ORDER BY start_ns, id) AS place
-  FROM temp.steps WHERE is_warmup = 0
+WITH measured AS MATERIALIZED ( -- without hung_steps: a join is no subquery, of which SQLite 3.54 allows 1,000
+  SELECT steps.profile_id AS profile_id, steps.id AS id, number, training_ns, ops_recorded, steps.start_ns AS start_ns,
+    end_ns, row_number() OVER (PARTITION BY steps.profile_id ORDER BY steps.start_ns, steps.id) AS place
+  FROM temp.steps AS steps LEFT JOIN temp.hangs AS hangs ON hangs.profile_id = steps.profile_id AND is_working = 0
+    AND noticed_ns > steps.start_ns AND noticed_ns < end_ns
+  WHERE is_warmup = 0 AND hangs.id IS NULL
 ), typical AS (
   SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * training_ns) AS INTEGER) AS step_ns,
     median(training_ns) AS median_ns

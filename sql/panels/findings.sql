@@ -9,7 +9,7 @@ WITH places(check_name, page, panel) AS (VALUES
   ('device_gaps', 'devices', 'gaps'), ('device_waits', 'devices', 'waits'),
   ('double_precision', 'ops', 'ops'), ('eager_ops', 'ops', 'ops'),
   ('expensive_operation', 'ops', 'op_types'), ('exposed_copies', 'devices', 'transfers'),
-  ('host_bound', 'steps', 'step_host'), ('host_waits', 'code', 'python_lines'),
+  ('hangs', 'timeline', NULL), ('host_bound', 'steps', 'step_host'), ('host_waits', 'code', 'python_lines'),
   ('input_cast_early', 'input', 'input_tree'),
   ('input_decoding', 'input', 'input_parts'), ('input_loading', 'input', 'input_steps'),
   ('input_outside_steps', 'input', 'input_parts'), ('input_python', 'input', 'input_tree'),

@@ -1,5 +1,5 @@
--- What to do about it: the findings of all checks, the most severe first, of these what saves most, then what names a
--- line of the program.
+-- What to do about it: the findings of all checks, the most severe first, of these a hang, then what saves most, then
+-- what names a line of the program.
 --
 -- One row for each finding.  A check that fails, for its input is damaged in a way that it does not expect, has a row
 -- that says so; the others are not concerned.
@@ -25,5 +25,5 @@ SELECT
   suggestion AS suggestion,
   evidence AS evidence
 FROM temp.tfprof_findings
-ORDER BY CASE severity WHEN 'critical' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, saves_ns DESC NULLS LAST,
-  subject GLOB '*:[0-9]*' DESC, check_name, subject, value DESC, message, evidence
+ORDER BY CASE severity WHEN 'critical' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, check_name = 'hangs' DESC,
+  saves_ns DESC NULLS LAST, subject GLOB '*:[0-9]*' DESC, check_name, subject, value DESC, message, evidence

@@ -85,6 +85,10 @@ WITH of_jobs AS MATERIALIZED (
   SELECT DISTINCT hang_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
   JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
   WHERE frames.file GLOB '*/torch/distributed/*'
+), loading AS MATERIALIZED ( -- by the frames around what it waits in
+  SELECT DISTINCT hang_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
+  JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+  WHERE frames.file GLOB '*/torch/utils/data/*'
 ), signs AS (
   SELECT members.*, numbered.id AS hang_id, numbered.start_ns AS start_ns, numbered.noticed_ns AS noticed_ns,
     numbered.over_ns AS end_ns, numbered.until_ns AS until_ns, numbered.step_number AS step_number,
@@ -92,14 +96,17 @@ WITH of_jobs AS MATERIALIZED (
     numbered.id IS NULL AND last_ns < first_ns AND (complete OR last_ns < latest_ns - 2500000000) AS is_gone,
     coalesce(is_behind, 0) AS is_behind, coalesce(is_in_it, 0) AS is_in_it,
     coalesce(numbered.step_number < most_steps, 0) AS is_late,
-    numbered.id IS NOT NULL AND distributed.hang_id IS NULL AND NOT coalesce(is_in_it, 0) AS is_outside
+    numbered.id IS NOT NULL AND distributed.hang_id IS NULL AND NOT coalesce(is_in_it, 0) AS is_outside,
+    loading.hang_id IS NOT NULL AS is_loading
   FROM members LEFT JOIN numbered ON numbered.profile_id = members.profile_id AND numbered.hang = members.hang
   LEFT JOIN reached ON reached.hang_id = numbered.id
   LEFT JOIN distributed ON distributed.hang_id = numbered.id
+  LEFT JOIN loading ON loading.hang_id = numbered.id
   WHERE numbered.id IS NOT NULL OR members.rank IS NOT NULL
 ), weighed AS (
   SELECT *, count(*) OVER job AS member_count, max(is_gone) OVER job AS any_gone, max(is_behind) OVER job AS any_behind,
     max(is_late) OVER job AS any_late,
+    iif(max(is_working) OVER job = 1, 'work', iif(max(is_loading) OVER job, 'input', NULL)) AS meanwhile,
     max(is_outside) OVER job AND min(iif(hang_id IS NULL, 1, is_outside)) OVER job = 0 AS any_outside
   FROM signs WINDOW job AS (PARTITION BY run_id, job, hang)
 ), judged AS (
@@ -121,6 +128,14 @@ WITH of_jobs AS MATERIALIZED (
   FROM judged LEFT JOIN looks ON looks.hang_id = judged.hang_id
   LEFT JOIN temp.threads AS threads ON threads.id = looks.thread_id
   LEFT JOIN temp.code_trace_line AS lines ON lines.code_trace_id = looks.code_trace_id
+), told AS (
+  SELECT *, iif(hang_id IS NULL, NULL, CASE coalesce(waits_for, 'processor')
+      WHEN 'processor' THEN 'runs' WHEN 'sleep' THEN 'sleeps'
+      WHEN 'something else' THEN coalesce('waits in ' || system_call, 'waits')
+      WHEN 'GIL' THEN 'waits for Python''s lock' WHEN 'events' THEN 'waits for one of several files or sockets'
+      ELSE 'waits for a ' || waits_for END
+    || coalesce(' at ' || location || coalesce(' (' || trim(text) || ')', ''), '')) AS doing
+  FROM rows
 )
 SELECT
   hang AS hang,
@@ -146,6 +161,8 @@ SELECT
   thread AS thread,
   collective AS collective,
   collective_number AS collective_number,
+  doing AS doing,
+  meanwhile AS meanwhile,
   name || coalesce(' on ' || host, '') || CASE role
     WHEN 'silent' THEN ' is waited for: nothing was recorded of it after '
     WHEN 'ended' THEN ' is waited for: it had ended at '
@@ -158,14 +175,9 @@ SELECT
     WHEN is_gone THEN strftime('%Y-%m-%d %H:%M:%S', last_ns / 1000000000, 'unixepoch') || ' UTC'
     WHEN hang_id IS NULL THEN ''
     ELSE format('in step %d, which %s %.0f s, it ', step_number,
-        iif(end_ns IS NULL, 'has not ended for', 'did not end for'), lasted_ns / 1e9)
-      || CASE coalesce(waits_for, 'processor') WHEN 'processor' THEN 'runs' WHEN 'sleep' THEN 'sleeps'
-        WHEN 'something else' THEN coalesce('waits in ' || system_call, 'waits') ELSE 'waits for ' || CASE waits_for
-        WHEN 'GIL' THEN 'Python''s lock' WHEN 'events' THEN 'one of several files or sockets' ELSE 'a ' || waits_for END
-        END
-      || coalesce(' at ' || location || coalesce(' (' || trim(text) || ')', ''), '')
+        iif(end_ns IS NULL, 'has not ended for', 'did not end for'), lasted_ns / 1e9) || doing
       || CASE WHEN is_in_it THEN format(', in collective %d, %s', collective_number, collective)
         WHEN is_behind THEN format('; its last collective was %d, %s', collective_number, collective) ELSE '' END
     END AS message
-FROM rows
+FROM told
 ORDER BY run_id, job, hang, is_missing DESC, rank, profile_id

@@ -103,7 +103,39 @@ def test_hangs_of_a_process():
         assert threads_at(directory, 18) == rows, capturing.query(directory, THREADS)
         over = capturing.query(directory, "SELECT message FROM diagnostics WHERE reason = 'capture_hang_over'")
         assert len(over) >= 2 and all("until the next one" in row["message"] for row in over), over
+        told = capturing.query(directory, "SELECT severity, message FROM advise WHERE check_name = 'hangs'")
+        first = capturing.query(directory, "SELECT check_name, severity FROM advise LIMIT 1")
+        assert first == [{"check_name": "hangs", "severity": "critical"}], first
+        assert len(told) == 2 and " runs at program.py:" in told[0]["message"], told
+        assert told[1]["severity"] != "critical" and "waits for a lock at" in told[1]["message"], told
+        summary = capturing.bounded.run([os.path.join(capturing.BUILD, "tfprof"), directory, "summary"], 240).stdout
+        assert summary.startswith("hang ") and " has ended no step since " in summary.splitlines()[0], summary
         print("lock, evaluation, a loop in C:", len(rows), "threads")
+
+
+# One after the other: a child that waits and ends in order, one that waits and does not, and their parent, in vain.
+ENDS = PROGRAM.split("held, is_held")[0] + """
+import time
+for status in (0, 3):
+    if not os.fork():
+        steps(12)
+        time.sleep(2.5)
+        os._exit(status)
+    os.wait()
+steps(12)
+time.sleep(2.5)
+raise KeyboardInterrupt
+"""
+
+
+def test_how_processes_end():
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", ENDS], hang_after=1, status=None)
+        rows = capturing.query(directory, "SELECT severity, message FROM hangs_check ORDER BY message LIKE '%status%', "
+                                          "message LIKE '%Keyboard%'")
+        assert [row["severity"] for row in rows] == ["info", "critical", "critical"], rows
+        assert "until it ended in order: it sleeps at" in rows[0]["message"], rows
+        print("in order, with a status, by an exception")
 
 
 # Four ranks; one after the other hangs in its own way, until it is told to go on, and the others wait in a collective.

@@ -260,8 +260,8 @@ def expect(what, profile, **wanted):
             continue
         for row in profile.connection.execute(f"SELECT * FROM temp.{one.name}"):
             advice = dict(zip(CHECK_COLUMNS, row))
-            said[one.name] = advice["saves_ns"]
-            severities[one.name] = advice["severity"]
+            said[advice["check_name"]] = advice["saves_ns"]
+            severities[advice["check_name"]] = advice["severity"]
             check(len(advice["evidence"]) <= 160,
                   f"{what}: the evidence of {one.name} is {len(advice['evidence'])} long")
             shown = profile.connection.execute(advice["evidence"]).fetchall()

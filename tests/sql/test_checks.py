@@ -10,6 +10,46 @@ import re
 from made_profiles import MS, Profile, expect, read_tables, real_format, said, severities, small_run
 from stored import check, finish
 
+SECOND = 1000 * MS
+
+
+def hung_profile(line_of="/home/me/train.py", **values):
+    """Twenty steps, then 30 s at a lock, of which 20 had passed when that was noticed."""
+    profile = Profile()
+    profile.steps()
+    profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + dur_ns")
+    profile.connection.execute("UPDATE temp.profiles SET start_ns = 0, end_ns = ?", (32 * SECOND,))
+    frame = profile.add("code_frames", profile_id=1, file=line_of, line=9, function="f", text="held.acquire()")
+    trace = profile.add("code_traces", profile_id=1, line_frame_id=frame, leaf_frame_id=frame)
+    hang = profile.add("hangs", **{"profile_id": 1, "start_ns": 2 * SECOND, "noticed_ns": 22 * SECOND,
+                                   "step_number": 20, "thread_id": 1, "usual_ns": 100 * MS, "limit_ns": 20 * SECOND,
+                                   "is_working": 0, **values})
+    profile.add("hang_threads", profile_id=1, hang_id=hang, thread_id=1, waits_for="lock", code_trace_id=trace)
+    return profile
+
+
+def check_hangs():
+    """Critical only where a process never went on and did not end in order; whoever works hangs not."""
+    taken_ns = 30 * SECOND - 100 * MS
+    profile = hung_profile()
+    expect("a hang until the process ended in order", profile, hangs=None)
+    check(severities["hangs"] == "info", f"ended in order: {severities}")
+    profile.add("diagnostics", reason="capture_program_failed", severity="info", profile_id=1, message="by a signal")
+    expect("a hang until the process was interrupted", profile, hangs=taken_ns)
+    real_format(profile)
+    ((severity, message),) = said(profile, "hangs_check")
+    check(severity == "critical" and "waits for a lock at train.py:9" in message and "by a signal" in message, message)
+    expect("work that goes on", hung_profile(is_working=1))
+
+    for line_of, wanted in (("/home/me/train.py", {"hangs": taken_ns}), ("/x/torch/utils/data/dataloader.py", {})):
+        profile = hung_profile(line_of)
+        profile.add("steps", profile_id=1, number=20, thread_id=1, start_ns=2 * SECOND, end_ns=32 * SECOND,
+                    dur_ns=30 * SECOND, net_ns=30 * SECOND, training_ns=30 * SECOND, is_warmup=0, ops_recorded=0,
+                    sample_weight=0.0)
+        expect("a hang that was over, in a long step: " + line_of, profile, **wanted)
+        if "hangs" in wanted:
+            check(severities["hangs"] == "warning", f"a hang that was over: {severities}")
+
 
 def main():
     read_tables()
@@ -19,6 +59,8 @@ def main():
     profile = Profile()
     profile.steps()
     expect("a run that is in order", profile)
+
+    check_hangs()
 
     profile = Profile()
     for step in profile.steps():

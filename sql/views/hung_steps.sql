@@ -1,0 +1,15 @@
+-- Steps that a hang made long: the check hangs tells that time, or input_loading where a data loader was waited for,
+-- and the checks of steps leave them out.
+--
+-- One row for each step that was going on when its process was found hanging (hangs) and nothing else went on in it.
+--   profile_id, step_id   the step
+--   noticed_ns            when it was found hanging
+-- Cost: linear in the steps of processes that hung; next to nothing without hangs.
+-- Example: SELECT number, dur_ns FROM steps WHERE id IN (SELECT step_id FROM hung_steps);
+SELECT
+  steps.profile_id AS profile_id,
+  steps.id AS step_id,
+  hangs.noticed_ns AS noticed_ns
+FROM temp.hangs AS hangs JOIN temp.steps AS steps
+  ON steps.profile_id = hangs.profile_id AND steps.start_ns < hangs.noticed_ns AND steps.end_ns > hangs.noticed_ns
+WHERE hangs.is_working = 0
