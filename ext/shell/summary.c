@@ -9,7 +9,12 @@
 **   more: advise; SELECT * FROM op_summary LIMIT 10; ...
 **
 ** The lines are the view run_summary, of graphs and checkpoints of which no op ran what model_summary says of the
-** largest, and the first rows of advise_summary; on a terminal they are broken between words.
+** largest, and the first rows of advise_summary; on a terminal they are broken between words.  In front of them, for
+** people alone, stands where the run hangs, or hung until it was ended:
+**
+**   hang        rank 2 has ended no step since 12:03:11 UTC (33 s), waits for a lock at train.py:9 (hang_summary)
+**
+** It is a statement of its own, since SQLite 3.54 allows 1,000 subqueries in one.
 */
 #include "summary.h"
 
@@ -21,6 +26,13 @@
 
 enum { TITLE_WIDTH = 12 };
 
+static const char hangs_sql[] =
+    "SELECT 'hang', name || iif(doing IS NULL, ': nothing was recorded of it after ', ' has ended no step since ')"
+    " || strftime('%H:%M:%S', start_ns / 1000000000, 'unixepoch') || ' UTC' || iif(doing IS NULL, ', and others wait "
+    "for it', format(' (%.0f s), ', lasted_ns / 1e9) || doing) || ' (hang_summary)'"
+    " FROM temp.hang_summary AS hangs WHERE EXISTS (SELECT 1 FROM tfprof_own.hangs) AND EXISTS (SELECT 1"
+    " FROM temp.hangs_check AS told WHERE severity = 'critical' AND subject = name AND evidence GLOB '* = ' || hang)"
+    " LIMIT 3";
 static const char lines_sql[] =
     "SELECT title, text FROM (SELECT position, title, text FROM temp.run_summary UNION ALL "
     "SELECT 500 + line, column2, CASE line"
@@ -84,27 +96,33 @@ static int print_more(const struct session *session) {
   return code;
 }
 
-enum session_result summary_print(struct session *session) {
+static int print_lines(struct session *session, const char *sql) {
   sqlite3_stmt *statement = NULL;
-  bool has_memory = true;
-  if (session->style.format != OUTPUT_BOX) return session_run(session, lines_sql, NULL);
-  session_make_views_for(session, lines_sql);
-  int code = sqlite3_prepare_v2(session->db, lines_sql, -1, &statement, NULL);
-  while (code == SQLITE_OK && has_memory && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+  session_make_views_for(session, sql);
+  int code = sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL);
+  while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     struct cell title = {0}, text = {0};
     code = destination_is_gone(&session->destination) ? SQLITE_DONE : SQLITE_OK;
-    has_memory = cell_make(statement, 0, QUANTITY_NONE, &title) && cell_make(statement, 1, QUANTITY_NONE, &text);
-    if (has_memory) print_line(session, &title, &text);
+    if (!cell_make(statement, 0, QUANTITY_NONE, &title) || !cell_make(statement, 1, QUANTITY_NONE, &text))
+      code = SQLITE_NOMEM;
+    else print_line(session, &title, &text);
     free(title.text);
     free(text.text);
   }
+  sqlite3_finalize(statement);
+  return code;
+}
+
+enum session_result summary_print(struct session *session) {
+  if (session->style.format != OUTPUT_BOX) return session_run(session, lines_sql, NULL);
+  int code = print_lines(session, hangs_sql);
+  if (code == SQLITE_DONE) code = print_lines(session, lines_sql);
   if (code == SQLITE_DONE) code = print_more(session);
   fflush(stdout);
-  if (!has_memory) fputs("error: not enough memory\n", stderr);
+  if (code == SQLITE_NOMEM) fputs("error: not enough memory\n", stderr);
   else if (code != SQLITE_DONE && code != SQLITE_INTERRUPT)
     fprintf(stderr, "error: summary: %s\n", sqlite3_errmsg(session->db));
-  sqlite3_finalize(statement);
-  return code == SQLITE_DONE && has_memory ? SESSION_OK
-         : code == SQLITE_INTERRUPT        ? SESSION_INTERRUPTED
-                                           : SESSION_ERROR;
+  return code == SQLITE_DONE        ? SESSION_OK
+         : code == SQLITE_INTERRUPT ? SESSION_INTERRUPTED
+                                    : SESSION_ERROR;
 }
