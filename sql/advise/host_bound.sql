@@ -12,25 +12,30 @@
 -- itself: Python that hands on to modules, optimizers and backward passes.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there, or, where Python was seen
 -- five times or more doing what no op needs, 5 % of that.  50 % are critical when that is a millisecond per step or
--- more and ten steps were measured.  Where nearly all goes into calling ops it is information below 40 %.
+-- more and ten steps were measured.  Where nearly all goes into calling ops it is information below 40 %.  Where Python
+-- was seen four times or less, and where it was not looked for, that is assumed of 100 µs or less for each call of an
+-- op, as long as no range says what else is done.  Nothing is critical that was seen four times or less.
 -- The message names the ranges in which the program itself marked a tenth of that time or more (ranges.outside_ns;
--- the mark around the step is none of them, nor are those that fetch input), also without what is waited for in them:
+-- the mark around the step is none of them, nor are those that fetch input, nor PyTorch's of the optimizer, the
+-- backward pass and the model: what is outside of ops there calls them), also without what is waited for in them:
 -- as much as at the lines at which Python was seen in them, or, where it was not seen there, as of the whole.  All of
 -- them together are never more than the whole.  The suggestion names the lines at which Python was seen, where
 -- there are three samples or more; where such a line of the program only hands on to a library (model.learn(),
 -- trainer.train()), the lines of that at which it was seen, if it was not nearly always the same one.  Where half of
 -- the time outside ops is writing checkpoints (python_parts.saving_ns), that is what is to be done seldom.
 -- What it would save: all of the Python that no op needs, and the ops that it calls by the way; where next to nothing
--- is seen of that, half of what is above a tenth of the step, and where too little was seen, all above a tenth; no more
--- than the time in which devices idle, since their work remains; in steps whose ops were not recorded as in those whose
--- were.
+-- is seen of that, or Python was seen four times or less, or all may be calls of ops, half of what is above a tenth of
+-- it, and else all above a tenth; no more than the time in which devices idle, since their work remains; in steps
+-- whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them,
 -- one over ranges, and that of python_parts.
 -- Needs: steps, ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
 WITH outside AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.net_ns * steps.sample_weight) AS step_ns,
-    sum(host_steps.op_ns * steps.sample_weight) AS op_ns, sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
+    sum(host_steps.op_ns * steps.sample_weight) AS op_ns,
+    sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns,
+    sum(host_steps.call_count * steps.sample_weight) AS call_count, sum(steps.sample_weight) AS weight
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
   WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
     AND steps.id NOT IN (SELECT step_id FROM temp.hung_steps)
@@ -62,7 +67,8 @@ WITH outside AS (
     outside_ns * (1 - coalesce(waits_ns / spread.all_ns, 0)) AS outside_ns,
     outside_ns * coalesce(waits_ns / spread.all_ns, 0) AS waits_ns, python_looks,
     iif(look_count >= 5, outside_ns * python_ns / spread.all_ns, NULL) AS python_ns, its_op_ns,
-    outside_ns * saving_ns / spread.all_ns AS saving_ns
+    outside_ns * saving_ns / spread.all_ns AS saving_ns, look_count, call_count, weight,
+    coalesce(look_count, 0) < 5 AND coalesce(outside_ns <= 100000.0 * call_count, 0) AS may_be_calls
   FROM outside LEFT JOIN spread ON spread.profile_id = outside.profile_id
 ), seen AS ( -- each line and what is below it; of a line that calls a library, whether it is there most of the time
   SELECT profile_id, file, line, location, text, inner_file, inner_line, inner_location, inner_text, is_inside, all_ns,
@@ -104,6 +110,8 @@ WITH outside AS (
   WHERE ranges.outside_ns > 0 AND ranges.thread_id = steps.thread_id AND steps.is_warmup = 0 AND steps.ops_recorded = 1
     AND (ranges.start_ns > steps.start_ns OR ranges.end_ns < steps.end_ns)
     AND ranges.name NOT IN (SELECT name FROM temp.input_events)
+    AND ranges.name NOT GLOB 'Optimizer.*#*' AND ranges.name NOT GLOB 'torch.autograd.*'
+    AND ranges.name NOT GLOB 'DistributedDataParallel.*'
   GROUP BY ranges.profile_id, ranges.name
 ), running AS (
   SELECT marked.profile_id AS profile_id, marked.name AS name, outside_ns, mean_ns / step_ns AS scale,
@@ -121,45 +129,50 @@ WITH outside AS (
     SELECT *, row_number() OVER (PARTITION BY profile_id ORDER BY ns DESC, name) AS place FROM bounded
     WHERE ns >= 0.10 * outside_ns ORDER BY profile_id, place
   ) WHERE place <= 3 GROUP BY profile_id
+), known AS ( -- as far as it was seen, and else as it is likely
+  SELECT parts.*, marks.text AS marks, coalesce(python_ns < 0.05 * step_ns, may_be_calls AND marks.text IS NULL)
+    AS is_calls
+  FROM parts LEFT JOIN marks ON marks.profile_id = parts.profile_id
 )
 SELECT
   'host_bound' AS check_name,
-  CASE WHEN python_ns < 0.05 * step_ns AND outside_ns < 0.40 * step_ns THEN 'info'
-    WHEN coalesce(python_ns, outside_ns) >= 0.50 * step_ns AND step_count >= 10
-      AND coalesce(python_ns, outside_ns) / step_ns * mean_ns >= 1000000 THEN 'critical'
+  CASE WHEN is_calls AND outside_ns < 0.40 * step_ns THEN 'info'
+    WHEN NOT is_calls AND coalesce(look_count, 5) >= 5 AND coalesce(python_ns, outside_ns) >= 0.50 * step_ns
+      AND step_count >= 10 AND coalesce(python_ns, outside_ns) / step_ns * mean_ns >= 1000000 THEN 'critical'
     ELSE 'warning' END AS severity,
   processes.name AS subject,
   processes.prefix || format('%.0f %% of the step time passes outside any op: %s of %s per step%s%s',
     100.0 * outside_ns / step_ns, format_ns(outside_ns / step_ns * mean_ns), format_ns(mean_ns),
-    coalesce(', ' || marks.text, ''),
+    coalesce(', ' || marks, ''),
     CASE WHEN python_ns < 0.05 * step_ns THEN '; nearly all of it goes into calling ops'
+      WHEN is_calls THEN format('; that is %s for each of %.0f calls of ops', format_ns(outside_ns / call_count),
+        call_count / weight)
       WHEN python_ns < 0.9 * outside_ns THEN format('; %s of it is Python that no op needs',
         format_ns(python_ns / step_ns * mean_ns))
       ELSE '' END) AS message,
   outside_ns / step_ns AS value,
   0.20 AS threshold,
   CAST(min(CASE WHEN python_ns >= 0.05 * step_ns THEN (python_ns + its_op_ns) / step_ns
-    ELSE max(outside_ns / step_ns - 0.10, 0) * iif(python_ns IS NULL, 1.0, 0.5) END,
+    ELSE max(outside_ns / step_ns - 0.10, 0) * iif(is_calls OR look_count < 5, 0.5, 1.0) END,
     1.0 - coalesce(busy_ns / step_ns, 0)) * all_ns AS INTEGER) AS saves_ns,
-  CASE WHEN python_ns < 0.05 * step_ns THEN 'Larger batches, so that each op does more, or a compiled step, which '
+  CASE WHEN is_calls THEN 'Larger batches, so that each op does more, or a compiled step, which '
       || 'takes many calls together' || coalesce('; most calls are at ' || lines.text, '') || '.'
     WHEN 2 * saving_ns >= outside_ns + waits_ns THEN coalesce('Between the ops Python is at ' || lines.text
       || ' (python_summary has all lines), most of the time writing a checkpoint: ', 'A checkpoint is written: ')
       || advice_words('host_bound.saving', processes.framework)
     ELSE coalesce(
       'Between the ops Python is at ' || lines.text || ' (python_summary has all lines): move that out of the loop',
-      CASE WHEN marks.text IS NOT NULL THEN 'Move what it does there out of the loop'
+      CASE WHEN marks IS NOT NULL THEN 'Move what it does there out of the loop'
         ELSE 'Find the Python code between the ops, move it out of the loop' END)
       || advice_words('host_bound', processes.framework) END AS suggestion,
   'SELECT number, dur_ns, recording_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = '
-    || parts.profile_id || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
-FROM parts
-JOIN step_time ON step_time.profile_id = parts.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id
-LEFT JOIN device_busy ON device_busy.profile_id = parts.profile_id
-LEFT JOIN lines ON lines.profile_id = parts.profile_id
-LEFT JOIN marks ON marks.profile_id = parts.profile_id
-WHERE parts.profile_id NOT IN (SELECT profile_id FROM blind) AND op_ns > 0
+    || known.profile_id || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
+FROM known
+JOIN step_time ON step_time.profile_id = known.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = known.profile_id
+LEFT JOIN device_busy ON device_busy.profile_id = known.profile_id
+LEFT JOIN lines ON lines.profile_id = known.profile_id
+WHERE known.profile_id NOT IN (SELECT profile_id FROM blind) AND op_ns > 0
   AND (outside_ns >= 0.20 * step_ns OR python_ns >= 0.05 * step_ns AND python_looks >= 5)
   AND coalesce(busy_ns / step_ns, 0) < 0.80
-ORDER BY saves_ns DESC, parts.profile_id
+ORDER BY saves_ns DESC, known.profile_id

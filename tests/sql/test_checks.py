@@ -263,6 +263,37 @@ def main():
     ((said_of,),) = profile.connection.execute("SELECT suggestion FROM temp.host_bound").fetchall()
     check("train.py" not in said_of, f"two looks name no line: {said_of}")
 
+    # Steps of 2 ms that call small ops, of which Python was seen twice or not at all: what lies between calls them,
+    # and PyTorch's own ranges are no places. A range of the program says that something else is done, and so does much
+    # time for each op.
+    larger, elsewhere, nothing = "Larger batches", "Move what it does there", "Find the Python code"
+    for mark, count, op_us, looks, wanted in (
+            ("Optimizer.step#Adam.step", 20, 40, 2, ("warning", 10, larger)),
+            ("torch.autograd.backward", 20, 40, 0, ("warning", 10, larger)),
+            ("torch.autograd.backward", 20, 70, 2, ("info", 4, larger)),
+            ("my part", 20, 40, 2, ("warning", 10, elsewhere)),
+            ("Optimizer.step#Adam.step", 4, 100, 2, ("warning", 14, nothing)),
+            ("Optimizer.step#Adam.step", 4, 100, 0, ("critical", 28, nothing))):
+        profile = Profile()
+        frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=3, text="train()")
+        trace = profile.add("code_traces", profile_id=1, line_frame_id=frame, leaf_frame_id=frame)
+        for number in range(20):
+            step = profile.step(number, dur_ns=2 * MS)
+            for _ in range(count):
+                profile.op("aten::mm", step, op_us * 1000)
+            profile.add("ranges", profile_id=1, step_id=step, name=mark, thread_id=1, start_ns=number * 100 * MS + 1,
+                        end_ns=number * 100 * MS + MS, outside_ns=MS // 2)
+            if number < looks:
+                profile.add("python_samples", profile_id=1, step_id=step, time_ns=1, code_trace_id=trace, period_ns=MS)
+        profile.derive()
+        profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + dur_ns")
+        real_format(profile)
+        ((severity, saves, message, said_of),) = profile.connection.execute(
+            "SELECT severity, saves_ns, message, suggestion FROM temp.host_bound").fetchall()
+        check((severity, round(saves / MS)) == wanted[:2] and said_of.startswith(wanted[2])
+              and ("calls of ops" in message) == (wanted[2] == larger) and ("Optimizer" in message + said_of) == 0,
+              f"{mark}, {count}: {severity} {saves} {message} {said_of}")
+
     # What is waited for is no Python that keeps the thread busy; nor is what calling ops costs.
     def of_lines(*lines):
         """`lines`: what is seen at each of them in every step, of a step of 100 ms with ops for 50: file of the
