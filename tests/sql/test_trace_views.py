@@ -664,6 +664,8 @@ def test_main_scripts(engine):
          "C:\\work\\torch\\amp\\net.py"),
         ([*spawned, "/src/pytorch/torch/utils/data/_utils/worker.py(300): _worker_loop"],
          "/src/pytorch/torch/utils/data/_utils/fetch.py"),
+        ([*spawned, "lightning/fabric/strategies/launchers/multiprocessing.py(100): _wrapping_function"],
+         "lightning/pytorch/loops/fit_loop.py"),
         (["/src/train.py(3): <module>"], "/src/pytorch/torch/nn/modules/linear.py"),
         (["/src/train.py(3): <module>"], "/src/.venv/lib/python3.11/site-packages/six.py"),
         (["/src/train.py(3): <module>"], "/src/.pyenv/lib/python3.11/json/encoder.py"),
@@ -683,9 +685,10 @@ def test_main_scripts(engine):
         kinds[root[-1], inner] = kind
         (line,) = connection.values("SELECT file, line, is_library FROM code_summary WHERE self_ns > 0 LIMIT 1")
         assert kind != "program" or line == (inner, 5, 0), (inner, line)
+        assert "launchers" not in line[0] and line[0] != "<string>", (inner, line)
         connection.close()
-    assert list(kinds.values()) == ["program"] * 9 + ["framework", "framework", "library", "python", "framework",
-                                                      "python", "framework"], kinds
+    assert list(kinds.values()) == ["program"] * 9 + ["framework", "library", "framework", "library", "python",
+                                                      "framework", "python", "framework"], kinds
 
 
 def test_cycles(engine):

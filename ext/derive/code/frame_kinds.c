@@ -10,7 +10,8 @@
 ** never in a folder of packages, where programs that start others lie, too.
 **
 ** Processes that multiprocessing spawns run a text (python -c), and import the main script only for what they are to
-** call.  Of these the file of what they call stands for the main script, unless it is a worker of a DataLoader.
+** call.  Of these the file of what they call stands for the main script, unless it is a worker of a DataLoader or the
+** launcher of a package (Lightning's).  The text is multiprocessing's, not the program's.
 */
 #include "derive/code/source_kinds.h"
 #include "derive/passes.h"
@@ -120,9 +121,11 @@ static bool may_be_main(const struct profile *profile, const char *path, bool is
   return !profile->command || is_named(path, pool_text(pool, profile->command));
 }
 
-/* What a process that multiprocessing spawned was started for. */
+/* What a process that multiprocessing spawned was started for. Of a path without a root the first part is a package. */
 static bool may_be_started(const char *path) {
   enum source_kind kind = source_kind_of(path);
+  bool has_root = path[0] == '/' || path[0] == '\\' || (path[0] && path[1] == ':');
+  if (!has_root && kind != SOURCE_PROGRAM) return false;
   bool is_made = path[0] == '<' || kind == SOURCE_GENERATED || kind == SOURCE_PYTHON;
   return !is_made && !source_is_installed(path) && !ends_in(path, "torch/utils/data/_utils/worker.py");
 }
@@ -189,7 +192,9 @@ static enum tfprof_status run_frame_kinds(struct profile *profile, struct tfprof
     bool is_main = false;
     const char *path = pool_text(pool, frames.files[frame]);
     size_t folder = main_folder_of(path, frames.files[frame], &mains, pool, &is_main);
-    frames.kinds[frame] = names[is_main ? SOURCE_PROGRAM : source_kind_below(path, folder)];
+    bool is_text = frames.is_child && frames.is_module[frame] && strcmp(path, "<string>") == 0;
+    enum source_kind kind = is_text ? SOURCE_PYTHON : source_kind_below(path, folder);
+    frames.kinds[frame] = names[is_main ? SOURCE_PROGRAM : kind];
   }
   if (!status)
     status = derive_set_texts(profile, TABLE_code_frames, COLUMN_code_frames_source_kind, frames.kinds, error);
