@@ -10,8 +10,9 @@
 -- not count.
 -- Threshold: a fifth of the step time goes to the passes, forward and backward.
 -- What it would save: with n passes in a step the part 1 - 1 / sqrt(n) of them, and of what passes between them, as
--- Python that takes the next sample; n samples at a time read the parameters once instead of n times, and call an n-th
--- of the ops, but compute as much.  With one pass in a step the same for batches of 16, of the optimizer's time, too.
+-- Python that takes the next sample, without what host_bound and host_waits promise (python_parts); n samples at a time
+-- read the parameters once instead of n times, and call an n-th of the ops, but compute as much.  With one pass in a
+-- step the same for batches of 16, of the optimizer's time, too.
 -- The line is the one that begins the backward pass.
 -- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: that of phase_summary
 -- and one pass over op_shape_totals.
@@ -35,8 +36,13 @@ WITH step_time AS (
   WHERE phases.phase IN ('forward', 'backward') AND steps.is_warmup = 0 AND steps.ops_recorded = 1
     AND phases.profile_id IN (SELECT profile_id FROM speaking WHERE has_several)
   GROUP BY phases.step_id
+), told AS ( -- what other checks promise of that: Python and waits at lines of their own, as it is seen five times
+  SELECT profile_id, total(self_ns) FILTER (WHERE part IN ('python', 'waits')) AS ns FROM temp.python_parts
+  GROUP BY profile_id HAVING sum(sample_count) >= 5
 ), gaps AS ( -- what passes between them, for each nanosecond of them
-  SELECT phases.profile_id AS profile_id, total(phases.net_ns * steps.sample_weight) FILTER (WHERE phase = 'other')
+  SELECT phases.profile_id AS profile_id,
+    max(total(phases.net_ns * steps.sample_weight) FILTER (WHERE phase = 'other')
+      - coalesce((SELECT ns FROM told WHERE told.profile_id = phases.profile_id), 0), 0)
     / nullif(total(phases.net_ns * steps.sample_weight) FILTER (WHERE phase <> 'other'), 0) AS ratio
   FROM spans CROSS JOIN temp.step_phases AS phases ON phases.step_id = spans.step_id
   JOIN temp.steps AS steps ON steps.id = spans.step_id

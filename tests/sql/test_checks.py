@@ -477,6 +477,15 @@ def main():
     ((saves_ns,),) = profile.connection.execute("SELECT saves_ns FROM temp.single_samples").fetchall()
     wanted = 20 * (1 - 8 ** -0.5) * (64 + 7 * 2) * MS  # not the 2 ms after the last pass
     check(abs(saves_ns - wanted) < MS, f"single samples: {saves_ns}, not {wanted}")
+    frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=3, text="prepare()")
+    trace = profile.add("code_traces", profile_id=1, line_frame_id=frame, leaf_frame_id=frame)
+    for step, in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
+        profile.add("python_samples", profile_id=1, step_id=step, time_ns=1, code_trace_id=trace, period_ns=MS)
+    profile.derive()
+    ((saves_ns,),) = profile.connection.execute("SELECT saves_ns FROM temp.single_samples").fetchall()
+    told = sum(ns for (ns,) in profile.connection.execute("SELECT self_ns FROM temp.python_parts"))
+    wanted = 20 * (1 - 8 ** -0.5) * (64 + max(7 * 2 - told / 20 / MS, 0)) * MS
+    check(told > 0 and abs(saves_ns - wanted) < MS, f"Python between samples: {saves_ns}, not {wanted}; {told}")
 
     # Numbers that are taken of each parameter, at two lines of a function, one in a comprehension: one after the other
     # or in turns; that is one loop, and no time counts twice. A recurrent network calls more ops and takes longer.
