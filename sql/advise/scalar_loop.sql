@@ -6,10 +6,11 @@
 -- recording these took; calls that lie further apart are none of it, unless they are few and have no more than 64 ops
 -- between them: there the thread lost its processor.  A loop that takes no numbers counts only where its turns take
 -- 80 µs or less on average: where they take longer they compute something, as recurrent networks do.  Of numbers 8 in
--- a step are enough where the turns take 250 µs or less and call 16 ops or fewer, as loops over parameters do that
--- take the norm of each.  Nor do turns count in which a module of the model is called (module_calls): they compute what
--- they take the number of.  Loops of optimizers over parameters are told by optimizer_loop; those of other libraries
--- are not the program's.  Counted are measured steps, weighed by ops.sample_weight.
+-- a step are enough where the turns take 250 µs or less and call 10 ops or fewer, as loops over parameters do that
+-- take the norm of each, and no iteration that looks at what it has reached.  Nor do turns count in which a module of
+-- the model is called (module_calls): they compute what they take the number of.  Loops of optimizers over parameters
+-- are told by optimizer_loop; those of other libraries are not the program's.  Counted are measured steps, weighed by
+-- ops.sample_weight.
 -- All such lines of one function and of comprehensions in it are one finding, which names the line that takes most, and
 -- others: what passes from one line to another counts where they take turns, 8 times in a step or more, and once.
 -- Threshold: 2 % of the step time; three tenths are critical when that is a millisecond per step or more and ten
@@ -66,8 +67,8 @@ WITH step_time AS MATERIALIZED (
   FROM each_turn GROUP BY step_id, line_id
   HAVING sum(is_number) >= 32
     OR coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 250000 AND sum(is_number) >= 8
-      AND coalesce(avg(op_count) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 16
-    OR coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 80000 AND count(*) >= 32
+      AND coalesce(avg(op_count) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 10
+    OR coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 100000 AND count(*) >= 32
 ), function_turns AS ( -- of all of one function; a turn that ends with a number belongs to the line that takes it
   SELECT counted.step_id AS step_id, function_id, sample_weight, is_number, is_of_numbers,
     counted.line_id AS line_id, iif(lead(is_number) OVER of_function, lead(counted.line_id) OVER of_function, NULL)
