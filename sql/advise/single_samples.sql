@@ -30,7 +30,7 @@ WITH step_time AS (
   SELECT phases.*, pass_count >= 4 AS has_several, step_time.all_ns AS all_ns
   FROM phases JOIN step_time ON step_time.profile_id = phases.profile_id
   WHERE (pass_count >= 4 OR (pass_count > 0 AND step_count >= 20)) AND pass_ns >= 0.20 * all_ns
-), spans AS ( -- from the first to the last of a step's passes
+), spans AS ( -- from the first to the last of the passes of a step
   SELECT phases.step_id AS step_id, min(phases.start_ns) AS start_ns, max(phases.end_ns) AS end_ns
   FROM temp.step_phases AS phases JOIN temp.steps AS steps ON steps.id = phases.step_id
   WHERE phases.phase IN ('forward', 'backward') AND steps.is_warmup = 0 AND steps.ops_recorded = 1

@@ -17,7 +17,7 @@
 --                     (hang_collectives); who has ended fewer steps; who is not in torch.distributed, where others are
 --   start_ns          since when it has ended no step; of a silent or ended one, when it was recorded last
 --   noticed_ns        when that was noticed
---   end_ns, lasted_ns when it was over: by its next step or its end; NULL: the recording ends before.  How long it
+--   end_ns, lasted_ns  when it was over: by its next step or its end; NULL: the recording ends before.  How long it
 --                     lasted, up to then
 --   step_number       the step that does not end
 --   waits_for         what the thread that ends the steps waits for, in the words of python_samples; NULL: it runs
@@ -25,6 +25,8 @@
 --   location, text, function, file, line    where it is: the innermost line of the program, as code_trace_line has it
 --   system_call, thread    what it waits in; its name
 --   collective, collective_number    that it waits in, or its last one, of the group that most wait in
+--   doing             what it does and where, as words of a sentence
+--   meanwhile         work: a process of the job went on working; input: one waited for a data loader; NULL: neither
 --   message           all that in a sentence
 -- Cost: linear in hangs, hang_threads and the steps of their processes.  Example: SELECT message FROM hang_summary;
 WITH of_jobs AS MATERIALIZED (

@@ -13,3 +13,4 @@ SELECT
 FROM temp.hangs AS hangs JOIN temp.steps AS steps
   ON steps.profile_id = hangs.profile_id AND steps.start_ns < hangs.noticed_ns AND steps.end_ns > hangs.noticed_ns
 WHERE hangs.is_working = 0
+ORDER BY hangs.noticed_ns, steps.id

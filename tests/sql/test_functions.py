@@ -438,6 +438,8 @@ OF_ONE_FRAMEWORK = {
     **dict.fromkeys(("input_python", "input_sequential", "input_sharded_late", "input_thread_pools",
                      "input_unprefetched"), "iterators of tf.data"),
     **dict.fromkeys(("launch_contention", "operation", "retracing"), "asks for the framework"),
+    "hangs_check": "the collectives that it knows are PyTorch's",
+    "host_bound": "ranges of PyTorch's own, which are no places of the program",
     "input_loading": "its cases are loaders, which JAX has of both others",
     **dict.fromkeys(("needless_checkpoints", "optimizer_loop", "scalar_loop", "single_samples", "unused_graphs",
                      "repeated_constants", "tensor_conversions", "zeroed_gradients"), "ops and ranges of PyTorch"),
