@@ -17,7 +17,11 @@ sys.path.insert(0, os.environ["HOOKS"])
 import _tfprof_recording
 library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
 class Torch: __version__ = "none"
-recording = _tfprof_recording.Recording(library, Torch, print)
+class Process:
+    holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
+    calls = hooks = None
+Process.ctypes, Process.library = ctypes, library
+recording = _tfprof_recording.Recording(Process, Torch, print)
 verdict = []
 recording.believe_stacks = lambda is_proved, reason: verdict.append((is_proved, reason))
 def prove(depth):
