@@ -5,6 +5,36 @@ import os
 
 import capturing
 
+OWN_ROOT = """
+import _thread, torch
+
+names = {"torch": torch}
+exec(compile("def own(work, lock):\\n    torch.ones(3).neg()\\n    work()\\n    lock.release()", "<_tfprof_test>", "exec"), names)
+
+def work():
+    torch.ones(5).neg()
+
+lock = _thread.allocate_lock()
+lock.acquire()
+_thread.start_new_thread(names["own"], (work, lock))
+lock.acquire()
+"""
+
+
+def check_own_root():
+    """Of a thread that begins in code of the recorder's own, as functions that it has called at the end do: what that
+    calls begins the stack, and what it does itself has none.
+    """
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", OWN_ROOT])
+        (path,) = capturing.dumps(directory)
+        stacks = capturing.stacks(path)
+        traces = {op.shapes[0][0]: op.trace for op in capturing.ops(path) if op.name == "aten::neg"}
+        assert set(traces) == {3, 5} and traces[3] is None, traces
+        assert [frame[2] for frame in stacks[traces[5]]] == ["work"], stacks[traces[5]]
+        files = {row["file"] for row in capturing.table(path, "code_frames")}
+        assert not any(file.startswith("<_tfprof") for file in files), files
+
 
 def check(told, path):
     stacks = capturing.stacks(path)
@@ -70,6 +100,7 @@ def main():
         rows = capturing.summary(path)["rows"]
         assert "code_traces" not in rows and rows["ops"] > 300, rows
         assert all(op.shapes is None and op.types is None and op.trace is None for op in capturing.ops(path))
+    check_own_root()
 
 
 main()

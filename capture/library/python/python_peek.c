@@ -187,8 +187,8 @@ int64_t python_peek_trace(struct recorder *recorder, const struct python_place *
   while (depth--) {
     const struct code_copy *code = find_code(stack[depth].code);
     uint32_t offset = python_code_offset(stack[depth].code, stack[depth].instruction);
-    trace = code ? stack_trace_row(recorder, trace, code, offset) : -1;
-    if (trace < 0) return -1;
+    trace = code ? stack_trace_row(recorder, trace, code, offset) : TRACE_LOST;
+    if (trace == TRACE_LOST) return -1;
   }
-  return trace;
+  return trace < 0 ? -1 : trace;
 }

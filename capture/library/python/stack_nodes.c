@@ -14,17 +14,19 @@ struct thread_stacks {
 };
 static struct thread_stacks of_thread[THREAD_MAXIMUM]; /* by number, from 1 on */
 
-enum { TRACE_BITS = 20, LEVEL_BITS = 12 };
-_Static_assert(TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM < 1 << TRACE_BITS, "a value holds the row");
+enum { TRACE_BITS = 20, LEVEL_BITS = 12, OUTSIDE = (1 << TRACE_BITS) - 1 /* in place of a trace */ };
+_Static_assert(TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM < OUTSIDE, "a value holds the row");
 _Static_assert(STACK_MAXIMUM < 1 << LEVEL_BITS, "a value holds the level");
 
 static uint64_t node_value(struct stack_node node) {
-  return node.trace_plus_one | (uint64_t)node.level << TRACE_BITS | (uint64_t)node.module << 32;
+  uint32_t trace = node.is_outside ? (uint32_t)OUTSIDE : node.trace_plus_one;
+  return trace | (uint64_t)node.level << TRACE_BITS | (uint64_t)node.module << 32;
 }
 
 static struct stack_node node_of(uint64_t value) {
-  uint32_t low = (uint32_t)value;
-  return (struct stack_node){low & ((1u << TRACE_BITS) - 1), low >> TRACE_BITS, (uint32_t)(value >> 32)};
+  uint32_t low = (uint32_t)value, trace = low & ((1u << TRACE_BITS) - 1);
+  bool is_outside = trace == OUTSIDE;
+  return (struct stack_node){is_outside ? 0 : trace, low >> TRACE_BITS, (uint32_t)(value >> 32), is_outside};
 }
 
 struct stack_node stack_node(const struct capture_thread *thread, uint32_t number) {
@@ -38,10 +40,11 @@ static void take_node(struct recorder *recorder, const struct capture_thread *th
   const struct code_copy *code = (const struct code_copy *)(uintptr_t)id_value(&its->codes, item->code);
   struct stack_node node = stack_node(thread, item->parent); /* the caller's */
   int64_t parent = (int64_t)node.trace_plus_one - 1;
-  if (!code || (item->parent && parent < 0)) return; /* ops of this stack have none */
+  if (!code || (item->parent && parent < 0 && !node.is_outside)) return; /* ops of this stack have none */
   int64_t row = stack_trace_row(recorder, parent, code, item->offset);
-  if (row < 0) return;
-  node.trace_plus_one = (uint32_t)row + 1;
+  if (row == TRACE_LOST) return;
+  node.is_outside = row == TRACE_OUTSIDE;
+  node.trace_plus_one = node.is_outside ? 0 : (uint32_t)row + 1;
   if (item->module) {
     node.module = (uint32_t)id_value(&its->modules, item->module);
     node.level++;

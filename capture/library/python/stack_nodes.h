@@ -8,11 +8,12 @@
 /* The items that tell of stacks. */
 enum { STACK_ITEMS = 1 << ITEM_CODE | 1 << ITEM_MODULE | 1 << ITEM_NODE | 1 << ITEM_FORGET };
 
-/* The innermost frame of a stack; {0}: it is not known. */
+/* The innermost frame of a stack; without a trace: it is not known, or no frame is the program's. */
 struct stack_node {
   uint32_t trace_plus_one; /* row in code_traces */
   uint32_t level;          /* how many modules are on the stack, */
   uint32_t module;         /* and what ITEM_MODULE says of the innermost one */
+  bool is_outside;         /* all of it is the recorder's own code: what that calls begins a stack */
 };
 struct stack_node stack_node(const struct capture_thread *thread, uint32_t number);
 

@@ -211,19 +211,20 @@ static bool reserve_trace(void) {
 }
 
 int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset) {
-  if (code->is_own && parent >= 0) return parent;
+  if (code->is_own) return parent < 0 ? TRACE_OUTSIDE : parent;
   int32_t line = python_line(python_layout.table, code->table, code->table_length, code->first_line, offset);
   int64_t frame = frame_row(recorder, code, line);
-  if (frame < 0) return -1;
+  if (parent < 0) parent = -1;
+  if (frame < 0) return TRACE_LOST;
   struct row_map_entry *entry = row_map_entry(&stacks.trace_map, (uint64_t)(parent + 1), (uint64_t)frame);
-  if (!entry) return -1;
+  if (!entry) return TRACE_LOST;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
   bool is_full = stacks.trace_count >= TRACE_MAXIMUM;
   stacks.is_full |= is_full;
   if (is_full && parent >= 0) return stack_trace_row(recorder, -1, code, offset);
-  if (traces_are_full() || !reserve_trace()) return -1;
+  if (traces_are_full() || !reserve_trace()) return TRACE_LOST;
   uint32_t row = row_add(&stacks.traces);
-  if (row == UINT32_MAX) return -1;
+  if (row == UINT32_MAX) return TRACE_LOST;
   const uint64_t place[3] = {parent < 0 ? 0 : stacks.trace_hashes[parent], code->hash, (uint64_t)(uint32_t)line};
   uint64_t hash = hash_bytes(place, sizeof place);
   uint32_t depth = parent < 0 ? 1 : stacks.trace_depths[parent] + 1;

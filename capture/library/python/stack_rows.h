@@ -29,8 +29,9 @@ void stack_rows_close(void);
 /* NULL: no memory. Freed with code_copy_free. */
 struct code_copy *code_copy_make(struct recorder *recorder, const struct code_item *item);
 void code_copy_free(struct code_copy *code);
-/* The row number of the trace, or -1: no memory, or too many. `parent` is the caller's row or -1. Code of the
-** recorder's own has the caller's trace. */
+/* The row number of the trace. `parent` is the caller's row, or below 0 where there is none. Code of the recorder's own
+** has the caller's trace, TRACE_OUTSIDE where it has no caller, and what it calls begins a stack. */
+enum { TRACE_LOST = -1 /* no memory, or too many */, TRACE_OUTSIDE = -2 };
 int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset);
 /* Whether there are as many traces as may be: further ones are their innermost frame alone. */
 bool stack_rows_are_full(void);
