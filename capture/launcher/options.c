@@ -442,6 +442,11 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     fprintf(stderr, "tfprof-capture: --list and --attach run no program, '%s' is one", argv[i]);
     return usage();
   }
+  if (options_text(options, OPTION_FOR) && !options_text(options, OPTION_ATTACH)) {
+    fputs("tfprof-capture: --for goes with --attach; --steps says what is recorded of a program that is started here",
+          stderr);
+    return usage();
+  }
   bool is_calls = !strcmp(options->texts[OPTION_PYTHON], "calls");
   if (options_is_on(options, OPTION_DORMANT) && is_calls) {
     fputs("tfprof-capture: --python=calls costs something at each call, and cannot be --dormant", stderr);

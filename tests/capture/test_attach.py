@@ -272,6 +272,7 @@ def test_others(folder):
         ["--attach", "1", "--for", "2s", "--steps", "5"],
         ["--attach", "1", "program"],
         ["--dormant", "--python=calls", "--", "true"],
+        ["--for", "2s", "--", "true"],
     ):
         ask(*options, status=2)
     # One that is recorded in the usual way.
