@@ -68,7 +68,7 @@ WITH step_time AS MATERIALIZED (
   HAVING sum(is_number) >= 32
     OR coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 250000 AND sum(is_number) >= 8
       AND coalesce(avg(op_count) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 10
-    OR coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 100000 AND count(*) >= 32
+    OR coalesce(avg(turn_ns) FILTER (WHERE turn_ns <= 1000000 AND NOT has_call), 0) <= 80000 AND count(*) >= 32
 ), function_turns AS ( -- of all of one function; a turn that ends with a number belongs to the line that takes it
   SELECT counted.step_id AS step_id, function_id, sample_weight, is_number, is_of_numbers,
     counted.line_id AS line_id, iif(lead(is_number) OVER of_function, lead(counted.line_id) OVER of_function, NULL)

@@ -521,6 +521,23 @@ def main():
         check(re.search(r" loop (in log\(\) )?that takes numbers out of tensors, 1[01] a step, at train.py:"
                         r"(7: norm; and at train.py:8|8: sum; and at train.py:7)$", message), f"two lines: {message}")
 
+    # A tensor taken apart row by row: where a turn takes longer than 80 µs it computes something.
+    for turn_us, is_told in ((78, True), (82, False)):
+        profile = Profile()
+        frame = profile.add("code_frames", profile_id=1, file="/me/train.py", line=7, function="rows", text="x[i]")
+        trace = profile.add("code_traces", profile_id=1, leaf_frame_id=frame, line_frame_id=frame)
+        for number in range(20):
+            step = profile.step(number)
+            for place in range(41):
+                profile.next += 3
+                profile.add("ops", profile_id=1, name="aten::select", category="op", thread_id=1, step_id=step,
+                            code_trace_id=trace, start_ns=number * 100 * MS + place * turn_us * 1000, dur_ns=1000,
+                            end_ns=number * 100 * MS + place * turn_us * 1000 + 1000, net_ns=1000, self_ns=1000,
+                            sample_weight=1.0)
+        profile.derive()
+        rows = profile.connection.execute("SELECT saves_ns FROM temp.scalar_loop").fetchall()
+        check(rows == ([(20 * 40 * turn_us * 1000,)] if is_told else []), f"rows of {turn_us} µs: {rows}")
+
     profile = Profile()
     for number in range(20):
         step = profile.step(number)
