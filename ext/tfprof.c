@@ -85,6 +85,9 @@
 **   tfprof_setting(name, default)   what tfprof_set() set, else the default
 **   advice_words(key, framework)
 **                               what a finding suggests, in the words of a framework (func/advice_words.def)
+**   framework_versions(list, versions)
+**                               profiles.framework with profiles.framework_version: jax 0.10.2, pytorch 2.13.0
+**   has_framework(list, name)   whether a list of frameworks (profiles.framework: 'pytorch, jax') names one
 **   format_ns(x), format_bytes(x), format_count(x), format_micros(x)
 **                               for people to read: 1.23 ms, 45.6 MiB, 789 k
 **   bar(x, maximum [, width])   a bar as text: ███▌

@@ -56,6 +56,8 @@ ENTRY_POINT void tfprof_capture_say_to(uint64_t device, uint64_t inode);
 /* A framework other than PyTorch has been imported, which tells of its steps by the ranges below: what needs no PyTorch
 ** is recorded from now on. 0: it cannot be, and it has been said. */
 ENTRY_POINT int tfprof_capture_begin_framework(const char *name, const char *version);
+/* One of them runs the program's steps. */
+ENTRY_POINT void tfprof_capture_lead_framework(const char *name);
 /* PyTorch has been imported. 0: it cannot be listened to. */
 ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
 /* Then: torch.profiler may watch in our place (profiler_windows.h), or may not: that is said here. */
@@ -197,6 +199,8 @@ int tfprof_capture_begin_framework(const char *name, const char *version) {
   if (!session_is_armed()) noted_ranges_arm(false);
   return 1;
 }
+
+void tfprof_capture_lead_framework(const char *name) { process_identity_lead_framework(name); }
 
 int tfprof_capture_begin(const char *torch_version) {
   bool with_shapes = session_wishes.of_sources.with_shapes, with_stacks = session_wishes.of_sources.with_stacks,

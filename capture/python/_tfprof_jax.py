@@ -26,7 +26,7 @@ def begin(module, finder):
 class Jax:
     def watch(self, process, finder):
         """Returns what cannot be seen in this version."""
-        self.name_of = finder.name_of
+        self.name_of, self.process = finder.name_of, process
         self.marks, self.holding_gil, self.ctypes = process.marks, process.holding_gil, process.ctypes
         self.hooks, self.calls = process.hooks, process.calls
         missing = []
@@ -73,6 +73,7 @@ class Jax:
             made = make(name, function, *arguments, **keywords)
             try:
                 if not str(getattr(function, "__module__", "")).startswith(OWN):
+                    self.process.lead("jax")
                     watch(made, name_of(name, function, names).encode("utf-8", "replace")[:500])
             except Exception:
                 pass  # its calls are not seen

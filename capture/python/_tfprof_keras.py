@@ -11,21 +11,30 @@ OF_KERAS = 1 << 31  # in numbers of optimizers: none of PyTorch's
 
 def begin(module, finder):
     version = getattr(module, "__version__", "?")
-    backend = getattr(getattr(module, "backend", None), "backend", lambda: "tensorflow")()
-    finder.say("Keras %s (%s) is recorded: each batch of fit() is a step" % (version, backend))
+    finder.say("Keras %s (%s) is recorded: each batch of fit() is a step" % (version, backend_of(module)))
+
+
+def backend_of(module):
+    return getattr(getattr(module, "backend", None), "backend", lambda: "tensorflow")()
 
 
 class Batches:
     """Of each thread the batch that is open; and how many there were."""
 
-    def __init__(self, marks):
-        self.marks = marks
+    def __init__(self, process):
+        self.process, self.marks = process, process.marks
+        self.has_begun = False
         self.here = threading.local()  # .batch: its number for Keras, and when it began; or None
         self.count = 0  # of the process: numbers of steps go on from epoch to epoch, and from fit() to fit()
         self.lock = threading.Lock()
         self.seen = []  # classes
 
     def begins(self, callbacks, batch=0, *_):
+        if not self.has_begun:
+            self.has_begun = True
+            package = type(callbacks).__module__.partition(".")[0]
+            backend = str(backend_of(sys.modules.get(package)))
+            self.process.lead("pytorch" if backend == "torch" else backend, is_certain=True)
         self.here.batch = (int(batch), self.marks.begin())
 
     def ends(self, callbacks, batch=0, *_):
@@ -55,7 +64,7 @@ def watch_batches(module, finder):
         finder.say("of this Keras batches cannot be seen, as it is made otherwise; mark steps with tfprof.step()")
         return
     if getattr(process, "batches", None) is None:
-        process.batches = Batches(process.marks)
+        process.batches = Batches(process)
     batches = process.batches
     if callbacks not in batches.seen:  # it has several modules
         batches.seen.append(callbacks)

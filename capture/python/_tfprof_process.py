@@ -39,6 +39,7 @@ class Process:
         self.at_end = []  # called at the end in order, with what may be taken of the time
         self.thread_named = []  # called when a thread has told its name
         self.is_watched = False
+        self.leading = None  # the framework that runs the steps, once one of them has been seen to
 
     def watch(self):
         """What happens to the process: its threads, forks, and its end."""
@@ -122,6 +123,12 @@ class Process:
         self.frameworks.append(framework)
         self.watch()
         return True
+
+    def lead(self, name, is_certain=False):
+        """That framework runs the steps of the program, unless it is known to be another one."""
+        if self.leading is None or (is_certain and self.leading != name):
+            self.leading = name
+            self.library.tfprof_capture_lead_framework(name.encode())
 
     def is_traced(self):
         return any(framework.is_traced() for framework in self.frameworks)

@@ -88,6 +88,7 @@ class TensorFlow:
         if atomic.name not in self.known:
             self.known[atomic.name] = self.range_of(atomic) if writes_variables(atomic) else None
         if self.known[atomic.name]:
+            self.process.lead("tensorflow")
             self.here.start, self.here.of = self.marks.begin(), atomic
 
     def call_ends(self, atomic, *_):
@@ -119,6 +120,7 @@ class TensorFlow:
 
     def run_begins(self, session, *_):
         if not getattr(self.here, "start", None) and not self.is_inside():
+            self.process.lead("tensorflow")
             self.here.start, self.here.of = self.marks.begin(), session
 
     def run_ends(self, session, fetches=None, *_):

@@ -1,14 +1,20 @@
-/* advice_functions.c: what checks suggest, in the words of a framework.
+/* advice_functions.c: which frameworks a process uses, and what checks suggest, in the words of one.
 **
 **   advice_words(key, framework)
 **                           the text of advice_words.def; the key is mostly the name of a check.  framework is as in
 **                           profiles.framework: of another one, or NULL, it is what any program can do.  An error
 **                           where there is no such key
+**   framework_versions(list, versions)
+**                           the names of profiles.framework with the versions of profiles.framework_version:
+**                           jax 0.10.2, pytorch 2.13.0; NULL of two NULLs
+**   has_framework(list, name)
+**                           1: that framework is named in the list, which is as profiles.framework has it; 0: not
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "func/functions.h"
+#include "schema/framework_list.h"
 
 SQLITE_EXTENSION_INIT3
 
@@ -48,7 +54,43 @@ static void advice_words_function(sqlite3_context *context, int count, sqlite3_v
   sqlite3_result_text(context, text ? text : advice->texts[OF_PYTORCH], -1, SQLITE_STATIC);
 }
 
+/* What follows the first of a list; NULL: nothing. */
+static const char *rest_of_list(const char *list) {
+  size_t length = list ? strcspn(list, ",") : 0;
+  return list && list[length] ? list + length + 1 + strspn(list + length + 1, " ") : NULL;
+}
+
+/* Names and versions are lists of the same order; where one of them is NULL the other alone. */
+static void framework_versions_function(sqlite3_context *context, int count, sqlite3_value **values) {
+  const char *name = (const char *)sqlite3_value_text(values[0]);
+  const char *version = (const char *)sqlite3_value_text(values[1]);
+  (void)count;
+  if (!name && !version) return;
+  sqlite3_str *text = sqlite3_str_new(sqlite3_context_db_handle(context));
+  while ((name && *name) || (version && *version)) {
+    int name_length = name ? (int)strcspn(name, ",") : 0, version_length = version ? (int)strcspn(version, ",") : 0;
+    sqlite3_str_appendf(text, "%s%.*s%s%.*s", sqlite3_str_length(text) ? ", " : "", name_length, name ? name : "",
+                        name_length && version_length ? " " : "", version_length, version ? version : "");
+    name = rest_of_list(name);
+    version = rest_of_list(version);
+  }
+  int failure = sqlite3_str_errcode(text);
+  char *made = sqlite3_str_finish(text);
+  if (failure) sqlite3_result_error_code(context, failure);
+  else if (!made) sqlite3_result_text(context, "", 0, SQLITE_STATIC);
+  if (failure) sqlite3_free(made);
+  else if (made) sqlite3_result_text(context, made, -1, sqlite3_free);
+}
+
+static void has_framework_function(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  const char *list = (const char *)sqlite3_value_text(values[0]), *name = (const char *)sqlite3_value_text(values[1]);
+  sqlite3_result_int(context, framework_is_listed(list, name));
+}
+
 const struct function_spec advice_functions[] = {
+    {.name = "framework_versions", .argument_count = 2, .function = framework_versions_function},
+    {.name = "has_framework", .argument_count = 2, .function = has_framework_function},
     {.name = "advice_words", .argument_count = 2, .function = advice_words_function},
     {0},
 };

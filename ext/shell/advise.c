@@ -269,7 +269,7 @@ static bool is_true(sqlite3 *db, const char *sql) {
 /* What the graph's checker has nothing to go by, and which of TensorFlow's files would bring it. */
 static void tell_missing(struct advising *advising) {
   sqlite3 *db = advising->session->db;
-#define OF_TENSORFLOW "profile_id IN (SELECT id FROM tfprof_own.profiles WHERE framework = 'tensorflow')"
+#define OF_TENSORFLOW "profile_id IN (SELECT id FROM tfprof_own.profiles WHERE has_framework(framework, 'tensorflow'))"
   for (int i = 0; i < advising->check_count; i++) {
     if (!advising->is_chosen[i] || strcmp(advising->checks[i]->name, "expensive_operation") != 0) continue;
     if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM tfprof_own.nodes WHERE " OF_TENSORFLOW ")")) continue;

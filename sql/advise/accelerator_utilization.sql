@@ -31,7 +31,7 @@ WITH settings AS MATERIALIZED (
   SELECT profile_id, id, coalesce(name, model, kind || ':' || ordinal) AS name FROM temp.devices
   WHERE kind = 'gpu'
     AND (NOT (SELECT is_compat FROM settings)
-      OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow'))
+      OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE has_framework(framework, 'tensorflow')))
     AND profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
 ), thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -12,7 +12,7 @@
 WITH last AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, max(steps.id) AS step_id, steps.thread_id AS thread_id,
     steps.start_ns AS start_ns, steps.end_ns AS end_ns, total.step_count AS all_count,
-    coalesce(profiles.framework = 'tensorflow', 0) AS is_tensorflow
+    has_framework(profiles.framework, 'tensorflow') AS is_tensorflow
   FROM temp.steps AS steps
   JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
   JOIN (SELECT profile_id, count(*) AS step_count FROM temp.steps WHERE is_warmup = 0 GROUP BY 1) AS total

@@ -12,7 +12,9 @@
 WITH times AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(1.0 * steps.dur_ns) AS step_ns
   FROM temp.profiles AS profiles JOIN temp.steps AS steps ON steps.profile_id = profiles.id
-  WHERE profiles.framework IN ('tensorflow', 'jax') AND steps.is_warmup = 0 GROUP BY 1
+  WHERE (has_framework(profiles.framework, 'tensorflow') OR has_framework(profiles.framework, 'jax'))
+    AND steps.is_warmup = 0
+  GROUP BY 1
 ), calls AS MATERIALIZED (
   SELECT profile_id, op_id AS id, name, 1.0 * dur_ns AS dur_ns FROM temp.eager_calls
   WHERE is_of_keras = 0
@@ -23,7 +25,9 @@ WITH times AS MATERIALIZED (
   UNION ALL
   SELECT calls.profile_id, sum(1.0 * ops.self_ns)
   FROM calls CROSS JOIN temp.ops AS ops ON ops.outermost_id = calls.id
-  WHERE ops.category = 'op' AND calls.profile_id IN (SELECT id FROM temp.profiles WHERE framework = 'jax') GROUP BY 1
+  WHERE ops.category = 'op'
+    AND calls.profile_id IN (SELECT id FROM temp.profiles WHERE has_framework(framework, 'jax'))
+  GROUP BY 1
 ), sums AS (
   SELECT profile_id, sum(dur_ns) AS eager_ns, count(*) AS count FROM calls GROUP BY profile_id
 ), ranked AS (

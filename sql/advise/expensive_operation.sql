@@ -24,9 +24,10 @@ WITH RECURSIVE settings AS MATERIALIZED (
     tfprof_setting('expensive_operation.line_micros', 1000) AS line_micros,
     tfprof_setting('compat', 0) AS is_compat
 ), chosen AS MATERIALIZED (
-  SELECT id AS profile_id, framework IS 'pytorch' AS is_weighed, origin = 'xplane' AS is_xplane FROM temp.profiles
+  SELECT id AS profile_id, has_framework(framework, 'pytorch') AS is_weighed, origin = 'xplane' AS is_xplane
+  FROM temp.profiles
   WHERE id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper)
-    AND (framework IS NOT 'pytorch' OR tfprof_setting('expensive_operation.every_source', 0))
+    AND (NOT has_framework(framework, 'pytorch') OR tfprof_setting('expensive_operation.every_source', 0))
 ), timed AS MATERIALIZED (
   SELECT profile_id FROM chosen
   WHERE EXISTS (SELECT 1 FROM temp.node_steps AS node_steps WHERE node_steps.profile_id = chosen.profile_id)

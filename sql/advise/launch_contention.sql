@@ -11,7 +11,8 @@
 -- Example: SELECT message FROM advise WHERE check_name = 'launch_contention';
 WITH fed AS MATERIALIZED (
   SELECT profile_id, step_count, step_ns FROM temp.input_waits
-  WHERE has_iterators AND step_ns > 0 AND profile_id IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow')
+  WHERE has_iterators AND step_ns > 0
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE has_framework(framework, 'tensorflow'))
     AND profile_id IN (SELECT profile_id FROM temp.device_steps)
     AND profile_id NOT IN (SELECT profile_id FROM temp.threads WHERE name GLOB '*gpu_private*'
       OR name GLOB '*gpu_shared*')

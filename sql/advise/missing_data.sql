@@ -41,7 +41,7 @@ WITH told AS (
 ), untraced AS (
   SELECT id AS profile_id, (SELECT count(*) FROM temp.nodes AS nodes WHERE nodes.profile_id = profiles.id) AS node_count
   FROM temp.profiles AS profiles
-  WHERE framework = 'tensorflow'
+  WHERE has_framework(framework, 'tensorflow')
     AND NOT EXISTS (SELECT 1 FROM temp.node_steps AS node_steps WHERE node_steps.profile_id = profiles.id)
 ), found AS (
   SELECT profile_id, profile_count, CASE severity WHEN 'error' THEN 'critical' ELSE 'warning' END AS severity,

@@ -15,7 +15,7 @@
 WITH normalised AS (
   SELECT nodes.profile_id AS profile_id, count(*) AS node_count FROM temp.nodes AS nodes
   JOIN temp.profiles AS profiles ON profiles.id = nodes.profile_id
-  WHERE instr(nodes.name, 'BatchNorm') AND profiles.framework = 'tensorflow' GROUP BY 1
+  WHERE instr(nodes.name, 'BatchNorm') AND has_framework(profiles.framework, 'tensorflow') GROUP BY 1
 ), fused AS MATERIALIZED (
   SELECT DISTINCT profile_id FROM temp.node_types
   WHERE type = 'FusedBatchNorm' OR (type IN ('FusedBatchNormV2', 'FusedBatchNormV3') AND NOT tfprof_setting('compat',

@@ -19,7 +19,7 @@ WITH times AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, ops.step_id AS step_id, ops.dur_ns AS dur_ns, around.name AS name
   FROM times CROSS JOIN temp.ops AS ops ON ops.profile_id = times.profile_id
   LEFT JOIN temp.ops AS around ON around.id = ops.parent_id
-  WHERE times.framework = 'tensorflow' AND ops.name = 'tf.function-graph_building'
+  WHERE has_framework(times.framework, 'tensorflow') AND ops.name = 'tf.function-graph_building'
 ), by_step AS (
   SELECT profile_id, step_id, sum(1.0 * dur_ns) AS build_ns, max(name) AS name FROM traced GROUP BY 1, 2
   UNION ALL
@@ -45,7 +45,7 @@ SELECT
   0.02 AS threshold,
   CAST(sums.build_ns - sums.first_ns AS INTEGER) AS saves_ns,
   advice_words('retracing', processes.framework) AS suggestion,
-  CASE WHEN times.framework = 'tensorflow' AND sums.profile_id IN (SELECT profile_id FROM traced) THEN
+  CASE WHEN has_framework(times.framework, 'tensorflow') AND sums.profile_id IN (SELECT profile_id FROM traced) THEN
     'SELECT start_ns, dur_ns, step_id FROM temp.ops WHERE name = ''tf.function-graph_building'' AND profile_id = '
       || sums.profile_id || ' ORDER BY 1 LIMIT 20'
   ELSE

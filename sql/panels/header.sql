@@ -4,7 +4,7 @@
 -- chart: header
 SELECT name AS name, value AS value FROM (
   SELECT 1 AS place, 'processes' AS name, format_count(count(*)) AS value FROM temp.profiles
-  UNION ALL SELECT 2, 'framework', group_concat(DISTINCT framework || coalesce(' ' || framework_version, ''))
+  UNION ALL SELECT 2, 'framework', group_concat(DISTINCT framework_versions(framework, framework_version))
   FROM temp.profiles
   UNION ALL SELECT 3, 'host', CASE WHEN count(DISTINCT host) > 1 THEN count(DISTINCT host) || ' hosts'
     ELSE max(host) END FROM temp.profiles

@@ -15,12 +15,12 @@ WITH calls AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, ops.id AS op_id, ops.step_id AS step_id, substr(ops.name, 20) AS name,
     ops.dur_ns AS dur_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
-  WHERE profiles.framework = 'tensorflow' AND ops.name GLOB 'EagerLocalExecute: *'
+  WHERE has_framework(profiles.framework, 'tensorflow') AND ops.name GLOB 'EagerLocalExecute: *'
 ), of_jax AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, ops.id AS op_id, ops.step_id AS step_id,
     rtrim(substr(ops.name, 14), ')') AS name, ops.dur_ns AS dur_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
-  WHERE profiles.framework = 'jax' AND ops.name GLOB 'PjitFunction(*' AND ops.outermost_id = ops.id
+  WHERE has_framework(profiles.framework, 'jax') AND ops.name GLOB 'PjitFunction(*' AND ops.outermost_id = ops.id
     AND ops.step_id IS NOT NULL
 ), again AS (
   SELECT step_id, name, sum(count(*)) OVER (PARTITION BY step_id) AS all_count FROM of_jax

@@ -127,7 +127,7 @@ WITH members AS MATERIALIZED (
     total(eager_time.eager_ns) / coalesce(nullif(total(eager_time.ns), 0), 1) AS ratio
   FROM members JOIN temp.profiles AS profiles ON profiles.id = members.member_id
   LEFT JOIN eager_time ON eager_time.profile_id = members.member_id
-  WHERE profiles.origin = 'xplane' AND profiles.framework = 'tensorflow'
+  WHERE profiles.origin = 'xplane' AND has_framework(profiles.framework, 'tensorflow')
   GROUP BY members.run_id, members.profile_id
 ), shown AS (
   SELECT run_id, profile_id, host, rank FROM members

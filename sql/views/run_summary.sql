@@ -20,7 +20,7 @@ WITH processes AS (
   FROM (
     SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profile_count, count(*) AS known_count,
       count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
-      min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework,
+      min(coalesce(framework_versions(framework, framework_version), '')) AS framework,
       min(command) AS command, max(pid) AS pid, max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count,
       total(kernel_count) AS kernel_count
     FROM temp.profile_summary
@@ -79,6 +79,10 @@ WITH processes AS (
   FROM (SELECT location, sum(1.0 * self_ns) AS self_ns, sum(sum(1.0 * self_ns)) OVER () AS whole_ns
         FROM temp.code_summary WHERE self_ns > 0 GROUP BY location ORDER BY location IS NULL, 2 DESC, 1 LIMIT 3)
   WHERE location IS NOT NULL
+), op_time AS ( -- beside PyTorch other frameworks run, whose ops are in windows of their profilers if anywhere
+  SELECT iif(EXISTS (SELECT 1 FROM temp.profiles WHERE has_framework(framework, 'pytorch') AND framework <> 'pytorch')
+      AND NOT EXISTS (SELECT 1 FROM temp.profiler_windows),
+    ' of the op time of pytorch', ' of the op time') AS of_what
 ), devices AS (
   SELECT *, row_number() OVER (ORDER BY utilization_ratio, device_id) AS place, count(*) OVER () AS device_count
   FROM temp.device_utilization WHERE utilization_ratio IS NOT NULL
@@ -123,7 +127,7 @@ WITH processes AS (
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
       || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
     FROM processes CROSS JOIN helpers CROSS JOIN frameworks WHERE profile_count > 0 AND framework_count < 2)
-  UNION ALL SELECT 1, 'run', framework || coalesce(' ' || framework_version, '')
+  UNION ALL SELECT 1, 'run', framework_versions(framework, framework_version)
       || format(iif(profile_count = 1, ', %d process', ', %d processes'), profile_count)
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
@@ -146,8 +150,8 @@ WITH processes AS (
     FROM pace CROSS JOIN (SELECT 2 AS place, 'steps' AS title UNION ALL SELECT 3, 'step times') AS titles
     WHERE pace.place = 1
   UNION ALL SELECT 4, 'time', text || ' of the step time' FROM time WHERE text IS NOT NULL
-  UNION ALL SELECT 5, 'ops', text || ' of the op time' FROM ops WHERE text IS NOT NULL
-  UNION ALL SELECT 6, 'lines', text || ' of the op time' FROM lines WHERE text IS NOT NULL
+  UNION ALL SELECT 5, 'ops', text || of_what FROM ops CROSS JOIN op_time WHERE text IS NOT NULL
+  UNION ALL SELECT 6, 'lines', text || of_what FROM lines CROSS JOIN op_time WHERE text IS NOT NULL
   UNION ALL SELECT 7, 'devices', coalesce(device, model, 'a device')
       || coalesce(' (' || nullif(model, device) || ')', '')
       || iif(device_count > 1, coalesce(', rank ' || rank, '') || format(', least of %d,', device_count), '')

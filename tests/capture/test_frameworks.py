@@ -294,6 +294,30 @@ def test_jax():
     print("calls, annotations and compilations of JAX")
 
 
+def test_several():
+    """PyTorch's loader before steps of JAX: the one that runs the steps comes first, and the loader's time is input."""
+    program = """
+import torch, jax, time
+from torch.utils.data import DataLoader
+def work(x): time.sleep(1e-3)
+step = jax.jit(work)
+for batch in DataLoader(torch.ones(24, 3), batch_size=2):
+    step(batch)
+"""
+    with StandIns() as here:
+        directory, _, _ = here.run("several", program)
+        profile = "SELECT framework, framework_version LIKE '9.8, _%' AS has_both, has_framework(framework, 'pytorch') "
+        profile = capturing.query(directory, profile + "AS has_pytorch FROM profiles")
+        assert profile == [{"framework": "jax, pytorch", "has_both": 1, "has_pytorch": 1}], profile
+        assert [step["origin"] for step in steps_of(directory)] == ["repetition"] * 12
+        phases = {row["phase"]: row["n"] for row in capturing.query(
+            directory, "SELECT phase, count(DISTINCT step_id) AS n FROM step_phases GROUP BY 1")}
+        assert phases["input"] >= 11 and set(phases) <= {"input", "forward", "other"}, phases
+        recorded = "SELECT DISTINCT ops_recorded AS r FROM steps"  # the steps' own ops are not
+        assert capturing.query(directory, recorded) == [{"r": 0}]
+    print("PyTorch's loader and JAX")
+
+
 def test_many_short_calls():
     """Of a function that is called all the time, and is not the step, only the first have ranges."""
     program = """
@@ -403,7 +427,7 @@ def test_other_versions():
                      "of this Keras batches cannot be seen"):
             assert text in error and "problem" not in error, error
         profile = capturing.query(directory, "SELECT framework, framework_version AS version FROM profiles")
-        assert profile == [{"framework": "jax, tensorflow", "version": "9.8, 9.7"}], profile
+        assert profile == [{"framework": "tensorflow, jax", "version": "9.7, 9.8"}], profile
         # An import that fails, and is tried again.
         program = """
 import sys

@@ -114,6 +114,7 @@ class Profile:
         self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
         self.connection.create_function("advice_words", 2, lambda key, framework: advice_words[key][
             {"tensorflow": 1, "jax": 2}.get(framework, 0)])
+        self.connection.create_function("has_framework", 2, lambda names, name: name in (names or "").split(", "))
         self.connection.create_aggregate("union_ns", 2, Union)
         self.connection.create_aggregate("capped_ns", 4, Nothing)
         self.connection.create_aggregate("path_sums", 4, PathSums)

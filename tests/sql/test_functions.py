@@ -149,6 +149,24 @@ def test_is_library_file(engine):
         assert one(connection, f"is_library_file({path})") == expected, path
 
 
+def test_has_framework(engine):
+    connection = engine()
+    both = "'pytorch, jax'"
+    for names, name, expected in (("'jax'", "'jax'", 1), (both, "'jax'", 1), (both, "'pytorch'", 1),
+                                  ("'a,,b, '", "'b'", 1), (both, "'torch'", 0), (both, "'ja'", 0),
+                                  ("'jaxlib'", "'jax'", 0), ("''", "''", 0), ("NULL", "'jax'", 0),
+                                  ("'jax'", "NULL", 0)):
+        assert one(connection, f"has_framework({names}, {name})") == expected, (names, name)
+
+
+def test_framework_versions(engine):
+    connection = engine()
+    for names, versions, expected in (("'jax'", "'1.2'", "jax 1.2"), ("'jax, a'", "'1.2, 3'", "jax 1.2, a 3"),
+                                      ("'jax, a'", "'1.2'", "jax 1.2, a"), ("'jax'", "NULL", "jax"),
+                                      ("NULL", "'3'", "3"), ("NULL", "NULL", None), ("''", "''", "")):
+        assert one(connection, f"framework_versions({names}, {versions})") == expected, (names, versions)
+
+
 def test_source_kind(engine):
     connection = engine()
     packages = "/usr/lib/python3.11/site-packages"

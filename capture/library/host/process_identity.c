@@ -5,6 +5,7 @@
 #include "recorder/recorder.h"
 #include "recorder/small_file.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,25 +14,23 @@
 #include <unistd.h>
 
 static uint64_t sampling_seed;
-enum { FRAMEWORKS_MAXIMUM = 4, FRAMEWORK_TEXT = 64 };
 /* Of all frameworks so far; the writer thread reads while one is added. */
+enum { FRAMEWORKS_MAXIMUM = 4, FRAMEWORK_TEXT = 64, FRAMEWORK_LISTS = 8 };
 struct framework_texts {
   char names[FRAMEWORKS_MAXIMUM * FRAMEWORK_TEXT], versions[FRAMEWORKS_MAXIMUM * FRAMEWORK_TEXT];
 };
-static struct framework_texts frameworks[FRAMEWORKS_MAXIMUM];
-static _Atomic unsigned framework_count; /* the last of them holds */
+static struct framework_texts framework_lists[FRAMEWORK_LISTS];
+static _Atomic unsigned framework_list_count; /* the last of them holds */
+static pthread_mutex_t frameworks_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who add */
+static struct framework {
+  char name[FRAMEWORK_TEXT], version[FRAMEWORK_TEXT];
+} frameworks[FRAMEWORKS_MAXIMUM];
+static unsigned framework_count;
 static char host[128], framework_version[FRAMEWORK_TEXT], job[512], *command, *run_command;
 static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
 static _Atomic uint64_t found_rank; /* the same of the environment */
 static _Atomic uint64_t environment_rank = UINT64_C(0xffffffff) << 32; /* the same, where one of both may be missing */
 static _Atomic bool is_changed;
-
-static bool is_listed(const char *names, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = names; (at = strstr(at, name)); at += length)
-    if ((at == names || at[-1] == ' ') && (at[length] == ',' || !at[length])) return true;
-  return false;
-}
 
 /* Of the text no more than has room beside FRAMEWORKS_MAXIMUM - 1 others. */
 static void append_text(char *list, const char *text) {
@@ -41,21 +40,70 @@ static void append_text(char *list, const char *text) {
   list[added] = 0;
 }
 
-void process_identity_add_framework(const char *name, const char *version) {
-  unsigned count = atomic_load(&framework_count);
-  snprintf(framework_version, sizeof framework_version, "%s", version);
-  if (count == FRAMEWORKS_MAXIMUM || (count && is_listed(frameworks[count - 1].names, name))) return;
-  if (count) frameworks[count] = frameworks[count - 1];
-  append_text(frameworks[count].names, name);
-  append_text(frameworks[count].versions, version);
-  atomic_store(&framework_count, count + 1);
+/* They are listed in a new order. */
+static void list_frameworks(void) {
+  unsigned count = atomic_load(&framework_list_count);
+  if (count == FRAMEWORK_LISTS) return;
+  for (unsigned i = 0; i < framework_count; i++) {
+    append_text(framework_lists[count].names, frameworks[i].name);
+    append_text(framework_lists[count].versions, frameworks[i].version);
+  }
+  atomic_store(&framework_list_count, count + 1);
   atomic_store(&is_changed, true);
 }
 
+/* The place of one that is there; framework_count: it is not. */
+static unsigned place_of_framework(const char *name) {
+  unsigned place = 0;
+  while (place < framework_count && strcmp(frameworks[place].name, name) != 0) place++;
+  return place;
+}
+
+static void insert_framework(unsigned place, unsigned end, const struct framework *one) {
+  memmove(&frameworks[place + 1], &frameworks[place], (end - place) * sizeof *frameworks);
+  frameworks[place] = *one;
+}
+
+static bool is_led; /* the first one stays first */
+
+static void add_framework(const char *name, const char *version) {
+  static const char *const in_order[] = {"pytorch", "tensorflow", "jax", NULL};
+  if (framework_count == FRAMEWORKS_MAXIMUM || place_of_framework(name) < framework_count) return;
+  struct framework one;
+  snprintf(one.name, sizeof one.name, "%s", name);
+  snprintf(one.version, sizeof one.version, "%s", version);
+  unsigned place = is_led;
+  for (const char *const *before = in_order; *before && strcmp(*before, name) != 0; before++) {
+    unsigned its_place = place_of_framework(*before);
+    if (its_place < framework_count && its_place >= place) place = its_place + 1;
+  }
+  insert_framework(place, framework_count++, &one);
+  list_frameworks();
+}
+
+void process_identity_add_framework(const char *name, const char *version) {
+  pthread_mutex_lock(&frameworks_lock);
+  snprintf(framework_version, sizeof framework_version, "%s", version);
+  add_framework(name, version);
+  pthread_mutex_unlock(&frameworks_lock);
+}
+
+void process_identity_lead_framework(const char *name) {
+  pthread_mutex_lock(&frameworks_lock);
+  unsigned place = place_of_framework(name);
+  if (place < framework_count) {
+    is_led = true;
+    struct framework one = frameworks[place];
+    insert_framework(0, place, &one);
+    if (place) list_frameworks();
+  }
+  pthread_mutex_unlock(&frameworks_lock);
+}
+
 static void set_frameworks(struct dump_profile *profile) {
-  unsigned count = atomic_load(&framework_count);
-  profile->framework = count ? frameworks[count - 1].names : NULL;
-  profile->framework_version = count ? frameworks[count - 1].versions : NULL;
+  unsigned count = atomic_load(&framework_list_count);
+  profile->framework = count ? framework_lists[count - 1].names : NULL;
+  profile->framework_version = count ? framework_lists[count - 1].versions : NULL;
 }
 
 const char *process_identity_framework_version(void) { return framework_version; }
@@ -84,7 +132,8 @@ static void identity_tick(struct recorder *recorder, const struct clock_reading 
   if (dump_writer_profile(recorder->writer, &news, &error) != TFPROF_OK) recorder_complain(recorder, &error);
 }
 
-const struct capture_source identity_source = {.name = "identity", .tick = identity_tick};
+const struct capture_source identity_source = {
+    .name = "identity", .locks = (const struct fork_lock[]){{.lock = &frameworks_lock}, {0}}, .tick = identity_tick};
 
 bool process_identity_is_rank(int *rank) {
   uint64_t known = atomic_load_explicit(&told_rank, memory_order_relaxed);

@@ -24,9 +24,11 @@ struct process_identity {
 ** is wanted, with the code behind python -c or without. Later the program may be changing the environment on another
 ** thread. */
 void process_identity_begin(bool with_command, bool with_source);
-/* One more, or the same again, as profiles.framework has it: "pytorch". Of several both lists have a comma between
-** two, in the order in which they came. */
+/* One more, or the same again, as profiles.framework has it: "pytorch". Of several both lists have a comma between two,
+** in an order in which none that imports another one by itself, as TensorFlow does JAX, comes behind that one. */
 void process_identity_add_framework(const char *name, const char *version);
+/* This is the one that runs the program's steps, and comes first. */
+void process_identity_lead_framework(const char *name);
 const char *process_identity_framework_version(void);
 /* What the environment says now, as far as Python knows it; -1, 0: nothing, as before. */
 void process_identity_set_environment_rank(int rank, int world_size);

@@ -4,7 +4,9 @@
 ** ops_recorded.  A recording may leave the ops of most steps out and keep only the ranges that mark steps.  Where the
 ** recorder says when it recorded ops (sampling.h), the ops of a step were recorded when they were so from its start to
 ** its end; elsewhere when at least one op of another category than `user` began in it.  Where ops come from windows of
-** the framework's own profiler, one of these must hold the step (window_steps.h).  NULL in a profile without ops.
+** the framework's own profiler, one of these must hold the step (window_steps.h).  No step of a recording has them
+** where these steps are of a framework whose ops are not recorded, whatever PyTorch runs beside it, such as a
+** DataLoader.  NULL in a profile without ops.
 **
 ** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
 ** Of the warm-up 0 marks the steps without work of devices (sql/views/calibration_steps.sql).
@@ -28,6 +30,7 @@
 #include "derive/steps/step_lookup.h"
 #include "derive/steps/step_weights.h"
 #include "derive/steps/window_steps.h"
+#include "schema/framework_list.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,6 +133,13 @@ static enum tfprof_status set_net_times(struct profile *profile, const int64_t *
   return status;
 }
 
+/* Steps that TensorFlow or JAX runs beside PyTorch, whose ops alone are recorded, have theirs in windows only. */
+static bool lacks_ops_of_steps(const struct profile *profile) {
+  const char *frameworks = pool_text(store_pool(profile->store), profile->framework);
+  bool is_recording = strcmp(profile_origin(profile), "tfprof") == 0;
+  return is_recording && framework_is_listed(frameworks, "pytorch") && strncmp(frameworks, "pytorch", 7) != 0;
+}
+
 static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_error *error) {
   struct step_lookup lookup;
   struct step_start *order = NULL;
@@ -179,9 +189,6 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
       is_calibration[i] = sampling_is_calibration(&sampling, starts[i], ends[i]);
       if (is_calibration[i]) warmup[i] = 1;
     }
-    if (!status && profile->tables[TABLE_ops].segment_count) {
-      status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
-    }
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, warmup, error);
     find_costs(cost.of_op, starts, ends, count, costs);
     const struct step_facts facts = {count, rows, starts, ends, recorded, warmup, costs};
@@ -190,6 +197,10 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
       if (is_calibration[i]) weights[i] = 0;
     if (!status) status = derive_set_reals(profile, TABLE_steps, COLUMN_steps_sample_weight, weights, error);
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_recording_ns, costs, error);
+    if (lacks_ops_of_steps(profile) && !window_steps_are_told(profile)) memset(recorded, 0, count * sizeof *recorded);
+    if (!status && profile->tables[TABLE_ops].segment_count) {
+      status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
+    }
     if (!status) status = set_net_times(profile, costs, cost.of_op > 0, error);
   }
   sampling_free(&sampling);

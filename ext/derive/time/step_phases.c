@@ -19,6 +19,7 @@
 #include "derive/passes.h"
 #include "derive/steps/recording_cost.h"
 #include "derive/time/phase_covers.h"
+#include "schema/framework_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -425,7 +426,7 @@ static enum tfprof_status run_step_phases(struct profile *profile, struct tfprof
   w.covers.events = &w.events;
   w.covers.lookup = &w.lookup;
   const char *framework = pool_text(store_pool(profile->store), profile->framework);
-  if (framework && strcmp(framework, "pytorch") != 0) return TFPROF_OK; /* whose ops say none of this */
+  if (framework && !framework_is_listed(framework, "pytorch")) return TFPROF_OK; /* whose ops say none of this */
   uint32_t step_rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, &step_rows, error);
   if (status || !step_rows) return status;
