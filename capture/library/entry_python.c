@@ -10,6 +10,7 @@
 #include "jax/jit_calls.h"
 #include "python/call_hooks.h"
 #include "python/guarded_read.h"
+#include "python/hook_problems.h"
 #include "python/python_api.h"
 #include "python/python_calls.h"
 #include "python/python_code.h"
@@ -97,6 +98,10 @@ ENTRY_POINT int tfprof_capture_prove_calls(unsigned calls);
 /* What is to take the function's place: itself, where it could be hooked there; a builtin function that calls it; or
 ** None. A new reference. `kind`: of phase_hooks.h. */
 ENTRY_POINT void *tfprof_capture_hook_phase(void *function, unsigned kind, const char *name);
+/* What functions of ours raised within the program's calls: a function of Python that gets the class of the exception
+** and itself, or None, with the GIL held; and, from the hooks, such a problem as a text. */
+ENTRY_POINT void tfprof_capture_tell_problems(void *reporter);
+ENTRY_POINT void tfprof_capture_note_problem(const char *text);
 /* Or functions of Python that are called before and after, and after it where it raised; None: there is none. */
 ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *last, void *raised);
 /* os.fork, where CPython counts the threads of the process after it, and warns of more than one: it finds none of ours
@@ -111,6 +116,8 @@ ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
 /* The same of one that may mark a step; `object`: which optimizer, or 0. 1: a step has ended with it. */
 ENTRY_POINT int tfprof_capture_end_mark(const char *name, unsigned object, uint64_t start_ticks);
+/* Steps that have ended so far, by whatever ends them. */
+ENTRY_POINT uint64_t tfprof_capture_count_steps(void);
 /* Calls of what jax.jit made (jit_calls.h), with the GIL held: functions of Python that say whether the calling thread
 ** is tracing, and that are told when a step has ended; an object whose calls are noted. 0: they cannot be. */
 ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_ended);
@@ -414,6 +421,14 @@ void tfprof_capture_end_range(const char *name, uint64_t start_ticks) { noted_ra
 int tfprof_capture_end_mark(const char *name, unsigned object, uint64_t start_ticks) {
   return noted_mark_end(name, object, start_ticks);
 }
+
+uint64_t tfprof_capture_count_steps(void) { return sampling_steps(); }
+
+void tfprof_capture_tell_problems(void *reporter) {
+  if (call_hooks_find()) call_hooks_report_to(reporter);
+}
+
+void tfprof_capture_note_problem(const char *text) { hook_problem_tell(text); }
 
 void tfprof_capture_begin_jit(void *is_traced, void *step_ended) {
   if (call_hooks_find()) jit_calls_begin(is_traced, step_ended);

@@ -10,6 +10,7 @@
 #include "host/process_identity.h"
 #include "host/thread_switches.h"
 #include "nvtx/nvtx_source.h"
+#include "python/hook_problems.h"
 #include "python/python_source.h"
 #include "recorder/source.h"
 #include "torch/memory_callbacks.h"
@@ -21,5 +22,6 @@ const struct capture_source *const capture_sources[] = {
     &channels_source,     &identity_source, &counters_source, &switches_source,
     &gpu_counters_source, &governor_source, &nvtx_source,     &cuda_source,
     &marks_source,        &ops_source,      &memory_source,   &modules_source,
-    &python_source,       &hangs_source,    NULL,
+    &python_source,       &hangs_source,    &hook_problems_source,
+    NULL,
 };

@@ -57,7 +57,7 @@ class Hooks:
 
     def around(self, holder, name, first=None, last=None, raised=None):
         """`first` and `last` are called with its positional arguments, and `raised` in the place of `last` where the
-        function raised; what they raise is forgotten, but for what a handler of a signal raised.
+        function raised; what they raise is told and forgotten, but for what a handler of a signal raised.
         """
         self.put(holder, name, lambda function: self.hook_call(function, first, last, raised))
 

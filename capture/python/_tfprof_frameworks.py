@@ -40,7 +40,10 @@ class Finder:
     def find_spec(self, name, path=None, target=None):
         self.is_looking = self.is_looking or name in PACKAGES
         if self.is_looking:
-            self.look()
+            try:
+                self.look()
+            except Exception as problem:
+                self.hooks.say_problem(problem)
         return None
 
     def look(self):
@@ -60,9 +63,51 @@ class Finder:
             if part not in self.parts:
                 self.parts[part] = self.hooks.load_beside(part)
             getattr(self.parts[part], function)(sys.modules[module], self)
+            self.look()  # what it has imported last
         except Exception as problem:
             self.hooks.say_problem(problem)
-        self.look()  # what it has imported last
+
+    def watch_annotation(self, annotation, process, is_traced, number_of):
+        """Objects of the class mark a step from where they are entered to where they are left; number_of: of the
+        keywords that one was made with its number, as far as steps go so far; None: it marks none.
+        """
+        make, enter, leave = annotation.__init__, annotation.__enter__, annotation.__exit__
+        marks, say_problem = process.marks, self.hooks.say_problem
+        following = [0]
+
+        @functools.wraps(make)
+        def __init__(self, *arguments, **keywords):
+            make(self, *arguments, **keywords)
+            try:
+                number = number_of(keywords, following[0])
+                self._tfprof_step = None if number is None or number < 0 else [number, 0]
+            except Exception as problem:
+                say_problem(problem)
+
+        @functools.wraps(enter)
+        def __enter__(self):
+            result = enter(self)
+            try:
+                step = getattr(self, "_tfprof_step", None)
+                if step and not is_traced():
+                    step[1] = marks.begin()
+            except Exception as problem:
+                say_problem(problem)
+            return result
+
+        @functools.wraps(leave)
+        def __exit__(self, *problem):
+            try:
+                step = getattr(self, "_tfprof_step", None)
+                if step and step[1]:
+                    ticks, step[1] = step[1], 0
+                    following[0] = step[0] + 1
+                    marks.end("StepTraceAnnotation#%d" % step[0], ticks)
+            except Exception as its_problem:
+                say_problem(its_problem)
+            return leave(self, *problem)
+
+        annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__
 
     def say(self, text):
         """Once for all ranks of a job, and not again of workers that import the program anew."""

@@ -20,6 +20,9 @@ process = None  # what all frameworks share (_tfprof_process), once the first is
 recording = None  # what the module tfprof asks: the Recording of PyTorch once it is armed, else the process
 began = None  # when this interpreter did, by two clocks, in nanoseconds (source_text.h)
 
+problems = set()  # that were told
+MOST_PROBLEMS = 8
+
 COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, by which files are stamped; the module time has no name for it
 
 
@@ -67,7 +70,21 @@ def say(text):
 
 
 def say_problem(problem):
-    say("recording is incomplete: %s: %s; the program goes on" % (type(problem).__name__, problem))
+    tell_problem(type(problem), problem)
+
+
+def tell_problem(kind, problem):
+    """What has failed of ours never reaches the program: it is a line on stderr, once, and a row of diagnostics."""
+    try:
+        text = ("%s: %s" % (kind.__name__, problem))[:280]
+    except Exception:  # a class of the program's, perhaps
+        text = kind.__name__
+    if text in problems or len(problems) == MOST_PROBLEMS:
+        return
+    problems.add(text)
+    say("recording is incomplete: %s; the program goes on" % text)
+    if process:
+        process.note_problem(text)
 
 
 def load_beside(name):
@@ -101,7 +118,7 @@ def the_process():
         module = load_beside("_tfprof_process")
         library = module.load_library(stderr)
         if library is not None:
-            process = module.Process(library, say_problem)
+            process = module.Process(library, say_problem, tell_problem)
     return process or None
 
 

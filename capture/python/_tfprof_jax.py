@@ -26,7 +26,7 @@ def begin(module, finder):
 class Jax:
     def watch(self, process, finder):
         """Returns what cannot be seen in this version."""
-        self.name_of, self.process = finder.name_of, process
+        self.name_of, self.process, self.finder = finder.name_of, process, finder
         self.marks, self.holding_gil, self.ctypes = process.marks, process.holding_gil, process.ctypes
         self.hooks, self.calls = process.hooks, process.calls
         missing = []
@@ -66,7 +66,8 @@ class Jax:
         begin = self.holding_gil.tfprof_capture_begin_jit
         begin.argtypes, begin.restype = [self.ctypes.py_object] * 2, None
         begin(self.is_traced, self.marks.step_ended)
-        names, name_of = {}, self.name_of  # of functions, to what tells apart those that have the same
+        name_of, say_problem = self.name_of, self.process.say_problem
+        names = {}  # of functions, to what tells apart those that have the same
 
         @functools.wraps(make)
         def make_and_watch(name, function=None, *arguments, **keywords):
@@ -75,8 +76,8 @@ class Jax:
                 if not str(getattr(function, "__module__", "")).startswith(OWN):
                     self.process.lead("jax")
                     watch(made, name_of(name, function, names).encode("utf-8", "replace")[:500])
-            except Exception:
-                pass  # its calls are not seen
+            except Exception as problem:  # its calls are not seen
+                say_problem(problem)
             return made
 
         makers.pjit = make_and_watch
@@ -89,35 +90,8 @@ class Jax:
         annotation = getattr(profiler, "StepTraceAnnotation", None)
         if annotation is None:
             return False
-        begin, enter, leave = annotation.__init__, annotation.__enter__, annotation.__exit__
-        marks, is_traced = self.marks, self.is_traced
-        seen = [0]
-
-        @functools.wraps(begin)
-        def __init__(self, *arguments, **keywords):
-            begin(self, *arguments, **keywords)
-            try:
-                self._tfprof_step = [int(keywords.get("step_num", seen[0])), 0]
-            except Exception:
-                self._tfprof_step = [seen[0], 0]
-
-        @functools.wraps(enter)
-        def __enter__(self):
-            result = enter(self)
-            if not is_traced():
-                self._tfprof_step[1] = marks.begin()
-            return result
-
-        @functools.wraps(leave)
-        def __exit__(self, *problem):
-            number, ticks = self._tfprof_step
-            if ticks and number >= 0:
-                self._tfprof_step[1] = 0
-                seen[0] = number + 1
-                marks.end("StepTraceAnnotation#%d" % number, ticks)
-            return leave(self, *problem)
-
-        annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__
+        self.finder.watch_annotation(annotation, self.process, self.is_traced,
+                                     lambda keywords, following: int(keywords.get("step_num", following)))
         return True
 
     # ---- What is compiled.
@@ -130,10 +104,16 @@ class Jax:
             return False
         import time
 
-        marks = self.marks
+        marks, say_problem = self.marks, self.process.say_problem
         ticks_then, ns_then = marks.begin(), time.monotonic_ns()
 
         def tell(event, seconds, **about):
+            try:
+                tell_phase(event, seconds, about)
+            except Exception as problem:  # JAX would raise it where it compiles
+                say_problem(problem)
+
+        def tell_phase(event, seconds, about):
             if not event.startswith(COMPILES):
                 return
             ticks, ns = marks.begin(), time.monotonic_ns()

@@ -27,14 +27,16 @@ class Process:
     graph of the program now, and runs nothing.
     """
 
-    def __init__(self, library, say_problem):
+    def __init__(self, library, say_problem, tell_problem):
         import ctypes
 
         self.ctypes, self.library, self.say_problem = ctypes, library, say_problem
         self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
         self.calls = load_beside("_tfprof_calls")
         self.hooks = self.calls.Hooks(self.holding_gil)
-        self.marks = Marks(ctypes, self.holding_gil)
+        self.holding_gil.tfprof_capture_tell_problems.argtypes = [ctypes.py_object]
+        self.holding_gil.tfprof_capture_tell_problems(tell_problem)
+        self.marks = Marks(ctypes, self.holding_gil, say_problem)
         self.frameworks = []
         self.at_end = []  # called at the end in order, with what may be taken of the time
         self.thread_named = []  # called when a thread has told its name
@@ -124,6 +126,9 @@ class Process:
         self.watch()
         return True
 
+    def note_problem(self, text):
+        self.holding_gil.tfprof_capture_note_problem(text.encode("utf-8", "replace"))
+
     def lead(self, name, is_certain=False):
         """That framework runs the steps of the program, unless it is known to be another one."""
         if self.leading is None or (is_certain and self.leading != name):
@@ -131,7 +136,11 @@ class Process:
             self.library.tfprof_capture_lead_framework(name.encode())
 
     def is_traced(self):
-        return any(framework.is_traced() for framework in self.frameworks)
+        try:
+            return any(framework.is_traced() for framework in self.frameworks)
+        except Exception as problem:
+            self.say_problem(problem)
+            return False
 
     # ---- What the module tfprof asks for where there is no PyTorch.
 
@@ -139,6 +148,8 @@ class Process:
         """Begins a range and returns what ends it."""
         ticks = self.marks.begin()
         return lambda: self.marks.end(name, ticks)
+
+    open_step = open_range  # marks tell whom it concerns
 
     def switch(self, is_on):
         self.library.tfprof_capture_switch(int(is_on))
@@ -155,11 +166,13 @@ class Marks:
     when a step has ended, on the thread that ended it.
     """
 
-    def __init__(self, ctypes, holding_gil):
+    def __init__(self, ctypes, holding_gil, say_problem):
         self.begin, self.end_mark = holding_gil.tfprof_capture_begin_range, holding_gil.tfprof_capture_end_mark
         self.begin.restype = ctypes.c_uint64
         self.end_mark.argtypes = [ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint64]
-        self.listeners = []
+        self.steps = holding_gil.tfprof_capture_count_steps
+        self.steps.restype = ctypes.c_uint64
+        self.listeners, self.say_problem = [], say_problem
 
     def end(self, name, ticks, number=0):
         """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0."""
@@ -168,7 +181,10 @@ class Marks:
 
     def step_ended(self):
         for listener in self.listeners:
-            listener()
+            try:
+                listener()
+            except Exception as problem:
+                self.say_problem(problem)
 
 
 def number_in_environment(name, otherwise):

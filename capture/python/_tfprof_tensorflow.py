@@ -11,6 +11,7 @@ import sys
 import threading
 
 EAGER = "tensorflow.python.eager."
+LIBRARIES = ("keras.", "tf_keras.", "tensorflow.", "_tfprof_")
 MOST_NAMES = 4096  # of fetches that are kept
 
 
@@ -33,11 +34,12 @@ def begin(module, finder):
 class TensorFlow:
     def watch(self, process, finder):
         """Returns what cannot be seen in this version."""
-        self.process, self.marks, self.name_of = process, process.marks, finder.name_of
+        self.process, self.marks, self.name_of, self.finder = process, process.marks, finder.name_of, finder
         self.here = threading.local()  # .function: the tf.function that is called; .start: of the call or run, or None
         self.context = sys.modules.get(EAGER + "context")
         missing = []
-        for watch, what in ((self.watch_functions, "calls of tf.function"), (self.watch_sessions, "runs of sessions")):
+        for watch, what in ((self.watch_functions, "calls of tf.function"), (self.watch_sessions, "runs of sessions"),
+                            (self.watch_traces, "steps of tf.profiler.experimental.Trace")):
             try:
                 if not watch():
                     missing.append(what)
@@ -105,6 +107,21 @@ class TensorFlow:
         name = re.sub(r"^__[a-z]+_(.*)_\d+$", r"\1", name)
         function = getattr(getattr(self.here, "function", None), "_python_function", None)
         return "tf.function(%s)" % (self.name_of(name, function, self.names) if function else name)[:500]
+
+    # ---- Steps that the program marks: Trace("train", step_num=7).
+
+    def watch_traces(self):
+        trace = getattr(sys.modules.get("tensorflow.python.profiler.trace"), "Trace", None)
+        if trace is None:
+            return False
+        self.finder.watch_annotation(trace, self.process, self.is_traced, self.number_of_trace)
+        return True
+
+    @staticmethod
+    def number_of_trace(keywords, following):
+        """Keras marks its own batches so, too, from 0 in each epoch, and those that it evaluates."""
+        maker = sys._getframe(2).f_globals.get("__name__", "")
+        return int(keywords["step_num"]) if "step_num" in keywords and not maker.startswith(LIBRARIES) else None
 
     # ---- Sessions.
 

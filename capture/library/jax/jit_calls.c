@@ -67,7 +67,7 @@ static int ask(void *callable) {
   void *result = arguments ? python_api.call(callable, arguments) : NULL;
   int answer = result ? result == call_api.yes : -1;
   if (result) python_api.decrement(result);
-  else if (!arguments || call_api.error_matches(*call_api.exception)) python_api.clear_error();
+  else call_hooks_report();
   if (arguments) python_api.decrement(arguments);
   return answer;
 }

@@ -88,6 +88,30 @@ void *call_positional(const struct call_arguments *arguments) {
   return tuple;
 }
 
+/* ---- What functions of ours raise. */
+
+static void *reporter;
+
+void call_hooks_report_to(void *its_reporter) {
+  if (its_reporter) python_api.increment(its_reporter);
+  reporter = its_reporter;
+}
+
+bool call_hooks_report(void) {
+  if (!call_api.error_matches(*call_api.exception)) return true;
+  void *error[3];
+  call_api.fetch_error(&error[0], &error[1], &error[2]);
+  void *arguments = reporter ? python_api.new_tuple(2, error[0], error[1] ? error[1] : python_api.none) : NULL;
+  void *result = arguments ? python_api.call(reporter, arguments) : NULL;
+  if (arguments) python_api.decrement(arguments);
+  for (unsigned i = 0; i < sizeof error / sizeof *error; i++)
+    if (error[i]) python_api.decrement(error[i]);
+  if (result) python_api.decrement(result);
+  bool is_interrupted = !result && call_api.error() && !call_api.error_matches(*call_api.exception);
+  if (!result && !is_interrupted) python_api.clear_error();
+  return is_interrupted;
+}
+
 /* What a handler of a signal raises meanwhile, KeyboardInterrupt or SystemExit, is the program's and stays, in the
 ** place of what the function has raised. */
 static void call_and_forget(void *function, const struct call_arguments *arguments) {
@@ -98,9 +122,8 @@ static void call_and_forget(void *function, const struct call_arguments *argumen
   if ((tuple = call_positional(arguments))) {
     result = python_api.call(function, tuple);
     python_api.decrement(tuple);
-    is_interrupted = !result && !call_api.error_matches(*call_api.exception);
     if (result) python_api.decrement(result);
-    else if (!is_interrupted) python_api.clear_error();
+    else is_interrupted = call_hooks_report();
   }
   if (!is_interrupted) call_api.restore_error(error[0], error[1], error[2]);
   for (unsigned i = 0; is_interrupted && i < sizeof error / sizeof *error; i++)

@@ -88,9 +88,15 @@ bool call_hook_is_object(void *object);
 typedef void *vectorcall(void *function, void *const *arguments, size_t count, void *names);
 vectorcall **call_slot(void *object);
 
+/* Is called with the class of an exception and itself, or None, where a function of ours has raised it; NULL: none. */
+void call_hooks_report_to(void *reporter);
+/* An error is set: tells it to that one and clears it, unless it is no Exception: a handler of a signal has raised it,
+** and it stays. Whether it stays. */
+bool call_hooks_report(void);
+
 /* `first` and `last`, functions of Python or NULL, are called with the positional arguments, and so is `raised` in the
-** place of `last` where the function raised and there is one; what they raise is forgotten, but for what is no
-** Exception: a handler of a signal has raised it. */
+** place of `last` where the function raised and there is one; what they raise is told and forgotten
+** (call_hooks_report). */
 void call_hook_first(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun);
 void call_hook_last(const struct call_hook *hook, const struct call_arguments *arguments,
                     const struct call_begun *begun);
