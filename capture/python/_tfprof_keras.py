@@ -1,11 +1,12 @@
 """What is recorded of Keras 2 and 3: each training batch of fit() is a step, and where the program trains without it
-each step that an optimizer takes.
+each step that an optimizer takes; ranges of fit(), its epochs, evaluate() and predict().
 """
 
 import sys
 import threading
 import weakref
 
+MOST_WITHIN = 16  # stretches that are open within one another
 OF_KERAS = 1 << 31  # in numbers of optimizers: none of PyTorch's
 
 
@@ -28,6 +29,7 @@ class Batches:
         self.count = 0  # of the process: numbers of steps go on from epoch to epoch, and from fit() to fit()
         self.lock = threading.Lock()
         self.seen = []  # classes
+        self.stretches = Stretches(self.marks)
 
     def begins(self, callbacks, batch=0, *_):
         if not self.has_begun:
@@ -55,6 +57,42 @@ class Batches:
         return getattr(self.here, "batch", None) is not None
 
 
+class Stretches:
+    """Ranges of what Keras tells by on_WHAT_begin and on_WHAT_end, of each thread. One whose end does not come, since
+    something was raised, is none.
+    """
+
+    NAMES = {"train": "keras.fit", "epoch": "keras.epoch#%d", "test": "keras.evaluate", "predict": "keras.predict"}
+
+    def __init__(self, marks):
+        self.marks = marks
+        self.here = threading.local()  # .open: (callbacks, what, name, when it began), the innermost last
+
+    def begins(self, what):
+        name = self.NAMES[what]
+
+        def begin(callbacks, epoch=0, *_):
+            if not hasattr(self.here, "open"):
+                self.here.open = []
+            del self.here.open[:-MOST_WITHIN]
+            its_name = name % int(epoch) if "%" in name else name
+            self.here.open.append((callbacks, what, its_name, self.marks.begin()))
+
+        return begin
+
+    def ends(self, what):
+        def end(callbacks, *_):
+            opened = getattr(self.here, "open", [])
+            for place in range(len(opened) - 1, -1, -1):
+                if opened[place][0] is callbacks and opened[place][1] == what:
+                    _, _, name, began = opened[place]
+                    del opened[place:]
+                    self.marks.end(name, began)
+                    break
+
+        return end
+
+
 def watch_batches(module, finder):
     callbacks = getattr(module, "CallbackList", None)
     process = finder.hooks.the_process()
@@ -70,6 +108,9 @@ def watch_batches(module, finder):
         batches.seen.append(callbacks)
         process.hooks.around(callbacks, "on_train_batch_begin", last=batches.begins)
         process.hooks.around(callbacks, "on_train_batch_end", first=batches.ends)
+        for what in Stretches.NAMES:
+            process.hooks.around(callbacks, "on_%s_begin" % what, first=batches.stretches.begins(what))
+            process.hooks.around(callbacks, "on_%s_end" % what, last=batches.stretches.ends(what))
 
 
 def watch_optimizers(module, finder):

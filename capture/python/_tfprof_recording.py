@@ -413,6 +413,18 @@ class Recording:
         opened.__enter__()
         return lambda: opened.__exit__(None, None, None)
 
+    def open_step(self, name):
+        """The same of a step; other frameworks of the process hear of its end."""
+        end, marks = self.open_range(name), self.process.marks
+
+        def end_step():
+            before = marks.steps()
+            end()
+            if marks.steps() != before:
+                marks.step_ended()
+
+        return end_step
+
     def switch(self, is_on):
         self.library.tfprof_capture_switch(int(is_on))
 

@@ -19,6 +19,10 @@ nothing, so it may stay in the program.
     @tfprof.Profile()                    # the same for each call of a function
     def evaluate(model): ...
 
+    model.fit(x, y, callbacks=[tfprof.KerasCallback(profile_batch=(10, 15))])   # of Keras: every op of these batches
+
+    from tfprof import experimental as profiler   # what tf.profiler.experimental has (_tfprof_experimental.py)
+
 A recorded program finds this module without any path.  For one that runs unrecorded, too, copy this file next to it, or
 say
 
@@ -38,7 +42,7 @@ import os
 import sys
 import threading
 
-__all__ = ["Profile", "is_recording", "range", "start", "step", "stop"]
+__all__ = ["KerasCallback", "Profile", "experimental", "is_recording", "range", "start", "step", "stop"]
 
 _steps = threading.local()  # .range: the open one; .number: its number
 
@@ -46,6 +50,15 @@ _steps = threading.local()  # .range: the open one; .number: its number
 def _recording():
     """The part of the hooks that arms the library, once it has done so; None outside of a recording."""
     return getattr(sys.modules.get("_tfprof_hooks"), "recording", None)
+
+
+def _quietly(action, *arguments):
+    """What it returns; None where it failed, which is told, for a mark must not raise of what the recorder does."""
+    try:
+        return action(*arguments)
+    except Exception as problem:
+        sys.modules["_tfprof_hooks"].say_problem(problem)
+        return None
 
 
 def is_recording():
@@ -96,24 +109,30 @@ def _decorate(function, context):
 class range:
     """A stretch of time with a name, as a context manager (`with tfprof.range("load"):`) or a decorator."""
 
+    _opens = "open_range"
+
     def __init__(self, name):
         self.name = str(name)
-        self._opened = []  # [thread, what ends the range]
+        self._opened = []  # [thread, what ends the range or None]
 
     def __enter__(self):
         recording = None if _is_traced() else _recording()
         if recording is not None:
-            self._opened.append([threading.get_ident(), recording.open_range(self.name)])
+            self._opened.append([threading.get_ident(), _quietly(getattr(recording, self._opens), self.name)])
         return self
 
     def __exit__(self, *problem):
         last = _take_last(self._opened) if self._opened and not _is_traced() else None
-        if last is not None:
-            last[1]()
+        if last is not None and last[1] is not None:
+            _quietly(last[1])
         return False
 
     def __call__(self, function):
         return _decorate(function, lambda: range(self.name))
+
+
+class _StepRange(range):
+    _opens = "open_step"
 
 
 # What TensorFlow's profiler has: modules beside this one, which are loaded when they are first asked for.
@@ -176,7 +195,7 @@ def step(number=None):
     if not hasattr(_steps, "number"):
         atexit.register(end_step)  # of the main thread, where it runs
     _steps.number = number
-    _steps.range = range("tfprof.step#%d" % number).__enter__()
+    _steps.range = _StepRange("tfprof.step#%d" % number).__enter__()
     context = sys.modules.get("_tfprof_context")
     if context is not None:
         context.step_begins(number)
@@ -217,7 +236,7 @@ def stop():
 def _switch(is_on):
     recording = None if _is_traced() else _recording()
     if recording is not None:
-        recording.switch(is_on)
+        _quietly(recording.switch, is_on)
 
 
 class Profile:
@@ -234,7 +253,7 @@ class Profile:
             return self
         recording = _recording()
         if recording is not None:
-            recording.begin_window()
+            _quietly(recording.begin_window)
         opened = range(self.name or "tfprof.Profile").__enter__()
         self._opened.append([threading.get_ident(), opened, recording])
         return self
@@ -245,8 +264,126 @@ class Profile:
             _, opened, recording = last
             opened.__exit__()
             if recording is not None:
-                recording.end_window()
+                _quietly(recording.end_window)
         return False
 
     def __call__(self, function):
         return _decorate(function, lambda: Profile(self.name or function.__qualname__))
+
+
+def KerasCallback(profile_batch=0):
+    """For callbacks= of fit(), evaluate() and predict() of Keras 2 and 3. A recording has batches, epochs, evaluations
+    and predictions by itself; of the batches named by profile_batch the callback records every op: 12 or (10, 15) or
+    '10,15', both included, counted from 1 over all epochs, as that of keras.callbacks.TensorBoard; 0: of none.
+    """
+    first, last = _batches_of(profile_batch)
+
+    class TfprofCallback(_keras().callbacks.Callback):
+        async_safe = True  # Keras goes on beside it
+
+        def __init__(self):
+            super().__init__()
+            self._marks = {}  # ranges that are open, where Keras is not watched
+            self._window = None
+            self._batch = self._before = 0  # the next of this epoch; all of those before
+
+        def _open(self, what, name):
+            if _recording() is not None and _watched_batches() is None:
+                self._close(what)
+                self._marks[what] = range(name).__enter__()
+
+        def _close(self, what):
+            if what in self._marks:
+                self._marks.pop(what).__exit__()
+
+        def _end_window(self):
+            window, self._window = self._window, None
+            if window is not None:
+                window.__exit__()
+
+        def on_train_batch_begin(self, batch, logs=None):
+            watched = _watched_batches()
+            done = self._before + int(batch) if watched is None else watched.count
+            self._batch = int(batch) + 1
+            at_once = int(getattr(self.model, "steps_per_execution", None) or 1)
+            is_wanted = done + at_once >= first and done < last
+            if not is_wanted:
+                self._end_window()
+            elif self._window is None:
+                self._window = Profile("tfprof.KerasCallback").__enter__()
+            if watched is None:
+                step(done)
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self._open("epoch", "keras.epoch#%d" % int(epoch))
+
+        def on_epoch_end(self, epoch, logs=None):
+            if _watched_batches() is None:
+                end_step()
+            self._before += int((self.params or {}).get("steps") or self._batch)
+            self._close("epoch")
+
+        def on_train_end(self, logs=None):
+            self._end_window()
+
+        def on_test_begin(self, logs=None):
+            self._open("evaluate", "keras.evaluate")
+
+        def on_test_end(self, logs=None):
+            self._close("evaluate")
+
+        def on_predict_begin(self, logs=None):
+            self._open("predict", "keras.predict")
+
+        def on_predict_end(self, logs=None):
+            self._close("predict")
+
+    return TfprofCallback()
+
+
+def _keras():
+    """The Keras of the program: of several that which tf.keras is."""
+    names = ["keras", "tf_keras"]
+    if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
+        names.reverse()
+    for name in names:
+        if hasattr(sys.modules.get(name), "callbacks"):
+            return sys.modules[name]
+    from importlib import import_module
+
+    return import_module(names[0])
+
+
+def _watched_batches():
+    """What the hooks know of Keras' batches (_tfprof_keras.py); None: they see none."""
+    return getattr(getattr(sys.modules.get("_tfprof_hooks"), "process", None), "batches", None)
+
+
+def _batches_of(wanted):
+    """(first, last) of 12, (10, 15), '10,15' or '10-15'; (0, 0) of 0."""
+    parts = wanted
+    if isinstance(wanted, str):
+        parts = wanted.replace("-", ",").split(",")
+    elif not isinstance(wanted, (tuple, list)):
+        parts = [wanted]
+    try:
+        numbers = [int(part) for part in parts]
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) not in (1, 2) or min(numbers) < 0 or numbers[0] > numbers[-1]:
+        raise ValueError("tfprof.KerasCallback: profile_batch is a batch or a pair of them, from 1 on, such as 12, "
+                         "(10, 15) or '10,15', or 0; it is %r" % (wanted,))
+    return numbers[0], numbers[-1]
+
+
+class _Experimental(type(sys)):
+    """The module tfprof.experimental, whose code is loaded when something of it is first asked for."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(_load_beside("_tfprof_experimental"), name)
+
+
+experimental = _Experimental(__name__ + ".experimental", "What tf.profiler.experimental has, for a recorded program.")
+sys.modules[experimental.__name__] = experimental
