@@ -9,7 +9,8 @@ OWN_ROOT = """
 import _thread, torch
 
 names = {"torch": torch}
-exec(compile("def own(work, lock):\\n    torch.ones(3).neg()\\n    work()\\n    lock.release()", "<_tfprof_test>", "exec"), names)
+own = "def own(work, lock):\\n    torch.ones(3).neg()\\n    work()\\n    lock.release()"
+exec(compile(own, "<_tfprof_test>", "exec"), names)
 
 def work():
     torch.ones(5).neg()
