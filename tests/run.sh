@@ -12,6 +12,7 @@
 #   TFPROF_SHARED   the folder of large real traces beside the clone, or empty: tests that use it skip without it
 # and these may be set:
 #   TFPROF_TENSORFLOW_PYTHON  a Python with TensorFlow: its profiler's tutorials run, and random graphs are compared
+#   TFPROF_JAX_PYTHON         a Python with JAX: its example runs
 #   TFPROF_TEST_JOBS          how many tests run at a time (two more than cores, as some wait for time to pass)
 #   TFPROF_KEEP_TEST_FILES=1  keeps temporary files
 #   CI=true                   nothing may be left out because a framework is missing; what is drawn is drawn by the same

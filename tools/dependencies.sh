@@ -3,8 +3,10 @@
 #
 #   need_packages PURPOSE PACKAGE...   installs what is missing with apt-get (as root, or through sudo); where that
 #                                      cannot be, names it and ends
-#   need_python_environment            sets PYTHON to a Python with PyTorch: the one in PATH when it has it, else one in
-#                                      .venv made here
+#   need_python_environment [FRAMEWORK]
+#                                      sets PYTHON to a Python with PyTorch (pytorch), TensorFlow and Keras
+#                                      (tensorflow) or JAX (jax): the one in PATH when it has it, else one in .venv
+#                                      made here
 #   build_release [tests]              configures and builds into build/; with the programs of the tests
 #
 # Nothing is ever installed into the system's Python.
@@ -109,7 +111,26 @@ install_pytorch() {
     fail "PyTorch $pytorch_release could not be installed into .venv; see pip's message above"
 }
 
+# need_framework NAME MODULE PACKAGE...: the same of a framework that any release of will do.
+need_framework() {
+  local name=$1 module=$2 has='import importlib.util, sys; sys.exit(not importlib.util.find_spec(sys.argv[1]))'
+  shift 2
+  if python3 -c "$has" "$module" 2>/dev/null; then PYTHON=$(command -v python3); return 0; fi
+  if ! .venv/bin/python -c "$has" "$module" 2>/dev/null; then
+    need_packages "$name" "${python_packages[@]}"
+    say "Installing $name into .venv; this takes a minute or two"
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    still "installing $name" .venv/bin/python -m pip install -q "$@" ||
+      fail "$name could not be installed into .venv; see pip's message above"
+  fi
+  PYTHON=$PWD/.venv/bin/python
+}
+
 need_python_environment() {
+  case ${1:-pytorch} in
+    tensorflow) need_framework TensorFlow tensorflow tensorflow-cpu keras; return ;;
+    jax) need_framework JAX jax jax; return ;;
+  esac
   if python3 -c 'import torch' 2>/dev/null; then PYTHON=$(command -v python3); return 0; fi
   if ! .venv/bin/python -c 'import torch' 2>/dev/null; then
     need_packages "PyTorch" "${python_packages[@]}"

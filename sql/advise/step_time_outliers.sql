@@ -119,6 +119,7 @@ WITH measured AS MATERIALIZED ( -- without hung_steps: a join is no subquery, of
   FROM compared JOIN temp.ranges AS ranges ON ranges.step_id = compared.id
   LEFT JOIN evaluated ON evaluated.step_id = compared.id
   WHERE ranges.name NOT GLOB 'ProfilerStep#*' AND ranges.name NOT GLOB 'tfprof.step#*'
+    AND ranges.name NOT GLOB 'StepTraceAnnotation#*' AND ranges.name NOT GLOB 'keras.step#*'
     AND NOT (ranges.start_ns = compared.start_ns AND ranges.end_ns = compared.end_ns) -- the mark of the step itself
     AND NOT coalesce(ranges.start_ns >= evaluated.start_ns AND ranges.end_ns <= evaluated.end_ns, 0)
   GROUP BY ranges.profile_id, ranges.name

@@ -3,7 +3,7 @@
 -- One row for each profile, domain and range name.  Counted are, as in op_summary, the ranges of measured steps (no
 -- warm-up); in a profile without such steps all.  They are recorded in every step, so nothing is weighed but the work
 -- of devices, where that was recorded only in some steps (steps.sample_weight).
--- ProfilerStep#N counts as one name, and so does tfprof.step#N.
+-- ProfilerStep#N counts as one name, and so do tfprof.step#N, StepTraceAnnotation#N, keras.step#N and keras.epoch#N.
 --   profile_id, rank, domain, name, category
 --   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
 --   outside_ns                               in which no op ran and no other range within it was open, added up
@@ -29,6 +29,9 @@ WITH measured AS (
     CASE
       WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#'
       WHEN name GLOB 'tfprof.step#[0-9]*' THEN 'tfprof.step#'
+      WHEN name GLOB 'StepTraceAnnotation#[0-9]*' THEN 'StepTraceAnnotation#'
+      WHEN name GLOB 'keras.step#[0-9]*' THEN 'keras.step#'
+      WHEN name GLOB 'keras.epoch#[0-9]*' THEN 'keras.epoch#'
       ELSE name
     END AS name
   FROM temp.ranges AS ranges LEFT JOIN weights ON weights.step_id = ranges.step_id
