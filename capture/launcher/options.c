@@ -22,7 +22,7 @@ enum option_kind {
   KIND_SIZE,  /* bytes, with k, M or G behind them: powers of 1024 */
   KIND_LIMIT, /* the same, or 0: none */
   KIND_PERCENT,
-  KIND_STEPS, /* 10-20 or 10 */
+  KIND_STEPS, /* 10-20, 10,20 or 10 */
   KIND_SECONDS, /* 20 or 0.5 */
   KIND_SHOW,  /* ends here: --help */
 };
@@ -53,7 +53,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
                          "by how much the run may become slower with --ops=sampled"},
     [OPTION_STEPS] = {"steps", 0, KIND_STEPS, "FIRST-LAST", "TFPROF_STEPS", true, "",
                       "record the ops of these steps, all of them, and of no others; the first step is 0, both are "
-                      "included; 5 is step 5 alone. With --attach: so many steps, 5 without it"},
+                      "included; 5 is step 5 alone; 10,15 is 10-15. With --attach: so many steps, 5 without it"},
     [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|calls|none", "TFPROF_PYTHON_MODE", true, "stacks",
                        "stacks: from which line of Python each op was called; calls: each call of a Python function, "
                        "too; none: neither"},
@@ -272,7 +272,7 @@ static bool is_steps(const char *text) {
   if (*text < '0' || *text > '9') return false;
   errno = 0;
   long long first = strtoll(text, &end, 10), last = first;
-  if (*end == '-') {
+  if (*end == '-' || *end == ',') {
     text = end + 1;
     if (*text < '0' || *text > '9') return false;
     last = strtoll(text, &end, 10);
@@ -348,6 +348,8 @@ static bool set_value(struct capture_options *options, enum option option, const
     default: break;
   }
   strcpy(text, value);
+  char *comma = spec->kind == KIND_STEPS ? strchr(text, ',') : NULL;
+  if (comma) *comma = '-';
   return true;
 }
 

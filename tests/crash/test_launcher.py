@@ -298,7 +298,7 @@ def test_streams_are_left_alone():
 def test_environment():
     code = (
         "import os; print(os.environ['PYTHONPATH']); print(*[os.environ['TFPROF_' + n] for n in "
-        "'RUN_DIRECTORY LIBRARY PYTHON_MODE SHAPES OPS QUIET RUN_COMMAND'.split()], sep='\\n')"
+        "'RUN_DIRECTORY LIBRARY PYTHON_MODE SHAPES OPS QUIET STEPS RUN_COMMAND'.split()], sep='\\n')"
     )
     directory = folder()
     run = os.path.realpath(os.path.join(directory, "run"))
@@ -307,6 +307,8 @@ def test_environment():
             "-o",
             "run",
             "--no-stacks",
+            "--steps",
+            "10,15",
             "--",
             sys.executable,
             "-c",
@@ -317,8 +319,8 @@ def test_environment():
         assert status == 0, error
         values = out.split("\n")
         assert values[0] == path, values
-        assert values[1:7] == [run, BUILD + "/libtfprof_capture.so", "none", "1", "sampled", "0"], values
-        assert values[7].startswith(sys.executable + " -c 'import os"), values
+        assert values[1:8] == [run, BUILD + "/libtfprof_capture.so", "none", "1", "sampled", "0", "10-15"], values
+        assert values[8].startswith(sys.executable + " -c 'import os"), values
 
 
 def test_nothing_recorded_says_why():
