@@ -1,0 +1,104 @@
+"""What recording costs training steps of TensorFlow, Keras and JAX, in processor time.
+
+  python tests/bench/frameworks.py [jax|tensorflow|keras ...] [--pairs N] [--cycles N] [--modes again,recorded,dormant]
+
+TFPROF_JAX_PYTHON and TFPROF_TENSORFLOW_PYTHON name the Pythons that have them. Hooks of a framework stay where they
+are once it has been imported, so what they cost is told by two processes that run the same steps, one plain and one of
+the mode: again (plain, too: the error of the measurement), recorded (the default settings), dormant (--dormant, nobody
+asks).
+Pairs of processes follow each other, since where the memory of a process lies makes a percent or two; in each, turns of
+some steps alternate in an order drawn by chance, so that what slows the machine down falls on both.  Given are the
+medians of the ratios of the cycles with their 95 % confidence intervals, for the processor time of the thread that
+trains and for that of the whole process, the recorder's own threads included.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "capture"))
+sys.path.insert(0, HERE)
+import capturing  # noqa: E402
+from capture import told  # noqa: E402
+
+PROGRAM = os.path.join(HERE, "frameworks_program.py")
+PYTHONS = {"jax": "TFPROF_JAX_PYTHON", "tensorflow": "TFPROF_TENSORFLOW_PYTHON", "keras": "TFPROF_TENSORFLOW_PYTHON"}
+SETTINGS = {"recorded": {"ops": "sampled"}, "dormant": {"ops": "sampled", "dormant": 1}}
+TURN_STEPS, WARMUP_STEPS = 50, 200
+
+
+class Side:
+    """One process of a pair."""
+
+    def __init__(self, framework, mode, directory):
+        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
+        if mode in SETTINGS:
+            environment = capturing.environment(directory, quiet=1, **SETTINGS[mode])
+        python = os.environ.get(PYTHONS[framework]) or capturing.PYTHON
+        self.process = subprocess.Popen([python, PROGRAM, framework], env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, steps):
+        """{"thread_ns", "process_ns"} of these steps, each."""
+        self.process.stdin.write("%d\n" % steps)
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("the program ended; run it by hand: %s" % " ".join(self.process.args))
+        return {name: value / steps for name, value in json.loads(line).items()}
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def one_pair(framework, mode, cycles, keep):
+    with tempfile.TemporaryDirectory(prefix="tfprof-bench-") as directory:
+        plain, other = sides = [Side(framework, "plain", directory), Side(framework, mode, directory)]
+        try:
+            for side in sides:
+                side.ask(WARMUP_STEPS)
+            for _ in range(cycles):
+                answers = {side: side.ask(TURN_STEPS) for side in random.sample(sides, 2)}
+                keep(answers[plain], answers[other])
+        finally:
+            for side in sides:
+                side.end()
+
+
+def measure(framework, modes, pairs, cycles):
+    ratios, steps = {mode: {"thread_ns": [], "process_ns": []} for mode in modes}, []
+    for _ in range(pairs):
+        for mode in random.sample(modes, len(modes)):
+            def keep(plain, other, of=ratios[mode]):
+                steps.append(plain["thread_ns"])
+                for name, values in of.items():
+                    values.append(100 * (other[name] / plain[name] - 1))
+
+            one_pair(framework, mode, cycles, keep)
+    print("%s: a plain step takes %.3f ms of processor time of its thread; %d pairs of %d cycles"
+          % (framework, statistics.median(steps) / 1e6, pairs, cycles))
+    for mode in modes:
+        print("  %-10s thread %s %%, process %s %%" % (mode, told(ratios[mode]["thread_ns"], "%+.1f"),
+                                                       told(ratios[mode]["process_ns"], "%+.1f")))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("frameworks", nargs="*", choices=[[], *PYTHONS], default=[])
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--cycles", type=int, default=20)
+    parser.add_argument("--modes", default="again,recorded,dormant")
+    options = parser.parse_args()
+    for framework in options.frameworks or ("jax", "tensorflow", "keras"):
+        measure(framework, options.modes.split(","), options.pairs, options.cycles)
+
+
+main()

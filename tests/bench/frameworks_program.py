@@ -1,0 +1,80 @@
+"""frameworks_program.py FRAMEWORK: the steps that frameworks.py measures. For each number on standard input it runs so
+many steps and says what they took: {"thread_ns": ..., "process_ns": ...}.
+"""
+
+import json
+import sys
+import time
+
+
+def jax_steps():
+    import jax
+    import jax.numpy as jnp
+
+    def loss(weights, batch):
+        return jnp.mean((jnp.tanh(jnp.tanh(batch @ weights) @ weights) @ weights) ** 2)
+
+    @jax.jit
+    def train_step(weights, batch):
+        return weights - 1e-3 * jax.grad(loss)(weights, batch)
+
+    state = [jnp.ones((128, 128)) * 0.01, jnp.ones((32, 128))]
+
+    def run(count):
+        for _ in range(count):
+            state[0] = train_step(*state)
+        state[0].block_until_ready()
+
+    return run
+
+
+def tensorflow_steps():
+    import tensorflow as tf
+
+    weights = [tf.Variable(tf.ones((128, 128)) * 0.01) for _ in range(4)]
+    batch = tf.ones((32, 128))
+
+    @tf.function
+    def train_step():
+        with tf.GradientTape() as tape:
+            hidden = batch
+            for one in weights:
+                hidden = tf.tanh(hidden @ one)
+            loss = tf.reduce_mean(hidden ** 2)
+        for one, gradient in zip(weights, tape.gradient(loss, weights)):
+            one.assign_sub(1e-3 * gradient)
+        return loss
+
+    def run(count):
+        for _ in range(count):
+            loss = train_step()
+        loss.numpy()
+
+    return run
+
+
+def keras_steps():
+    import keras
+    import numpy as np
+
+    model = keras.Sequential([keras.Input((128,)), *(keras.layers.Dense(128, activation="tanh") for _ in range(4)),
+                              keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    inputs, targets = np.ones((32 * 512, 128), "float32"), np.ones((32 * 512, 1), "float32")
+
+    def run(count):
+        model.fit(inputs[:32 * count], targets[:32 * count], batch_size=32, verbose=0)
+
+    return run
+
+
+def main():
+    run = {"jax": jax_steps, "tensorflow": tensorflow_steps, "keras": keras_steps}[sys.argv[1]]()
+    for line in sys.stdin:
+        thread, process = time.thread_time_ns(), time.process_time_ns()
+        run(int(line))
+        took = {"thread_ns": time.thread_time_ns() - thread, "process_ns": time.process_time_ns() - process}
+        print(json.dumps(took), flush=True)
+
+
+main()
