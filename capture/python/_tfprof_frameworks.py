@@ -6,7 +6,6 @@ gone are told of in a line, and the program goes on.
 """
 
 import functools
-import os
 import sys
 
 # By the module of the framework: the part of the hooks, and its function.
@@ -24,7 +23,6 @@ MODULES = {
     "tf_keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
 }
 PACKAGES = ("tensorflow", "jax", "keras", "tf_keras")
-RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 class Finder:
@@ -110,10 +108,7 @@ class Finder:
         annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__
 
     def say(self, text):
-        """Once for all ranks of a job, and not again of workers that import the program anew."""
-        is_worker = "--multiprocessing-fork" in getattr(sys, "orig_argv", sys.argv)
-        if not is_worker and not any(os.environ.get(rank, "0") not in ("0", "") for rank in RANKS):
-            self.hooks.say(text)
+        self.hooks.say_framework(text)
 
 
 def name_of(name, function, names):

@@ -20,6 +20,7 @@ process = None  # what all frameworks share (_tfprof_process), once the first is
 recording = None  # what the module tfprof asks: the Recording of PyTorch once it is armed, else the process
 began = None  # when this interpreter did, by two clocks, in nanoseconds (source_text.h)
 
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 problems = set()  # that were told
 MOST_PROBLEMS = 8
 
@@ -67,6 +68,19 @@ def say(text):
             os.write(2, ("tfprof: %s\n" % text).encode("utf-8", "backslashreplace"))
         except Exception:
             pass
+
+
+def say_framework(text):
+    """What is recorded of a framework, "NAME is recorded: ...", as it is imported: once for all ranks of a job, and not
+    again of workers that import the program anew.
+    """
+    if os.environ.get("TFPROF_DORMANT") == "1":
+        name, is_recorded, _ = text.partition(" is recorded: ")
+        if is_recorded:
+            text = "%s is recorded when it is asked for: tfprof-capture --attach %d" % (name, os.getpid())
+    is_worker = "--multiprocessing-fork" in getattr(sys, "orig_argv", sys.argv)
+    if not is_worker and not any(os.environ.get(rank, "0") not in ("0", "") for rank in RANKS):
+        say(text)
 
 
 def say_problem(problem):

@@ -75,7 +75,39 @@ class Recording:
         self.process.at_end.append(self.tell_rest)
         if watch_calls:
             watch_calls()
+        try:
+            self.say_what()
+        except Exception as problem:
+            self.say_problem(problem)
         return True
+
+    # What is told of by each part that can be off (recorder/parts.h).
+    PARTS = (("ops", "ops"), ("shapes", "shapes"), ("stacks", "lines of Python"), ("modules", "modules"),
+             ("memory", "memory"), ("steps", "steps"))
+
+    def say_what(self):
+        """One line of what is recorded, as of every framework; not of processes that one which is recorded starts, for
+        torchrun, compilers and the like start many.
+        """
+        is_check = os.path.basename(getattr(sys, "argv", [""])[0]) == "_tfprof_check.py"  # which says it all
+        if not os.environ.get("TFPROF_STDERR") or is_check or has_recorded_parent():
+            return
+        states = dict(self.part_states())
+        words = [word for part, word in self.PARTS if states.get(part) in ("ok", "degraded")]
+        if states.get("ops") == "off":
+            words = [word for word in words if word != "shapes"]
+        told = "PyTorch %s is recorded: %s" % (self.torch.__version__, ", ".join(words))
+        sys.modules["_tfprof_hooks"].say_framework(told)
+
+    def part_states(self):
+        describe = self.library.tfprof_capture_part
+        describe.restype = self.ctypes.c_char_p
+        for number in range(64):
+            text = describe(number)
+            if text is None:
+                break
+            part, _, state = text.decode("utf-8", "replace").partition(": ")
+            yield part, state.partition(":")[0]
 
     def watch_threads(self):
         """With the first thread comes the one that looks at their stacks when they meet a new module."""
@@ -546,3 +578,14 @@ class Recording:
             and first[1] == second[1]
             and third[1] == fourth[1]
         )
+
+
+def has_recorded_parent():
+    """Whether a Python of the same recording has started this process."""
+    parent = "/proc/%d/" % os.getppid()
+    try:
+        with open(parent + "environ", "rb") as file:
+            is_recorded = b"TFPROF_RUN_DIRECTORY=" in file.read()
+        return is_recorded and "python" in os.path.basename(os.readlink(parent + "exe"))
+    except OSError:
+        return False
