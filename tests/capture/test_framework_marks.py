@@ -93,6 +93,30 @@ def test_experimental():
     print("names of tf.profiler.experimental")
 
 
+CALLS = """
+import torch, keras
+from keras.src.callbacks import CallbackList
+x, callbacks = torch.ones(3), CallbackList()
+callbacks.params = {'epochs': 1, 'steps': 20}
+for batch in range(0, 20, 4):
+    callbacks.on_train_batch_begin(batch)
+    x.neg()
+    callbacks.on_train_batch_end(batch + 3)
+"""
+
+
+def test_steps_of_calls():
+    """Steps that are chosen are meant by their numbers, where several of them run in one call, too."""
+    with StandIns() as here:
+        directory, _, _ = here.run("chosen", CALLS, steps="9-12")
+        ops = "SELECT min(number) AS first, max(number) AS last FROM steps WHERE ops_recorded = 1"
+        assert len(steps_of(directory)) == 20
+        assert capturing.query(directory, ops) == [{"first": 8, "last": 15}]
+        directory, _, _ = here.run("first", CALLS, steps="4")
+        assert capturing.query(directory, ops) == [{"first": 4, "last": 7}]
+    print("chosen steps of several in a call")
+
+
 TRACE = """
 import tensorflow
 from tensorflow.profiler.experimental import Trace

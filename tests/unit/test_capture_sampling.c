@@ -389,6 +389,19 @@ static unsigned step_at(struct step_marks *marks, enum step_mark kind, uint32_t 
   return step_marks_add(marks, kind, 1, name, start, end);
 }
 
+/* Batches of Keras that run in one call are as many steps. */
+static void test_steps_of_calls(void) {
+  struct step_marks marks;
+  step_marks_begin(&marks);
+  static const char *const names[] = {"keras.step#0-4", "keras.step#5", "keras.step#6-9", "StepTraceAnnotation#7"};
+  for (uint64_t i = 0; i < sizeof names / sizeof *names; i++) {
+    enum step_mark kind = step_mark_kind(names[i]);
+    step_at(&marks, kind, step_mark_name(kind, names[i]), 10 * i, 10 * i + 5);
+  }
+  check(marks.steps == 3 && step_marks_all(&marks) == 10, "three calls of 10 steps: %llu of %llu",
+        (unsigned long long)marks.steps, (unsigned long long)step_marks_all(&marks));
+}
+
 /* One optimizer; marks of the program's own take its place. */
 static void test_marks(void) {
   struct step_marks marks;
@@ -500,6 +513,7 @@ int main(void) {
   test_short_runs();
   test_modes();
   test_size();
+  test_steps_of_calls();
   test_marks();
   test_rounds();
   test_another_optimizer();

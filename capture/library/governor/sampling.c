@@ -136,7 +136,7 @@ static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
                                                    .is_new = interval != told_interval,
                                                    .op_ns = is_new_cost ? op_ns_now : 0,
                                                    .is_others = sampling.plan.level > sampling.plan.wanted,
-                                                   .step = (int64_t)sampling.marks.steps,
+                                                   .step = (int64_t)step_marks_all(&sampling.marks),
                                                    .begins_visit = visit.is_new,
                                                    .cost_ns = (uint32_t)sampling.plan.cost_ns,
                                                    .step_ns = (uint32_t)sampling.plan.step_ns,
@@ -162,9 +162,18 @@ static unsigned next_level(void) {
   return wish.level;
 }
 
+/* Those that were chosen are meant by their numbers, and are in the next call if it is like the last one; else one in
+** so many is a call, of several steps perhaps. */
+static uint64_t next_step(void) {
+  const struct sampling_options *options = &sampling.options;
+  if (options->last_step < 0) return sampling.marks.steps;
+  uint64_t step = step_marks_all(&sampling.marks), first = (uint64_t)options->first_step;
+  return step < first && step + sampling.marks.at_once > first ? first : step;
+}
+
 static void follow(uint64_t ticks) {
   uint32_t interval;
-  bool is_wanted = sampling_plan_wants_ops(&sampling.plan, sampling.marks.steps, next_level(), &interval);
+  bool is_wanted = sampling_plan_wants_ops(&sampling.plan, next_step(), next_level(), &interval);
   apply(is_wanted, interval, ticks);
 }
 
@@ -181,7 +190,7 @@ static void forget_events(void) {
 /* With the lock, at the end of a step or between two. */
 static void open_visit(uint64_t ticks) {
   if (!gate_move(GATE_WOKEN, GATE_RECORDING)) return;
-  visit.first_step = sampling.marks.steps;
+  visit.first_step = step_marks_all(&sampling.marks);
   sampling.options.first_step = (int64_t)visit.first_step;
   sampling.options.last_step = visit.wanted_steps ? (int64_t)(visit.first_step + visit.wanted_steps) - 1 : INT64_MAX;
   sampling_plan_begin(&sampling.plan, &sampling.options);
@@ -215,7 +224,7 @@ static void pass_step(uint64_t ticks) {
 
 static void end_step_of_visit(uint64_t ticks) {
   if (visit.facts.state != VISIT_GOES_ON) return;
-  visit.facts.steps = sampling.marks.steps - visit.first_step;
+  visit.facts.steps = step_marks_all(&sampling.marks) - visit.first_step;
   if (visit.wanted_steps && visit.facts.steps >= visit.wanted_steps) close_visit(ticks);
 }
 
@@ -339,7 +348,7 @@ bool sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
     uint64_t number = sampling.marks.steps;
     what = step_marks_add(&sampling.marks, kind, thread, name, start_ticks, end_ticks);
     if (what & STEPS_ARE_FORGOTTEN) sampling_plan_forget(&sampling.plan);
-    atomic_store_explicit(&steps_so_far, sampling.marks.steps, memory_order_relaxed);
+    atomic_store_explicit(&steps_so_far, step_marks_all(&sampling.marks), memory_order_relaxed);
     if (sampling.is_dormant) {
       if (what & STEP_HAS_ENDED) pass_step(end_ticks);
     } else if (what & STEP_HAS_ENDED) {

@@ -25,8 +25,15 @@ enum step_mark step_mark_kind(const char *name) {
   }
 }
 
+/* Of a framework, in the last byte, which of two it is, and above that how many steps it stands for. */
+enum { FRAMEWORK_BITS = 8, MOST_AT_ONCE = 65536 };
+
 uint32_t step_mark_name(enum step_mark kind, const char *name) {
-  if (kind == MARK_FRAMEWORK) return (uint8_t)name[0]; /* one of two */
+  if (kind == MARK_FRAMEWORK) {
+    int64_t last, first = step_mark_numbers(name, step_of_keras, &last);
+    uint32_t several = first >= 0 && last - first < MOST_AT_ONCE ? (uint32_t)(last - first) + 1 : 1;
+    return several << FRAMEWORK_BITS | (uint8_t)name[0];
+  }
   return kind == MARK_CALL ? (uint32_t)hash_bytes(name, (uint32_t)strlen(name)) | 1 : 0;
 }
 
@@ -36,9 +43,10 @@ void step_marks_begin(struct step_marks *marks) {
 }
 
 static void forget(struct step_marks *marks) {
-  uint64_t steps = marks->steps;
+  uint64_t steps = marks->steps, in_calls = marks->in_calls;
   step_marks_begin(marks);
   marks->steps = marks->steps_before = steps;
+  marks->in_calls = in_calls;
 }
 
 /* What ended the steps does so no more, or the program has begun to mark them. */
@@ -159,6 +167,8 @@ unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t 
   unsigned what = 0;
   if (kind == MARK_BATCH) return begin_batch(marks, thread);
   if (kind == MARK_SCALER) return update_scaler(marks);
+  uint32_t several = kind == MARK_FRAMEWORK ? name >> FRAMEWORK_BITS : 1;
+  if (kind == MARK_FRAMEWORK) name &= (1u << FRAMEWORK_BITS) - 1;
   if (is_leader_gone(marks, kind)) {
     forget(marks);
     what |= STEPS_ARE_FORGOTTEN;
@@ -186,6 +196,8 @@ unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t 
     else if (kind == MARK_OPTIMIZER) marks->updates = marks->all_updates = 0;
     if (!marks->by_batches) {
       marks->steps = count_steps(marks);
+      marks->at_once = several;
+      if (several > 1) marks->in_calls += several - 1;
       what |= STEP_HAS_ENDED;
     }
   }

@@ -67,7 +67,9 @@ struct step_marks {
   /* Of the gradient scaler: since the leader's last step, or the last that was skipped; since the former; the least of
   ** these, 0 while it is not known. */
   uint32_t updates, all_updates, updates_per_step;
-  uint64_t steps;             /* that have ended */
+  uint64_t steps;             /* that have ended, of those that ran in one call the first */
+  uint64_t in_calls;          /* the others of these */
+  uint32_t at_once;           /* how many ran in the last call, if more than one */
   uint64_t steps_before;      /* when the series were forgotten last */
   uint64_t skipped;           /* since then, without a step of the optimizer */
   uint64_t marking[MARKING_THREADS / 64]; /* threads on which optimizers stepped: a bit each */
@@ -80,6 +82,8 @@ enum step_mark step_mark_kind(const char *name);
 /* What stands for the name of a range of that kind that the recorder notes (torch/noted_ranges.h). */
 uint32_t step_mark_name(enum step_mark kind, const char *name);
 void step_marks_begin(struct step_marks *marks);
+/* With those that ran in one call, as many as there were: batches of Keras, by steps_per_execution. */
+static inline uint64_t step_marks_all(const struct step_marks *marks) { return marks->steps + marks->in_calls; }
 /* A mark has ended on this thread, or of a batch begun; `name` is a number that stands for its name or optimizer. */
 unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name,
                         uint64_t start_ticks, uint64_t end_ticks);

@@ -318,6 +318,10 @@ static uint32_t mark_name(const char *name) {
   return (uint32_t)hash_bytes(name, (uint32_t)strnlen(name, NAME_MAXIMUM));
 }
 
+static uint32_t name_of_mark(enum step_mark mark, const char *name) {
+  return mark == MARK_FRAMEWORK ? step_mark_name(mark, name) : mark_name(name);
+}
+
 /* Where the object is not known, what has its place among the steps of its class since a backward pass began (as in
 ** ext/derive/steps/optimizers.c). */
 static uint32_t optimizer_by_name(uint32_t name) {
@@ -340,7 +344,7 @@ static uint32_t optimizer_by_name(uint32_t name) {
 
 /* What stands for the mark, and, in range->forward_thread, for the optimizer that is to be recorded. */
 static void describe_mark(struct open_op *range, enum step_mark mark, const char *name) {
-  uint32_t hash = mark_name(name), object = mark == MARK_OPTIMIZER ? optimizer_object() : 0;
+  uint32_t hash = name_of_mark(mark, name), object = mark == MARK_OPTIMIZER ? optimizer_object() : 0;
   range->mark_name = object ? object : mark == MARK_OPTIMIZER ? optimizer_by_name(hash) : hash;
   range->is_told = object != 0;
   range->sequence = -1;
@@ -418,7 +422,8 @@ static void end_range(const void *object, void *context) {
   struct capture_thread *owner = range->thread, *thread = capture_current_thread;
   if (__builtin_expect(range >= unrecorded_marks && range < unrecorded_marks + MARK_KINDS, 0)) {
     if (!gate_counts_steps()) return;
-    sampling_mark_ended(range->mark, thread ? thread->number : 0, mark_name(torch.name(object)), end_ticks, end_ticks);
+    uint32_t its_name = name_of_mark(range->mark, torch.name(object));
+    sampling_mark_ended(range->mark, thread ? thread->number : 0, its_name, end_ticks, end_ticks);
     return;
   }
   if (owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
