@@ -156,7 +156,12 @@ def _load_beside(name):
         return sys.modules[name]
     from importlib.util import module_from_spec, spec_from_file_location
 
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    hooks = sys.modules.get("_tfprof_hooks")  # this may be a copy of the module, alone
+    folders = [os.path.dirname(os.path.abspath(one.__file__)) for one in (sys.modules[__name__], hooks) if one]
+    paths = [os.path.join(folder, name + ".py") for folder in folders]
+    path = next(filter(os.path.exists, paths), None)
+    if path is None:
+        raise ImportError("tfprof: this needs %s.py, which lies beside tfprof.py in capture/python: copy both" % name)
     spec = spec_from_file_location(name, path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)

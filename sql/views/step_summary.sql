@@ -20,7 +20,8 @@
 --   between_ns                              the latter; what the program does there, the check between_steps tells
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
 --                                           one that runs the backward pass for it
---   in_input_ratio                          share spent in input_events on that thread
+--   in_input_ratio                          share spent in input_events on that thread; NULL in recordings of
+--                                           TensorFlow and JAX alone, unless a window tells of their input
 --   in_wait_ratio                           share in which it was in neither, but took part in a collective of hosts or
 --                                           waited for a device
 --   outside_ratio                           share that passed outside all three, as in step_op_time; NULL where no op
@@ -102,7 +103,9 @@ SELECT
   CAST(durations.host_ns AS INTEGER) AS host_ns,
   CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
-  min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,
+  CASE WHEN input_time.profile_id IS NOT NULL OR profiles.origin IS NOT 'tfprof' OR profiles.framework IS NULL
+      OR has_framework(profiles.framework, 'pytorch')
+    THEN min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) END AS in_input_ratio,
   shares.in_wait AS in_wait_ratio,
   CASE WHEN shares.in_ops_ns > 0 THEN shares.outside END AS outside_ratio,
   min(1.0, shares.in_optimizer) AS in_optimizer_ratio,

@@ -3,6 +3,8 @@ the names of tf.profiler.experimental; and that nothing which fails in the recor
 """
 
 import os
+import shutil
+import subprocess
 
 import capturing
 from stand_ins import StandIns, counts_of_ranges, steps_of
@@ -82,6 +84,16 @@ def test_experimental():
         directory, _, _ = here.run("ops", program, ops="none")
         ops = capturing.query(directory, "SELECT name FROM ops WHERE category = 'op'")
         assert [op["name"] for op in ops] == ["aten::exp"], ops
+        # A copy of the module alone, in a recorded program and in one that is not.
+        shutil.copy(os.path.join(capturing.HOOKS, "tfprof.py"), here.packages)
+        program = "import torch, tfprof\nprint(tfprof.__file__.endswith('packages/tfprof.py'))\n"
+        program += "with tfprof.experimental.Profile('a'): pass\nprint(tfprof.is_recording())\n"
+        assert here.run("copied", program)[1] == "True\nTrue\n"
+        bare = "import sys; sys.path.insert(0, %r)\nimport tfprof\n" % here.packages
+        bare += "with tfprof.range('a'), tfprof.step(): tfprof.experimental.start('here')\n"
+        result = subprocess.run([capturing.PYTHON, "-c", bare], capture_output=True, text=True)
+        assert "this needs _tfprof_experimental.py, which lies beside tfprof.py" in result.stderr, result
+        os.remove(os.path.join(here.packages, "tfprof.py"))
         # Who has no server says what serves; client.trace asks by tfprof-capture.
         program = "import torch\nfrom tfprof.experimental import client, server\n"
         program += "for call in (lambda: server.start(1), lambda: client.trace('grpc://localhost:1,b:2', 'd', 10)):\n"
