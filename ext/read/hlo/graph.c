@@ -1,5 +1,5 @@
-/* hlo_graph.c: see hlo_graph.h. */
-#include "read/xplane/hlo_graph.h"
+/* graph.c: see graph.h. */
+#include "read/hlo/graph.h"
 
 #include <string.h>
 
@@ -244,7 +244,7 @@ static enum hlo_cost cost_of_opcode(const char *name, size_t length) {
     enum hlo_cost cost;
   } opcodes[] = {
 #define OPCODE(name, cost) {name, COST_##cost},
-#include "read/xplane/hlo_opcodes.def"
+#include "read/hlo/opcodes.def"
 #undef OPCODE
   };
   size_t low = 0, high = sizeof opcodes / sizeof *opcodes;

@@ -1,7 +1,7 @@
-/* hlo_graph.h: one program of XLA as hlo_costs.c needs it: its instructions with their shapes, operands and what they
+/* graph.h: one program of XLA as costs.c needs it: its instructions with their shapes, operands and what they
 ** call.
 **
-** Filled instruction by instruction while a program is read (hlo.c), one program at a time.  Anything may stand in a
+** Filled instruction by instruction while a program is read (proto.c), one program at a time.  Anything may stand in a
 ** file: ids that are not there, shapes of any size, computations that call themselves; what is not known is -1 or
 ** HLO_NONE, and costs of what rests on it are not known either.
 **
@@ -14,8 +14,8 @@
 **   ReplicaGroup     replica_ids=1; of a list replica_groups=1 iota_replica_group_list=2 (num_devices_per_group=2)
 **   WindowDimension  size=1 stride=2 padding_low=3 padding_high=4 window_dilation=5 base_dilation=6
 */
-#ifndef TFPROF_XPLANE_HLO_GRAPH_H
-#define TFPROF_XPLANE_HLO_GRAPH_H
+#ifndef TFPROF_HLO_GRAPH_H
+#define TFPROF_HLO_GRAPH_H
 
 #include "dump/wire.h"
 #include "read/rows/list.h"
@@ -122,7 +122,7 @@ bool hlo_graph_take(struct hlo_graph *graph, const struct wire_reader *reader, c
 /* Once all is there: ids become numbers. */
 bool hlo_graph_link(struct hlo_graph *graph);
 
-/* hlo_costs.c: `flops` and `bytes` of all instructions. */
+/* costs.c: `flops` and `bytes` of all instructions. */
 void hlo_graph_count(struct hlo_graph *graph);
 /* The larger of the bytes that go into an instruction and come out of it; NAN: not known. */
 double hlo_graph_exchanged_bytes(const struct hlo_graph *graph, const struct hlo_instruction *instruction);

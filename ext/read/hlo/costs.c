@@ -1,4 +1,4 @@
-/* hlo_costs.c: how many operations the instructions of a program do, and how many bytes they read and write.
+/* costs.c: how many operations the instructions of a program do, and how many bytes they read and write.
 **
 ** Counted as XLA itself does where a device measures neither (HloCostAnalysis), so that the sum over a program is what
 ** JAX's compiled.cost_analysis() says: a multiplication and an addition are two operations, a function of one number
@@ -9,7 +9,7 @@
 **
 ** Numbers are doubles: exact up to 2^53, and no file can make them overflow.
 */
-#include "read/xplane/hlo_graph.h"
+#include "read/hlo/graph.h"
 
 #include <math.h>
 

@@ -1,0 +1,203 @@
+/* proto.c: see proto.h. */
+#include "read/hlo/proto.h"
+
+#include <stdlib.h>
+#include <string.h>
+enum {
+  MAXIMUM_INSTRUCTION = 64 << 10, /* bytes; of a longer one, as of a constant, fields that are no longer are read */
+  MAXIMUM_STACKS = 64 << 20       /* bytes of the stack frames of a program */
+};
+
+bool hlo_next_field(struct hlo_reading *r, uint64_t *offset, uint64_t end, struct far_field *field) {
+  const char *wrong = NULL;
+  uint64_t start = *offset;
+  if (r->status || start >= end) return false;
+  r->status = window_field(&r->window, offset, end, field, &wrong, r->error);
+  if (wrong && !r->status) hlo_note_wrong(r, start);
+  return !r->status;
+}
+
+struct text_part hlo_field_bytes(struct hlo_reading *r, const struct far_field *field, size_t maximum) {
+  const uint8_t *bytes = NULL;
+  size_t got = 0, wanted = field->length < maximum ? (size_t)field->length : maximum;
+  if (r->status || field->type != WIRE_BYTES || !wanted) return (struct text_part){"", 0};
+  r->status = window_move(&r->window, field->offset, wanted, &bytes, &got, r->error);
+  return r->status ? (struct text_part){"", 0} : (struct text_part){(const char *)bytes, got};
+}
+
+/* ---- stack frames ---- */
+
+static void read_location(struct hlo_reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
+  struct wire_reader reader = wire_enter(outer, whole);
+  struct wire_field field;
+  struct hlo_location *location = list_add(&r->locations);
+  if (!location) {
+    hlo_no_memory(r);
+    return;
+  }
+  location->line = ROW_NULL;
+  while (wire_next(&reader, &field)) {
+    if (field.number == 1) location->file = wire_uint32(&field);
+    else if (field.number == 2) location->function = wire_uint32(&field);
+    else if (field.number == 3 && wire_int32(&field) > 0) location->line = wire_int32(&field);
+  }
+}
+
+static void read_frame(struct hlo_reading *r, const struct wire_reader *outer, const struct wire_field *whole) {
+  struct wire_reader reader = wire_enter(outer, whole);
+  struct wire_field field;
+  struct hlo_program_frame *frame = list_add(&r->frames);
+  if (!frame) {
+    hlo_no_memory(r);
+    return;
+  }
+  while (wire_next(&reader, &field)) {
+    if (field.number == 1) frame->location = wire_uint32(&field);
+    else if (field.number == 2) frame->parent = wire_uint32(&field);
+  }
+}
+
+static void read_stacks(struct hlo_reading *r, const struct far_field *far) {
+  struct text_part bytes = hlo_field_bytes(r, far, MAXIMUM_STACKS);
+  struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
+  struct wire_field field;
+  while (!r->status && wire_next(&reader, &field)) {
+    size_t length;
+    const char *text = wire_text(&field, &length);
+    if (field.number == 1 || field.number == 2) {
+      int64_t id = hlo_enter(r, text, length), *added = field.number == 1 ? list_add(&r->files) : list_add(&r->functions);
+      if (added) *added = id;
+      else hlo_no_memory(r);
+    } else if (field.number == 3) {
+      read_location(r, &reader, &field);
+    } else if (field.number == 4) {
+      read_frame(r, &reader, &field);
+    }
+  }
+  if (reader.wrong || far->length > MAXIMUM_STACKS) hlo_note_wrong(r, far->offset + wire_offset(&reader));
+}
+
+/* ---- instructions ---- */
+
+static void read_metadata(struct wire_reader reader, struct hlo_metadata *metadata) {
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    switch (field.number) {
+      case 1: metadata->op_type.bytes = wire_text(&field, &metadata->op_type.length); break;
+      case 2: metadata->op_name.bytes = wire_text(&field, &metadata->op_name.length); break;
+      case 3: metadata->file.bytes = wire_text(&field, &metadata->file.length); break;
+      case 4: metadata->line = wire_int32(&field) > 0 ? wire_int32(&field) : ROW_NULL; break;
+      case 15: metadata->frame = wire_uint32(&field); break;
+      default: break;
+    }
+  }
+}
+
+/* What is read of an instruction while its fields are. */
+struct instruction_texts {
+  struct text_part name, opcode;
+  struct hlo_metadata metadata;
+};
+static const struct instruction_texts no_texts = {{"", 0}, {"", 0}, {{"", 0}, {"", 0}, {"", 0}, 0, ROW_NULL}};
+
+static void take_field(struct hlo_reading *r, const struct wire_reader *reader, const struct wire_field *field,
+                       struct instruction_texts *texts) {
+  if (field->number == 1) texts->name.bytes = wire_text(field, &texts->name.length);
+  else if (field->number == 2) texts->opcode.bytes = wire_text(field, &texts->opcode.length);
+  else if (field->number == 7 && field->type == WIRE_BYTES) read_metadata(wire_enter(reader, field), &texts->metadata);
+  if (!hlo_graph_take(&r->graph, reader, field)) hlo_no_memory(r);
+}
+
+/* A text that stays when the window moves on; to be freed. */
+static char *keep(struct hlo_reading *r, struct text_part *text) {
+  char *bytes = malloc(text->length + 1);
+  if (!bytes) {
+    hlo_no_memory(r);
+    *text = (struct text_part){"", 0};
+    return NULL;
+  }
+  memcpy(bytes, text->bytes, text->length);
+  text->bytes = bytes;
+  return bytes;
+}
+
+static void read_long_instruction(struct hlo_reading *r, const struct far_field *far) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  struct far_field part;
+  struct instruction_texts texts = no_texts;
+  char *kept[3] = {NULL, NULL, NULL}; /* name, opcode and metadata: the last of each counts */
+  while (hlo_next_field(r, &at, end, &part)) {
+    struct wire_field field = {.number = part.number, .type = part.type, .value = part.value};
+    struct text_part bytes = {"", 0};
+    if (part.type == WIRE_BYTES && part.length > MAXIMUM_INSTRUCTION) continue;
+    if (part.type == WIRE_BYTES) bytes = hlo_field_bytes(r, &part, MAXIMUM_INSTRUCTION);
+    unsigned place = part.number == 1 ? 0 : part.number == 2 ? 1 : 2;
+    if (part.type == WIRE_BYTES && (place < 2 || part.number == 7)) {
+      free(kept[place]);
+      kept[place] = keep(r, &bytes);
+    }
+    struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
+    field.bytes = (const uint8_t *)bytes.bytes;
+    field.length = bytes.length;
+    field.limit = reader.limit;
+    take_field(r, &reader, &field, &texts);
+  }
+  hlo_name_instruction(r, texts.name, texts.opcode, &texts.metadata);
+  for (unsigned i = 0; i < 3; i++) free(kept[i]);
+}
+
+static void read_short_instruction(struct hlo_reading *r, const struct far_field *far) {
+  struct text_part bytes = hlo_field_bytes(r, far, MAXIMUM_INSTRUCTION);
+  struct wire_reader reader = wire_open(bytes.bytes, bytes.length);
+  struct instruction_texts texts = no_texts;
+  struct wire_field field;
+  while (!r->status && wire_next(&reader, &field)) take_field(r, &reader, &field, &texts);
+  if (reader.wrong) hlo_note_wrong(r, far->offset + wire_offset(&reader));
+  hlo_name_instruction(r, texts.name, texts.opcode, &texts.metadata);
+}
+
+static void read_instruction(struct hlo_reading *r, const struct far_field *far) {
+  if (!hlo_graph_add(&r->graph)) hlo_no_memory(r);
+  else if (far->length > MAXIMUM_INSTRUCTION) read_long_instruction(r, far);
+  else read_short_instruction(r, far);
+}
+
+/* ---- modules ---- */
+
+static void read_computation(struct hlo_reading *r, const struct far_field *far) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  int64_t id = 0, root = 0;
+  struct far_field part;
+  if (!hlo_graph_begin(&r->graph)) hlo_no_memory(r);
+  while (hlo_next_field(r, &at, end, &part)) {
+    if (part.number == 2 && part.type == WIRE_BYTES) read_instruction(r, &part);
+    else if (part.number == 5) id = (int64_t)part.value;
+    else if (part.number == 6) root = (int64_t)part.value;
+  }
+  if (!r->status) hlo_graph_set_ids(&r->graph, id, root);
+}
+
+static void read_module(struct hlo_reading *r, const struct far_field *far) {
+  uint64_t at = far->offset, end = far->offset + far->length;
+  struct far_field field;
+  hlo_begin_module(r);
+  while (hlo_next_field(r, &at, end, &field)) { /* the stacks stand behind what refers to them */
+    if (field.number == 1) hlo_set_module_name(r, hlo_field_bytes(r, &field, MAXIMUM_INSTRUCTION));
+    else if (field.number == 17 && field.type == WIRE_BYTES) read_stacks(r, &field);
+  }
+  for (at = far->offset; hlo_next_field(r, &at, end, &field);) {
+    if (field.number != 3 || field.type != WIRE_BYTES) continue;
+    read_computation(r, &field);
+    if (!r->status && store_interrupted(r->profile->store))
+      r->status = error_set(r->error, TFPROF_INTERRUPTED, "interrupted");
+  }
+  hlo_end_module(r);
+}
+
+void hlo_read_proto(struct hlo_reading *r, uint64_t at, uint64_t end) {
+  struct far_field field;
+  while (hlo_next_field(r, &at, end, &field)) {
+    if (field.number == 1 && field.type == WIRE_BYTES) read_module(r, &field);
+  }
+}
+
