@@ -18,6 +18,7 @@ struct hlo_op {
   string_id module;         /* Encoder.Dense_0 */
   int64_t is_backward;      /* 1, 0; ROW_NULL: it is not told */
   int64_t trace;            /* row in code_traces */
+  int64_t instruction;      /* row in hlo_instructions; ROW_NULL: one of several */
   int64_t flops, bytes_accessed; /* ROW_NULL: not known, or what it runs has them (costs.c) */
   string_id collective;             /* its opcode, all-reduce, where it is one; 0 */
   int64_t exchanged, group_size;    /* of a collective: bytes and devices; ROW_NULL: not known */
@@ -30,6 +31,7 @@ struct hlo_programs {
   struct row_map names; /* of instructions in programs: number of the op + 1, 0 where several are meant */
   LIST(struct hlo_frame) frames;
   struct row_map frame_rows, stacks;
+  uint64_t instruction_count; /* rows of hlo_instructions so far */
   uint64_t wrong, wrong_offset; /* parts that are damaged, and where the first is */
   uint64_t mended;
 };
@@ -40,7 +42,7 @@ void hlo_programs_free(struct hlo_programs *programs);
 const struct hlo_op *hlo_find(const struct hlo_programs *programs, const uint64_t *number, struct text_part module,
                               struct text_part instruction);
 
-/* rows.c: the tables code_frames and code_traces. */
+/* trace_rows.c: the tables code_frames and code_traces. */
 enum tfprof_status hlo_publish_traces(const struct hlo_programs *programs, struct profile *profile,
                                       struct tfprof_error *error);
 

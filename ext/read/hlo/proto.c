@@ -65,7 +65,8 @@ static void read_stacks(struct hlo_reading *r, const struct far_field *far) {
     size_t length;
     const char *text = wire_text(&field, &length);
     if (field.number == 1 || field.number == 2) {
-      int64_t id = hlo_enter(r, text, length), *added = field.number == 1 ? list_add(&r->files) : list_add(&r->functions);
+      int64_t id = hlo_enter(r, text, length);
+      int64_t *added = field.number == 1 ? list_add(&r->files) : list_add(&r->functions);
       if (added) *added = id;
       else hlo_no_memory(r);
     } else if (field.number == 3) {
@@ -105,7 +106,7 @@ static void take_field(struct hlo_reading *r, const struct wire_reader *reader, 
   if (field->number == 1) texts->name.bytes = wire_text(field, &texts->name.length);
   else if (field->number == 2) texts->opcode.bytes = wire_text(field, &texts->opcode.length);
   else if (field->number == 7 && field->type == WIRE_BYTES) read_metadata(wire_enter(reader, field), &texts->metadata);
-  if (!hlo_graph_take(&r->graph, reader, field)) hlo_no_memory(r);
+  hlo_take_field(r, reader, field);
 }
 
 /* A text that stays when the window moves on; to be freed. */
@@ -157,24 +158,30 @@ static void read_short_instruction(struct hlo_reading *r, const struct far_field
 }
 
 static void read_instruction(struct hlo_reading *r, const struct far_field *far) {
-  if (!hlo_graph_add(&r->graph)) hlo_no_memory(r);
-  else if (far->length > MAXIMUM_INSTRUCTION) read_long_instruction(r, far);
+  if (!hlo_add_instruction(r)) return;
+  if (far->length > MAXIMUM_INSTRUCTION) read_long_instruction(r, far);
   else read_short_instruction(r, far);
 }
 
 /* ---- modules ---- */
 
+static int64_t enter_field(struct hlo_reading *r, const struct far_field *far) {
+  struct text_part text = hlo_field_bytes(r, far, MAXIMUM_INSTRUCTION);
+  return hlo_enter(r, text.bytes, text.length);
+}
+
 static void read_computation(struct hlo_reading *r, const struct far_field *far) {
   uint64_t at = far->offset, end = far->offset + far->length;
-  int64_t id = 0, root = 0;
+  int64_t id = 0, root = 0, name = ROW_NULL;
   struct far_field part;
   if (!hlo_graph_begin(&r->graph)) hlo_no_memory(r);
   while (hlo_next_field(r, &at, end, &part)) {
     if (part.number == 2 && part.type == WIRE_BYTES) read_instruction(r, &part);
+    else if (part.number == 1 && r->rows) name = enter_field(r, &part);
     else if (part.number == 5) id = (int64_t)part.value;
     else if (part.number == 6) root = (int64_t)part.value;
   }
-  if (!r->status) hlo_graph_set_ids(&r->graph, id, root);
+  hlo_end_computation(r, name, id, root);
 }
 
 static void read_module(struct hlo_reading *r, const struct far_field *far) {
@@ -183,6 +190,7 @@ static void read_module(struct hlo_reading *r, const struct far_field *far) {
   hlo_begin_module(r);
   while (hlo_next_field(r, &at, end, &field)) { /* the stacks stand behind what refers to them */
     if (field.number == 1) hlo_set_module_name(r, hlo_field_bytes(r, &field, MAXIMUM_INSTRUCTION));
+    else if (field.number == 6) r->entry = (int64_t)field.value;
     else if (field.number == 17 && field.type == WIRE_BYTES) read_stacks(r, &field);
   }
   for (at = far->offset; hlo_next_field(r, &at, end, &field);) {
@@ -201,3 +209,21 @@ void hlo_read_proto(struct hlo_reading *r, uint64_t at, uint64_t end) {
   }
 }
 
+/* A module begins with its name, in which nothing stands that a message begins with. */
+static bool is_bare_module(struct hlo_reading *r, uint64_t length) {
+  struct far_field field;
+  for (uint64_t at = 0; hlo_next_field(r, &at, length, &field);) {
+    if (field.number != 1 || field.type != WIRE_BYTES) return true;
+    struct text_part text = hlo_field_bytes(r, &field, 1);
+    return text.length && (unsigned char)*text.bytes > ' ';
+  }
+  return false;
+}
+
+void hlo_read_file(struct hlo_reading *r, uint64_t length) {
+  struct far_field all = {.type = WIRE_BYTES, .length = length};
+  bool is_module = is_bare_module(r, length);
+  r->programs->wrong = 0; /* what is wrong is met again */
+  if (is_module) read_module(r, &all);
+  else hlo_read_proto(r, 0, length);
+}

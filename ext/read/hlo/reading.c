@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "derive/names/communication_names.h"
+#include "read/hlo/instruction_rows.h"
 #include "read/rows/hash.h"
 #include "read/rows/stacks.h"
 
@@ -14,16 +15,6 @@ void hlo_programs_free(struct hlo_programs *programs) {
   row_map_free(&programs->frame_rows);
   row_map_free(&programs->stacks);
   *programs = (struct hlo_programs){0};
-}
-
-void hlo_reading_free(struct hlo_reading *r) {
-  list_free(&r->files);
-  list_free(&r->functions);
-  list_free(&r->locations);
-  list_free(&r->frames);
-  list_free(&r->open);
-  hlo_graph_free(&r->graph);
-  window_free(&r->window);
 }
 
 /* ---- finding ---- */
@@ -42,23 +33,6 @@ const struct hlo_op *hlo_find(const struct hlo_programs *programs, const uint64_
   uint32_t found = row_map_find(&programs->names, instruction_key(number, module_hash, hash_name(instruction)));
   uint32_t op = found == ROW_MAP_NONE ? 0 : programs->names.values[found];
   return op ? &programs->ops.items[op - 1] : NULL;
-}
-
-/* ---- texts ---- */
-
-void hlo_no_memory(struct hlo_reading *r) {
-  if (!r->status) r->status = error_no_memory(r->error);
-}
-
-void hlo_note_wrong(struct hlo_reading *r, uint64_t offset) {
-  if (!r->programs->wrong++) r->programs->wrong_offset = offset;
-}
-
-int64_t hlo_enter(struct hlo_reading *r, const char *text, size_t length) {
-  string_id id = 0;
-  enum tfprof_status status = length ? pool_intern_mended(r->pool, text, length, &id, &r->programs->mended) : TFPROF_OK;
-  if (status && !r->status) r->status = error_set(r->error, status, "the names of XLA's programs cannot be kept");
-  return id ? (int64_t)id : ROW_NULL;
 }
 
 /* ---- stack frames ---- */
@@ -188,6 +162,7 @@ static struct hlo_op made_of(struct hlo_reading *r, const struct hlo_metadata *m
                       .collective = collective_of(r, opcode),
                       .exchanged = ROW_NULL,
                       .group_size = ROW_NULL,
+                      .instruction = ROW_NULL,
                       .trace = stack ? (int64_t)stack - 1 : ROW_NULL};
   find_modules(r, name, is_typed, &op);
   return op;
@@ -216,7 +191,8 @@ static void name_op(struct hlo_reading *r, struct row_key key, uint32_t number) 
     names->values[name] = 0;
     return;
   }
-  bool is_same = named.flops == other.flops && named.bytes_accessed == other.bytes_accessed &&
+  bool is_one = named.instruction == other.instruction || named.instruction == ROW_NULL;
+  bool is_same = is_one && named.flops == other.flops && named.bytes_accessed == other.bytes_accessed &&
                  named.collective == other.collective && named.exchanged == other.exchanged &&
                  named.group_size == other.group_size;
   if (is_same) return;
@@ -226,6 +202,7 @@ static void name_op(struct hlo_reading *r, struct row_key key, uint32_t number) 
     return;
   }
   *common = named;
+  if (!is_one) common->instruction = ROW_NULL;
   if (named.flops != other.flops) common->flops = ROW_NULL;
   if (named.bytes_accessed != other.bytes_accessed) common->bytes_accessed = ROW_NULL;
   if (named.collective != other.collective) common->collective = 0;
@@ -241,15 +218,41 @@ static int64_t whole_number(double number) { return number >= 0 && number < 0x1p
 void hlo_begin_module(struct hlo_reading *r) {
   r->files.count = r->functions.count = r->locations.count = r->frames.count = 0;
   r->module = HASH_FNV1A_START;
+  r->module_name = ROW_NULL;
+  r->entry = -1;
+  r->computation_names.count = 0;
   hlo_graph_clear(&r->graph);
 }
 
-void hlo_set_module_name(struct hlo_reading *r, struct text_part name) { r->module = hash_name(name); }
+void hlo_set_module_name(struct hlo_reading *r, struct text_part name) {
+  r->module = hash_name(name);
+  r->module_name = hlo_enter(r, name.bytes, name.length);
+}
+
+void hlo_end_computation(struct hlo_reading *r, int64_t name, int64_t id, int64_t root_id) {
+  if (r->status) return;
+  hlo_graph_set_ids(&r->graph, id, root_id);
+  int64_t *added = r->rows ? list_add(&r->computation_names) : NULL;
+  if (added) *added = name;
+  else if (r->rows) hlo_no_memory(r);
+}
+
+bool hlo_add_instruction(struct hlo_reading *r) {
+  if (!hlo_graph_add(&r->graph)) hlo_no_memory(r);
+  hlo_rows_add(r);
+  return !r->status;
+}
+
+void hlo_take_field(struct hlo_reading *r, const struct wire_reader *reader, const struct wire_field *field) {
+  if (!hlo_graph_take(&r->graph, reader, field)) hlo_no_memory(r);
+  hlo_rows_take(r, reader, field);
+}
 
 void hlo_name_instruction(struct hlo_reading *r, struct text_part name, struct text_part opcode,
                           const struct hlo_metadata *metadata) {
   struct hlo_instruction *instruction = &r->graph.instructions.items[r->graph.instructions.count - 1];
   instruction->op = HLO_NONE;
+  if (!r->status) hlo_rows_name(r, name, opcode);
   if (!name.length || r->status) return;
   instruction->name = hash_name(name);
   struct hlo_op read = made_of(r, metadata, opcode);
@@ -273,6 +276,7 @@ void hlo_end_module(struct hlo_reading *r) {
     const struct hlo_instruction *instruction = &r->graph.instructions.items[i];
     if (instruction->op == HLO_NONE) continue;
     struct hlo_op *op = &r->programs->ops.items[instruction->op];
+    op->instruction = (int64_t)(r->programs->instruction_count + i);
     op->flops = whole_number(instruction->flops);
     op->bytes_accessed = whole_number(instruction->bytes);
     if (op->collective) {
@@ -282,5 +286,7 @@ void hlo_end_module(struct hlo_reading *r) {
     if (r->has_number) name_op(r, instruction_key(&r->number, 0, instruction->name), instruction->op);
     name_op(r, instruction_key(NULL, r->module, instruction->name), instruction->op);
   }
+  hlo_rows_end_module(r);
+  r->programs->instruction_count += r->graph.instructions.count;
 }
 

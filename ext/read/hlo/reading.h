@@ -10,7 +10,10 @@
 #include "read/hlo/graph.h"
 #include "read/hlo/programs.h"
 #include "read/rows/eager_rows.h"
+#include "read/rows/text_buffer.h"
 #include "read/xplane/window.h"
+
+struct hlo_rows;
 
 struct hlo_program_frame {
   uint32_t location, parent; /* from 1 on */
@@ -38,14 +41,19 @@ struct hlo_reading {
   enum tfprof_status status;
   bool has_number;
   uint64_t number, module; /* of the program that is being read; a hash of its name */
+  int64_t module_name;     /* text; ROW_NULL */
+  int64_t entry;           /* the id of the computation in which it begins */
   LIST(int64_t) files, functions;
   LIST(struct hlo_location) locations;
   LIST(struct hlo_program_frame) frames;
   LIST(uint32_t) open; /* frames that wait for their parents */
   struct hlo_graph graph;
+  struct hlo_rows *rows;             /* of instructions, where somebody asks for them; NULL */
+  LIST(int64_t) computation_names;   /* texts, of the graph's, where there are rows */
+  struct text_buffer text;           /* to put one together in */
 };
 
-/* All but programs and profile is freed. */
+/* reading_texts.c: all but programs and profile is freed. */
 void hlo_reading_free(struct hlo_reading *r);
 
 void hlo_no_memory(struct hlo_reading *r);
@@ -57,6 +65,12 @@ int64_t hlo_enter(struct hlo_reading *r, const char *text, size_t length);
 /* What is there of the module before is forgotten. */
 void hlo_begin_module(struct hlo_reading *r);
 void hlo_set_module_name(struct hlo_reading *r, struct text_part name);
+/* Behind its instructions. `name`: a text; ROW_NULL. */
+void hlo_end_computation(struct hlo_reading *r, int64_t name, int64_t id, int64_t root_id);
+/* The next instruction of the computation that was begun last in the graph; then come its fields and its name. False:
+** no memory. */
+bool hlo_add_instruction(struct hlo_reading *r);
+void hlo_take_field(struct hlo_reading *r, const struct wire_reader *reader, const struct wire_field *field);
 /* The instruction that was added to the graph last. `opcode`: what it is to XLA, where the framework did not say its
 ** type or made it not. */
 void hlo_name_instruction(struct hlo_reading *r, struct text_part name, struct text_part opcode,

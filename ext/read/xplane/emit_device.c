@@ -130,6 +130,7 @@ static void emit_kernel(struct batch *b) {
   SET(kernels_hlo_op, event_text(b, KEY_HLO_OP));
   SET(kernels_program, event_integer(b, KEY_PROGRAM));
   const struct hlo_op *made_of = event_hlo_op(b);
+  if (made_of) SET(kernels_hlo_instruction_id, made_of->instruction);
   set_costs(b, row, made_of);
   SET(kernels_theoretical_occupancy_ratio, event_real(b, KEY_THEORETICAL_OCCUPANCY, 0.01));
   set_op(b, row, made_of);
@@ -187,6 +188,19 @@ static struct text_part text_at(const struct batch *b, enum xplane_key key) {
   return event_peek_text(b, key, &text) ? text : (struct text_part){"", 0};
 }
 
+/* The instruction by its short name and the number of its program. */
+static void set_instruction(struct batch *b, uint32_t row) {
+  const struct event_field *program = &b->event.fields[KEY_PROGRAM];
+  const struct event_name *name = b->event.name;
+  bool is_number = event_has(b, KEY_PROGRAM) && (program->form == FIELD_INTEGER || program->form == FIELD_UNSIGNED);
+  if (!is_number || !name || !name->display) return;
+  struct text_part instruction = {pool_text(b->listing->pool, name->display),
+                                  pool_length(b->listing->pool, name->display)};
+  const struct hlo_op *made_of =
+      hlo_find(b->listing->programs, &program->number, (struct text_part){"", 0}, instruction);
+  if (made_of) SET(kernels_hlo_instruction_id, made_of->instruction);
+}
+
 static void emit_instruction(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_kernels);
   if (row == UINT32_MAX) return;
@@ -202,6 +216,7 @@ static void emit_instruction(struct batch *b) {
   SET(kernels_op_name, framework == ROW_NULL ? name : framework);
   SET(kernels_op_type, category);
   SET(kernels_hlo_op, name);
+  set_instruction(b, row);
   SET(kernels_program, event_integer(b, KEY_PROGRAM));
   SET(kernels_flops, of_model == ROW_NULL ? flops : of_model);
   SET(kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));

@@ -252,6 +252,7 @@ static void emit_op_of_program(struct batch *b, uint32_t row) {
   if (made_of->module) SET(ops_module, made_of->module);
   SET(ops_is_backward, made_of->is_backward);
   SET(ops_recorded_code_trace, made_of->trace);
+  SET(ops_hlo_instruction_id, made_of->instruction);
   SET(ops_flops, made_of->flops);
   SET(ops_bytes_accessed, made_of->bytes_accessed);
   if (!made_of->collective) return;

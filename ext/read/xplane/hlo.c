@@ -122,9 +122,11 @@ static bool find_proto_stat(struct hlo_reading *r, const struct xplane_plane *pl
   return false;
 }
 
-enum tfprof_status hlo_programs_read(struct hlo_programs *programs, const struct xplane_index *index,
-                                     struct profile *profile, struct tfprof_error *error) {
+enum tfprof_status hlo_programs_read(struct hlo_programs *programs, struct hlo_rows *rows,
+                                     const struct xplane_index *index, struct profile *profile,
+                                     struct tfprof_error *error) {
   struct hlo_reading r = {.programs = programs,
+                          .rows = rows,
                       .profile = profile,
                       .pool = store_pool(profile->store),
                       .error = error,

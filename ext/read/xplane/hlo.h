@@ -8,12 +8,13 @@
 #ifndef TFPROF_XPLANE_HLO_H
 #define TFPROF_XPLANE_HLO_H
 
-#include "read/hlo/programs.h"
+#include "read/hlo/instruction_rows.h"
 #include "read/xplane/index.h"
 
-/* Texts go into the profile's pool. */
-enum tfprof_status hlo_programs_read(struct hlo_programs *programs, const struct xplane_index *index,
-                                     struct profile *profile, struct tfprof_error *error);
+/* Texts go into the profile's pool. `rows`: of the instructions, as they are numbered in `programs`; NULL. */
+enum tfprof_status hlo_programs_read(struct hlo_programs *programs, struct hlo_rows *rows,
+                                     const struct xplane_index *index, struct profile *profile,
+                                     struct tfprof_error *error);
 bool hlo_is_in_plane(const struct xplane_plane *plane);
 
 #endif

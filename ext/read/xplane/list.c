@@ -493,17 +493,35 @@ enum tfprof_status xplane_names(struct profile *profile, uint32_t plane, struct 
 static enum tfprof_status read_programs(struct profile *profile, struct tfprof_error *error) {
   struct xplane_source *source = profile->source_data;
   if (source->has_programs) return TFPROF_OK;
-  enum tfprof_status status = hlo_programs_read(&source->programs, &source->index, profile, error);
+  enum tfprof_status status = hlo_programs_read(&source->programs, NULL, &source->index, profile, error);
   source->has_programs = !status;
   return status;
 }
 
 static void tell_programs(struct profile *profile, const struct hlo_programs *programs) {
+  struct xplane_source *source = profile->source_data;
+  if (source->are_programs_told) return;
+  source->are_programs_told = true;
   if (programs->wrong)
     profile_diagnose(profile, "error", "damaged_program", (int64_t)programs->wrong, (int64_t)programs->wrong_offset, -1,
                      "programs of XLA are damaged: some ops may have no framework_name and no place in the program");
   if (programs->mended)
     profile_diagnose(profile, "warning", "not_utf8", (int64_t)programs->mended, -1, -1, "%s", NOT_UTF8_MESSAGE);
+}
+
+/* Instructions are read apart from what runs need of them, which is less. */
+static enum tfprof_status list_instructions(struct profile *profile, struct tfprof_error *error) {
+  struct xplane_source *source = profile->source_data;
+  struct hlo_programs programs = {.wrong = 0};
+  struct hlo_rows rows = {.rows = {.count = 0}};
+  if (source->are_instructions_listed) return TFPROF_OK;
+  enum tfprof_status status = hlo_programs_read(&programs, &rows, &source->index, profile, error);
+  if (!status) status = hlo_publish_rows(&rows, &programs, profile, error);
+  if (!status) tell_programs(profile, &programs);
+  source->are_instructions_listed = !status;
+  hlo_rows_free(&rows);
+  hlo_programs_free(&programs);
+  return status;
 }
 
 enum tfprof_status listing_init(struct listing *listing, struct profile *profile, struct tfprof_error *error) {
@@ -535,6 +553,7 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   struct xplane_source *source = profile->source_data;
   struct pieces all = {.profile = profile, .source = source, .group = xplane_group_of_table(table),
                        .main_thread = pthread_self()};
+  if (table == TABLE_hlo_instructions || table == TABLE_hlo_operands) return list_instructions(profile, error);
   if (all.group == GROUP_COUNT || source->is_listed[all.group]) return TFPROF_OK;
   all.kind = xplane_kind_of_group(all.group);
   enum tfprof_status status = TFPROF_OK;

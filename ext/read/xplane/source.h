@@ -10,6 +10,8 @@ struct xplane_source {
   bool *has_names;           /* by plane: they are read */
   struct hlo_programs programs;
   bool has_programs;         /* they are read */
+  bool are_programs_told;    /* what is wrong with them */
+  bool are_instructions_listed;
   int64_t host_device;       /* row in devices, ROW_NULL */
   int64_t *devices;          /* rows of GPU or TPU 0 ..., ROW_NULL where there is none */
   size_t device_count;

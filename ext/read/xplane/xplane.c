@@ -38,7 +38,7 @@ static void adopt(struct profile *profile, const string_id *map) {
     source->has_names[i] = false;
   }
   hlo_programs_free(&source->programs);
-  source->has_programs = false;
+  source->has_programs = source->are_instructions_listed = false;
 }
 
 static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
@@ -79,7 +79,12 @@ static struct text_part host_of(const struct xplane_index *index, const char *pa
 static void defer_tables(struct profile *profile) {
   const struct xplane_source *source = profile->source_data;
   uint64_t bytes[PLANE_OTHER] = {0}, program_bytes = 0;
-  enum { USUAL_BYTES = 64, PROGRAM_BYTES = 4096 /* to a stack */, RARE = 32 /* one event in so many, for plans */ };
+  enum {
+    USUAL_BYTES = 64,
+    PROGRAM_BYTES = 4096, /* to a stack */
+    INSTRUCTION_BYTES = 128,
+    RARE = 32 /* one event in so many, for plans */
+  };
   for (size_t i = 0; i < source->index.planes.count; i++) {
     const struct xplane_plane *plane = &source->index.planes.items[i];
     if (plane->kind < PLANE_OTHER) bytes[plane->kind] += plane->event_bytes;
@@ -92,6 +97,8 @@ static void defer_tables(struct profile *profile) {
   for (unsigned table = 0; table < TABLE_count; table++) {
     enum plane_kind kind = xplane_kind_of_group(xplane_group_of_table(table));
     bool is_code = table == TABLE_code_traces || table == TABLE_code_frames;
+    bool is_program = table == TABLE_hlo_instructions || table == TABLE_hlo_operands;
+    if (is_program && program_bytes) profile_defer_table(profile, table, program_bytes / INSTRUCTION_BYTES + 1, true);
     if (is_code && program_bytes) profile_defer_table(profile, table, program_bytes / PROGRAM_BYTES + 1, true);
     if (kind == PLANE_OTHER || is_code || !bytes[kind]) continue;
     bool is_usual = table == TABLE_ops || table == TABLE_kernels;

@@ -1,4 +1,4 @@
-/* rows.c: programs of XLA as rows of tables. */
+/* trace_rows.c: the places in the program that XLA names, as rows of code_frames and code_traces. */
 #include "read/hlo/programs.h"
 #include "read/rows/eager_rows.h"
 #include "read/rows/stacks.h"
