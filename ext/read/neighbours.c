@@ -1,8 +1,8 @@
 /* neighbours.c: see neighbours.h.
 **
 ** People name what lies in the directory of their model or log: values of a checkpoint, event files of TensorBoard, a
-** Keras model, HLO.  What such a file is shows in its first bytes or its name; what can be opened instead is looked for
-** beside it and, as in a log directory, below.
+** Keras model, StableHLO.  What such a file is shows in its first bytes or its name; what can be opened instead is
+** looked for beside it and, as in a log directory, below.
 */
 #include "read/neighbours.h"
 
@@ -48,14 +48,14 @@ static const char *describe(const char *name, const struct file_head *head) {
     return "a Keras model, its layers and weights, which holds no graph of ops; a SavedModel of it (model.export()) "
            "does";
   if (is_hdf) return "an HDF5 file, as Keras keeps weights in, which holds no graph of ops";
-  if (head_begins(head, "HloModule ", 10) || name_ends(name, ".hlo.pb") || name_ends(name, ".hlo") ||
-      name_ends(name, ".hlo_proto.pb"))
-    return "a program that XLA compiled (HLO), which tells no times; the XSpace of a profile (.xplane.pb) has its "
-           "programs and what they take";
+  if (name_ends(name, ".hlo") || name_ends(name, ".hlo_proto.pb"))
+    return "called as a program that XLA compiled (HLO), and neither the text of one, which begins with HloModule, nor "
+           "its message";
   if (head_begins(head, "ML\xefR", 4) || name_ends(name, ".mlir") ||
       (head_begins(head, "module @", 8) && (head_has(head, "stablehlo.") || head_has(head, "mhlo."))))
-    return "a program that JAX or TensorFlow gave to XLA (StableHLO), which tells no times; the XSpace of a profile "
-           "(.xplane.pb) has its programs and what they take";
+    return "a program that JAX or TensorFlow gave to XLA (StableHLO); what XLA makes of it (HLO) opens, which "
+           "lowered.compile().as_text() of JAX and XLA_FLAGS=--xla_dump_to=DIR write, and the XSpace of a profile "
+           "(.xplane.pb) has, with times";
   if (strcmp(name, "fingerprint.pb") == 0 || strcmp(name, "keras_metadata.pb") == 0)
     return "a part of a SavedModel, whose graph is in saved_model.pb";
   if (tf_is_trace(head->bytes, head->length))

@@ -129,8 +129,6 @@ def test_directory_of_a_saver(engine):
 
 def test_files_without_a_profile(engine):
     """What is told of files that people name and that hold none, with what beside them opens."""
-    hlo = field(1, field(1, b"jit_step") + field(2, b"main.4") +
-                field(3, field(1, b"main.4") + field(2, b"\x0a\x01a")))
     device = message((1, "/host:CPU"), (2, 701), (3, message((1, 7), (2, message((1, "python"))))))
     trace_events = message((1, message((1, 701), (2, device))), (4, message((1, 701), (2, 7), (3, "MatMul"))))
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
@@ -141,8 +139,7 @@ def test_files_without_a_profile(engine):
                 ("model.data-00000-of-00001", bytes(range(200)), "values of a TensorFlow checkpoint"),
                 ("m.keras", b"PK\x03\x04" + bytes(20) + b"metadata.json", "Keras model"),
                 ("w.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(50), "HDF5"),
-                ("module_0001.jit_step.txt", b"HloModule jit_step, entry", "HLO"),
-                ("module_0001.jit_step.hlo.pb", hlo, "HLO"),
+                ("step.hlo", b"module jit_step", "neither the text of one"),
                 ("step.stablehlo", b"module @jit_step attributes {mhlo.num_partitions = 1 : i32} {", "StableHLO"),
                 ("session.pb", trace_events, "trace events of TensorFlow (tensorflow.profiler.Trace), not an XSpace"),
                 ("step.mlir.bc", b"ML\xefR\x0dStableHLO_v1.0", "StableHLO")):

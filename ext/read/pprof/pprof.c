@@ -9,25 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/json/source.h"
 #include "read/pprof/heap_profile.h"
+#include "read/whole_file.h"
 
-enum { FIRST_BYTES = 1 << 20, MAXIMUM_BYTES = 256 << 20 };
-
-static enum tfprof_status read_whole(struct source *source, const char *path, char **bytes, size_t *length,
-                                     struct tfprof_error *error) {
-  size_t capacity = 0;
-  *bytes = NULL;
-  *length = 0;
-  for (size_t wanted = FIRST_BYTES;; wanted *= 2) {
-    if (!array_reserve(*bytes, capacity, wanted)) return error_no_memory(error);
-    size_t got = source_read(source, *bytes + *length, wanted - *length);
-    *length += got;
-    if (*length < wanted) return TFPROF_OK;
-    if (wanted >= MAXIMUM_BYTES)
-      return error_set(error, TFPROF_LIMIT, "%s holds more than 256 MB, as no memory profile does", path);
-  }
-}
+enum { MAXIMUM_BYTES = 256 << 20 };
 
 static void diagnose(struct profile *profile, const struct heap_profile *heap, const struct source *source) {
   uint64_t offset;
@@ -107,7 +92,7 @@ static enum tfprof_status open_pprof(struct store *store, uint32_t run_number, c
   size_t length = 0;
   enum tfprof_status status = source_open(path, &source, error);
   if (status) return status;
-  status = read_whole(source, path, &bytes, &length, error);
+  status = whole_file_read(source, path, MAXIMUM_BYTES, "memory profile", &bytes, &length, error);
   if (!status) {
     status = heap_profile_read(&heap, store, (const uint8_t *)bytes, length, error);
     if (status == TFPROF_WRONG_KIND) status = refuse_heap_profile(path, &heap, source, error);
