@@ -52,13 +52,16 @@
 **   tfprof_timeline(path [, profile])
 **                               writes a Chrome trace for Perfetto and other viewers; the number of events
 **   tfprof_pprof(path [, metric [, profile]])
-**                               writes call stacks for `go tool pprof`; the number of samples. What these three write
-**                               holds source, names, commands, paths and hosts as what is open does
+**                               writes call stacks for `go tool pprof`; the number of samples
+**   tfprof_dot(path, name [, hops [, profile]])
+**                               writes a module or computation of XLA, or an instruction with what is so many edges
+**                               (3) around it, as a graph for Graphviz; the number of instructions.  What these four
+**                               write holds source, names, commands, paths and hosts as what is open does
 **   tfprof_views_create()       makes the views that are missing (see below); how many
 **   tfprof_set(name, value)     a setting of this connection, such as where a check of the advisor begins to speak
 **                               (sql/README.md), or compat (ext/classic/README.md); NULL: back to the default; its name
 **
-**   These eight have effects and cannot be used in views and triggers of a database.  The others are pure:
+**   These nine have effects and cannot be used in views and triggers of a database.  The others are pure:
 **
 **   tfprof_version()            the version
 **   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
@@ -237,7 +240,7 @@ static int register_functions(struct connection *connection, bool have_effects) 
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
                                              statistics_functions, flops_functions, advice_functions, format_functions,
                                              chart_functions, regexp_functions, pprof_functions, timeline_functions,
-                                             text_functions, tree_functions, settings_functions};
+                                             dot_functions, text_functions, tree_functions, settings_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) {

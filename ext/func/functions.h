@@ -40,6 +40,7 @@ extern const struct function_spec format_functions[];
 extern const struct function_spec chart_functions[];
 extern const struct function_spec regexp_functions[];
 extern const struct function_spec pprof_functions[];
+extern const struct function_spec dot_functions[];
 extern const struct function_spec settings_functions[];
 extern const struct function_spec timeline_functions[];
 extern const struct function_spec text_functions[];

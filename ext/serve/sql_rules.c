@@ -36,6 +36,7 @@ static const char *const refused_functions[] = {"load_extension",
                                                 "tfprof_save",
                                                 "tfprof_timeline",
                                                 "tfprof_pprof",
+                                                "tfprof_dot",
                                                 "tfprof_set",
                                                 "tfprof_views_create"};
 

@@ -62,6 +62,8 @@ static const char more_sql[] =
     " '; SELECT * FROM memory_by_line LIMIT 10', '')"
     " || iif(NOT EXISTS (SELECT 1 FROM tfprof_own.ops) AND EXISTS (SELECT 1 FROM tfprof_own.nodes),"
     " '; SELECT name, op_type, shape, param_bytes, flops FROM nodes ORDER BY param_bytes DESC LIMIT 10', '')"
+    " || iif(NOT EXISTS (SELECT 1 FROM tfprof_own.ops) AND EXISTS (SELECT 1 FROM tfprof_own.hlo_instructions),"
+    " '; SELECT * FROM hlo_summary LIMIT 10', '')"
     " || iif(EXISTS (SELECT 1 FROM tfprof_own.tensors),"
     " '; SELECT name, shape, bytes FROM tensors ORDER BY bytes DESC LIMIT 10', '')";
 

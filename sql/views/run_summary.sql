@@ -15,8 +15,8 @@
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT profiles.*, known_count - profile_count AS window_count,
-    op_count > 0 OR pid IS NOT NULL OR NOT EXISTS (SELECT 1 FROM temp.nodes UNION ALL SELECT 1 FROM temp.tensors)
-      AS is_process
+    op_count > 0 OR pid IS NOT NULL OR NOT EXISTS (SELECT 1 FROM temp.nodes UNION ALL SELECT 1 FROM temp.tensors
+      UNION ALL SELECT 1 FROM temp.hlo_instructions) AS is_process
   FROM (
     SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profile_count, count(*) AS known_count,
       count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
@@ -121,7 +121,8 @@ WITH processes AS (
         || iif(helper_count, format(' and %d without steps, such as data loaders', helper_count), '')
         || iif(model_count, format(iif(model_count = 1, ' and %d model', ' and %d models'), model_count), '')
         || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host,
-          iif(is_process, '1 process', iif(EXISTS (SELECT 1 FROM temp.nodes), '1 graph', '1 checkpoint'))))
+          iif(is_process, '1 process', iif(EXISTS (SELECT 1 FROM temp.nodes), '1 graph',
+            iif(EXISTS (SELECT 1 FROM temp.tensors), '1 checkpoint', '1 module of XLA')))))
       || iif(window_count, format(' in %d windows', profile_count + window_count), '')
       || coalesce(', ' || format_ns(nullif(dur_ns, 0)), '')
       || iif(op_count, ', ' || format_count(op_count) || ' ops', '')

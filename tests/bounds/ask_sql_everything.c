@@ -465,6 +465,7 @@ static void ask_everything(const char *directory) {
     }
   }
   ask_writer("SELECT tfprof_pprof('%q/stacks.pb.gz')", directory);
+  ask_writer("SELECT tfprof_dot('%q/module.dot', hlo_module) FROM hlo_instructions LIMIT 1", directory);
   ask_writer(timeline, directory);
   ask_writer("SELECT tfprof_save('%q/saved')", directory);
 }

@@ -155,6 +155,7 @@ def check_sql(served):
     path = os.path.join(scratch.DIRECTORY, "written")
     for sql in (f"ATTACH '{path}' AS other", f"VACUUM INTO '{path}'", f"SELECT tfprof_save('{path}')",
                 f"SELECT tfprof_timeline('{path}')", f"SELECT tfprof_pprof('{path}')",
+                f"SELECT tfprof_dot('{path}', 'main')",
                 f"SELECT writefile('{path}', 'x')",
                 "SELECT readfile('/etc/passwd')", "SELECT load_extension('x')", "SELECT tfprof_open('/')",
                 "SELECT tfprof_close(1)", "SELECT tfprof_refresh()", "SELECT tfprof_set('a', 1)",

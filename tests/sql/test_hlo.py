@@ -2,6 +2,9 @@
 """test_hlo.py: what XLA made of programs, as rows of hlo_instructions and hlo_operands, and runs that name them."""
 
 import os
+import re
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -99,6 +102,81 @@ def test_odd_programs(directory):
                     f"{NAMES.format('hlo_instructions.part_of_id')}, is_entry FROM hlo_instructions WHERE program = 1"),
           [("a", "c", "b", 0), ("b", None, None, 0), ("c", "b", "b", 0), ("own", None, None, 0)], "circles")
     check(rows(run, "SELECT name, hlo_instruction_id FROM ops"), [("a", None)], "either program's")
+
+
+def traced(directory):
+    """The example with runs: of its loop on a thread, of the fusion there and on a device; and one of its name."""
+    events = [event("while", 0, 9_000_000, hlo_op=Ref("while"), hlo_module="jit_f", program_id=5),
+              event("fusion", 1_000_000, 900_000, hlo_op=Ref("fusion"), hlo_module="jit_f", program_id=5),
+              event("fusion", 2_000_000, 900_000, hlo_op=Ref("fusion"), hlo_module="jit_f", program_id=5)]
+    kernel = event("kernel", 0, 5_000_000, hlo_op="fusion", hlo_module=Ref("jit_f"), program_id=5)
+    return written(directory, space(plane("/host:CPU", [line(1, "tf_XLAEigen/1", events)]),
+                                    plane("/device:GPU:0", [line(3, "Stream #3", [kernel])]),
+                                    programs({"jit_f(5)": example(), "jit_f(6)": example()})))
+
+
+def test_views(directory):
+    """What ran and what it took, with the lines in it; what is in a fusion."""
+    run = traced(directory)
+    check(rows(run, "SELECT program, name, opcode, location, count, self_ns, self_error_ns, kernel_count, kernel_ns, "
+                    "round(ratio, 3), flops, part_count, locations FROM hlo_summary"),
+          [(5, "while", "while", None, 1, 7200, 0, None, None, 0.514, None, 0, None),
+           (5, "fusion", "fusion", "model.py:8", 2, 1800, 0, 1, 5000, 0.486, 127, 7, "model.py:7, model.py:8")],
+          "hlo_summary")
+    check(rows(run, "SELECT whole, name, depth, is_root, location, flops, round(flops_ratio, 3) FROM hlo_parts "
+                    "WHERE program = 5"),
+          [("fusion", "sum", 2, 1, None, 1, None), ("fusion", "mul", 1, 0, "model.py:7", 64, 0.504),
+           ("fusion", "zero", 1, 0, None, 0, 0.0), ("fusion", "reduce", 1, 1, "model.py:8", 63, 0.496)], "hlo_parts")
+    path = os.path.join(directory, "f.hlo.pb")
+    with open(path, "wb") as file:
+        file.write(example())
+    check(rows(path, "SELECT name, count, flops, part_count FROM hlo_summary"),
+          [("fusion", None, 127, 7), ("total", None, 63, 0), ("wide", None, 0, 0)], "of a file alone")
+
+
+def drawn(run, arguments):
+    """What a file for Graphviz holds: ({node: first line of its label}, {cluster: label}, edges between names)."""
+    path = os.path.join(os.path.dirname(run), "graph.dot")
+    count = column(run, f"SELECT tfprof_dot('{path}', {arguments})")[0]
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if shutil.which("dot"):
+        subprocess.run(["dot", "-Tsvg", path], check=True, stdout=subprocess.DEVNULL)
+    nodes = dict(re.findall(r'^ *(n\d+) \[label="([^"\\]*)', text, re.M))
+    clusters = re.findall(r'^ *label="([^"\\]*)', text, re.M)
+    edges = [(nodes[a], nodes[b], bool(more)) for a, b, more in re.findall(r"^ *(n\d+) -> (n\d+)( \[.*\])?;$", text,
+                                                                          re.M)]
+    assert text.count("{") == text.count("}"), text
+    return count, sorted(nodes.values()), clusters, sorted(edges)
+
+
+def test_dot(directory):
+    """A module with its fusions and loops, a computation, an instruction with what is near it."""
+    run = traced(directory)
+    body = [("mul", "reduce", False), ("p", "p0", False), ("p0", "mul", False), ("p0", "mul", False),
+            ("reduce", "wide", False), ("zero", "reduce", False)]
+    check(drawn(run, "'jit_f(5)'"),
+          (12, ["arg", "call", "mul", "one", "p", "p0", "reduce", "total", "while", "wide", "zero"],
+           ["while: while, 7.20 µs", "fusion: fusion kLoop, model.py:8, 6.80 µs"],
+           sorted(body + [("arg", "while", False), ("one", "total", False), ("total", "call", False),
+                          ("while", "total", False), ("while", "wide", True)])), "a module")
+    check(drawn(run, "'jit_f(6)/c3'"),
+          (7, ["mul", "p", "p0", "reduce", "wide", "zero"], ["fusion: fusion kLoop, model.py:8, 127 FLOP"], body),
+          "a computation")
+    check(drawn(run, "'jit_f(6)/one', 1"), (2, ["one", "total"], [], [("one", "total", False)]), "one edge away")
+    check(drawn(run, "'jit_f(6)/one', 2")[1],
+          ["call", "mul", "one", "p", "p0", "reduce", "total", "while", "wide", "zero"], "two edges away")
+    for arguments, told in (("'jit_f'", "several are called jit_f; say which: jit_f(5), jit_f(6)"),
+                            ("'fusion'", "jit_f(5)/fusion, jit_f(6)/fusion"),
+                            ("'jit_f(5)/none'", "neither a computation nor an instruction 'none'"),
+                            ("'none'", "no module, computation or instruction of XLA is called 'none'"),
+                            ("'jit_f(5)', -1", "a number from 0 on"), ("NULL", "NULL is no name")):
+        try:
+            drawn(run, arguments)
+        except AssertionError as error:
+            assert told in str(error), error
+        else:
+            assert False, arguments
 
 
 if __name__ == "__main__":

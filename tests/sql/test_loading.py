@@ -91,6 +91,7 @@ WITH_EFFECTS = (
     f"tfprof_save('{directory.name}/saved')",
     f"tfprof_timeline('{directory.name}/timeline')",
     f"tfprof_pprof('{directory.name}/pprof')",
+    f"tfprof_dot('{directory.name}/dot', 'main')",
     "tfprof_set('compat', 1)",
     "tfprof_views_create()",
 )

@@ -47,7 +47,7 @@ DECISIONS = {
     "step_breakdown": STEPS, "critical_path_summary": STEPS, "measured_steps": STEPS, "thinned_steps": STEPS,
     "mfu": STEPS, "step_gaps": STEPS,
     "overview": NO_ROWS, "profile_summary": NO_ROWS, "op_stats": NO_ROWS, "common_steps": NO_ROWS,
-    "pod_step_members": NO_ROWS, "run_summary": NO_ROWS,
+    "pod_step_members": NO_ROWS, "run_summary": NO_ROWS, "hlo_summary": NO_ROWS,
 }
 STEPS_IN_ALL, FIRST, K, THINNED_FROM = 203, 11, 8, 43  # steps that are all recorded; from which on kernels are not
 STEP, START = 1_000_000, 1_700_000_000_000_000_000
