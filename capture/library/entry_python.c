@@ -22,6 +22,7 @@
 #include "recorder/clock.h"
 #include "recorder/parts.h"
 #include "recorder/recording.h"
+#include "recorder/settings.h"
 #include "session.h"
 #include "torch/memory_callbacks.h"
 #include "torch/module_discovery.h"
@@ -48,6 +49,8 @@ static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty:
 
 /* They return 1 for yes and 0 for no. */
 
+/* Before all else, of a program that was started without tfprof-capture: what is asked for (settings.h). */
+ENTRY_POINT int tfprof_capture_tell_setting(const char *name, const char *value);
 /* The library is loaded, before PyTorch: the clocks begin to be compared. */
 ENTRY_POINT int tfprof_capture_load(void);
 /* When this interpreter began (source_text.h). */
@@ -180,6 +183,8 @@ ENTRY_POINT const char *tfprof_capture_path(void);
 ENTRY_POINT const char *tfprof_capture_part(int number);
 /* What is wrong with this version of CUPTI, one after the other; NULL: no more (cuda/cupti_faults.h). */
 ENTRY_POINT const char *tfprof_capture_cupti_fault(unsigned version, unsigned number);
+
+int tfprof_capture_tell_setting(const char *name, const char *value) { return setting_tell(name, value); }
 
 int tfprof_capture_load(void) {
   if (!session_load()) return 0;

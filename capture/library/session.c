@@ -13,6 +13,7 @@
 #include "recorder/moments.h"
 #include "recorder/parts.h"
 #include "recorder/recording.h"
+#include "recorder/settings.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -130,14 +131,14 @@ static void say_unrecorded(void) {
 /* ---- Begin. */
 
 static bool is_set(const char *name, bool otherwise) {
-  const char *text = getenv(name);
+  const char *text = setting(name);
   return text && *text ? strcmp(text, "0") != 0 : otherwise;
 }
 
 static void read_sampling_options(struct sampling_options *asked) {
-  const char *mode = getenv("TFPROF_OPS"), *overhead = getenv("TFPROF_OVERHEAD"), *steps = getenv("TFPROF_STEPS"),
-             *size = getenv("TFPROF_MAX_SIZE"), *rate = getenv("TFPROF_MAX_RATE"),
-             *gpu_rate = getenv("TFPROF_MAX_GPU_RATE");
+  const char *mode = setting("TFPROF_OPS"), *overhead = setting("TFPROF_OVERHEAD"), *steps = setting("TFPROF_STEPS"),
+             *size = setting("TFPROF_MAX_SIZE"), *rate = setting("TFPROF_MAX_RATE"),
+             *gpu_rate = setting("TFPROF_MAX_GPU_RATE");
   *asked = (struct sampling_options){.mode = OPS_ALL, .overhead = 0.02, .last_step = -1};
   asked->seed = sampling_seed_of(process_identity_job());
   process_identity_set_seed(asked->seed);
@@ -180,11 +181,11 @@ static bool start_recording(void) {
 static const struct control_session own_control;
 
 static bool load(void) {
-  const char *path = getenv("TFPROF_RUN_DIRECTORY"), *mode = getenv("TFPROF_PYTHON_MODE"),
-             *buffer = getenv("TFPROF_BUFFER_SIZE"), *hang_after = getenv("TFPROF_HANG_AFTER");
+  const char *path = setting("TFPROF_RUN_DIRECTORY"), *mode = setting("TFPROF_PYTHON_MODE"),
+             *buffer = setting("TFPROF_BUFFER_SIZE"), *hang_after = setting("TFPROF_HANG_AFTER");
   if (!path || path[0] != '/' || strlen(path) >= sizeof directory) return false;
   memcpy(directory, path, strlen(path) + 1);
-  capture_say_begin(is_set("TFPROF_QUIET", false), getenv("TFPROF_STDERR"));
+  capture_say_begin(is_set("TFPROF_QUIET", false), setting("TFPROF_STDERR"));
   session_wishes.of_sources.with_shapes = is_set("TFPROF_SHAPES", true);
   session_wishes.of_sources.with_stacks = !mode || strcmp(mode, "none") != 0;
   session_wishes.of_sources.with_source = is_set("TFPROF_SOURCE", true);
@@ -193,7 +194,7 @@ static bool load(void) {
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
   hang_watch_set(hang_after && *hang_after ? strtod(hang_after, NULL) : HANG_AFTER_SECONDS);
-  last_call_expect(getenv("TFPROF_LAST_CALL"));
+  last_call_expect(setting("TFPROF_LAST_CALL"));
   clock_begin();
   list_sources();
   forks_add(session_locks);

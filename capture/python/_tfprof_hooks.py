@@ -14,6 +14,7 @@ import sys
 FRAMEWORK = "torch"
 MARKS = "tfprof"
 
+settings = os.environ  # what tfprof-capture asks for; a dict of a program that was started without it (start_late)
 stderr = None  # of this process when it started: device and inode; None: it had none
 listeners = None  # the module _tfprof_listeners, once there may be some
 process = None  # what all frameworks share (_tfprof_process), once the first is imported; False: there is none
@@ -32,9 +33,51 @@ def start():
     if os.environ.get("TFPROF_RUN_DIRECTORY") and os.environ.get("TFPROF_LIBRARY"):
         began = read_clocks()
         stderr = file_of_stderr() if sys.__stderr__ else None
-        sys.meta_path.insert(0, ImportFinder(FRAMEWORK, prepare_recording, begin_recording))
-        sys.meta_path.insert(0, FrameworksFinder())
-        sys.meta_path.append(MarksFinder())
+        watch_imports()
+
+
+def watch_imports():
+    """Returns what looks on as PyTorch is imported, and what does for the others."""
+    finders = ImportFinder(FRAMEWORK, prepare_recording, begin_recording), FrameworksFinder()
+    for finder in finders:
+        sys.meta_path.insert(0, finder)
+    sys.meta_path.append(MarksFinder())
+    return finders
+
+
+def start_late(told, script):
+    """In a program that runs already, which was started without tfprof-capture: what has been imported is watched at
+    once, on a thread of its own, where nothing is switched on that the program has switched on for itself, such as
+    modes of PyTorch. `told`: what is asked for; `script`: the file that calls this, which is emptied when all is watched.
+    """
+    global began, settings
+    settings = told
+    began = read_clocks_of_start()
+    from _thread import start_new_thread
+    from signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals
+
+    mask = pthread_sigmask(SIG_BLOCK, valid_signals())
+    try:
+        start_new_thread(watch_what_is_there, (script,))
+    finally:
+        pthread_sigmask(SIG_SETMASK, mask)
+
+
+def watch_what_is_there(script):
+    try:
+        of_torch, of_others = watch_imports()
+        if FRAMEWORK in sys.modules:
+            of_torch.find_spec(FRAMEWORK + ".")
+        for name in of_others.NAMES:
+            if name in sys.modules:
+                of_others.find_spec(name)
+                break
+    except Exception as problem:
+        say_problem(problem)
+    try:
+        os.truncate(script, 0)
+    except OSError:
+        pass  # who asked has seen the socket by now, and removed it
 
 
 def read_clocks():
@@ -43,6 +86,22 @@ def read_clocks():
 
         return time.clock_gettime_ns(COARSE_CLOCK), time.monotonic_ns()
     except Exception:  # then it is not known, and no line has its text
+        return None
+
+
+def read_clocks_of_start():
+    """What these clocks showed when the process started, as proc(5) says it: the end of that tick of the system, before
+    which no interpreter has read a line of the program.
+    """
+    try:
+        import time
+
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19]) + 1
+        age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - ticks * 1000000000 // os.sysconf("SC_CLK_TCK")
+        realtime, monotonic = read_clocks()
+        return realtime - age, monotonic - age
+    except Exception:
         return None
 
 
@@ -63,7 +122,7 @@ def say(text):
     """A line on stderr: not on what the program has put in the place of sys.stderr, nor in a file of its own that has
     descriptor 2 now.
     """
-    if os.environ.get("TFPROF_QUIET") != "1" and stderr and file_of_stderr() == stderr:
+    if settings.get("TFPROF_QUIET") != "1" and stderr and file_of_stderr() == stderr:
         try:
             os.write(2, ("tfprof: %s\n" % text).encode("utf-8", "backslashreplace"))
         except Exception:
@@ -74,7 +133,7 @@ def say_framework(text):
     """What is recorded of a framework, "NAME is recorded: ...", as it is imported: once for all ranks of a job, and not
     again of workers that import the program anew.
     """
-    if os.environ.get("TFPROF_DORMANT") == "1":
+    if settings.get("TFPROF_DORMANT") == "1":
         name, is_recorded, _ = text.partition(" is recorded: ")
         if is_recorded:
             text = "%s is recorded when it is asked for: tfprof-capture --attach %d" % (name, os.getpid())
@@ -115,6 +174,7 @@ def load_beside(name):
     module.__file__ = path
     exec(code, module.__dict__)
     module.load_beside = load_beside
+    module.settings = settings
     return module
 
 
@@ -161,8 +221,10 @@ class MarksFinder:
 class FrameworksFinder:
     """Finds nothing: the first import of TensorFlow, Keras or JAX puts what records of them into its place."""
 
+    NAMES = ("jax", "tensorflow", "keras", "tf_keras")
+
     def find_spec(self, name, path=None, target=None):
-        if name in ("jax", "tensorflow", "keras", "tf_keras") and self in sys.meta_path:
+        if name in self.NAMES and self in sys.meta_path:
             try:
                 place = sys.meta_path.index(self)
                 del sys.meta_path[place]

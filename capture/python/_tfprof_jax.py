@@ -29,6 +29,7 @@ class Jax:
         self.name_of, self.process, self.finder = finder.name_of, process, finder
         self.marks, self.holding_gil, self.ctypes = process.marks, process.holding_gil, process.ctypes
         self.hooks, self.calls = process.hooks, process.calls
+        self.is_late = process.is_late
         missing = []
         for watch, what in ((self.watch_calls, "calls of jax.jit"), (self.watch_annotations, "StepTraceAnnotation"),
                             (self.watch_compiler, "what is compiled")):
@@ -81,7 +82,19 @@ class Jax:
             return made
 
         makers.pjit = make_and_watch
+        if self.is_late:
+            self.watch_made(watch, names)
         return True
+
+    def watch_made(self, watch, names):
+        """Those that were made before anybody looked on: the collector knows them."""
+        import gc
+
+        for made in gc.get_objects():
+            function = getattr(made, "__wrapped__", None) if type(made).__name__ == "PjitFunction" else None
+            if function is not None and not str(getattr(function, "__module__", "")).startswith(OWN):
+                name = getattr(function, "__name__", None) or type(function).__name__
+                watch(made, self.name_of(name, function, names).encode("utf-8", "replace")[:500])
 
     # ---- Steps that the program marks.
 

@@ -6,9 +6,9 @@ is.  What begins without one of them (a profile that is asked for over the netwo
 is not seen; see capture/README.md, "Limits of recording".
 """
 
-import os
 import sys
 
+settings = None  # set by _tfprof_hooks: what tfprof-capture asks for
 TORCH = "torch.profiler"
 
 
@@ -67,7 +67,7 @@ class Way:
 def step_aside(is_aside, who):
     import ctypes
 
-    ctypes.CDLL(os.environ["TFPROF_LIBRARY"]).tfprof_capture_step_aside(is_aside, who.encode())
+    ctypes.CDLL(settings["TFPROF_LIBRARY"]).tfprof_capture_step_aside(is_aside, who.encode())
 
 
 way = Way()

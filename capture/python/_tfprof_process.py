@@ -6,13 +6,17 @@ import os
 import sys
 
 load_beside = None  # set by _tfprof_hooks: loads another module of the hooks
+settings = None  # as well: what tfprof-capture asks for
 
 
 def load_library(stderr=None):
     """`stderr`: device and inode of descriptor 2 when the interpreter started, or None."""
     import ctypes
 
-    library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(settings["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
+    if settings is not os.environ:
+        for name, value in settings.items():
+            library.tfprof_capture_tell_setting(name.encode(), os.fsencode(value))
     if not library.tfprof_capture_load():
         return None
     began = sys.modules["_tfprof_hooks"].began
@@ -31,12 +35,13 @@ class Process:
         import ctypes
 
         self.ctypes, self.library, self.say_problem = ctypes, library, say_problem
-        self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
+        self.holding_gil = ctypes.PyDLL(settings["TFPROF_LIBRARY"])
         self.calls = load_beside("_tfprof_calls")
         self.hooks = self.calls.Hooks(self.holding_gil)
         self.holding_gil.tfprof_capture_tell_problems.argtypes = [ctypes.py_object]
         self.holding_gil.tfprof_capture_tell_problems(tell_problem)
         self.marks = Marks(ctypes, self.holding_gil, say_problem)
+        self.is_late = settings is not os.environ  # the program was started without tfprof-capture
         self.frameworks = []
         self.at_end = []  # called at the end in order, with what may be taken of the time
         self.thread_named = []  # called when a thread has told its name

@@ -9,6 +9,7 @@ import os
 import sys
 
 load_beside = None  # set by _tfprof_hooks: loads another module of the hooks
+settings = None  # as well: what tfprof-capture asks for
 
 
 class Recording:
@@ -25,17 +26,17 @@ class Recording:
         version = str(self.torch.__version__).encode()
         if not self.library.tfprof_capture_begin(version):
             return self.begin_windows(version)
-        if os.environ.get("TFPROF_SHAPES") != "0":
+        if settings.get("TFPROF_SHAPES") != "0":
             try:
                 self.prove_inputs()
             except Exception as problem:
                 self.say_problem(problem)
-        if os.environ.get("TFPROF_MEMORY") != "0":
+        if settings.get("TFPROF_MEMORY") != "0":
             try:
                 self.prove_memory()
             except Exception as problem:
                 self.say_problem(problem)
-        if os.environ.get("TFPROF_PYTHON_MODE") != "none":
+        if settings.get("TFPROF_PYTHON_MODE") != "none":
             try:
                 self.prove_stacks()
             except Exception as problem:
@@ -52,13 +53,13 @@ class Recording:
             self.prove_optimizers()
         except Exception as problem:
             self.say_problem(problem)
-        if os.environ.get("TFPROF_OPS") == "sampled":
+        if settings.get("TFPROF_OPS") == "sampled":
             try:
                 self.calibrate()
             except Exception as problem:
                 self.say_problem(problem)
         watch_calls = None
-        if os.environ.get("TFPROF_PYTHON_MODE") == "calls" and self.has_stacks:
+        if settings.get("TFPROF_PYTHON_MODE") == "calls" and self.has_stacks:
             try:
                 watch_calls = self.prepare_calls()
             except Exception as problem:
@@ -90,7 +91,7 @@ class Recording:
         torchrun, compilers and the like start many.
         """
         is_check = os.path.basename(getattr(sys, "argv", [""])[0]) == "_tfprof_check.py"  # which says it all
-        if not os.environ.get("TFPROF_STDERR") or is_check or has_recorded_parent():
+        if not settings.get("TFPROF_STDERR") or is_check or has_recorded_parent():
             return
         states = dict(self.part_states())
         words = [word for part, word in self.PARTS if states.get(part) in ("ok", "degraded")]
@@ -181,7 +182,7 @@ class Recording:
         add_op = self.holding_gil.tfprof_capture_add_op
         add_op.argtypes = [c_char_p, c_uint64, c_int64, c_int64, c_int64, c_uint, c_int]
         windows = load_beside("_tfprof_windows").Windows(self.torch, add_op, self.say_problem, self.hooks)
-        is_possible = os.environ.get("TFPROF_DORMANT") != "1"  # windows open unasked
+        is_possible = settings.get("TFPROF_DORMANT") != "1"  # windows open unasked
         try:
             if is_possible:
                 windows.begin()

@@ -10,6 +10,7 @@
 #include "launch_calibration.h"
 #include "host/process_counters.h"
 #include "recorder/gate.h"
+#include "recorder/settings.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static _Atomic int wanted_detail = DETAIL_ALWAYS; /* as the governor said last: 
 /* ---- On the program's threads. */
 
 static void cuda_driver_found(void) {
-  const char *words = getenv("TFPROF_TRACE"), *size = getenv("TFPROF_BUFFER_SIZE");
+  const char *words = setting("TFPROF_TRACE"), *size = setting("TFPROF_BUFFER_SIZE");
   char unknown[64] = "";
   if (words && !strcmp(words, "none")) return;
   unsigned traces = words && *words ? cuda_trace_of(words, unknown, sizeof unknown) : TRACE_DEFAULT;

@@ -3,6 +3,7 @@
 
 #include "common/command_line.h"
 #include "recorder/recorder.h"
+#include "recorder/settings.h"
 #include "recorder/small_file.h"
 
 #include <pthread.h>
@@ -207,7 +208,7 @@ static const char *variable(const char *name) {
 static void find_job(void) {
   const char *run = variable("TORCHELASTIC_RUN_ID"), *slurm = variable("SLURM_JOB_ID"),
              *space = variable("PMIX_NAMESPACE"), *master = variable("MASTER_ADDR");
-  const char *attempt = variable("TORCHELASTIC_RESTART_COUNT");
+  const char *attempt = variable("TORCHELASTIC_RESTART_COUNT"), *directory = setting("TFPROF_RUN_DIRECTORY");
   if (!*attempt) attempt = variable("SLURM_RESTART_COUNT");
   char name[400];
   if (*run && strcmp(run, "none") != 0)
@@ -219,7 +220,7 @@ static void find_job(void) {
   else if (*master)
     snprintf(name, sizeof name, "%s:%s", master, variable("MASTER_PORT"));
   else
-    snprintf(name, sizeof name, "%s", variable("TFPROF_RUN_DIRECTORY"));
+    snprintf(name, sizeof name, "%s", directory ? directory : "");
   snprintf(job, sizeof job, "%s%s%.20s", name, *attempt ? ", attempt " : "", attempt);
 }
 
@@ -236,6 +237,6 @@ void process_identity_begin(bool with_command, bool with_source) {
   size_t length = small_file_read_bytes("/proc/self/cmdline", words, sizeof words - 1);
   words[length] = 0;
   command = command_line_of_words(words, length, with_source); /* once for a process: it is never given back */
-  const char *given = getenv("TFPROF_RUN_COMMAND");
+  const char *given = setting("TFPROF_RUN_COMMAND");
   run_command = given && *given ? strdup(given) : NULL;
 }

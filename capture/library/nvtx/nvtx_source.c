@@ -9,6 +9,7 @@
 #include "nvtx_rows.h"
 #include "nvtx_schemas.h"
 #include "recorder/parts.h"
+#include "recorder/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static struct capture_part nvtx_part = {.name = "nvtx"};
 
 /* Once, while nobody changes the environment: a dormant program is armed on another thread. */
 static void find_part(const struct source_wishes *wishes) {
-  const char *path = getenv("NVTX_INJECTION64_PATH"), *ours = getenv("TFPROF_LIBRARY");
+  const char *path = getenv("NVTX_INJECTION64_PATH"), *ours = setting("TFPROF_LIBRARY");
   (void)wishes;
   bool is_ours = path && ours && !strcmp(path, ours);
   char reason[200] = "";

@@ -13,6 +13,7 @@
 #include "recorder/doorbell.h"
 #include "recorder/gate.h"
 #include "recorder/parts.h"
+#include "recorder/settings.h"
 #include "recorder/recording.h"
 #include "torch_api.h"
 
@@ -64,7 +65,9 @@ bool memory_prove(uintptr_t address, int64_t bytes, char *reason, size_t size) {
     if (watched[i].bytes == MEMORY_SIZE_UNKNOWN && is_given) is_taken = true;
   }
   if (!watched_count)
-    snprintf(reason, size, "PyTorch's memory does not pass through this library; was it loaded before the library?");
+    snprintf(reason, size, "PyTorch's memory does not pass through this library; %s",
+             settings_were_told() ? "it does only where a program is started with tfprof-capture"
+                                  : "was it loaded before the library?");
   else if (!is_taken)
     snprintf(reason, size, "this PyTorch gets its memory in another way: of a tensor's %lld bytes the %s was not seen",
              (long long)bytes, is_given ? "release" : "allocation");
