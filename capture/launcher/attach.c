@@ -8,6 +8,7 @@
 
 #include "asked.h"
 #include "common/command_line.h"
+#include "late_attach.h"
 #include "report.h"
 #include "run_directory.h"
 #include "run_link.h"
@@ -123,46 +124,65 @@ static bool has_variable(const char *environment, size_t length, const char *wan
   return false;
 }
 
-static void say_how_to_start(pid_t process) {
+static void say_how_to_start(pid_t process, const char *problem) {
   size_t length;
   char *words = read_of_process(process, "cmdline", &length);
   char *command = words ? command_line_of_words(words, length, false) : NULL;
-  fprintf(stderr, "it was not started to be asked; start it with\n  tfprof-capture --dormant -o run -- %s\n",
-          command ? command : "PROGRAM");
+  fprintf(stderr,
+          "it was not started to be asked%s%s; start it with\n  tfprof-capture --dormant -o run -- %s\n",
+          *problem ? ", and " : "", problem, command ? command : "PROGRAM");
   free(words);
   free(command);
 }
 
-/* Of a process that has no socket. */
-static void explain_absence(pid_t process) {
-  char path[64];
+/* Where targets are recorded into that have no run of their own, and what makes them listen. */
+struct late {
+  const struct capture_options *options;
+  struct late_parts parts;
+  struct run_directory directory; /* opened: its path is not empty */
+  int status;                     /* of opening it */
+  bool is_told;                   /* a program has been told of it, and may record there later */
+};
+
+static bool open_output(struct late *late) {
+  const struct capture_options *options = late->options;
+  if (!late->directory.path[0] && !late->status)
+    late->status = run_directory_open(options_text(options, OPTION_OUTPUT), options_is_on(options, OPTION_FORCE),
+                                      options_is_on(options, OPTION_QUIET), &late->directory);
+  late->parts.directory = late->directory.absolute;
+  return !late->status;
+}
+
+/* Of a process that has no socket: why. true: it listens now. */
+static bool prepare_absent(pid_t process, struct late *late) {
+  char path[64], problem[1200] = "";
   struct stat facts;
   struct sought sought = {.process = process};
-  fprintf(stderr, "tfprof-capture: process %ld: ", (long)process);
   snprintf(path, sizeof path, "/proc/%ld", (long)process);
-  if (stat(path, &facts) != 0) {
-    fputs("there is no such process\n", stderr);
-    return;
-  }
-  if (facts.st_uid != geteuid() && geteuid() != 0) {
-    fputs("it is another user's: only that user, or root, can record it\n", stderr);
-    return;
-  }
-  run_links_tell(note_run, &sought);
-  if (sought.directory[0]) {
-    fprintf(stderr, "it is recorded already, into %s: look at that with  tfprof %s\n", sought.directory,
-            sought.directory);
-    return;
-  }
+  bool is_there = stat(path, &facts) == 0, is_ours = is_there && (facts.st_uid == geteuid() || geteuid() == 0);
+  if (is_ours) run_links_tell(note_run, &sought);
   size_t length;
-  char *environment = read_of_process(process, "environ", &length);
+  char *environment = is_ours ? read_of_process(process, "environ", &length) : NULL;
   bool is_dormant = environment && has_variable(environment, length, "TFPROF_DORMANT=1");
   free(environment);
-  if (is_dormant)
+  bool is_unprepared = is_ours && !sought.directory[0] && !is_dormant;
+  if (is_unprepared && late_attach_is_possible(process)) {
+    if (!open_output(late)) return false;
+    late->is_told = true;
+    if (late_attach(process, late->options, &late->parts, problem, sizeof problem)) return true;
+  }
+  fprintf(stderr, "tfprof-capture: process %ld: ", (long)process);
+  if (!is_there) fputs("there is no such process\n", stderr);
+  else if (!is_ours) fputs("it is another user's: only that user, or root, can record it\n", stderr);
+  else if (sought.directory[0])
+    fprintf(stderr, "it is recorded already, into %s: look at that with  tfprof %s\n", sought.directory,
+            sought.directory);
+  else if (is_dormant)
     fputs("it has not imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX yet: there is nothing to "
           "record\n",
           stderr);
-  else say_how_to_start(process);
+  else say_how_to_start(process, problem);
+  return false;
 }
 
 /* The one of the list is handed over to `chosen`, once. */
@@ -207,7 +227,7 @@ static int choose_ranks(struct asked_list *list, const char *which, struct asked
 }
 
 /* Those that can be recorded; `failed` counts the others, which are named. */
-static void find_targets(char *text, struct asked_list *chosen, size_t *failed) {
+static void find_targets(char *text, struct late *late, struct asked_list *chosen, size_t *failed) {
   for (char *rest, *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
     char *end;
     bool is_rank = !strncmp(word, "rank:", 5);
@@ -221,11 +241,15 @@ static void find_targets(char *text, struct asked_list *chosen, size_t *failed) 
     struct asked_list list;
     if (!asked_find(is_rank ? 0 : (pid_t)number, &list)) fputs("tfprof-capture: not enough memory\n", stderr);
     int count = 0;
+    bool is_absent = !is_rank && (!list.count || !control_start_time((pid_t)number));
+    if (is_absent && prepare_absent((pid_t)number, late)) {
+      asked_free(&list);
+      asked_find((pid_t)number, &list);
+    }
     if (is_rank) count = choose_ranks(&list, word + 5, chosen);
     else if (list.count && list.all[0]->facts.kind == CONTROL_FACTS) count = choose_target(&list, 0, chosen);
     else if (list.count && control_start_time((pid_t)number))
       fprintf(stderr, "tfprof-capture: process %ld: %s\n", number, list.all[0]->problem);
-    else explain_absence((pid_t)number);
     if (is_rank && !count)
       fprintf(stderr, "tfprof-capture: %s: there is none that can be asked; --list shows what there is\n", word);
     *failed += count <= 0;
@@ -367,26 +391,26 @@ static int conclude(const struct target *targets, size_t count, size_t failed, c
   return !failed ? 0 : recorded ? STATUS_SOME : STATUS_CANNOT_RECORD;
 }
 
-int attach_run(const struct capture_options *options, const char *tools, const char *extension) {
-  static struct run_directory directory;
+int attach_run(const struct capture_options *options, const char *library, const char *hooks, const char *tools,
+               const char *extension) {
   static struct control_message wish;
+  static struct late late;
   struct asked_list chosen = {NULL, 0};
   size_t failed = 0, count = 0;
   bool is_quiet = options_is_on(options, OPTION_QUIET);
   const char *output = options_text(options, OPTION_OUTPUT), *words = options_text(options, OPTION_ATTACH);
+  late = (struct late){.options = options, .parts = {.library = library, .hooks = hooks}};
   if (!read_wish(options, &wish)) return STATUS_USAGE;
   char *text = strdup(words);
-  if (text) find_targets(text, &chosen, &failed);
+  if (text) find_targets(text, &late, &chosen, &failed);
   free(text);
-  if (!chosen.count) return STATUS_CANNOT_RECORD;
-  if (output) {
-    int status = run_directory_open(output, options_is_on(options, OPTION_FORCE), is_quiet, &directory);
-    if (status) {
-      asked_free(&chosen);
-      return status;
-    }
-    control_set_text(&wish, CONTROL_DIRECTORY, directory.absolute);
+  bool is_open = chosen.count && (!output || open_output(&late));
+  if (!is_open) {
+    if (late.directory.path[0] && !late.is_told) run_directory_discard(&late.directory);
+    asked_free(&chosen);
+    return late.status ? late.status : STATUS_CANNOT_RECORD;
   }
+  if (output) control_set_text(&wish, CONTROL_DIRECTORY, late.directory.absolute);
   struct target *targets = calloc(chosen.count, sizeof *targets);
   watch_signals();
   if (chosen.count > 1) wish.numbers[CONTROL_START] = now_ns() + TOGETHER_MS * UINT64_C(1000000);
@@ -396,7 +420,7 @@ int attach_run(const struct capture_options *options, const char *tools, const c
   }
   if (targets) record(targets, count, &chosen, is_quiet);
   int status = conclude(targets, count, failed, output, is_quiet, tools, extension);
-  if (output && status == STATUS_CANNOT_RECORD) run_directory_discard(&directory);
+  if (late.directory.path[0] && !late.is_told && status == STATUS_CANNOT_RECORD) run_directory_discard(&late.directory);
   free(targets);
   asked_free(&chosen);
   return status;

@@ -22,8 +22,8 @@
 ** With --check the program is a check of our own (check).
 **
 ** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
-** supervise (start, signals, end), recording (reads what was written), report (says it); asked, listing and attach
-** (what runs already), run_link (what is recorded).
+** supervise (start, signals, end), recording (reads what was written), report (says it); asked, listing, attach and
+** late_attach (what runs already), run_link (what is recorded).
 */
 #include "attach.h"
 #include "check.h"
@@ -211,7 +211,8 @@ int main(int argc, char **argv) {
       (size_t)snprintf(short_extension, sizeof short_extension, "%stfprof", tools) < sizeof short_extension;
   const char *extension = is_short ? short_extension : parts.extension;
   if (options_is_on(&options, OPTION_LIST)) return listing_show();
-  if (options_text(&options, OPTION_ATTACH)) return attach_run(&options, tools, extension);
+  if (options_text(&options, OPTION_ATTACH))
+    return attach_run(&options, parts.library, parts.hooks, tools, extension);
   if (options_check_only(&options)) {
     if (options.command) program_examine(options.command, &program);
     if (!check_begin(directory.absolute) || !set_environment(&options, &parts, &program, directory.absolute))

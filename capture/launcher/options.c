@@ -111,7 +111,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
                      "what can be attached to, and what is being recorded: process, rank, steps so far, state, "
                      "framework and program"},
     [OPTION_ATTACH] = {"attach", 0, KIND_TEXT, "WHOM", NULL, false, "",
-                       "record some steps of a program that was started with --dormant and runs: the number of a "
+                       "record some steps of a program that was started with --dormant and runs, or of one that "
+                       "Python 3.14 or later runs, however it was started: the number of a "
                        "process, several of them parted by commas, rank:N, or 'rank:*', all ranks of a job at the same "
                        "moment; --steps 5 or --for 2s; into its own run, or with -o into another. Ctrl-C ends it in "
                        "order. The exit status is 0, 1 when some failed, 125 when all did"},
@@ -477,9 +478,16 @@ const char *options_text(const struct capture_options *options, enum option opti
   return options->texts[option][0] ? options->texts[option] : NULL;
 }
 
-bool options_export(const struct capture_options *options) {
-  for (size_t i = 0; i < OPTION_COUNT; i++) {
-    if (specs[i].is_exported && setenv(specs[i].variable, options->texts[i], 1) != 0) return false;
-  }
+bool options_tell(const struct capture_options *options, bool (*tell)(void *, const char *, const char *),
+                  void *context) {
+  for (size_t i = 0; i < OPTION_COUNT; i++)
+    if (specs[i].is_exported && !tell(context, specs[i].variable, options->texts[i])) return false;
   return true;
 }
+
+static bool set_variable(void *context, const char *name, const char *value) {
+  (void)context;
+  return setenv(name, value, 1) == 0;
+}
+
+bool options_export(const struct capture_options *options) { return options_tell(options, set_variable, NULL); }

@@ -60,7 +60,10 @@ bool options_is_on(const struct capture_options *options, enum option option);
 bool options_check_only(const struct capture_options *options);
 /* The text, or NULL when it is empty. */
 const char *options_text(const struct capture_options *options, enum option option);
-/* Sets the variables that the program and its children read. false: no memory. */
+/* Each variable that the program and its children read, until `tell` says false, which is then returned. */
+bool options_tell(const struct capture_options *options, bool (*tell)(void *, const char *name, const char *value),
+                  void *context);
+/* Sets them. false: no memory. */
 bool options_export(const struct capture_options *options);
 
 #endif
