@@ -30,7 +30,7 @@
 enum {
   FIRST_MINOR = 14, /* of CPython 3, that has sys.remote_exec */
   TELL_MS = 10000,  /* that an interpreter may take to start and tell */
-  LISTEN_MS = 20000, /* that the program may take until it listens: the first import of the hooks, beside its own work */
+  LISTEN_MS = 20000, /* that the program may take until it listens: it loads the hooks beside its own work */
   THREAD_MS = 3000,  /* that its thread at the socket may take to start */
   AGAIN_MS = 2000,   /* until it is told again, as CPython may miss it: it sets a bit that the program sets others of */
   LOOK_US = 20000,

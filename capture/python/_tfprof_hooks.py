@@ -48,7 +48,8 @@ def watch_imports():
 def start_late(told, script):
     """In a program that runs already, which was started without tfprof-capture: what has been imported is watched at
     once, on a thread of its own, where nothing is switched on that the program has switched on for itself, such as
-    modes of PyTorch. `told`: what is asked for; `script`: the file that calls this, which is emptied when all is watched.
+    modes of PyTorch. `told`: what is asked for; `script`: the file that calls this, which is emptied when all is
+    watched.
     """
     global began, settings
     settings = told
