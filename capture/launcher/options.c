@@ -44,7 +44,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
                        "the run directory; made for you alone when it is missing, refused when it holds a recording, "
                        "is a symbolic link or another user's. Without -o: tfprof-run, tfprof-run-2 ..."},
     [OPTION_FORCE] = {"force", 0, KIND_ON, NULL, "TFPROF_FORCE", false, "0",
-                      "remove the recording that DIR holds (its *.tfprof files and nothing else) and record anew"},
+                      "remove the recording that DIR holds (its files and nothing else) and record anew"},
     [OPTION_OPS] = {"ops", 0, KIND_WORD, "sampled|all|none", "TFPROF_OPS", true, "sampled",
                     "sampled: the ops of the first steps, then of one step in as many as the overhead allows; all: of "
                     "every step; none: only steps, ranges, counters and memory. A program without steps is recorded "
@@ -132,7 +132,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
 static const char help_begin[] =
     "Records what a training program in PyTorch, or any that uses CUDA or NVTX, does,\n"
     "without any change to it, so that it can be asked about in SQL. Of TensorFlow,\n"
-    "Keras and JAX it records steps and ranges; their own profilers record their ops.\n"
+    "Keras and JAX the ops are recorded in some of the steps, by their own profilers.\n"
     "\n"
     "  tfprof-capture -- python train.py             record into tfprof-run\n"
     "  tfprof-capture -o run -- python train.py      record into the directory run\n"

@@ -102,6 +102,25 @@ static void note_last_op(const struct dump_frame *frame, int64_t *last_ns) {
   if (block && block->maximum > *last_ns) *last_ns = block->maximum;
 }
 
+/* Windows of the framework's own profiler: their steps, and their files. */
+static void count_windows(struct dump_cursor *cursor, const struct dump_frame *frame,
+                          struct process_recording *process) {
+  size_t rows = frame->rows;
+  int64_t *values = calloc(rows * 2, sizeof *values);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  if (values && nulls) {
+    read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_step_count, values, nulls);
+    read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_bytes, values + rows, nulls);
+    for (size_t row = 0; row < rows; row++) {
+      if (values[rows + row] <= 0) continue; /* it has no file */
+      process->bytes += (uint64_t)values[rows + row];
+      if (values[row] > 0) process->window_steps += (uint64_t)values[row];
+    }
+  }
+  free(values);
+  free(nulls);
+}
+
 /* Rows are in the order of time: the last one holds. */
 static void note_counter(struct process_recording *process, const char *name, int64_t time_ns, double value) {
   if (!(value >= 0 && value < 1e18)) return;
@@ -150,6 +169,8 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
       if (can_count) count_ops(cursor, frame, &steps, &process->ranges);
     } else if (table == TABLE_counters && can_count) {
       read_counters(cursor, frame, &steps, process);
+    } else if (table == TABLE_profiler_windows && can_count) {
+      count_windows(cursor, frame, process);
     } else if (table == TABLE_diagnostics && can_count) {
       read_diagnostics(cursor, frame, &strings, process);
     }
@@ -214,6 +235,7 @@ static bool add_file(struct recording *recording, char *path) {
   recording->ops += processes[count].ops;
   recording->ranges += processes[count].ranges;
   recording->kernels += processes[count].kernels;
+  recording->window_steps += processes[count].window_steps;
   if (processes[count].steps.steps > recording->steps.steps) recording->steps = processes[count].steps;
   recording->dropped += processes[count].dropped;
   recording->bytes += processes[count].bytes;

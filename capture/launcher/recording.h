@@ -23,6 +23,7 @@ struct process_recording {
   uint32_t pid;
   int32_t rank; /* -1: none */
   uint64_t ops, kernels, dropped, bytes;
+  uint64_t window_steps; /* in windows of the framework's own profiler, whose files count in bytes */
   uint64_t ranges; /* of the ops, those that the program marked */
   struct step_counts steps;
   int64_t last_ns;   /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
@@ -37,7 +38,7 @@ struct process_recording {
 struct recording {
   struct process_recording *processes; /* the one with most ops first */
   size_t process_count;
-  uint64_t ops, kernels, ranges, dropped, bytes;
+  uint64_t ops, kernels, ranges, window_steps, dropped, bytes;
   struct step_counts steps; /* of the process with most of them */
 };
 

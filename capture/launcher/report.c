@@ -129,6 +129,11 @@ static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, struct s
           plural(steps.steps));
 }
 
+/* What the framework's own profiler tells, behind that. */
+static void say_windows(uint64_t steps) {
+  if (steps) fprintf(stderr, ", and the ops of %s step%s", count_text(steps).bytes, plural(steps));
+}
+
 /* The beginning of a command line, which may hold a program of several lines (python -c). */
 static void say_command(const char *command) {
   const char *at = command;
@@ -145,6 +150,7 @@ static void say_process(const struct process_recording *process) {
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
   say_counts(process->ops, process->kernels, process->ranges, process->steps);
+  say_windows(process->window_steps);
   fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
   say_command(process->command ? process->command : "");
   fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
@@ -291,6 +297,7 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
 static void say_what_was_recorded(const struct recording *recording, const char *path) {
   fputs("tfprof: recorded ", stderr);
   say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps);
+  say_windows(recording->window_steps);
   if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
   fprintf(stderr, " into %s (%s)\n", path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {

@@ -1,6 +1,7 @@
 /* run_directory.c: makes the directory that a recording goes into, and refuses what would mix or destroy recordings.
 **
-** A directory that holds a recording is refused; with --force its *.tfprof files are removed, and nothing else ever is.
+** A directory that holds a recording is refused; with --force its *.tfprof files are removed, and those of windows of
+** the framework's own profiler (HOST-PID.N.xplane.pb), and nothing else ever is.
 ** So is a symbolic link, and a directory of another user (dump/directory.h).
 ** A lock on the directory keeps two recordings out of it at the same time.  Whether files can be made in it is tried,
 ** not asked for: access(2) knows nothing of read-only file systems, quotas and root.
@@ -28,6 +29,18 @@ bool run_directory_is_recording(const char *name) {
   return length > suffix && strcmp(name + length - suffix, ".tfprof") == 0;
 }
 
+/* HOST-PID.N.xplane.pb, and what was left of one that could not be written. */
+static bool is_of_window(const char *name) {
+  size_t length = strlen(name), suffix = strlen(".xplane.pb");
+  if (length > suffix + 5 && name[0] == '.' && !strcmp(name + length - 5, ".part")) length -= 5;
+  if (length <= suffix || strncmp(name + length - suffix, ".xplane.pb", suffix) != 0) return false;
+  size_t at = length - suffix, digits = 0, of_process = 0;
+  while (at && name[at - 1] >= '0' && name[at - 1] <= '9') at--, digits++;
+  if (!digits || !at || name[--at] != '.') return false;
+  while (at && name[at - 1] >= '0' && name[at - 1] <= '9') at--, of_process++;
+  return of_process && at > 1 && name[at - 1] == '-';
+}
+
 /* Recordings in the directory; with `remove` they are removed and those that could not be are counted.
 ** -1: unreadable. */
 static int count_recordings(const char *path, bool remove) {
@@ -35,6 +48,7 @@ static int count_recordings(const char *path, bool remove) {
   if (!stream) return -1;
   int count = 0, error = 0;
   for (struct dirent *entry; (entry = readdir(stream));) {
+    if (remove && is_of_window(entry->d_name)) unlinkat(dirfd(stream), entry->d_name, 0);
     if (!run_directory_is_recording(entry->d_name)) continue;
     if (remove && unlinkat(dirfd(stream), entry->d_name, 0) == 0) continue;
     if (remove) error = errno;

@@ -38,6 +38,7 @@
 #include "torch/thread_state.h"
 #include "torch/torch_inputs.h"
 #include "torch/torch_lock.h"
+#include "windows/window_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,13 +118,15 @@ ENTRY_POINT void tfprof_capture_tell_failure(const char *what);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
-/* The same of one that may mark a step; `object`: which optimizer, or 0. 1: a step has ended with it. */
+/* The same of one that may mark a step; `object`: which optimizer, or 0. 0: no step has ended with it; 2: one has, and
+** before the next one begins the hooks are to ask what is to be done of windows (entry_windows.c); else 1. */
 ENTRY_POINT int tfprof_capture_end_mark(const char *name, unsigned object, uint64_t start_ticks);
 /* Steps that have ended so far, by whatever ends them. */
 ENTRY_POINT uint64_t tfprof_capture_count_steps(void);
 /* Calls of what jax.jit made (jit_calls.h), with the GIL held: functions of Python that say whether the calling thread
-** is tracing, and that are told when a step has ended; an object whose calls are noted. 0: they cannot be. */
-ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_ended);
+** is tracing, and that are told when a step has ended, and before one begins where windows ask for it; an object whose
+** calls are noted. 0: they cannot be. */
+ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_ended, void *step_begins);
 ENTRY_POINT int tfprof_capture_watch_jit(void *function, const char *name);
 /* One of gc.callbacks, with the GIL held. `about`: a dictionary. */
 ENTRY_POINT void tfprof_capture_collected(const wchar_t *phase, void *about);
@@ -424,7 +427,7 @@ uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }
 void tfprof_capture_end_range(const char *name, uint64_t start_ticks) { noted_range_end(name, start_ticks); }
 
 int tfprof_capture_end_mark(const char *name, unsigned object, uint64_t start_ticks) {
-  return noted_mark_end(name, object, start_ticks);
+  return noted_mark_end(name, object, start_ticks) ? 1 + windows_step_ended() : 0;
 }
 
 uint64_t tfprof_capture_count_steps(void) { return sampling_steps(); }
@@ -435,8 +438,8 @@ void tfprof_capture_tell_problems(void *reporter) {
 
 void tfprof_capture_note_problem(const char *text) { hook_problem_tell(text); }
 
-void tfprof_capture_begin_jit(void *is_traced, void *step_ended) {
-  if (call_hooks_find()) jit_calls_begin(is_traced, step_ended);
+void tfprof_capture_begin_jit(void *is_traced, void *step_ended, void *step_begins) {
+  if (call_hooks_find()) jit_calls_begin(is_traced, step_ended, step_begins);
 }
 
 int tfprof_capture_watch_jit(void *function, const char *name) { return jit_calls_watch(function, name); }

@@ -17,11 +17,12 @@
 #include "torch/modules_source.h"
 #include "torch/noted_ranges.h"
 #include "torch/op_callbacks.h"
+#include "windows/window_source.h"
 
 const struct capture_source *const capture_sources[] = {
     &channels_source,     &identity_source, &counters_source, &switches_source,
     &gpu_counters_source, &governor_source, &nvtx_source,     &cuda_source,
     &marks_source,        &ops_source,      &memory_source,   &modules_source,
-    &python_source,       &hangs_source,    &hook_problems_source,
+    &python_source,       &windows_source,  &hangs_source,    &hook_problems_source,
     NULL,
 };

@@ -6,6 +6,7 @@ gone are told of in a line, and the program goes on.
 """
 
 import functools
+import os
 import sys
 
 # By the module of the framework: the part of the hooks, and its function.
@@ -84,9 +85,14 @@ class Finder:
 
         @functools.wraps(enter)
         def __enter__(self):
-            result = enter(self)
             try:
                 step = getattr(self, "_tfprof_step", None)
+                if step and marks.wanted and not is_traced():
+                    marks.begin_step("StepTraceAnnotation")
+            except Exception as problem:
+                say_problem(problem)
+            result = enter(self)
+            try:
                 if step and not is_traced():
                     step[1] = marks.begin()
             except Exception as problem:
@@ -106,6 +112,15 @@ class Finder:
             return leave(self, *problem)
 
         annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__
+
+    @staticmethod
+    def ops(sessions):
+        """What is said of its ops. `sessions`: what opens sessions of its profiler (_tfprof_profilers), or why none."""
+        if os.environ.get("TFPROF_OPS") == "none":
+            return "without its ops"
+        if isinstance(sessions, str):
+            return "without its ops: its profiler cannot be used: " + sessions
+        return "and its ops in some of the steps, by its own profiler"
 
     def say(self, text):
         self.hooks.say_framework(text)

@@ -14,11 +14,13 @@ def begin(module, finder):
     recorded = Jax()
     if not finder.hooks.begin_framework(recorded, "jax", version):
         return
-    missing = recorded.watch(finder.hooks.the_process(), finder)
+    process = finder.hooks.the_process()
+    missing = recorded.watch(process, finder)
+    sessions = finder.hooks.load_beside("_tfprof_profilers").begin_jax(process, finder.hooks)
+    recorded.sessions = sessions if hasattr(sessions, "start") else None
     finder.say(
         "JAX %s is recorded: steps (tfprof.step(), StepTraceAnnotation, else calls of what jax.jit made), what is "
-        "compiled, ranges of tfprof, processor and memory; its ops are not: jax.profiler.trace(LOGDIR) records these, "
-        "and `tfprof LOGDIR` opens that" % version)
+        "compiled, ranges of tfprof, processor and memory, %s" % (version, finder.ops(sessions)))
     if missing:
         finder.say("of this JAX %s cannot be seen, as it is made otherwise; mark steps with tfprof.step()" % missing)
 
@@ -30,6 +32,7 @@ class Jax:
         self.marks, self.holding_gil, self.ctypes = process.marks, process.holding_gil, process.ctypes
         self.hooks, self.calls = process.hooks, process.calls
         self.is_late = process.is_late
+        self.sessions = None  # what opens sessions of its profiler (_tfprof_profilers)
         missing = []
         for watch, what in ((self.watch_calls, "calls of jax.jit"), (self.watch_annotations, "StepTraceAnnotation"),
                             (self.watch_compiler, "what is compiled")):
@@ -65,8 +68,8 @@ class Jax:
         watch = self.holding_gil.tfprof_capture_watch_jit
         watch.argtypes = [self.ctypes.py_object, self.ctypes.c_char_p]
         begin = self.holding_gil.tfprof_capture_begin_jit
-        begin.argtypes, begin.restype = [self.ctypes.py_object] * 2, None
-        begin(self.is_traced, self.marks.step_ended)
+        begin.argtypes, begin.restype = [self.ctypes.py_object] * 3, None
+        begin(self.is_traced, self.marks.step_ended, self.marks.step_begins)
         name_of, say_problem = self.name_of, self.process.say_problem
         names = {}  # of functions, to what tells apart those that have the same
 
@@ -77,6 +80,8 @@ class Jax:
                 if not str(getattr(function, "__module__", "")).startswith(OWN):
                     self.process.lead("jax")
                     watch(made, name_of(name, function, names).encode("utf-8", "replace")[:500])
+                    if self.sessions is not None:
+                        self.sessions.is_used = True
             except Exception as problem:  # its calls are not seen
                 say_problem(problem)
             return made
@@ -129,6 +134,8 @@ class Jax:
         def tell_phase(event, seconds, about):
             if not event.startswith(COMPILES):
                 return
+            if self.sessions is not None:
+                self.sessions.is_compiled = True
             ticks, ns = marks.begin(), time.monotonic_ns()
             if not ticks or ns <= ns_then:
                 return

@@ -37,7 +37,7 @@ class Batches:
             package = type(callbacks).__module__.partition(".")[0]
             backend = str(backend_of(sys.modules.get(package)))
             self.process.lead("pytorch" if backend == "torch" else backend, is_certain=True)
-        self.here.batch = (int(batch), self.marks.begin())
+        self.here.batch = (int(batch), self.marks.begin_step("keras."))
 
     def ends(self, callbacks, batch=0, *_):
         began, self.here.batch = getattr(self.here, "batch", None), None

@@ -151,7 +151,7 @@ class Process:
 
     def open_range(self, name):
         """Begins a range and returns what ends it."""
-        ticks = self.marks.begin()
+        ticks = self.marks.begin_step("tfprof.step") if name.startswith("tfprof.step") else self.marks.begin()
         return lambda: self.marks.end(name, ticks)
 
     open_step = open_range  # marks tell whom it concerns
@@ -171,6 +171,8 @@ class Marks:
     when a step has ended, on the thread that ended it.
     """
 
+    AT_END = ("tf.function", "SessionRun", "Optimizer.")  # such steps begin where the one before ends
+
     def __init__(self, ctypes, holding_gil, say_problem):
         self.begin, self.end_mark = holding_gil.tfprof_capture_begin_range, holding_gil.tfprof_capture_end_mark
         self.begin.restype = ctypes.c_uint64
@@ -178,11 +180,26 @@ class Marks:
         self.steps = holding_gil.tfprof_capture_count_steps
         self.steps.restype = ctypes.c_uint64
         self.listeners, self.say_problem = [], say_problem
+        self.windows = None  # called between two steps, with the mark, None of jax.jit: _tfprof_profilers
+        self.wanted = ""  # the mark of the step that has ended, where that is to be done before the next one begins
 
-    def end(self, name, ticks, number=0):
-        """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0."""
-        if self.end_mark(name.encode("utf-8", "replace"), number, ticks):
+    def begin_step(self, kind):
+        """A step may begin whose mark begins with that word."""
+        if self.wanted and self.wanted.startswith(kind):
+            self.step_begins(self.wanted)
+        return self.begin()
+
+    def end(self, name, ticks, number=0, is_inside=False):
+        """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0. `is_inside`: of something
+        that will end soon, which calls step_is_over() then.
+        """
+        ended = self.end_mark(name.encode("utf-8", "replace"), number, ticks)
+        if ended:
             self.step_ended()
+        if ended == 2:
+            self.wanted = name
+            if not is_inside:
+                self.step_is_over()
 
     def step_ended(self):
         for listener in self.listeners:
@@ -190,6 +207,18 @@ class Marks:
                 listener()
             except Exception as problem:
                 self.say_problem(problem)
+
+    def step_is_over(self):
+        if self.wanted.startswith(self.AT_END):
+            self.step_begins(self.wanted)
+
+    def step_begins(self, name=None):
+        self.wanted = ""
+        try:
+            if self.windows is not None:
+                self.windows(name)
+        except Exception as problem:
+            self.say_problem(problem)
 
 
 def number_in_environment(name, otherwise):

@@ -22,10 +22,11 @@ def begin(module, finder):
         return
     process = finder.hooks.the_process()
     missing = recorded.watch(process, finder)
+    sessions = finder.hooks.load_beside("_tfprof_profilers").begin_tensorflow(process, finder.hooks)
     finder.say(
         "TensorFlow %s is recorded: steps (tfprof.step(), batches of Keras, steps of its optimizers, else calls of "
-        "what tf.function made, runs of sessions), ranges of tfprof, processor and memory; its ops are not: "
-        "tf.profiler.experimental.start(LOGDIR) records these, and `tfprof LOGDIR` opens that" % version)
+        "what tf.function made, runs of sessions), ranges of tfprof, processor and memory, %s"
+        % (version, finder.ops(sessions)))
     if missing:
         finder.say("of this TensorFlow %s cannot be seen, as it is made otherwise; mark steps with tfprof.step()"
                    % missing)
@@ -83,6 +84,7 @@ class TensorFlow:
     def function_ends(self, function, *_):
         if getattr(self.here, "function", None) is function:
             self.here.function = None
+            self.marks.step_is_over()
 
     def call_begins(self, atomic, *_):
         if getattr(self.here, "start", None) or not self.is_eager() or self.is_inside():
@@ -96,7 +98,7 @@ class TensorFlow:
     def call_ends(self, atomic, *_):
         if getattr(self.here, "start", None) and self.here.of is atomic:
             start, self.here.start, self.here.of = self.here.start, None, None
-            self.marks.end(self.known[atomic.name], start)
+            self.marks.end(self.known[atomic.name], start, is_inside=getattr(self.here, "function", None) is not None)
 
     def call_failed(self, atomic, *_):
         if getattr(self.here, "of", None) is atomic:

@@ -24,6 +24,8 @@ static int64_t spoken_for_ns;
 
 void limits_set(const struct limits *its_limits) { limits = *its_limits; }
 
+uint64_t limits_bytes_an_hour(void) { return limits.bytes_an_hour; }
+
 const char *limits_thinned(void) { return thinned[0] ? thinned : NULL; }
 
 const char *limits_devices_thinned(void) { return devices_thinned[0] ? devices_thinned : NULL; }
@@ -66,15 +68,17 @@ static void diagnose_visit(struct recorder *recorder, int64_t time_ns, int64_t s
                     "before is not known");
 }
 
-/* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. */
+/* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. Of frameworks whose ops
+** come from windows of their own profilers (windows/window_source.h) these tell it. */
 static void add_sampling(struct recorder *recorder) {
   struct sampling_event event;
   while (sampling_take_event(&event)) {
     int64_t time_ns = clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, event.ticks));
     if (event.begins_visit) diagnose_visit(recorder, time_ns, event.step);
-    process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
+    if (event.has_ops) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
     if (event.op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event.op_ns);
-    if (!event.is_new) continue;
+    bool is_spoken = event.has_ops || !limits.is_sampled; /* windows speak for themselves */
+    if (!event.is_new || !is_spoken) continue;
     is_spoken_for = event.interval != 0;
     spoken_for_ns = time_ns;
     process_counters_add(recorder, time_ns, "capture_ops_interval", "steps", event.interval);

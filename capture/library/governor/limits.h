@@ -24,6 +24,8 @@ void limits_set(const struct limits *limits);
 
 /* ---- For sources, on the writer thread. */
 
+/* By how much the file, and what lies beside it, may grow in an hour; 0: as it does. */
+uint64_t limits_bytes_an_hour(void);
 /* Why what is recorded always, and much, gets rows only where ops are recorded, from now on; NULL: it has them all. */
 const char *limits_thinned(void);
 /* The same of what devices did. */

@@ -47,6 +47,7 @@ pthread_mutex_t sampling_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t limit_bytes;
 /* What the writer thread takes from the program, as it said last: always, of the time; for a record of an op. */
 static _Atomic double writer_share, writer_record_ns;
+static _Atomic double windows_share; /* of the time, too */
 
 /* One thread at a time adds (under the lock), the writer thread takes. */
 static struct sampling_event events[EVENTS];
@@ -329,7 +330,8 @@ static void begin_step(uint64_t ticks) {
 
 static void review(void) {
   uint64_t steps = sampling.marks.steps;
-  sampling_plan_note_writer(&sampling.plan, atomic_load(&writer_share), atomic_load(&writer_record_ns));
+  sampling_plan_note_writer(&sampling.plan, atomic_load(&writer_share) + atomic_load(&windows_share),
+                            atomic_load(&writer_record_ns));
   /* One step before they can be known, so that the other ranks hear of it in time. */
   bool is_known = sampling.marks.is_learnt || steps + 1 == WARMUP_STEPS + FIRST_STEPS;
   if (!is_known) sampling_plan_wait(&sampling.plan);
@@ -459,6 +461,21 @@ void sampling_pause(bool is_paused) {
 void sampling_note_writer(double share, double record_ns) {
   atomic_store(&writer_share, share);
   atomic_store(&writer_record_ns, record_ns);
+}
+
+void sampling_note_windows(double share) { atomic_store(&windows_share, share); }
+
+void sampling_look(struct sampling_now *now) {
+  pthread_mutex_lock(&sampling_lock);
+  const struct step_marks *marks = &sampling.marks;
+  *now = (struct sampling_now){
+      .steps = marks->steps,
+      .series = marks->steps_before * SERIES_MAXIMUM + (marks->leader ? marks->leader->first_ended : 0),
+      .seed = sampling.options.seed,
+      .overhead = sampling.options.overhead,
+      .wants_ops = sampling.is_active && sampling.is_on,
+      .is_chosen = sampling.options.mode == OPS_ALL || sampling.options.last_step >= 0 || sampling.windows};
+  pthread_mutex_unlock(&sampling_lock);
 }
 
 bool sampling_note_bytes(uint64_t bytes) {

@@ -64,6 +64,19 @@ void sampling_pause(bool is_paused);
 /* A mark has ended on the thread of that number; `name` is a hash of its name. Whether a step has ended with it. */
 bool sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks, uint64_t end_ticks);
 
+/* ---- For windows of the framework's own profiler (windows/window_source.h), as a step has ended. */
+
+struct sampling_now {
+  uint64_t steps;  /* that have ended */
+  uint64_t series; /* what ends them: another number where something else does */
+  uint64_t seed;
+  double overhead;
+  bool wants_ops, is_chosen; /* of the next step; all of those that want ops were asked for */
+};
+void sampling_look(struct sampling_now *now);
+/* Which share of the time they take from the program. */
+void sampling_note_windows(double share);
+
 /* ---- For the writer thread. */
 
 /* The number of the thread that ended the last step; 0: none has ended. */

@@ -5,6 +5,7 @@
 #include "python/python_api.h"
 #include "recorder/clock.h"
 #include "torch/noted_ranges.h"
+#include "windows/window_source.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -31,14 +32,16 @@ struct jit_function {
 static struct jit_function **places; /* by the object's address: a hash table with free places; never shrinks */
 static size_t place_count, used;
 static vectorcall *original;
-static void *asks_traced, *tells_step;
+static void *asks_traced, *tells_step, *tells_begin;
 static _Thread_local bool is_within __attribute__((tls_model("initial-exec")));
 
-void jit_calls_begin(void *is_traced, void *step_ended) {
+void jit_calls_begin(void *is_traced, void *step_ended, void *step_begins) {
   asks_traced = is_traced;
   tells_step = step_ended;
+  tells_begin = step_begins;
   python_api.increment(is_traced);
   python_api.increment(step_ended);
+  python_api.increment(step_begins);
 }
 
 /* The place of the object, or where it belongs. */
@@ -84,6 +87,10 @@ static int counts(struct jit_function *of, uint64_t taken_ticks) {
 
 static void *called(void *object, void *const *arguments, size_t count, void *names) {
   struct jit_function *of = is_within ? NULL : *place_of_function(places, place_count, object);
+  if (of && of->is_step && windows_is_wanted()) {
+    ask(tells_begin);
+    if (call_api.error()) return NULL; /* a handler of a signal has raised, as if just before the call */
+  }
   uint64_t start_ticks = of ? noted_range_begin() : 0;
   if (!start_ticks) return original(object, arguments, count, names);
   is_within = true;
@@ -94,6 +101,7 @@ static void *called(void *object, void *const *arguments, size_t count, void *na
   int has_range = result ? counts(of, clock_ticks() - start_ticks) : 0;
   if (has_range > 0 && noted_mark_end(of->name, 0, start_ticks)) {
     of->is_step = true;
+    windows_step_ended();
     ask(tells_step);
   }
   if (of->is_gone && !of->within) free(of);

@@ -3,6 +3,9 @@
 ** Threads other than that of the step (autograd, data loading) work for the step that is going on, so time decides
 ** alone, but where a source tells what caused what (connected_steps.c): there that step counts. Rows come roughly in
 ** the order of time and mostly find the step of the row before them (step_lookup.h).
+**
+** Rows of windows of the framework's own profiler (profiler_windows) that began between two steps are of the one
+** before: what a batch has asked for often goes on after its end, as JAX hands work on and returns.
 */
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
@@ -22,6 +25,16 @@ static void find_few(struct step_lookup *lookup, const int64_t *times, uint32_t 
     for (uint32_t i = 0; i < count; i++) {
       steps[i] = times[i] == NO_VALUE ? NO_ROW : step_lookup_find(lookup, times[i]);
     }
+  }
+}
+
+/* Those that lie in none are of the last one before. */
+static void follow_steps(struct step_lookup *lookup, const int64_t *times, uint32_t count, uint32_t *steps) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (steps[i] != NO_ROW || times[i] == NO_VALUE) continue;
+    step_lookup_find(lookup, times[i]);
+    uint32_t place = lookup->hint;
+    if (place && times[i] >= lookup->times[place]) steps[i] = lookup->steps[place - 1];
   }
 }
 
@@ -54,6 +67,7 @@ static void search_segment(struct search *search, struct segment *segment) {
     for (uint32_t i = 0; i < count; i += FEW) {
       find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, steps + first + i);
     }
+    if (segment->is_of_other_kind) follow_steps(&lookup, times, count, steps + first);
     if (search->connected_column >= 0)
       take_connected(segment, (unsigned)search->connected_column, first, steps + first);
     if (store_interrupted(search->profile->store)) atomic_store(&search->failure, TFPROF_INTERRUPTED);

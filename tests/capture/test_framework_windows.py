@@ -1,0 +1,408 @@
+"""Windows of the framework's own profiler: doubles of JAX and TensorFlow have the session classes that the hooks look
+for, which tell of the "ops" that a program has run meanwhile.  One session at a time, as theirs.
+"""
+
+import os
+import re
+import stat
+import subprocess
+import time
+
+import capturing
+
+CAPTURE = os.path.join(capturing.BUILD, "tfprof-capture")
+TESTS = os.path.join(capturing.HERE, "..")
+SESSIONS = """
+import os, time
+from xplane_files import Unsigned, event, line, message, plane, space
+current, made = [], [0]
+def did(name, ns):
+    start = time.time_ns()
+    time.sleep(ns / 1e9)
+    for session in current: session.events.append((name, start, time.time_ns() - start))
+class Events:
+    def began(self):
+        if current: return False
+        current.append(self)
+        made[0] += 1
+        self.events, self.at = [], time.time_ns()
+        return True
+    def ended(self, programs):
+        current.remove(self)
+        facts = {'profile_start_time': Unsigned(self.at), 'profile_stop_time': Unsigned(time.time_ns())}
+        of = {'dot.3': {'hlo_op': 'dot.3', 'hlo_module': 'jit_step'}}
+        rows = [event(name, (start - self.at) * 1000, ns * 1000, **of.get(name, {})) for name, start, ns in self.events]
+        return space(plane('/host:CPU', [line(7, 'python', rows, 0)]), plane('Task Environment', [], facts),
+                     *([plane('/host:metadata', [])] if programs else []))
+"""
+DOUBLES = {
+    "doubles.py": SESSIONS,
+    "jax/__init__.py": "__version__ = '9.8'\nfrom jax._src import core, pjit, profiler, monitoring\njit = pjit.jit",
+    "jax/_src/__init__.py": "",
+    "jax/_src/core.py": "class trace_ctx:\n    trace = None\ndef trace_state_clean(): return True",
+    "jax/_src/pjit.py": """
+import functools
+class _jax:
+    @staticmethod
+    def pjit(name, function, *rest): return functools.partial(function)
+def jit(function): return _jax.pjit(function.__name__, function, None)
+""",
+    "jax/_src/monitoring.py": "listeners = []\n"
+    "def register_event_duration_secs_listener(listener): listeners.append(listener)",
+    "jaxlib/__init__.py": "",
+    "jaxlib/_profiler.py": """
+import doubles
+class ProfileOptions:
+    host_tracer_level, python_tracer_level, enable_hlo_proto = 2, 1, True
+class ProfilerSession(doubles.Events):
+    def __init__(self, options=None):
+        self.options, self.is_on = options or ProfileOptions(), self.began()
+    def stop(self):
+        if not self.is_on: raise RuntimeError('ALREADY_EXISTS: Another profiling session active.')
+        return self.ended(self.options.enable_hlo_proto)
+def start_server(port): return port
+""",
+    "jax/_src/profiler.py": """
+from jaxlib import _profiler
+class _profile_state: profile_session = None
+def start_trace(directory):
+    _profile_state.profile_session = _profiler.ProfilerSession(_profiler.ProfileOptions())
+def stop_trace():
+    session = _profile_state.profile_session
+    data = session.stop()
+    _profile_state.profile_session = None
+    return [name for name, _, _ in session.events]
+def start_server(port): return _profiler.start_server(port)
+class StepTraceAnnotation:
+    def __init__(self, name, **about): self.name = name
+    def __enter__(self): return self
+    def __exit__(self, *problem): return None
+""",
+    "tensorflow/__init__.py": "__version__ = '9.7'\n"
+    "from tensorflow.python.eager import context\n"
+    "from tensorflow.python.eager.polymorphic_function import polymorphic_function, atomic_function\n"
+    "from tensorflow.python.profiler import profiler_v2",
+    "tensorflow/python/__init__.py": "",
+    "tensorflow/python/eager/__init__.py": "",
+    "tensorflow/python/eager/context.py": "def executing_eagerly(): return True",
+    "tensorflow/python/eager/polymorphic_function/__init__.py": "",
+    "tensorflow/python/eager/polymorphic_function/atomic_function.py": """
+import doubles
+class Op:
+    type = 'AssignVariableOp'
+class AtomicFunction:
+    name, graph = b'__inference_step_1', None
+    def __init__(self): self.graph = self
+    def get_operations(self): return [Op()]
+    def call_preflattened(self, args):
+        doubles.did('MatMul', args)
+        return args
+""",
+    "tensorflow/python/eager/polymorphic_function/polymorphic_function.py": """
+import time, doubles
+class Function:
+    def __init__(self, concrete): self._python_function, self.concrete = lambda: 0, concrete
+    def __call__(self, args):
+        start = time.time_ns()
+        result = self.concrete.call_preflattened(args)
+        for session in doubles.current: session.events.append(('step', start, time.time_ns() - start))
+        return result
+""",
+    "tensorflow/python/profiler/__init__.py": "",
+    "tensorflow/python/profiler/internal/__init__.py": "",
+    "tensorflow/python/profiler/internal/_pywrap_profiler.py": """
+import os, doubles
+class ProfilerSession(doubles.Events):
+    def start(self, logdir, options):
+        self.directory, self.options = logdir, options
+        if not self.began(): raise RuntimeError('Another profiler is running.')
+    def stop(self):
+        self.ended(False)
+        return b'trace'
+    def export_to_tb(self):
+        place = os.path.join(self.directory, 'plugins', 'profile', '2026_01_01')
+        os.makedirs(place)
+        with open(os.path.join(place, 'vm.xplane.pb'), 'wb') as file: file.write(self.ended(False))
+def start_server(port): pass
+""",
+    "tensorflow/python/profiler/profiler_v2.py": """
+from tensorflow.python.profiler.internal import _pywrap_profiler
+_profiler = None
+def start(logdir, options=None):
+    global _profiler
+    _profiler = _pywrap_profiler.ProfilerSession()
+    _profiler.start(logdir, options or {})
+def stop():
+    global _profiler
+    session, _profiler = _profiler, None
+    session.export_to_tb()
+    return [name for name, _, _ in session.events]
+def start_server(port): _pywrap_profiler.start_server(port)
+""",
+}
+
+
+class Doubles(capturing.Directory):
+    def __enter__(self):
+        path = super().__enter__()
+        self.packages = os.path.join(path, "packages")
+        for name, text in DOUBLES.items():
+            os.makedirs(os.path.dirname(os.path.join(self.packages, name)), exist_ok=True)
+            with open(os.path.join(self.packages, name), "w") as file:
+                file.write(text)
+        return self
+
+    def run(self, name, program, **settings):
+        directory = os.path.join(os.path.dirname(self.packages), name)
+        os.mkdir(directory)
+        path = "import sys; sys.path[:0] = [%r, %r]\n" % (self.packages, TESTS)
+        settings.setdefault("ops", "sampled")
+        out, error = capturing.run(directory, ["-c", path + program], **settings)
+        return directory, out, error
+
+
+def windows_of(directory):
+    columns = "file, framework, first_step, step_count, has_programs, ending, error, is_read, bytes"
+    return capturing.query(directory, "SELECT %s FROM profiler_windows ORDER BY start_ns" % columns)
+
+
+def told(directory):
+    return [row["reason"] for row in capturing.query(directory, "SELECT reason FROM diagnostics")]
+
+
+def ops_of_steps(directory):
+    """By number of a step that has its ops: their names, sorted."""
+    rows = capturing.query(directory, """SELECT s.number, group_concat(o.name) AS names FROM steps AS s
+        LEFT JOIN (SELECT * FROM ops WHERE name NOT LIKE 'PjitF%' AND name NOT LIKE 'tf.func%'
+            AND name NOT LIKE '%monitoring)') AS o ON o.step_id = s.id
+        WHERE s.ops_recorded = 1 GROUP BY 1""")
+    return {row["number"]: ",".join(sorted((row["names"] or "").split(","))) for row in rows}
+
+
+def check_steps(directory, count, names):
+    steps = capturing.query(directory, "SELECT count(*) AS n, sum(sample_weight) AS weight FROM steps")[0]
+    assert steps["n"] == count, steps
+    recorded = ops_of_steps(directory)
+    wrong = {number: its for number, its in recorded.items() if its != names and number != count - 1}
+    assert recorded and not wrong, wrong  # the last one ends with its call
+    windows = windows_of(directory)
+    held = {number for one in windows for number in range(one["first_step"], one["first_step"] + one["step_count"])}
+    assert held == set(recorded), (held, recorded)
+    for one in windows:
+        facts = os.stat(os.path.join(directory, one["file"]))
+        assert stat.S_IMODE(facts.st_mode) == 0o600 and facts.st_size == one["bytes"] and one["is_read"] == 1, one
+    assert not [name for name in os.listdir(directory) if name.endswith(".part")]
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith("tfprof-windows-%d-" % os.getuid())
+                and name.split("-")[3] in directory]
+    return windows, recorded, steps
+
+
+JAX = """
+import jax, doubles
+def work(x):
+    doubles.did('dot.3', 300000)
+    return x
+step = jax.jit(work)
+for number in range(COUNT):
+    BEFORE
+    step(number)
+    doubles.did('await', 100000)  # what the call has asked for goes on after it
+    if number == 40: [tell('/jax/core/compile/backend_compile_duration', 0.001) for tell in jax.monitoring.listeners]
+print(number)
+"""
+
+
+def jax(count=200, before="pass"):
+    return JAX.replace("COUNT", str(count)).replace("BEFORE", before)
+
+
+def test_jax():
+    with Doubles() as here:
+        directory, out, _ = here.run("jax", jax(), overhead=50)
+        windows, recorded, steps = check_steps(directory, 200, "await,dot.3")
+        assert out == "199\n" and len(windows) >= 4 and windows[0]["first_step"] == 2, (out, windows)
+        assert {one["step_count"] for one in windows[:-1]} == {3} and windows[0]["ending"] == "steps", windows
+        programs = [one["has_programs"] for one in windows]
+        assert programs[0] == 1 and sum(programs) == 2, programs  # the first, and the one after a compilation
+        assert 195 <= steps["weight"] <= 200, steps
+        names = capturing.query(directory, "SELECT name, count FROM op_summary WHERE name = 'dot.3'")
+        assert len(names) == 1 and 180 <= names[0]["count"] <= 200, names
+    print("windows of JAX")
+
+
+def test_tensorflow():
+    program = """
+import tensorflow as tf, doubles
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+step = Function(AtomicFunction())
+for number in range(150): step(400000)
+"""
+    with Doubles() as here:
+        directory, _, _ = here.run("tf", program, overhead=50)
+        windows, recorded, _ = check_steps(directory, 150, "MatMul,step")
+        assert len(windows) >= 3 and {one["framework"] for one in windows} == {"tensorflow"}, windows
+    print("windows of TensorFlow")
+
+
+def test_options():
+    with Doubles() as here:
+        directory, _, _ = here.run("none", jax(60), ops="none")
+        assert not windows_of(directory)
+        directory, _, _ = here.run("zero", jax(60), overhead=0)
+        assert not windows_of(directory) and not ops_of_steps(directory)
+        directory, _, _ = here.run("little", jax(120), overhead=0.001)
+        assert [one["first_step"] for one in windows_of(directory)] == [2]
+        directory, _, _ = here.run("chosen", jax(60), steps="5-27")
+        _, recorded, _ = check_steps(directory, 60, "await,dot.3")
+        assert sorted(recorded) == list(range(5, 28)), recorded
+        asked = "SELECT DISTINCT ops_recorded AS r, sample_weight AS w FROM steps ORDER BY 1"
+        weights = capturing.query(directory, asked)
+        assert weights == [{"r": 0, "w": None}, {"r": 1, "w": 1.0}], weights
+        directory, _, _ = here.run("all", jax(40), ops="all")
+        assert sorted(check_steps(directory, 40, "await,dot.3")[1]) == list(range(1, 40))
+    print("--ops, --overhead, --steps")
+
+
+OWN = """
+if number == 5 or (number > 5 and 'theirs' not in globals() and doubles.current):
+        import jax._src.profiler as own
+        theirs = number
+        own.start_trace('x')
+        assert len(doubles.current) == 1 and doubles.current[0] is own._profile_state.profile_session
+        made = doubles.made[0]
+    if number == globals().get('theirs', 999) + 30:
+        assert doubles.made[0] == made, 'one of ours was on meanwhile'
+        assert own.stop_trace() == ['dot.3', 'await'] * 30
+"""
+
+
+def test_own_profiler():
+    """One of the program's own begins while a window is open: it is whole, ours is closed, and comes again later."""
+    with Doubles() as here:
+        begin = OWN.replace("number == 5 or (number > 5 and ", "(number > 2 and ")
+        directory, out, _ = here.run("own", jax(300, begin.strip()), overhead=50)
+        windows, _, _ = check_steps(directory, 300, "await,dot.3")
+        assert out == "299\n" and [one["ending"] for one in windows].count("profiler") == 1, windows
+        assert told(directory).count("profiler_yielded") == 1 and windows[-1]["first_step"] > 40, windows
+        program = """
+import tensorflow as tf, doubles
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+from tensorflow.python.profiler import profiler_v2
+step = Function(AtomicFunction())
+for number in range(40):
+    step(400000)
+    if number == 2:
+        assert len(doubles.current) == 1
+        profiler_v2.start(sys.argv[0] + '-%d' % id(step) if False else DIRECTORY)
+    if number == 12: assert profiler_v2.stop() == ['MatMul', 'step'] * 10
+"""
+        theirs = os.path.join(os.path.dirname(here.packages), "theirs")
+        directory, _, _ = here.run("owntf", program.replace("sys.argv[0] + '-%d' % id(step) if False else DIRECTORY",
+                                                            repr(theirs)), overhead=50)
+        assert told(directory).count("profiler_yielded") == 1
+        assert windows_of(directory)[0]["ending"] == "profiler", windows_of(directory)
+    print("profilers of the program's own")
+
+
+def test_server():
+    with Doubles() as here:
+        before = "if number == 3: assert jax.profiler.start_server(1) == 1 and not doubles.current"
+        directory, _, error = here.run("server", jax(80, before), overhead=50)
+        assert len(windows_of(directory)) == 1 and "started a profiler server of jax" in error, error
+        assert told(directory).count("profiler_server") == 1
+        directory, _, _ = here.run("asked", jax(80, before), steps="20-29")
+        assert sorted(ops_of_steps(directory)) == list(range(20, 30))
+    print("profiler servers")
+
+
+def test_attach():
+    """Steps of a dormant program, twice: each file has them all, and begins with the programs."""
+    program = """
+import sys, os
+sys.path[:0] = [%r, %r]
+import jax, doubles
+def work(x): doubles.did('dot.3', 300000)
+step = jax.jit(work)
+while not os.path.exists(%r):
+    step(1)
+    doubles.did('await', 100000)
+"""
+    with Doubles() as here:
+        folder = os.path.dirname(here.packages)
+        stop, run = os.path.join(folder, "stop"), os.path.join(folder, "attached")
+        command = [CAPTURE, "--dormant", "-o", run, "--", capturing.PYTHON, "-c",
+                   program % (here.packages, TESTS, stop)]
+        own = dict(os.environ, XDG_RUNTIME_DIR=os.path.abspath(folder))
+        os.chmod(folder, 0o700)
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with capturing.bounded.started(command, env=own, **streams) as child:
+            try:
+                def ask(*options):
+                    return capturing.bounded.run([CAPTURE, *options], capturing.SECONDS, env=own)
+
+                end = time.monotonic() + 60
+                while "dormant" not in ask("--list").stdout and time.monotonic() < end:
+                    time.sleep(0.1)
+                process = re.search(r"^(\d+) .*dormant", ask("--list").stdout, re.M).group(1)
+                for _ in range(2):
+                    result = ask("--attach", process, "--steps", "12")
+                    assert result.returncode == 0 and "the ops of 12 steps" in result.stderr, result.stderr
+            finally:
+                open(stop, "w").close()
+            child.wait()
+        for dump in capturing.dumps(run):
+            windows = windows_of(dump)
+            assert [one["step_count"] for one in windows] == [10, 2] and windows[0]["has_programs"] == 1, windows
+            steps = capturing.query(dump, "SELECT ops_recorded AS r, sample_weight AS w FROM steps")
+            assert len(steps) == 12 and all(step == {"r": 1, "w": 1.0} for step in steps), steps
+        assert len(capturing.dumps(run)) == 2
+    print("attach")
+
+
+def test_failures():
+    """What sessions raise does not reach the program."""
+    with Doubles() as here:
+        fails = "import jaxlib._profiler as p\ndef no(*_): raise OSError('no room')\n"
+        directory, out, _ = here.run("start", jax(30, "if number == 1: doubles.Events.began = fails").replace(
+            "import jax", fails.replace("no(", "fails(") + "import jax", 1), overhead=50)
+        assert out == "29\n" and not windows_of(directory) and "profiler_window_failed" in told(directory)
+        directory, out, _ = here.run("stop", jax(30, "if number == 1: doubles.Events.ended = fails").replace(
+            "import jax", fails.replace("no(", "fails(") + "import jax", 1), overhead=50)
+        windows = windows_of(directory)
+        assert out == "29\n" and windows[0]["ending"] == "error" and "no room" in windows[0]["error"], windows
+        # It is tried at the import: another version of it.
+        directory, out, error = here.run("probe", jax(30).replace("import jax", "import doubles\n"
+                                         "doubles.Events.ended = lambda *_: b'{}'\nimport jax", 1), overhead=50)
+        assert out == "29\n" and not windows_of(directory), out
+        assert "without its ops: its profiler cannot be used" in error, error
+        assert "profiler_windows_missing" in told(directory)
+        with open(os.path.join(here.packages, "jaxlib/_profiler.py"), "w") as file:
+            file.write("def start_server(port): pass")
+        _, out, error = here.run("gone", jax(30), overhead=50)
+        assert out == "29\n" and "without its ops: its profiler cannot be used" in error, error
+    print("sessions that fail")
+
+
+def test_fork():
+    """A window that is open at a fork is the parent's."""
+    before = """
+    if number == 4:
+        import os
+        assert doubles.current
+        if not os.fork():
+            for _ in range(20): step(1)
+            os._exit(0)
+        os.wait()
+"""
+    with Doubles() as here:
+        directory, out, _ = here.run("fork", jax(40, before.strip()), overhead=50)
+        assert out == "39\n"
+        asked = "SELECT profile_id, count(*) AS n, min(is_read) AS read FROM profiler_windows GROUP BY 1"
+        rows = capturing.query(directory, asked)
+        assert len(rows) == 2 and all(row["read"] == 1 for row in rows), rows
+    print("fork")
+
+
+capturing.main(globals())
