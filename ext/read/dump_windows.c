@@ -5,6 +5,9 @@
 ** until then.  What the file says must lie in that time; where it does not, the wall clock was set meanwhile, and where
 ** it says nothing, the session is taken to have begun OPENING_PART of the way, as sessions do.
 **
+** Programs.  A file of JAX has the programs that XLA compiled only where something was since the one before: the last
+** file that has some lends them to the later ones.  So all windows are read into one store.
+**
 ** Rows.  The thread that opened a window is the dump's: its handle tells the number by which C++, and so the file,
 ** knows it.  Other threads and the devices are new, and those of later windows are the same by number and name.  Rows
 ** that refer to others refer to what these have become here.  Steps are the dump's: the numbers of those that the
@@ -36,18 +39,22 @@ struct window_lanes {
 };
 
 struct dump_window {
-  struct store *store; /* NULL: its file could not be read */
-  struct profile *profile;
-  string_id *texts; /* by text of that store: the text here */
-  size_t text_count, text_capacity;
+  struct profile *profile; /* NULL: its file could not be read */
+  size_t lender;           /* the window that lends it programs; NONE: it has its own, or none */
   int64_t offset_ns; /* to be added to its times */
   size_t frames;
   uint64_t first_rows[TABLE_count]; /* here */
   struct window_lanes threads, devices;
 };
 
+#define NONE SIZE_MAX
+
 struct dump_windows {
+  struct store *store; /* of all of them */
+  string_id *texts;    /* by text of that store: the text here */
+  size_t text_count, text_capacity;
   LIST(struct dump_window) items;
+  size_t lender; /* the last window with programs of its own; NONE */
   struct row_map lanes; /* of all windows so far; the value is the row here */
 };
 
@@ -111,28 +118,26 @@ static int64_t start_of(const int64_t *facts) {
 
 /* ---- texts ---- */
 
-/* Makes the texts that the window's store has by now texts of the profile. */
-static enum tfprof_status bring_texts(struct profile *profile, struct dump_window *window,
+/* Makes the texts that the windows' store has by now texts of the profile. */
+static enum tfprof_status bring_texts(struct profile *profile, struct dump_windows *windows,
                                       struct tfprof_error *error) {
-  const struct pool *pool = store_pool(window->store);
+  const struct pool *pool = store_pool(windows->store);
   size_t count = (size_t)pool_count(pool) + 1;
-  if (!array_reserve(window->texts, window->text_capacity, count)) return error_no_memory(error);
-  if (!window->text_count) window->texts[window->text_count++] = 0;
-  while (window->text_count < count) {
-    string_id id = (string_id)window->text_count;
+  if (!array_reserve(windows->texts, windows->text_capacity, count)) return error_no_memory(error);
+  if (!windows->text_count) windows->texts[windows->text_count++] = 0;
+  while (windows->text_count < count) {
+    string_id id = (string_id)windows->text_count;
     enum tfprof_status status = pool_intern(store_pool(profile->store), pool_text(pool, id), pool_length(pool, id),
-                                            &window->texts[window->text_count]);
+                                            &windows->texts[windows->text_count]);
     if (status) return error_set(error, status, "the strings of the profile cannot be kept");
-    window->text_count++;
+    windows->text_count++;
   }
   return TFPROF_OK;
 }
 
 void dump_windows_adopt(struct dump_source *source, const string_id *map) {
-  for (size_t i = 0; i < dump_windows_count(source); i++) {
-    struct dump_window *window = &source->windows->items.items[i];
-    for (size_t k = 0; k < window->text_count; k++) window->texts[k] = map[window->texts[k]];
-  }
+  for (size_t i = 0; source->windows && i < source->windows->text_count; i++)
+    source->windows->texts[i] = map[source->windows->texts[i]];
 }
 
 /* ---- threads and devices ---- */
@@ -155,7 +160,7 @@ static uint64_t hash_of_handle(uint64_t handle) {
 static uint64_t hash_of_name(const struct dump_window *window, uint64_t row) {
   const struct segment *segment = window->profile->tables[TABLE_devices].segments[0];
   const struct column *names = segment->columns[COLUMN_devices_name];
-  const struct pool *pool = store_pool(window->store);
+  const struct pool *pool = store_pool(window->profile->store);
   if (column_is_null(names, (uint32_t)row)) return row;
   string_id id = (string_id)column_integer(names, (uint32_t)row);
   return hash_fnv1a(HASH_FNV1A_START, pool_text(pool, id), pool_length(pool, id));
@@ -235,7 +240,7 @@ static char *path_beside(const char *dump, const char *name) {
 /* What must be added to the times of the window's profile; false: nothing tells. */
 static bool find_offset(const int64_t *facts, struct dump_window *window) {
   const struct profile *guest = window->profile;
-  const char *domain = pool_text(store_pool(window->store), guest->clock_domain);
+  const char *domain = pool_text(store_pool(window->profile->store), guest->clock_domain);
   int64_t start = start_of(facts), realtime = fact_time(facts[FACT_REALTIME]), opening = fact_time(facts[FACT_OPENING]);
   if (start == NOT_KNOWN) return false;
   if (opening == NOT_KNOWN || opening < 0) opening = 0;
@@ -251,7 +256,7 @@ static bool find_offset(const int64_t *facts, struct dump_window *window) {
 
 /* Errors and warnings of a file by its name, the rest once. */
 static void repeat_diagnostics(struct profile *profile, const struct dump_window *window, const char *name) {
-  const struct pool *pool = store_pool(window->store);
+  const struct pool *pool = store_pool(window->profile->store);
   for (size_t i = 0; i < window->profile->diagnostic_count; i++) {
     const struct diagnostic *told = &window->profile->diagnostics[i];
     const char *severity = pool_text(pool, told->severity), *reason = pool_text(pool, told->reason);
@@ -276,22 +281,32 @@ static enum tfprof_status check_beginning(const char *path, struct tfprof_error 
 
 static enum tfprof_status read_window_file(struct profile *profile, struct dump_window *window, const char *path,
                                            struct tfprof_error *error) {
+  struct dump_windows *windows = ((struct dump_source *)profile->source_data)->windows;
   const struct read_file file = {.path = path, .format = &read_format_xplane};
   uint32_t run;
   enum tfprof_status status = check_beginning(path, error);
-  window->store = status ? NULL : store_create_apart(profile->store);
-  if (!status && !window->store) status = error_no_memory(error);
-  if (!status) status = store_add_run(window->store, path, NULL, &run, error);
-  if (!status) status = read_format_xplane.open(window->store, run, &(struct read_bundle){&file, 1}, error);
+  if (!status && !windows->store) windows->store = store_create_apart(profile->store);
+  if (!status && !windows->store) status = error_no_memory(error);
+  if (!status) status = store_add_run(windows->store, path, NULL, &run, error);
   if (status) return status;
-  store_publish_run(window->store, run);
-  window->profile = store_profile_at(window->store, 0);
-  return profile_list_all(window->profile, error);
+  status = read_format_xplane.open(windows->store, run, &(struct read_bundle){&file, 1}, error);
+  if (status) {
+    store_cancel_run(windows->store, run);
+    return status;
+  }
+  store_publish_run(windows->store, run);
+  struct profile *opened = store_profile_at(windows->store, store_profile_count(windows->store) - 1);
+  if (windows->lender != NONE) xplane_lend_programs(windows->items.items[windows->lender].profile, opened);
+  status = profile_list_all(opened, error);
+  if (status) return status;
+  window->profile = opened;
+  bool has_own = xplane_has_programs(opened);
+  window->lender = has_own ? NONE : windows->lender;
+  if (has_own) windows->lender = windows->items.count; /* its place */
+  return TFPROF_OK;
 }
 
 static void window_free(struct dump_window *window) {
-  store_release(window->store);
-  free(window->texts);
   free(window->threads.rows);
   free(window->threads.new_rows);
   free(window->devices.rows);
@@ -302,7 +317,7 @@ static enum tfprof_status number_window_rows(struct profile *profile, struct dum
                                              const int64_t *facts, struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
   for (unsigned table = 0; table < TABLE_count; table++) window->first_rows[table] = source->numbers[table].rows;
-  enum tfprof_status status = bring_texts(profile, window, error);
+  enum tfprof_status status = bring_texts(profile, source->windows, error);
   if (!status) status = know_thread(source, facts, error);
   if (!status) status = take_lanes(source, window, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
@@ -316,7 +331,7 @@ static enum tfprof_status number_window_rows(struct profile *profile, struct dum
 static enum tfprof_status take_window(struct profile *profile, const char *name, const int64_t *facts, size_t frames,
                                       struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
-  struct dump_window window = {.frames = frames};
+  struct dump_window window = {.frames = frames, .lender = NONE};
   struct tfprof_error reason = {0};
   char *path = name ? path_beside(pool_text(store_pool(profile->store), profile->path), name) : NULL;
   enum tfprof_status status =
@@ -331,8 +346,8 @@ static enum tfprof_status take_window(struct profile *profile, const char *name,
     profile_diagnose(profile, "warning", "profiler_window", 1, -1, -1,
                      "a window of the framework's profiler has no ops here: %s%s%s", name ? name : "",
                      name ? ": " : "", reason.message);
-    store_release(window.store);
-    window = (struct dump_window){.frames = frames};
+    if (source->windows->lender == source->windows->items.count) source->windows->lender = NONE;
+    window = (struct dump_window){.frames = frames, .lender = NONE};
     status = TFPROF_OK;
   } else if (!status) {
     repeat_diagnostics(profile, &window, name);
@@ -376,7 +391,7 @@ enum tfprof_status dump_windows_take(struct profile *profile, size_t first, size
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = first; i < end && !status; i++) {
     if (source->file->frames[i].table_dump_id != schema_tables[TABLE_profiler_windows].dump_id) continue;
-    if (!source->windows) source->windows = calloc(1, sizeof *source->windows);
+    if (!source->windows && (source->windows = calloc(1, sizeof *source->windows))) source->windows->lender = NONE;
     if (!source->windows) return error_no_memory(error);
     status = dump_load_strings(profile, &reason);
     if (!status) status = take_frame(profile, &source->file->frames[i], end, &reason);
@@ -399,6 +414,8 @@ size_t dump_window_frames(const struct dump_source *source, size_t window) {
 void dump_windows_free(struct dump_source *source) {
   for (size_t i = 0; i < dump_windows_count(source); i++) window_free(&source->windows->items.items[i]);
   if (!source->windows) return;
+  store_release(source->windows->store);
+  free(source->windows->texts);
   list_free(&source->windows->items);
   row_map_free(&source->windows->lanes);
   free(source->windows);
@@ -450,6 +467,7 @@ enum tfprof_status dump_windows_add(struct profile *profile, size_t window, unsi
 /* ---- columns ---- */
 
 struct taking { /* of a column of one segment */
+  const struct dump_windows *windows;
   const struct dump_window *window;
   const struct column_spec *spec;
   const struct window_lanes *lanes; /* of the table that it refers to; NULL: of another one */
@@ -457,19 +475,21 @@ struct taking { /* of a column of one segment */
 
 /* What a value of the window's profile is here; false: nothing. */
 static bool bring_value(const struct taking *taking, int64_t *value) {
-  const struct dump_window *window = taking->window;
+  const struct dump_window *window = taking->window, *of = window;
+  bool is_code = taking->spec->target == TABLE_code_traces || taking->spec->target == TABLE_code_frames;
+  if (is_code && window->lender != NONE) of = &taking->windows->items.items[window->lender];
   switch ((enum column_type)taking->spec->type) {
     case TYPE_TEXT:
     case TYPE_JSON:
-      assert((uint64_t)*value < window->text_count);
-      *value = window->texts[*value];
+      assert((uint64_t)*value < taking->windows->text_count);
+      *value = taking->windows->texts[*value];
       return true;
     case TYPE_TIME:
       return !__builtin_add_overflow(*value, window->offset_ns, value) && is_dump_time(*value);
     case TYPE_REFERENCE:
-      if ((uint64_t)*value >= profile_raw_rows(window->profile, taking->spec->target)) return false;
+      if ((uint64_t)*value >= profile_raw_rows(of->profile, taking->spec->target)) return false;
       *value = taking->lanes ? (int64_t)taking->lanes->rows[*value]
-                             : *value + (int64_t)window->first_rows[taking->spec->target];
+                             : *value + (int64_t)of->first_rows[taking->spec->target];
       return true;
     case TYPE_INTEGER:
     case TYPE_BOOLEAN:
@@ -518,7 +538,7 @@ enum tfprof_status dump_windows_load(struct profile *profile, struct segment *se
     if (column_set_has(&its->is_raw, columns[i])) column_set_add(&wanted, columns[i]);
   size_t told = window->profile->diagnostic_count;
   enum tfprof_status status = profile_require(window->profile, segment->table, &wanted, error);
-  if (!status) status = bring_texts(profile, window, error);
+  if (!status) status = bring_texts(profile, source->windows, error);
   if (!status && window->profile->diagnostic_count > told)
     segment_diagnose(segment, columns[0], "warning", "profiler_window", 1, -1,
                      "columns of a window of the framework's profiler could not be read to the end");
@@ -526,7 +546,7 @@ enum tfprof_status dump_windows_load(struct profile *profile, struct segment *se
     const struct column_spec *spec = &schema_tables[segment->table].columns[columns[i]];
     const struct column *column = column_set_has(&wanted, columns[i]) ? its->columns[columns[i]] : NULL;
     if (!column || column->form == COLUMN_ABSENT) continue; /* absent here as well */
-    const struct taking taking = {window, spec, lanes_of(window, spec->target)};
+    const struct taking taking = {source->windows, window, spec, lanes_of(window, spec->target)};
     out[i] = bring_column(&taking, column, lanes ? lanes->new_rows : NULL, segment->rows);
     if (!out[i]) status = error_no_memory(error);
   }

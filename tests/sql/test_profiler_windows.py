@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import engines
 from asking import check, column, rows, run_tests
 from mutations import dumps
-from xplane_files import Unsigned, event, line, message, number, plane, space, written
+from xplane_files import (Unsigned, event, line, message, number, plane, program, programs, space, written)
 
 MS = 1_000_000
 HANDLE = 140271776664448
@@ -72,7 +72,7 @@ def began(first_step):
     return EPOCH + 10 * MS * first_step - 50_000 - 15_000
 
 
-def xspace(first_step, count, told=True, handle_line=LINE, extra=0):
+def xspace(first_step, count, told=True, handle_line=LINE, extra=0, compiled=None):
     """Three ops in each step: two on the thread that trains, one on a thread of a pool."""
     main, pool = [], []
     for i in range(count):
@@ -85,7 +85,7 @@ def xspace(first_step, count, told=True, handle_line=LINE, extra=0):
     return space(plane("/host:CPU", [line(handle_line, "python", main, 0),
                                      line(2**63 + 5, "tf_XLAEigen/1", pool + [event("e%d" % i, 0, 10)
                                                                              for i in range(extra)], 0)]),
-                 plane("Task Environment", [], facts))
+                 plane("Task Environment", [], facts), *([programs({"jit_step(1)": compiled})] if compiled else []))
 
 
 def beside(directory, number, data):
@@ -188,6 +188,30 @@ def test_with_ops_of_its_own(directory):
     check(len(facts(run)), 3, "all of them")
     check(rows(run, "SELECT DISTINCT op_type, hlo_module FROM ops WHERE name = 'dot.3'"), [("dot.3", "jit_step")],
           "of the file's")
+
+
+def test_programs(directory):
+    """What XLA compiled is in some of the files: it tells of the ops in the later ones, up to the next that has it."""
+    def made_of(text, line_number):
+        return program("jit_step", [("dot.3", "", f"jit(step)/{text}", "train.py", line_number, 0)])
+
+    recording = Recording(30)
+    for i, compiled in enumerate((None, made_of("tanh", 7), None, None, made_of("sub", 9), None)):
+        beside(directory, i, xspace(4 + 4 * i, 1, compiled=compiled))
+        recording.window(f"vm-4711.{i}.xplane.pb", 4 + 4 * i, 1)
+    os.remove(os.path.join(directory, "vm-4711.2.xplane.pb"))  # between them
+    path = recording.write(directory)
+    asked = ("SELECT s.number, o.op_type, f.file, f.line FROM ops AS o JOIN steps AS s ON s.id = o.step_id LEFT JOIN "
+             "code_traces AS t ON t.id = o.code_trace_id LEFT JOIN code_frames AS f ON f.id = t.leaf_frame_id "
+             "WHERE o.name = 'dot.3' ORDER BY 1")
+    wanted = [(4, "dot.3", None, None), (8, "tanh", "train.py", 7), (16, "tanh", "train.py", 7),
+              (20, "sub", "train.py", 9), (24, "sub", "train.py", 9)]
+    check(rows(path, asked), wanted, "ops")
+    check(column(path, "SELECT count(*) FROM code_traces"), [2], "places are there once")
+    copy = os.path.join(directory, "copies", "copy.tfprof")
+    os.makedirs(os.path.dirname(copy))
+    column(path, f"SELECT tfprof_save('{copy}')")
+    check(rows(copy, asked), wanted, "a copy")
 
 
 def test_refresh_and_copy(directory):

@@ -532,10 +532,11 @@ enum tfprof_status listing_init(struct listing *listing, struct profile *profile
   };
   struct pool *pool = store_pool(profile->store);
   const struct xplane_source *source = profile->source_data;
+  bool is_lent = source->lent && !source->programs.ops.count;
   enum tfprof_status status = TFPROF_OK;
   *listing = (struct listing){.index = &source->index,
                               .names = source->names,
-                              .programs = &source->programs,
+                              .programs = is_lent ? source->lent : &source->programs,
                               .pool = pool,
                               .host_device = source->host_device,
                               .devices = source->devices,

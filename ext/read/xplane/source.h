@@ -16,6 +16,7 @@ struct xplane_source {
   int64_t *devices;          /* rows of GPU or TPU 0 ..., ROW_NULL where there is none */
   size_t device_count;
   bool is_listed[GROUP_COUNT];       /* the rows of a group */
+  const struct hlo_programs *lent; /* of another profile (xplane_lend_programs), NULL */
   bool are_names_told[PLANE_OTHER];  /* what is wrong with names of that kind of planes */
   bool are_lines_told[GROUP_COUNT];  /* what is wrong with lines of a group; memory shares those of threads */
 };

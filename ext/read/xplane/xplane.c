@@ -64,6 +64,17 @@ static const struct profile_source profile_source = {.format = "xplane",
                                                      .free_segment = segment_places_free,
                                                      .free_profile = free_space_profile};
 
+void xplane_lend_programs(const struct profile *from, struct profile *to) {
+  const struct xplane_source *lender = from->source_data;
+  struct xplane_source *source = to->source_data;
+  source->lent = &lender->programs;
+}
+
+bool xplane_has_programs(const struct profile *profile) {
+  const struct xplane_source *source = profile->source_data;
+  return source->programs.ops.count > 0;
+}
+
 /* ---- opening ---- */
 
 /* "host-a" of ".../host-a.xplane.pb", where the file does not tell it. */

@@ -14,4 +14,11 @@ struct xplane_lane {
 /* lanes[row of threads] */
 void xplane_lanes_of_threads(const struct profile *profile, struct xplane_lane *lanes);
 
+/* Of profiles of one store. JAX writes the programs that XLA compiled with the first of several files only: what events
+** of `to` name is looked for in those of `from`, whose events have been read, and stays, where `to`, whose events have
+** not, has none of its own. Then code traces that its rows refer to are rows of `from`. */
+void xplane_lend_programs(const struct profile *from, struct profile *to);
+/* Of a profile whose events have been read: whether it has programs of its own. */
+bool xplane_has_programs(const struct profile *profile);
+
 #endif
