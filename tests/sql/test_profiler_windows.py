@@ -190,6 +190,20 @@ def test_with_ops_of_its_own(directory):
           "of the file's")
 
 
+def test_between_steps(directory):
+    """What goes on after the end of a step is of that step."""
+    recording = Recording(20)
+    rows_of = [event(name, at * 1_000_000, 50_000_000, hlo_op=name, hlo_module="jit_step")
+               for name, at in (("early.1", 5), ("dot.3", 2_065), ("late.4", 10_065 - 70), ("later.5", 19_990))]
+    facts = {"profile_start_time": Unsigned(began(4))}
+    beside(directory, 0, space(plane("/host:CPU", [line(LINE, "python", rows_of, 0)]),
+                               plane("Task Environment", [], facts)))
+    recording.window("vm-4711.0.xplane.pb", 4, 2)
+    recording.write(directory)
+    check(rows(directory, "SELECT o.name, s.number FROM ops AS o LEFT JOIN steps AS s ON s.id = o.step_id ORDER BY "
+                          "o.start_ns"), [("early.1", 3), ("dot.3", 4), ("late.4", 4), ("later.5", 5)], "ops")
+
+
 def test_programs(directory):
     """What XLA compiled is in some of the files: it tells of the ops in the later ones, up to the next that has it."""
     def made_of(text, line_number):
