@@ -15,34 +15,42 @@
 -- XProf turns down what it does not find enqueued, where programs enqueue (TPU); here times are as they were.
 -- Cost: one pass over input_events; op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM input_op_stats;
-WITH measured AS (
-  SELECT profile_id, name, long_name, stage, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
-    sum(1.0 * self_ns) AS self_ns
-  FROM temp.input_events
+WITH xplanes AS MATERIALIZED ( -- whose input is told by the framework's own profiler, in files or windows
+  SELECT id FROM temp.profiles WHERE origin = 'xplane'
+  UNION SELECT profile_id FROM temp.profiler_windows WHERE framework = 'tensorflow'
+), weighed AS (
+  SELECT events.profile_id AS profile_id, name, long_name, stage, dur_ns, self_ns, step_id,
+    iif(events.profile_id IN (SELECT profile_id FROM temp.profiler_windows WHERE framework = 'tensorflow'),
+      coalesce((SELECT sample_weight FROM temp.steps WHERE id = step_id), 0), 1) AS weight
+  FROM temp.input_events AS events
+), measured AS (
+  SELECT profile_id, name, long_name, stage, total(weight) AS count, sum(dur_ns * weight) AS sum_ns,
+    sum(self_ns * weight) AS self_ns
+  FROM weighed
   WHERE step_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
     OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, name, long_name, stage
 ), nested AS ( -- the same events, as their threads nest them
   SELECT profile_id, name, sum(1.0 * op_self_ns) AS self_ns
   FROM temp.op_totals
-  WHERE category = 'input' AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  WHERE category = 'input' AND profile_id IN (SELECT id FROM xplanes)
   GROUP BY profile_id, name
 ), sums AS (
   SELECT profile_id, name, stage, sum(count) AS count, sum(sum_ns) AS sum_ns, sum(self_ns) AS self_ns,
     sum(self_ns) AS working_ns
-  FROM measured WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  FROM measured WHERE profile_id NOT IN (SELECT id FROM xplanes)
   GROUP BY profile_id, name, stage
   UNION ALL
   SELECT measured.profile_id, coalesce(long_name, measured.name), min(stage), sum(count), sum(sum_ns),
     coalesce(max(nested.self_ns), sum(measured.self_ns)), sum(measured.self_ns)
   FROM measured LEFT JOIN nested ON nested.profile_id = measured.profile_id
     AND nested.name = coalesce(long_name, measured.name)
-  WHERE measured.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  WHERE measured.profile_id IN (SELECT id FROM xplanes)
   GROUP BY measured.profile_id, coalesce(long_name, measured.name)
 ), grouped AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, groups.host AS host, groups.rank AS rank, name,
     stage, sum(count) AS count, sum(sum_ns) AS sum_ns, sum(self_ns) AS self_ns, sum(working_ns) AS working_ns,
-    max(sums.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')) AS is_tf_data
+    max(sums.profile_id IN (SELECT id FROM xplanes)) AS is_tf_data
   FROM sums JOIN temp.process_groups AS groups ON groups.member_id = sums.profile_id
   GROUP BY groups.run_id, groups.profile_id, groups.host, groups.rank, name, stage
 )

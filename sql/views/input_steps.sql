@@ -23,7 +23,10 @@ WITH input_time AS (
     NULL AS other_ns
   FROM temp.steps AS steps
   LEFT JOIN input_time ON input_time.step_id = steps.id AND input_time.thread_id = steps.thread_id
-  WHERE steps.is_warmup = 0 AND steps.profile_id IN (SELECT profile_id FROM temp.input_events
+  WHERE steps.is_warmup = 0
+    AND (steps.ops_recorded = 1 OR input_time.step_id IS NOT NULL -- else what it waited for is not known
+      OR steps.profile_id NOT IN (SELECT profile_id FROM temp.profiler_windows))
+    AND steps.profile_id IN (SELECT profile_id FROM temp.input_events
     WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'))
   UNION ALL
   SELECT parts.profile_id, parts.step_id, parts.number, parts.name, parts.dur_ns, parts.data_loader_ns,

@@ -42,9 +42,9 @@
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), xplanes AS MATERIALIZED (
-  SELECT id FROM temp.profiles WHERE origin = 'xplane'
+  SELECT id FROM temp.profiles WHERE origin = 'xplane' UNION SELECT profile_id FROM temp.profiler_windows
 ), others AS MATERIALIZED (
-  SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane'
+  SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane' EXCEPT SELECT profile_id FROM temp.profiler_windows
 ), counted AS MATERIALIZED (
   SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,

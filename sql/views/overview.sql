@@ -90,14 +90,16 @@ WITH members AS MATERIALIZED (
   ) GROUP BY profile_id
 ), calls AS (
   SELECT profile_id, total(count) AS on_host, 0 AS on_device FROM temp.op_totals
-  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'
+    UNION SELECT profile_id FROM temp.profiler_windows)
   GROUP BY profile_id
   UNION ALL
   SELECT profile_id, 0, count FROM named_ops
   UNION ALL
   SELECT profile_id, total(count), total(device_count) FROM temp.op_totals
   WHERE category <> 'user' AND is_measured = 1
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane')
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane'
+      EXCEPT SELECT profile_id FROM temp.profiler_windows)
   GROUP BY profile_id
 ), op_counts AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, total(calls.on_host) AS on_host,
@@ -127,7 +129,8 @@ WITH members AS MATERIALIZED (
     total(eager_time.eager_ns) / coalesce(nullif(total(eager_time.ns), 0), 1) AS ratio
   FROM members JOIN temp.profiles AS profiles ON profiles.id = members.member_id
   LEFT JOIN eager_time ON eager_time.profile_id = members.member_id
-  WHERE profiles.origin = 'xplane' AND has_framework(profiles.framework, 'tensorflow')
+  WHERE has_framework(profiles.framework, 'tensorflow')
+    AND (profiles.origin = 'xplane' OR profiles.id IN (SELECT profile_id FROM temp.profiler_windows))
   GROUP BY members.run_id, members.profile_id
 ), shown AS (
   SELECT run_id, profile_id, host, rank FROM members

@@ -30,7 +30,8 @@ WITH topics(position, topic, threshold, high, look_at) AS (
       OR json_extract(attributes, '$.tf_function_call') = 'eager' AS is_expensive
   FROM temp.ops
   WHERE category = 'runtime' AND attributes LIKE '%"tf_function_call":%'
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'
+      UNION SELECT profile_id FROM temp.profiler_windows)
 ), function_time AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, sum(ns) AS ns, total(expensive_ns) AS expensive_ns
   FROM (
@@ -51,7 +52,8 @@ WITH topics(position, topic, threshold, high, look_at) AS (
 ), with_input AS (
   SELECT DISTINCT groups.run_id AS run_id, groups.profile_id AS profile_id
   FROM temp.process_groups AS groups JOIN temp.profiles AS profiles ON profiles.id = groups.member_id
-  WHERE profiles.origin = 'xplane' AND groups.member_id IN (SELECT profile_id FROM temp.input_events)
+  WHERE (profiles.origin = 'xplane' OR profiles.id IN (SELECT profile_id FROM temp.profiler_windows))
+    AND groups.member_id IN (SELECT profile_id FROM temp.input_events)
 ), keras_alone AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id
   FROM temp.eager_calls AS calls JOIN temp.process_groups AS groups ON groups.member_id = calls.profile_id

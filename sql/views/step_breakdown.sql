@@ -40,7 +40,8 @@ WITH sums AS (
   SELECT step_id, op_recording_ns, outside_ns FROM temp.host_steps
 ), without_ops AS (
   SELECT id FROM temp.steps
-  WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded')
+  WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded'
+    UNION SELECT profile_id FROM temp.profiler_windows)
 ), without_work AS (
   SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work
   UNION ALL SELECT id FROM temp.steps WHERE is_warmup = 1 AND sample_weight = 0 -- calibration_steps
