@@ -1,0 +1,88 @@
+"""Windows with the frameworks themselves: the ops of steps are those that the framework's own profile has of the same
+steps, losses are what they are without the recorder, and profilers of the program's own are whole.  Needs a Python with
+TensorFlow (TFPROF_TENSORFLOW_PYTHON) or JAX (TFPROF_JAX_PYTHON).
+"""
+
+import os
+import subprocess
+
+import capturing
+from capturing import query
+
+JAX = """
+import sys, jax, jax.numpy as jnp
+def loss(ws, x):
+    for w in ws: x = jnp.tanh(x @ w)
+    return (x ** 2).mean()
+@jax.jit
+def step(ws, x): return jax.tree.map(lambda w, g: w - 1e-2 * g, ws, jax.grad(loss)(ws, x))
+ws, x = [jax.random.normal(jax.random.PRNGKey(i), (32, 32)) * 0.1 for i in range(3)], jnp.ones((32, 32))
+def train(steps):
+    global ws
+    for _ in range(steps):
+        ws = step(ws, x)
+        jax.block_until_ready(ws)
+train(60)
+with jax.profiler.trace(sys.argv[1]): train(10)
+train(60)
+print(float(ws[0].sum()).hex())
+"""
+TENSORFLOW = """
+import os, sys; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
+import tensorflow as tf
+tf.random.set_seed(5)
+w = [tf.Variable(tf.random.stateless_normal((32, 32), (i, 1)) * 0.1) for i in range(3)]
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        y = x
+        for one in w: y = tf.tanh(tf.matmul(y, one))
+        loss = tf.reduce_mean(y ** 2)
+    for one, gradient in zip(w, tape.gradient(loss, w)): one.assign_sub(1e-2 * gradient)
+    return loss
+def train(steps):
+    for _ in range(steps): loss = step(tf.ones((32, 32)))
+    return float(loss)
+train(60)
+with tf.profiler.experimental.Profile(sys.argv[1]): train(10)
+print(train(60).hex())
+"""
+
+
+def counts(run, where):
+    rows = query(run, "SELECT name, sum(sample_weight) AS n FROM ops WHERE category = 'op' AND %s GROUP BY 1" % where)
+    return {row["name"]: row["n"] for row in rows}
+
+
+def check(python, program, name):
+    with capturing.Directory() as folder:
+        own, run, other = (os.path.join(folder, one) for one in ("own", "run", "other"))
+        plain = subprocess.run([python, "-c", program, other], stdout=subprocess.PIPE, check=True, text=True).stdout
+        out, error = capturing.launch(run, [python, "-c", program, own], ["--overhead", "60"])
+        assert out == plain, (out, plain)
+        theirs = query(own, "SELECT name, count(*) AS n FROM ops WHERE category = 'op' GROUP BY 1")
+        theirs = {row["name"]: row["n"] / 10 for row in theirs if row["n"] >= 10}  # of ten steps
+        assert theirs, "the program's own profile is empty"
+        steps = query(run, "SELECT sum(ops_recorded) AS held, count(*) AS n, sum(sample_weight) AS w FROM steps")[0]
+        assert steps["n"] >= 130 and steps["held"] >= 6, steps
+        held = "step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)"
+        ours = {op: n / steps["w"] for op, n in counts(run, held).items()}
+        wrong = {op: (n, ours.get(op)) for op, n in theirs.items() if abs(ours.get(op, 0) - n) > 0.15 * n}
+        assert not wrong, wrong
+        assert not query(run, "SELECT 1 FROM profiler_windows WHERE is_read = 0 OR error IS NOT NULL")
+    print(name)
+
+
+def main():
+    found = False
+    for variable, program, name in (("TFPROF_TENSORFLOW_PYTHON", TENSORFLOW, "TensorFlow"),
+                                    ("TFPROF_JAX_PYTHON", JAX, "JAX")):
+        python = os.environ.get(variable)
+        if python:
+            check(python, program, name)
+            found = True
+    if not found:
+        capturing.skip("neither TFPROF_TENSORFLOW_PYTHON nor TFPROF_JAX_PYTHON is set")
+
+
+main()
