@@ -289,7 +289,7 @@ class TensorFlowSessions:
                  for name in names if name.endswith(".xplane.pb")]
         with open(found[0], "rb") as file:
             data = file.read()
-        remove_tree(self.directory)
+        remove_tree(self.place)
         return is_xspace(data)
 
     def is_theirs(self):
@@ -299,7 +299,8 @@ class TensorFlowSessions:
         inherited, self.inherited = self.inherited, None
         if inherited is not None:
             inherited.stop()
-        if self.place is None or not self.place.startswith(place_of(os.getpid())):
+        is_mine = self.place is not None and self.place.startswith(place_of(os.getpid()))
+        if not is_mine or not os.path.isdir(self.place):  # it goes with each recording
             self.place = make_place()
         self.count += 1
         self.directory = os.path.join(self.place, str(self.count))

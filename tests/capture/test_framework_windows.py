@@ -192,8 +192,9 @@ def check_steps(directory, count, names):
         facts = os.stat(os.path.join(directory, one["file"]))
         assert stat.S_IMODE(facts.st_mode) == 0o600 and facts.st_size == one["bytes"] and one["is_read"] == 1, one
     assert not [name for name in os.listdir(directory) if name.endswith(".part")]
-    assert not [name for name in os.listdir("/dev/shm") if name.startswith("tfprof-windows-%d-" % os.getuid())
-                and name.split("-")[3] in directory]
+    process = capturing.query(directory, "SELECT pid FROM profiles")[0]["pid"]
+    place = "tfprof-windows-%d-%d-" % (os.getuid(), process)
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith(place)], process
     return windows, recorded, steps
 
 

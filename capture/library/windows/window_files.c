@@ -155,3 +155,11 @@ void window_file_write(struct window_file *file) {
   if (!file_thread_run(FILE_THREAD_DISK, write_file, file))
     snprintf(file->error, sizeof file->error, "its file cannot be written: no thread can be started");
 }
+
+static void remove_place(void *place) { rmdir(place); }
+
+void window_place_remove(const char *place) {
+  char path[PATH_MAX];
+  if ((size_t)snprintf(path, sizeof path, "%s", place) < sizeof path)
+    file_thread_run(FILE_THREAD_DISK, remove_place, path);
+}

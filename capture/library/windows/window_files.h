@@ -24,5 +24,7 @@ struct window_file {
 
 /* On the writer thread. */
 void window_file_write(struct window_file *file);
+/* The directory around those that TensorFlow has written to, which are gone. */
+void window_place_remove(const char *place);
 
 #endif

@@ -105,6 +105,7 @@ static struct row_buffer rows;
 static struct byte_budget budget;
 static uint64_t budget_began_ns, bytes_written;
 static unsigned numbers, refusals;
+static char place[512]; /* around the directories of windows of TensorFlow; empty: there was none */
 static _Atomic unsigned fewer_levels;
 static _Atomic bool is_full, is_empty; /* is_empty: no window of the file has been opened */
 
@@ -374,6 +375,8 @@ static void take_window(struct recorder *recorder, struct window *window) {
                              .directory = window->directory};
   bool has_file = window->bytes || window->directory;
   if (has_file) window_file_write(&file);
+  const char *slash = window->directory ? strrchr(window->directory, '/') : NULL;
+  if (slash) snprintf(place, sizeof place, "%.*s", (int)(slash - window->directory), window->directory);
   add_row(recorder, window, &file);
   note_size(recorder, &file);
 }
@@ -399,6 +402,8 @@ static uint64_t windows_drain(struct recorder *recorder, uint64_t limit) {
 
 static void windows_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   (void)recorder;
+  if (is_end && place[0]) window_place_remove(place);
+  if (is_end) place[0] = 0;
   if (is_end || !atomic_load(&is_open)) return;
   uint64_t since = atomic_load(&open_ns), longest = atomic_load(&longest_ns);
   if ((uint64_t)now->monotonic_ns > since && (uint64_t)now->monotonic_ns - since > longest) ask_to_close();
