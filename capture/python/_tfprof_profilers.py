@@ -25,6 +25,8 @@ class Sessions:
         self.open = None  # what is open: (framework, session)
         self.is_busy = False  # one is being opened or closed
         self.server = None  # who has started one
+        # What runs of sessions do is told by their own records, where these are made; not twice.
+        self.has_runs = os.path.exists(hooks.beside("_tfprof_sessions.py"))
         self.told = set()
         text, library = process.ctypes.c_char_p, self.library
         library.tfprof_capture_window_opened.argtypes = [process.ctypes.c_int]
@@ -60,8 +62,10 @@ class Sessions:
     def begin(self, mark, is_chosen, is_first):
         leading = getattr(self.process, "leading", None)
         framework = leading if leading in self.of else framework_of(mark, self.of)
-        opener = self.of.get(framework)
+        is_told = self.has_runs and mark is not None and mark.startswith("SessionRun")
+        opener = None if is_told else self.of.get(framework)
         if opener is None or self.open is not None or self.is_busy or (self.server and not is_chosen):
+            self.library.tfprof_capture_window_opened(0)  # it is asked again later
             return
         self.is_busy = True
         session = None
