@@ -21,7 +21,7 @@ static int by_size_of_value(const void *left, const void *right) {
   return (*a > *b) - (*a < *b);
 }
 
-static void keep(struct window_values *kept, double value, unsigned room) {
+static void keep_value(struct window_values *kept, double value, unsigned room) {
   kept->values[kept->count++ % room] = value;
 }
 
@@ -116,10 +116,10 @@ enum window_act window_plan_step(struct window_plan *plan, const struct window_s
   double took_ns = last_ns && step->now_ns > last_ns ? (double)(step->now_ns - last_ns) : 0;
   if (took_ns > 0) take_in(plan, step, took_ns);
   if (!plan->is_open) {
-    if (took_ns > 0) keep(&plan->plain, took_ns, PLAIN_STEPS);
+    if (took_ns > 0) keep_value(&plan->plain, took_ns, PLAIN_STEPS);
     return window_plan_again(plan, step);
   }
-  if (took_ns > 0) keep(&plan->in_window, took_ns, CHOSEN_STEPS);
+  if (took_ns > 0) keep_value(&plan->in_window, took_ns, CHOSEN_STEPS);
   bool is_full = step->steps - plan->opened_steps >= steps_of_window(plan, step->is_chosen);
   return is_full || !step->wants_ops ? WINDOW_CLOSE : WINDOW_NOTHING;
 }
@@ -138,7 +138,7 @@ void window_plan_opened(struct window_plan *plan, uint64_t now_ns, uint64_t step
   plan->failures = 0;
   plan->opened_steps = steps;
   plan->in_window.count = 0;
-  keep(&plan->costs, cost_ns, KEPT_WINDOWS);
+  keep_value(&plan->costs, cost_ns, KEPT_WINDOWS);
   spend(plan, cost_ns);
 }
 
@@ -152,7 +152,7 @@ void window_plan_closed(struct window_plan *plan, uint64_t now_ns, uint64_t step
                         bool has_programs) {
   double plain = usual_step(plan), within = median(&plan->in_window, CHOSEN_STEPS);
   double ended = (double)(steps - plan->opened_steps);
-  if (plain > 0 && within > 0 && has_plain(plan)) keep(&plan->extras, (within - plain) / plain, KEPT_WINDOWS);
+  if (plain > 0 && within > 0 && has_plain(plan)) keep_value(&plan->extras, (within - plain) / plain, KEPT_WINDOWS);
   double extra_ns = share_of_step(plan) * plain * ended;
   unsigned last = (plan->costs.count - 1) % KEPT_WINDOWS;
   if (has_programs) plan->costs.count--; /* the next ones will not cost that */
