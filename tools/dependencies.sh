@@ -13,7 +13,7 @@
 
 build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1g-dev libdeflate-dev libisal-dev
   libprotobuf-c-dev protobuf-c-compiler libreadline-dev libpcre2-dev libsnappy-dev
-  libmicrohttpd-dev)
+  libmicrohttpd-dev libcurl4-openssl-dev)
 python_packages=(python3 python3-venv ca-certificates)
 # python3-dev: torch.compile builds what includes Python.h; chromium shows the page of `tfprof report`.
 # shellcheck disable=SC2034  # used by tests/run.sh

@@ -228,6 +228,17 @@ bool asked_find(pid_t process, struct asked_list *list) {
   return is_complete;
 }
 
+char *asked_run_of(const char *whom) {
+  if (!whom || strncmp(whom, "run:", 4) != 0) return NULL;
+  char *whole = realpath(whom + 4, NULL);
+  return whole ? whole : strdup(whom + 4);
+}
+
+bool asked_is_of_run(const struct asked *asked, const char *directory) {
+  const char *its = asked->facts.kind == CONTROL_FACTS ? control_text(&asked->facts, CONTROL_DIRECTORY) : NULL;
+  return its && strcmp(its, directory) == 0;
+}
+
 void asked_free(struct asked_list *list) {
   for (size_t i = 0; i < list->count; i++) {
     asked_hang_up(list->all[i]);

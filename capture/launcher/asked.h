@@ -30,6 +30,12 @@ struct asked_list {
 bool asked_find(pid_t process, struct asked_list *list);
 void asked_free(struct asked_list *list);
 
+/* What WHOM is where it names a run, run:DIR: the directory, as programs have it; a path that leads nowhere as it is.
+** To be freed. NULL: it names none, or no memory. */
+char *asked_run_of(const char *whom);
+/* Whether it has told that it records into that directory. */
+bool asked_is_of_run(const struct asked *asked, const char *directory);
+
 /* Connects where it is not. false: it has a problem. */
 bool asked_send(struct asked *asked, const struct control_message *message);
 enum asked_news { ASKED_NOTHING, ASKED_MESSAGE, ASKED_GONE /* it has hung up, or has a problem */ };

@@ -9,6 +9,7 @@
 #include "asked.h"
 #include "common/command_line.h"
 #include "late_attach.h"
+#include "profiler_servers.h"
 #include "report.h"
 #include "run_directory.h"
 #include "run_link.h"
@@ -30,7 +31,19 @@ enum {
   END_MS = 10000,     /* that a target may take to close its file */
   LOOK_MS = 500,
   USUAL_STEPS = 5,
+  USUAL_MS = 2000, /* of profiler servers, which know no steps */
+  USUAL_HOST_LEVEL = 2,
+  USUAL_DEVICE_LEVEL = 1,
+  USUAL_RETRIES = 3,
   STATUS_SOME = 1,
+};
+
+/* Who was named: who can be recorded, and how many cannot. */
+struct wanted {
+  struct asked_list processes;
+  struct profiler_servers *servers; /* NULL: none was named */
+  struct late *late;
+  size_t failed;
 };
 
 /* One of the targets that are recorded. */
@@ -70,8 +83,18 @@ static uint64_t nanoseconds_of(const char *text) {
   return 0;
 }
 
+/* Whether one of the words is the address of a server. */
+static bool names_servers(const char *words) {
+  char *text = strdup(words), *rest;
+  bool is_any = false;
+  for (char *word = text ? strtok_r(text, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest))
+    is_any |= profiler_address_is_meant(word);
+  free(text);
+  return is_any;
+}
+
 /* false: said what is wrong. */
-static bool read_wish(const struct capture_options *options, struct control_message *wish) {
+static bool read_wish(const struct capture_options *options, bool has_servers, struct control_message *wish) {
   const char *steps = options_text(options, OPTION_STEPS), *time = options_text(options, OPTION_FOR);
   *wish = (struct control_message){.kind = CONTROL_RECORD};
   if (steps && time) {
@@ -86,7 +109,39 @@ static bool read_wish(const struct capture_options *options, struct control_mess
     fprintf(stderr, "tfprof-capture: --for must be a time such as 2s or 500ms, not '%s'\n", time);
     return false;
   }
-  if (!time) wish->numbers[CONTROL_STEPS] = steps ? strtoull(steps, NULL, 10) : USUAL_STEPS;
+  if (steps && has_servers) {
+    fputs("tfprof-capture: a profiler server knows no steps: say --for 2s\n", stderr);
+    return false;
+  }
+  if (!time && has_servers) wish->numbers[CONTROL_DURATION] = USUAL_MS * UINT64_C(1000000);
+  else if (!time) wish->numbers[CONTROL_STEPS] = steps ? strtoull(steps, NULL, 10) : USUAL_STEPS;
+  return true;
+}
+
+static unsigned level_of(const struct capture_options *options, enum option option, unsigned otherwise) {
+  const char *text = options_text(options, option);
+  return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+/* What servers are asked for. */
+static struct profiler_plan read_plan(const struct capture_options *options, const struct control_message *wish) {
+  const char *most = options_text(options, OPTION_MAX_SIZE);
+  return (struct profiler_plan){
+      .wish = {.duration_ms = wish->numbers[CONTROL_DURATION] / 1000000,
+               .host_level = level_of(options, OPTION_HOST_TRACER_LEVEL, USUAL_HOST_LEVEL),
+               .device_level = level_of(options, OPTION_DEVICE_TRACER_LEVEL, USUAL_DEVICE_LEVEL),
+               .python_level = level_of(options, OPTION_PYTHON_TRACER_LEVEL, 0)},
+      .retries = level_of(options, OPTION_RETRIES, USUAL_RETRIES),
+      .most_bytes = most ? strtoull(most, NULL, 10) : 0};
+}
+
+/* false: said that these options are for servers. */
+static bool may_have_levels(const struct capture_options *options, bool has_servers) {
+  for (int option = OPTION_HOST_TRACER_LEVEL; option <= OPTION_RETRIES && !has_servers; option++) {
+    if (!options_text(options, (enum option)option)) continue;
+    fputs("tfprof-capture: tracer levels and --retries are for profiler servers, such as --attach host:6009\n", stderr);
+    return false;
+  }
   return true;
 }
 
@@ -144,10 +199,16 @@ struct late {
   bool is_told;                   /* a program has been told of it, and may record there later */
 };
 
+/* What becomes of a recording that is there. */
+static enum run_directory_former what_is_there(const struct capture_options *options) {
+  if (options_is_on(options, OPTION_ADD)) return RUN_DIRECTORY_KEEP;
+  return options_is_on(options, OPTION_FORCE) ? RUN_DIRECTORY_REPLACE : RUN_DIRECTORY_REFUSE;
+}
+
 static bool open_output(struct late *late) {
   const struct capture_options *options = late->options;
   if (!late->directory.path[0] && !late->status)
-    late->status = run_directory_open(options_text(options, OPTION_OUTPUT), options_is_on(options, OPTION_FORCE),
+    late->status = run_directory_open(options_text(options, OPTION_OUTPUT), what_is_there(options),
                                       options_is_on(options, OPTION_QUIET), &late->directory);
   late->parts.directory = late->directory.absolute;
   return !late->status;
@@ -226,35 +287,80 @@ static int choose_ranks(struct asked_list *list, const char *which, struct asked
   return count;
 }
 
-/* Those that can be recorded; `failed` counts the others, which are named. */
-static void find_targets(char *text, struct late *late, struct asked_list *chosen, size_t *failed) {
-  for (char *rest, *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-    char *end;
-    bool is_rank = !strncmp(word, "rank:", 5);
-    long number = strtol(is_rank ? word + 5 : word, &end, 10);
-    bool is_number = !*end && number >= 0 && number <= INT_MAX && end != word + (is_rank ? 5 : 0);
-    if (!is_number && (!is_rank || strcmp(word + 5, "*") != 0)) {
-      fprintf(stderr, "tfprof-capture: '%s' is neither the number of a process nor rank:N nor 'rank:*'\n", word);
-      ++*failed;
-      continue;
-    }
-    struct asked_list list;
-    if (!asked_find(is_rank ? 0 : (pid_t)number, &list)) fputs("tfprof-capture: not enough memory\n", stderr);
-    int count = 0;
-    bool is_absent = !is_rank && (!list.count || !control_start_time((pid_t)number));
-    if (is_absent && prepare_absent((pid_t)number, late)) {
-      asked_free(&list);
-      asked_find((pid_t)number, &list);
-    }
-    if (is_rank) count = choose_ranks(&list, word + 5, chosen);
-    else if (list.count && list.all[0]->facts.kind == CONTROL_FACTS) count = choose_target(&list, 0, chosen);
-    else if (list.count && control_start_time((pid_t)number))
-      fprintf(stderr, "tfprof-capture: process %ld: %s\n", number, list.all[0]->problem);
-    if (is_rank && !count)
-      fprintf(stderr, "tfprof-capture: %s: there is none that can be asked; --list shows what there is\n", word);
-    *failed += count <= 0;
-    asked_free(&list);
+static void find_server(const char *word, struct wanted *wanted) {
+  char problem[400];
+  const char *wrong = problem;
+  if (!wanted->servers) wanted->servers = profiler_servers_make(problem, sizeof problem);
+  if (wanted->servers) wrong = profiler_servers_add(wanted->servers, word);
+  if (!wrong) return;
+  fprintf(stderr, "tfprof-capture: %s: %s\n", word, wrong);
+  wanted->failed++;
+}
+
+/* What is neither rank nor number is said to be none. */
+static void find_processes(const char *word, struct wanted *wanted) {
+  char *end;
+  bool is_rank = !strncmp(word, "rank:", 5);
+  long number = strtol(is_rank ? word + 5 : word, &end, 10);
+  bool is_number = !*end && number >= 0 && number <= INT_MAX && end != word + (is_rank ? 5 : 0);
+  if (!is_number && (!is_rank || strcmp(word + 5, "*") != 0)) {
+    fprintf(stderr,
+            "tfprof-capture: '%s' is neither the number of a process nor rank:N nor 'rank:*' nor HOST:PORT (run:DIR "
+            "stands alone)\n",
+            word);
+    wanted->failed++;
+    return;
   }
+  struct asked_list list;
+  struct asked_list *chosen = &wanted->processes;
+  if (!asked_find(is_rank ? 0 : (pid_t)number, &list)) fputs("tfprof-capture: not enough memory\n", stderr);
+  int count = 0;
+  bool is_absent = !is_rank && (!list.count || !control_start_time((pid_t)number));
+  if (is_absent && prepare_absent((pid_t)number, wanted->late)) {
+    asked_free(&list);
+    asked_find((pid_t)number, &list);
+  }
+  if (is_rank) count = choose_ranks(&list, word + 5, chosen);
+  else if (list.count && list.all[0]->facts.kind == CONTROL_FACTS) count = choose_target(&list, 0, chosen);
+  else if (list.count && control_start_time((pid_t)number))
+    fprintf(stderr, "tfprof-capture: process %ld: %s\n", number, list.all[0]->problem);
+  if (is_rank && !count)
+    fprintf(stderr, "tfprof-capture: %s: there is none that can be asked; --list shows what there is\n", word);
+  wanted->failed += count <= 0;
+  asked_free(&list);
+}
+
+/* All programs of a run; NULL: there is no memory for its name. */
+static void find_programs_of_run(const char *directory, const char *words, struct wanted *wanted) {
+  struct asked_list list;
+  size_t count = 0;
+  if (!directory || !asked_find(0, &list)) {
+    fputs("tfprof-capture: not enough memory\n", stderr);
+    wanted->failed++;
+    return;
+  }
+  for (size_t i = list.count; i--;)
+    if (asked_is_of_run(list.all[i], directory)) count += choose_target(&list, i, &wanted->processes);
+  if (!count) {
+    fprintf(stderr, "tfprof-capture: %s: no program of that run can be asked; --list shows what there is\n", words);
+    wanted->failed++;
+  }
+  asked_free(&list);
+}
+
+static void find_targets(const char *words, struct wanted *wanted) {
+  if (strncmp(words, "run:", 4) == 0) {
+    char *directory = asked_run_of(words);
+    find_programs_of_run(directory, words, wanted);
+    free(directory);
+    return;
+  }
+  char *text = strdup(words), *rest;
+  for (char *word = text ? strtok_r(text, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest)) {
+    if (profiler_address_is_meant(word)) find_server(word, wanted);
+    else find_processes(word, wanted);
+  }
+  free(text);
 }
 
 /* ---- Recording. */
@@ -316,12 +422,44 @@ static void note_waiting(struct target *target, bool is_quiet) {
           (long)target->asked->process, NOTE_MS / 1000);
 }
 
-static void record(struct target *targets, size_t count, const struct asked_list *list, bool is_quiet) {
+/* Says what has failed since it was said last. */
+static void tell_failures(const struct profiler_servers *servers) {
+  for (size_t i = 0; i < profiler_servers_count(servers); i++) {
+    struct profiler_server *server = profiler_servers_at(servers, i);
+    if (!server->is_over || server->bytes || server->is_told) continue;
+    server->is_told = true;
+    fprintf(stderr, "tfprof-capture: %s: %s\n", server->address.text, server->problem);
+  }
+}
+
+/* Until something comes of any of them. */
+static void wait_for_news(const struct wanted *wanted) {
+  const struct asked_list *list = &wanted->processes;
+  size_t count = 0;
+  int *sockets = profiler_servers_count_open(wanted->servers) ? calloc(list->count + 1, sizeof *sockets) : NULL;
+  if (!sockets) {
+    asked_wait(list, LOOK_MS);
+    return;
+  }
+  for (size_t i = 0; i < list->count; i++)
+    if (list->all[i]->socket >= 0) sockets[count++] = list->all[i]->socket;
+  profiler_servers_wait(wanted->servers, sockets, count, LOOK_MS);
+  free(sockets);
+  tell_failures(wanted->servers);
+}
+
+static void end_all(struct target *targets, size_t count, struct profiler_servers *servers) {
   static const struct control_message end = {.kind = CONTROL_END};
+  for (size_t i = 0; i < count; i++)
+    if (!targets[i].is_over && !asked_send(targets[i].asked, &end)) fail(&targets[i], targets[i].asked->problem);
+  profiler_servers_end(servers);
+}
+
+static void record(struct target *targets, size_t count, const struct wanted *wanted, bool is_quiet) {
   uint64_t asked_ns = now_ns(), end_ns = 0;
   int seen = 0;
-  while (count_open(targets, count)) {
-    asked_wait(list, LOOK_MS);
+  while (count_open(targets, count) || profiler_servers_count_open(wanted->servers)) {
+    wait_for_news(wanted);
     for (size_t i = 0; i < count; i++) look_at_target(&targets[i], seen > 0);
     uint64_t now = now_ns();
     bool is_long = now - asked_ns > NOTE_MS * UINT64_C(1000000);
@@ -329,13 +467,16 @@ static void record(struct target *targets, size_t count, const struct asked_list
     if (signals && !seen) {
       seen = signals;
       end_ns = now + END_MS * UINT64_C(1000000);
-      for (size_t i = 0; i < count; i++)
-        if (!targets[i].is_over && !asked_send(targets[i].asked, &end)) fail(&targets[i], targets[i].asked->problem);
+      end_all(targets, count, wanted->servers);
     }
-    if (signals > seen && seen) return;
-    for (size_t i = 0; i < count && end_ns && now > end_ns; i++)
+    if (signals > seen && seen) break;
+    if (!end_ns || now <= end_ns) continue;
+    for (size_t i = 0; i < count; i++)
       if (!targets[i].is_over) fail(&targets[i], "it does not answer; its file ends where it stands");
+    profiler_servers_give_up(wanted->servers, "it does not answer");
   }
+  profiler_servers_give_up(wanted->servers, "it was given up");
+  tell_failures(wanted->servers);
 }
 
 static void watch_signals(void) {
@@ -373,55 +514,78 @@ static const char *short_path(const char *path) {
   return is_below ? path + length + 1 : path;
 }
 
-static int conclude(const struct target *targets, size_t count, size_t failed, const char *output, bool is_quiet,
-                    const char *tools, const char *extension) {
+/* How many of the servers sent a profile. */
+static size_t count_sent(const struct profiler_servers *servers) {
+  size_t sent = 0;
+  for (size_t i = 0; i < profiler_servers_count(servers); i++) sent += profiler_servers_at(servers, i)->bytes > 0;
+  return sent;
+}
+
+/* `output` NULL: where the programs write. */
+static int conclude(const struct target *targets, size_t count, const struct wanted *wanted, const char *output,
+                    bool is_quiet, const char *tools, const char *extension) {
   const char **files = calloc(count + 1, sizeof *files);
-  size_t recorded = 0;
+  char directory[CONTROL_TEXT_MAXIMUM + 1] = "";
+  size_t recorded = 0, sent = count_sent(wanted->servers);
   for (size_t i = 0; i < count && files; i++)
     if (targets[i].begin_ns && access(targets[i].file, R_OK) == 0) files[recorded++] = targets[i].file;
-  if (recorded) {
-    char directory[CONTROL_TEXT_MAXIMUM + 1];
-    snprintf(directory, sizeof directory, "%s", short_path(files[0]));
-    if (recorded > 1 && strrchr(directory, '/')) *strrchr(directory, '/') = 0;
-    report_files(files, recorded, output ? output : directory, is_quiet, tools, extension);
+  if (recorded) snprintf(directory, sizeof directory, "%s", short_path(files[0]));
+  if (recorded > 1 && strrchr(directory, '/')) *strrchr(directory, '/') = 0;
+  if (recorded + sent) {
+    const struct attached attached = {files, recorded, wanted->servers, output ? output : directory};
+    report_attached(&attached, is_quiet, tools, extension);
     if (!is_quiet) say_overlap(targets, count);
   }
   free(files);
-  failed += count - recorded;
-  return !failed ? 0 : recorded ? STATUS_SOME : STATUS_CANNOT_RECORD;
+  size_t failed = wanted->failed + (count - recorded) + (profiler_servers_count(wanted->servers) - sent);
+  return !failed ? 0 : recorded + sent ? STATUS_SOME : STATUS_CANNOT_RECORD;
+}
+
+static void free_wanted(struct wanted *wanted) {
+  asked_free(&wanted->processes);
+  profiler_servers_free(wanted->servers);
+}
+
+/* Asks all, waits for all. `directory` NULL: of each the run that it has. */
+static int record_wanted(const struct capture_options *options, struct wanted *wanted, struct control_message *wish,
+                         const struct run_directory *directory, const char *tools, const char *extension) {
+  bool is_quiet = options_is_on(options, OPTION_QUIET);
+  struct profiler_plan plan = read_plan(options, wish);
+  const struct asked_list *processes = &wanted->processes;
+  struct target *targets = calloc(processes->count + 1, sizeof *targets);
+  size_t count = 0;
+  plan.directory = directory ? directory->absolute : NULL;
+  if (directory) control_set_text(wish, CONTROL_DIRECTORY, directory->absolute);
+  watch_signals();
+  if (processes->count > 1) wish->numbers[CONTROL_START] = now_ns() + TOGETHER_MS * UINT64_C(1000000);
+  for (; targets && count < processes->count; count++) {
+    targets[count].asked = processes->all[count];
+    if (!asked_send(processes->all[count], wish)) fail(&targets[count], processes->all[count]->problem);
+  }
+  if (wanted->servers) profiler_servers_begin(wanted->servers, &plan);
+  if (targets) record(targets, count, wanted, is_quiet);
+  int status = conclude(targets, count, wanted, directory ? directory->path : NULL, is_quiet, tools, extension);
+  free(targets);
+  return status;
 }
 
 int attach_run(const struct capture_options *options, const char *library, const char *hooks, const char *tools,
                const char *extension) {
   static struct control_message wish;
   static struct late late;
-  struct asked_list chosen = {NULL, 0};
-  size_t failed = 0, count = 0;
-  bool is_quiet = options_is_on(options, OPTION_QUIET);
   const char *output = options_text(options, OPTION_OUTPUT), *words = options_text(options, OPTION_ATTACH);
+  bool has_servers = names_servers(words);
+  struct wanted wanted = {.late = &late};
   late = (struct late){.options = options, .parts = {.library = library, .hooks = hooks}};
-  if (!read_wish(options, &wish)) return STATUS_USAGE;
-  char *text = strdup(words);
-  if (text) find_targets(text, &late, &chosen, &failed);
-  free(text);
-  bool is_open = chosen.count && (!output || open_output(&late));
-  if (!is_open) {
-    if (late.directory.path[0] && !late.is_told) run_directory_discard(&late.directory);
-    asked_free(&chosen);
-    return late.status ? late.status : STATUS_CANNOT_RECORD;
-  }
-  if (output) control_set_text(&wish, CONTROL_DIRECTORY, late.directory.absolute);
-  struct target *targets = calloc(chosen.count, sizeof *targets);
-  watch_signals();
-  if (chosen.count > 1) wish.numbers[CONTROL_START] = now_ns() + TOGETHER_MS * UINT64_C(1000000);
-  for (; targets && count < chosen.count; count++) {
-    targets[count].asked = chosen.all[count];
-    if (!asked_send(chosen.all[count], &wish)) fail(&targets[count], chosen.all[count]->problem);
-  }
-  if (targets) record(targets, count, &chosen, is_quiet);
-  int status = conclude(targets, count, failed, output, is_quiet, tools, extension);
-  if (late.directory.path[0] && !late.is_told && status == STATUS_CANNOT_RECORD) run_directory_discard(&late.directory);
-  free(targets);
-  asked_free(&chosen);
+  if (!read_wish(options, has_servers, &wish) || !may_have_levels(options, has_servers)) return STATUS_USAGE;
+  find_targets(words, &wanted);
+  bool has_any = wanted.processes.count + profiler_servers_count(wanted.servers) > 0;
+  bool is_into_one = output || wanted.servers; /* and not each into the run that it has */
+  int status = has_any && (!is_into_one || open_output(&late)) ? 0 : STATUS_CANNOT_RECORD;
+  if (late.status) status = late.status;
+  if (!status)
+    status = record_wanted(options, &wanted, &wish, is_into_one ? &late.directory : NULL, tools, extension);
+  if (late.directory.path[0] && !late.is_told && status) run_directory_discard(&late.directory);
+  free_wanted(&wanted);
   return status;
 }

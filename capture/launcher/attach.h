@@ -1,4 +1,5 @@
-/* attach.h: tfprof-capture --attach: some steps, or a time, of programs that run already (library/control.h). */
+/* attach.h: tfprof-capture --attach: some steps, or a time, of programs that run already: those that can be
+** asked (library/control.h), and profiler servers (profiler_servers.h). */
 #ifndef TFPROF_LAUNCHER_ATTACH_H
 #define TFPROF_LAUNCHER_ATTACH_H
 

@@ -45,15 +45,27 @@ static void show_recorded(void *context, const char *directory, const struct pro
   show_row((long)process->pid, process->rank, 0, steps, "recorded", process->framework, process->command);
 }
 
-int listing_show(void) {
+static void say_nothing(const char *whom) {
+  if (whom) {
+    fprintf(stderr, "tfprof-capture: %s: no program of that run can be asked\n", whom);
+    return;
+  }
+  fputs("tfprof-capture: there is nothing to attach to: no program of yours that was started with\n"
+        "  tfprof-capture --dormant -o run -- python train.py\n"
+        "has imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX, and still runs\n",
+        stderr);
+}
+
+int listing_show(const char *whom) {
   static const char *const states[] = {"dormant", "waiting", "recording"};
   struct asked_list list;
   bool has_head = false;
+  char *directory = asked_run_of(whom);
   if (!asked_find(0, &list)) fputs("tfprof-capture: not enough memory: some are missing\n", stderr);
   for (size_t i = 0; i < list.count; i++) {
     const struct asked *asked = list.all[i];
     const uint64_t *numbers = asked->facts.numbers;
-    if (asked->facts.kind != CONTROL_FACTS) continue;
+    if (asked->facts.kind != CONTROL_FACTS || (directory && !asked_is_of_run(asked, directory))) continue;
     char steps[32];
     snprintf(steps, sizeof steps, "%llu", (unsigned long long)numbers[CONTROL_STEPS]);
     show_head(&has_head);
@@ -61,17 +73,14 @@ int listing_show(void) {
              numbers[CONTROL_STATE] < 3 ? states[numbers[CONTROL_STATE]] : "?",
              control_text(&asked->facts, CONTROL_FRAMEWORK), control_text(&asked->facts, CONTROL_PROGRAM));
   }
-  run_links_tell(show_recorded, &has_head);
-  for (size_t i = 0; i < list.count; i++) {
+  if (!directory) run_links_tell(show_recorded, &has_head);
+  for (size_t i = 0; i < list.count && !directory; i++) {
     const struct asked *asked = list.all[i];
     if (asked->facts.kind != CONTROL_FACTS && strcmp(asked->problem, "it has ended") != 0)
       fprintf(stderr, "tfprof-capture: process %ld: %s\n", (long)asked->process, asked->problem);
   }
-  if (!has_head)
-    fputs("tfprof-capture: there is nothing to attach to: no program of yours that was started with\n"
-          "  tfprof-capture --dormant -o run -- python train.py\n"
-          "has imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX, and still runs\n",
-          stderr);
+  if (!has_head) say_nothing(directory ? whom : NULL);
   asked_free(&list);
-  return 0;
+  free(directory);
+  return whom && !has_head;
 }

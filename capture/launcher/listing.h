@@ -2,7 +2,8 @@
 #ifndef TFPROF_LAUNCHER_LISTING_H
 #define TFPROF_LAUNCHER_LISTING_H
 
-/* A table on stdout. The exit status. */
-int listing_show(void);
+/* A table on stdout. `whom`: NULL, or run:DIR: those of that run that can be attached to. The exit status: 1: there is
+** none of that run. */
+int listing_show(const char *whom);
 
 #endif

@@ -23,7 +23,8 @@
 **
 ** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
 ** supervise (start, signals, end), recording (reads what was written), report (says it); asked, listing, attach and
-** late_attach (what runs already), run_link (what is recorded).
+** late_attach (what runs already), profiler_servers, profiler_messages, profiler_address and curl_library (of that,
+** profiler servers), run_link (what is recorded).
 */
 #include "attach.h"
 #include "check.h"
@@ -210,7 +211,7 @@ int main(int argc, char **argv) {
       parts.is_built && *tools &&
       (size_t)snprintf(short_extension, sizeof short_extension, "%stfprof", tools) < sizeof short_extension;
   const char *extension = is_short ? short_extension : parts.extension;
-  if (options_is_on(&options, OPTION_LIST)) return listing_show();
+  if (options_is_on(&options, OPTION_LIST)) return listing_show(options_text(&options, OPTION_ATTACH));
   if (options_text(&options, OPTION_ATTACH))
     return attach_run(&options, parts.library, parts.hooks, tools, extension);
   if (options_check_only(&options)) {
@@ -221,7 +222,8 @@ int main(int argc, char **argv) {
   }
   program_examine(options.command, &program);
   bool is_quiet = options_is_on(&options, OPTION_QUIET);
-  int status = run_directory_open(options_text(&options, OPTION_OUTPUT), options_is_on(&options, OPTION_FORCE),
+  int status = run_directory_open(options_text(&options, OPTION_OUTPUT),
+                                  options_is_on(&options, OPTION_FORCE) ? RUN_DIRECTORY_REPLACE : RUN_DIRECTORY_REFUSE,
                                   is_quiet, &directory);
   if (status) return status;
   if (!set_environment(&options, &parts, &program, directory.absolute)) return STATUS_CANNOT_RECORD;

@@ -24,6 +24,7 @@ enum option_kind {
   KIND_PERCENT,
   KIND_STEPS, /* 10-20, 10,20 or 10 */
   KIND_SECONDS, /* 20 or 0.5 */
+  KIND_NUMBER,  /* between the two that `value` names: 0-3 */
   KIND_SHOW,  /* ends here: --help */
 };
 
@@ -109,15 +110,32 @@ static const struct option_spec specs[OPTION_COUNT] = {
                         "tfprof-capture"},
     [OPTION_LIST] = {"list", 0, KIND_ON, NULL, NULL, false, "0",
                      "what can be attached to, and what is being recorded: process, rank, steps so far, state, "
-                     "framework and program"},
+                     "framework and program; with --attach run:DIR those of a run that can be, with exit status 1 "
+                     "where there is none"},
     [OPTION_ATTACH] = {"attach", 0, KIND_TEXT, "WHOM", NULL, false, "",
                        "record some steps of a program that was started with --dormant and runs, or of one that "
                        "Python 3.14 or later runs, however it was started: the number of a "
                        "process, several of them parted by commas, rank:N, or 'rank:*', all ranks of a job at the same "
-                       "moment; --steps 5 or --for 2s; into its own run, or with -o into another. Ctrl-C ends it in "
-                       "order. The exit status is 0, 1 when some failed, 125 when all did"},
+                       "moment, or run:DIR, all of a run; --steps 5 or --for 2s; into its own run, or with -o into "
+                       "another. HOST:PORT is a "
+                       "profiler server that a TensorFlow or JAX program has started itself, and has a run of its own "
+                       "without -o. Ctrl-C ends it in order. The exit status is 0, 1 when some failed, 125 when all "
+                       "did"},
     [OPTION_FOR] = {"for", 0, KIND_TEXT, "TIME", NULL, false, "",
-                    "with --attach: how long, from the next step on: 2s, 500ms, 1m"},
+                    "with --attach: how long, from the next step on: 2s, 500ms, 1m; of profiler servers 2s without it"},
+    [OPTION_HOST_TRACER_LEVEL] = {"host-tracer-level", 0, KIND_NUMBER, "0-3", NULL, false, "",
+                                  "with --attach HOST:PORT: what is recorded of the host: 0: nothing; 1: what the "
+                                  "program marks; 2: and what the framework does; 3: and what is cheap, too. 2 without "
+                                  "it"},
+    [OPTION_DEVICE_TRACER_LEVEL] = {"device-tracer-level", 0, KIND_NUMBER, "0-1", NULL, false, "",
+                                    "the same of devices: 1: what they do; 0: nothing. 1 without it"},
+    [OPTION_PYTHON_TRACER_LEVEL] = {"python-tracer-level", 0, KIND_NUMBER, "0-1", NULL, false, "",
+                                    "the same of Python: 1: each call of a function; 0: nothing. 0 without it"},
+    [OPTION_RETRIES] = {"retries", 0, KIND_NUMBER, "0-100", NULL, false, "",
+                        "with --attach HOST:PORT: how often it is asked once more where nothing happened while it "
+                        "recorded. 3 without it"},
+    [OPTION_ADD] = {"add", 0, KIND_ON, NULL, NULL, false, "0",
+                    "with --attach -o DIR: beside the recording that DIR holds, as one more of its files"},
     [OPTION_CHECK] =
         {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
          "record nothing and run no program, but try what can be recorded with python3, or with the Python "
@@ -140,6 +158,9 @@ static const char help_begin[] =
     "  tfprof-capture -o run -- torchrun --nproc-per-node 4 train.py\n"
     "                                                every process, a file for each\n"
     "  tfprof-capture --dormant -o run -- python ... record when asked to: --attach\n"
+    "  tfprof-capture --attach host:6009 --for 2s -o run\n"
+    "                                                a TensorFlow or JAX job that has\n"
+    "                                                started a profiler server\n"
     "and then, at once or while it still runs,\n"
     "\n"
     "  tfprof run                                    an SQL prompt on the recording\n"
@@ -197,7 +218,7 @@ static void show_wrapped(const char *text, size_t *column) {
 /* One that is shown by a word for it, behind a blank. */
 static bool has_plain_value(const struct option_spec *spec) {
   return spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
-         spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS;
+         spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS || spec->kind == KIND_NUMBER;
 }
 
 static void show_option(const struct option_spec *spec) {
@@ -266,6 +287,15 @@ static bool is_seconds(const char *text) {
   if (*text < '0' || *text > '9') return false;
   double value = strtod(text, &end);
   return !*end && (value == 0 || value >= 0.1) && value <= MOST;
+}
+
+/* Whether it is a number of those that the bounds, "0-3", are of. */
+static bool is_within(const char *text, const char *bounds) {
+  enum { MOST_DIGITS = 4 };
+  size_t length = strlen(text);
+  if (!length || length > MOST_DIGITS || strspn(text, "0123456789") != length) return false;
+  long number = strtol(text, NULL, 10);
+  return number >= strtol(bounds, NULL, 10) && number <= strtol(strchr(bounds, '-') + 1, NULL, 10);
 }
 
 static bool is_steps(const char *text) {
@@ -341,6 +371,10 @@ static bool set_value(struct capture_options *options, enum option option, const
     case KIND_SECONDS:
       if (is_seconds(value)) break;
       fprintf(stderr, "tfprof-capture: %s must be seconds, 0.1 to 1000000, or 0, not '%s'", from, value);
+      return false;
+    case KIND_NUMBER:
+      if (!*value || is_within(value, spec->value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be a number, %s, not '%s'", from, spec->value, value);
       return false;
     case KIND_STEPS:
       if (!*value || is_steps(value)) break;
@@ -448,6 +482,20 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
   if (options_text(options, OPTION_FOR) && !options_text(options, OPTION_ATTACH)) {
     fputs("tfprof-capture: --for goes with --attach; --steps says what is recorded of a program that is started here",
           stderr);
+    return usage();
+  }
+  for (int o = OPTION_HOST_TRACER_LEVEL; o <= OPTION_RETRIES && !is_asking; o++) {
+    if (!options_text(options, (enum option)o)) continue;
+    fprintf(stderr, "tfprof-capture: --%s is for --attach, which is not there", specs[o].name);
+    return usage();
+  }
+  const char *whom = options_text(options, OPTION_ATTACH);
+  if (options_is_on(options, OPTION_LIST) && whom && strncmp(whom, "run:", 4) != 0) {
+    fputs("tfprof-capture: --list shows all, or with --attach run:DIR those of a run", stderr);
+    return usage();
+  }
+  if (options_is_on(options, OPTION_ADD) && (!whom || !options_text(options, OPTION_OUTPUT))) {
+    fputs("tfprof-capture: --add is for --attach with -o DIR", stderr);
     return usage();
   }
   bool is_calls = !strcmp(options->texts[OPTION_PYTHON], "calls");

@@ -254,7 +254,7 @@ bool recording_read(const char *directory, struct recording *recording) {
   bool is_complete = true;
   for (struct dirent *entry; is_complete && (entry = readdir(stream));) {
     char *path;
-    if (!run_directory_is_recording(entry->d_name)) continue;
+    if (!run_directory_is_dump(entry->d_name)) continue;
     if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0) path = NULL;
     is_complete = add_file(recording, path);
   }

@@ -374,13 +374,37 @@ void report(const struct capture_options *options, const struct run_directory *d
   recording_free(&recording);
 }
 
-void report_files(const char *const *files, size_t count, const char *path, bool is_quiet, const char *tools,
-                  const char *extension) {
+/* What servers sent; of several, of which how much. */
+static void say_servers(const struct profiler_servers *servers, const char *path) {
+  uint64_t bytes = 0;
+  size_t count = 0, shown = 0;
+  for (size_t i = 0; i < profiler_servers_count(servers); i++) {
+    bytes += profiler_servers_at(servers, i)->bytes;
+    count += profiler_servers_at(servers, i)->bytes > 0;
+  }
+  if (!count) return;
+  if (count == 1) fputs("tfprof: recorded the profile of a server", stderr);
+  else fprintf(stderr, "tfprof: recorded the profiles of %zu servers", count);
+  fprintf(stderr, " into %s (%s)\n", path, bytes_text(bytes).bytes);
+  for (size_t i = 0; i < profiler_servers_count(servers) && count > 1; i++) {
+    const struct profiler_server *server = profiler_servers_at(servers, i);
+    if (!server->bytes) continue;
+    if (shown++ == MAXIMUM_PROCESSES) {
+      fprintf(stderr, "  … and %zu more\n", count - MAXIMUM_PROCESSES);
+      break;
+    }
+    fprintf(stderr, "  %-28s %s\n", server->address.text, bytes_text(server->bytes).bytes);
+  }
+}
+
+void report_attached(const struct attached *attached, bool is_quiet, const char *tools, const char *extension) {
   struct recording recording;
-  if (!recording_read_files(files, count, &recording)) fputs("tfprof: not enough memory to read all of it\n", stderr);
-  if (!is_quiet) say_what_was_recorded(&recording, path);
+  if (!recording_read_files(attached->dumps, attached->dump_count, &recording))
+    fputs("tfprof: not enough memory to read all of it\n", stderr);
+  if (!is_quiet && attached->dump_count) say_what_was_recorded(&recording, attached->path);
+  if (!is_quiet) say_servers(attached->servers, attached->path);
   say_problems(&recording);
   say_notes(&recording);
-  if (!is_quiet) say_next(path, tools, extension);
+  if (!is_quiet) say_next(attached->path, tools, extension);
   recording_free(&recording);
 }

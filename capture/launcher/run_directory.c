@@ -1,7 +1,7 @@
 /* run_directory.c: makes the directory that a recording goes into, and refuses what would mix or destroy recordings.
 **
-** A directory that holds a recording is refused; with --force its *.tfprof files are removed, and those of windows of
-** the framework's own profiler (HOST-PID.N.xplane.pb), and nothing else ever is.
+** A directory that holds a recording is refused; with --force its *.tfprof files are removed, those of windows of the
+** framework's own profiler (HOST-PID.N.xplane.pb), and profiles that servers sent, and nothing else ever is.
 ** So is a symbolic link, and a directory of another user (dump/directory.h).
 ** A lock on the directory keeps two recordings out of it at the same time.  Whether files can be made in it is tried,
 ** not asked for: access(2) knows nothing of read-only file systems, quotas and root.
@@ -24,9 +24,15 @@
 
 enum { MAXIMUM_NUMBER = 9999, LITTLE_SPACE_MB = 64 };
 
-bool run_directory_is_recording(const char *name) {
-  size_t length = strlen(name), suffix = strlen(".tfprof");
-  return length > suffix && strcmp(name + length - suffix, ".tfprof") == 0;
+static bool has_suffix(const char *name, const char *suffix) {
+  size_t length = strlen(name), size = strlen(suffix);
+  return length > size && strcmp(name + length - size, suffix) == 0;
+}
+
+bool run_directory_is_dump(const char *name) { return has_suffix(name, ".tfprof"); }
+
+static bool is_recording(const char *name) {
+  return run_directory_is_dump(name) || has_suffix(name, DUMP_SERVER_SUFFIX);
 }
 
 /* HOST-PID.N.xplane.pb, and what was left of one that could not be written. */
@@ -49,7 +55,7 @@ static int count_recordings(const char *path, bool remove) {
   int count = 0, error = 0;
   for (struct dirent *entry; (entry = readdir(stream));) {
     if (remove && is_of_window(entry->d_name)) unlinkat(dirfd(stream), entry->d_name, 0);
-    if (!run_directory_is_recording(entry->d_name)) continue;
+    if (!is_recording(entry->d_name)) continue;
     if (remove && unlinkat(dirfd(stream), entry->d_name, 0) == 0) continue;
     if (remove) error = errno;
     count++;
@@ -104,7 +110,7 @@ static int open_numbered(struct run_directory *directory) {
   return STATUS_CANNOT_RECORD;
 }
 
-static int open_named(const char *output, bool force, struct run_directory *directory) {
+static int open_named(const char *output, enum run_directory_former former, struct run_directory *directory) {
   if (strlen(output) >= sizeof directory->path) {
     errno = ENAMETOOLONG;
     return failed(output, "cannot make the run directory");
@@ -126,6 +132,7 @@ static int open_named(const char *output, bool force, struct run_directory *dire
     fprintf(stderr, "tfprof-capture: %s; choose another directory with -o\n", text);
     return STATUS_CANNOT_RECORD;
   }
+  if (former == RUN_DIRECTORY_KEEP) return 0;
   if (flock(directory->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     fprintf(stderr, "tfprof-capture: another tfprof-capture is recording into %s; choose another directory with -o\n",
             output);
@@ -133,7 +140,7 @@ static int open_named(const char *output, bool force, struct run_directory *dire
   }
   int recordings = count_recordings(directory->path, false);
   if (recordings < 0) return failed(output, "cannot read the run directory");
-  if (recordings > 0 && !force) {
+  if (recordings > 0 && former == RUN_DIRECTORY_REFUSE) {
     fprintf(
         stderr,
         "tfprof-capture: %s holds a recording already (%d file%s); choose another directory with -o, or say --force "
@@ -158,9 +165,10 @@ static void warn_of_little_space(const struct run_directory *directory) {
   }
 }
 
-int run_directory_open(const char *output, bool force, bool quiet, struct run_directory *directory) {
+int run_directory_open(const char *output, enum run_directory_former former, bool quiet,
+                       struct run_directory *directory) {
   *directory = (struct run_directory){.lock = -1};
-  int status = output ? open_named(output, force, directory) : open_numbered(directory);
+  int status = output ? open_named(output, former, directory) : open_numbered(directory);
   if (status) return status;
   if (!realpath(directory->path, directory->absolute))
     return failed(directory->path, "cannot find the run directory");

@@ -5,6 +5,7 @@
 */
 #include "read/bundles.h"
 
+#include "dump/directory.h"
 #include "read/dump_reader.h"
 #include "read/log_directory.h"
 #include "read/recognise.h"
@@ -37,17 +38,21 @@ static bool is_named_as_dump(const char *path) {
   return length > 7 && strcmp(path + length - 7, ".tfprof") == 0;
 }
 
-/* Where a run has dumps, other files are left alone. */
-static bool may_be_dump(const struct read_file *file) {
-  return file->format ? file->format == &dump_read_format : is_named_as_dump(file->path);
-}
-
-/* ---- copies ---- */
-
 static bool ends_in(const char *path, const char *ending) {
   size_t length = strlen(path), size = strlen(ending);
   return length > size && strcmp(path + length - size, ending) == 0;
 }
+
+static bool may_be_dump(const struct read_file *file) {
+  return file->format ? file->format == &dump_read_format : is_named_as_dump(file->path);
+}
+
+/* Where a run has dumps, other files are left alone, but for those that profiler servers sent to tfprof-capture. */
+static bool is_of_run(const struct read_file *file) {
+  return may_be_dump(file) || ends_in(file->path, DUMP_SERVER_SUFFIX);
+}
+
+/* ---- copies ---- */
 
 static size_t directory_length(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -167,7 +172,7 @@ static enum tfprof_status choose(struct store *store, const struct path_list *li
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < *count && !status; i++) {
     /* Files that are kept move to the front: none is lost that may be an original. */
-    bool is_left = files[i].is_open ? !is_claimed(files[i].format) : has_dumps && !may_be_dump(&files[i]);
+    bool is_left = files[i].is_open ? !is_claimed(files[i].format) : has_dumps && !is_of_run(&files[i]);
     bool may_be_copy = !is_left && !files[i].is_open && !has_dumps && !is_alone;
     bool is_of_other = may_be_copy && is_copy(store, files, *count, list, files[i].path);
     if (is_of_other) status = paths_add(copies, files[i].path, "", error);

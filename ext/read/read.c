@@ -1,7 +1,8 @@
 /* read.c: from a path to the files it names, and from those to a run.
 **
 ** A directory gives its files (not those of directories within it), a glob all that it matches.  Where there are
-** dumps among several files, the others are left alone: what lies beside a recording is mostly not one.
+** dumps among several files, the others are left alone: what lies beside a recording is mostly not one; but for the
+** profiles that profiler servers sent to tfprof-capture.
 **
 ** No file is opened twice, whatever it is called: by its location or as another name of the same inode.  Opening what
 ** is open refreshes it and gives the run that has it.  A directory of which single files are open takes over their

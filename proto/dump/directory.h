@@ -11,6 +11,10 @@
 
 enum { DUMP_DIRECTORY_MODE = 0700, DUMP_FILE_MODE = 0600 };
 
+/* How the names of profiles end that profiler servers sent, which lie beside dumps and are part of the run as these
+** are; other files beside dumps are not. */
+#define DUMP_SERVER_SUFFIX ".server.xplane.pb"
+
 /* Opens a directory that dumps may be written into. TFPROF_USAGE: it is a link, or another user's. TFPROF_IO: the
 ** system refuses. `descriptor` NULL: it is only looked at. */
 enum tfprof_status dump_directory_open(const char *path, int *descriptor, struct tfprof_error *error);

@@ -153,7 +153,7 @@ def main():
         os.environ["PATH"] = BUILD + os.pathsep + os.environ["PATH"]
         os.environ["HOME"] = directory  # a prompt keeps what is typed
         for where, command, typed in dict.fromkeys(documented()):
-            if not is_here(command) or "..." in command:
+            if not is_here(command) or "..." in command or "--attach host" in command:
                 left_out.append(command)
                 continue
             count += 1

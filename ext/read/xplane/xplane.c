@@ -7,6 +7,8 @@
 */
 #include "read/xplane/xplane.h"
 
+#include "dump/directory.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -77,13 +79,14 @@ bool xplane_has_programs(const struct profile *profile) {
 
 /* ---- opening ---- */
 
-/* "host-a" of ".../host-a.xplane.pb", where the file does not tell it. */
+/* "host-a" of ".../host-a.xplane.pb" or ".../host-a.server.xplane.pb", where the file does not tell it. */
 static struct text_part host_of(const struct xplane_index *index, const char *path) {
   if (index->hostnames.count && index->hostnames.items[0].length)
     return (struct text_part){index->hostnames.items[0].bytes, index->hostnames.items[0].length};
   const char *name = strrchr(path, '/'), *end;
   name = name ? name + 1 : path;
-  end = strstr(name, ".xplane.pb");
+  end = strstr(name, DUMP_SERVER_SUFFIX);
+  if (!end) end = strstr(name, ".xplane.pb");
   return (struct text_part){name, end ? (size_t)(end - name) : 0};
 }
 
