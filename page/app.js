@@ -7,6 +7,7 @@ import { askPanels, askRuns, chosenRun, follow, isAsked, isServed, servedRuns } 
 import { forgetEvents, reloadTimeline, remarkTimeline, showTimeline, shownTimeline } from './timeline.js';
 import { forgetPlots, forgetPlotsIn } from './charts.js';
 import { makePanel } from './panels.js';
+import { lookForRecordable } from './record.js';
 import { makeSqlPage } from './sql_page.js';
 
 const pages = [['overview', 'Overview'], ['timeline', 'Timeline'], ['code', 'Code'], ['ops', 'Ops'], ['memory', 'Memory'],
@@ -271,9 +272,10 @@ function showAge(changes, error) {
       ? `${Math.round(changes.age_ns / 3600e9)} h old` : `${Math.round(changes.age_ns / 86400e9)} days old`;
   const sampling = changes.sampled > 0 && changes.sampled < changes.steps
     ? ` · ops of ${changes.sampled} of ${changes.steps} steps` : '';
-  badge.textContent = `${changes.growing ? '● live, ' : 'ended, '}${age}${sampling}`;
+  badge.textContent = changes.growing || age ? `${changes.growing ? '● live, ' : 'ended, '}${age}${sampling}` : 'nothing is recorded yet';
   badge.className = changes.growing ? 'note live' : 'note';
   showTroubles(changes);
+  lookForRecordable();
 }
 
 // Files that cannot be read, or no more.

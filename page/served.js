@@ -114,6 +114,9 @@ export async function askEvents(parameters = {}, options = {}) {
 // ---- live ----
 
 const PAUSE = 2000, LONG_PAUSE = 20000;
+let lookAgain = () => {};
+// At once, since something has come.
+export const lookNow = () => lookAgain();
 
 // Asks what has come, while the page is looked at: at most each two seconds, seldom when nobody writes any more, and
 // when someone comes back to it.
@@ -139,10 +142,11 @@ export function follow(tell, came) {
     }
     timer = setTimeout(ask, pause);
   };
-  document.addEventListener('visibilitychange', () => {
+  lookAgain = () => {
     if (document.hidden || timer === null) return;
     clearTimeout(timer);
     ask();
-  });
+  };
+  document.addEventListener('visibilitychange', lookAgain);
   ask();
 }

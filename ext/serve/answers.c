@@ -277,5 +277,7 @@ void answer_job(struct served_run *run, struct job *job) {
     case JOB_CHANGES: answer_changes(run, job, file); break;
     case JOB_PANEL: answer_panel(run, job, file); break;
     case JOB_SQL: answer_sql(run, job, file); break;
+    case JOB_RECORDABLE:
+    case JOB_RECORD: output_abandon(file); /* the recorder's */
   }
 }

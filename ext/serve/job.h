@@ -4,7 +4,9 @@
 
 #include "serve/request_values.h"
 
-enum job_kind { JOB_EVENTS, JOB_CHANGES, JOB_PANEL, JOB_SQL }; /* those that come first are answered first */
+/* Those that come first are answered first; from JOB_RECORDABLE on by the recorder (recorder.h), the others by the
+** run's worker. */
+enum job_kind { JOB_EVENTS, JOB_CHANGES, JOB_PANEL, JOB_SQL, JOB_RECORDABLE, JOB_RECORD };
 
 struct job {
   enum job_kind kind;

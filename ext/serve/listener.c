@@ -58,7 +58,9 @@ static const struct route routes[] = {{"/", "GET", ROUTE_PAGE, 0},
                                       {"/api/panel", "GET", ROUTE_JOB, JOB_PANEL},
                                       {"/api/events", "GET", ROUTE_JOB, JOB_EVENTS},
                                       {"/api/changes", "GET", ROUTE_JOB, JOB_CHANGES},
-                                      {"/api/sql", "POST", ROUTE_JOB, JOB_SQL}};
+                                      {"/api/sql", "POST", ROUTE_JOB, JOB_SQL},
+                                      {"/api/recordable", "GET", ROUTE_JOB, JOB_RECORDABLE},
+                                      {"/api/record", "POST", ROUTE_JOB, JOB_RECORD}};
 
 /* A request. */
 struct exchange {
@@ -220,6 +222,20 @@ static bool take_body(struct exchange *exchange, const char *bytes, size_t lengt
   return true;
 }
 
+/* Whether somebody answers; false: the server ends, or the system has no thread. Under the listener's lock. */
+static bool hand_on(struct listener *listener, struct exchange *exchange, size_t run) {
+  const struct listener_options *options = &listener->options;
+  struct job *job = &exchange->job;
+  bool is_of_recorder = job->kind >= JOB_RECORDABLE;
+  struct worker *worker = job->kind == JOB_SQL ? options->sql_workers[run] : options->workers[run];
+  if (listener->is_ending || (!is_of_recorder && !worker_start(worker))) return false;
+  listener->asked_count++;
+  MHD_suspend_connection(exchange->connection);
+  if (is_of_recorder) recorder_submit(options->recorder, job, options->paths[run]);
+  else worker_submit(worker, job);
+  return true;
+}
+
 /* On whatever thread gives the answer. */
 static void resume_exchange(struct job *job) {
   struct exchange *exchange = job->user;
@@ -245,18 +261,14 @@ static enum MHD_Result ask_worker(struct exchange *exchange) {
         exchange->is_too_large ? "The SQL is longer than 1 MiB.\n" : "The SQL holds a NUL character.\n");
   }
   if (job->kind == JOB_SQL && !job->sql && !take_body(exchange, "", 0)) return MHD_NO;
-  struct worker *worker = job->kind == JOB_SQL ? options->sql_workers[run] : options->workers[run];
+  if (job->kind >= JOB_RECORDABLE && run >= options->run_count)
+    return refuse_request(listener, exchange->connection, 400, NULL, "A recording is of one run: choose it.\n");
   job->socket = info ? info->connect_fd : -1;
   job->done = resume_exchange;
   job->user = exchange;
   pthread_mutex_lock(&listener->lock);
-  exchange->is_asked = !listener->is_ending && worker_start(worker);
-  if (exchange->is_asked) {
-    listener->asked_count++;
-    MHD_suspend_connection(exchange->connection);
-    worker_submit(worker, job);
-  }
-  bool is_asked = exchange->is_asked;
+  bool is_asked = exchange->is_asked = true; /* before it can be answered */
+  if (!hand_on(listener, exchange, run)) is_asked = exchange->is_asked = false;
   pthread_mutex_unlock(&listener->lock);
   return is_asked ? MHD_YES
                   : refuse_request(listener, exchange->connection, 503, NULL,

@@ -6,6 +6,8 @@
 **   GET  /api/events   ?run=0&window=FROM~TO&bucket=NS: what a timeline draws
 **   GET  /api/changes  ?run=0: whether rows have come
 **   POST /api/sql      ?run=0&rows=1000, the SQL as the body: the rows of a SELECT
+**   GET  /api/recordable  ?run=0: how many programs of the run can be asked to record
+**   POST /api/record   ?run=0&count=5, or &addresses=host:6009&duration_ms=2000: records that into the run
 **
 ** Everything else is refused: 421 another Host, 403 a page of another site, 404, 405, 401 without the token, 400 a
 ** parameter that is none, 413 a body of more than MOST_BODY_BYTES.  Parameters: request_values.h; answers: answers.c.
@@ -14,6 +16,7 @@
 #define TFPROF_SERVE_LISTENER_H
 
 #include "dump/error.h"
+#include "serve/recorder.h"
 #include "serve/request_rules.h"
 #include "serve/worker.h"
 
@@ -25,6 +28,7 @@ struct listener_options {
   struct worker *const *sql_workers; /* the same for SQL that is typed, which may take long; started when needed */
   size_t run_count, worker_count;
   const char *const *paths;
+  struct recorder *recorder;
   int socket; /* listens; the listener's from then on */
 };
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct request_values request_defaults = {.rows = 1000};
+const struct request_values request_defaults = {
+    .rows = 1000, .count = 5, .duration_ms = 2000, .host_level = 2, .device_level = 1, .retries = 3};
 
 static bool is_number(const char *text, int64_t low, int64_t high, int64_t *number) {
   char *end;
@@ -42,10 +43,35 @@ static bool take_run(struct request_values *values, const char *text) {
   return is_well;
 }
 
+/* Of hosts and their ports, and processes beside them: none of them an option or a path. */
+static bool take_addresses(char *addresses, const char *text) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:[]%,";
+  size_t length = strlen(text);
+  if (!length || length >= REQUEST_ADDRESSES_BYTES || strspn(text, letters) != length || *text == '-') return false;
+  if (strncmp(text, "run:", 4) == 0) return false;
+  memcpy(addresses, text, length + 1);
+  return true;
+}
+
+/* A number of a recording; NULL: the key is none of these. */
+static int64_t *recording_number(struct request_values *values, const char *key, int64_t *most) {
+  const struct {
+    const char *key;
+    int64_t *number, most;
+  } numbers[] = {{"count", &values->count, 100000},        {"duration_ms", &values->duration_ms, 86400000},
+                 {"host_level", &values->host_level, 3},    {"device_level", &values->device_level, 1},
+                 {"python_level", &values->python_level, 1}, {"retries", &values->retries, 100}};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    *most = numbers[i].most;
+    if (strcmp(numbers[i].key, key) == 0) return numbers[i].number;
+  }
+  return NULL;
+}
+
 bool request_take_value(struct request_values *values, const char *key, const char *text, char *message,
                         size_t message_size) {
   const char *value = text ? text : "";
-  int64_t number = 0;
+  int64_t number = 0, most, *of_recording = recording_number(values, key, &most);
   bool is_well;
   if (strcmp(key, "run") == 0) {
     is_well = take_run(values, value);
@@ -64,6 +90,11 @@ bool request_take_value(struct request_values *values, const char *key, const ch
   } else if (strcmp(key, "rows") == 0) {
     is_well = is_number(value, 1, REQUEST_MOST_ROWS, &number);
     values->rows = (uint64_t)number;
+  } else if (strcmp(key, "addresses") == 0) {
+    is_well = take_addresses(values->addresses, value);
+  } else if (of_recording) {
+    bool may_be_zero = most <= 100; /* levels and retries */
+    is_well = is_number(value, !may_be_zero, most, of_recording);
   } else {
     snprintf(message, message_size, "there is no parameter '%.40s'", key);
     return false;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REQUEST_NAME_BYTES = 64, REQUEST_ALL_RUNS = -1, REQUEST_MOST_ROWS = 10000 };
+enum { REQUEST_NAME_BYTES = 64, REQUEST_ALL_RUNS = -1, REQUEST_MOST_ROWS = 10000, REQUEST_ADDRESSES_BYTES = 4000 };
 
 struct request_values {
   int run;                       /* which of those that are served, by number; REQUEST_ALL_RUNS */
@@ -21,6 +21,9 @@ struct request_values {
   int64_t profile_id, first_step, last_step;
   int64_t from_ns, to_ns, bucket_ns; /* since the origin of the run */
   uint64_t rows;
+  /* Of a recording: that of profiler servers, or, where there are no addresses, of so many steps. */
+  char addresses[REQUEST_ADDRESSES_BYTES];
+  int64_t count, duration_ms, host_level, device_level, python_level, retries;
 };
 
 extern const struct request_values request_defaults;

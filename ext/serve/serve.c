@@ -32,6 +32,7 @@ struct serving {
   size_t worker_count;
   bool has_workers;
   struct listener *listener;
+  struct recorder recorder;
   char own_name[256];
   unsigned port;
 };
@@ -222,6 +223,7 @@ static bool stop_workers(struct serving *serving) {
 
 static void serving_free(struct serving *serving) {
   if (serving->listener) listener_end(serving->listener);
+  recorder_end(&serving->recorder);
   bool are_stopped = stop_workers(serving);
   if (serving->listener) listener_stop(serving->listener);
   if (serving->options->socket && serving->listener) unlink(serving->options->socket);
@@ -256,6 +258,7 @@ enum serve_result serve_run(const struct serve_options *options) {
   sigaddset(&signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &signals, NULL); /* before there are threads, which have it so */
   signal(SIGPIPE, SIG_IGN);
+  recorder_prepare(&serving.recorder);
   if (!take_rules(&serving) || !make_workers(&serving)) {
     fputs("tfprof serve: not enough memory, or the system has no random numbers\n", stderr);
     serving_free(&serving);
@@ -272,6 +275,7 @@ enum serve_result serve_run(const struct serve_options *options) {
                                                  .run_count = options->path_count,
                                                  .worker_count = serving.worker_count,
                                                  .paths = options->paths,
+                                                 .recorder = &serving.recorder,
                                                  .socket = listening};
     if (listener_start(&serving.listener, &listening_options, &error)) {
       fprintf(stderr, "tfprof serve: %s\n", error.message);

@@ -7,8 +7,10 @@
 
 #include "serve/request_rules.h"
 
+enum { MOST_SERVED_RUNS = 64 };
+
 struct serve_options {
-  const char *const *paths; /* the runs */
+  const char *const *paths; /* the runs: so many at most */
   size_t path_count;
   unsigned port;       /* 0: any that is free */
   const char *address; /* NULL: 127.0.0.1 */

@@ -1,6 +1,8 @@
 /* served_run.c: see served_run.h. */
 #include "serve/served_run.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 
 #include "linked.h"
 #include "read/read.h"
+#include "serve/serve.h"
 #include "serve/sql_rules.h"
 #include "vtab/stored_views.h"
 
@@ -31,6 +34,30 @@ static void find_origin(struct served_run *run) {
   sqlite3_finalize(statement);
 }
 
+/* Whether nothing has been recorded into it. */
+static bool is_empty_directory(const char *path) {
+  DIR *directory = opendir(path);
+  bool is_empty = directory != NULL;
+  struct dirent *entry;
+  while (is_empty && (entry = readdir(directory))) is_empty = entry->d_name[0] == '.';
+  if (directory) closedir(directory);
+  return is_empty;
+}
+
+/* Opens the paths of `wanted`; those that are empty directories are awaited. */
+static enum tfprof_status open_paths(struct served_run *run, uint64_t wanted, struct tfprof_error *error) {
+  for (size_t i = 0; i < run->path_count; i++) {
+    const uint64_t bit = UINT64_C(1) << i;
+    uint32_t number;
+    if (!(wanted & bit)) continue;
+    enum tfprof_status status = read_open(run->connection->store, run->paths[i], &number, error);
+    bool is_awaited = status == TFPROF_NOT_FOUND && is_empty_directory(run->paths[i]);
+    if (status && !is_awaited) return status;
+    run->awaited = is_awaited ? run->awaited | bit : run->awaited & ~bit;
+  }
+  return TFPROF_OK;
+}
+
 enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *error) {
   char *message = NULL;
   bool is_of_other_build;
@@ -43,10 +70,9 @@ enum tfprof_status served_run_open(struct served_run *run, struct tfprof_error *
   sqlite3_free(message);
   message = NULL;
   if (run->connection) connection_begin(run->connection);
-  for (size_t i = 0; i < run->path_count && !status; i++) {
-    uint32_t number;
-    status = read_open(run->connection->store, run->paths[i], &number, error);
-  }
+  static_assert(MOST_SERVED_RUNS <= 64, "a bit for each");
+  run->awaited = 0;
+  if (!status) status = open_paths(run, UINT64_MAX, error);
   if (run->connection) connection_end(run->connection);
   if (status) {
     served_run_close(run);
@@ -74,8 +100,11 @@ void served_run_close(struct served_run *run) {
 enum tfprof_status served_run_refresh(struct served_run *run, int64_t pause_ns, struct tfprof_error *error) {
   uint64_t added = 0;
   if (served_now() - run->refreshed_ns < pause_ns) return TFPROF_OK;
+  const uint64_t awaited = run->awaited;
   connection_begin(run->connection);
   enum tfprof_status status = read_refresh(run->connection->store, &added, error);
+  /* What cannot be read yet, such as a file that is being made, is tried again. */
+  if (!status && awaited && open_paths(run, awaited, NULL) == TFPROF_OK) added += run->awaited != awaited;
   connection_end(run->connection);
   run->refreshed_ns = served_now();
   if (status) return status;

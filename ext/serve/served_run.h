@@ -1,6 +1,7 @@
 /* served_run.h: one run, or several together, as the server has it open: a connection of its own that one thread uses.
 **
-** What is recorded while it is open is taken in by served_run_refresh(): `version` rises when rows came.
+** What is recorded while it is open is taken in by served_run_refresh(): `version` rises when rows came.  A directory
+** into which nothing has been recorded yet is waited for, as that of a program that records when it is asked.
 */
 #ifndef TFPROF_SERVED_RUN_H
 #define TFPROF_SERVED_RUN_H
@@ -13,6 +14,7 @@
 struct served_run {
   const char *const *paths; /* as tfprof_open() takes them */
   size_t path_count;
+  uint64_t awaited; /* a bit for each path that is still an empty directory */
   sqlite3 *db;               /* NULL: not open */
   struct sweep_index *index; /* of its timeline; NULL: none */
   struct connection *connection;

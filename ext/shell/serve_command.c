@@ -10,7 +10,7 @@
 
 #include "serve/serve.h"
 
-enum { SERVE_COMMAND_FAILED = 1, SERVE_COMMAND_USAGE = 2, SERVE_COMMAND_OPEN = 3, MOST_SERVED_RUNS = 64 };
+enum { SERVE_COMMAND_FAILED = 1, SERVE_COMMAND_USAGE = 2, SERVE_COMMAND_OPEN = 3 };
 
 static const char serve_help[] =
     "usage: tfprof serve RUN... [options]\n"
@@ -25,7 +25,9 @@ static const char serve_help[] =
     "\n"
     "  $ ssh -N -L 41234:127.0.0.1:41234 the-host\n"
     "\n"
-    "Of several runs the page shows one, and compares them.\n"
+    "Of several runs the page shows one, and compares them. It can record more into a\n"
+    "run: of programs that tfprof-capture --dormant has started, and of TensorFlow and\n"
+    "JAX programs that have started a profiler server.\n"
     "\n"
     "      --port N          that port instead of a free one\n"
     "      --socket PATH     a socket in the file system, which only its owner can open,\n"
