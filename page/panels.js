@@ -92,7 +92,8 @@ function findings(panel, rows) {
   const subject = (row) => (row[at('subject')] === null ? '' : String(row[at('subject')]));
   const among = (isProcess, first, others) => {
     const subjects = new Set([first, ...others].map(subject)).size, times = others.length + 1;
-    return [isProcess && subjects > 1 ? `${subjects} of ${processes ? processes.all.length : '?'} processes, as ${subject(first)}`
+    const all = processes && processes.all.length ? ` of ${processes.all.length}` : ''; // of a server they may come later
+    return [isProcess && subjects > 1 ? `${subjects}${all} processes, as ${subject(first)}`
       : subject(first), times > subjects || (times > 1 && !isProcess) ? `${times} times` : ''].filter(Boolean).join(', ');
   };
   return element('ul.findings', {}, ...shareFindings(panel, rows).map(({ isProcess, first, others }) => element('li', { class: first[at('severity')] },
