@@ -84,7 +84,7 @@ def check_frameworks():
             except metadata.PackageNotFoundError:
                 pass
         show(name, version + ("each batch of fit() is a step" if module == "keras" else
-                              "steps and ranges are recorded; ops are by its own profiler"))
+                              "steps and ranges are recorded, and by its own profiler the ops of some steps"))
 
 
 def parts():
@@ -143,8 +143,8 @@ check_system()
 if is_recorded:
     print("\nSo a program of this Python can be recorded.")
 else:
-    print("\nSo no ops of PyTorch can be recorded with this Python; steps of TensorFlow and JAX are, and calls of CUDA "
-          "and NVTX, in any program.")
+    print("\nSo no ops of PyTorch can be recorded with this Python; steps and ops of TensorFlow and JAX are, "
+          "and calls of CUDA and NVTX, in any program.")
 if is_recorded:
     open(os.path.join(os.environ["TFPROF_RUN_DIRECTORY"], "recordable"), "w").close()
 sys.exit(0 if is_recorded else 125)
