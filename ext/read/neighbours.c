@@ -52,7 +52,8 @@ static const char *describe(const char *name, const struct file_head *head) {
     return "called as a program that XLA compiled (HLO), and neither the text of one, which begins with HloModule, nor "
            "its message";
   if (head_begins(head, "ML\xefR", 4) || name_ends(name, ".mlir") ||
-      (head_begins(head, "module @", 8) && (head_has(head, "stablehlo.") || head_has(head, "mhlo."))))
+      ((head_begins(head, "module ", 7) || head_begins(head, "#loc", 4)) &&
+       (head_has(head, "stablehlo.") || head_has(head, "mhlo."))))
     return "a program that JAX or TensorFlow gave to XLA (StableHLO); what XLA makes of it (HLO) opens, which "
            "lowered.compile().as_text() of JAX and XLA_FLAGS=--xla_dump_to=DIR write, and the XSpace of a profile "
            "(.xplane.pb) has, with times";

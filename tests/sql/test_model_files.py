@@ -141,6 +141,7 @@ def test_files_without_a_profile(engine):
                 ("w.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(50), "HDF5"),
                 ("step.hlo", b"module jit_step", "neither the text of one"),
                 ("step.stablehlo", b"module @jit_step attributes {mhlo.num_partitions = 1 : i32} {", "StableHLO"),
+                ("step.txt", b"#loc1 = loc(\"x\")\nmodule @f {\n  stablehlo.add", "lowered.compile().as_text()"),
                 ("session.pb", trace_events, "trace events of TensorFlow (tensorflow.profiler.Trace), not an XSpace"),
                 ("step.mlir.bc", b"ML\xefR\x0dStableHLO_v1.0", "StableHLO")):
             path = written(folder, name, data)

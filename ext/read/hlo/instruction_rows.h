@@ -32,7 +32,7 @@ void hlo_rows_take(struct hlo_reading *r, const struct wire_reader *reader, cons
 void hlo_rows_end_module(struct hlo_reading *r);
 
 /* The tables. */
-enum tfprof_status hlo_publish_rows(const struct hlo_rows *rows, const struct hlo_programs *programs,
+enum tfprof_status hlo_publish_rows(const struct hlo_rows *all, const struct hlo_programs *programs,
                                     struct profile *profile, struct tfprof_error *error);
 
 #endif
