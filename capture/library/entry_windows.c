@@ -11,6 +11,8 @@ ENTRY_POINT void tfprof_capture_windows_begin(void *close);
 ** WINDOW_IS_FIRST where the file has none yet. */
 enum { WINDOW_IS_CHOSEN = 4, WINDOW_IS_FIRST = 8 };
 ENTRY_POINT int tfprof_capture_windows_wanted(void);
+/* A step has ended by a range of PyTorch's. 1: before the next one begins the hooks are to ask what is to be done. */
+ENTRY_POINT int tfprof_capture_step_has_ended(void);
 /* Around the opening of a session, and then its closing. */
 ENTRY_POINT void tfprof_capture_window_opening(const char *framework, int begins_at_end);
 ENTRY_POINT void tfprof_capture_window_opened(int is_on);
@@ -26,6 +28,8 @@ int tfprof_capture_windows_wanted(void) {
   enum window_act wanted = windows_wanted(&is_chosen, &is_first);
   return (int)wanted | (is_chosen ? WINDOW_IS_CHOSEN : 0) | (is_first ? WINDOW_IS_FIRST : 0);
 }
+
+int tfprof_capture_step_has_ended(void) { return windows_step_ended(); }
 
 void tfprof_capture_window_opening(const char *framework, int begins_at_end) {
   windows_opening(framework, begins_at_end != 0);

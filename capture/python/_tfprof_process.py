@@ -193,7 +193,10 @@ class Marks:
         """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0. `is_inside`: of something
         that will end soon, which calls step_is_over() then.
         """
-        ended = self.end_mark(name.encode("utf-8", "replace"), number, ticks)
+        self.ended(name, self.end_mark(name.encode("utf-8", "replace"), number, ticks), is_inside)
+
+    def ended(self, name, ended, is_inside=False):
+        """0: no step has ended with that mark; 2: one has, and windows are to be asked before the next one; else 1."""
         if ended:
             self.step_ended()
         if ended == 2:

@@ -448,13 +448,15 @@ class Recording:
 
     def open_step(self, name):
         """The same of a step; other frameworks of the process hear of its end."""
-        end, marks = self.open_range(name), self.process.marks
+        marks = self.process.marks
+        marks.begin_step("tfprof.step")
+        end = self.open_range(name)
 
         def end_step():
             before = marks.steps()
             end()
             if marks.steps() != before:
-                marks.step_ended()
+                marks.ended(name, 1 + self.holding_gil.tfprof_capture_step_has_ended())
 
         return end_step
 

@@ -469,7 +469,7 @@ void sampling_look(struct sampling_now *now) {
   pthread_mutex_lock(&sampling_lock);
   const struct step_marks *marks = &sampling.marks;
   *now = (struct sampling_now){
-      .steps = marks->steps,
+      .steps = step_marks_all(marks),
       .series = marks->steps_before * SERIES_MAXIMUM + (marks->leader ? marks->leader->first_ended : 0),
       .seed = sampling.options.seed,
       .overhead = sampling.options.overhead,
