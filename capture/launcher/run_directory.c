@@ -1,7 +1,8 @@
 /* run_directory.c: makes the directory that a recording goes into, and refuses what would mix or destroy recordings.
 **
 ** A directory that holds a recording is refused; with --force its *.tfprof files are removed, those of windows of the
-** framework's own profiler (HOST-PID.N.xplane.pb), and profiles that servers sent, and nothing else ever is.
+** framework's own profiler (HOST-PID.N.xplane.pb) and sessions, and profiles that servers sent, and nothing else ever
+** is.
 ** So is a symbolic link, and a directory of another user (dump/directory.h).
 ** A lock on the directory keeps two recordings out of it at the same time.  Whether files can be made in it is tried,
 ** not asked for: access(2) knows nothing of read-only file systems, quotas and root.
@@ -54,7 +55,8 @@ static int count_recordings(const char *path, bool remove) {
   if (!stream) return -1;
   int count = 0, error = 0;
   for (struct dirent *entry; (entry = readdir(stream));) {
-    if (remove && is_of_window(entry->d_name)) unlinkat(dirfd(stream), entry->d_name, 0);
+    if (remove && (is_of_window(entry->d_name) || has_suffix(entry->d_name, ".sessions")))
+      unlinkat(dirfd(stream), entry->d_name, 0);
     if (!is_recording(entry->d_name)) continue;
     if (remove && unlinkat(dirfd(stream), entry->d_name, 0) == 0) continue;
     if (remove) error = errno;

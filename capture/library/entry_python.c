@@ -24,6 +24,7 @@
 #include "recorder/recording.h"
 #include "recorder/settings.h"
 #include "session.h"
+#include "tensorflow/session_records.h"
 #include "torch/memory_callbacks.h"
 #include "torch/module_discovery.h"
 #include "torch/module_facts.h"
@@ -108,6 +109,9 @@ ENTRY_POINT void tfprof_capture_tell_problems(void *reporter);
 ENTRY_POINT void tfprof_capture_note_problem(const char *text);
 /* Or functions of Python that are called before and after, and after it where it raised; None: there is none. */
 ENTRY_POINT void *tfprof_capture_hook_call(void *function, void *first, void *last, void *raised);
+/* The same, called with the arguments by name, too; where `changes`, a tuple that the first returns takes the place of
+** all arguments. */
+ENTRY_POINT void *tfprof_capture_hook_names(void *function, void *first, void *last, void *raised, int changes);
 /* os.fork, where CPython counts the threads of the process after it, and warns of more than one: it finds none of ours
 ** (session_rest), where Python knows of no other. Only in its place. */
 ENTRY_POINT void tfprof_capture_hook_fork(void *function);
@@ -128,6 +132,12 @@ ENTRY_POINT uint64_t tfprof_capture_count_steps(void);
 ** calls are noted. 0: they cannot be. */
 ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_ended, void *step_begins);
 ENTRY_POINT int tfprof_capture_watch_jit(void *function, const char *name);
+/* Runs of sessions of TensorFlow (session_records.h): whether one that begins now is to be traced, what is the same for
+** its step, or -1; what was traced of it, of kind 0, or why not (`left_out`, kept); a graph (1), what the op log says
+** (2). */
+ENTRY_POINT int64_t tfprof_capture_session_step(void);
+ENTRY_POINT void tfprof_capture_add_session(int kind, int64_t graph, int64_t step, uint64_t start_ticks,
+                                            const char *bytes, uint64_t length, int is_ours, const char *left_out);
 /* One of gc.callbacks, with the GIL held. `about`: a dictionary. */
 ENTRY_POINT void tfprof_capture_collected(const wchar_t *phase, void *about);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
@@ -384,15 +394,29 @@ static void *keep(void *object) {
   return object;
 }
 
-void *tfprof_capture_hook_call(void *function, void *first, void *last, void *raised) {
+static void *hook_call(void *function, struct call_hook is) {
   struct call_hook *hook = calloc(1, sizeof *hook);
-  if (hook)
-    *hook = (struct call_hook){.before = call_hook_first,
-                               .after = call_hook_last,
-                               .first = keep(first),
-                               .last = keep(last),
-                               .raised = keep(raised)};
+  if (hook) {
+    *hook = is;
+    hook->after = call_hook_last;
+    hook->first = keep(is.first);
+    hook->last = keep(is.last);
+    hook->raised = keep(is.raised);
+  }
   return hook_function(function, hook);
+}
+
+void *tfprof_capture_hook_call(void *function, void *first, void *last, void *raised) {
+  return hook_call(function,
+                   (struct call_hook){.before = call_hook_first, .first = first, .last = last, .raised = raised});
+}
+
+void *tfprof_capture_hook_names(void *function, void *first, void *last, void *raised, int changes) {
+  return hook_call(function, (struct call_hook){.before = changes ? call_hook_change : call_hook_first,
+                                                .first = first,
+                                                .last = last,
+                                                .raised = raised,
+                                                .takes_names = true});
 }
 
 static void rest_before_fork(const struct call_hook *hook, const struct call_arguments *arguments,
@@ -437,6 +461,24 @@ void tfprof_capture_tell_problems(void *reporter) {
 }
 
 void tfprof_capture_note_problem(const char *text) { hook_problem_tell(text); }
+
+int64_t tfprof_capture_session_step(void) { return session_records_step(); }
+
+void tfprof_capture_add_session(int kind, int64_t graph, int64_t step, uint64_t start_ticks, const char *bytes,
+                                uint64_t length, int is_ours, const char *left_out) {
+  static const char *const kinds[] = {"run", "graph", "op_log"};
+  enum { KINDS = sizeof kinds / sizeof *kinds };
+  if (kind < 0 || kind >= KINDS) return;
+  session_records_add(&(struct session_record){.kind = kinds[kind],
+                                               .left_out = left_out,
+                                               .graph = graph,
+                                               .step = step,
+                                               .start_ticks = start_ticks,
+                                               .end_ticks = clock_ticks(),
+                                               .is_ours = is_ours != 0,
+                                               .bytes = bytes,
+                                               .length = bytes ? length : 0});
+}
 
 void tfprof_capture_begin_jit(void *is_traced, void *step_ended, void *step_begins) {
   if (call_hooks_find()) jit_calls_begin(is_traced, step_ended, step_begins);

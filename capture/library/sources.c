@@ -13,6 +13,7 @@
 #include "python/hook_problems.h"
 #include "python/python_source.h"
 #include "recorder/source.h"
+#include "tensorflow/session_records.h"
 #include "torch/memory_callbacks.h"
 #include "torch/modules_source.h"
 #include "torch/noted_ranges.h"
@@ -23,6 +24,7 @@ const struct capture_source *const capture_sources[] = {
     &channels_source,     &identity_source, &counters_source, &switches_source,
     &gpu_counters_source, &governor_source, &nvtx_source,     &cuda_source,
     &marks_source,        &ops_source,      &memory_source,   &modules_source,
-    &python_source,       &windows_source,  &hangs_source,    &hook_problems_source,
+    &python_source,       &windows_source,  &sessions_source, &hangs_source,
+    &hook_problems_source,
     NULL,
 };

@@ -25,6 +25,8 @@ class Hooks:
         self.hook_phase, self.hook_call = holding_gil.tfprof_capture_hook_phase, holding_gil.tfprof_capture_hook_call
         self.hook_phase.argtypes, self.hook_phase.restype = [thing, ctypes.c_uint, text], thing
         self.hook_call.argtypes, self.hook_call.restype = [thing] * 4, thing
+        self.hook_names = holding_gil.tfprof_capture_hook_names
+        self.hook_names.argtypes, self.hook_names.restype = [thing] * 4 + [ctypes.c_int], thing
         self.hook_fork = holding_gil.tfprof_capture_hook_fork
         self.hook_fork.argtypes, self.hook_fork.restype = [thing], None
 
@@ -60,6 +62,14 @@ class Hooks:
         function raised; what they raise is told and forgotten, but for what a handler of a signal raised.
         """
         self.put(holder, name, lambda function: self.hook_call(function, first, last, raised))
+
+    def named(self, holder, name, first=None, last=None, raised=None):
+        """The same, with the arguments as they are given, by place or by name."""
+        self.put(holder, name, lambda function: self.hook_names(function, first, last, raised, 0))
+
+    def change(self, holder, name, first, last=None, raised=None):
+        """The same; where `first` returns a tuple the function is called with what is in it instead."""
+        self.put(holder, name, lambda function: self.hook_names(function, first, last, raised, 1))
 
     def rest(self, holder, *names):
         """Functions that fork: CPython does not count threads of ours around them."""

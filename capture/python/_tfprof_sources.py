@@ -88,7 +88,8 @@ def _fill_shapes(graph, run_meta):
                     sys.stderr.write("tfprof: shape of %s: %s\n" % (stats.node_name, problem))
 
 
-def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_var=True, says_what_is_missing=True):
+def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_var=True, says_what_is_missing=True,
+              add_flops=True):
     """An OpLogProto: what `op_log` says, and for all ops of the graph float_ops, call
     stacks and _trainable_variables."""
     from tensorflow.core.profiler import tfprof_log_pb2
@@ -102,7 +103,7 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
         return log
     if run_meta is not None:
         _fill_shapes(graph, run_meta)
-    own_texts = bool(log.id_to_string)
+    own_texts, known_frames = bool(log.id_to_string), {}
 
     def number_of(text):
         return numbers.setdefault(text, len(numbers)) if text else 0
@@ -112,7 +113,7 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
         trainable = {variable.op.name for variable in graph.get_collection(ops.GraphKeys.TRAINABLE_VARIABLES)}
     for op in graph.get_operations():
         try:
-            flops = ops.get_stats_for_node_def(graph, op.node_def, "flops").value
+            flops = ops.get_stats_for_node_def(graph, op.node_def, "flops").value if add_flops else None
         except Exception:  # ValueError: a shape that is not known; a formula of the program's may say anything
             flops, missing = None, missing + 1
         traceback = op.traceback if add_trace else None
@@ -127,10 +128,9 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
             entry.types.append("_trainable_variables")
         if traceback and not entry.code_def.traces and not own_texts:
             for frame in traceback:
-                file, line, function = frame[0], frame[1], frame[2]
-                text = linecache.getline(file, line or 0).strip()  # of cells of notebooks, too
-                entry.code_def.traces.add(file_id=number_of(file), lineno=line or -1, function_id=number_of(function),
-                                          line_id=number_of(text), func_start_line=-1)
+                if frame not in known_frames:
+                    known_frames[frame] = trace_of_frame(frame, number_of)
+                entry.code_def.traces.add(**known_frames[frame])
     for text, number in numbers.items():
         if not own_texts:
             log.id_to_string[number] = text
@@ -138,6 +138,13 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
         sys.stderr.write("tfprof: %d ops have no float_ops, as the graph does not tell their shapes; a traced step "
                          "does\n" % missing)
     return log
+
+
+def trace_of_frame(frame, number_of):
+    file, line, function = frame[0], frame[1], frame[2]
+    text = linecache.getline(file, line or 0).strip()  # of cells of notebooks, too
+    return {"file_id": number_of(file), "lineno": line or -1, "function_id": number_of(function),
+            "line_id": number_of(text), "func_start_line": -1}
 
 
 def op_log_of_module(module):

@@ -1,5 +1,6 @@
 """What is recorded of TensorFlow: calls of functions that tf.function made and that write variables, and runs of
-sessions, which are its steps where neither Keras nor the program marks these.
+sessions, which are its steps where neither Keras nor the program marks these.  What sessions ran in their runs is
+recorded by _tfprof_sessions.
 
 Concrete functions are seen where each call of one comes by, whoever calls it; what of them belongs to one function of
 the program, which is traced anew for other shapes, is told by the tf.function around it.  Calls in a graph that is
@@ -13,6 +14,7 @@ import threading
 EAGER = "tensorflow.python.eager."
 LIBRARIES = ("keras.", "tf_keras.", "tensorflow.", "_tfprof_")
 MOST_NAMES = 4096  # of fetches that are kept
+load_beside = None  # set by _tfprof_hooks
 
 
 def begin(module, finder):
@@ -42,7 +44,7 @@ class TensorFlow:
         for watch, what in ((self.watch_functions, "calls of tf.function"), (self.watch_sessions, "runs of sessions"),
                             (self.watch_traces, "steps of tf.profiler.experimental.Trace")):
             try:
-                if not watch():
+                if not watch(missing):
                     missing.append(what)
             except Exception as problem:
                 process.say_problem(problem)
@@ -63,7 +65,7 @@ class TensorFlow:
 
     # ---- Functions.
 
-    def watch_functions(self):
+    def watch_functions(self, _):
         functions = sys.modules.get(EAGER + "polymorphic_function.polymorphic_function")
         concrete = sys.modules.get(EAGER + "polymorphic_function.atomic_function")
         function, atomic = getattr(functions, "Function", None), getattr(concrete, "AtomicFunction", None)
@@ -112,7 +114,7 @@ class TensorFlow:
 
     # ---- Steps that the program marks: Trace("train", step_num=7).
 
-    def watch_traces(self):
+    def watch_traces(self, _):
         trace = getattr(sys.modules.get("tensorflow.python.profiler.trace"), "Trace", None)
         if trace is None:
             return False
@@ -127,22 +129,24 @@ class TensorFlow:
 
     # ---- Sessions.
 
-    def watch_sessions(self):
+    def watch_sessions(self, missing):
         sessions = sys.modules.get("tensorflow.python.client.session")
         session = getattr(sessions, "BaseSession", None)
         if session is None or "run" not in vars(session):
             return False
         self.fetched = {}  # by the graph and the names of fetches: that of the range, and whether they train
         self.has_trained = False
-        self.process.hooks.around(session, "run", self.run_begins, self.run_ends, self.run_failed)
+        self.process.hooks.named(session, "run", self.run_begins, self.run_ends, self.run_failed)
+        if not load_beside("_tfprof_sessions").watch(self.process, session):
+            missing.append("what runs of sessions do")
         return True
 
-    def run_begins(self, session, *_):
+    def run_begins(self, session, *_, **__):
         if not getattr(self.here, "start", None) and not self.is_inside():
             self.process.lead("tensorflow")
             self.here.start, self.here.of = self.marks.begin(), session
 
-    def run_ends(self, session, fetches=None, *_):
+    def run_ends(self, session, fetches=None, *_, **__):
         if getattr(self.here, "of", None) is not session:
             return
         start, self.here.start, self.here.of = self.here.start, None, None
@@ -159,7 +163,7 @@ class TensorFlow:
         if is_training or not self.has_trained:
             self.marks.end(name, start)
 
-    def run_failed(self, session, *_):
+    def run_failed(self, session, *_, **__):
         if getattr(self.here, "of", None) is session:
             self.here.start = self.here.of = None
 

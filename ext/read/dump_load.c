@@ -10,6 +10,7 @@
 ** start_ns is computed here where the file has end_ns instead, whose differences are smaller.  Segments where this
 ** is not so simple are left to dump_span.c.
 */
+#include "read/dump_guests.h"
 #include "read/dump_windows.h"
 
 #include "dump/vectors.h"
@@ -382,7 +383,7 @@ static void extend_by_frame(const struct loading *loading, const struct job *job
     dump_row(loading->source, (unsigned)job->renumbered, (uint64_t)minimum, &low);
     bool is_there = dump_row(loading->source, (unsigned)job->renumbered, (uint64_t)maximum, &high);
     /* Fewer rows than numbers: some of those in between are lost, or so it may be where rows of windows are, too. */
-    bool has_others = loading->source->windows != NULL;
+    bool has_others = loading->source->windows || loading->source->guests;
     extent->may_have_nulls |= !is_there || has_others || (int64_t)(high - low) != maximum - minimum;
     minimum = (int64_t)low;
     maximum = (int64_t)high - !is_there;
@@ -591,6 +592,7 @@ enum tfprof_status dump_load(struct profile *profile, struct segment *segment, c
                              struct column **out, struct tfprof_error *error) {
   const struct table_spec *spec = &schema_tables[segment->table];
   const struct dump_segment *own = segment->source_data;
+  if (own->is_of_guest) return dump_guests_load(profile, segment, columns, count, out, error);
   if (own->is_of_window) return dump_windows_load(profile, segment, columns, count, out, error);
   struct column *loaded[SCHEMA_MAXIMUM_COLUMNS] = {NULL};
   struct column_set wanted = {{0, 0}};

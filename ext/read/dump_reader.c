@@ -6,6 +6,7 @@
 */
 #include "read/dump_reader.h"
 
+#include "read/dump_sessions.h"
 #include "read/dump_windows.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ static enum tfprof_status flush(struct scan *scan, struct tfprof_error *error) {
   if (!segment) return error_no_memory(error);
   segment->frame_count = scan->frame_count;
   memcpy(segment->frames, scan->frames, scan->frame_count * sizeof *segment->frames);
-  segment->is_of_window = false;
+  segment->is_of_window = segment->is_of_guest = false;
   scan->frame_count = 0;
   return profile_add_segment(scan->profile, scan->table, scan->first_row, (uint32_t)scan->rows, &scan->raw, segment,
                              NULL, error);
@@ -66,7 +67,8 @@ static void take_up_last(struct scan *scan) {
   if (list->segment_count == 0) return;
   const struct segment *last = list->segments[list->segment_count - 1];
   const struct dump_segment *frames = last->source_data;
-  if (frames->is_of_window || frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
+  if (frames->is_of_window || frames->is_of_guest) return;
+  if (frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
   memcpy(scan->frames, frames->frames, frames->frame_count * sizeof *frames->frames);
   scan->frame_count = frames->frame_count;
   scan->first_row = last->first_row;
@@ -135,14 +137,18 @@ static enum tfprof_status add_frames(struct profile *profile, unsigned table, si
 static enum tfprof_status add_frames_and_windows(struct profile *profile, unsigned table, size_t first, size_t end,
                                                  struct tfprof_error *error) {
   const struct dump_source *source = profile->source_data;
-  const size_t from = first, windows = dump_windows_count(source);
+  const size_t from = first, windows = dump_windows_count(source), guests = dump_guests_count(source);
   enum tfprof_status status = TFPROF_OK;
-  for (size_t i = 0; i < windows && !status; i++) {
-    size_t frames = dump_window_frames(source, i);
+  for (size_t window = 0, guest = 0; window + guest < windows + guests && !status;) {
+    size_t of_window = window < windows ? dump_window_frames(source, window) : SIZE_MAX;
+    size_t of_guest = guest < guests ? source->guests->items.items[guest].frames : SIZE_MAX;
+    bool is_window = of_window <= of_guest; /* of those that came together windows were numbered first */
+    size_t frames = is_window ? of_window : of_guest, place = is_window ? window++ : guest++;
     if (frames <= from || frames > end) continue;
     if (first < frames) status = add_frames(profile, table, first, frames, error);
     first = frames;
-    if (!status) status = dump_windows_add(profile, i, table, error);
+    if (!status && is_window) status = dump_windows_add(profile, place, table, error);
+    else if (!status) status = dump_guests_add(profile, place, table, error);
   }
   return status ? status : add_frames(profile, table, first, end, error);
 }
@@ -225,6 +231,8 @@ static enum tfprof_status take_frames(struct profile *profile, struct tfprof_err
   enum tfprof_status status = dump_number_rows(source, error);
   if (!status && !is_saved(file))
     status = dump_windows_take(profile, profile->source_mark, file->frame_count, error);
+  if (!status && !is_saved(file))
+    status = dump_sessions_take(profile, profile->source_mark, file->frame_count, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     if (!is_shown((int)table) || dump_is_made_again(table) || !source->numbers[table].rows) continue;
     const struct older *found = find_older(source, table);
@@ -516,6 +524,7 @@ static void free_profile(struct profile *profile) {
   dump_file_close(source->file);
   dump_numbers_free(source);
   dump_windows_free(source);
+  dump_guests_free(source);
   free(source->strings);
   free(source->ranges);
   free(source->pending_strings);
@@ -525,6 +534,7 @@ static void free_profile(struct profile *profile) {
 static void adopt(struct profile *profile, const string_id *map) {
   dump_adopt_strings(profile, map);
   dump_windows_adopt(profile->source_data, map);
+  dump_guests_adopt(profile->source_data, map);
 }
 
 static const struct profile_source dump_profile_source = {

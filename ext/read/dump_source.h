@@ -21,6 +21,7 @@ struct row_numbers { /* of one table */
 };
 
 struct dump_windows;
+struct dump_guests;
 
 struct dump_source { /* source_data of a profile, shared by its versions */
   struct dump_file *file;
@@ -35,9 +36,11 @@ struct dump_source { /* source_data of a profile, shared by its versions */
   struct pending_strings *pending_strings; /* NULL, or texts that found no memory */
   size_t problems_told;
   struct dump_windows *windows; /* NULL: there are none */
+  struct dump_guests *guests;   /* of sessions; NULL: there are none */
 };
 
 struct dump_segment { /* source_data of a segment */
+  bool is_of_guest;             /* its rows are those of sessions: dump_guests.c */
   bool is_of_window;    /* its rows stand in another file: dump_windows.c */
   uint32_t frame_count; /* of those, two numbers: the window and the segment of its profile */
   uint32_t frames[]; /* indexes of file->frames */

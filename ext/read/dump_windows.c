@@ -145,7 +145,7 @@ void dump_windows_adopt(struct dump_source *source, const string_id *map) {
 /* Steps of the dump, what belongs to the store, and peaks of devices that the dump has itself are not taken. */
 static bool is_of_windows(unsigned table) {
   return table != TABLE_runs && table != TABLE_profiles && table != TABLE_diagnostics && table != TABLE_steps &&
-         table != TABLE_profiler_windows && table != TABLE_device_peaks;
+         table != TABLE_profiler_windows && table != TABLE_session_records && table != TABLE_device_peaks;
 }
 
 /* std::hash of a std::thread::id, as of libstdc++: the MurmurHash64A of the handle. */
@@ -438,6 +438,7 @@ static enum tfprof_status add_window_segment(struct profile *profile, size_t win
   struct dump_segment *segment = malloc(sizeof *segment + 2 * sizeof *segment->frames);
   if (!segment) return error_no_memory(error);
   segment->is_of_window = true;
+  segment->is_of_guest = false;
   segment->frame_count = 0;
   segment->frames[0] = (uint32_t)window;
   segment->frames[1] = (uint32_t)number;

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (fd < 0) return 0;
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   if (size > 0 && write(fd, data, size) == (ssize_t)size) {
-    struct tensorflow_run_meta run_meta = {path, 3};
+    struct tensorflow_run_meta run_meta = {.path = path, .step = 3};
     open_as(&(struct tensorflow_files){.profile = path});
     open_as(&(struct tensorflow_files){.graph = path});
     open_as(&(struct tensorflow_files){.op_log = path});

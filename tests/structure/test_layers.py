@@ -23,7 +23,8 @@ LAYERS = (("proto/dump", "proto/schema", "proto/steps"), ("ext/store",), ("ext/d
 CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema",
            "proto/steps"}
 # The folders of the recorder; what lies beside them in capture/library stands above all of them.
-RECORDER = ("recorder", "channel", "host", "governor", "nvtx", "cuda", "python", "torch", "windows", "jax", "hangs")
+RECORDER = ("recorder", "channel", "host", "governor", "nvtx", "cuda", "python", "torch", "windows", "jax",
+            "tensorflow", "hangs")
 # Files that are one thing: {name: why}.
 ONE_THING = {}
 

@@ -134,14 +134,15 @@ static void keep_to_rate(struct recorder *recorder, struct byte_budget *of, uint
 }
 
 static void keep_to_budgets(struct recorder *recorder) {
-  uint64_t bytes = dump_writer_bytes_written(recorder->writer), of_devices = recorder->tables.device_bytes;
+  uint64_t bytes = dump_writer_bytes_written(recorder->writer) + recorder->bytes_beside;
+  uint64_t of_devices = recorder->tables.device_bytes;
   keep_to_rate(recorder, &budget, bytes - of_devices, thinned, "--max-rate");
   keep_to_rate(recorder, &device_budget, of_devices, devices_thinned, "--max-gpu-rate by what GPUs did");
 }
 
 /* The file is as large as it may be. */
 static void keep_to_size(struct recorder *recorder) {
-  if (sampling_note_bytes(dump_writer_bytes_written(recorder->writer))) return;
+  if (sampling_note_bytes(dump_writer_bytes_written(recorder->writer) + recorder->bytes_beside)) return;
   recorder_diagnose(recorder, "warning", "capture_full", 0, "ops",
                     "the file has reached --max-size: from here on only steps, ranges, counters, and of memory what is "
                     "live, peaks and sums are recorded");

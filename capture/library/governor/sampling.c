@@ -82,6 +82,8 @@ static int by_value(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
+uint64_t sampling_step_ends(void) { return atomic_load_explicit(&pace.steps, memory_order_relaxed); }
+
 void sampling_pace(struct step_pace *told) {
   int64_t took_ns[PACE_STEPS];
   told->steps = atomic_load_explicit(&pace.steps, memory_order_acquire);

@@ -52,6 +52,9 @@ void sampling_end_visit(void);
 void sampling_forget_visit(void);
 /* Steps that have ended so far. On any thread. */
 uint64_t sampling_steps(void);
+/* How often one has ended while something was recorded: unlike the number of steps it never goes back where the program
+** turns out to have others. On any thread. */
+uint64_t sampling_step_ends(void);
 
 /* What tfprof_capture_switch and the windows of the program ask for. */
 bool sampling_switch(int mode);

@@ -39,6 +39,8 @@ bool call_hooks_find(void) {
       WANTED(exception, "PyExc_Exception"),
       WANTED(call_with_names, "PyObject_Call"),
       WANTED(set_attribute, "PyObject_SetAttrString"),
+      WANTED(new_dictionary, "PyDict_New"),
+      WANTED(set_item, "PyDict_SetItem"),
       WANTED(empty_tuple, "PyTuple_New"),
       WANTED(tuple_size, "PyTuple_Size"),
       WANTED(set_tuple_item, "PyTuple_SetItem"),
@@ -112,46 +114,76 @@ bool call_hooks_report(void) {
   return is_interrupted;
 }
 
-/* What a handler of a signal raises meanwhile, KeyboardInterrupt or SystemExit, is the program's and stays, in the
-** place of what the function has raised. */
-static void call_and_forget(void *function, const struct call_arguments *arguments) {
-  void *error[3], *tuple, *result = NULL;
-  if (!function) return;
-  call_api.fetch_error(&error[0], &error[1], &error[2]);
-  bool is_interrupted = false;
-  if ((tuple = call_positional(arguments))) {
-    result = python_api.call(function, tuple);
-    python_api.decrement(tuple);
-    if (result) python_api.decrement(result);
-    else is_interrupted = call_hooks_report();
+/* Those by name, a new reference; NULL: there are none, or no memory, and no error is set. */
+static void *call_names(const struct call_arguments *arguments) {
+  if (arguments->tuple) {
+    if (arguments->dictionary) python_api.increment(arguments->dictionary);
+    return arguments->dictionary;
   }
+  intptr_t count = arguments->names ? call_api.tuple_size(arguments->names) : 0;
+  void *dictionary = count ? call_api.new_dictionary() : NULL;
+  for (intptr_t i = 0; dictionary && i < count; i++)
+    call_api.set_item(dictionary, python_api.tuple_item(arguments->names, i), arguments->array[arguments->count + i]);
+  if (call_api.error()) python_api.clear_error();
+  return dictionary;
+}
+
+static void *call_with(const struct call_hook *hook, void *function, const struct call_arguments *arguments) {
+  void *tuple = call_positional(arguments), *names = hook->takes_names ? call_names(arguments) : NULL;
+  void *result = tuple ? call_api.call_with_names(function, tuple, names) : NULL;
+  if (tuple) python_api.decrement(tuple);
+  if (names) python_api.decrement(names);
+  return result;
+}
+
+/* What a handler of a signal raises meanwhile, KeyboardInterrupt or SystemExit, is the program's and stays, in the
+** place of what the function has raised. What it returns, a new reference; NULL: nothing. */
+static void *call_and_forget(const struct call_hook *hook, void *function, const struct call_arguments *arguments) {
+  void *error[3];
+  if (!function) return NULL;
+  call_api.fetch_error(&error[0], &error[1], &error[2]);
+  void *result = call_with(hook, function, arguments);
+  bool is_interrupted = !result && call_api.error() && call_hooks_report();
   if (!is_interrupted) call_api.restore_error(error[0], error[1], error[2]);
   for (unsigned i = 0; is_interrupted && i < sizeof error / sizeof *error; i++)
     if (error[i]) python_api.decrement(error[i]);
+  return result;
 }
 
 void call_hook_first(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun) {
   (void)begun;
-  call_and_forget(hook->first, arguments);
+  void *result = call_and_forget(hook, hook->first, arguments);
+  if (result) python_api.decrement(result);
+}
+
+void call_hook_change(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun) {
+  void *result = call_and_forget(hook, hook->first, arguments);
+  bool is_taken = result && result != python_api.none;
+  intptr_t size = is_taken ? call_api.tuple_size(result) : 0; /* -1, and an error: it is no tuple */
+  if (size < 0) python_api.clear_error();
+  if (size > 0 && size <= CHANGED_MAXIMUM) begun->changed = result;
+  else if (result) python_api.decrement(result);
 }
 
 void call_hook_last(const struct call_hook *hook, const struct call_arguments *arguments,
                     const struct call_begun *begun) {
   (void)begun;
-  call_and_forget(hook->raised && call_api.error() ? hook->raised : hook->last, arguments);
+  void *result = call_and_forget(hook, hook->raised && call_api.error() ? hook->raised : hook->last, arguments);
+  if (result) python_api.decrement(result);
 }
 
 /* false: an error is set, as if it had come just before the call. */
 static bool call_begins(const struct call_hook *hook, const struct call_arguments *arguments,
                         struct call_begun *begun) {
-  *begun = (struct call_begun){0, 0};
+  *begun = (struct call_begun){0, 0, NULL};
   if (hook->before) hook->before(hook, arguments, begun);
-  return hook->before != call_hook_first || !call_api.error();
+  return (hook->before != call_hook_first && hook->before != call_hook_change) || !call_api.error();
 }
 
 /* What the call returns. */
 static void *call_ends(const struct call_hook *hook, const struct call_arguments *arguments,
                        const struct call_begun *begun, void *result) {
+  if (begun->changed) python_api.decrement(begun->changed);
   if (hook->after) hook->after(hook, arguments, begun);
   if (!result || hook->after != call_hook_last || !call_api.error()) return result;
   python_api.decrement(result); /* as if it had come just after the call */
@@ -170,6 +202,15 @@ static vectorcall *standard; /* of all functions; NULL: not known */
 static size_t vectorcall_offset;
 static bool is_honoured;
 
+static void *call_function(unsigned limit, void *function, void *const *array, size_t count, void *names);
+
+static void *call_changed(unsigned limit, void *function, void *tuple) {
+  void *array[CHANGED_MAXIMUM];
+  intptr_t count = call_api.tuple_size(tuple);
+  for (intptr_t i = 0; i < count; i++) array[i] = python_api.tuple_item(tuple, i);
+  return call_function(limit, function, array, (size_t)count, NULL);
+}
+
 /* The latest first: they are outside those before. `limit`: those that are looked at. */
 static void *call_function(unsigned limit, void *function, void *const *array, size_t count, void *names) {
   while (limit && functions[limit - 1].function != function) limit--;
@@ -180,7 +221,9 @@ static void *call_function(unsigned limit, void *function, void *const *array, s
   struct call_begun begun;
   const struct call_hook *hook = functions[limit - 1].hook;
   if (!call_begins(hook, &arguments, &begun)) return NULL;
-  return call_ends(hook, &arguments, &begun, call_function(limit - 1, function, array, count, names));
+  void *result = begun.changed ? call_changed(limit - 1, function, begun.changed)
+                               : call_function(limit - 1, function, array, count, names);
+  return call_ends(hook, &arguments, &begun, result);
 }
 
 static void *function_called(void *function, void *const *array, size_t count, void *names) {
@@ -327,7 +370,9 @@ static void *object_called(void *self, void *tuple, void *dictionary, void *unus
   struct call_arguments arguments = {.tuple = tuple, .count = call_api.tuple_size(tuple), .dictionary = dictionary};
   struct call_begun begun;
   if (!call_begins(hook, &arguments, &begun)) return NULL;
-  void *result = call_api.call_with_names(python_api.tuple_item(self, 1), tuple, dictionary);
+  void *function = python_api.tuple_item(self, 1);
+  void *result = begun.changed ? call_api.call_with_names(function, begun.changed, NULL)
+                               : call_api.call_with_names(function, tuple, dictionary);
   return call_ends(hook, &arguments, &begun, result);
 }
 

@@ -27,6 +27,8 @@ struct call_api {
   void **exception; /* the class Exception */
   void *(*call_with_names)(void *callable, void *arguments, void *names); /* a dictionary or NULL */
   int (*set_attribute)(void *object, const char *name, void *value); /* not 0: an error is set */
+  void *(*new_dictionary)(void);
+  int (*set_item)(void *dictionary, void *key, void *value); /* not 0: an error is set */
   void *(*empty_tuple)(intptr_t size);
   intptr_t (*tuple_size)(void *tuple);
   int (*set_tuple_item)(void *tuple, intptr_t index, void *object); /* gets the reference */
@@ -58,7 +60,9 @@ void *call_positional(const struct call_arguments *arguments);
 struct call_begun {
   uint64_t ticks;
   int kind;
+  void *changed; /* of call_hook_change: the tuple that takes the place of the arguments, or NULL */
 };
+enum { CHANGED_MAXIMUM = 8 /* arguments, of which no more are taken */ };
 
 struct call_hook {
   void (*before)(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun);
@@ -66,6 +70,7 @@ struct call_hook {
   void (*after)(const struct call_hook *hook, const struct call_arguments *arguments, const struct call_begun *begun);
   const char *name;
   void *first, *last, *raised; /* objects of Python for the two; the third: for `after`, where the function raised */
+  bool takes_names;            /* these are called with the arguments by name, too */
 };
 
 /* Whether a function's pointer is honoured here is tried out: `function` is one that does nothing. After it has been
@@ -98,6 +103,9 @@ bool call_hooks_report(void);
 ** place of `last` where the function raised and there is one; what they raise is told and forgotten
 ** (call_hooks_report). */
 void call_hook_first(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun);
+/* The same; but where `first` returns a tuple the function is called with what is in it, and with nothing else. Not of
+** builtin functions. */
+void call_hook_change(const struct call_hook *hook, const struct call_arguments *arguments, struct call_begun *begun);
 void call_hook_last(const struct call_hook *hook, const struct call_arguments *arguments,
                     const struct call_begun *begun);
 

@@ -29,6 +29,7 @@ struct recorder {
   struct row_buffer diagnostics;
   struct device_rows devices;
   struct texts texts;
+  uint64_t bytes_beside; /* in files that the dump names */
   bool is_urgent; /* what waits is to be written at once */
   bool is_held;   /* what waits for long may wait for longer */
   bool has_complained;

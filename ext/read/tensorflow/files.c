@@ -12,6 +12,8 @@
 */
 #include "read/tensorflow/files.h"
 
+#include "read/tensorflow/tensorflow.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -409,9 +411,8 @@ static enum tfprof_status read_cut_field(struct tf_model *model, struct window *
   return TFPROF_OK;
 }
 
-static enum tfprof_status read_binary(struct tf_model *model, struct window *window, enum tf_kind kind,
+static enum tfprof_status read_binary(struct tf_model *model, struct window *window, uint64_t offset, enum tf_kind kind,
                                       tf_take_field *take, bool *is_complete) {
-  uint64_t offset = 0;
   bool taken = false;
   enum tfprof_status status = TFPROF_OK;
   *is_complete = true;
@@ -483,22 +484,38 @@ static enum tfprof_status read_text(struct tf_model *model, enum tf_kind kind, c
   return TFPROF_OK;
 }
 
-enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum tf_kind kind, tf_take_field *take,
-                                  bool *is_complete) {
+/* Of a larger file: the window ends where the part does. */
+static enum tfprof_status read_part(struct tf_model *model, struct window *window, const struct tensorflow_part *part,
+                                    enum tf_kind kind, tf_take_field *take, bool *is_complete) {
+  uint64_t end;
+  bool is_there = !__builtin_add_overflow(part->offset, part->length, &end) && end <= window->file_size;
+  if (!is_there)
+    return error_at(model->error, TFPROF_CORRUPT, model->path, part->offset,
+                    "the file ends before what is named of it");
+  window->file_size = end;
+  window->offset = part->offset;
+  return read_binary(model, window, part->offset, kind, take, is_complete);
+}
+
+enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, const struct tensorflow_part *part,
+                                  enum tf_kind kind, tf_take_field *take, bool *is_complete) {
   uint8_t head[512];
   struct window window = {0};
   enum tfprof_status status = open_file(path, &window.fd, &window.file_size, model->error);
   if (status) return status;
   tf_begin_file(model, path);
-  ssize_t got = read_fully(window.fd, head, sizeof head, 0);
+  uint64_t size = part->length ? part->length : window.file_size;
+  ssize_t got = part->length ? 0 : read_fully(window.fd, head, sizeof head, 0);
   if (got < 0) {
     status = error_io(model->error, path, "cannot read");
+  } else if (part->length) {
+    status = read_part(model, &window, part, kind, take, is_complete);
   } else if (is_text(head, (size_t)got) && kind_of_text((const char *)head, (size_t)got)) {
     status = read_text(model, kind, path, take, is_complete);
   } else {
-    status = read_binary(model, &window, kind, take, is_complete);
+    status = read_binary(model, &window, 0, kind, take, is_complete);
   }
-  if (!status) model->file_bytes = tf_add(model, model->file_bytes, (int64_t)window.file_size);
+  if (!status) model->file_bytes = tf_add(model, model->file_bytes, (int64_t)size);
   free(window.bytes);
   close(window.fd);
   return status;

@@ -28,9 +28,10 @@ bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length);
 
 /* Hands the outermost fields of a file to `take`, a window of the file in memory at a time. Text files are made binary
 ** first. Where the file is damaged or cut off, what came before counts and *is_complete becomes false; an error when
-** there was nothing before. */
-enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum tf_kind kind, tf_take_field *take,
-                                  bool *is_complete);
+** there was nothing before. `part`: of a larger file, which must have it whole. */
+struct tensorflow_part;
+enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, const struct tensorflow_part *part,
+                                  enum tf_kind kind, tf_take_field *take, bool *is_complete);
 
 /* text_proto.c: text format to binary. Fields that no reader uses are left out. False: no memory. On a
 ** syntax error *wrong says what, at *offset, and `binary` holds the outermost fields before. */

@@ -68,25 +68,25 @@ static enum tfprof_status settle(struct opening *opening, const char *path, enum
   return status ? status : paths_add(&opening->failures, opening->model.error->message, "", opening->model.error);
 }
 
-static enum tfprof_status take_file(struct opening *opening, const char *path, enum tf_kind kind,
-                                    tf_take_field *field) {
+static enum tfprof_status take_file(struct opening *opening, const char *path, const struct tensorflow_part *part,
+                                    enum tf_kind kind, tf_take_field *field) {
   bool is_complete;
-  enum tfprof_status status = tf_file_fields(&opening->model, path, kind, field, &is_complete);
+  enum tfprof_status status = tf_file_fields(&opening->model, path, part, kind, field, &is_complete);
   if (!status) opening->is_complete &= is_complete;
   return status;
 }
 
-static enum tfprof_status take_whole(struct opening *opening, const char *path, enum tf_kind kind,
-                                     tf_take_field *field) {
-  return settle(opening, path, take_file(opening, path, kind, field));
+static enum tfprof_status take_whole(struct opening *opening, const char *path, const struct tensorflow_part *part,
+                                     enum tf_kind kind, tf_take_field *field) {
+  return settle(opening, path, take_file(opening, path, part, kind, field));
 }
 
-static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number) {
+static enum tfprof_status take_step(struct opening *opening, const struct tensorflow_run_meta *file) {
   enum tfprof_status status = TFPROF_OK;
   if (!opening->model.has_graph)
-    status = take_file(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
-  if (!status && !tf_begin_step(&opening->model, number)) status = opening->model.status;
-  if (!status) status = take_file(opening, path, TF_KIND_RUN_METADATA, tf_take_run_metadata);
+    status = take_file(opening, file->path, &file->part, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
+  if (!status && !tf_begin_step(&opening->model, file->step)) status = opening->model.status;
+  if (!status) status = take_file(opening, file->path, &file->part, TF_KIND_RUN_METADATA, tf_take_run_metadata);
   return status;
 }
 
@@ -100,7 +100,7 @@ static enum tfprof_status take_steps(struct opening *opening, const struct tenso
       const struct tensorflow_run_meta *file = &files->run_meta[k];
       if (is_taken[k] || file->step != files->run_meta[i].step) continue;
       is_taken[k] = true;
-      status = settle(opening, file->path, take_step(opening, file->path, file->step));
+      status = settle(opening, file->path, take_step(opening, file));
     }
   }
   free(is_taken);
@@ -111,18 +111,20 @@ static enum tfprof_status collect_files(struct opening *opening, const struct te
                                         struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   if (files->profile) {
-    status = take_whole(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
+    status = take_whole(opening, files->profile, &(struct tensorflow_part){0}, TF_KIND_PROFILE, tf_take_profile);
     opening->model.has_graph = true;
   }
   if (!status && files->graph) {
     enum tf_kind kind = files->graph_kind ? (enum tf_kind)files->graph_kind : TF_KIND_GRAPH;
-    status = take_whole(opening, files->graph, kind, kind == TF_KIND_META_GRAPH    ? tf_take_meta_graph
-                                                     : kind == TF_KIND_SAVED_MODEL ? tf_take_saved_model
-                                                                                   : tf_take_graph);
+    status = take_whole(opening, files->graph, &files->graph_part, kind,
+                        kind == TF_KIND_META_GRAPH    ? tf_take_meta_graph
+                        : kind == TF_KIND_SAVED_MODEL ? tf_take_saved_model
+                                                      : tf_take_graph);
     opening->model.has_graph = opening->taken; /* else steps bring theirs */
   }
   if (!status) status = take_steps(opening, files, error);
-  if (!status && files->op_log) status = take_whole(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
+  if (!status && files->op_log)
+    status = take_whole(opening, files->op_log, &files->op_log_part, TF_KIND_OP_LOG, tf_take_op_log);
   if (!status && files->checkpoint) {
     status = settle(opening, files->checkpoint,
                     tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint));
@@ -197,7 +199,7 @@ static void add_file(struct tensorflow_files *files, enum tf_kind kind, const ch
       files->graph_kind = kind;
       break;
     case TF_KIND_RUN_METADATA:
-      files->run_meta[files->run_meta_count++] = (struct tensorflow_run_meta){path, step};
+      files->run_meta[files->run_meta_count++] = (struct tensorflow_run_meta){.path = path, .step = step};
       break;
     case TF_KIND_OP_LOG: files->op_log = path; break;
     case TF_KIND_CHECKPOINT: files->checkpoint = path; break;

@@ -9,12 +9,17 @@ extern const struct reader tensorflow_reader;
 
 /* The files of one program; NULL: none. A profile holds all but the checkpoint, and cannot be given together with
 ** graph, run_meta or op_log. */
+struct tensorflow_part { /* of a file: bytes [offset, offset + length); length 0: all of it */
+  uint64_t offset, length;
+};
 struct tensorflow_files {
   const char *profile, *graph, *op_log, *checkpoint;
+  struct tensorflow_part graph_part, op_log_part;
   unsigned graph_kind; /* an enum tf_kind: what holds the graph; 0: a GraphDef */
   struct tensorflow_run_meta {
     const char *path;
     int64_t step;
+    struct tensorflow_part part;
   } *run_meta;
   size_t run_meta_count;
   bool may_lack_files; /* of several: one that cannot be read is a diagnostic */
