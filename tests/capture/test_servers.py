@@ -296,7 +296,8 @@ def test_real(folder):
             open(stop, "w").close()
     run = os.path.join(folder, "run")
     rows = capturing.query(run, """
-        SELECT framework, host, end_ns - start_ns AS ns, count(DISTINCT steps.id) AS steps FROM profiles
+        SELECT framework, host, profiles.end_ns - profiles.start_ns AS ns, count(DISTINCT steps.id) AS steps
+        FROM profiles
         LEFT JOIN steps ON steps.profile_id = profiles.id GROUP BY profiles.id""")
     assert sorted(row["framework"] for row in rows) == sorted(kind for kind, _ in addresses.values()), rows
     assert all(row["ns"] >= 600e6 and row["steps"] > 20 and row["host"] == socket.gethostname() for row in rows), rows
