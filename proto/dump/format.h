@@ -14,6 +14,7 @@
 enum {
   DUMP_VERSION = 1,
   DUMP_KNOWN_FEATURES = 0, /* required feature bits that this reader understands */
+  DUMP_FEATURE_LAST = 1,   /* optional: the last part of a recording; what is missing before was let go */
   DUMP_FILE_HEADER_BYTES = 64,
   DUMP_FRAME_HEADER_BYTES = 40,
   DUMP_FRAME_CHECKED_BYTES = 36, /* of the header, before its checksum */

@@ -166,6 +166,7 @@ static enum tfprof_status read_file_header(struct dump_file *file, struct reader
              header.header_bytes % DUMP_FRAME_ALIGNMENT) {
     return error_at(error, TFPROF_CORRUPT, file->path, 10, "the file header contradicts itself");
   }
+  file->is_last_part = header.optional_features & DUMP_FEATURE_LAST;
   file->profile.pid = header.pid;
   file->profile.rank = header.rank < 0 ? -1 : header.rank;
   file->profile.world_size = header.world_size;
@@ -183,7 +184,7 @@ static enum tfprof_status read_frames(struct dump_file *file, struct reader_wind
   status = reader_read_index(file, window, &is_done, error);
   if (status || is_done) return status;
   status = reader_scan(file, window, error);
-  if (!status && file->is_closed) {
+  if (!status && file->is_closed && !file->is_last_part) { /* which has none */
     /* Told only when the trailer is there: a file without one never had a whole index. */
     reader_problem(file, "info", "damaged_index", 0, 1, 0,
                    "the file has no index that fits; it was searched for frames instead");

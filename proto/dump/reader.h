@@ -67,6 +67,7 @@ struct dump_file {
   uint64_t file_bytes;    /* at the last open or refresh */
   uint64_t scanned_bytes; /* everything before this offset is settled; refresh goes on here */
   bool is_closed;         /* a trailer was seen */
+  bool is_last_part;      /* of a recording: what is missing before it was let go (FORMAT.md, 2) */
   uint32_t version;
   struct dump_reader_private *private_state;
 };

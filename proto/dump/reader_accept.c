@@ -47,6 +47,7 @@ static enum tfprof_status accept_rows(struct dump_file *file, const struct dump_
     return TFPROF_OK;
   }
   uint64_t lost = header->first_row - table->next_row;
+  if (file->is_last_part && !table->next_row) lost = 0;
   if (lost > DUMP_MAXIMUM_ROW_JUMP || header->first_row > DUMP_MAXIMUM_ROW - header->row_count) {
     *refusal = "its row numbers are out of reach";
     return TFPROF_OK;

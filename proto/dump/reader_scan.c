@@ -157,7 +157,7 @@ static enum tfprof_status take_candidate(struct dump_file *file, const struct ca
     tell_damage(file, damage_start, offset, 0);
     refusal = "it repeats an earlier frame";
   } else {
-    tell_damage(file, damage_start, offset, header->sequence - state->next_sequence);
+    tell_damage(file, damage_start, offset, file->is_last_part ? 0 : header->sequence - state->next_sequence);
     state->next_sequence = header->sequence + 1;
     enum tfprof_status status = reader_accept(file, header, offset, candidate->head, &refusal, error);
     if (status) return status;

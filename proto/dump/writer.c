@@ -49,6 +49,8 @@ struct choice_slot {
 struct dump_writer {
   struct descriptor file;
   const struct dump_host *host; /* NULL: an ordinary file */
+  const struct dump_sink *sink; /* instead of a file; NULL: there is one */
+  bool is_lasting, are_rows_lasting; /* of the frame that is written; of rows */
   char *path;
   uint64_t strays; /* writes during which the descriptor was replaced */
   uint32_t salt;
@@ -140,6 +142,7 @@ static void look_for_name(void *argument) {
 }
 
 bool dump_writer_is_named(const struct dump_writer *writer) {
+  if (writer->sink) return true;
   struct look_for_name look = {.writer = writer};
   return do_with_file(writer->host, look_for_name, &look) && look.is_found;
 }
@@ -238,7 +241,8 @@ static void append(void *argument) {
 static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t *bytes, size_t length,
                                       struct tfprof_error *error) {
   struct append wanted = {.writer = writer, .bytes = bytes, .length = length};
-  if (!do_with_file(writer->host, append, &wanted)) wanted.reason = EAGAIN;
+  if (writer->sink) wanted.reason = writer->sink->take(writer->sink->context, bytes, length, writer->is_lasting);
+  else if (!do_with_file(writer->host, append, &wanted)) wanted.reason = EAGAIN;
   if (!wanted.reason) {
     writer->offset += length;
     return TFPROF_OK;
@@ -292,6 +296,8 @@ static enum tfprof_status write_frame(struct dump_writer *writer, struct dump_fr
   buffer_append(frame, writer->body.bytes, writer->body.length);
   buffer_append(frame, zeros, span - frame->length);
   uint64_t offset = writer->offset;
+  writer->is_lasting = header->type == DUMP_TYPE_PROFILE || header->type == DUMP_TYPE_STRINGS ||
+                       (header->type == DUMP_TYPE_ROWS && writer->are_rows_lasting);
   enum tfprof_status status = write_bytes(writer, frame->bytes, span, error);
   if (status) return status;
   writer->sequence++;
@@ -312,9 +318,10 @@ static enum tfprof_status finish_directory(struct dump_writer *writer, const str
   return TFPROF_OK;
 }
 
-/* Where the frame that is being put together will end. */
+/* Where the frame that is being put together will end; of frames that may lie in a file without those before, as if it
+** were the first. */
 static uint64_t frame_end(const struct dump_writer *writer) {
-  return writer->offset + DUMP_FRAME_HEADER_BYTES + writer->head.length + writer->body.length;
+  return (writer->sink ? 0 : writer->offset) + DUMP_FRAME_HEADER_BYTES + writer->head.length + writer->body.length;
 }
 
 /* So many bytes that mean nothing (see dump_rows_of_bytes). */
@@ -441,7 +448,7 @@ static enum tfprof_status write_some_strings(struct dump_writer *writer, struct 
     return error_no_memory(error);
   }
   enum tfprof_status status = finish_directory(writer, blocks, 2, error);
-  uint64_t all = writer->text_bytes + bytes_length + (uint64_t)DUMP_TEXT_BYTES * count;
+  uint64_t all = (writer->sink ? 0 : writer->text_bytes) + bytes_length + (uint64_t)DUMP_TEXT_BYTES * count;
   uint64_t allowed = dump_texts_of_bytes(frame_end(writer));
   if (!status && all > allowed && !pad_body(writer, (all - allowed) / DUMP_TEXT_BYTES_PER_BYTE + 1))
     status = error_no_memory(error);
@@ -543,7 +550,7 @@ enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_d
     block_count++;
   }
   status = finish_directory(writer, blocks, block_count, error);
-  uint64_t allowed = dump_rows_of_bytes(frame_end(writer)), all = writer->rows + rows;
+  uint64_t allowed = dump_rows_of_bytes(frame_end(writer)), all = (writer->sink ? 0 : writer->rows) + rows;
   if (!status && all > allowed && !pad_body(writer, (all - allowed) / DUMP_ROWS_PER_BYTE + 1))
     status = error_no_memory(error);
   if (status) return status;
@@ -590,6 +597,7 @@ static enum tfprof_status write_file_header(struct dump_writer *writer, const st
                                     .rank = profile->rank,
                                     .world_size = profile->world_size,
                                     .created_realtime_ns = (uint64_t)profile->created_realtime_ns};
+  if (writer->sink) header.optional_features = DUMP_FEATURE_LAST;
   memcpy(header.boot_id, profile->boot_id, sizeof header.boot_id);
   dump_file_header_write(bytes, &header);
   writer->salt = load_u32(bytes + DUMP_FILE_HEADER_BYTES - 4);
@@ -663,11 +671,31 @@ enum tfprof_status dump_writer_create_as_guest(const char *path, const struct du
   return create(&creation, result);
 }
 
+enum tfprof_status dump_writer_create_for(const struct dump_sink *sink, const struct dump_profile *profile,
+                                          struct dump_writer **result, struct tfprof_error *error) {
+  *result = NULL;
+  struct dump_writer *writer = calloc(1, sizeof *writer);
+  if (!writer) return error_no_memory(error);
+  writer->file.number = -1;
+  writer->sink = sink;
+  writer->is_lasting = writer->index_is_lost = true;
+  writer->path = strdup("what is kept in memory");
+  writer->encoder = column_encoder_create();
+  enum tfprof_status status = writer->path && writer->encoder ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = write_file_header(writer, profile, error);
+  if (!status) status = dump_writer_profile(writer, profile, error);
+  if (status) free_writer(writer);
+  else *result = writer;
+  return status;
+}
+
+void dump_writer_set_lasting(struct dump_writer *writer, bool is_lasting) { writer->are_rows_lasting = is_lasting; }
+
 uint64_t dump_writer_strays(const struct dump_writer *writer) { return writer->strays; }
 
 void dump_writer_abandon(struct dump_writer *writer) {
   if (!writer) return;
-  if (!writer->host || !writer->host->is_apart()) descriptor_close(&writer->file);
+  if (!writer->sink && (!writer->host || !writer->host->is_apart())) descriptor_close(&writer->file);
   free_writer(writer);
 }
 
@@ -699,6 +727,10 @@ static void close_file(void *argument) {
 
 enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error) {
   if (!writer) return TFPROF_OK;
+  if (writer->sink) {
+    free_writer(writer);
+    return TFPROF_OK;
+  }
   writer->room = 0;
   /* Texts that are not written yet belong to no row of the file, and the index is only for speed: without room for
   ** them the end is still said. */

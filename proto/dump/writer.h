@@ -69,6 +69,21 @@ struct dump_host {
 enum tfprof_status dump_writer_create_as_guest(const char *path, const struct dump_host *host,
                                                const struct dump_profile *profile, struct dump_writer **result,
                                                struct tfprof_error *error);
+
+/* Takes the bytes of a dump where they go into no file yet, but somewhere from which whole dumps are written later: the
+** file header first, then frames, one at a time, in their order. */
+struct dump_sink {
+  void *context;
+  /* 0: it is taken, else the errno that says why not. `is_lasting`: frames that come later rest on it. */
+  int (*take)(void *context, const uint8_t *bytes, size_t length, bool is_lasting);
+};
+/* A dump of frames that are taken one by one, of which some are let go: the header says so (FORMAT.md). The sink is
+** kept. It gets neither index nor trailer. */
+enum tfprof_status dump_writer_create_for(const struct dump_sink *sink, const struct dump_profile *profile,
+                                          struct dump_writer **result, struct tfprof_error *error);
+/* Whether the rows that are written next are such that others rest on. Texts and what is said of the process are. */
+void dump_writer_set_lasting(struct dump_writer *writer, bool is_lasting);
+
 /* Whether the file can be opened by its name again, as it is where its descriptor is lost. */
 bool dump_writer_is_named(const struct dump_writer *writer);
 /* During so many writes the program replaced the descriptor: a frame may stand in a file of its own, too. */
