@@ -7,6 +7,8 @@
 **
 **   who asks    ASK                                    answered by FACTS
 **               RECORD  steps or duration, directory   answered by BEGUN when recording begins, then ENDED; or REFUSED
+**               WRITE                          of a program that keeps its last seconds: they are written; ENDED with
+**                                              the file, or REFUSED
 **               END, or it hangs up                    the recording that it asked for ends, and ENDED comes
 **
 ** The bytes come from anybody who may connect: the parser is total, and what it accepts is bounded.
@@ -28,6 +30,7 @@ enum control_kind {
   CONTROL_BEGUN,
   CONTROL_ENDED,
   CONTROL_REFUSED,
+  CONTROL_WRITE,
   CONTROL_KINDS
 };
 
@@ -43,7 +46,12 @@ enum control_number {
   CONTROL_NUMBERS
 };
 
-enum control_state { CONTROL_DORMANT, CONTROL_WAITING /* for the step that it begins with */, CONTROL_RECORDING };
+enum control_state {
+  CONTROL_DORMANT,
+  CONTROL_WAITING, /* for the step that it begins with */
+  CONTROL_RECORDING,
+  CONTROL_KEEPING, /* its last seconds */
+};
 
 enum control_text {
   CONTROL_PROGRAM = 64,

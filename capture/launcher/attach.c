@@ -8,6 +8,7 @@
 
 #include "asked.h"
 #include "common/command_line.h"
+#include "common/option_words.h"
 #include "late_attach.h"
 #include "profiler_servers.h"
 #include "report.h"
@@ -51,9 +52,10 @@ struct target {
   struct asked *asked;
   char file[CONTROL_TEXT_MAXIMUM + 1];
   uint64_t begin_ns, end_ns, steps; /* of CLOCK_MONOTONIC; 0: not yet */
-  bool is_over, is_noted;
+  bool is_written, is_over, is_noted;
 };
 
+static bool is_write; /* what is kept is asked for (--write) */
 static volatile sig_atomic_t signals;
 static void count_signal(int number) {
   (void)number;
@@ -67,21 +69,6 @@ static uint64_t now_ns(void) {
 }
 
 /* ---- What is asked for. */
-
-/* "2s", "500ms", "1.5m"; a number alone is seconds. 0: it is no time. */
-static uint64_t nanoseconds_of(const char *text) {
-  static const struct {
-    const char *unit;
-    double ns;
-  } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
-  char *end;
-  if (*text < '0' || *text > '9') return 0;
-  double number = strtod(text, &end);
-  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-    if (!strcmp(end, units[i].unit) && number * units[i].ns >= 1e6 && number * units[i].ns <= 1e15)
-      return (uint64_t)(number * units[i].ns);
-  return 0;
-}
 
 /* Whether one of the words is the address of a server. */
 static bool names_servers(const char *words) {
@@ -97,6 +84,14 @@ static bool names_servers(const char *words) {
 static bool read_wish(const struct capture_options *options, bool has_servers, struct control_message *wish) {
   const char *steps = options_text(options, OPTION_STEPS), *time = options_text(options, OPTION_FOR);
   *wish = (struct control_message){.kind = CONTROL_RECORD};
+  is_write = options_is_on(options, OPTION_WRITE);
+  if (is_write) {
+    wish->kind = CONTROL_WRITE;
+    if (!steps && !time && !has_servers && !options_text(options, OPTION_OUTPUT)) return true;
+    fputs("tfprof-capture: --write writes what processes keep, into their own run: without --steps, --for, -o and servers\n",
+          stderr);
+    return false;
+  }
   if (steps && time) {
     fputs("tfprof-capture: --steps and --for exclude each other\n", stderr);
     return false;
@@ -105,7 +100,7 @@ static bool read_wish(const struct capture_options *options, bool has_servers, s
     fprintf(stderr, "tfprof-capture: with --attach, --steps is how many steps to record, such as 5, not '%s'\n", steps);
     return false;
   }
-  if (time && !(wish->numbers[CONTROL_DURATION] = nanoseconds_of(time))) {
+  if (time && !(wish->numbers[CONTROL_DURATION] = option_time_ns(time))) {
     fprintf(stderr, "tfprof-capture: --for must be a time such as 2s or 500ms, not '%s'\n", time);
     return false;
   }
@@ -383,8 +378,9 @@ static void take(struct target *target, const struct control_message *message) {
   target->end_ns = numbers[CONTROL_STOP];
   target->steps = numbers[CONTROL_STEPS];
   target->is_over = true;
+  target->is_written = is_write && file;
   asked_hang_up(target->asked);
-  if (!target->begin_ns) fail(target, "nothing was recorded: no step began");
+  if (!target->begin_ns && !target->is_written) fail(target, "nothing was recorded: no step began");
 }
 
 static void look_at_target(struct target *target, bool is_ending) {
@@ -463,7 +459,7 @@ static void record(struct target *targets, size_t count, const struct wanted *wa
     for (size_t i = 0; i < count; i++) look_at_target(&targets[i], seen > 0);
     uint64_t now = now_ns();
     bool is_long = now - asked_ns > NOTE_MS * UINT64_C(1000000);
-    for (size_t i = 0; i < count && is_long; i++) note_waiting(&targets[i], is_quiet);
+    for (size_t i = 0; i < count && is_long && !is_write; i++) note_waiting(&targets[i], is_quiet);
     if (signals && !seen) {
       seen = signals;
       end_ns = now + END_MS * UINT64_C(1000000);
@@ -528,7 +524,8 @@ static int conclude(const struct target *targets, size_t count, const struct wan
   char directory[CONTROL_TEXT_MAXIMUM + 1] = "";
   size_t recorded = 0, sent = count_sent(wanted->servers);
   for (size_t i = 0; i < count && files; i++)
-    if (targets[i].begin_ns && access(targets[i].file, R_OK) == 0) files[recorded++] = targets[i].file;
+    if ((targets[i].begin_ns || targets[i].is_written) && access(targets[i].file, R_OK) == 0)
+      files[recorded++] = targets[i].file;
   if (recorded) snprintf(directory, sizeof directory, "%s", short_path(files[0]));
   if (recorded > 1 && strrchr(directory, '/')) *strrchr(directory, '/') = 0;
   if (recorded + sent) {

@@ -52,12 +52,12 @@ static void say_nothing(const char *whom) {
   }
   fputs("tfprof-capture: there is nothing to attach to: no program of yours that was started with\n"
         "  tfprof-capture --dormant -o run -- python train.py\n"
-        "has imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX, and still runs\n",
+        "or with --keep has imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX, and still runs\n",
         stderr);
 }
 
 int listing_show(const char *whom) {
-  static const char *const states[] = {"dormant", "waiting", "recording"};
+  static const char *const states[] = {"dormant", "waiting", "recording", "keeping"};
   struct asked_list list;
   bool has_head = false;
   char *directory = asked_run_of(whom);
@@ -70,7 +70,7 @@ int listing_show(const char *whom) {
     snprintf(steps, sizeof steps, "%llu", (unsigned long long)numbers[CONTROL_STEPS]);
     show_head(&has_head);
     show_row((long)asked->process, (int)numbers[CONTROL_RANK] - 1, (unsigned)numbers[CONTROL_WORLD], steps,
-             numbers[CONTROL_STATE] < 3 ? states[numbers[CONTROL_STATE]] : "?",
+             numbers[CONTROL_STATE] < sizeof states / sizeof *states ? states[numbers[CONTROL_STATE]] : "?",
              control_text(&asked->facts, CONTROL_FRAMEWORK), control_text(&asked->facts, CONTROL_PROGRAM));
   }
   if (!directory) run_links_tell(show_recorded, &has_head);

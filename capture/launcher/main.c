@@ -11,6 +11,7 @@
 **   TFPROF_RUN_DIRECTORY  absolute path of the run directory; each process writes HOST-PID.tfprof in it
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
 **   TFPROF_STDERR         DEVICE:INODE of our stderr: what the library says goes there or nowhere (recorder/parts.h)
+**   TFPROF_LAUNCHER       our number: who writes what is kept of a process that was killed (--keep)
 **   TFPROF_RUN_COMMAND    the program's command line as it is recorded of the run; empty with --no-command
 **   PYTHONPATH            the hooks' directory, then what it was before
 **   CUDA_INJECTION64_PATH the same library, which CUDA's driver loads when a program initialises it; where the user has
@@ -29,6 +30,7 @@
 #include "attach.h"
 #include "check.h"
 #include "governor/agreement_table.h"
+#include "kept.h"
 #include "last_call.h"
 #include "listing.h"
 #include "options.h"
@@ -160,7 +162,9 @@ static bool export_stderr(bool has_stderr) {
   struct stat facts;
   if (has_stderr && fstat(STDERR_FILENO, &facts) == 0)
     snprintf(text, sizeof text, "%llu:%llu", (unsigned long long)facts.st_dev, (unsigned long long)facts.st_ino);
-  return setenv("TFPROF_STDERR", text, 1) == 0;
+  char number[24];
+  snprintf(number, sizeof number, "%ld", (long)getpid());
+  return setenv("TFPROF_STDERR", text, 1) == 0 && setenv("TFPROF_LAUNCHER", number, 1) == 0;
 }
 
 /* False: short of memory, or a path that PYTHONPATH cannot hold. */
@@ -230,6 +234,7 @@ int main(int argc, char **argv) {
 
   struct outcome outcome;
   last_call_prepare();
+  kept_collect_left(is_quiet);
   if (!options_is_on(&options, OPTION_DORMANT)) run_link_begin(directory.absolute);
   supervise(options.command, former, directory.lock, &outcome);
   run_link_end();
@@ -239,6 +244,7 @@ int main(int argc, char **argv) {
     run_directory_discard(&directory);
     return program_explain_failure(options.command, &program, outcome.start_error);
   }
+  kept_collect(directory.absolute, &outcome);
   report(&options, &directory, &program, &outcome, tools, extension);
   end_as(outcome.wait_status);
 }

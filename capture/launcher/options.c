@@ -4,6 +4,8 @@
 */
 #include "options.h"
 
+#include "common/option_words.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +27,8 @@ enum option_kind {
   KIND_STEPS, /* 10-20, 10,20 or 10 */
   KIND_SECONDS, /* 20 or 0.5 */
   KIND_NUMBER,  /* between the two that `value` names: 0-3 */
+  KIND_TIME,    /* 30s, 500ms, 2m; or nothing */
+  KIND_SIGNAL,  /* USR2; or nothing */
   KIND_SHOW,  /* ends here: --help */
 };
 
@@ -100,6 +104,18 @@ static const struct option_spec specs[OPTION_COUNT] = {
          "what all threads of a process are at is recorded, once, when no step has ended for so long, and for five "
          "times as long as its steps take: where they wait, their Python stacks, what they are in (hang_summary). A "
          "program without steps is not watched; 0: nothing is"},
+    [OPTION_KEEP] = {"keep", 0, KIND_TIME, "TIME", "TFPROF_KEEP", true, "",
+                     "write nothing but keep the last 30s, say, in memory (/dev/shm), and write them as a file of "
+                     "their own when something happens: a step takes more than 1.5 times the median; an exception "
+                     "ends the program or a thread; memory cannot be had; it hangs, crashes or is killed; "
+                     "--signal, --attach PID --write. Kept are all steps, ranges, counters, collectives, and ops "
+                     "of the steps that --ops says: of few seconds --ops=all has more, at its cost"},
+    [OPTION_KEEP_SIZE] = {"keep-size", 0, KIND_SIZE, "SIZE", "TFPROF_KEEP_SIZE", true, "256M",
+                          "how much memory a process may have for what --keep keeps; where more comes, a shorter time "
+                          "is kept, which diagnostics tell"},
+    [OPTION_SIGNAL] = {"signal", 0, KIND_SIGNAL, "NAME", "TFPROF_SIGNAL", true, "",
+                       "with --keep: a signal at which what is kept is written, such as USR2 (kill -USR2 PID); the "
+                       "program goes on, and its own handler is called, too"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
@@ -136,6 +152,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
                         "recorded. 3 without it"},
     [OPTION_ADD] = {"add", 0, KIND_ON, NULL, NULL, false, "0",
                     "with --attach -o DIR: beside the recording that DIR holds, as one more of its files"},
+    [OPTION_WRITE] = {"write", 0, KIND_ON, NULL, NULL, false, "0",
+                      "with --attach, of a program that was started with --keep: what it keeps is written now"},
     [OPTION_CHECK] =
         {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
          "record nothing and run no program, but try what can be recorded with python3, or with the Python "
@@ -161,6 +179,8 @@ static const char help_begin[] =
     "  tfprof-capture --attach host:6009 --for 2s -o run\n"
     "                                                a TensorFlow or JAX job that has\n"
     "                                                started a profiler server\n"
+    "  tfprof-capture --keep 30s -o run -- python ...\n"
+    "                                                the last seconds, when it matters\n"
     "and then, at once or while it still runs,\n"
     "\n"
     "  tfprof run                                    an SQL prompt on the recording\n"
@@ -171,6 +191,7 @@ static const char help_begin[] =
     "usage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]\n"
     "       tfprof-capture --list\n"
     "       tfprof-capture --attach WHOM [--steps N | --for TIME] [-o DIR]\n"
+    "       tfprof-capture --attach WHOM --write\n"
     "\n";
 
 static const char help_end[] =
@@ -218,7 +239,8 @@ static void show_wrapped(const char *text, size_t *column) {
 /* One that is shown by a word for it, behind a blank. */
 static bool has_plain_value(const struct option_spec *spec) {
   return spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
-         spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS || spec->kind == KIND_NUMBER;
+         spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS || spec->kind == KIND_TIME ||
+         spec->kind == KIND_SIGNAL || spec->kind == KIND_NUMBER;
 }
 
 static void show_option(const struct option_spec *spec) {
@@ -376,6 +398,15 @@ static bool set_value(struct capture_options *options, enum option option, const
       if (!*value || is_within(value, spec->value)) break;
       fprintf(stderr, "tfprof-capture: %s must be a number, %s, not '%s'", from, spec->value, value);
       return false;
+    case KIND_TIME:
+      if (!*value || option_time_ns(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be a time such as 30s, 500ms or 2m, not '%s'", from, value);
+      return false;
+    case KIND_SIGNAL:
+      if (!*value || option_signal(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be a signal that programs may use, such as USR2 or USR1, not '%s'", from,
+              value);
+      return false;
     case KIND_STEPS:
       if (!*value || is_steps(value)) break;
       fprintf(stderr, "tfprof-capture: %s must be steps such as 10-20 or 5, not '%s'", from, value);
@@ -440,6 +471,22 @@ static enum options_result show(enum option option) {
   return OPTIONS_SHOWN;
 }
 
+/* Options that make no sense together. */
+static bool fit_together(const struct capture_options *options) {
+  const char *wrong = NULL;
+  bool keeps = options_text(options, OPTION_KEEP);
+  if (keeps && options_is_on(options, OPTION_DORMANT))
+    wrong = "--keep records always, and --dormant nothing: only one of them can be";
+  else if (!keeps && options_text(options, OPTION_SIGNAL))
+    wrong = "--signal says when what --keep keeps is written: it needs --keep";
+  else if (options_is_on(options, OPTION_WRITE) && !options_text(options, OPTION_ATTACH))
+    wrong = "--write needs --attach, which says of whom";
+  else if (options_text(options, OPTION_FOR) && !options_text(options, OPTION_ATTACH))
+    wrong = "--for goes with --attach; --steps says what is recorded of a program that is started here";
+  if (wrong) fprintf(stderr, "tfprof-capture: %s", wrong);
+  return !wrong;
+}
+
 enum options_result options_parse(int argc, char **argv, struct capture_options *options) {
   memset(options, 0, sizeof *options);
   if (!set_from_variables(options)) return usage();
@@ -479,11 +526,7 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     fprintf(stderr, "tfprof-capture: --list and --attach run no program, '%s' is one", argv[i]);
     return usage();
   }
-  if (options_text(options, OPTION_FOR) && !options_text(options, OPTION_ATTACH)) {
-    fputs("tfprof-capture: --for goes with --attach; --steps says what is recorded of a program that is started here",
-          stderr);
-    return usage();
-  }
+  if (!fit_together(options)) return usage();
   for (int o = OPTION_HOST_TRACER_LEVEL; o <= OPTION_RETRIES && !is_asking; o++) {
     if (!options_text(options, (enum option)o)) continue;
     fprintf(stderr, "tfprof-capture: --%s is for --attach, which is not there", specs[o].name);

@@ -79,6 +79,27 @@ static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame
   free(nulls);
 }
 
+/* The table has one row. */
+static void read_trigger(struct dump_cursor *cursor, const struct dump_frame *frame,
+                         const struct recorded_strings *strings, struct process_recording *process) {
+  size_t rows = frame->rows;
+  int64_t *values = calloc(rows * 4, sizeof *values);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  if (values && nulls && !process->trigger) {
+    read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_kind, values, nulls);
+    read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_message, values + rows, nulls);
+    read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_time_ns, values + 2 * rows, nulls);
+    read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_kept_from_ns, values + 3 * rows, nulls);
+    int64_t time_ns = values[2 * rows], from_ns = values[3 * rows];
+    process->trigger_ns = time_ns;
+    if (from_ns > 0 && time_ns > from_ns) process->kept_ns = time_ns - from_ns;
+    const char *kind = recorded_text(strings, values[0]), *message = recorded_text(strings, values[rows]);
+    if (asprintf(&process->trigger, "%s: %s", kind, message) < 0) process->trigger = NULL;
+  }
+  free(values);
+  free(nulls);
+}
+
 /* What is counted while going through the ops. */
 static void count_ops(struct dump_cursor *cursor, const struct dump_frame *frame, struct recorded_steps *steps,
                       uint64_t *ranges) {
@@ -171,6 +192,8 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
       read_counters(cursor, frame, &steps, process);
     } else if (table == TABLE_profiler_windows && can_count) {
       count_windows(cursor, frame, process);
+    } else if (table == TABLE_triggers && can_count) {
+      read_trigger(cursor, frame, &strings, process);
     } else if (table == TABLE_diagnostics && can_count) {
       read_diagnostics(cursor, frame, &strings, process);
     }
@@ -277,6 +300,7 @@ void recording_free(struct recording *recording) {
     free(recording->processes[i].problem);
     free(recording->processes[i].command);
     free(recording->processes[i].framework);
+    free(recording->processes[i].trigger);
   }
   free(recording->processes);
   memset(recording, 0, sizeof *recording);

@@ -29,6 +29,9 @@ struct process_recording {
   int64_t last_ns;   /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
   int64_t gpu_ns;    /* up to which all is there of GPUs; 0: unknown */
   uint64_t gpu_held; /* buffers that CUPTI had then and did not give back */
+  char *trigger; /* "slow_step: step 20 took ...": why its last seconds were written; NULL: it is a whole recording */
+  int64_t trigger_ns; /* when that was */
+  int64_t kept_ns; /* how long before that it begins; 0: unknown */
   bool is_closed;  /* the recording was ended in order */
   bool is_alive;   /* the process still runs, on this machine */
   struct recording_note notes[RECORDING_MAXIMUM_NOTES];

@@ -309,6 +309,47 @@ static void say_what_was_recorded(const struct recording *recording, const char 
   }
 }
 
+/* Of a program whose last seconds were to be written when something happens. */
+static void say_nothing_happened(const struct run_directory *directory, const struct capture_options *options) {
+  const char *signal_name = options_text(options, OPTION_SIGNAL);
+  fprintf(stderr,
+          "tfprof: nothing was written into %s: nothing happened for which --keep %s writes what it keeps, or there "
+          "was nothing to keep (no PyTorch, TensorFlow, JAX, CUDA, NVTX). While the program runs, tfprof-capture "
+          "--attach PID --write writes it",
+          directory->path, options_text(options, OPTION_KEEP));
+  if (signal_name) fprintf(stderr, ", and so does kill -%s PID", signal_name);
+  fputs("; without --keep all is recorded\n", stderr);
+}
+
+static int by_trigger(const void *left, const void *right) {
+  const struct process_recording *a = left, *b = right;
+  return a->trigger_ns < b->trigger_ns ? -1 : a->trigger_ns > b->trigger_ns;
+}
+
+/* What was kept and is written, a line for each file. */
+static void say_what_was_kept(const struct recording *recording) {
+  size_t said = 0, all = 0;
+  qsort(recording->processes, recording->process_count, sizeof *recording->processes, by_trigger);
+  for (size_t i = 0; i < recording->process_count; i++) all += recording->processes[i].trigger != NULL;
+  for (size_t i = 0; i < recording->process_count && said < MAXIMUM_PROCESSES; i++) {
+    const struct process_recording *process = &recording->processes[i];
+    if (!process->trigger) continue;
+    said++;
+    fprintf(stderr, "tfprof: wrote %s (", process->path);
+    say_counts(process->ops, process->kernels, process->ranges, process->steps);
+    fprintf(stderr, ", %s): %s", bytes_text(process->bytes).bytes, process->trigger);
+    if (process->kept_ns) fprintf(stderr, "; with the %.1f s before it", (double)process->kept_ns / 1e9);
+    fputs("\n", stderr);
+  }
+  if (all > said) fprintf(stderr, "  … and %zu more\n", all - said);
+}
+
+static bool is_all_kept(const struct recording *recording) {
+  for (size_t i = 0; i < recording->process_count; i++)
+    if (!recording->processes[i].trigger) return false;
+  return recording->process_count > 0;
+}
+
 /* Files of processes that are gone without having ended them, where the program itself ended well: of one that did not
 ** say_how_it_ended tells. */
 static void say_unended(const struct recording *recording, const struct outcome *outcome) {
@@ -350,12 +391,15 @@ void report(const struct capture_options *options, const struct run_directory *d
   }
   if (recording.process_count == 0) {
     if (options_is_on(options, OPTION_DORMANT)) say_nobody_asked(directory);
+    else if (options_text(options, OPTION_KEEP)) say_nothing_happened(directory, options);
     else say_nothing_recorded(directory, program, outcome, options->command);
     recording_free(&recording);
     return;
   }
   bool is_quiet = options_is_on(options, OPTION_QUIET);
-  if (!is_quiet) {
+  bool is_kept = is_all_kept(&recording);
+  if (!is_quiet && is_kept) say_what_was_kept(&recording);
+  else if (!is_quiet) {
     say_how_it_ended(&recording, outcome);
     say_what_was_recorded(&recording, directory->path);
   }
@@ -401,7 +445,8 @@ void report_attached(const struct attached *attached, bool is_quiet, const char 
   struct recording recording;
   if (!recording_read_files(attached->dumps, attached->dump_count, &recording))
     fputs("tfprof: not enough memory to read all of it\n", stderr);
-  if (!is_quiet && attached->dump_count) say_what_was_recorded(&recording, attached->path);
+  if (!is_quiet && is_all_kept(&recording)) say_what_was_kept(&recording);
+  else if (!is_quiet && attached->dump_count) say_what_was_recorded(&recording, attached->path);
   if (!is_quiet) say_servers(attached->servers, attached->path);
   say_problems(&recording);
   say_notes(&recording);

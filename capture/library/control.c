@@ -107,7 +107,8 @@ static void tell_facts(struct connection *connection) {
   facts.numbers[CONTROL_RANK] = (uint64_t)((int64_t)profile->rank + 1);
   facts.numbers[CONTROL_WORLD] = profile->world_size;
   facts.numbers[CONTROL_STEPS] = sampling_steps();
-  facts.numbers[CONTROL_STATE] = state == GATE_RECORDING ? CONTROL_RECORDING
+  facts.numbers[CONTROL_STATE] = session->keeps()         ? CONTROL_KEEPING
+                                 : state == GATE_RECORDING ? CONTROL_RECORDING
                                  : state == GATE_WOKEN   ? CONTROL_WAITING
                                                          : CONTROL_DORMANT;
   control_set_text(&facts, CONTROL_PROGRAM, program);
@@ -136,6 +137,10 @@ static void begin_visit(struct connection *connection, const struct control_mess
     refuse_request(connection, "the directory is not given by its whole path");
     return;
   }
+  if (session->keeps()) {
+    refuse_request(connection, "it keeps its last seconds (--keep): --write writes them");
+    return;
+  }
   if (visit.goes_on) {
     refuse_request(connection, "it is being recorded for somebody else now; ask again when that has ended");
     return;
@@ -150,6 +155,18 @@ static void begin_visit(struct connection *connection, const struct control_mess
   uint64_t now_ns = moment_now_ns();
   visit.asked_ns = begin_ns > now_ns ? begin_ns : now_ns;
   set_visited(true);
+}
+
+static void write_kept(struct connection *connection) {
+  char path[4400], problem[300] = "it keeps nothing: it was not started with --keep";
+  struct control_message message = {.kind = CONTROL_ENDED};
+  if (!session->keeps() || !session->write_kept(path, sizeof path, problem, sizeof problem)) {
+    refuse_request(connection, problem);
+    return;
+  }
+  control_set_text(&message, CONTROL_FILE, path);
+  answer(connection, &message);
+  if (connection->socket >= 0) hang_up(connection);
 }
 
 static void tell_begun(const struct visit *facts) {
@@ -212,6 +229,8 @@ static void take_request(struct connection *connection) {
     tell_facts(connection);
   else if (request.kind == CONTROL_RECORD && !is_his)
     begin_visit(connection, &request);
+  else if (request.kind == CONTROL_WRITE && !is_his)
+    write_kept(connection);
   else if (request.kind == CONTROL_END && is_his)
     sampling_end_visit();
   else
@@ -341,8 +360,8 @@ static void *run_control(void *unused) {
   int listener = directory >= 0 ? listen_at(directory, problem, sizeof problem) : -1;
   if (listener >= 0) serve(listener);
   else
-    capture_say("process %ld cannot be asked, and so nothing will be recorded of it: %s; the program goes on",
-                (long)getpid(), problem);
+    capture_say("process %ld cannot be asked%s: %s; the program goes on", (long)getpid(),
+                session->keeps() ? "" : ", and so nothing will be recorded of it", problem);
   for (unsigned i = 0; i < CONNECTIONS && listener >= 0; i++)
     if (connections[i].socket >= 0) close(connections[i].socket);
   if (listener >= 0) close(listener);

@@ -1,4 +1,5 @@
-/* control.h: the socket of a dormant program, and the thread that answers there (common/control_message.h).
+/* control.h: the socket of a dormant program, or of one that keeps its last seconds, and the thread that answers there
+** (common/control_message.h).
 **
 ** The thread sleeps in poll() and costs nothing until somebody asks: what the process is, or that it be recorded (a
 ** visit, session.h). Its descriptors lie in a table of its own, as those of file_threads.h do; where the system does
@@ -22,6 +23,9 @@ struct control_session {
   bool (*begin_visit)(const char *directory, uint64_t begin_ns, uint64_t steps, char *problem, size_t size);
   void (*end_visit)(void);
   const char *run_directory;
+  /* Whether it keeps its last seconds, which are written when asked for: the new file, or why there is none. */
+  bool (*keeps)(void);
+  bool (*write_kept)(char *path, size_t path_size, char *problem, size_t problem_size);
 };
 /* It is kept. Before the first thread is started. */
 void control_set_session(const struct control_session *session);

@@ -23,6 +23,7 @@
 #include "recorder/parts.h"
 #include "recorder/recording.h"
 #include "recorder/settings.h"
+#include "recorder/triggers.h"
 #include "session.h"
 #include "tensorflow/session_records.h"
 #include "torch/memory_callbacks.h"
@@ -119,6 +120,9 @@ ENTRY_POINT void tfprof_capture_hook_fork(void *function);
 ENTRY_POINT void tfprof_capture_set_environment_rank(int rank, int world_size);
 /* That the program does not end in order: by which exception, or with which status. Before its end. */
 ENTRY_POINT void tfprof_capture_tell_failure(const char *what);
+/* What is kept (--keep) is written, because of this kind of trigger, as triggers.kind has it; returns when it is. 0:
+** nothing is kept, or it cannot be written. */
+ENTRY_POINT int tfprof_capture_write_kept(const char *kind, const char *message);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
@@ -438,6 +442,14 @@ static void go_on_after_fork(const struct call_hook *hook, const struct call_arg
 void tfprof_capture_hook_fork(void *function) {
   static const struct call_hook resting = {.before = rest_before_fork, .after = go_on_after_fork};
   call_hook_place(function, &resting);
+}
+
+int tfprof_capture_write_kept(const char *kind, const char *message) {
+  enum { PATIENCE_MS = 3000 };
+  char path[4400], problem[200];
+  enum trigger_kind its_kind = trigger_kind_of(kind);
+  if (its_kind == TRIGGER_KINDS) return 0;
+  return trigger_write(its_kind, message, PATIENCE_MS, path, sizeof path, problem, sizeof problem);
 }
 
 void tfprof_capture_tell_failure(const char *what) { hang_watch_tell_failure(what); }

@@ -3,6 +3,7 @@
 
 #include "control.h"
 #include "channel/thread_record.h"
+#include "common/option_words.h"
 #include "governor/limits.h"
 #include "governor/sampling.h"
 #include "hangs/hang_watch.h"
@@ -14,6 +15,7 @@
 #include "recorder/parts.h"
 #include "recorder/recording.h"
 #include "recorder/settings.h"
+#include "recorder/triggers.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -24,10 +26,12 @@
 
 /* All that an end or a flush waits for takes no longer, of which so much is left to the writer thread. A fork waits so
 ** long for that. */
+enum { KEEP_BYTES = 256 << 20 };
 enum { END_MS = 3000, WRITER_MS = 1000, REST_MS = 1000, CONTROL_REST_MS = 200 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
 static char directory[4096];
+static bool keeps; /* the last seconds, and writes them when something happens */
 static bool is_loaded, has_begun; /* has_begun: nothing that begins is half done */
 
 /* Of whoever loads, begins or arms. */
@@ -145,7 +149,7 @@ static void read_sampling_options(struct sampling_options *asked) {
   if (mode && !strcmp(mode, "sampled") && !session_wishes.of_sources.is_dormant) asked->mode = OPS_SAMPLED;
   if (mode && !strcmp(mode, "none")) asked->mode = OPS_NONE;
   if (overhead && *overhead) asked->overhead = strtod(overhead, NULL) / 100;
-  if (size && *size) asked->max_bytes = strtoull(size, NULL, 10);
+  if (size && *size && !keeps) asked->max_bytes = strtoull(size, NULL, 10);
   if (steps && *steps) {
     char *end;
     asked->first_step = asked->last_step = strtoll(steps, &end, 10);
@@ -169,6 +173,7 @@ static bool create_recording(const char *where, char *problem, size_t size) {
 static bool start_recording(void) {
   char text[2200];
   if (create_recording(directory, text, sizeof text)) {
+    if (keeps) control_begin();
     recording_tell_parts(begun); /* of a forked child, whose sources have begun */
     return true;
   }
@@ -176,6 +181,19 @@ static bool start_recording(void) {
       "nothing is recorded of process %u: %s; the program goes on. Choose another directory with tfprof-capture -o DIR",
       (unsigned)getpid(), text);
   return false;
+}
+
+/* With TFPROF_KEEP nothing is written before something happens. */
+static void read_keep(void) {
+  const char *time = setting("TFPROF_KEEP"), *size = setting("TFPROF_KEEP_SIZE"), *name = setting("TFPROF_SIGNAL"),
+             *launcher = setting("TFPROF_LAUNCHER");
+  if (session_wishes.of_sources.is_dormant) return;
+  struct recording_keep keep = {.ns = time ? option_time_ns(time) : 0,
+                                .most_bytes = size && *size ? strtoull(size, NULL, 10) : KEEP_BYTES,
+                                .signal_number = name ? option_signal(name) : 0,
+                                .launcher = launcher ? (int)strtol(launcher, NULL, 10) : 0};
+  keeps = keep.ns != 0;
+  recording_keep(&keep);
 }
 
 static const struct control_session own_control;
@@ -195,6 +213,7 @@ static bool load(void) {
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
   hang_watch_set(hang_after && *hang_after ? strtod(hang_after, NULL) : HANG_AFTER_SECONDS);
   last_call_expect(setting("TFPROF_LAST_CALL"));
+  read_keep();
   clock_begin();
   list_sources();
   forks_add(session_locks);
@@ -376,7 +395,15 @@ static void end_visit_of_control(void) {
   pthread_mutex_unlock(&session_lock);
 }
 
-static const struct control_session own_control = {begin_visit, end_visit_of_control, directory};
+static bool keeps_now(void) { return keeps; }
+
+static bool write_kept(char *path, size_t path_size, char *problem, size_t problem_size) {
+  enum { PATIENCE_MS = 5000 };
+  return trigger_write(TRIGGER_ASKED, "asked for by tfprof-capture --attach", PATIENCE_MS, path, path_size, problem,
+                       problem_size);
+}
+
+static const struct control_session own_control = {begin_visit, end_visit_of_control, directory, keeps_now, write_kept};
 
 bool session_is_armed(void) { return begun == capture_sources; }
 
@@ -416,9 +443,12 @@ bool session_rest(void) {
   static bool was_late; /* a disk that does not answer: forks wait for it once */
   if (session_wishes.of_sources.is_dormant)
     return gate_is_of_process() && control_rest(CONTROL_REST_MS) && file_threads_rest();
-  if (was_late || !is_recording()) return false;
+  if (was_late || !is_recording() || (keeps && !control_rest(CONTROL_REST_MS))) return false;
   was_late = !recording_rest(REST_MS);
-  if (was_late) return false;
+  if (was_late) {
+    if (keeps) control_go_on();
+    return false;
+  }
   sampling_rest();
   if (recording_may_close()) file_threads_rest(); /* else they are counted, and CPython warns */
   return true;
@@ -427,6 +457,7 @@ bool session_rest(void) {
 void session_go_on(void) {
   if (session_wishes.of_sources.is_dormant) control_go_on();
   else recording_go_on();
+  if (keeps) control_go_on();
 }
 
 void session_flush(void) {
@@ -454,6 +485,7 @@ void session_finish(void) {
     return;
   }
   if (!is_recording() || !gate_move(GATE_RECORDING, GATE_ENDED)) return;
+  if (keeps) control_end();
   sampling_end();
   disarm_sources();
   settle_sources(true, end_ns);

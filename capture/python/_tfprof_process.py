@@ -45,7 +45,7 @@ class Process:
         self.frameworks = []
         self.at_end = []  # called at the end in order, with what may be taken of the time
         self.thread_named = []  # called when a thread has told its name
-        self.is_watched = False
+        self.is_watched = self.has_told_exception = False
         self.leading = None  # the framework that runs the steps, once one of them has been seen to
 
     def watch(self):
@@ -53,7 +53,7 @@ class Process:
         if self.is_watched:
             return
         self.is_watched = True
-        for watch in (self.watch_threads, self.watch_forks):
+        for watch in (self.watch_threads, self.watch_forks, self.watch_exceptions):
             try:
                 watch()
             except Exception as problem:
@@ -93,6 +93,33 @@ class Process:
         if sys.version_info >= (3, 12):
             self.hooks.rest(os, "fork", "forkpty")
 
+    def watch_exceptions(self):
+        """With --keep: what is kept is written when one ends the program or a thread, before it is printed. The hooks
+        stay the objects that they are; where the program has put its own in their place, the end tells.
+        """
+        if not os.environ.get("TFPROF_KEEP"):
+            return
+        import threading
+
+        write = self.library.tfprof_capture_write_kept
+        system_exit = SystemExit
+
+        def tell(kind, type, value):
+            if not issubclass(type, system_exit):
+                self.has_told_exception = kind == b"exception" or self.has_told_exception
+                write(kind, text_of_exception(type, value))
+
+        self.hooks.around(sys, "excepthook", first=lambda type, value=None, *_: tell(b"exception", type, value))
+        if hasattr(threading, "excepthook"):  # from 3.8 on
+            self.hooks.around(threading, "excepthook", first=lambda hooked, *_: tell(
+                b"thread_exception", hooked.exc_type, hooked.exc_value))
+
+    def tell_exception(self, facts):
+        """At the end: one that the program's own hook has taken."""
+        problem = facts.get("last_type")
+        if problem is not None and "ps1" not in facts and not self.has_told_exception:
+            self.library.tfprof_capture_write_kept(b"exception", text_of_exception(problem, facts.get("last_value")))
+
     def end_in_order(self):
         """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and
         DataLoader end; exec leaves without any end.
@@ -104,11 +131,13 @@ class Process:
         begin_end, set_rank = library.tfprof_capture_begin_end, library.tfprof_capture_set_environment_rank
         time_left, flush = library.tfprof_capture_time_left, library.tfprof_capture_flush
         end, tell_failure = library.tfprof_capture_finish, library.tfprof_capture_tell_failure
-        facts = sys.__dict__
+        facts, keeps = sys.__dict__, bool(os.environ.get("TFPROF_KEEP"))
+        tell_exception = self.tell_exception if keeps else lambda facts: None
 
         def finish(status=0):
             if not begin_end():
                 return
+            tell_exception(facts)
             problem = None if "ps1" in facts else facts.get("last_type")  # at a prompt it may be an old one
             status = status if isinstance(status, int) else 0
             if status or problem:
@@ -222,6 +251,14 @@ class Marks:
                 self.windows(name)
         except Exception as problem:
             self.say_problem(problem)
+
+
+def text_of_exception(type, value):
+    """Its type, and what it says where that is a text already: nothing of the program is run."""
+    arguments = getattr(value, "args", ())
+    said = arguments[0] if isinstance(arguments, tuple) and arguments and arguments[0].__class__ is str else ""
+    text = f"{type.__name__}: {said}" if said else type.__name__
+    return text.partition("\n")[0].replace("\0", "").encode("utf-8", "replace")[:240].decode("utf-8", "ignore").encode()
 
 
 def number_in_environment(name, otherwise):

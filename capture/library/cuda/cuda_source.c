@@ -279,6 +279,13 @@ static void tell_prices(struct recorder *recorder, const struct clock_reading *n
   tell_cost(recorder, now, "capture_switch_cost", cuda_costs_of_switching(), &told_switch_ns, 2);
 }
 
+static void cuda_restate(struct recorder *recorder) {
+  int64_t now_ns = (int64_t)clock_monotonic_ns();
+  if (told_launch_ns > 0) process_counters_add(recorder, now_ns, "capture_launch_cost", "ns", told_launch_ns);
+  if (told_switch_ns > 0) process_counters_add(recorder, now_ns, "capture_switch_cost", "ns", told_switch_ns);
+  if (is_thinned) process_counters_add(recorder, now_ns, "capture_kernels_recorded", "ratio", 0);
+}
+
 /* What a launch takes is measured in the first steps that may tell of too much; once in a file. */
 static void calibrate(struct recorder *recorder, bool can_thin, bool is_end) {
   tell_left_out(recorder);
@@ -364,6 +371,7 @@ const struct capture_source cuda_source = {
     .open = cuda_open,
     .drain = cuda_drain,
     .tick = cuda_tick,
+    .restate = cuda_restate,
     .losses = cuda_losses,
     .close = cuda_close,
 };

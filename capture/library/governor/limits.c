@@ -6,6 +6,7 @@
 #include "recorder/recorder.h"
 #include "sampling.h"
 #include "sampling_agreement.h"
+#include "slow_steps.h"
 #include "writer_costs.h"
 
 #include <stdio.h>
@@ -68,12 +69,25 @@ static void diagnose_visit(struct recorder *recorder, int64_t time_ns, int64_t s
                     "before is not known");
 }
 
+/* What held before still does; a step that goes on has begun before that is known. */
+static void restate(struct recorder *recorder, const struct sampling_event *event, int64_t time_ns) {
+  if (event->step) process_counters_add(recorder, time_ns, "capture_steps_before", "steps", (double)event->step);
+  if (event->has_ops) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event->is_on);
+  if (event->has_ops || !limits.is_sampled)
+    process_counters_add(recorder, time_ns, "capture_ops_interval", "steps", event->interval);
+  if (event->op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event->op_ns);
+}
+
 /* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. Of frameworks whose ops
 ** come from windows of their own profilers (windows/window_source.h) these tell it. */
 static void add_sampling(struct recorder *recorder) {
   struct sampling_event event;
   while (sampling_take_event(&event)) {
     int64_t time_ns = clock_map_ns(&recorder->clock, clock_map_place(&recorder->clock, event.ticks));
+    if (event.is_restated) {
+      restate(recorder, &event, time_ns);
+      continue;
+    }
     if (event.begins_visit) diagnose_visit(recorder, time_ns, event.step);
     if (event.has_ops) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
     if (event.op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event.op_ns);
@@ -179,6 +193,7 @@ static bool governor_open(struct recorder *recorder) {
   noted_used_ns = noted_full_ns = noted_device_ns = 0;
   thinned[0] = devices_thinned[0] = 0;
   is_spoken_for = is_full = false;
+  slow_steps_begin();
   return true;
 }
 
@@ -192,10 +207,23 @@ static void governor_tick(struct recorder *recorder, const struct clock_reading 
   if (is_end) diagnose_strays(recorder);
 }
 
+static void governor_restate(struct recorder *recorder) {
+  (void)recorder;
+  sampling_restate();
+}
+
+static void governor_pulse(struct recorder *recorder, const struct pulse *pulse) {
+  (void)recorder;
+  (void)pulse;
+  slow_steps_look();
+}
+
 const struct capture_source governor_source = {
     .name = "governor",
     .locks = (const struct fork_lock[]){{.lock = &sampling_lock}, {0}},
     .open = governor_open,
     .complete = add_sampling,
     .tick = governor_tick,
+    .restate = governor_restate,
+    .pulse = governor_pulse,
 };

@@ -14,7 +14,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { EVENTS = 1024 };
+enum {
+  EVENTS = 1024,
+  PACE_PLACES = 256, /* the steps that are looked at, those before them, and those that end meanwhile */
+};
 
 static struct {
   struct sampling_options options;
@@ -57,10 +60,10 @@ static double told_op_ns;
 
 /* sampling.step_thread, for the writer thread. */
 static _Atomic uint32_t step_thread;
-/* The same of how steps go: the last ones, each in the place of the one PACE_STEPS before. */
+/* The same of how steps go: the last ones, each in the place of the one PACE_PLACES before. */
 static struct {
   _Atomic uint64_t steps, timed;
-  _Atomic int64_t number, ended_ns, took_ns[PACE_STEPS];
+  _Atomic int64_t number, ended_ns, took_ns[PACE_PLACES];
   _Atomic bool is_paused;
 } pace;
 
@@ -68,8 +71,8 @@ static struct {
 static void note_pace(uint64_t number, int64_t now, int64_t took_ns) {
   if (took_ns > 0) {
     uint64_t timed = atomic_load_explicit(&pace.timed, memory_order_relaxed);
-    atomic_store_explicit(&pace.took_ns[timed % PACE_STEPS], took_ns, memory_order_relaxed);
-    atomic_store_explicit(&pace.timed, timed + 1, memory_order_relaxed);
+    atomic_store_explicit(&pace.took_ns[timed % PACE_PLACES], took_ns, memory_order_relaxed);
+    atomic_store_explicit(&pace.timed, timed + 1, memory_order_release);
   }
   atomic_store_explicit(&pace.number, (int64_t)number + 1, memory_order_relaxed);
   atomic_store_explicit(&pace.ended_ns, now, memory_order_relaxed);
@@ -84,17 +87,36 @@ static int by_value(const void *left, const void *right) {
 
 uint64_t sampling_step_ends(void) { return atomic_load_explicit(&pace.steps, memory_order_relaxed); }
 
-void sampling_pace(struct step_pace *told) {
+/* The median of up to PACE_STEPS before the one of that place; 0: there is none. */
+static int64_t usual_before(uint64_t timed) {
   int64_t took_ns[PACE_STEPS];
+  unsigned count = timed < PACE_STEPS ? (unsigned)timed : PACE_STEPS;
+  for (unsigned i = 0; i < count; i++)
+    took_ns[i] = atomic_load_explicit(&pace.took_ns[(timed - 1 - i) % PACE_PLACES], memory_order_relaxed);
+  qsort(took_ns, count, sizeof *took_ns, by_value);
+  return count ? took_ns[count / 2] : 0;
+}
+
+unsigned sampling_took(uint64_t *seen, int64_t *took_ns, int64_t *usual_ns, int64_t *number) {
+  uint64_t timed = atomic_load_explicit(&pace.timed, memory_order_acquire);
+  if (timed < *seen) *seen = 0; /* steps have begun anew */
+  if (timed - *seen > PACE_HISTORY) *seen = timed - PACE_HISTORY;
+  unsigned count = (unsigned)(timed - *seen);
+  *number = atomic_load_explicit(&pace.number, memory_order_relaxed) - count;
+  for (unsigned i = 0; i < count; i++) {
+    took_ns[i] = atomic_load_explicit(&pace.took_ns[(*seen + i) % PACE_PLACES], memory_order_relaxed);
+    usual_ns[i] = usual_before(*seen + i);
+  }
+  *seen = timed;
+  return count;
+}
+
+void sampling_pace(struct step_pace *told) {
   told->steps = atomic_load_explicit(&pace.steps, memory_order_acquire);
   told->number = atomic_load_explicit(&pace.number, memory_order_relaxed);
   told->ended_ns = atomic_load_explicit(&pace.ended_ns, memory_order_relaxed);
   told->is_paused = atomic_load_explicit(&pace.is_paused, memory_order_relaxed);
-  uint64_t timed = atomic_load_explicit(&pace.timed, memory_order_relaxed);
-  unsigned count = timed < PACE_STEPS ? (unsigned)timed : PACE_STEPS;
-  for (unsigned i = 0; i < count; i++) took_ns[i] = atomic_load_explicit(&pace.took_ns[i], memory_order_relaxed);
-  qsort(took_ns, count, sizeof *took_ns, by_value);
-  told->usual_ns = count ? took_ns[count / 2] : 0;
+  told->usual_ns = usual_before(atomic_load_explicit(&pace.timed, memory_order_acquire));
 }
 
 uint32_t sampling_step_thread(void) { return atomic_load_explicit(&step_thread, memory_order_relaxed); }
@@ -148,6 +170,23 @@ static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
   told_interval = interval;
   if (is_new_cost) told_op_ns = op_ns_now;
   atomic_store_explicit(&events_added, added + 1, memory_order_release);
+}
+
+void sampling_restate(void) {
+  pthread_mutex_lock(&sampling_lock);
+  bool is_told = sampling.is_active && !sampling.is_dormant && told_interval != UINT32_MAX;
+  if (is_told && has_event_room()) {
+    uint64_t added = atomic_load_explicit(&events_added, memory_order_relaxed);
+    events[added % EVENTS] = (struct sampling_event){.ticks = clock_ticks(),
+                                                     .is_on = sampling.is_on,
+                                                     .has_ops = has_ops(),
+                                                     .interval = told_interval,
+                                                     .op_ns = told_op_ns,
+                                                     .step = (int64_t)sampling.marks.steps,
+                                                     .is_restated = true};
+    atomic_store_explicit(&events_added, added + 1, memory_order_release);
+  }
+  pthread_mutex_unlock(&sampling_lock);
 }
 
 /* Of the block that begins with the next step, if one does. The first step is recorded in any case: processes without

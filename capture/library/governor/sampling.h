@@ -110,8 +110,15 @@ struct sampling_event {
   double op_ns;       /* what recording an op takes; 0: as said before */
   int64_t step;       /* the number of the step that begins */
   bool begins_visit;  /* with it recording does: the steps before have ended unrecorded */
+  bool is_restated;   /* nothing changes: this is what holds, for who does not know what was said before */
   uint32_t cost_ns, step_ns, always_ns; /* of the ops of a step; of a step; of what is recorded always in it */
 };
+/* What holds now comes as an event. */
+void sampling_restate(void);
+/* How long the last steps took that have ended since `*seen` of them had, the first of them first, PACE_HISTORY at
+** most, and how long the PACE_STEPS before each, their median, or 0. `number`: of the first. How many. */
+enum { PACE_HISTORY = 128 };
+unsigned sampling_took(uint64_t *seen, int64_t *took_ns, int64_t *usual_ns, int64_t *number);
 /* Takes the next change; false: there is none. */
 bool sampling_take_event(struct sampling_event *event);
 /* Whether fewer steps after the warm-up were recorded than statistics need, of many and though nobody chose them; steps

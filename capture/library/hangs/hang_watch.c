@@ -10,6 +10,7 @@
 #include "recorder/clock.h"
 #include "recorder/recorder.h"
 #include "recorder/recording.h"
+#include "recorder/triggers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,9 @@ static void tell_hang(struct recorder *recorder, const struct step_pace *pace, u
   hang->is_working = watch.active_ns && now_ns - watch.active_ns < (uint64_t)watch.limit_ns / WORKING_PART;
   hang_rows_tell(recorder, hang);
   recorder->is_urgent = true;
+  struct kept_trigger facts = {.kind = NULL};
+  snprintf(facts.message, sizeof facts.message, "no step has ended for %.0f s", (double)watch.still_ns * 1e-9);
+  trigger_note(TRIGGER_HANG, &facts);
   if (!hang->is_working) say_once();
 }
 

@@ -33,6 +33,7 @@ bool recorder_open(struct recorder *recorder, const struct capture_source *const
                  row_buffer_begin(&recorder->diagnostics, DUMP_TABLE_diagnostics, diagnostic_columns,
                                   DIAGNOSTIC_COLUMNS, 64) &&
                  device_rows_open(&recorder->devices, &recorder->tables);
+  recorder->diagnostics.is_lasting = true;
   for EACH_SOURCE(source, sources)
     if (is_open) {
       recorder->opened++;

@@ -4,7 +4,9 @@
 #include "clock_watch.h"
 #include "doorbell.h"
 #include "dump/directory.h"
+#include "fatal_signals.h"
 #include "file_threads.h"
+#include "frame_ring.h"
 #include "last_call.h"
 #include "moments.h"
 #include "own_threads.h"
@@ -12,6 +14,7 @@
 #include "pulse.h"
 #include "recorder.h"
 #include "small_file.h"
+#include "triggers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -42,6 +45,9 @@ enum {
 
 static struct recorder recorder; /* of the writer thread, once there is one */
 static char path[4352];
+static struct recording_keep keep;
+static struct frame_ring ring; /* where keep.ns is not 0 */
+static bool is_cut_told;
 static uint64_t oldest_ms; /* when the oldest row that waits came; 0: none does */
 static uint64_t next_tick_ms;
 static uint64_t parts_told; /* a bit for each source, by its place */
@@ -70,6 +76,8 @@ static void note_move(void) { atomic_store_explicit(&moved_ns, moment_now_ns(), 
 const char *recording_path(void) { return path; }
 
 /* ---- What is done when. */
+
+void recording_keep(const struct recording_keep *wanted) { keep = *wanted; }
 
 static void write_everything(void) {
   oldest_ms = 0;
@@ -101,21 +109,55 @@ static void diagnose_parts(void) {
   row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
 }
 
+static void write_clock(const struct clock_reading *reading) {
+  struct tfprof_error error;
+  const struct dump_clock clock = {reading->monotonic_ns, reading->realtime_ns, 0, reading->uncertainty_ns};
+  if (dump_writer_clock(recorder.writer, &clock, &error) != TFPROF_OK) recorder_complain(&recorder, &error);
+}
+
 /* Each second. */
 static void tick(bool is_end) {
   struct clock_reading reading;
-  struct tfprof_error error;
   clock_watch_tick(&recorder);
   clock_read(&reading);
   clock_map_steer(&recorder.clock, &reading);
-  const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
-  if (dump_writer_clock(recorder.writer, &clock, &error) != TFPROF_OK) recorder_complain(&recorder, &error);
+  write_clock(&reading);
   for EACH_SOURCE(source, recorder.sources)
     if (source->tick) source->tick(&recorder, &reading, is_end);
   recorder_write_context(&recorder);
   if (is_end) write_everything();
   if (!recorder.tables.is_blocked) row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
   recorder_tell_losses(&recorder, false);
+}
+
+/* ---- What is kept. */
+
+static void tell_kept(void) {
+  uint64_t unwritten = triggers_take_unwritten();
+  if (unwritten)
+    recorder_diagnose(&recorder, "info", "capture_not_written", (int64_t)unwritten, "triggers",
+                      "so often the last seconds could have been written and were not, since they had been shortly "
+                      "before, or %d times in all", WRITTEN_MAXIMUM);
+  if (is_cut_told || !ring.is_cut) return;
+  is_cut_told = true;
+  recorder_diagnose(&recorder, "warning", "capture_kept_less", 0, NULL,
+                    "less than the %.1f s of --keep are kept: %s", (double)keep.ns * 1e-9,
+                    ring.is_short_of_memory ? "the system has no more memory for it (/dev/shm)"
+                                            : "more came than --keep-size allows");
+}
+
+/* From here on what was before may be let go: all that waits is written before. */
+static void begin_slot(void) {
+  struct clock_reading reading;
+  write_everything();
+  clock_read(&reading);
+  if (!frame_ring_begin_slot(&ring, (int64_t)clock_monotonic_ns())) return;
+  write_clock(&reading);
+  for EACH_SOURCE(source, recorder.sources)
+    if (source->restate) source->restate(&recorder);
+  recorder_write_context(&recorder);
+  tell_kept();
+  row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
 }
 
 static uint64_t drain(void) {
@@ -134,6 +176,7 @@ static uint64_t drain(void) {
 static void drain_everything(void) {
   while (drain() >= DRAIN_LIMIT) continue;
   write_everything();
+  if (keep.ns) tell_kept();
   if (!recorder.tables.is_blocked) row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
 }
 
@@ -184,6 +227,7 @@ static enum wake wait_for_work(uint64_t until_ns, uint64_t *flush, bool *stop) {
 
 static void close_file(void) {
   struct tfprof_error error;
+  triggers_say();
   /* Twice: what ended on another thread than the one that began it waits for the second. */
   for (int i = 0; i < 2; i++) drain_everything();
   diagnose_parts();
@@ -211,6 +255,8 @@ static uint64_t look(enum wake wake, const struct pulse *pulse) {
     if (source->pulse && wake == WAKE_AT_PULSE) source->pulse(&recorder, pulse);
   diagnose_parts();
   uint64_t count = drain(), now = now_ms();
+  triggers_say();
+  if (keep.ns && frame_ring_wants_slot(&ring, (int64_t)clock_monotonic_ns())) begin_slot();
   bool is_old = oldest_ms && now - oldest_ms >= FRAME_AGE_MS && !recorder.is_held;
   if (is_old || recorder.is_urgent || last_call_has_come()) write_everything();
   if (now >= next_tick_ms) {
@@ -292,18 +338,25 @@ struct wished_file {
   _Atomic bool is_left; /* by one of the two */
 };
 
-/* Of a name that is not taken yet. */
-static void create_file(struct wished_file *wish) {
-  char name[sizeof wish->host];
-  snprintf(name, sizeof name, "%s", wish->host[0] ? wish->host : "localhost");
+/* HOST-PID */
+static void name_of_file(const char *host, uint32_t process, char *name, size_t size) {
+  snprintf(name, size - 12, "%s", host && host[0] ? host : "localhost");
   for (char *letter = name; *letter; letter++)
     if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *letter)) *letter = '_';
+  size_t length = strlen(name);
+  snprintf(name + length, size - length, "-%u", process);
+}
+
+/* Of a name that is not taken yet. */
+static void create_file(struct wished_file *wish) {
+  char name[sizeof wish->host + 16];
+  name_of_file(wish->host, wish->profile.pid, name, sizeof name);
   wish->status = dump_directory_open(wish->directory, NULL, &wish->error);
   if (wish->status) return;
   for (int attempt = 1; attempt <= 1000; attempt++) {
     char suffix[16] = "";
     if (attempt > 1) snprintf(suffix, sizeof suffix, "-%d", attempt);
-    snprintf(wish->path, sizeof wish->path, "%s/%s-%u%s.tfprof", wish->directory, name, wish->profile.pid, suffix);
+    snprintf(wish->path, sizeof wish->path, "%s/%s%s.tfprof", wish->directory, name, suffix);
     struct stat there;
     if (!lstat(wish->path, &there)) continue;
     wish->status = dump_writer_create_as_guest(wish->path, &host_of_dump, &wish->profile, &wish->writer, &wish->error);
@@ -342,17 +395,62 @@ static enum tfprof_status create_in_time(const char *directory, const struct dum
   return status;
 }
 
+/* A ring, and a writer for it. */
+static enum tfprof_status create_kept(const char *directory, const struct dump_profile *profile,
+                                      struct dump_writer **writer, struct tfprof_error *error) {
+  static const struct dump_sink sink = {&ring, frame_ring_take};
+  static struct kept_head head; /* large for a stack */
+  kept_head_begin(&head);
+  head.process = (uint64_t)getpid();
+  head.process_namespace = kept_process_namespace();
+  head.launcher = (uint64_t)keep.launcher;
+  head.keep_ns = keep.ns;
+  snprintf(head.run_directory, sizeof head.run_directory, "%s", directory);
+  name_of_file(profile->host, profile->pid, head.name, sizeof head.name);
+  snprintf(path, sizeof path, "%s/%s.tfprof", directory, head.name);
+  is_cut_told = false;
+  int reason = frame_ring_open(&ring, &head, keep.most_bytes);
+  if (reason)
+    return error_set(error, TFPROF_IO, "the last seconds cannot be kept in memory: %s", strerror(reason));
+  if (!ring.path[0])
+    capture_say("what is kept of process %ld is lost where it is killed by SIGKILL: no file can be made in /dev/shm",
+                (long)getpid());
+  enum tfprof_status status = dump_writer_create_for(&sink, profile, writer, error);
+  if (!status && !frame_ring_begin_slot(&ring, (int64_t)clock_monotonic_ns()))
+    status = error_set(error, TFPROF_IO, "the last seconds cannot be kept in memory");
+  if (status) frame_ring_close(&ring, true);
+  return status;
+}
+
+static void end_kept(void) {
+  if (keep.ns) frame_ring_close(&ring, true);
+}
+
+/* The thread that writes what is kept, and what makes it do so. */
+static bool watch_for_triggers(void) {
+  if (!keep.ns) return true;
+  if (!triggers_begin(&ring, recording_flush)) return false;
+  fatal_signals_begin(keep.signal_number);
+  return true;
+}
+
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
                                    const struct capture_source *const *sources, struct tfprof_error *error) {
   struct dump_writer *writer = NULL;
   oldest_ms = 0;
-  enum tfprof_status status = create_in_time(directory, profile, &writer, error);
+  enum tfprof_status status = keep.ns ? create_kept(directory, profile, &writer, error)
+                                      : create_in_time(directory, profile, &writer, error);
   if (status != TFPROF_OK) return status;
   bool is_ready = recorder_open(&recorder, sources, writer);
-  if (is_ready && start_thread(false)) return TFPROF_OK;
+  if (is_ready && start_thread(false)) {
+    if (watch_for_triggers()) return TFPROF_OK;
+    capture_say("nothing that is kept of process %ld is written: no thread can be started", (long)getpid());
+    return TFPROF_OK;
+  }
   int reason = errno;
   recorder_close(&recorder, false);
   dump_writer_close(writer, NULL);
+  end_kept();
   return is_ready ? error_set(error, TFPROF_IO, "the writer thread cannot be started: %s", strerror(reason))
                   : error_no_memory(error);
 }
@@ -417,6 +515,10 @@ bool recording_stands_still(void) { return given_up_ns && given_up_ns == last_mo
 
 void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   if (!has_thread || !gate_is_of_process()) return;
+  if (keep.ns) {
+    fatal_signals_end();
+    triggers_end(timeout_ms);
+  }
   pthread_mutex_lock(&guard);
   has_final_profile = profile != NULL;
   if (profile) {
@@ -439,10 +541,11 @@ void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   }
   pthread_join(thread, NULL);
   recorder_close(&recorder, false);
+  end_kept();
 }
 
 bool recording_rest(int timeout_ms) {
-  if (!has_thread) return false;
+  if (!has_thread || !triggers_rest(timeout_ms)) return false;
   const struct timespec until = clock_deadline(clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000);
   pthread_mutex_lock(&guard);
   rest_wanted = true;
@@ -452,7 +555,10 @@ bool recording_rest(int timeout_ms) {
   bool has_ended = is_resting;
   rest_wanted = has_ended;
   pthread_mutex_unlock(&guard);
-  if (!has_ended) return false;
+  if (!has_ended) {
+    triggers_go_on();
+    return false;
+  }
   pthread_join(thread, NULL);
   own_thread_wait_until_gone(thread_number);
   has_thread = false;
@@ -460,10 +566,11 @@ bool recording_rest(int timeout_ms) {
   return true;
 }
 
-bool recording_may_close(void) { return dump_writer_is_named(recorder.writer); }
+bool recording_may_close(void) { return keep.ns ? ring.path[0] : dump_writer_is_named(recorder.writer); }
 
 void recording_go_on(void) {
   if (!is_resting) return;
+  triggers_go_on();
   if (!start_thread(true))
     capture_say("nothing more is recorded of process %ld: its writer thread cannot start again; the program goes on",
                 (long)getpid());
@@ -480,6 +587,8 @@ void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1);
 ** after all, what it held stays allocated in the child: untouched memory costs nothing. */
 void recording_after_fork_in_child(bool is_whole) {
   file_threads_after_fork_in_child();
+  triggers_after_fork_in_child();
+  frame_ring_forget(&ring);
   if (is_whole && recorder.writer && !atomic_load(&writer_is_busy)) {
     dump_writer_abandon(recorder.writer);
     recorder_close(&recorder, true);

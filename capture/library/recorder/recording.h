@@ -13,6 +13,15 @@
 
 struct capture_source;
 
+/* What is recorded is kept in memory, the last of it, and written when something happens (frame_ring.h, triggers.h).
+** Before the first recording begins. `signal_number`: that of the user; 0: none. */
+struct recording_keep {
+  uint64_t ns, most_bytes; /* ns 0: nothing is kept, all is written */
+  int signal_number;
+  int launcher; /* the number of the process that has tfprof-capture */
+};
+void recording_keep(const struct recording_keep *wanted);
+
 /* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists), for these sources, and starts the thread. Returns
 ** after some seconds where the disk does not answer. The host of `profile` is copied, its other texts are kept. */
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,

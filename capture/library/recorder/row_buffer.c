@@ -77,6 +77,7 @@ enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_write
         .nulls = any_null ? buffer->nulls[i] : NULL,
     };
   }
+  dump_writer_set_lasting(writer, buffer->is_lasting);
   enum tfprof_status status = dump_writer_rows(writer, buffer->table, buffer->rows, columns, count, error);
   atomic_store_explicit(&row_buffer_written_ns, moment_now_ns(), memory_order_relaxed);
   if (status != TFPROF_OK) return status;

@@ -20,6 +20,7 @@ struct row_buffer {
   uint32_t rows, capacity;
   uint32_t enough;  /* rows to be written, */
   bool *has_enough; /* and where that is noted; NULL: it is not */
+  bool is_lasting;  /* rows that come later rest on these (dump_writer_set_lasting) */
   uint64_t first_row; /* the number of row 0: how many rows were written before */
   int64_t *values[ROW_COLUMNS];
   uint64_t *nulls[ROW_COLUMNS];

@@ -4,6 +4,15 @@
 #include <assert.h>
 #include <string.h>
 
+/* Of those that are written as they come, these are few and are no matter of the last seconds alone. */
+static bool is_lasting(const struct table_form *form) {
+  static const uint16_t tables[] = {DUMP_TABLE_links, DUMP_TABLE_given_names, DUMP_TABLE_hangs,
+                                    DUMP_TABLE_hang_threads, DUMP_TABLE_hang_collectives};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    if (tables[i] == form->dump_id) return true;
+  return form->role == TABLE_DEFINITION;
+}
+
 bool row_tables_add(struct row_tables *tables, struct row_buffer *rows, const struct table_form *form) {
   assert(tables->count < TABLES_MAXIMUM);
   if (!row_buffer_begin(rows, form->dump_id, form->columns, form->column_count, form->capacity)) {
@@ -13,6 +22,7 @@ bool row_tables_add(struct row_tables *tables, struct row_buffer *rows, const st
   /* Of definitions a frame may be as small or large as it comes. */
   rows->enough = form->role == TABLE_ROWS ? DUMP_FRAME_ROWS : DUMP_MAXIMUM_FRAME_ROWS / 2;
   rows->has_enough = &tables->has_full;
+  rows->is_lasting = is_lasting(form);
   tables->tables[tables->count++] = (struct row_table){.rows = rows, .form = form};
   return true;
 }

@@ -91,6 +91,8 @@ struct capture_source {
   void (*complete)(struct recorder *recorder);
   /* Each second, and at the end, when all has been drained. */
   void (*tick)(struct recorder *recorder, const struct clock_reading *now, bool is_end);
+  /* What came before may be let go from here on (frame_ring.h): rows that say what holds are written again. */
+  void (*restate)(struct recorder *recorder);
   /* Tells by recorder_lost() what has no row, so far. */
   void (*losses)(struct recorder *recorder);
   /* Frees what open made, but for the tables. `in_child`: in a forked child, whose parent goes on with the file. */

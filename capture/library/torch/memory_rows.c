@@ -8,7 +8,9 @@
 #include "memory_pools.h"
 #include "op_rows.h"
 #include "python/stack_nodes.h"
+#include "recorder/triggers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,10 +168,18 @@ static unsigned pool_of(const struct memory_event *event) {
   return event->item.head.scope & ~(unsigned)MEMORY_WITHOUT_OPS;
 }
 
+/* What is kept is written then (recorder/triggers.h). */
+static void trigger_of_failure(const struct memory_item *item) {
+  struct kept_trigger facts = {.kind = NULL};
+  snprintf(facts.message, sizeof facts.message, "an allocation of %lld bytes failed", (long long)item->bytes);
+  trigger_note(TRIGGER_OUT_OF_MEMORY, &facts);
+}
+
 static bool add_event(struct recorder *recorder, const struct memory_event *event) {
   const struct memory_item *item = &event->item;
   unsigned number = pool_of(event);
   bool is_failure = item->head.kind == ITEM_OUT_OF_MEMORY;
+  if (is_failure) trigger_of_failure(item);
   struct row_buffer *events = &rows.events;
   uint32_t row = row_add(events);
   if (row == UINT32_MAX) return false;

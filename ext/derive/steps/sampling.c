@@ -46,10 +46,22 @@ static enum tfprof_status load_counter(struct sampling_changes *changes, const s
   return TFPROF_OK;
 }
 
+/* What is said again begins no new block. */
+static void leave_out_repeated(struct sampling_changes *changes) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < changes->count; i++) {
+    if (count && changes->values[count - 1] == changes->values[i]) continue;
+    changes->times[count] = changes->times[i];
+    changes->values[count++] = changes->values[i];
+  }
+  changes->count = count;
+}
+
 enum tfprof_status sampling_load(struct sampling *sampling, const struct profile *profile, struct tfprof_error *error) {
   *sampling = (struct sampling){.recorded = {.count = 0}};
   enum tfprof_status status = load_counter(&sampling->recorded, profile, "capture_ops_recorded", error);
   if (!status) status = load_counter(&sampling->interval, profile, "capture_ops_interval", error);
+  leave_out_repeated(&sampling->interval);
   if (!status) status = load_counter(&sampling->cost, profile, "capture_op_cost", error);
   if (!status) status = load_counter(&sampling->before, profile, "capture_steps_before", error);
   return status ? status : load_counter(&sampling->calibration, profile, "capture_calibration", error);
@@ -113,6 +125,21 @@ int64_t sampling_interval_at(const struct sampling *sampling, int64_t time) {
 double sampling_steps_before(const struct sampling *sampling) {
   double steps = sampling->before.count ? sampling->before.values[0] : 0;
   return steps >= 0 ? steps : 0;
+}
+
+enum tfprof_status sampling_kept_from(const struct profile *profile, int64_t *from_ns, int64_t *steps,
+                                      struct tfprof_error *error) {
+  struct sampling_changes before = {.count = 0};
+  *from_ns = NO_VALUE;
+  *steps = 0;
+  if (!profile->tables[TABLE_triggers].segment_count) return TFPROF_OK;
+  enum tfprof_status status = load_counter(&before, profile, "capture_steps_before", error);
+  if (!status && before.count && before.values[0] >= 0 && before.values[0] < 1e15) {
+    *from_ns = before.times[0];
+    *steps = (int64_t)before.values[0];
+  }
+  free_changes(&before);
+  return status;
 }
 
 double sampling_op_cost(const struct sampling *sampling) {

@@ -35,6 +35,10 @@ bool sampling_is_calibration(const struct sampling *sampling, int64_t start, int
 int64_t sampling_interval_at(const struct sampling *sampling, int64_t time);
 /* How many steps had ended before it began. */
 double sampling_steps_before(const struct sampling *sampling);
+/* Of the last part of a recording (triggers): from when on all is there, and how many steps had ended by then. NO_VALUE
+** and 0: it is there from its beginning on. */
+enum tfprof_status sampling_kept_from(const struct profile *profile, int64_t *from_ns, int64_t *steps,
+                                      struct tfprof_error *error);
 /* What recording an op takes, in nanoseconds; NAN: this is not told. */
 double sampling_op_cost(const struct sampling *sampling);
 

@@ -304,6 +304,29 @@ static enum tfprof_status find_first_start(struct profile *profile, const struct
   return TFPROF_OK;
 }
 
+/* ---- the last part of a recording ---- */
+
+/* What goes on when it begins is no whole step, and the others have the numbers that they have in the whole. */
+static enum tfprof_status number_kept(struct profile *profile, struct step *steps, uint32_t *count,
+                                      struct tfprof_error *error) {
+  int64_t from_ns, before;
+  enum tfprof_status status = sampling_kept_from(profile, &from_ns, &before, error);
+  if (status || from_ns == NO_VALUE || !*count) return status;
+  uint32_t ended = 0;
+  while (ended < *count && steps[ended].end <= from_ns) ended++;
+  uint32_t left_out = ended < *count && *count > 1 ? ended + 1 : 0;
+  for (uint32_t i = left_out; i < *count && !status; i++) {
+    char name[40];
+    struct step *step = &steps[i - left_out];
+    *step = steps[i];
+    step->number = before + (int64_t)i - ended;
+    snprintf(name, sizeof name, "step %lld", (long long)step->number);
+    status = derive_text(profile, name, &step->name, error);
+  }
+  *count -= left_out;
+  return status;
+}
+
 /* ---- making the table ---- */
 
 /* Steps from one end to the next. `first_mark`: when the range that ends the first one begins, and with `has_start`
@@ -542,6 +565,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     } else {
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     }
+    if (!status && (is_of_optimizers || kind == REPEATED_CALL)) status = number_kept(profile, steps, &count, error);
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
     if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
     if (!status && repeated[kind])
@@ -574,7 +598,8 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_range_kind},
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},
-              {TABLE_counters, COLUMN_counters_value}},
+              {TABLE_counters, COLUMN_counters_value},
+              {TABLE_triggers, COLUMN_triggers_kind}},
     .writes = {{TABLE_steps, COLUMN_steps_number},
                {TABLE_steps, COLUMN_steps_name},
                {TABLE_steps, COLUMN_steps_origin},
