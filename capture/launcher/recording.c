@@ -145,6 +145,7 @@ static void count_windows(struct dump_cursor *cursor, const struct dump_frame *f
 /* Rows are in the order of time: the last one holds. */
 static void note_counter(struct process_recording *process, const char *name, int64_t time_ns, double value) {
   if (!(value >= 0 && value < 1e18)) return;
+  if (!strcmp(name, "capture_steps_before")) process->begins_late = true;
   if (!strcmp(name, "cupti_behind")) process->gpu_ns = (int64_t)((uint64_t)time_ns - (uint64_t)value);
   if (!strcmp(name, "cupti_held")) process->gpu_held = (uint64_t)value;
 }
@@ -199,6 +200,9 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
     }
   }
   if (can_count) process->steps = recorded_steps_end(&steps, file, cursor);
+  /* What went on when the last part of a recording begins is no step (ext/derive/steps/steps.c). */
+  if (file->is_last_part && process->begins_late && process->steps.of_optimizer && process->steps.steps > 1)
+    process->steps.steps--;
   if (cursor) dump_cursor_close(cursor);
   free_strings(&strings);
 }

@@ -10,8 +10,10 @@
 **
 ** The lines are the view run_summary, of graphs and checkpoints of which no op ran what model_summary says of the
 ** largest, and the first rows of advise_summary; on a terminal they are broken between words.  In front of them, for
-** people alone, stands where the run hangs, or hung until it was ended:
+** people alone, stands why the last seconds of a run were written (--keep), and where it hangs, or hung until it was
+** ended:
 **
+**   written     slow_step: step 812 took 1204.7 ms, ..., with the 31.2 s before it (triggers)
 **   hang        rank 2 has ended no step since 12:03:11 UTC (33 s), waits for a lock at train.py:9 (hang_summary)
 **
 ** It is a statement of its own, since SQLite 3.54 allows 1,000 subqueries in one.
@@ -33,6 +35,11 @@ static const char hangs_sql[] =
     " FROM temp.hang_summary AS hangs WHERE EXISTS (SELECT 1 FROM tfprof_own.hangs) AND EXISTS (SELECT 1"
     " FROM temp.hangs_check AS told WHERE severity = 'critical' AND subject = name AND evidence GLOB '* = ' || hang)"
     " LIMIT 3";
+/* What tfprof-capture --keep wrote is the last part of a recording. */
+static const char triggers_sql[] =
+    "SELECT 'written', kind || coalesce(': ' || message, '')"
+    " || coalesce(', with the ' || format_ns(time_ns - kept_from_ns) || ' before it', '') || ' (triggers)'"
+    " FROM tfprof_own.triggers ORDER BY time_ns LIMIT 3";
 static const char lines_sql[] =
     "SELECT title, text FROM (SELECT position, title, text FROM temp.run_summary UNION ALL "
     "SELECT 500 + line, column2, CASE line"
@@ -117,7 +124,8 @@ static int print_lines(struct session *session, const char *sql) {
 
 enum session_result summary_print(struct session *session) {
   if (session->style.format != OUTPUT_BOX) return session_run(session, lines_sql, NULL);
-  int code = print_lines(session, hangs_sql);
+  int code = print_lines(session, triggers_sql);
+  if (code == SQLITE_DONE) code = print_lines(session, hangs_sql);
   if (code == SQLITE_DONE) code = print_lines(session, lines_sql);
   if (code == SQLITE_DONE) code = print_more(session);
   fflush(stdout);

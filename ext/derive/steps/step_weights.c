@@ -34,6 +34,14 @@ struct blocks {
   uint32_t count;
 };
 
+/* How many steps of the block that is going on when the last part of a recording begins (sampling_kept_from) ended before
+** the first that is there: blocks begin at multiples of K. */
+static double used_before(const struct sampling *sampling, int64_t period, double size) {
+  const struct sampling_changes *before = &sampling->before;
+  if (period != 0 || size <= 1 || !before->count || before->times[0] != sampling->interval.times[0]) return 0;
+  return fmod(before->values[0] + 1, size);
+}
+
 static enum tfprof_status cut_blocks(struct blocks *blocks, const struct step_facts *steps,
                                      const struct sampling *sampling, struct tfprof_error *error) {
   int64_t period = INT64_MIN; /* of one K, as sampling_interval_at numbers them */
@@ -47,9 +55,9 @@ static enum tfprof_status cut_blocks(struct blocks *blocks, const struct step_fa
     int64_t its_period = sampling_interval_at(sampling, steps->starts[step]);
     bool is_new = its_period != period || used >= size;
     if (is_new) {
+      size = its_period < 0 ? 0 : sampling->interval.values[its_period];
+      used = its_period == period ? 0 : used_before(sampling, its_period, size);
       period = its_period;
-      size = period < 0 ? 0 : sampling->interval.values[period];
-      used = 0;
       is_open = false;
     }
     used++;
