@@ -74,7 +74,7 @@ static void open_stream(struct copy *copy, struct stream *stream, uint64_t offse
 
 /* ---- Writing. */
 
-static void put_bytes(struct copy *copy, const void *bytes, size_t length) {
+static void put_all(struct copy *copy, const void *bytes, size_t length) {
   const uint8_t *at = bytes;
   while (length && !copy->reason) {
     ssize_t done = write(copy->to, at, length);
@@ -105,7 +105,7 @@ static void copy_frame(struct copy *copy, struct stream *stream) {
     size_t length = span - done < PIECE_BYTES ? (size_t)(span - done) : PIECE_BYTES;
     /* What cannot be read any more reads as zeros, which the checksums of the blocks tell. */
     if (!read_all(copy->from, copy->piece, length, stream->offset + done)) memset(copy->piece, 0, length);
-    put_bytes(copy, copy->piece, length);
+    put_all(copy, copy->piece, length);
     done += length;
   }
   if (!copy->reason) count_frame(copy, &stream->next);
@@ -136,10 +136,10 @@ static void put_frame(struct copy *copy, struct dump_frame_header *header, const
   header->head_length = (uint32_t)head_length;
   header->body_length = (uint32_t)body_length;
   dump_frame_header_write(bytes, header, head, copy->salt);
-  put_bytes(copy, bytes, sizeof bytes);
-  put_bytes(copy, head, head_length);
-  put_bytes(copy, body, body_length);
-  put_bytes(copy, zeros, (size_t)(dump_frame_span(header) - sizeof bytes - head_length - body_length));
+  put_all(copy, bytes, sizeof bytes);
+  put_all(copy, head, head_length);
+  put_all(copy, body, body_length);
+  put_all(copy, zeros, (size_t)(dump_frame_span(header) - sizeof bytes - head_length - body_length));
   if (!copy->reason) count_frame(copy, header);
 }
 
@@ -220,7 +220,7 @@ int kept_dump_write(int from, const struct kept_head *head, const struct kept_ex
       !dump_file_header_read(bytes, &header))
     return EILSEQ;
   copy.salt = header.crc32;
-  put_bytes(&copy, bytes, sizeof bytes);
+  put_all(&copy, bytes, sizeof bytes);
   uint64_t lasting = extent->lasting > sizeof bytes ? extent->lasting - sizeof bytes : 0;
   open_stream(&copy, &streams[0], kept_lasting_offset() + sizeof bytes, head->span - sizeof bytes, lasting);
   for (unsigned i = 0; i < KEPT_SLOTS; i++)

@@ -145,7 +145,8 @@ static void count_windows(struct dump_cursor *cursor, const struct dump_frame *f
 /* Rows are in the order of time: the last one holds. */
 static void note_counter(struct process_recording *process, const char *name, int64_t time_ns, double value) {
   if (!(value >= 0 && value < 1e18)) return;
-  if (!strcmp(name, "capture_steps_before")) process->begins_late = true;
+  if (!strcmp(name, "capture_ops_recorded")) process->has_begun = true;
+  if (!strcmp(name, "capture_steps_before") && !process->has_begun) process->begins_late = true;
   if (!strcmp(name, "cupti_behind")) process->gpu_ns = (int64_t)((uint64_t)time_ns - (uint64_t)value);
   if (!strcmp(name, "cupti_held")) process->gpu_held = (uint64_t)value;
 }

@@ -30,7 +30,7 @@ struct process_recording {
   int64_t gpu_ns;    /* up to which all is there of GPUs; 0: unknown */
   uint64_t gpu_held; /* buffers that CUPTI had then and did not give back */
   char *trigger; /* "slow_step: step 20 took ...": why its last seconds were written; NULL: it is a whole recording */
-  bool begins_late; /* steps had ended before */
+  bool has_begun, begins_late; /* ops were recorded, or not; steps had ended before that was said first */
   int64_t trigger_ns; /* when that was */
   int64_t kept_ns; /* how long before that it begins; 0: unknown */
   bool is_closed;  /* the recording was ended in order */

@@ -224,6 +224,63 @@ def test_window(folder):
         assert ask(*options, "--", "true").returncode == 2, options
 
 
+SAME = """
+import os, signal, sys, time, torch
+torch.manual_seed(1)
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x = torch.randn(8, 16)
+began = time.monotonic()
+for number in range(300):
+    optimizer.zero_grad()
+    y = model(x)
+    if number % 3 == 0:
+        y = y * 2
+    if number % 7 == 0:
+        y = y.exp()
+    y.square().mean().backward()
+    optimizer.step()
+    time.sleep(0.015)
+    if number == 50:
+        if os.environ.get("TFPROF_KEEP"):
+            os.kill(os.getpid(), signal.SIGUSR2)
+        print(time.monotonic() - began < 1.5)
+        time.sleep(0.5)
+try:
+    torch.empty(1 << 50)
+except RuntimeError:
+    raise ValueError("as asked") from None
+"""
+OPS = """
+SELECT number, group_concat(name || ' ' || coalesce(input_shapes, '') || ' ' || coalesce(line, ''), ', ') AS ops
+FROM (SELECT steps.number AS number, ops.name AS name, ops.input_shapes AS input_shapes, code_frames.line AS line
+FROM ops JOIN steps ON steps.id = ops.step_id LEFT JOIN code_traces ON code_traces.id = ops.code_trace_id
+LEFT JOIN code_frames ON code_frames.id = code_traces.leaf_frame_id ORDER BY ops.start_ns) GROUP BY number"""
+
+
+def test_same(folder):
+    """What is kept has the steps that a whole recording of the same program has, with all of their ops."""
+    whole, run = os.path.join(folder, "whole"), os.path.join(folder, "run")
+    words = [capturing.PYTHON, "-c", SAME]
+    run_program(words, whole, ("--ops=all",))
+    (path,) = capturing.dumps(whole)
+    wanted = {row["number"]: row["ops"] for row in capturing.query(path, OPS)}
+    assert sorted(wanted) == list(range(300))
+    result = run_program(words, run, ("--ops=all", "--keep", "2s", "--signal", "USR2"))
+    kinds = {}
+    for path in capturing.dumps(run):
+        found = {row["number"]: row["ops"] for row in capturing.query(path, OPS)}
+        numbers = sorted(found)
+        assert numbers == list(range(numbers[0], numbers[-1] + 1)), numbers
+        assert all(found[number] == wanted[number] for number in numbers[:-1]), path
+        kinds[triggers(path)[0]["kind"]] = numbers
+    assert {"signal", "exception", "out_of_memory"} <= set(kinds), (kinds, result.stderr)
+    # The first step may have been going on when what is kept began.
+    assert kinds["signal"][0] <= 1 or "True" not in result.stdout, (kinds["signal"], result)
+    assert kinds["signal"][-1] >= 49 and kinds["exception"][0] > 0 and kinds["exception"][-1] == 299, kinds
+
+
 def test_left_behind(folder):
     """The launcher is killed with the program: the next one writes what was kept, and says so."""
     with stepping(folder, "left") as (process, run, program):
@@ -277,7 +334,7 @@ def main():
     with capturing.Directory() as directory:
         os.environ["XDG_RUNTIME_DIR"] = os.path.abspath(directory)
         os.chmod(directory, 0o700)
-        for test in (test_what_happens, test_window, test_left_behind, test_memory):
+        for test in (test_what_happens, test_window, test_same, test_left_behind, test_memory):
             if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
                 continue
             with capturing.Directory() as folder:

@@ -71,7 +71,7 @@ static void diagnose_visit(struct recorder *recorder, int64_t time_ns, int64_t s
 
 /* What held before still does; a step that goes on has begun before that is known. */
 static void restate(struct recorder *recorder, const struct sampling_event *event, int64_t time_ns) {
-  if (event->step) process_counters_add(recorder, time_ns, "capture_steps_before", "steps", (double)event->step);
+  process_counters_add(recorder, time_ns, "capture_steps_before", "steps", (double)event->step);
   if (event->has_ops) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event->is_on);
   if (event->has_ops || !limits.is_sampled)
     process_counters_add(recorder, time_ns, "capture_ops_interval", "steps", event->interval);

@@ -129,16 +129,20 @@ double sampling_steps_before(const struct sampling *sampling) {
 
 enum tfprof_status sampling_kept_from(const struct profile *profile, int64_t *from_ns, int64_t *steps,
                                       struct tfprof_error *error) {
-  struct sampling_changes before = {.count = 0};
+  struct sampling_changes before = {.count = 0}, recorded = {.count = 0};
   *from_ns = NO_VALUE;
   *steps = 0;
   if (!profile->tables[TABLE_triggers].segment_count) return TFPROF_OK;
   enum tfprof_status status = load_counter(&before, profile, "capture_steps_before", error);
-  if (!status && before.count && before.values[0] >= 0 && before.values[0] < 1e15) {
+  if (!status) status = load_counter(&recorded, profile, "capture_ops_recorded", error);
+  /* What is said first is said at the beginning, and again, with the steps so far, later on. */
+  bool is_cut = before.count && (!recorded.count || before.times[0] == recorded.times[0]);
+  if (!status && is_cut && before.values[0] >= 0 && before.values[0] < 1e15) {
     *from_ns = before.times[0];
     *steps = (int64_t)before.values[0];
   }
   free_changes(&before);
+  free_changes(&recorded);
   return status;
 }
 

@@ -34,8 +34,8 @@ struct blocks {
   uint32_t count;
 };
 
-/* How many steps of the block that is going on when the last part of a recording begins (sampling_kept_from) ended before
-** the first that is there: blocks begin at multiples of K. */
+/* How many steps of the block that is going on when the last part of a recording begins (sampling_kept_from) ended
+** before the first that is there: blocks begin at multiples of K. */
 static double used_before(const struct sampling *sampling, int64_t period, double size) {
   const struct sampling_changes *before = &sampling->before;
   if (period != 0 || size <= 1 || !before->count || before->times[0] != sampling->interval.times[0]) return 0;

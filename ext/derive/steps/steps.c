@@ -314,6 +314,7 @@ static enum tfprof_status number_kept(struct profile *profile, struct step *step
   if (status || from_ns == NO_VALUE || !*count) return status;
   uint32_t ended = 0;
   while (ended < *count && steps[ended].end <= from_ns) ended++;
+  if (before && ended >= before) return TFPROF_OK; /* they are all there */
   uint32_t left_out = ended < *count && *count > 1 ? ended + 1 : 0;
   for (uint32_t i = left_out; i < *count && !status; i++) {
     char name[40];
