@@ -91,7 +91,7 @@ static bool write_all(int file, const void *bytes, size_t length, uint64_t offse
   return true;
 }
 
-static void open_file(void *argument) {
+static void open_ring_file(void *argument) {
   struct opening *opening = argument;
   struct frame_ring *ring = opening->ring;
   int number = open_named(ring);
@@ -115,11 +115,11 @@ int frame_ring_open(struct frame_ring *ring, const struct kept_head *head, uint6
   ring->file.number = -1;
   if (ring->head.span < KEPT_LEAST_SPAN) return EFBIG;
   struct opening opening = {.ring = ring};
-  return file_thread_run(FILE_THREAD_QUICK, open_file, &opening) ? opening.reason : EAGAIN;
+  return file_thread_run(FILE_THREAD_QUICK, open_ring_file, &opening) ? opening.reason : EAGAIN;
 }
 
 /* 0, or the errno that says why the file cannot be had (dump/descriptor.h). */
-static int find_file(struct frame_ring *ring) {
+static int find_ring_file(struct frame_ring *ring) {
   struct descriptor *file = &ring->file, again;
   if (descriptor_is_ours(file)) return 0;
   file->number = -1;
@@ -206,7 +206,7 @@ static void take(void *argument) {
   struct frame_ring *ring = taking->ring;
   _Atomic uint64_t *length = taking->is_lasting ? &ring->lasting_length : &ring->slots[ring->current].length;
   uint64_t before = atomic_load(length);
-  taking->reason = find_file(ring);
+  taking->reason = find_ring_file(ring);
   if (!taking->reason && before + taking->length > ring->head.span) taking->reason = ENOSPC;
   if (taking->reason) return;
   uint64_t offset = area_offset(ring, taking->is_lasting) + before;
@@ -275,7 +275,7 @@ static unsigned free_slot(struct frame_ring *ring) {
 static void begin_slot(void *argument) {
   struct beginning *beginning = argument;
   struct frame_ring *ring = beginning->ring;
-  if (find_file(ring) || pthread_mutex_trylock(&ring->lock)) return; /* somebody copies */
+  if (find_ring_file(ring) || pthread_mutex_trylock(&ring->lock)) return; /* somebody copies */
   if (ring->has_slot) ring->slots[ring->current].last_ns = beginning->now_ns;
   let_old_go(ring, beginning->now_ns);
   ring->current = free_slot(ring);
