@@ -88,7 +88,7 @@ static bool read_wish(const struct capture_options *options, bool has_servers, s
   if (is_write) {
     wish->kind = CONTROL_WRITE;
     if (!steps && !time && !has_servers && !options_text(options, OPTION_OUTPUT)) return true;
-    fputs("tfprof-capture: --write writes what processes keep, into their own run: without --steps, --for, -o and servers\n",
+    fputs("tfprof-capture: --write writes what processes keep, into their run: without --steps, --for, -o, servers\n",
           stderr);
     return false;
   }
