@@ -65,7 +65,7 @@ static void take_stack(void) {
   sigaltstack(&own, NULL);
 }
 
-static void watch(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
+static void watch_signal(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
   struct sigaction ours = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK | flags};
   if (is_watched[number]) return;
   ours.sa_mask = former[number].sa_mask;
@@ -83,10 +83,10 @@ void fatal_signals_begin(int user_signal) {
   take_stack();
   for (int i = 0; i < FATAL_COUNT; i++)
     if (fatal[i] != user_signal && !is_watched[fatal[i]] && may_watch(fatal[i], fatal[i] == SIGTERM))
-      watch(fatal[i], on_fatal, 0);
+      watch_signal(fatal[i], on_fatal, 0);
   if (!user_signal || is_watched[user_signal]) return;
   of_user = user_signal;
-  if (!sigaction(user_signal, NULL, &former[user_signal])) watch(user_signal, on_user, SA_RESTART);
+  if (!sigaction(user_signal, NULL, &former[user_signal])) watch_signal(user_signal, on_user, SA_RESTART);
 }
 
 static bool is_ours(const struct sigaction *action) {
