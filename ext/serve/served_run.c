@@ -3,22 +3,14 @@
 
 #include <assert.h>
 #include <dirent.h>
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "linked.h"
+#include "read/growth.h"
 #include "read/read.h"
 #include "serve/serve.h"
 #include "serve/sql_rules.h"
 #include "vtab/stored_views.h"
-
-/* A recorder writes each second. Who writes a file may be on another host, or in a container with process numbers
-** of its own; on another host the file may be seen late. */
-enum { FRESH_SECONDS = 5, FRESH_SECONDS_ELSEWHERE = 60 };
 
 int64_t served_now(void) {
   struct timespec time;
@@ -117,37 +109,12 @@ enum tfprof_status served_run_refresh(struct served_run *run, int64_t pause_ns, 
 
 /* ---- what has become of it ---- */
 
-static bool may_still_write(const char *own_host, const char *host, int64_t pid, int64_t age_ns) {
-  bool is_here = host && strcmp(host, own_host) == 0 && pid > 0;
-  if (is_here && (kill((pid_t)pid, 0) == 0 || errno == EPERM)) return true;
-  return age_ns >= 0 && age_ns / 1000000000 < (is_here ? FRESH_SECONDS : FRESH_SECONDS_ELSEWHERE);
-}
-
 void served_run_look(struct served_run *run, struct served_state *state) {
-  static const char profiles[] = "SELECT path, host, pid, complete FROM tfprof_own.profiles";
   static const char sampling[] = "SELECT sum(recorded_count), sum(step_count) FROM temp.sampling_summary";
-  char own_host[256] = "";
-  struct timespec now;
+  struct growth growth;
   sqlite3_stmt *statement = NULL;
-  *state = (struct served_state){.age_ns = -1};
-  gethostname(own_host, sizeof own_host - 1);
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (sqlite3_prepare_v2(run->db, profiles, -1, &statement, NULL) == SQLITE_OK) {
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-      struct stat info;
-      const char *path = (const char *)sqlite3_column_text(statement, 0);
-      int64_t age = -1;
-      if (path && stat(path, &info) == 0) {
-        age = ((int64_t)now.tv_sec - info.st_mtim.tv_sec) * 1000000000 + (now.tv_nsec - info.st_mtim.tv_nsec);
-        if (age < 0) age = 0;
-      }
-      if (age >= 0 && (state->age_ns < 0 || age < state->age_ns)) state->age_ns = age;
-      bool is_open = sqlite3_column_type(statement, 3) != SQLITE_NULL && !sqlite3_column_int(statement, 3);
-      state->is_growing |= is_open && may_still_write(own_host, (const char *)sqlite3_column_text(statement, 1),
-                                                      sqlite3_column_int64(statement, 2), age);
-    }
-  }
-  sqlite3_finalize(statement);
+  growth_look(run->connection->store, &growth);
+  *state = (struct served_state){.is_growing = growth.writing > 0, .age_ns = growth.age_ns};
   if (sqlite3_prepare_v2(run->db, sampling, -1, &statement, NULL) == SQLITE_OK &&
       sqlite3_step(statement) == SQLITE_ROW) {
     state->sampled_count = sqlite3_column_int64(statement, 0);
