@@ -10,6 +10,7 @@
 #include "schema/nearest_name.h"
 #include "summary.h"
 #include "vocabulary.h"
+#include "watch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -27,6 +28,10 @@ static const char help_text[] =
     "  summary        the run on one screen\n"
     "  advise [-checkers NAME,...] [-option value]...\n"
     "                 what to improve first; of checkers, as TensorFlow does\n"
+    "  watch [SECONDS] [SQL]\n"
+    "                 the same every 2 seconds, or so many, of a run that is still\n"
+    "                 recorded: SQL, a command, or the last statement once more;\n"
+    "                 until it has ended, q or Ctrl-C\n"
     "  read FILE      run the SQL in a file\n"
     "  output [FILE]  write results to a file, or to the terminal again\n"
     "  format NAME    show results as box, chart (a box with bars), csv, tsv, json,\n"
@@ -53,7 +58,7 @@ static const char help_text[] =
     "\n"
     "Another run:       SELECT tfprof_open('other-run');\n"
     "One run of many:   SELECT * FROM steps('other-run*');\n"
-    "A growing run:     SELECT tfprof_refresh();\n"
+    "A growing run:     SELECT tfprof_refresh();, or watch\n"
     "\n"
     "Tab completes names. Ctrl-C stops a query and leaves the prompt as it is.\n"
     "Results longer than the screen go through less, or what PAGER names (--no-pager:\n"
@@ -63,7 +68,9 @@ static const char help_text[] =
 static const char tables_sql[] =
     "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
 
-enum command { HELP, SHOW, TABLES, VIEWS, COLUMNS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, QUIT, CLASSIC, UNKNOWN };
+enum command {
+  HELP, SHOW, TABLES, VIEWS, COLUMNS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, WATCH, QUIT, CLASSIC, UNKNOWN
+};
 
 /* The mark before a word: none may stand before any of them, and must before some. */
 enum mark { PLAIN, DOT, BACKSLASH };
@@ -80,12 +87,13 @@ static const struct {
     {"code", CLASSIC, PLAIN},   {"op", CLASSIC, PLAIN},      {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},
     {"?", HELP, BACKSLASH},     {"h", HELP, BACKSLASH},      {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH},
     {"show", SHOW, PLAIN},      {"desc", COLUMNS, PLAIN},    {"describe", COLUMNS, PLAIN},
+    {"watch", WATCH, PLAIN},    {"watch", WATCH, BACKSLASH},
     {"dv", VIEWS, BACKSLASH},   {"i", READ, BACKSLASH},      {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
 };
 
 const char *const command_names[] = {"help",   "tables", "views", "columns", "summary", "advise", "read", "output",
-                                     "format", "raw",    "quit",  "scope",   "graph",   "code",   "op",   "set",
-                                     NULL};
+                                     "format", "raw",    "watch", "quit",    "scope",   "graph",  "code", "op",
+                                     "set",    NULL};
 
 struct command_line {
   enum command command;
@@ -274,6 +282,38 @@ static enum script_result set_output(struct session *session, const char *path) 
   return SCRIPT_ERROR;
 }
 
+static enum script_result answer_statement(struct session *session, const void *question) {
+  struct script script = {.session = session, .run_command = command_run};
+  enum script_result result = script_line(&script, question);
+  if (result == SCRIPT_OK) result = script_end(&script);
+  script_free(&script);
+  return result;
+}
+
+/* watch, watch 5, watch 5 SELECT ..., watch summary */
+static enum script_result watch_command(struct session *session, const char *argument) {
+  char word[32];
+  size_t length = strcspn(argument, " \t");
+  snprintf(word, sizeof word, "%.*s", (int)length, argument);
+  double seconds = length < sizeof word ? watch_seconds(word) : 0;
+  const char *statement = seconds > 0 ? argument + length + strspn(argument + length, " \t") : argument;
+  if (seconds == 0 && (isdigit((unsigned char)*word) || *word == '.' || *word == '-')) {
+    fprintf(stderr, "error: watch every %s? seconds from 0.1 to 86400, as in: watch 5 SELECT * FROM step_summary;\n",
+            word);
+    return SCRIPT_ERROR;
+  }
+  if (!*statement) statement = session->last;
+  if (!statement) {
+    fputs("error: watch what? for instance: watch 2 SELECT * FROM step_summary;\n", stderr);
+    return SCRIPT_ERROR;
+  }
+  char *copy = strdup(statement); /* what is watched may be something else that was typed last */
+  enum script_result result =
+      watch_run(session, seconds > 0 ? seconds : WATCH_SECONDS, answer_statement, copy ? copy : statement);
+  free(copy);
+  return result;
+}
+
 /* Says behind `joint` what a word that is no command may have meant: a table, of which one asks in SQL, or what is
 ** like it. false: nothing, and nothing was said. */
 static bool explain_word(struct session *session, const char *word, const char *joint) {
@@ -411,6 +451,7 @@ bool command_run(struct session *session, const char *line, enum script_result *
     case OUTPUT: *result = set_output(session, parsed.argument); break;
     case FORMAT: *result = set_format(session, parsed.argument); break;
     case RAW: *result = set_raw(session, parsed.argument); break;
+    case WATCH: *result = watch_command(session, parsed.argument); break;
     case QUIT: *result = SCRIPT_QUIT; break;
     default:
       destination_begin(&session->destination);

@@ -4,6 +4,7 @@
 **   tfprof RUN... "SELECT ..."           runs the SQL (or a command, such as advise) and ends
 **   tfprof RUN... < questions.sql        runs what comes from standard input, all of it even where something fails
 **   tfprof RUN... -f questions.sql       the same of a file
+**   tfprof RUN... --watch 2 "SELECT ..." the same again every two seconds, while it is recorded (watch.c)
 **   tfprof report RUN... -o report.html  a page to look at (report_command.c)
 **   tfprof serve RUN...                  the same page, served to a browser (serve_command.c)
 **
@@ -21,9 +22,9 @@
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
 ** Files: session (the connection), classic (its commands), output, output_box, output_chart and cell (formats),
-** summary, finding_list, report_command and serve_command (what the commands print, write and serve), script (lines to
-** statements), commands, prompt (readline), complete and vocabulary (names), ticker (the line while one waits),
-** display_width (columns of a text).
+** summary, finding_list, report_command and serve_command (what the commands print, write and serve), watch (the same
+** again and again), script (lines to statements), commands, prompt (readline), complete and vocabulary (names), ticker
+** (the line while one waits), display_width (columns of a text).
 */
 #include "advise_options.h"
 #include "classic.h"
@@ -35,6 +36,7 @@
 #include "serve_command.h"
 #include "session.h"
 #include "vocabulary.h"
+#include "watch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -61,6 +63,7 @@ static const char help_text[] =
     "  tfprof run advise                       what to improve first\n"
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"
+    "  tfprof run --watch 2 \"SELECT * FROM step_summary\"   while it runs\n"
     "  tfprof report run -o report.html        a page to look at; report --help\n"
     "  tfprof serve run                        that in a browser, live; serve --help\n"
     "\n"
@@ -68,6 +71,14 @@ static const char help_text[] =
     "\n"
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
     "  -f, --file FILE   runs the SQL in FILE, and ends; may come several times\n"
+    "      --watch N     reads what was recorded since and runs the SQL (else:\n"
+    "                    summary) again, every N seconds: 2, 500ms, 1m. On a terminal\n"
+    "                    in place; elsewhere below a line with the time (csv, tsv:\n"
+    "                    below an empty line; json, jsonl: with nothing between).\n"
+    "                    Ends with a last answer once the recording has ended, with\n"
+    "                    q or Ctrl-C (status 0), and where the SQL fails. A directory\n"
+    "                    that is empty yet is waited for. Other profilers' files do\n"
+    "                    not tell whether more will come: they are watched on\n"
     "      --format F    box (for people), chart (with bars), csv, tsv, json,\n"
     "                    jsonl or markdown; --chart and so on say the same\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
@@ -138,7 +149,7 @@ static void add_option(void *user, const char *name) { vocabulary_add_word(user,
 
 /* Names the option that was meant, or else lists those of the views. */
 static int unknown_option(struct session *session, const char *word) {
-  static const char *const own[] = {"file", "format", "width", "raw", "no-pager", "help", "version"};
+  static const char *const own[] = {"file", "format", "width", "raw", "watch", "no-pager", "help", "version"};
   struct vocabulary known = {0};
   struct tfprof_error error;
   char name[60], what[120];
@@ -176,6 +187,11 @@ static int take_value(char **argv, int *i, struct session *session, struct files
     if (!*value) return usage("%s needs one of " OUTPUT_FORMAT_LIST, "--format") + 1;
     if (format < 0) return usage("there is no format '%s'; the formats are " OUTPUT_FORMAT_LIST, value) + 1;
     session->style.format = (enum output_format)format;
+  } else if ((value = option_value(argv, i, "--watch"))) {
+    if (!*value) return usage("%s needs seconds, as in --watch 2", "--watch") + 1;
+    session->watch_seconds = watch_seconds(value);
+    if (session->watch_seconds == 0)
+      return usage("--watch every '%s'? seconds from 0.1 to 86400, as in --watch 2", value) + 1;
   } else if ((value = option_value(argv, i, "--width"))) {
     char *end;
     errno = 0;
@@ -278,13 +294,21 @@ static void on_interrupt(int number) {
   raise(number);
 }
 
-/* What one command line asks for, and no prompt. SCRIPT_OK: all of it was done. */
-static enum script_result run_words(struct session *session, const struct files *files, char **words, int count) {
+/* What one command line asks for. */
+struct question {
+  const struct files *files;
+  char **words;
+  int count;
+};
+
+/* SCRIPT_OK: all of it was done. */
+static enum script_result answer_words(struct session *session, const void *asked_for) {
+  const struct question *question = asked_for;
+  char **words = question->words;
+  int count = question->count;
   enum script_result result = SCRIPT_OK;
-  asked = session;
-  if (session->destination.may_page) signal(SIGINT, on_interrupt);
-  for (int i = 0; i < files->count; i++) {
-    result = command_read(session, files->paths[i]);
+  for (int i = 0; i < question->files->count; i++) {
+    result = command_read(session, question->files->paths[i]);
     if (result != SCRIPT_OK) return result;
   }
   for (int i = 0; i < count && result == SCRIPT_OK; i++) {
@@ -300,6 +324,18 @@ static enum script_result run_words(struct session *session, const struct files 
   return result;
 }
 
+/* Without a prompt. */
+static enum script_result run_question(struct session *session, const struct question *question) {
+  static char summary[] = "summary", *summary_alone[] = {summary, NULL};
+  struct question usual = {question->files, summary_alone, 1};
+  bool is_empty = !question->count && !question->files->count;
+  if (is_empty) question = &usual; /* of --watch alone */
+  if (session->watch_seconds > 0) return watch_run(session, session->watch_seconds, answer_words, question);
+  asked = session;
+  if (session->destination.may_page) signal(SIGINT, on_interrupt);
+  return answer_words(session, question);
+}
+
 /* `most_runs`: those after that many are no runs, whatever files there are. */
 static int open_and_answer(struct session *session, const struct files *files, char **words, int count, int most_runs) {
   int runs = 0;
@@ -313,12 +349,14 @@ static int open_and_answer(struct session *session, const struct files *files, c
     }
   }
   for (int i = 0; i < runs; i++) {
+    if (session->watch_seconds > 0) watch_wait_for_first(words[i]);
     enum session_result result = session_open_run(session, words[i]);
     if (result == SESSION_ERROR && i > 0 && !is_path(words[i])) command_suggest(session, words[i]);
     if (result != SESSION_OK) return STATUS_OPEN;
   }
-  if (runs < count || files->count) {
-    enum script_result result = run_words(session, files, words + runs, count - runs);
+  if (runs < count || files->count || session->watch_seconds > 0) {
+    struct question question = {files, words + runs, count - runs};
+    enum script_result result = run_question(session, &question);
     return result == SCRIPT_OK ? 0 : status_of(session, result);
   }
   if (!isatty(STDIN_FILENO)) return status_of(session, script_run(session, command_run, stdin, "standard input"));

@@ -42,6 +42,10 @@ void script_free(struct script *script) {
 
 static enum script_result run_script_text(struct script *script) {
   char origin[512];
+  if (!script->name && !script->session->is_watching) {
+    free(script->session->last);
+    script->session->last = strdup(script->text);
+  }
   if (script->name) snprintf(origin, sizeof origin, "%s:%d", script->name, script->first_line);
   enum session_result result = session_run(script->session, script->text, script->name ? origin : NULL);
   script->length = 0;

@@ -72,6 +72,7 @@ void session_make_views_for(struct session *session, const char *sql) {
 void session_end(struct session *session) {
   destination_free(&session->destination);
   free(session->told);
+  free(session->last);
   sqlite3_close_v2(session->db);
   session->db = NULL;
 }
@@ -113,6 +114,20 @@ enum session_result session_open_run(struct session *session, const char *path) 
   sqlite3_finalize(statement);
   if (rc == SQLITE_OK) damage_tell(session);
   return rc == SQLITE_OK ? SESSION_OK : rc == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
+}
+
+enum session_result session_refresh(struct session *session, uint64_t *rows) {
+  sqlite3_stmt *statement;
+  int rc = sqlite3_prepare_v2(session->db, "SELECT tfprof_refresh()", -1, &statement, NULL);
+  if (rc == SQLITE_OK) {
+    running = session->db;
+    rc = sqlite3_step(statement);
+    running = NULL;
+  }
+  if (rc == SQLITE_ROW) *rows = (uint64_t)sqlite3_column_int64(statement, 0);
+  else fprintf(stderr, rc == SQLITE_INTERRUPT ? "interrupted\n" : "error: %s\n", sqlite3_errmsg(session->db));
+  sqlite3_finalize(statement);
+  return rc == SQLITE_ROW ? SESSION_OK : rc == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
 }
 
 /* ---- errors ---- */

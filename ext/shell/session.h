@@ -28,6 +28,9 @@ struct session {
   bool is_width_given; /* by --width: the terminal's does not count */
   bool has_failed;     /* something in a script did, which then went on: the exit status tells */
   bool lacks_run;      /* a command was asked of nothing: that is wrong usage */
+  bool is_watching;    /* watch.h: the same is asked again and again */
+  double watch_seconds; /* --watch; 0: not given */
+  char *last;          /* the statements that were typed last, for watch; NULL: none */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
 };
 
@@ -52,6 +55,9 @@ void session_end_work(struct session *session);
 
 /* SELECT tfprof_open(path). */
 enum session_result session_open_run(struct session *session, const char *path);
+
+/* SELECT tfprof_refresh(): *rows came. */
+enum session_result session_refresh(struct session *session, uint64_t *rows);
 
 /* Runs every statement of `sql` and prints their rows. `origin` names, for messages, where in a script the text comes
 ** from ("views.sql:12"): of a script, what follows a statement that fails is run as well. NULL: the first that fails
