@@ -185,6 +185,8 @@ ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
 ** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
+/* Whether what happens now is recorded, or begins to be with that (of a forked child). */
+ENTRY_POINT int tfprof_capture_is_recording(void);
 /* To measure what recording takes: 1 takes away all that is called by the program, 0 brings it back. On one thread. */
 ENTRY_POINT int tfprof_capture_pause(int is_paused);
 /* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
@@ -598,6 +600,10 @@ int tfprof_capture_pause(int is_paused) { return session_pause(is_paused != 0); 
 
 int tfprof_capture_switch(int mode) {
   return !without_callbacks[0] && gate_may_record() && sampling_switch(mode);
+}
+int tfprof_capture_is_recording(void) {
+  int state = atomic_load(&gate_state);
+  return gate_is_ours() && (state == GATE_RECORDING || state == GATE_INHERITED || state == GATE_STARTING);
 }
 void tfprof_capture_begin_window(void) {
   if (!without_callbacks[0]) sampling_window(1);

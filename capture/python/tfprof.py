@@ -62,8 +62,9 @@ def _quietly(action, *arguments):
 
 
 def is_recording():
-    """Whether marks set now are recorded."""
-    return not _is_traced() and _recording() is not None
+    """Whether marks set now are recorded: not in a program that is dormant, until somebody asks for its steps."""
+    recording = None if _is_traced() else _recording()
+    return recording is not None and bool(recording.holding_gil.tfprof_capture_is_recording())
 
 
 def _is_traced():

@@ -307,12 +307,45 @@ def test_others(folder):
     print("others")
 
 
+ASKING_ITSELF = """
+import torch, tfprof, time
+layer = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+seen = [tfprof.is_recording()]
+while len(seen) < 3:
+    optimizer.step()
+    time.sleep(0.01)
+    if tfprof.is_recording() != seen[-1]:
+        seen.append(not seen[-1])
+print(seen)
+"""
+
+
+def test_what_it_says_of_itself(folder):
+    """tfprof.is_recording() while nobody asks, and while somebody does; who watches the run sees the steps, and its end
+    when the process has ended, not when the recording has."""
+    run = os.path.join(folder, "run")
+    os.mkdir(run)
+    watch = [os.path.join(capturing.BUILD, "tfprof"), run, "--watch", "0.2", "--csv", "SELECT count(*) AS n FROM steps"]
+    command = [CAPTURE, "--dormant", "-o", run, "--", capturing.PYTHON, "-c", ASKING_ITSELF]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with bounded.started(watch, **streams) as watching, bounded.started(command, **streams) as program:
+        assert "is empty; waiting for the first recording" in watching.stderr.readline()
+        process, = wait_for(lambda: [one for one, row in listed().items() if int(re.split(r"  +", row)[1])], "steps")
+        assert "in 3 optimizer steps" in ask("--attach", str(process), "--steps", "3")[1]
+        out, error = program.communicate(timeout=capturing.SECONDS)
+        assert (program.returncode, out) == (0, "[False, True, False]\n"), (out, error)
+        out = watching.communicate(timeout=capturing.SECONDS)[0]
+        assert watching.returncode == 0 and out.endswith("n\n3\n"), out
+    print("what it says of itself")
+
+
 def main():
     capturing.need_torch()
     with capturing.Directory() as directory:
         os.environ["XDG_RUNTIME_DIR"] = os.path.abspath(directory)
         os.chmod(directory, 0o700)
-        for test in (test_others, test_one, test_several):
+        for test in (test_others, test_one, test_several, test_what_it_says_of_itself):
             if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
                 continue
             with capturing.Directory() as folder:
