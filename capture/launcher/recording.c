@@ -208,16 +208,23 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
   free_strings(&strings);
 }
 
-static void read_process(struct process_recording *process) {
+/* false: only those that are still written are wanted, and this one is not. */
+static bool read_process(struct process_recording *process, bool is_alive_wanted) {
   struct dump_file *file;
   struct tfprof_error error;
   if (dump_file_open(process->path, &file, &error) != TFPROF_OK) {
     process->problem = strdup(error.message);
-    return;
+    return !is_alive_wanted;
   }
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   process->pid = file->profile.pid;
+  process->is_alive = !file->is_closed && file->profile.pid && file->profile.host &&
+                      strcmp(file->profile.host, host) == 0 && kill((pid_t)file->profile.pid, 0) == 0;
+  if (is_alive_wanted && !process->is_alive) {
+    dump_file_close(file);
+    return false;
+  }
   process->rank = file->profile.rank;
   process->command = file->profile.command ? strdup(file->profile.command) : NULL;
   const char *framework = file->profile.framework, *version = file->profile.framework_version;
@@ -225,8 +232,6 @@ static void read_process(struct process_recording *process) {
     process->framework = NULL;
   process->bytes = file->file_bytes;
   process->is_closed = file->is_closed;
-  process->is_alive = !file->is_closed && file->profile.pid && file->profile.host &&
-                      strcmp(file->profile.host, host) == 0 && kill((pid_t)file->profile.pid, 0) == 0;
   read_frames(file, process);
   for (size_t i = 0; i < file->clock_count; i++) {
     if (file->clocks[i].monotonic_ns > process->last_ns) process->last_ns = file->clocks[i].monotonic_ns;
@@ -239,6 +244,7 @@ static void read_process(struct process_recording *process) {
       add_note(process, problem->reason, problem->message);
   }
   dump_file_close(file);
+  return true;
 }
 
 static int by_ops(const void *a, const void *b) {
@@ -248,7 +254,7 @@ static int by_ops(const void *a, const void *b) {
 }
 
 /* Takes the path over. false: no memory. */
-static bool add_file(struct recording *recording, char *path) {
+static bool add_file(struct recording *recording, char *path, bool is_alive_wanted) {
   size_t count = recording->process_count;
   struct process_recording *processes =
       path ? realloc(recording->processes, (count + 1) * sizeof *processes) : NULL;
@@ -258,8 +264,12 @@ static bool add_file(struct recording *recording, char *path) {
   }
   recording->processes = processes;
   processes[count] = (struct process_recording){.path = path};
+  if (!read_process(&processes[count], is_alive_wanted)) {
+    free(processes[count].problem);
+    free(path);
+    return true;
+  }
   recording->process_count++;
-  read_process(&processes[count]);
   recording->ops += processes[count].ops;
   recording->ranges += processes[count].ranges;
   recording->kernels += processes[count].kernels;
@@ -275,7 +285,7 @@ static void sort_by_ops(struct recording *recording) {
     qsort(recording->processes, recording->process_count, sizeof *recording->processes, by_ops);
 }
 
-bool recording_read(const char *directory, struct recording *recording) {
+static bool read_directory(const char *directory, bool is_alive_wanted, struct recording *recording) {
   memset(recording, 0, sizeof *recording);
   DIR *stream = opendir(directory);
   if (!stream) return false;
@@ -284,17 +294,25 @@ bool recording_read(const char *directory, struct recording *recording) {
     char *path;
     if (!run_directory_is_dump(entry->d_name)) continue;
     if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0) path = NULL;
-    is_complete = add_file(recording, path);
+    is_complete = add_file(recording, path, is_alive_wanted);
   }
   closedir(stream);
   sort_by_ops(recording);
   return is_complete;
 }
 
+bool recording_read(const char *directory, struct recording *recording) {
+  return read_directory(directory, false, recording);
+}
+
+bool recording_read_alive(const char *directory, struct recording *recording) {
+  return read_directory(directory, true, recording);
+}
+
 bool recording_read_files(const char *const *paths, size_t count, struct recording *recording) {
   memset(recording, 0, sizeof *recording);
   bool is_complete = true;
-  for (size_t i = 0; i < count && is_complete; i++) is_complete = add_file(recording, strdup(paths[i]));
+  for (size_t i = 0; i < count && is_complete; i++) is_complete = add_file(recording, strdup(paths[i]), false);
   sort_by_ops(recording);
   return is_complete;
 }

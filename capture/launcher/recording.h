@@ -48,7 +48,9 @@ struct recording {
 
 /* Reads every *.tfprof of the directory. false: it cannot be listed (errno) or memory is short. */
 bool recording_read(const char *directory, struct recording *recording);
-/* The same of these files. */
+/* Of those alone whose process still writes them; what the others hold is not looked at. */
+bool recording_read_alive(const char *directory, struct recording *recording);
+/* All of these files. */
 bool recording_read_files(const char *const *paths, size_t count, struct recording *recording);
 void recording_free(struct recording *recording);
 

@@ -58,9 +58,8 @@ static void look_into(int place, const char *file, bool is_alive,
   if (length <= 0) return;
   directory[length] = 0;
   struct recording recording;
-  if (recording_read(directory, &recording))
+  if (recording_read_alive(directory, &recording))
     for (size_t i = 0; i < recording.process_count; i++) {
-      if (!recording.processes[i].is_alive) continue;
       is_alive = true;
       tell(context, directory, &recording.processes[i]);
     }
