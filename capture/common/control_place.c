@@ -44,8 +44,14 @@ int control_place_open(const char *place, uid_t user, bool make, char *problem, 
   return -1;
 }
 
-uint64_t control_start_time(pid_t process) {
+uint64_t control_read_start_time(const char *text) {
   enum { FIELDS_BEFORE = 20 }; /* from the one behind the name, the third, to the 22nd */
+  const char *at = strrchr(text, ')'); /* the name may hold anything */
+  for (int field = 0; at && field < FIELDS_BEFORE; field++) at = strchr(at + 1, ' ');
+  return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+uint64_t control_start_time(pid_t process) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -54,10 +60,9 @@ uint64_t control_start_time(pid_t process) {
   close(file);
   if (length <= 0) return 0;
   text[length] = 0;
-  char *at = strrchr(text, ')'); /* the name may hold anything */
+  const char *at = strrchr(text, ')');
   if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3))) return 0;
-  for (int field = 0; at && field < FIELDS_BEFORE; field++) at = strchr(at + 1, ' ');
-  return at ? strtoull(at + 1, NULL, 10) : 0;
+  return control_read_start_time(text);
 }
 
 void control_name(char name[CONTROL_NAME_SIZE], pid_t process, uint64_t start_time) {

@@ -26,6 +26,8 @@ int control_place_open(const char *place, uid_t user, bool make, char *problem, 
 
 /* proc(5): when it was started, in ticks since the machine was; 0: there is none, or it has ended. */
 uint64_t control_start_time(pid_t process);
+/* The same in the text of its file stat. */
+uint64_t control_read_start_time(const char *text);
 void control_name(char name[CONTROL_NAME_SIZE], pid_t process, uint64_t start_time);
 /* false: it is no name of a socket. */
 bool control_name_read(const char *name, pid_t *process, uint64_t *start_time);

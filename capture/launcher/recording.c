@@ -219,6 +219,7 @@ static bool read_process(struct process_recording *process, bool is_alive_wanted
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   process->pid = file->profile.pid;
+  process->start_ticks = file->profile.process_start_ticks;
   process->is_alive = !file->is_closed && file->profile.pid && file->profile.host &&
                       strcmp(file->profile.host, host) == 0 && kill((pid_t)file->profile.pid, 0) == 0;
   if (is_alive_wanted && !process->is_alive) {
@@ -274,15 +275,33 @@ static bool add_file(struct recording *recording, char *path, bool is_alive_want
   recording->ranges += processes[count].ranges;
   recording->kernels += processes[count].kernels;
   recording->window_steps += processes[count].window_steps;
-  if (processes[count].steps.steps > recording->steps.steps) recording->steps = processes[count].steps;
   recording->dropped += processes[count].dropped;
   recording->bytes += processes[count].bytes;
   return true;
 }
 
-static void sort_by_ops(struct recording *recording) {
-  if (recording->process_count)
-    qsort(recording->processes, recording->process_count, sizeof *recording->processes, by_ops);
+static bool is_same_process(const struct process_recording *a, const struct process_recording *b) {
+  return a == b || (a->start_ticks && a->start_ticks == b->start_ticks && a->pid == b->pid);
+}
+
+/* Steps of one process in several files are added up; of several processes those of the one with most. */
+static void conclude(struct recording *recording) {
+  struct process_recording *all = recording->processes;
+  size_t count = recording->process_count;
+  if (count) qsort(all, count, sizeof *all, by_ops);
+  for (size_t i = 0; i < count; i++) {
+    struct step_counts steps = all[i].steps;
+    size_t first = 0;
+    while (!is_same_process(&all[first], &all[i])) first++;
+    if (first < i) continue;
+    recording->distinct_count++;
+    for (size_t k = i + 1; k < count; k++) {
+      if (!is_same_process(&all[i], &all[k])) continue;
+      steps.steps += all[k].steps.steps;
+      steps.with_ops += all[k].steps.with_ops;
+    }
+    if (steps.steps > recording->steps.steps) recording->steps = steps;
+  }
 }
 
 static bool read_directory(const char *directory, bool is_alive_wanted, struct recording *recording) {
@@ -297,7 +316,7 @@ static bool read_directory(const char *directory, bool is_alive_wanted, struct r
     is_complete = add_file(recording, path, is_alive_wanted);
   }
   closedir(stream);
-  sort_by_ops(recording);
+  conclude(recording);
   return is_complete;
 }
 
@@ -313,7 +332,7 @@ bool recording_read_files(const char *const *paths, size_t count, struct recordi
   memset(recording, 0, sizeof *recording);
   bool is_complete = true;
   for (size_t i = 0; i < count && is_complete; i++) is_complete = add_file(recording, strdup(paths[i]), false);
-  sort_by_ops(recording);
+  conclude(recording);
   return is_complete;
 }
 

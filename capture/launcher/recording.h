@@ -21,6 +21,7 @@ struct process_recording {
   char *problem; /* why the file cannot be read; the rest is then 0 */
   char *command, *framework; /* "pytorch 2.13.0"; NULL: none */
   uint32_t pid;
+  uint64_t start_ticks; /* of the process; 0: unknown, then it has no other file */
   int32_t rank; /* -1: none */
   uint64_t ops, kernels, dropped, bytes;
   uint64_t window_steps; /* in windows of the framework's own profiler, whose files count in bytes */
@@ -40,8 +41,8 @@ struct process_recording {
 };
 
 struct recording {
-  struct process_recording *processes; /* the one with most ops first */
-  size_t process_count;
+  struct process_recording *processes; /* a file each, the one with most ops first */
+  size_t process_count, distinct_count; /* files; processes, of which one that was asked several times has several */
   uint64_t ops, kernels, ranges, window_steps, dropped, bytes;
   struct step_counts steps; /* of the process with most of them */
 };

@@ -298,7 +298,9 @@ static void say_what_was_recorded(const struct recording *recording, const char 
   fputs("tfprof: recorded ", stderr);
   say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps);
   say_windows(recording->window_steps);
-  if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
+  size_t processes = recording->distinct_count, files = recording->process_count;
+  if (processes > 1) fprintf(stderr, " of %zu processes", processes);
+  if (files > processes) fprintf(stderr, " in %zu recordings%s", files, processes == 1 ? " of one process" : "");
   fprintf(stderr, " into %s (%s)\n", path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {
     if (i == MAXIMUM_PROCESSES) {

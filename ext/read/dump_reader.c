@@ -279,6 +279,8 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
   if (known) append_json(json, sizeof json, "boot_id", digits);
   snprintf(digits, sizeof digits, "%016llx", (unsigned long long)from->sampling_seed);
   if (from->sampling_seed) append_json(json, sizeof json, "sampling_seed", digits);
+  snprintf(digits, sizeof digits, "%llu", (unsigned long long)from->process_start_ticks);
+  if (from->process_start_ticks) append_json(json, sizeof json, "process_start_ticks", digits);
   if (from->created_realtime_ns > 0) {
     size_t length = strlen(json);
     snprintf(json + length, sizeof json - length, "%s\"created_ns\":%lld", length > 1 ? "," : "",

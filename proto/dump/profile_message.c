@@ -47,6 +47,7 @@ static Tfprof__Profile message_of(const struct dump_profile *profile) {
   message.span_start_ns = profile->span_start_ns;
   message.span_ns_plus_one = profile->span_ns_plus_one;
   message.sampling_seed = profile->sampling_seed;
+  message.process_start_ticks = profile->process_start_ticks;
   return message;
 }
 
@@ -99,6 +100,7 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
       profile->span_ns_plus_one = message->span_ns_plus_one;
     }
     if (message->sampling_seed) profile->sampling_seed = message->sampling_seed;
+    if (message->process_start_ticks) profile->process_start_ticks = message->process_start_ticks;
     if (message->clock_offset_ns) profile->clock_offset_ns = message->clock_offset_ns;
     profile->is_torn |= message->is_torn != 0;
     profile->has_no_clock_error |= message->has_no_clock_error != 0;

@@ -33,6 +33,7 @@ struct dump_profile {
   const char *origin;        /* profiles.origin */
   int64_t clock_offset_ns;   /* of times of the clock "realtime" */
   bool is_torn, has_no_clock_error;
+  uint64_t process_start_ticks;  /* starttime of proc(5): pid, boot_id and it tell processes apart; 0: not said */
   uint64_t sampling_seed;        /* which steps are recorded at which level (FORMAT.md); 0: not said */
 };
 

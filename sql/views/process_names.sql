@@ -19,7 +19,8 @@ WITH with_steps AS MATERIALIZED (
 ), facts AS (
   SELECT profiles.*, json_extract(iif(json_valid(attributes), attributes, '{}'), '$.worker') AS worker,
     json_extract(iif(json_valid(attributes), attributes, '{}'), '$.merged_process') AS part,
-    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process') AS name_of_source
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process') AS name_of_source,
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process_start_ticks') AS start_ticks
   FROM temp.profiles
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
@@ -51,6 +52,13 @@ WITH with_steps AS MATERIALIZED (
             AND others.origin = profiles.origin AND others.host IS profiles.host AND part IS NULL
             AND (profiles.rank IS NOT NULL OR profiles.origin = 'xplane'
               OR json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.worker') = worker))
+        WHEN start_ticks IS NOT NULL AND profiles.pid IS NOT NULL THEN
+          (SELECT iif(count(*) > 1, format(', window %d of %d', sum(others.start_ns < profiles.start_ns
+              OR (others.start_ns = profiles.start_ns AND others.id <= profiles.id)), count(*)), '')
+          FROM temp.profiles AS others
+          WHERE others.pid = profiles.pid AND others.run_id = profiles.run_id AND others.host IS profiles.host
+            AND others.origin = 'tfprof' AND json_extract(iif(json_valid(others.attributes), others.attributes, '{}'),
+              '$.process_start_ticks') = start_ticks)
         ELSE coalesce(', part ' || part, '') END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END

@@ -3,7 +3,8 @@
 -- One row for each profile.  torch.profiler writes a file for each cycle of its schedule: files of one run, rank, host
 -- and pid, one after the other, are windows of one process; where a file says no rank, those whose names are the same
 -- up to the first point (worker in profiles.attributes).  XSpaces of one host and pid, one after the other, are
--- windows, too.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
+-- windows, too, and so are recordings of one process that was asked for several (tfprof-capture --attach), by pid and
+-- start.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
 -- framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
 -- besides, such as another day's run, a restart, or two profiles that have one rank at the same time, is no part of it.
 -- A file in which the host works while it works in another one of its process is no window, but by itself
@@ -39,6 +40,9 @@ WITH files AS (
     CASE WHEN origin = 'kineto' AND pid IS NOT NULL AND coalesce(rank, json_extract(facts, '$.worker')) IS NOT NULL
       THEN format('%d %s %s %s', pid, coalesce(host, ''), coalesce('rank ' || rank, json_extract(facts, '$.worker')),
         coalesce(json_extract(facts, '$.merged_process'), ''))
+      WHEN origin = 'tfprof' AND pid IS NOT NULL AND json_extract(facts, '$.process_start_ticks') IS NOT NULL
+      THEN format('tfprof %d %s %s %s', pid, coalesce(host, ''), coalesce(json_extract(facts, '$.boot_id'), ''),
+        json_extract(facts, '$.process_start_ticks'))
       WHEN clock_ns IS NOT NULL AND pid IS NOT NULL AND host IS NOT NULL
       THEN format('xplane %d %s %d', pid, host,
         row_number() OVER (PARTITION BY run_id, origin, host, pid, clock_ns ORDER BY id))

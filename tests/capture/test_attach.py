@@ -137,10 +137,13 @@ def test_one(folder):
             assert "in 5 optimizer steps" in error and "warning" not in error, error
             assert len(capturing.dumps(run)) == number
         files = [path for path in sorted(glob.glob(run + "/*.tfprof"), key=os.path.getmtime)]
+        last = -1
         for path in files:
             assert capturing.summary(path)["closed"]
             steps = capturing.query(path, "SELECT number, ops_recorded, is_warmup FROM steps ORDER BY id")
-            assert [step["number"] for step in steps] == list(range(5)), steps
+            numbers = [step["number"] for step in steps]  # go on from those of the recording before
+            assert numbers == list(range(numbers[0], numbers[0] + 5)) and numbers[0] > last, (numbers, last)
+            last = numbers[-1]
             assert all(step["ops_recorded"] == 1 for step in steps), steps
             counts = capturing.query(
                 path,
@@ -151,6 +154,10 @@ def test_one(folder):
             assert all(row["lines"] == row["n"] for row in counts), counts
         nodes = ["Sequential", "0", "1", "2", "0.weight", "0.bias", "2.weight", "2.bias"]
         assert [row["name"] for row in capturing.query(files[1], "SELECT name FROM nodes ORDER BY id")] == nodes
+        names = capturing.query(run, "SELECT name FROM process_names ORDER BY profile_id")
+        assert sorted(row["name"] for row in names) == ["rank 3, window 1 of 2", "rank 3, window 2 of 2"], names
+        text = capturing.query(run, "SELECT text FROM run_summary WHERE title = 'run'")[0]["text"]
+        assert "2 processes" not in text, text
         rows = capturing.query(files[1], "SELECT count(*) AS n, sum(is_warmup) AS warm FROM steps")
         assert rows == [{"n": 5, "warm": 0}], rows
         before = capturing.query(files[1], "SELECT value FROM counters WHERE name = 'capture_steps_before'")

@@ -458,7 +458,7 @@ static void test_profile(void) {
   const char *path = test_path("profile.tfprof");
   struct dump_writer *writer = create_writer(path);
   struct dump_profile late = {.framework = "pytorch", .framework_version = "2.13", .job = "bert \xff", .rank = -1,
-                              .sampling_seed = 0x8000000000000001u};
+                              .sampling_seed = 0x8000000000000001u, .process_start_ticks = UINT64_MAX};
   struct dump_profile later = {.command = "other", .run_command = "the run", .rank = 0};
   struct dump_clock clocks[] = {{1, 2, 3, 4}, {INT64_MIN, INT64_MAX, -1, UINT32_MAX}};
   check_ok(dump_writer_profile(writer, &late, &error), &error, "profile");
@@ -475,7 +475,7 @@ static void test_profile(void) {
   const struct dump_profile *profile = &file->profile;
   check(file->is_closed && file->version == 1, "closed %d, version %u", file->is_closed, file->version);
   check(strcmp(profile->host, "node7") == 0 && strcmp(profile->job, "bert \xff") == 0 &&
-            profile->sampling_seed == 0x8000000000000001u &&
+            profile->sampling_seed == 0x8000000000000001u && profile->process_start_ticks == UINT64_MAX &&
             strcmp(profile->command, "other") == 0 && strcmp(profile->run_command, "the run") == 0 &&
             strcmp(profile->framework, "pytorch") == 0 &&
             strcmp(profile->framework_version, "2.13") == 0 && strcmp(profile->recorder, "test 1") == 0 &&

@@ -2,6 +2,7 @@
 #include "process_identity.h"
 
 #include "common/command_line.h"
+#include "common/control_place.h"
 #include "recorder/recorder.h"
 #include "recorder/settings.h"
 #include "recorder/small_file.h"
@@ -188,6 +189,9 @@ void process_identity_get(struct process_identity *identity) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   profile->created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  char stat[1024];
+  if (small_file_read("/proc/self/stat", stat, sizeof stat))
+    profile->process_start_ticks = control_read_start_time(stat);
   /* 36 characters: 16 bytes in hexadecimal with dashes. */
   char text[40];
   small_file_read("/proc/sys/kernel/random/boot_id", text, sizeof text);

@@ -17,8 +17,9 @@
 ** them end iterations is said by steps/optimizer_steps.h (origin optimizer, or batch where optimizers take turns from
 ** batch to batch, or none steps and nothing else marks steps), and which optimizer it was by ops.optimizer.  A step is
 ** the period from one end to the next: what the program does between the end and its first op of the next iteration,
-** which is loading data as a rule, belongs to the iteration that waits for it.  Numbers count from 0.  What follows the
-** last optimizer step is no step.
+** which is loading data as a rule, belongs to the iteration that waits for it.  Numbers count from 0, of a
+** recording of a program that ran already from how many had ended (capture_steps_before), so that those of two such
+** recordings go on.  What follows the last optimizer step is no step.
 **
 ** NVTX.  Where there is neither mark nor optimizer, ranges that NVTX marked and that are called as the field calls its
 ** steps (step 3, Iteration_3, train_step, [pl][profile]run_training_batch; steps/step_words.h) are the steps (origin
@@ -330,20 +331,32 @@ static enum tfprof_status number_kept(struct profile *profile, struct step *step
 
 /* ---- making the table ---- */
 
+/* How many steps of the program had ended before the recording began. */
+static enum tfprof_status count_before(const struct profile *profile, int64_t *before, struct tfprof_error *error) {
+  struct sampling sampling;
+  enum tfprof_status status = sampling_load(&sampling, profile, error);
+  if (status) return status;
+  double steps = sampling_steps_before(&sampling);
+  *before = steps < 1e15 ? (int64_t)steps : 0;
+  sampling_free(&sampling);
+  return TFPROF_OK;
+}
+
 /* Steps from one end to the next. `first_mark`: when the range that ends the first one begins, and with `has_start`
 ** this step. */
 static enum tfprof_status steps_of_ends(struct profile *profile, const struct step_end *ends, uint32_t count,
                                         int64_t first_mark, bool has_start, struct step *steps,
                                         struct tfprof_error *error) {
+  int64_t before = 0;
   const struct mark first = {.start = first_mark, .end = ends[0].end, .thread = ends[0].thread};
   const struct mark second = {.start = ends[count > 1].end, .end = ends[count > 1].end};
   int64_t start = first_mark;
-  enum tfprof_status status =
-      has_start ? TFPROF_OK : find_first_start(profile, &first, count > 1 ? &second : NULL, &start, error);
+  enum tfprof_status status = count_before(profile, &before, error);
+  if (!status && !has_start) status = find_first_start(profile, &first, count > 1 ? &second : NULL, &start, error);
   for (uint32_t i = 0; i < count && !status; i++) {
     char name[32];
-    snprintf(name, sizeof name, "step %lu", (unsigned long)i);
-    steps[i] = (struct step){.number = i, .start = start, .end = ends[i].end, .thread = ends[i].thread};
+    snprintf(name, sizeof name, "step %lld", (long long)before + i);
+    steps[i] = (struct step){.number = before + i, .start = start, .end = ends[i].end, .thread = ends[i].thread};
     status = derive_text(profile, name, &steps[i].name, error);
     start = ends[i].end;
   }
