@@ -6,14 +6,17 @@
 #include "read/bundles.h"
 
 #include "dump/directory.h"
+#include "dump/format.h"
 #include "read/dump_reader.h"
 #include "read/log_directory.h"
 #include "read/recognise.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A number of an inode is used again once its file is gone, so the path it was read from must still lead there. */
 struct profile *bundles_find_open(struct store *store, const char *path) {
@@ -22,6 +25,8 @@ struct profile *bundles_find_open(struct store *store, const char *path) {
   if (stat(path, &info) != 0) return NULL;
   struct file_identity file = {path, (uint64_t)info.st_dev, (uint64_t)info.st_ino};
   struct profile *profile = store_find_file(store, &file, &location);
+  bool is_itself = profile && strcmp(location, path) == 0;
+  if (is_itself) return profile;
   bool is_there = profile && stat(location, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
   return is_there ? profile : NULL;
 }
@@ -134,6 +139,18 @@ static bool is_claimed(const struct read_format *format) {
   return false;
 }
 
+/* Whether beside dumps the file may be of the run, and is worth a closer look: thousands of others may lie there. */
+static bool may_be_of_run(const char *path) {
+  static const char magic[] = DUMP_MAGIC;
+  char bytes[sizeof magic - 1];
+  if (is_named_as_dump(path) || ends_in(path, DUMP_SERVER_SUFFIX)) return true;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return true;
+  bool is_dump = pread(fd, bytes, sizeof bytes, 0) == sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+  close(fd);
+  return is_dump;
+}
+
 /* What the file at the path is; false: no profile. */
 static bool recognise(const char *path, struct file_head *head, struct read_file *file) {
   bool is_readable = recognise_read(path, head, NULL) == TFPROF_OK;
@@ -147,13 +164,15 @@ static bool recognise(const char *path, struct file_head *head, struct read_file
 static enum tfprof_status choose(struct store *store, const struct path_list *list, bool has_dumps,
                                  struct file_head *head, struct read_file *files, size_t *count,
                                  struct path_list *copies, struct tfprof_error *error) {
-  bool has_claimed = false;
+  bool has_claimed = false, is_of_dumps = has_dumps;
   for (size_t i = 0; i < list->count; i++) {
     if (i % 64 == 0 && store_interrupted(store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
     const char *path = list->paths[i];
     struct read_file *file = &files[*count];
     if (bundles_find_open(store, path)) {
       *file = (struct read_file){.path = path, .is_open = true};
+    } else if (is_of_dumps && !may_be_of_run(path)) {
+      continue;
     } else if (recognise(path, head, file)) {
       has_claimed |= is_claimed(file->format);
       has_dumps |= file->format && may_be_dump(file);

@@ -510,6 +510,11 @@ static enum tfprof_status refresh(struct profile *profile, bool *changed, struct
   return status ? status : describe_profile(profile, error);
 }
 
+static bool is_file_same(const struct profile *profile) {
+  const struct dump_source *source = profile->source_data;
+  return source->file->frame_count == profile->source_mark && dump_file_is_same(source->file);
+}
+
 static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
   struct tfprof_error reason;
   enum tfprof_status status = dump_load_strings(profile, &reason);
@@ -544,6 +549,7 @@ static const struct profile_source dump_profile_source = {
     .list = list,
     .load = dump_load,
     .refresh = refresh,
+    .is_same = is_file_same,
     .verify = verify,
     .span = find_span,
     .adopt = adopt,

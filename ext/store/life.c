@@ -103,6 +103,7 @@ static void release_list(struct profile_list *list) {
 void store_release(struct store *store) {
   if (!store || --store->references) return;
   store_drop_cache(store);
+  store_forget_files(store);
   release_list(&store->profiles);
   release_list(&store->pending);
   free(store->runs);

@@ -37,6 +37,7 @@ struct store {
   uint64_t generation;
   uint64_t diagnostic_changes; /* rises whenever a diagnostic is added */
   struct snapshot *cache[TABLE_count];
+  struct file_index *file_index; /* file_index.c; NULL: not made */
   const char *progress_what;
   struct timespec progress_began, progress_told;
 };
@@ -50,6 +51,10 @@ struct profile_shared {
 struct segment_shared {
   uint32_t references;
 };
+
+/* ---- file_index.c ---- */
+/* Whenever profiles come, go or are read from other files. */
+void store_forget_files(struct store *store);
 
 /* ---- store.c ---- */
 /* Makes the profile one of the run's that are not published yet, with the next number. On failure it is the

@@ -11,6 +11,7 @@ uint64_t store_generation(const struct store *store) { return store->generation;
 
 static void change(struct store *store) {
   store->generation++;
+  store_forget_files(store);
   store_drop_cache(store);
 }
 
@@ -81,6 +82,7 @@ enum tfprof_status store_add_pending(struct store *store, uint32_t run_number, s
   profile->number = store->last_profile + 1;
   profile->run_number = run_number;
   if (needed > published->capacity || !profile_list_add(&store->pending, profile)) return error_no_memory(error);
+  store_forget_files(store);
   store->last_profile++;
   return TFPROF_OK;
 }
@@ -102,6 +104,7 @@ void store_drop_profile(struct store *store, struct profile *profile) {
   }
   if (kept == store->pending.count) return; /* not there, or published */
   store->pending.count = kept;
+  store_forget_files(store);
   profile_release(profile);
 }
 
@@ -144,6 +147,7 @@ void store_cancel_run(struct store *store, uint32_t run_number) {
   struct run *run = find_run(store, run_number);
   if (!run) return;
   if (!run->is_published) remove_run(store, run);
+  store_forget_files(store);
   remove_run_profiles(&store->pending, run_number);
 }
 
@@ -166,34 +170,7 @@ void store_identify_files(struct store *store, const struct file_identity *files
   for (size_t i = 0; i < store->pending.count; i++) {
     if (!store->pending.items[i]->files) identify(store->pending.items[i], files, count);
   }
-}
-
-/* Where the file lay that the profile was read from; NULL: it was not. */
-static const char *location_in(const struct profile *profile, const struct file_identity *file, const char *location) {
-  for (size_t i = 0; i < profile->file_count && !profile->is_replaced; i++) {
-    const struct profile_file *own = &profile->files[i];
-    const char *own_location = pool_text(profile->store->pool, own->location);
-    if (!own_location) continue; /* there was no memory for it */
-    bool is_same = file->inode && own->inode == file->inode && own->device == file->device;
-    if (is_same || strcmp(own_location, location) == 0) return own_location;
-  }
-  return NULL;
-}
-
-struct profile *store_find_file(const struct store *store, const struct file_identity *file, const char **location) {
-  const struct profile_list *const lists[] = {&store->profiles, &store->pending};
-  char *wanted = location_of(file->path);
-  struct profile *found = NULL;
-  for (unsigned list = 0; list < 2 && wanted && !found; list++) {
-    for (size_t i = 0; i < lists[list]->count && !found; i++) {
-      const char *lay = location_in(lists[list]->items[i], file, wanted);
-      if (!lay) continue;
-      found = lists[list]->items[i];
-      if (location) *location = lay;
-    }
-  }
-  free(wanted);
-  return found;
+  store_forget_files(store);
 }
 
 void store_remove_profile(struct store *store, struct profile *profile) {
@@ -262,8 +239,11 @@ static uint64_t raw_rows(const struct profile *profile) {
 /* Puts a new version in the place of `*place` if its source has new rows. */
 static enum tfprof_status refresh_profile(struct store *store, struct profile **place, bool *changed, uint64_t *added,
                                           struct tfprof_error *error) {
-  struct profile *old = *place, *new_version = profile_clone(old);
+  struct profile *old = *place;
   *changed = false;
+  bool is_same = !old->is_replaced && old->source->is_same && old->source->is_same(old);
+  if (is_same && !profile_has_file_trouble(old)) return TFPROF_OK;
+  struct profile *new_version = profile_clone(old);
   if (!new_version) return error_no_memory(error);
   enum tfprof_status status = old->source->refresh(new_version, changed, error);
   /* What could not be read in between is read anew. */
@@ -278,6 +258,7 @@ static enum tfprof_status refresh_profile(struct store *store, struct profile **
   uint64_t before = raw_rows(old), after = raw_rows(new_version);
   if (after > before) *added += after - before;
   *place = new_version;
+  store_forget_files(store);
   profile_release(old);
   store->diagnostic_changes++;
   return TFPROF_OK;

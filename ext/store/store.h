@@ -119,6 +119,8 @@ struct profile_source {
   ** profile and segments is shared by all versions, so what belongs to a version is kept in profile->source_mark. A
   ** last segment that is not full may be replaced by a longer one: profile_remove_last_segment. */
   enum tfprof_status (*refresh)(struct profile *profile, bool *changed, struct tfprof_error *error);
+  /* Whether it can be seen at a glance that a refresh would find nothing. NULL: it cannot. */
+  bool (*is_same)(const struct profile *profile);
   /* Reads everything once, adding a diagnostic for whatever cannot be used. Called before the diagnostics table is
   ** read; profile_load_all is enough for most. */
   enum tfprof_status (*verify)(struct profile *profile, struct tfprof_error *error);
@@ -312,7 +314,7 @@ struct file_identity {
 };
 void store_identify_files(struct store *store, const struct file_identity *files, size_t count);
 /* The profile, published or not, that was read from this file, and where that lay (NULL: is not asked); NULL: none. */
-struct profile *store_find_file(const struct store *store, const struct file_identity *file, const char **location);
+struct profile *store_find_file(struct store *store, const struct file_identity *file, const char **location);
 /* Takes a published profile out of its run. */
 void store_remove_profile(struct store *store, struct profile *profile);
 /* The same of one that holds nothing but what another one has, whose its files are from then on: nobody opens them

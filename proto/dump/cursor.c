@@ -24,7 +24,7 @@ enum tfprof_status dump_cursor_open(const struct dump_file *file, struct dump_cu
   *result = NULL;
   struct dump_cursor *cursor = calloc(1, sizeof *cursor);
   if (!cursor) return error_no_memory(error);
-  enum tfprof_status status = reader_reopen(file, &cursor->fd, &size, error);
+  enum tfprof_status status = reader_reopen(file, &cursor->fd, &size, NULL, error);
   if (status) {
     free(cursor);
     return status;

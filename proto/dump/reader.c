@@ -38,7 +38,35 @@ static enum tfprof_status open_regular(const char *path, int *fd, struct stat *s
   return error_at(error, TFPROF_WRONG_KIND, path, 0, "this is not a regular file, so not a tfprof dump");
 }
 
-enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct tfprof_error *error) {
+static struct reader_look look_of(const struct stat *status) {
+  struct reader_look look = {.device = (uint64_t)status->st_dev,
+                             .inode = (uint64_t)status->st_ino,
+                             .size = (uint64_t)status->st_size,
+                             .modified = status->st_mtim,
+                             .changed = status->st_ctim};
+  clock_gettime(CLOCK_REALTIME, &look.looked);
+  return look;
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b) {
+  return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* File systems tell times in steps: another file of this size may have come into its place in the same step, so that a
+** file that had just been changed when it was read is looked into once more. */
+bool dump_file_is_same(const struct dump_file *file) {
+  enum { STEP_SECONDS = 2 };
+  const struct reader_look *before = &file->private_state->look;
+  struct stat status;
+  if (before->looked.tv_sec - before->changed.tv_sec < STEP_SECONDS) return false;
+  if (stat(file->private_state->location, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  struct reader_look now = look_of(&status);
+  return now.device == before->device && now.inode == before->inode && now.size == before->size &&
+         is_same_time(&now.modified, &before->modified) && is_same_time(&now.changed, &before->changed);
+}
+
+enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct reader_look *look,
+                                 struct tfprof_error *error) {
   const struct dump_reader_private *state = file->private_state;
   struct stat status;
   uint8_t header[DUMP_FILE_HEADER_BYTES];
@@ -46,6 +74,7 @@ enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t
   if (result == TFPROF_WRONG_KIND) result = TFPROF_REPLACED; /* by a directory, a pipe */
   else if (result) return result;
   *size = (uint64_t)status.st_size;
+  if (look) *look = look_of(&status);
   /* One that ends within its header was cut, or is being written over: not decided yet. */
   if (!result && *size < sizeof header) return TFPROF_OK;
   if (!result) result = reader_read(*fd, file->path, 0, sizeof header, header, error);
@@ -204,6 +233,7 @@ enum tfprof_status dump_file_open(const char *path, struct dump_file **result, s
     return error_no_memory(error);
   }
   file->file_bytes = window.size = (uint64_t)status.st_size;
+  file->private_state->look = look_of(&status);
   outcome = read_frames(file, &window, error);
   reader_window_clear(&window);
   close(window.fd);
@@ -241,7 +271,8 @@ static void tell_cut(struct dump_file *file, uint64_t size) {
 enum tfprof_status dump_file_refresh(struct dump_file *file, struct tfprof_error *error) {
   struct dump_reader_private *state = file->private_state;
   struct reader_window window = {.path = file->path};
-  enum tfprof_status status = reader_reopen(file, &window.fd, &window.size, error);
+  struct reader_look look = {.size = 0};
+  enum tfprof_status status = reader_reopen(file, &window.fd, &window.size, &look, error);
   if (status) return status;
   if (window.size != file->file_bytes) {
     forget_tail_problem(file);
@@ -249,6 +280,7 @@ enum tfprof_status dump_file_refresh(struct dump_file *file, struct tfprof_error
     if (window.size < state->settled_end) tell_cut(file, window.size);
     else if (!file->is_closed) status = reader_scan(file, &window, error);
   }
+  if (!status) state->look = look;
   reader_window_clear(&window);
   close(window.fd);
   return status;

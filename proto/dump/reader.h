@@ -79,6 +79,8 @@ enum tfprof_status dump_file_open(const char *path, struct dump_file **result, s
 ** TFPROF_NOT_FOUND, and everything is left as it was.  A file that was cut is a problem ("cut_file"): the frames stay,
 ** and decoding those behind the end fails with TFPROF_IO. */
 enum tfprof_status dump_file_refresh(struct dump_file *file, struct tfprof_error *error);
+/* Whether a refresh would find nothing, by what the file system says of the file. */
+bool dump_file_is_same(const struct dump_file *file);
 void dump_file_close(struct dump_file *file);
 
 /* Strings first seen since the last call, in id order: calls `add` with consecutive ids (1, 2, ...). An id whose frame

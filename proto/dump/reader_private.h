@@ -13,6 +13,7 @@
 #include "dump/format.h"
 
 #include <sys/types.h>
+#include <time.h>
 
 enum { DUMP_MAXIMUM_PROBLEMS = 1000, DUMP_NO_PROBLEM = -1 };
 
@@ -49,6 +50,10 @@ struct dump_reader_private {
   uint64_t string_bytes_given;
   int tail_problem; /* index of the problem of an undecided or a cut tail, replaced by a refresh */
   uint64_t problems_left_out;
+  struct reader_look { /* what the file system said of the file when it was last read */
+    uint64_t device, inode, size;
+    struct timespec modified, changed, looked;
+  } look;
 };
 
 /* A window on the file that moves forward: serves short reads without a system call for each. */
@@ -66,8 +71,10 @@ enum tfprof_status reader_window_get(struct reader_window *window, uint64_t offs
                                      const uint8_t **bytes, struct tfprof_error *error);
 void reader_window_clear(struct reader_window *window);
 
-/* Opens the file anew and checks that it is still the same recording; *size is what it has now. */
-enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct tfprof_error *error);
+/* Opens the file anew and checks that it is still the same recording; *size is what it has now, *look (may be NULL)
+** what the file system says of it. */
+enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct reader_look *look,
+                                 struct tfprof_error *error);
 
 /* The state of a table; NULL when memory is short. */
 struct reader_table *reader_table_of(struct dump_file *file, uint16_t table_dump_id);

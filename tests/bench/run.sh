@@ -39,6 +39,8 @@ say "Reading: queries on the virtual table and on a native SQLite table of the s
 "$PYTHON" tests/bench/bench_queries.py --rows "$rows" --build build --dump "$work/ops.tfprof"
 say "Reading: advise from a cold process, $rows ops"
 "$PYTHON" tests/bench/bench_advise.py --rows "$rows" --build build
+say "Reading: tfprof_refresh() of runs of 1,000 files"
+"$PYTHON" tests/bench/refresh_runs.py --build build
 say "Reading: traces in JSON, $megabytes MB: loading, side by side with simdjson's DOM; every view"
 for kind in repeat distinct; do
   "$PYTHON" tests/bench/make_kineto_trace.py "$kind" "$work/$kind.json" --megabytes "$megabytes"

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""refresh_runs.py: what tfprof_refresh() and the views after it cost on runs of many files.
+
+    refresh_runs.py [--files 1000] [--rows 3000] [--repeat 20] [--build DIRECTORY]
+
+Makes a run of so many dumps (make_ops_dump) that are closed, and one of as many whose programs still run: what is there
+is three quarters of a file, and each look finds some more in each of them, or in ten.  One tfprof has the run open and
+is asked over a pipe.  Processor time of the process, mean, in milliseconds.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+
+class Asked:
+    """A tfprof that answers one statement after the other."""
+
+    def __init__(self, build, run):
+        self.process = subprocess.Popen(
+            [os.path.join(build, "tfprof"), "--format", "csv", run],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+        )
+
+    def ask(self, sql):
+        """(the answer, milliseconds of processor time)"""
+        before = self.processor()
+        self.process.stdin.write(sql + ";\nSELECT 'ended' AS mark;\n")
+        lines = []
+        while not lines or lines[-1] != "ended":
+            lines.append(self.process.stdout.readline().rstrip("\n"))
+        return lines[1:-2], self.processor() - before
+
+    def processor(self):
+        total = 0
+        for thread in os.listdir("/proc/%d/task" % self.process.pid):
+            with open("/proc/%d/task/%s/schedstat" % (self.process.pid, thread)) as file:
+                total += int(file.read().split()[0])
+        return total / 1e6
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def means(asked, sql, repeat, between=lambda: None):
+    times, answers = [], []
+    for _ in range(repeat):
+        between()
+        answer, taken = asked.ask(sql)
+        times.append(taken)
+        answers.append(answer[0] if answer else "")
+    return sum(times) / len(times), answers
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--build", default=os.path.join(here, "..", "..", "build"))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tfprof-bench-") as directory:
+        closed, growing = os.path.join(directory, "closed"), os.path.join(directory, "growing")
+        os.mkdir(closed)
+        os.mkdir(growing)
+        maker, rest = os.path.join(options.build, "tests", "make_ops_dump"), []
+        for number in range(options.files):
+            path = os.path.join(closed, "%d.tfprof" % number)
+            subprocess.run([maker, path, str(options.rows), str(number + 1)], check=True, stdout=subprocess.DEVNULL)
+            with open(path, "rb") as file:
+                whole = file.read()
+            with open(os.path.join(growing, "%d.tfprof" % number), "wb") as file:
+                file.write(whole[: len(whole) * 3 // 4])
+            rest.append(whole[len(whole) * 3 // 4 :])
+
+        def grow(count):
+            for number in range(count):
+                with open(os.path.join(growing, "%d.tfprof" % number), "ab") as file:
+                    file.write(rest[number][:64])
+                rest[number] = rest[number][64:]
+
+        for run in (closed, growing):
+            asked = Asked(options.build, run)
+            print("%s, %d files:" % (os.path.basename(run), options.files))
+            for count in (0, 10, options.files) if run == growing else (0,):
+                taken, answers = means(asked, "SELECT tfprof_refresh()", options.repeat, lambda: grow(count))
+                print("  refresh, %4d files grew        %8.2f ms, %s rows" % (count, taken, sum(map(int, answers))))
+            for sql in ("SELECT count(*) FROM profiles", "SELECT * FROM step_summary"):
+                asked.ask(sql)
+                taken, _ = means(asked, sql, 5)
+                print("  %-32s %8.2f ms" % (sql[:32], taken))
+            asked.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
