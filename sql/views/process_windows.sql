@@ -6,7 +6,8 @@
 -- windows, too, and so are recordings of one process that was asked for several (tfprof-capture --attach), by pid and
 -- start.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
 -- framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
--- besides, such as another day's run, a restart, or two profiles that have one rank at the same time, is no part of it.
+-- besides, such as another day's run, a restart, another job (of our recordings; profiles.job, unless it is a path), or
+-- two profiles that have one rank at the same time, is no part of it.
 -- A file in which the host works while it works in another one of its process is no window, but by itself
 -- (overlapping_files; is_overlapping in profiles.attributes).
 --   run_id, profile_id
@@ -52,7 +53,8 @@ WITH files AS (
   SELECT run_id, id, from_ns, coalesce(until_ns, from_ns) AS until_ns, rank, start_ns,
     origin IS 'kineto' AND rank IS NOT NULL AS is_trace,
     iif(origin IS 'kineto' AND json_extract(facts, '$.is_overlapping'), format('profile %d', id), process) AS process,
-    format('%s %s %d %d %d', origin, coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
+    format('%s %s %s %d %d %d', iif(origin = 'tfprof' AND job NOT GLOB '/*', job, ''), origin,
+      coalesce(framework, max(framework) OVER (PARTITION BY run_id, origin)),
       coalesce(world_size, max(world_size) OVER (PARTITION BY run_id, origin)), day,
       max(take) OVER (PARTITION BY run_id, origin, day ORDER BY clock_ns, id ROWS UNBOUNDED PRECEDING)) AS kind
   FROM takes

@@ -4,7 +4,8 @@
 -- its own, and window tells which (process_windows).  Statistics are over measured steps (no warm-up); what ops did
 -- over those of them whose ops were recorded, weighed by steps.sample_weight.  What recording took is in no time here
 -- (steps.net_ns).
---   profile_id, rank                        the profile
+--   profile_id, job, host, rank             the profile; its job as the scheduler calls it (profiles.job), where
+--                                           several are open
 --   window, window_count                    which window of its process, from 1, and of how many; NULL where it is the
 --                                           only one
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
@@ -86,6 +87,8 @@ WITH measured AS (
 )
 SELECT
   counted.profile_id AS profile_id,
+  profiles.job AS job,
+  profiles.host AS host,
   profiles.rank AS rank,
   iif(windows.window_count > 1, windows.window + 1, NULL) AS window,
   nullif(windows.window_count, 1) AS window_count,

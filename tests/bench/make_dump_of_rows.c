@@ -1,8 +1,8 @@
 /* make_dump_of_rows: writes a dump of the rows that it reads, so that a test says itself what was recorded.
 **
-**   make_dump_of_rows PATH [RECORDER] < ROWS
+**   make_dump_of_rows PATH [RECORDER [JOB RANK]] < ROWS
 **
-** RECORDER is what the file says wrote it.
+** RECORDER is what the file says wrote it, JOB and RANK what its process was.
 ** Lines of ROWS are fields parted by tabs.  "= TABLE COLUMN..." says what the lines after it hold, until the next such
 ** line: a row each, a field for each column, as tables.def names them.  An empty field is NULL; a reference is the
 ** number of a row of its table, from 0 on in the order in which they come; times are nanoseconds since 1970.  Whatever
@@ -85,12 +85,14 @@ static void add_row(char *fields) {
 }
 
 int main(int argument_count, char **arguments) {
-  if (argument_count != 2 && argument_count != 3) {
-    fprintf(stderr, "usage: make_dump_of_rows PATH [RECORDER] < ROWS\n");
+  if (argument_count != 2 && argument_count != 3 && argument_count != 5) {
+    fprintf(stderr, "usage: make_dump_of_rows PATH [RECORDER [JOB RANK]] < ROWS\n");
     return 2;
   }
+  bool is_of_job = argument_count == 5;
   const struct dump_profile profile = {
-      .host = "host", .recorder = arguments[2], .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
+      .host = "host", .recorder = arguments[2], .job = is_of_job ? arguments[3] : NULL, .clock_domain = "realtime",
+      .rank = is_of_job ? atoi(arguments[4]) : -1, .created_realtime_ns = 1};
   if (dump_writer_create(arguments[1], true, &profile, &writer, &error)) stop();
   char *line = NULL;
   size_t size = 0;

@@ -5,6 +5,7 @@ directory: a profile for each process, links that never cross, windows that are 
 import gzip
 import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -518,6 +519,29 @@ def test_restarts_and_strangers(engine):
     assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
     assert connection.values("SELECT count(DISTINCT process_id) FROM process_windows") == [(2,)]
     connection.close()
+
+
+def test_jobs_beside_each_other(engine):
+    """Two jobs of two ranks each, recorded at one time into one directory: no rank is compared with the other job's,
+    and every step says whose it is. Where the job is but a directory, ranks may have one each."""
+    make = os.path.join(os.environ.get("TFPROF_BUILD", "build"), "tests", "make_dump_of_rows")
+    for jobs, count in ((("slurm 7.0", "slurm 8.0"), 2), (("/runs/a", "/runs/b"), 4)):
+        connection = engine()
+        with tempfile.TemporaryDirectory() as directory:
+            for job in jobs:
+                for rank in (0, 1):
+                    rows = ["= threads tid", "1", "= steps number name thread_id start_ns dur_ns"]
+                    rows += [f"{step} step 0 {BASE + step * 1000 + 10 * rank} 900" for step in range(4)]
+                    path = os.path.join(directory, f"{job[-1:]}{job[6:7]}{rank}.tfprof".replace("/", ""))
+                    subprocess.run([make, path, "tfprof-capture", job, str(rank)], input="\n".join(
+                        "=\t" + row[2:].replace(" ", "\t") if row[0] == "=" else row.replace(" ", "\t")
+                        for row in rows) + "\n", encoding="utf-8", check=True)
+            connection.values(f"SELECT tfprof_open('{directory}/*')")
+            sizes = connection.values("SELECT DISTINCT session_count FROM process_windows")
+            assert sizes == [(count,)], (jobs, sizes)
+            steps = connection.values("SELECT job, host, rank, step_count FROM step_summary ORDER BY job, rank")
+            assert steps == [(job, "host", rank, 4) for job in jobs for rank in (0, 1)], steps
+        connection.close()
 
 
 if __name__ == "__main__":
