@@ -10,6 +10,7 @@ A graph is told once it may cost so much: after the first run that was traced, b
 since the process began, else when a session is closed or the program ends; and again where it has grown since.
 """
 
+import itertools
 import os
 import sys
 import threading
@@ -44,6 +45,7 @@ class Traces:
         self.here = threading.local()  # .runs: those of the thread that go on and are traced
         self.graphs = weakref.WeakKeyDictionary()
         self.lock = threading.Lock()
+        self.numbers = itertools.count()
         self.began = time.monotonic()
         self.spent, self.op_seconds = 0.0, OP_SECONDS
         self.overhead = overhead()
@@ -55,9 +57,9 @@ class Traces:
     # ---- Runs.
 
     def begins(self, session, options, feeds, fetches, targets, metadata):
-        step = self.step()
-        if step < 0:
+        if self.step() < 0:
             return None
+        step = next(self.numbers)  # each run by itself: the recorder may take something else for steps at first
         swig, own_options, own_metadata, left_out = self.swig, None, None, None
         if options is None:
             own_options = swig.TF_NewBufferFromString(self.software)
