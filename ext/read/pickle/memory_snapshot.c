@@ -1,126 +1,11 @@
 /* memory_snapshot.c: see memory_snapshot.h. */
 #include "read/pickle/memory_snapshot.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "read/pickle/pickle_file.h"
 #include "read/pickle/snapshot_rows.h"
-#include "write/json_text.h"
-
-/* Read, not mapped: a file that is cut while it is looked at must not end the process. */
-static enum tfprof_status read_whole(const char *path, uint8_t **bytes, uint64_t *length, struct tfprof_error *error) {
-  struct stat info;
-  enum tfprof_status status = TFPROF_OK;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  *bytes = NULL;
-  *length = 0;
-  if (fd < 0) return error_io(error, path, "cannot open");
-  if (fstat(fd, &info)) {
-    status = error_io(error, path, "cannot examine");
-  } else if (!(*bytes = malloc((size_t)info.st_size + 1))) {
-    status = error_no_memory(error);
-  }
-  while (!status && *length < (uint64_t)info.st_size) {
-    ssize_t count = pread(fd, *bytes + *length, (size_t)((uint64_t)info.st_size - *length), (off_t)*length);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) status = error_io(error, path, "cannot read");
-    if (count <= 0) break;
-    *length += (uint64_t)count;
-  }
-  close(fd);
-  return status;
-}
-
-/* ---- what the snapshot has beside segments and traces ---- */
-
-enum {
-  MAXIMUM_VALUES = 1000, /* of a member that becomes an attribute */
-  MAXIMUM_DEPTH = 4,
-  MAXIMUM_TEXT = 4096,
-  MAXIMUM_MEMBER_BYTES = 64 << 10, /* as JSON, in which a byte can be six */
-  MAXIMUM_BYTES = 192 << 10        /* of all members: saved dumps hold no more than 256 kB */
-};
-
-static void put(void *user, const void *bytes, size_t length) { fwrite(bytes, 1, length, user); }
-
-/* A value as JSON. False: it is larger than attributes should be. A list may stand in it any number of times. */
-static bool write_value(FILE *out, const struct pickle_value *value, unsigned depth, unsigned *values) {
-  if (depth > MAXIMUM_DEPTH || ++*values > MAXIMUM_VALUES || ftell(out) > MAXIMUM_MEMBER_BYTES) return false;
-  switch ((enum pickle_kind)value->kind) {
-    case PICKLE_NONE:
-    case PICKLE_HUGE: fputs("null", out); return true;
-    case PICKLE_BOOL: fputs(value->integer ? "true" : "false", out); return true;
-    case PICKLE_INTEGER: fprintf(out, "%lld", (long long)value->integer); return true;
-    case PICKLE_REAL: fprintf(out, isfinite(value->real) ? "%.17g" : "null", value->real); return true;
-    case PICKLE_TEXT:
-      if (value->length > MAXIMUM_TEXT) return false;
-      json_text_write(value->text, value->length, put, out);
-      return true;
-    case PICKLE_LIST:
-    case PICKLE_DICT: break;
-  }
-  bool is_dict = value->kind == PICKLE_DICT;
-  const struct pickle_container *container = value->container;
-  putc(is_dict ? '{' : '[', out);
-  for (uint64_t i = 0; i < container->count; i++) {
-    bool is_key = is_dict && i % 2 == 0;
-    if (i) putc(is_dict && !is_key ? ':' : ',', out);
-    if (is_key && container->items[i].kind != PICKLE_TEXT) return false;
-    if (!write_value(out, &container->items[i], depth + 1, values)) return false;
-  }
-  putc(is_dict ? '}' : ']', out);
-  return true;
-}
-
-/* Members such as the settings of the allocator become attributes of the profile; those that are too large for that are
-** told. */
-static enum tfprof_status set_attributes(struct profile *profile, const struct pickle_value *root, struct pool *pool) {
-  struct {
-    char *bytes;
-    size_t length;
-  } all = {NULL, 0}, one = {NULL, 0};
-  if (root->kind != PICKLE_DICT) return TFPROF_OK;
-  FILE *out = open_memstream(&all.bytes, &all.length);
-  if (!out) return TFPROF_NO_MEMORY;
-  size_t used = 0;
-  bool is_first = true, ok = true;
-  const struct pickle_container *members = root->container;
-  for (uint64_t i = 0; i + 1 < members->count && i / 2 < MAXIMUM_VALUES && ok; i += 2) {
-    const struct pickle_value *key = &members->items[i];
-    bool is_read = pickle_is_text(key, "segments") || pickle_is_text(key, "device_traces") ||
-                   pickle_is_text(key, "external_annotations"); /* snapshot_rows.c */
-    if (is_read || key->kind != PICKLE_TEXT) continue;
-    unsigned values = 0;
-    FILE *member = open_memstream(&one.bytes, &one.length);
-    if (!(ok = member != NULL)) break;
-    bool is_small = write_value(member, key, 0, &values);
-    putc(':', member);
-    is_small = is_small && write_value(member, &members->items[i + 1], 0, &values);
-    ok = fclose(member) == 0;
-    if (ok && is_small && used + one.length <= MAXIMUM_BYTES) {
-      putc(is_first ? '{' : ',', out);
-      fwrite(one.bytes, 1, one.length, out);
-      used += one.length;
-      is_first = false;
-    } else if (ok) {
-      profile_diagnose(profile, "info", "unused_member", 1, -1, -1, "%.*s of the snapshot was left out",
-                       (int)(key->length < 100 ? key->length : 100), key->text);
-    }
-    free(one.bytes);
-  }
-  if (!is_first) putc('}', out);
-  ok = fclose(out) == 0 && ok;
-  enum tfprof_status status = ok ? TFPROF_OK : TFPROF_NO_MEMORY;
-  if (!status && !is_first) status = pool_intern_mended(pool, all.bytes, all.length, &profile->attributes, NULL);
-  free(all.bytes);
-  return status;
-}
 
 static void diagnose_snapshot(struct profile *profile, const struct snapshot_rows *rows, const struct pickle *pickle) {
   if (pickle->wrong) {
@@ -165,6 +50,8 @@ static void diagnose_snapshot(struct profile *profile, const struct snapshot_row
   }
 }
 
+/* snapshot_rows.c makes rows of them. */
+static const char *const read_members[] = {"segments", "device_traces", "external_annotations", NULL};
 static const struct profile_source source = {.format = "memory_snapshot", .load = eager_rows_load};
 
 static enum tfprof_status add_profile(struct store *store, uint32_t run_number, const char *path,
@@ -179,7 +66,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
     status = pool_intern_mended(pool, path, strlen(path), &profile->path, NULL);
     if (!status) status = pool_intern(pool, "pytorch", 7, &profile->framework);
     if (!status) status = pool_intern(pool, "realtime", 8, &profile->clock_domain);
-    if (!status) status = set_attributes(profile, &pickle->root, pool);
+    if (!status) status = pickle_set_attributes(profile, &pickle->root, read_members, "the snapshot");
     if (status) error_no_memory(error);
   }
   if (!status) {
@@ -202,7 +89,7 @@ static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number
   struct pickle pickle;
   uint8_t *bytes;
   uint64_t length;
-  enum tfprof_status status = read_whole(path, &bytes, &length, error);
+  enum tfprof_status status = pickle_file_read(path, &bytes, &length, error);
   if (!status) status = pickle_read(&pickle, store, bytes, length, error);
   if (status) {
     free(bytes);
