@@ -52,9 +52,11 @@ static bool may_be_dump(const struct read_file *file) {
   return file->format ? file->format == &dump_read_format : is_named_as_dump(file->path);
 }
 
-/* Where a run has dumps, other files are left alone, but for those that profiler servers sent to tfprof-capture. */
+/* Where a run has dumps, other files are left alone, but for those that profiler servers sent to tfprof-capture, and
+** formats that belong to dumps. */
 static bool is_of_run(const struct read_file *file) {
-  return may_be_dump(file) || ends_in(file->path, DUMP_SERVER_SUFFIX);
+  bool joins_dumps = file->format && file->format->joins_dumps;
+  return may_be_dump(file) || joins_dumps || ends_in(file->path, DUMP_SERVER_SUFFIX);
 }
 
 /* ---- copies ---- */

@@ -298,8 +298,8 @@ static void tell_of_others(const struct opening *opening, struct profile *profil
   if (opening->older.count) {
     name_some(&opening->older, names, sizeof names);
     profile_diagnose_once(profile, "info", "older_files",
-                          "older checkpoints, and other files of the same graph or module, were left out; each can be "
-                          "opened by its path: %s", names);
+                          "older checkpoints and dumps, and other files of the same graph, module or rank, were left "
+                          "out; each can be opened by its path: %s", names);
   }
   if (opening->is_cut) {
     profile_diagnose_once(profile, "warning", "not_all_looked_at",

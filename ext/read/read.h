@@ -30,6 +30,7 @@ struct read_format {
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                              struct tfprof_error *error);
   bool may_be_gzip; /* open() unpacks a gzip file */
+  bool joins_dumps; /* beside dumps of tfprof-capture it is part of their run, where others are left alone */
   bool is_no_run;   /* it holds nothing that happened: a graph, what a model is made of, or memory at one moment */
 };
 

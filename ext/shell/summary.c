@@ -29,9 +29,10 @@
 enum { TITLE_WIDTH = 12 };
 
 static const char hangs_sql[] =
-    "SELECT 'hang', name || iif(doing IS NULL, ': nothing was recorded of it after ', ' has ended no step since ')"
-    " || strftime('%H:%M:%S', start_ns / 1000000000, 'unixepoch') || ' UTC' || iif(doing IS NULL, ', and others wait "
-    "for it', format(' (%.0f s), ', lasted_ns / 1e9) || doing) || ' (hang_summary)'"
+    "SELECT 'hang', iif(lasted_ns IS NULL AND role NOT IN ('silent', 'ended'), message,"
+    "  name || iif(doing IS NULL, ': nothing was recorded of it after ', ' has ended no step since ')"
+    "  || strftime('%H:%M:%S', start_ns / 1000000000, 'unixepoch') || ' UTC' || iif(doing IS NULL, ', and others wait "
+    "for it', format(' (%.0f s), ', lasted_ns / 1e9) || doing)) || ' (hang_summary)'"
     " FROM temp.hang_summary AS hangs WHERE EXISTS (SELECT 1 FROM tfprof_own.hangs) AND EXISTS (SELECT 1"
     " FROM temp.hangs_check AS told WHERE severity = 'critical' AND subject = name AND evidence GLOB '* = ' || hang)"
     " LIMIT 3";

@@ -8,8 +8,10 @@
 -- exception that nobody caught, or a status other than 0 ended it (capture_program_failed in diagnostics).  Where all
 -- of them ended in order, it is information: training may be done, and the program waits for something else, as a
 -- server does.  What ended with another step is a warning from a twentieth of the recording on.
+-- A dump of PyTorch Flight Recorder tells of no end, and so is critical, where a collective is pending in it.
 -- Threshold: what the recorder watches for, in seconds (--hang-after).
--- What it would save: the time that the hangs lasted, without a usual step; none where all ended in order.
+-- What it would save: the time that the hangs lasted, without a usual step; none where all ended in order, and of
+-- dumps, which do not tell how long it lasted: nor have they a value.
 -- Columns: those of every check, see sql/README.md.  Cost: that of hang_summary, and linear in the steps of processes
 -- that hung.
 -- Needs: hangs.
@@ -21,12 +23,12 @@ WITH failed AS (
   SELECT profile_id, max(end_ns) AS end_ns FROM temp.steps WHERE profile_id IN (SELECT profile_id FROM temp.hangs)
   GROUP BY profile_id
 ), members AS MATERIALIZED (
-  SELECT summary.*, profiles.run_id AS run_id, coalesce(profiles.job, '') AS job, hangs.usual_ns AS usual_ns,
-    hangs.limit_ns AS limit_ns, profiles.end_ns - profiles.start_ns AS recorded_ns, failed.message AS failure,
-    hangs.id IS NOT NULL AND summary.noticed_ns > coalesce(last_steps.end_ns, 0) AS is_last,
-    coalesce(profiles.complete, 0) AND failed.profile_id IS NULL AS is_in_order,
-    max(summary.lasted_ns, summary.noticed_ns - summary.start_ns) AS hung_ns
-  FROM temp.hang_summary AS summary JOIN temp.profiles AS profiles ON profiles.id = summary.profile_id
+  SELECT summary.*, hangs.usual_ns AS usual_ns, hangs.limit_ns AS limit_ns, failed.message AS failure,
+    profiles.end_ns - profiles.start_ns AS recorded_ns,
+    coalesce(summary.noticed_ns > coalesce(last_steps.end_ns, 0), 0) AS is_last,
+    coalesce(profiles.complete AND origin IS NOT 'flight_recorder', 0) AND failed.profile_id IS NULL AS is_in_order,
+    max(summary.lasted_ns, summary.noticed_ns - summary.start_ns) AS hung_ns -- NULL of a dump
+  FROM temp.hang_summary AS summary LEFT JOIN temp.profiles AS profiles ON profiles.id = summary.profile_id
   LEFT JOIN temp.hangs AS hangs ON hangs.profile_id = summary.profile_id AND hangs.noticed_ns = summary.noticed_ns
   LEFT JOIN failed ON failed.profile_id = summary.profile_id
   LEFT JOIN last_steps ON last_steps.profile_id = summary.profile_id
@@ -70,10 +72,12 @@ SELECT
       || 'when training is done.'
     WHEN role = 'silent' THEN 'Look at what ended it: its own output, what its launcher says of its status, and the '
       || 'kernel''s log where memory ran out (dmesg).'
+    WHEN role = 'absent' THEN 'Open its dump, too (TORCH_NCCL_DUMP_ON_TIMEOUT has each rank write one); where it wrote '
+      || 'none, look at what ended it.'
     WHEN role = 'ended' THEN 'Give all ranks equally many steps and collectives: it came to its end while the others '
       || 'wait (batches that one rank lacks; Join of torch.distributed.algorithms).'
-    WHEN collective IS NOT NULL AND is_missing THEN 'Let all ranks take part in the same collectives in the same '
-      || 'order: look for branches on the rank around that line.'
+    WHEN collective IS NOT NULL AND (is_missing OR waits_for = 'collective') THEN 'Let all ranks take part in the same '
+      || 'collectives in the same order: look for branches on the rank around that line.'
     ELSE CASE coalesce(waits_for, 'processor')
       WHEN 'processor' THEN 'It runs: look for a loop at that line that does not end.'
       WHEN 'lock' THEN 'Look at who has what it waits for: a lock that the same thread has already (threading.RLock), '

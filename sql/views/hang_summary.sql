@@ -3,36 +3,50 @@
 -- One row for each time at which processes ended no step (hangs), and process of the job: those that were found so,
 -- of a job with ranks its other ranks, too.  Hangs of one job that last at the same time are one.  Helpers, such as
 -- workers of a DataLoader, are left out.  A process that has ended no step was not watched, and has a row only as a
--- rank.
+-- rank.  Of dumps of PyTorch Flight Recorder a rank hangs in whose dump a collective is pending; a dump beside the
+-- recording of its rank adds to that what the recorder could not know, at the last hang of the job.
 --   hang              1, 2, ... of the job, by time
+--   run_id, job       the job, as profiles has it; a dump has that of the recordings beside it, and is empty without
 --   profile_id, rank, host, name    the process; name as in process_names
 --   role              missing: the others wait for it.  silent: missing, and nothing more was recorded of it from
 --                     before the others were found hanging, while these were for seconds: it is dead, was killed or
 --                     stopped.  ended: missing, since it had come to its end by then.  waiting: it waits for those.
 --                     working: it ends no steps, but ops, ranges or allocations go on, as when it evaluates; where
---                     others wait for it, it is missing.  running: it was not found hanging.  hanging: nothing tells
---                     who waits for whom, as of a process alone
---   is_missing        1: missing, silent or ended.  Which these are is told by, in this order: who is silent or has
---                     ended; whose process group has not begun the collective that most others of the job wait in
---                     (hang_collectives); who has ended fewer steps; who is not in torch.distributed, where others are
---   start_ns          since when it has ended no step; of a silent or ended one, when it was recorded last
+--                     others wait for it, it is missing.  running: it was not found hanging.  absent: a rank of the
+--                     group of which there is neither a dump nor a recording.  hanging: nothing tells who waits for
+--                     whom, as of a process alone
+--   is_missing        1: it is waited for.  Which these are is told by, in this order: who is silent or has ended;
+--                     whose process group has not begun the collective that most others of the job wait in
+--                     (hang_collectives); who is in another one than most under its number; who has ended fewer steps;
+--                     who is not in torch.distributed, where others are; who is absent
+--   start_ns          since when it has ended no step, of a dump, since when its collective is pending; of a silent or
+--                     ended one, when it was recorded last
 --   noticed_ns        when that was noticed
---   end_ns, lasted_ns  when it was over: by its next step or its end; NULL: the recording ends before.  How long it
---                     lasted, up to then
+--   end_ns, lasted_ns  when it was over: by its next step or its end; NULL: the recording ends before, or it is of a
+--                     dump.  How long it lasted, up to then, which a dump does not tell
 --   step_number       the step that does not end
---   waits_for         what the thread that ends the steps waits for, in the words of python_samples; NULL: it runs
+--   waits_for         what the thread that ends the steps waits for, in the words of python_samples; collective, of a
+--                     dump; NULL: it runs
 --   busy_ratio        the share of a processor that it had
---   location, text, function, file, line    where it is: the innermost line of the program, as code_trace_line has it
+--   location, text, function, file, line    where it is: the innermost line of the program, as code_trace_line has it;
+--                     of a dump, which called the collective
 --   system_call, thread    what it waits in; its name
 --   collective, collective_number    that it waits in, or its last one, of the group that most wait in
 --   doing             what it does and where, as words of a sentence
 --   meanwhile         work: a process of the job went on working; input: one waited for a data loader; NULL: neither
 --   message           all that in a sentence
 -- Cost: linear in hangs, hang_threads and the steps of their processes.  Example: SELECT message FROM hang_summary;
-WITH of_jobs AS MATERIALIZED (
-  SELECT profiles.id AS profile_id, profiles.run_id AS run_id, coalesce(job, '') AS job, rank, host, complete, end_ns,
-    max(end_ns) OVER (PARTITION BY run_id, coalesce(job, '')) AS latest_ns
-  FROM temp.profiles WHERE run_id IN (SELECT run_id FROM temp.hangs JOIN temp.profiles AS of_hangs
+WITH recorded AS MATERIALIZED ( -- the last recording of each rank
+  SELECT run_id, rank, max(job) AS job, max(id) AS profile_id FROM temp.profiles
+  WHERE origin IS NOT 'flight_recorder' AND rank IS NOT NULL GROUP BY run_id, rank
+), of_jobs AS MATERIALIZED ( -- process_id: whose dump it is, where that was recorded
+  SELECT profiles.id AS profile_id, profiles.run_id AS run_id, coalesce(profiles.job, recorded.job, '') AS job,
+    profiles.rank AS rank, host, complete, end_ns, coalesce(recorded.profile_id, profiles.id) AS process_id,
+    origin IS 'flight_recorder' AS is_dump,
+    max(end_ns) OVER (PARTITION BY profiles.run_id, coalesce(profiles.job, recorded.job, '')) AS latest_ns
+  FROM temp.profiles AS profiles LEFT JOIN recorded ON profiles.origin IS 'flight_recorder'
+    AND recorded.run_id = profiles.run_id AND recorded.rank = profiles.rank
+  WHERE profiles.run_id IN (SELECT run_id FROM temp.hangs JOIN temp.profiles AS of_hangs
     ON of_hangs.id = hangs.profile_id)
 ), moments AS (
   SELECT profile_id, noticed_ns AS time_ns, id AS hang_id, NULL AS step_end_ns FROM temp.hangs
@@ -42,39 +56,70 @@ WITH of_jobs AS MATERIALIZED (
   SELECT hang_id, min(step_end_ns) OVER (PARTITION BY profile_id ORDER BY time_ns DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next_ns
   FROM moments
-), found AS (
-  SELECT hangs.*, run_id, job, coalesce(next_ns, CASE WHEN complete THEN of_jobs.end_ns END) AS over_ns,
+), ended AS (
+  SELECT hangs.*, run_id, job, process_id, is_dump,
+    iif(is_dump, NULL, coalesce(next_ns, CASE WHEN complete THEN of_jobs.end_ns END)) AS over_ns,
     coalesce(next_ns, of_jobs.end_ns, noticed_ns) AS until_ns
   FROM temp.hangs AS hangs JOIN of_jobs ON of_jobs.profile_id = hangs.profile_id
   JOIN next_steps ON next_steps.hang_id = hangs.id
+), own AS ( -- until when the recording of a process says that it hung
+  SELECT *, coalesce(max(iif(is_dump, NULL, coalesce(over_ns, 9223372036854775807))) OVER (PARTITION BY process_id), 0)
+    AS own_ns
+  FROM ended
 ), begun AS ( -- what is not over lasts for as long as any is known: files of others may go on for longer
   SELECT *, coalesce(noticed_ns > max(coalesce(over_ns, 9223372036854775807)) OVER (PARTITION BY run_id, job
     ORDER BY noticed_ns, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1) AS is_new
-  FROM found
+  FROM own WHERE NOT is_dump OR own_ns <= start_ns
 ), numbered AS MATERIALIZED (
   SELECT *, sum(is_new) OVER (PARTITION BY run_id, job ORDER BY noticed_ns, id) AS hang FROM begun
 ), at_once AS MATERIALIZED ( -- one hang of a job
-  SELECT run_id, job, hang, min(noticed_ns) AS first_ns, min(step_number) AS least_steps, max(step_number) AS most_steps
+  SELECT run_id, job, hang, min(noticed_ns) AS first_ns, max(step_number) AS most_steps,
+    hang = max(hang) OVER (PARTITION BY run_id, job) AS is_last
   FROM numbered GROUP BY run_id, job, hang
 ), members AS MATERIALIZED (
   SELECT at_once.*, of_jobs.profile_id AS profile_id, of_jobs.rank AS rank, of_jobs.host AS host,
-    of_jobs.complete AS complete, of_jobs.end_ns AS last_ns, latest_ns, names.name AS name
+    of_jobs.complete AS complete, of_jobs.end_ns AS last_ns, latest_ns, is_dump, names.name AS name
   FROM of_jobs JOIN at_once ON at_once.run_id = of_jobs.run_id AND at_once.job = of_jobs.job
   JOIN temp.process_names AS names ON names.profile_id = of_jobs.profile_id
-  WHERE names.is_helper = 0
+  WHERE process_id = of_jobs.profile_id AND (names.is_helper = 0 OR is_dump)
+), told_progress AS ( -- of the process groups: as the recorder saw it, and as dumps tell it
+  SELECT run_id, job, hang, process_id, 1 AS is_own, collectives.*
+  FROM numbered JOIN temp.hang_collectives AS collectives ON collectives.hang_id = numbered.id
+  WHERE NOT is_dump AND is_point_to_point = 0
+  UNION ALL
+  SELECT of_jobs.run_id, of_jobs.job, hang, process_id, 0, collectives.*
+  FROM of_jobs JOIN temp.hang_collectives AS collectives ON collectives.profile_id = of_jobs.profile_id
+  JOIN at_once ON at_once.run_id = of_jobs.run_id AND at_once.job = of_jobs.job AND is_last
+  WHERE is_dump AND is_point_to_point = 0
+), whose_progress AS (
+  SELECT *, max(is_own) OVER (PARTITION BY process_id, hang) AS has_own FROM told_progress
+), progress AS MATERIALIZED (
+  SELECT * FROM whose_progress WHERE is_own = has_own
 ), groups AS ( -- how many wait for which collective, that most wait in first
   SELECT run_id, job, hang, process_group, max(number) AS wanted_number,
     row_number() OVER (PARTITION BY run_id, job, hang ORDER BY count(*) DESC, process_group) AS place
-  FROM temp.hang_collectives AS collectives JOIN numbered ON numbered.id = collectives.hang_id
-  WHERE is_pending = 1 AND is_point_to_point = 0 GROUP BY run_id, job, hang, process_group
+  FROM progress WHERE is_pending = 1 GROUP BY run_id, job, hang, process_group
+), wanted AS MATERIALIZED (
+  SELECT * FROM groups WHERE place = 1
+), wanted_names AS MATERIALIZED ( -- which operation most wait in, where more do than in any other
+  SELECT run_id, job, hang, max(name) FILTER (WHERE place = 1) AS name
+  FROM (SELECT progress.run_id, progress.job, progress.hang, name, count(*) AS count,
+      rank() OVER (PARTITION BY progress.run_id, progress.job, progress.hang ORDER BY count(*) DESC) AS place
+    FROM progress JOIN wanted ON wanted.run_id = progress.run_id AND wanted.job = progress.job
+      AND wanted.hang = progress.hang AND wanted.process_group IS progress.process_group
+    WHERE is_pending = 1 AND number = wanted_number
+    GROUP BY progress.run_id, progress.job, progress.hang, name)
+  GROUP BY run_id, job, hang HAVING sum(place = 1) = 1
 ), reached AS MATERIALIZED ( -- how far each had come in the group that most wait in
-  SELECT numbered.id AS hang_id, collectives.name AS collective, collectives.number AS collective_number,
-    collectives.last_number < wanted_number AS is_behind, collectives.is_pending AS is_in_it
-  FROM groups JOIN numbered ON numbered.run_id = groups.run_id AND numbered.job = groups.job
-    AND numbered.hang = groups.hang
-  JOIN temp.hang_collectives AS collectives ON collectives.hang_id = numbered.id
-    AND collectives.process_group IS groups.process_group AND collectives.is_point_to_point = 0
-  WHERE place = 1
+  SELECT progress.hang AS hang, process_id, progress.profile_id AS source_id, progress.process_group AS process_group,
+    progress.name AS collective, progress.number AS collective_number,
+    progress.last_number < wanted_number AS is_behind,
+    progress.is_pending AS is_in_it, progress.is_pending AND progress.number = wanted_number
+      AND progress.name <> wanted_names.name AS is_other, wanted_names.name AS wanted_name
+  FROM progress JOIN wanted ON wanted.run_id = progress.run_id AND wanted.job = progress.job
+    AND wanted.hang = progress.hang AND wanted.process_group IS progress.process_group
+  LEFT JOIN wanted_names ON wanted_names.run_id = progress.run_id AND wanted_names.job = progress.job
+    AND wanted_names.hang = progress.hang
 ), looks AS MATERIALIZED ( -- at the threads that end the steps
   SELECT threads.* FROM temp.hang_threads AS threads JOIN temp.hangs AS hangs
     ON hangs.id = threads.hang_id AND hangs.thread_id = threads.thread_id
@@ -91,34 +136,61 @@ WITH of_jobs AS MATERIALIZED (
   SELECT DISTINCT hang_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
   JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
   WHERE frames.file GLOB '*/torch/utils/data/*'
+), called AS MATERIALIZED ( -- which line asked for the last collective, of those that wait for none
+  SELECT reached.process_id AS process_id, reached.hang AS hang, max(code_trace_id) AS code_trace_id
+  FROM reached JOIN temp.flight_records AS records ON records.profile_id = source_id
+    AND records.process_group IS reached.process_group AND records.number = collective_number
+    AND records.is_point_to_point = 0
+  GROUP BY reached.process_id, reached.hang
+), listed AS MATERIALIZED ( -- the ranks of the group that most wait in
+  SELECT DISTINCT of_jobs.run_id AS run_id, of_jobs.job AS job, wanted.hang AS hang, records.group_ranks AS group_ranks
+  FROM wanted JOIN of_jobs ON of_jobs.run_id = wanted.run_id AND of_jobs.job = wanted.job AND is_dump
+  JOIN temp.flight_records AS records ON records.profile_id = of_jobs.profile_id
+    AND records.process_group IS wanted.process_group
+  WHERE group_ranks IS NOT NULL
+), absent AS (
+  SELECT DISTINCT listed.run_id AS run_id, listed.job AS job, hang, ranks.value AS rank
+  FROM listed JOIN json_each(group_ranks) AS ranks
+  WHERE NOT EXISTS (SELECT 1 FROM of_jobs WHERE of_jobs.run_id = listed.run_id AND of_jobs.rank = ranks.value)
 ), signs AS (
-  SELECT members.*, numbered.id AS hang_id, numbered.start_ns AS start_ns, numbered.noticed_ns AS noticed_ns,
+  SELECT members.run_id AS run_id, members.job AS job, members.hang AS hang, members.profile_id AS profile_id,
+    members.rank AS rank, members.host AS host, members.name AS name, complete, last_ns, most_steps,
+    numbered.id AS hang_id, numbered.start_ns AS start_ns, numbered.noticed_ns AS noticed_ns,
     numbered.over_ns AS end_ns, numbered.until_ns AS until_ns, numbered.step_number AS step_number,
-    numbered.is_working AS is_working, collective, collective_number,
-    numbered.id IS NULL AND last_ns < first_ns AND (complete OR last_ns < latest_ns - 2500000000) AS is_gone,
-    coalesce(is_behind, 0) AS is_behind, coalesce(is_in_it, 0) AS is_in_it,
+    numbered.is_working AS is_working, coalesce(numbered.is_dump, members.is_dump) AS is_dump, collective,
+    collective_number, wanted_name, code_trace_id AS called_at,
+    numbered.id IS NULL AND NOT members.is_dump AND last_ns < first_ns
+      AND (complete OR last_ns < latest_ns - 2500000000) AS is_gone,
+    coalesce(is_behind, 0) AS is_behind, coalesce(is_in_it, 0) AS is_in_it, coalesce(is_other, 0) AS is_other,
     coalesce(numbered.step_number < most_steps, 0) AS is_late,
-    numbered.id IS NOT NULL AND distributed.hang_id IS NULL AND NOT coalesce(is_in_it, 0) AS is_outside,
-    loading.hang_id IS NOT NULL AS is_loading
-  FROM members LEFT JOIN numbered ON numbered.profile_id = members.profile_id AND numbered.hang = members.hang
-  LEFT JOIN reached ON reached.hang_id = numbered.id
+    numbered.id IS NOT NULL AND NOT numbered.is_dump AND distributed.hang_id IS NULL AND NOT coalesce(is_in_it, 0)
+      AS is_outside,
+    loading.hang_id IS NOT NULL AS is_loading, 0 AS is_absent
+  FROM members LEFT JOIN numbered ON numbered.process_id = members.profile_id AND numbered.hang = members.hang
+  LEFT JOIN reached ON reached.process_id = members.profile_id AND reached.hang = members.hang
+  LEFT JOIN called ON called.process_id = members.profile_id AND called.hang = members.hang
   LEFT JOIN distributed ON distributed.hang_id = numbered.id
   LEFT JOIN loading ON loading.hang_id = numbered.id
   WHERE numbered.id IS NOT NULL OR members.rank IS NOT NULL
+  UNION ALL
+  SELECT run_id, job, hang, NULL, rank, NULL, 'rank ' || rank, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 1
+  FROM absent
 ), weighed AS (
   SELECT *, count(*) OVER job AS member_count, max(is_gone) OVER job AS any_gone, max(is_behind) OVER job AS any_behind,
-    max(is_late) OVER job AS any_late,
+    max(is_other) OVER job AS any_other, max(is_late) OVER job AS any_late, max(is_absent) OVER job AS any_absent,
     iif(max(is_working) OVER job = 1, 'work', iif(max(is_loading) OVER job, 'input', NULL)) AS meanwhile,
     max(is_outside) OVER job AND min(iif(hang_id IS NULL, 1, is_outside)) OVER job = 0 AS any_outside
   FROM signs WINDOW job AS (PARTITION BY run_id, job, hang)
 ), judged AS (
-  SELECT *, any_gone OR any_behind OR any_late OR any_outside AS is_known, member_count > 1
-    AND CASE WHEN any_gone THEN is_gone WHEN any_behind THEN is_behind WHEN any_late THEN is_late
-      ELSE any_outside AND is_outside END AS is_missing
+  SELECT *, any_gone OR any_behind OR any_other OR any_late OR any_outside OR any_absent AS is_known,
+    member_count > 1 AND CASE WHEN any_gone THEN is_gone WHEN any_behind THEN is_behind WHEN any_other THEN is_other
+      WHEN any_late THEN is_late WHEN any_outside THEN is_outside ELSE is_absent END AS is_missing
   FROM weighed
 ), rows AS (
   SELECT judged.*, CASE
       WHEN is_gone THEN iif(complete, 'ended', 'silent')
+      WHEN is_absent THEN 'absent'
       WHEN is_missing THEN 'missing'
       WHEN judged.hang_id IS NULL THEN 'running'
       WHEN is_working THEN 'working'
@@ -129,11 +201,14 @@ WITH of_jobs AS MATERIALIZED (
     lines.file AS file, lines.line AS line, coalesce(until_ns, last_ns) - coalesce(start_ns, last_ns) AS lasted_ns
   FROM judged LEFT JOIN looks ON looks.hang_id = judged.hang_id
   LEFT JOIN temp.threads AS threads ON threads.id = looks.thread_id
-  LEFT JOIN temp.code_trace_line AS lines ON lines.code_trace_id = looks.code_trace_id
+  LEFT JOIN temp.code_trace_line AS lines ON lines.code_trace_id = coalesce(looks.code_trace_id, called_at)
 ), told AS (
-  SELECT *, iif(hang_id IS NULL, NULL, CASE coalesce(waits_for, 'processor')
+  SELECT *, iif(hang_id IS NULL, iif(is_dump AND collective IS NOT NULL, 'does something else after collective '
+      || collective_number || coalesce(' at ' || location, ''), NULL), CASE coalesce(waits_for, 'processor')
       WHEN 'processor' THEN 'runs' WHEN 'sleep' THEN 'sleeps'
       WHEN 'something else' THEN coalesce('waits in ' || system_call, 'waits')
+      WHEN 'collective' THEN coalesce(format('waits for collective %d, %s,', collective_number, collective),
+        'waits for a collective')
       WHEN 'GIL' THEN 'waits for Python''s lock' WHEN 'events' THEN 'waits for one of several files or sockets'
       ELSE 'waits for a ' || waits_for END
     || coalesce(' at ' || location || coalesce(' (' || trim(text) || ')', ''), '')) AS doing
@@ -141,6 +216,8 @@ WITH of_jobs AS MATERIALIZED (
 )
 SELECT
   hang AS hang,
+  run_id AS run_id,
+  job AS job,
   profile_id AS profile_id,
   rank AS rank,
   host AS host,
@@ -150,7 +227,7 @@ SELECT
   coalesce(start_ns, iif(is_gone, last_ns, NULL)) AS start_ns,
   noticed_ns AS noticed_ns,
   end_ns AS end_ns,
-  iif(hang_id IS NULL, NULL, lasted_ns) AS lasted_ns,
+  iif(hang_id IS NULL OR is_dump, NULL, lasted_ns) AS lasted_ns,
   step_number AS step_number,
   waits_for AS waits_for,
   busy_ratio AS busy_ratio,
@@ -170,15 +247,21 @@ SELECT
     WHEN 'ended' THEN ' is waited for: it had ended at '
     WHEN 'missing' THEN ' is waited for: '
     WHEN 'running' THEN ' was not found hanging'
+    WHEN 'absent' THEN iif(is_missing, ' is waited for: ', ': ') || 'there is neither a dump nor a recording of it'
     WHEN 'working' THEN ' does something else than steps: '
     WHEN 'waiting' THEN ' waits for others: '
     ELSE ' hangs: ' END
   || CASE
     WHEN is_gone THEN strftime('%Y-%m-%d %H:%M:%S', last_ns / 1000000000, 'unixepoch') || ' UTC'
-    WHEN hang_id IS NULL THEN ''
-    ELSE format('in step %d, which %s %.0f s, it ', step_number,
-        iif(end_ns IS NULL, 'has not ended for', 'did not end for'), lasted_ns / 1e9) || doing
-      || CASE WHEN is_in_it THEN format(', in collective %d, %s', collective_number, collective)
+    WHEN hang_id IS NULL THEN iif(is_behind AND is_dump, format('its last collective was %d, %s', collective_number,
+      collective) || coalesce(', at ' || location, ''), '')
+    ELSE iif(step_number IS NULL, 'since ' || coalesce(strftime('%Y-%m-%d %H:%M:%S', start_ns / 1000000000, 'unixepoch')
+        || ' UTC', 'no one knows when') || ' it ',
+      format('in step %d, which %s %.0f s, it ', step_number,
+        iif(end_ns IS NULL, 'has not ended for', 'did not end for'), lasted_ns / 1e9)) || doing
+      || CASE WHEN is_other THEN format(', where most are in %s', wanted_name)
+        WHEN waits_for = 'collective' AND is_in_it THEN ''
+        WHEN is_in_it THEN format(', in collective %d, %s', collective_number, collective)
         WHEN is_behind THEN format('; its last collective was %d, %s', collective_number, collective) ELSE '' END
     END AS message
 FROM told

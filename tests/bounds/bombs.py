@@ -192,6 +192,32 @@ def of_pickles():
     yield "circles", snapshot(b"]q\xf0h\xf0ah\xf0(" + b"h\xf0" * 100000 + b"e")
 
 
+def records(entries):
+    """A dump of the Flight Recorder with these entries, which are opcodes."""
+    def word(text):
+        return b"X" + struct.pack("<I", len(text)) + text
+
+    memo = b"".join(word(text) + b"q" + bytes([i]) + b"0" for i, text in enumerate(
+        (b"profiling_name", b"input_sizes", b"process_group", b"frames", b"name", b"collective_seq_id", b"line")))
+    return b"\x80\x02}" + word(b"version") + word(b"2.10") + b"s" + memo + word(b"entries") + b"](" + entries + b"es."
+
+
+def of_flights():
+    def entry(number, more=b""):
+        return b"}(h\0X\3\0\0\0a:bh\5J" + struct.pack("<i", number) + more + b"u"
+
+    yield "entries", records(b"".join(entry(i) for i in range(40000)))
+    yield "one-entry", records(entry(1) + b"q\xf0" + b"h\xf0" * 300000)
+    yield "groups", records(b"".join(entry(1, b"h\2X\x05\0\0\0%05d" % i) for i in range(20000)))
+    yield "shapes", records(entry(1, b"h\1](]q\xf1(" + b"J\xff\xff\xff\x7f" * 20000 + b"eq\xf2h\xf1e") + b"".join(
+        entry(i, b"h\1](h\xf1h\xf1e") for i in range(3000)))
+    yield "deep", records(entry(1, b"h\3](" + b"".join(b"}h\6J" + struct.pack("<i", i) + b"s" for i in range(30000))
+                                + b"e"))
+    yield "stacks", records(entry(1, b"h\3](" + b"}h\6K\1s" * 200 + b"eq\xf3") + b"".join(
+        entry(i, b"h\3h\xf3") for i in range(10000)))
+    yield "circles", records(b"]q\xf0h\xf0ah\xf0(" + b"h\xf0" * 100000 + b"e")
+
+
 # ---- traces ----
 
 
@@ -391,6 +417,8 @@ def everything():
         yield Bomb("dump-" + name, ".tfprof", data)
     for name, data in of_pickles():
         yield Bomb("pickle-" + name, ".pickle", data)
+    for name, data in of_flights():
+        yield Bomb("flight-" + name, "_0", data)
     for name, data in of_traces():
         yield Bomb("trace-" + name, ".json.gz" if data[:1] == b"\x1f" else ".json", data)
     for make in (of_graphs, of_steps, of_logs, of_profiles):

@@ -66,6 +66,7 @@ def seeds(folder):
     paths = files_of("golden/dump-1", "*.tfprof") + files_of("fuzz/corpus/memory_snapshot")
     paths += files_of("fuzz/corpus/memory_timeline") + files_of("fuzz/corpus/tensorflow")
     paths += files_of("fuzz/corpus/xplane") + files_of("fuzz/corpus/pprof") + files_of("fuzz/corpus/hlo")
+    paths += files_of("fuzz/corpus/flight_recorder")
     paths += [path for path in files_of("golden/tensorflow") if os.path.isfile(path)]
     paths += files_of("golden/checkpoints", "*.index") + files_of("golden/checkpoints", "v1*")
     traces = files_of("fixtures/kineto", "*.json")

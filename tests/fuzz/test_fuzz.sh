@@ -3,7 +3,7 @@
 # tests/fuzz/run.sh does the same for as long as one likes, TFPROF_FUZZ_SECONDS sets one time for all.
 set -eu
 cd "$(dirname "$0")"
-foreign=(fuzz_json fuzz_gzip fuzz_memory_snapshot fuzz_pprof fuzz_xplane) others=()
+foreign=(fuzz_flight_recorder fuzz_json fuzz_gzip fuzz_memory_snapshot fuzz_pprof fuzz_xplane) others=()
 for source in fuzz_*.c; do
   name=$(basename "$source" .c)
   case " ${foreign[*]} " in *" $name "*) ;; *) others+=("$name") ;; esac

@@ -46,7 +46,7 @@ enum {
   MAXIMUM_BYTES = 192 << 10        /* of all members: saved dumps hold no more than 256 kB */
 };
 
-static void append_text(void *user, const void *bytes, size_t length) { fwrite(bytes, 1, length, user); }
+static void append_member(void *user, const void *bytes, size_t length) { fwrite(bytes, 1, length, user); }
 
 /* A value as JSON. False: it is larger than attributes should be. A list may stand in it any number of times. */
 static bool write_value(FILE *out, const struct pickle_value *value, unsigned depth, unsigned *values) {
@@ -59,7 +59,7 @@ static bool write_value(FILE *out, const struct pickle_value *value, unsigned de
     case PICKLE_REAL: fprintf(out, isfinite(value->real) ? "%.17g" : "null", value->real); return true;
     case PICKLE_TEXT:
       if (value->length > MAXIMUM_TEXT) return false;
-      json_text_write(value->text, value->length, append_text, out);
+      json_text_write(value->text, value->length, append_member, out);
       return true;
     case PICKLE_LIST:
     case PICKLE_DICT: break;
