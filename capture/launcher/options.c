@@ -116,6 +116,11 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_SIGNAL] = {"signal", 0, KIND_SIGNAL, "NAME", "TFPROF_SIGNAL", true, "",
                        "with --keep: a signal at which what is kept is written, such as USR2 (kill -USR2 PID); the "
                        "program goes on, and its own handler is called, too"},
+    [OPTION_HANG_C_STACKS] =
+        {"hang-c-stacks", 0, KIND_ON, NULL, "TFPROF_HANG_C_STACKS", true, "0",
+         "when a process hangs, record the stacks of C and C++ of its threads, too (hang_threads.c_stack), by a signal "
+         "to each: one of the last real-time signals, which the program does not use. Threads that wait in a call that "
+         "it would end with EINTR, such as poll, are left out"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},

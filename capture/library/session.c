@@ -211,7 +211,8 @@ static bool load(void) {
   session_wishes.of_sources.is_dormant = is_set("TFPROF_DORMANT", false);
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
-  hang_watch_set(hang_after && *hang_after ? strtod(hang_after, NULL) : HANG_AFTER_SECONDS);
+  hang_watch_set(hang_after && *hang_after ? strtod(hang_after, NULL) : HANG_AFTER_SECONDS,
+                 is_set("TFPROF_HANG_C_STACKS", false));
   last_call_expect(setting("TFPROF_LAST_CALL"));
   read_keep();
   clock_begin();

@@ -3,6 +3,7 @@ they are in; and it stays in the file whatever ends the process.
 """
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -44,7 +45,7 @@ LINES = {text.strip(): number for number, text in enumerate(PROGRAM.split("\n"),
 
 THREADS = """SELECT step_number, is_working, thread_count, hangs.noticed_ns - hangs.start_ns AS after_ns, limit_ns,
     hang_threads.thread_id = hangs.thread_id AS is_main, threads.name, state, waits_for, system_call, busy_ratio,
-    is_changing, range, frames.line
+    is_changing, range, frames.line, c_stack
   FROM hang_threads JOIN hangs ON hangs.id = hang_id JOIN threads ON threads.id = hang_threads.thread_id
   LEFT JOIN code_traces AS traces ON traces.id = code_trace_id
   LEFT JOIN code_frames AS frames ON frames.id = traces.line_frame_id"""
@@ -72,10 +73,14 @@ def test_hangs_of_a_process():
         path = os.path.join(directory, "program.py")
         with open(path, "w") as file:
             file.write(PROGRAM)
-        command, environment = [capturing.PYTHON, path], capturing.environment(directory, hang_after=1)
+        command = [capturing.PYTHON, path]
+        environment = capturing.environment(directory, hang_after=1, hang_c_stacks=1)
         with capturing.bounded.started(command, env=environment, text=True, **streams) as process:
             wait_for_file(directory)
             rows = threads_at(directory, 12)
+            with_c = not capturing.query(directory, "SELECT * FROM diagnostics WHERE reason = 'capture_no_c_stacks'")
+            assert not with_c or all(re.match(r"\S+\+0x[0-9a-f]+( \S+\+0x[0-9a-f]+)?\n", row["c_stack"])
+                                     for row in rows if row["system_call"] in ("futex", "read")), rows
             main = [row for row in rows if row["is_main"]]
             assert len(main) == 1 and main[0]["waits_for"] == "lock" and main[0]["state"] == "sleeping", rows
             assert main[0]["line"] == LINES["held.acquire()"] and main[0]["range"] == "the range", rows
@@ -88,7 +93,7 @@ def test_hangs_of_a_process():
             process.stdin.flush()
 
             rows = threads_at(directory, 15)
-            assert all(row["is_working"] for row in rows), rows
+            assert all(row["is_working"] and not row["c_stack"] for row in rows), rows
             process.stdin.write("go on\n")
             process.stdin.flush()
 

@@ -3,6 +3,7 @@
 */
 #include "hang_rows.h"
 
+#include "c_stacks.h"
 #include "channel/thread_rows.h"
 #include "flight_recorder.h"
 #include "governor/sampling.h"
@@ -47,6 +48,7 @@ enum {
   THREAD_CHANGING,
   THREAD_OP,
   THREAD_RANGE,
+  THREAD_C_STACK,
   THREAD_COLUMNS
 };
 static const struct row_column thread_columns[THREAD_COLUMNS] = {
@@ -62,6 +64,7 @@ static const struct row_column thread_columns[THREAD_COLUMNS] = {
     {DUMP_hang_threads_is_changing, DUMP_UNORDERED, false, true},
     {DUMP_hang_threads_op, DUMP_UNORDERED, false, false},
     {DUMP_hang_threads_range, DUMP_UNORDERED, false, false},
+    {DUMP_hang_threads_c_stack, DUMP_UNORDERED, false, false},
 };
 
 enum {
@@ -200,6 +203,12 @@ static void set_open(uint32_t row, const struct capture_thread *record) {
   if (name) row_set(&threads, row, THREAD_RANGE, name);
 }
 
+static void set_c_stack(struct recorder *recorder, uint32_t row, uint32_t tid, const struct thread_look *look) {
+  static char text[C_STACK_BYTES];
+  size_t length = c_stacks_take(tid, look, text, sizeof text);
+  if (length) row_set(&threads, row, THREAD_C_STACK, dump_writer_string(recorder->writer, text, length));
+}
+
 static bool is_own(const struct thread_look *look) { return !strncmp(look->name, "tfprof-", 7); }
 
 /* false: it has ended, or is the recorder's. */
@@ -227,6 +236,7 @@ static bool tell_thread(struct recorder *recorder, const struct hang *hang, int6
   if (is_known) row_set_real(&threads, row, THREAD_BUSY, busy > 1 ? 1 : busy);
   if (trace >= 0) row_set(&threads, row, THREAD_TRACE, trace);
   if (thread->record && is_known && ran_ns == before->ran_ns) set_open(row, thread->record);
+  if (hang->with_c_stacks) set_c_stack(recorder, row, thread->tid, &look);
   return true;
 }
 

@@ -9,7 +9,7 @@
 struct hang {
   int64_t start_ns, looked_ns, noticed_ns; /* of clock_monotonic_ns() */
   int64_t step_number, usual_ns, limit_ns; /* usual_ns 0: not known */
-  bool is_working;
+  bool is_working, with_c_stacks;
 };
 
 bool hang_rows_open(struct recorder *recorder);

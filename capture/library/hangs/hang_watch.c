@@ -3,6 +3,7 @@
 
 #include "channel/thread_record.h"
 #include "governor/sampling.h"
+#include "c_stacks.h"
 #include "flight_recorder.h"
 #include "hang_rows.h"
 #include "host/thread_waits.h"
@@ -26,6 +27,7 @@ enum {
 
 struct capture_part hangs_part = {.name = "hangs"};
 static int64_t least_ns;
+static bool with_c_stacks;
 static char failure[80]; /* by what the program ends; empty: in order, as far as is known */
 
 static struct {
@@ -38,8 +40,9 @@ static struct {
   struct hang hang;
 } watch;
 
-void hang_watch_set(double seconds) {
+void hang_watch_set(double seconds, bool c_stacks) {
   least_ns = (int64_t)(seconds * 1e9);
+  with_c_stacks = c_stacks;
   part_set(&hangs_part, seconds > 0 ? PART_OK : PART_OFF, seconds > 0 ? "" : "asked with --hang-after 0");
 }
 
@@ -87,7 +90,9 @@ static void tell_hang(struct recorder *recorder, const struct step_pace *pace, u
   hang->usual_ns = pace->usual_ns;
   hang->limit_ns = watch.limit_ns;
   hang->is_working = watch.active_ns && now_ns - watch.active_ns < (uint64_t)watch.limit_ns / WORKING_PART;
+  hang->with_c_stacks = with_c_stacks && !hang->is_working && c_stacks_begin();
   hang_rows_tell(recorder, hang);
+  if (hang->with_c_stacks) c_stacks_end();
   recorder->is_urgent = true;
   struct kept_trigger facts = {.kind = NULL};
   snprintf(facts.message, sizeof facts.message, "no step has ended for %.0f s", (double)watch.still_ns * 1e-9);
@@ -112,10 +117,14 @@ static bool has_looked_long(uint64_t now_ns) {
 }
 
 /* What the loader is asked for, before somebody hangs who has its lock. */
-static void get_ready(void) {
+static void get_ready(struct recorder *recorder) {
   watch.is_ready = true;
   thread_waits_prepare();
   python_peek_prepare();
+  const char *reason = with_c_stacks ? c_stacks_prepare() : NULL;
+  if (!reason) return;
+  with_c_stacks = false;
+  recorder_diagnose(recorder, "warning", "capture_no_c_stacks", 0, "hang_threads", "%s", reason);
 }
 
 static void hangs_pulse(struct recorder *recorder, const struct pulse *pulse) {
@@ -125,7 +134,7 @@ static void hangs_pulse(struct recorder *recorder, const struct pulse *pulse) {
   uint64_t now_ns = clock_monotonic_ns(), passed_ns = watch.seen_ns ? now_ns - watch.seen_ns : 0;
   watch.seen_ns = now_ns;
   sampling_pace(&pace);
-  if (pace.steps && !watch.is_ready) get_ready();
+  if (pace.steps && !watch.is_ready) get_ready(recorder);
   if (!pace.steps || pace.is_paused || pace.steps != watch.steps) {
     if (watch.state == IS_TOLD) tell_end(recorder, now_ns, "the next one");
     begin_again(&pace);

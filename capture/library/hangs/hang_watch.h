@@ -25,7 +25,7 @@ extern struct capture_part hangs_part;
 
 enum { HANG_AFTER_SECONDS = 20 }; /* where nothing else is asked for */
 /* Before it begins: the least time, in seconds; 0: nothing is watched. */
-void hang_watch_set(double seconds);
+void hang_watch_set(double seconds, bool with_c_stacks);
 /* Before its end: by what the program ends, such as KeyboardInterrupt, where that is not in order. */
 void hang_watch_tell_failure(const char *what);
 /* The threads of Python cannot be listed as they should: why. */
