@@ -1,12 +1,12 @@
 -- Advice: the thread that trains waits, for a lock, a file, a process or a time.
 --
--- For each profile and thing that is waited for the time of the measured steps (no warm-up, ops recorded; weighed by
--- steps.sample_weight) in which the thread that trains slept in a system call outside of any op (python_parts): for
--- locks, Python's own one among them, files, pipes, sockets, other processes, or because it was told to.  The time of
--- a line that waits for half of its time or more is counted whole, and so are the lines around it that make what it
--- writes, also what the thread waited for a processor there: without the line it would not have to.  How much that is
--- is told, from a tenth of it on.  Waits for input, for devices, other ranks and, at other lines, processors are not
--- among them: input_loading, device_waits, stragglers and job tell those.
+-- For each profile and thing that is waited for the time of the measured steps (no warm-up, none that a hang made long,
+-- ops recorded; weighed by steps.sample_weight) in which the thread that trains slept in a system call outside of any
+-- op (python_parts): for locks, Python's own one among them, files, pipes, sockets, other processes, or because it was
+-- told to.  The time of a line that waits for half of its time or more is counted whole, and so are the lines around it
+-- that make what it writes, also what the thread waited for a processor there: without the line it would not have to.
+-- How much that is is told, from a tenth of it on.  Waits for input, for devices, other ranks and, at other lines,
+-- processors are not among them: input_loading, device_waits, stragglers and job tell those.
 -- Thresholds: a twentieth of the step time, seen three times; three tenths are critical when that is a millisecond
 -- per step or more and ten steps were measured.
 -- What it would save: all of it, in steps whose ops were not recorded as in those whose were.
@@ -16,7 +16,7 @@
 WITH step_time AS (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND id NOT IN (SELECT step_id FROM temp.hung_steps) GROUP BY profile_id
 ), lines AS (
   SELECT profile_id, waits_for, location, min(text) AS text, sum(sample_count) AS sample_count, file, line,
     sum(1.0 * self_ns) AS taken_ns, sum(1.0 * processor_ns) AS processor_ns

@@ -7,7 +7,8 @@
 --   trace_id              its stack, of code_traces
 --   range_id              the innermost range around it on its thread; NULL outside of all
 --   weight                the time that it stands for, weighed by steps.sample_weight
---   is_measured           1: in a measured step (no warm-up) whose ops were recorded
+--   is_measured           1: in a measured step (no warm-up, none that a hang made long: hung_steps) whose ops were
+--                         recorded
 --   waits_for             what the thread waited for, see python_samples; NULL: it ran
 -- Cost: linear in python_samples.  Example: SELECT waits_for, sum(weight) FROM python_looks GROUP BY 1;
 SELECT
@@ -16,9 +17,10 @@ SELECT
   samples.code_trace_id AS trace_id,
   samples.range_id AS range_id,
   samples.period_ns * coalesce(steps.sample_weight, 1.0) AS weight,
-  steps.is_warmup = 0 AND steps.ops_recorded = 1 AS is_measured,
+  steps.is_warmup = 0 AND steps.ops_recorded = 1 AND hung.step_id IS NULL AS is_measured,
   samples.waits_for AS waits_for
 FROM temp.python_samples AS samples LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
+LEFT JOIN (SELECT DISTINCT step_id FROM temp.hung_steps) AS hung ON hung.step_id = samples.step_id
 WHERE samples.code_trace_id IS NOT NULL AND (samples.waits_for IS NULL OR samples.waits_for IN ('GIL', 'processor')
   OR NOT EXISTS (
     SELECT 1 FROM temp.code_traces AS traces JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id

@@ -22,7 +22,7 @@
 --   op_ns                 where part is python, or would be: what the ops that it calls take besides, without what
 --                         their backward passes take; less than self_ns
 --   file, line, inner_file, inner_line   of both lines
--- Only what was seen in measured steps (no warm-up, ops recorded) counts.
+-- Only what was seen in measured steps (no warm-up, none that a hang made long, ops recorded) counts.
 -- Cost: that of python_summary, and one pass over code_traces.
 -- Example: SELECT part, sum(self_ns) FROM python_parts GROUP BY part;
 WITH lines AS (

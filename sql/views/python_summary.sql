@@ -4,7 +4,8 @@
 -- tokenizers, NumPy, waiting for files, the garbage collector.  The line is the innermost one outside installed
 -- packages and Python's own library, which called them, and of generated code the line that calls it, as in
 -- code_summary (the innermost of all where the whole stack lies in those).
--- Counted are the samples in measured steps (no warm-up, ops recorded); in a profile without such steps all.
+-- Counted are the samples in measured steps (no warm-up, none that a hang made long: hung_steps, ops recorded); in a
+-- profile without such steps all.
 -- Together they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
 -- steps.sample_weight; without steps for the time between the looks.  What recording took outside of ops, which is
 -- seen at the lines that call them, is taken off there.
@@ -26,7 +27,7 @@ WITH weighed AS MATERIALIZED (
 ), outside AS MATERIALIZED (
   SELECT profile_id, sum(sample_weight
     * coalesce(outside_ns, max(dur_ns - coalesce(recording_ns, 0) - op_ns, 0))) AS outside_ns
-  FROM temp.step_op_time GROUP BY profile_id
+  FROM temp.step_op_time WHERE step_id NOT IN (SELECT step_id FROM temp.hung_steps) GROUP BY profile_id
 ), costs AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, sum(steps.sample_weight * (recording_ns - op_recording_ns)) AS cost_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id

@@ -49,6 +49,17 @@ def check_hangs():
         expect("a hang that was over, in a long step: " + line_of, profile, **wanted)
         if "hangs" in wanted:
             check(severities["hangs"] == "warning", f"a hang that was over: {severities}")
+    profile = hung_profile()  # what is seen while it hangs is told once
+    step = profile.add("steps", profile_id=1, number=20, thread_id=1, start_ns=2 * SECOND, end_ns=32 * SECOND,
+                       dur_ns=30 * SECOND, net_ns=30 * SECOND, training_ns=30 * SECOND, is_warmup=0, ops_recorded=1,
+                       sample_weight=1.0)
+    ((trace,),) = profile.connection.execute("SELECT max(id) FROM temp.code_traces").fetchall()
+    for _ in range(6):
+        profile.add("python_samples", profile_id=1, step_id=step, time_ns=1, code_trace_id=trace, period_ns=5 * SECOND,
+                    waits_for="lock")
+    expect("a hang whose stacks were looked at", profile, hangs=taken_ns)
+    seen = profile.connection.execute("SELECT location, self_ns FROM temp.python_summary").fetchall()
+    check(seen == [], f"no step's Python but that of the hung one: {seen}")
 
 
 def main():
