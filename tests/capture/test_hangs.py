@@ -88,6 +88,7 @@ def test_hangs_of_a_process():
             assert main[0]["after_ns"] >= main[0]["limit_ns"] >= 10**9 and not main[0]["is_working"], rows
             keeper = [row for row in rows if row["line"] == LINES["sys.stdin.readline()"]]
             assert len(keeper) == 1 and keeper[0]["waits_for"] == "pipe", rows
+            assert keeper[0]["name"] == "the keeper", rows  # which has recorded nothing
             assert rows[0]["thread_count"] == len(rows) and not [row for row in rows if "tfprof" in row["name"]], rows
             process.stdin.write("go on\n")
             process.stdin.flush()

@@ -22,6 +22,8 @@ extern pthread_mutex_t thread_names_lock;
 void thread_name_note(uint32_t tid, const char *name);
 /* Whether one was noted; copies it. */
 bool thread_name_noted(uint32_t tid, char *name, size_t size);
+/* The same of a thread that told its name by itself, and runs: of one that records nothing, asked for by another. */
+bool thread_name_told(uint32_t tid, char *name, size_t size);
 /* Copies the calling thread's; empty: it is no thread of that module. */
 void thread_name_copy(uint32_t tid, char *name, size_t size);
 /* In a forked child, whose threads have other numbers. */

@@ -59,6 +59,7 @@ static uint32_t name_of(struct recorder *recorder, uint32_t tid, const char *of_
   char path[64], name[THREAD_NAME_MAXIMUM];
   if (thread_name_noted(tid, name, sizeof name)) return keep_text(recorder, name, strlen(name));
   if (of_python[0]) return keep_text(recorder, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
+  if (thread_name_told(tid, name, sizeof name)) return keep_text(recorder, name, strlen(name));
   snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
   if (small_file_read(path, name, sizeof name)) return keep_text(recorder, name, strcspn(name, "\n"));
   return given ? keep_text(recorder, given, strnlen(given, THREAD_NAME_MAXIMUM)) : 0;
