@@ -42,6 +42,7 @@ class Process:
         self.holding_gil.tfprof_capture_tell_problems(tell_problem)
         self.marks = Marks(ctypes, self.holding_gil, say_problem)
         self.is_late = settings is not os.environ  # the program was started without tfprof-capture
+        self.stacks = load_beside("_tfprof_stacks").Stacks(ctypes, self.holding_gil)
         self.frameworks = []
         self.at_end = []  # called at the end in order, with what may be taken of the time
         self.thread_named = []  # called when a thread has told its name
@@ -157,6 +158,8 @@ class Process:
         if not self.library.tfprof_capture_begin_framework(name.encode(), version.encode("utf-8", "replace")):
             return False
         self.frameworks.append(framework)
+        if settings.get("TFPROF_PYTHON_MODE") != "none" and not self.stacks.are_proved:
+            self.stacks.prove()  # for what the threads are at when it hangs
         self.watch()
         return True
 

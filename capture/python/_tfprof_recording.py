@@ -37,10 +37,7 @@ class Recording:
             except Exception as problem:
                 self.say_problem(problem)
         if settings.get("TFPROF_PYTHON_MODE") != "none":
-            try:
-                self.prove_stacks()
-            except Exception as problem:
-                self.believe_stacks(False, "%s: %s" % (type(problem).__name__, problem))
+            self.process.stacks.prove()
             try:
                 self.begin_typed()
             except Exception as problem:
@@ -59,7 +56,7 @@ class Recording:
             except Exception as problem:
                 self.say_problem(problem)
         watch_calls = None
-        if settings.get("TFPROF_PYTHON_MODE") == "calls" and self.has_stacks:
+        if settings.get("TFPROF_PYTHON_MODE") == "calls" and self.process.stacks.are_proved:
             try:
                 watch_calls = self.prepare_calls()
             except Exception as problem:
@@ -315,80 +312,8 @@ class Recording:
 
     # ---- Python stacks.
 
-    def prove_stacks(self):
-        if sys.implementation.name != "cpython":
-            return self.believe_stacks(False, "only the frames of CPython are known")
-        if "t" in sys.abiflags:
-            return self.believe_stacks(False, "free-threaded Python is not supported")
-        if hasattr(sys, "getobjects"):
-            return self.believe_stacks(False, "this Python was built with Py_TRACE_REFS")
-        if not self.holding_gil.tfprof_capture_find_python(sys.version_info[0] * 100 + sys.version_info[1]):
-            return
-        self.code_died = self.holding_gil.tfprof_capture_code_died
-        if not self.sees_deaths():
-            return self.believe_stacks(False, "this Python does not tell when code objects are freed")
-        difference = self.compare_stacks()
-        self.believe_stacks(difference is None, difference or "")
-
-    has_stacks = False
-
-    def believe_stacks(self, is_proved, reason):
-        self.has_stacks = is_proved
-        self.holding_gil.tfprof_capture_believe_stacks(int(is_proved), reason.encode("utf-8", "replace"))
-
-    def sees_deaths(self):
-        code = compile("0", "<tfprof>", "eval")
-        address = id(code)
-        del code
-        return bool(self.code_died(self.ctypes.c_void_p(address)))
-
-    def compare_stacks(self):
-        """None when the library reads the stack as Python tells it, else what differs. The functions have names of one,
-        two and four bytes a character; a generator and a lambda are in between.
-        """
-        source = "def \u00fc(go):\n    return next(\u6570(go))\n\n\n"
-        source += "def \u6570(go):\n    yield (lambda:\n           go())()\n"
-        names = {}
-        exec(compile(source, "<tfprof \U0001f50d>", "exec"), names)
-        return names["\u00fc"](self.compare_stacks_here)
-
-    def compare_stacks_here(self):
-        size = 256 * 1024
-        buffer = self.ctypes.create_string_buffer(size)
-        describe = self.holding_gil.tfprof_capture_describe_stack
-        describe.restype = self.ctypes.c_ulong
-        told, length = self.told_by_python(sys._getframe()), describe(buffer, self.ctypes.c_ulong(size))
-        if not length:
-            return "the frames of this Python %s are laid out in another way" % sys.version.split()[0]
-        seen = [line.split(" ", 4) for line in buffer.raw[:length].decode("utf-8", "replace").splitlines()]
-        for number, (mine, its) in enumerate(zip(seen, told)):
-            if number == 0:
-                mine[1] = its[1]  # two calls on one line
-            if mine != its:
-                return "frame %d is read as %s and is %s" % (number, " ".join(mine), " ".join(its))
-        # A very deep stack is compared as far as it is described.
-        if len(seen) == len(told) or len(seen) >= 500:
-            return None
-        return "%d frames are read of %d" % (len(seen), len(told))
-
-    @staticmethod
-    def told_by_python(frame):
-        def plain(text):
-            return "".join("?" if ord(letter) < 32 or ord(letter) == 127 else letter for letter in text[:1000])
-
-        told = []
-        while frame is not None:
-            code = frame.f_code
-            name = getattr(code, "co_qualname", code.co_name)
-            told.append(
-                [str(id(code)), str(frame.f_lasti), str(frame.f_lineno or 0), str(code.co_firstlineno)]
-                + ["%s\t%s" % (plain(code.co_filename), plain(name))]
-            )
-            frame = frame.f_back
-        return told
-
     def begin_typed(self):
-        if self.has_stacks:
+        if self.process.stacks.are_proved:
             self.typed = load_beside("_tfprof_typed").TypedSources(self.library, self.say_problem)
             self.typed.begin(self.holding_gil)
 
@@ -506,7 +431,7 @@ class Recording:
 
         function = getattr(self.torch.nn.Module, "_wrapped_call_impl", None)
         code = getattr(function, "__code__", None)
-        if not self.has_stacks:
+        if not self.process.stacks.are_proved:
             return
         if sys.hexversion < 0x030B01F0 and sys.version_info >= (3, 11):
             # Until 3.11.0 (gh-99729) a frame can still be seen while its locals are released, `self` among them.

@@ -176,6 +176,30 @@ for batch in DataLoader(torch.ones(24, 3), batch_size=2):
     print("PyTorch's loader and JAX")
 
 
+def test_hangs_without_pytorch():
+    """Python's stacks are believed, and read, in a process that has no PyTorch."""
+    program = """
+import jax, threading, time
+step = jax.jit(lambda x: x)
+for i in range(12): step(i)
+ended = threading.Event()
+threading.Thread(target=lambda: ended.wait(30), name='the keeper').start()
+def waits(): time.sleep(2.5)
+waits()
+ended.set()
+"""
+    with StandIns() as here:
+        directory, _, _ = here.run("hangs", program, hang_after=1)
+        rows = capturing.query(directory, """SELECT threads.name, waits_for, function FROM hang_threads
+            JOIN threads ON threads.id = thread_id JOIN code_trace_line AS lines
+            ON lines.code_trace_id = hang_threads.code_trace_id ORDER BY waits_for""")
+        found = [(row["waits_for"], row["function"]) for row in rows]
+        assert found == [("lock", "Condition.wait"), ("sleep", "waits")], rows
+        assert rows[0]["name"] == "the keeper", rows
+        assert capturing.query(directory, "SELECT * FROM python_samples") == []
+    print("stacks of a hang without PyTorch")
+
+
 def test_many_short_calls():
     """Of a function that is called all the time, and is not the step, only the first have ranges."""
     program = """

@@ -14,16 +14,11 @@ INSIDE = (
     r"""
 import sys, ctypes, os
 sys.path.insert(0, os.environ["HOOKS"])
-import _tfprof_recording
+import _tfprof_stacks
 library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
-class Torch: __version__ = "none"
-class Process:
-    holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
-    calls = hooks = None
-Process.ctypes, Process.library = ctypes, library
-recording = _tfprof_recording.Recording(Process, Torch, print)
+stacks = _tfprof_stacks.Stacks(ctypes, ctypes.PyDLL(os.environ["TFPROF_LIBRARY"]))
 verdict = []
-recording.believe_stacks = lambda is_proved, reason: verdict.append((is_proved, reason))
+stacks.believe = lambda are_proved, reason: verdict.append((are_proved, reason))
 def prove(depth):
     if depth:
         return prove(depth - 1)
@@ -32,7 +27,7 @@ def prove(depth):
     + r"""
     x = [
         1,
-        recording.prove_stacks() if depth == 0 else (
+        stacks.prove() if depth == 0 else (
             2),
     ]
     return x
