@@ -29,8 +29,6 @@ WITH all_records AS MATERIALIZED (
   SELECT run_id, group_key, rank, profile_id, description, group_ranks, min(number) AS first_number,
     max(number) AS last_number
   FROM all_records WHERE is_point_to_point = 0 GROUP BY run_id, group_key, rank, profile_id
-), spans AS MATERIALIZED (
-  SELECT run_id, group_key, max(first_number) AS from_number FROM of_ranks GROUP BY run_id, group_key
 ), group_members AS MATERIALIZED (
   SELECT DISTINCT listed.run_id AS run_id, group_key, ranks.value AS rank
   FROM (SELECT DISTINCT run_id, group_key, group_ranks FROM of_ranks WHERE group_ranks IS NOT NULL) AS listed
@@ -42,12 +40,14 @@ WITH all_records AS MATERIALIZED (
   FROM (SELECT DISTINCT run_id, group_key FROM of_ranks WHERE description = 'default_pg') AS worlds
   JOIN temp.profiles AS profiles ON profiles.run_id = worlds.run_id
   WHERE rank IS NOT NULL AND origin IS 'flight_recorder'
-), sizes AS MATERIALIZED (
-  SELECT run_id, group_key, count(*) AS member_count FROM group_members GROUP BY run_id, group_key
+), spans AS MATERIALIZED ( -- of the numbers that all have, and of the ranks
+  SELECT run_id, group_key, max(first_number) AS from_number, max(member_count) AS member_count
+  FROM (SELECT run_id, group_key, first_number, NULL AS member_count FROM of_ranks
+    UNION ALL SELECT run_id, group_key, NULL, count(*) FROM group_members GROUP BY run_id, group_key) AS each_kind
+  GROUP BY run_id, group_key
 ), suspects AS MATERIALIZED ( -- numbers under which not all is the same on all ranks
   SELECT all_records.run_id AS run_id, all_records.group_key AS group_key, number
   FROM all_records JOIN spans ON spans.run_id = all_records.run_id AND spans.group_key = all_records.group_key
-  JOIN sizes ON sizes.run_id = all_records.run_id AND sizes.group_key = all_records.group_key
   WHERE is_point_to_point = 0 AND number >= from_number
   GROUP BY all_records.run_id, all_records.group_key, number
   HAVING count(*) <> member_count OR min(operation) <> max(operation) OR min(input_shapes) <> max(input_shapes)
