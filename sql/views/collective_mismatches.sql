@@ -77,19 +77,17 @@ WITH all_records AS MATERIALIZED (
   LEFT JOIN records ON records.run_id = heads.run_id AND records.group_key = heads.group_key
     AND records.number = heads.number AND records.place = heads.place AND records.rank = group_members.rank
   WHERE nth = 1 AND (dumps.profile_id IS NOT NULL OR heads.is_pending = 1) AND records.id IS NULL
+), kinds(kind) AS (
+  VALUES (1), (2), (3), (4), (5), (6)
 ), properties AS ( -- what must be the same
-  SELECT id, 1 AS kind, operation AS value FROM records
-  UNION ALL
-  SELECT id, 2, iif(operation IN ('all_to_all', 'scatter'), NULL, 'input ' || input_shapes) FROM records
-  UNION ALL
-  SELECT id, 3, iif(operation IN ('all_to_all', 'gather'), NULL, 'output ' || output_shapes) FROM records
-  UNION ALL
-  SELECT id, 4, iif(operation IN ('scatter', 'broadcast') OR in_elements = 0, NULL, 'input ' || input_dtypes)
-  FROM records
-  UNION ALL
-  SELECT id, 5, iif(operation = 'gather' OR out_elements = 0, NULL, 'output ' || output_dtypes) FROM records
-  UNION ALL
-  SELECT id, 6, state FROM records
+  SELECT id, kind, CASE kind
+      WHEN 1 THEN operation
+      WHEN 2 THEN iif(operation IN ('all_to_all', 'scatter'), NULL, 'input ' || input_shapes)
+      WHEN 3 THEN iif(operation IN ('all_to_all', 'gather'), NULL, 'output ' || output_shapes)
+      WHEN 4 THEN iif(operation IN ('scatter', 'broadcast') OR in_elements = 0, NULL, 'input ' || input_dtypes)
+      WHEN 5 THEN iif(operation = 'gather' OR out_elements = 0, NULL, 'output ' || output_dtypes)
+      ELSE state END AS value
+  FROM records CROSS JOIN kinds
 ), counted AS (
   SELECT records.run_id, records.group_key, records.number, records.place, records.rank, properties.*,
     count(*) OVER (PARTITION BY records.run_id, records.group_key, records.number, records.place, kind, value) AS count

@@ -17,10 +17,10 @@ SELECT
   samples.code_trace_id AS trace_id,
   samples.range_id AS range_id,
   samples.period_ns * coalesce(steps.sample_weight, 1.0) AS weight,
-  steps.is_warmup = 0 AND steps.ops_recorded = 1 AND hung.step_id IS NULL AS is_measured,
+  steps.is_warmup = 0 AND steps.ops_recorded = 1 AND steps.id NOT IN (SELECT step_id FROM temp.hung_steps)
+    AS is_measured,
   samples.waits_for AS waits_for
 FROM temp.python_samples AS samples LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
-LEFT JOIN (SELECT DISTINCT step_id FROM temp.hung_steps) AS hung ON hung.step_id = samples.step_id
 WHERE samples.code_trace_id IS NOT NULL AND (samples.waits_for IS NULL OR samples.waits_for IN ('GIL', 'processor')
   OR NOT EXISTS (
     SELECT 1 FROM temp.code_traces AS traces JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id

@@ -54,6 +54,7 @@ WITH weighed AS MATERIALIZED (
 ), seen_lines AS MATERIALIZED (
   SELECT by_trace.profile_id AS profile_id, min(frames.id) AS frame_id, frames.file AS file, frames.line AS line,
     sum(by_trace.sample_count) AS sample_count, sum(by_trace.weight) AS weight, sum(by_trace.square) AS square,
+    sum(sum(by_trace.weight)) OVER (PARTITION BY by_trace.profile_id) AS all_weight,
     substr(max(substr('0000000000000000000' || CAST(by_trace.weight AS INTEGER), -19)
       || nullif(waits_for, 'processor')), 20) AS waits_for,
     total(by_trace.weight) FILTER (WHERE waits_for <> 'processor') AS waiting_weight,
@@ -61,8 +62,6 @@ WITH weighed AS MATERIALIZED (
   FROM by_trace JOIN temp.code_traces AS traces ON traces.id = by_trace.trace_id
   JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
   GROUP BY by_trace.profile_id, frames.file, frames.line
-), seen AS (
-  SELECT profile_id, sum(weight) AS weight FROM seen_lines GROUP BY profile_id
 ), paid AS (
   SELECT profile_id, file, line, sum(cost_ns) AS cost_ns FROM line_costs GROUP BY profile_id, file, line
 ), lines AS MATERIALIZED ( -- the looks stand for the time outside ops, with what recording took of it
@@ -71,23 +70,20 @@ WITH weighed AS MATERIALIZED (
     seen_lines.waits_for AS waits_for,
     coalesce(waiting_weight / nullif(seen_lines.weight - lacking_weight, 0), 0) AS waiting,
     seen_lines.weight * max(0, 1 - coalesce(
-      paid.cost_ns * seen.weight / (seen_lines.weight * (outside.outside_ns + costs.cost_ns)), 0)) AS weight
-  FROM seen_lines JOIN seen ON seen.profile_id = seen_lines.profile_id
-  LEFT JOIN outside ON outside.profile_id = seen_lines.profile_id
+      paid.cost_ns * all_weight / (seen_lines.weight * (outside.outside_ns + costs.cost_ns)), 0)) AS weight
+  FROM seen_lines LEFT JOIN outside ON outside.profile_id = seen_lines.profile_id
   LEFT JOIN costs ON costs.profile_id = seen_lines.profile_id
   LEFT JOIN paid ON paid.profile_id = seen_lines.profile_id AND paid.file IS seen_lines.file
     AND paid.line IS seen_lines.line
-), totals AS (
-  SELECT profile_id, sum(weight) AS weight, sum(square) AS square FROM lines GROUP BY profile_id
 ), shares AS (
   SELECT lines.profile_id AS profile_id, lines.frame_id AS frame_id, lines.sample_count AS sample_count,
     lines.waits_for AS waits_for, lines.waiting AS waiting,
-    coalesce(lines.weight / nullif(totals.weight, 0), 0) AS share,
-    coalesce(outside.outside_ns, totals.weight) AS all_ns,
-    lines.square / pow(nullif(totals.weight, 0), 2) AS square,
-    totals.square / pow(nullif(totals.weight, 0), 2) AS all_square
-  FROM lines JOIN totals ON totals.profile_id = lines.profile_id
-  LEFT JOIN outside ON outside.profile_id = lines.profile_id
+    coalesce(lines.weight / nullif(sum(lines.weight) OVER of_profile, 0), 0) AS share,
+    coalesce(outside.outside_ns, sum(lines.weight) OVER of_profile) AS all_ns,
+    lines.square / pow(nullif(sum(lines.weight) OVER of_profile, 0), 2) AS square,
+    sum(lines.square) OVER of_profile / pow(nullif(sum(lines.weight) OVER of_profile, 0), 2) AS all_square
+  FROM lines LEFT JOIN outside ON outside.profile_id = lines.profile_id
+  WINDOW of_profile AS (PARTITION BY lines.profile_id)
 )
 SELECT
   shares.profile_id AS profile_id,
