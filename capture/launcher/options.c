@@ -185,7 +185,7 @@ static const char help_begin[] =
     "                                                a TensorFlow or JAX job that has\n"
     "                                                started a profiler server\n"
     "  tfprof-capture --keep 30s -o run -- python ...\n"
-    "                                                the last seconds, when it matters\n"
+    "                                                the last seconds, if need be\n"
     "and then, at once or while it still runs,\n"
     "\n"
     "  tfprof run                                    an SQL prompt on the recording\n"

@@ -123,7 +123,9 @@ def test_help_names_every_variable():
     options = set(re.findall(r"^  (?:-., |    )--([a-z-]+)", out, re.MULTILINE))
     assert {"output", "force", "ops", "python", "no-shapes", "no-memory", "buffer-size", "quiet"} <= options, options
     variables = re.findall(r"\[(TFPROF_[A-Z_]+)(=\w+)?\]", out)
-    without = {"help", "version", "list", "attach", "for"}  # what is asked of programs that run is no setting
+    # What is asked of programs that run is no setting.
+    without = {"help", "version", "list", "attach", "for", "write", "add", "retries", "host-tracer-level",
+               "device-tracer-level", "python-tracer-level"}
     assert len(variables) >= len(options - without) - 2, (options, variables)  # two are aliases
     show = "import os; print(*sorted(n + '=' + v for n, v in os.environ.items() if n.startswith('TFPROF_')))"
     for variable, value in variables:

@@ -57,7 +57,7 @@ static void write_slot(struct dump_writer *writer, int64_t slot) {
 struct found {
   uint64_t first, rows; /* of ops */
   uint64_t lasting;     /* rows of threads */
-  int64_t sum;
+  uint64_t sum;
   unsigned texts, triggers;
 };
 
@@ -93,7 +93,8 @@ static struct found read_dump(const char *path, uint64_t from, bool is_kept) {
     found.rows += frame->rows;
     for (unsigned b = 0; b < frame->block_count; b++) {
       check(!dump_block_decode(cursor, frame, &frame->blocks[b], values, NULL, &error), "%s", error.message);
-      for (uint32_t r = 0; r < frame->rows; r++) found.sum = found.sum * 31 + values[r] + frame->blocks[b].dump_id;
+      for (uint32_t r = 0; r < frame->rows; r++)
+        found.sum = found.sum * 31 + (uint64_t)values[r] + frame->blocks[b].dump_id;
     }
   }
   dump_cursor_close(cursor);
