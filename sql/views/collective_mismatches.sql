@@ -22,17 +22,18 @@
 WITH all_records AS MATERIALIZED (
   SELECT profiles.run_id AS run_id, profiles.rank AS rank, records.*,
     iif(instr(name, ':') > 0, substr(name, instr(name, ':') + 1), name) AS operation,
-    process_group || coalesce(' ' || group_ranks, '') AS group_key
+    process_group || coalesce(' ' || group_ranks, '') AS group_key,
+    iif(json_valid(group_ranks), group_ranks, NULL) AS member_list
   FROM temp.flight_records AS records JOIN temp.profiles AS profiles ON profiles.id = records.profile_id
   WHERE rank IS NOT NULL AND process_group IS NOT NULL
 ), of_ranks AS MATERIALIZED (
-  SELECT run_id, group_key, rank, profile_id, description, group_ranks, min(number) AS first_number,
+  SELECT run_id, group_key, rank, profile_id, description, member_list, min(number) AS first_number,
     max(number) AS last_number
   FROM all_records WHERE is_point_to_point = 0 GROUP BY run_id, group_key, rank, profile_id
 ), group_members AS MATERIALIZED (
   SELECT DISTINCT listed.run_id AS run_id, group_key, ranks.value AS rank
-  FROM (SELECT DISTINCT run_id, group_key, group_ranks FROM of_ranks WHERE group_ranks IS NOT NULL) AS listed
-  JOIN json_each(group_ranks) AS ranks
+  FROM (SELECT DISTINCT run_id, group_key, member_list FROM of_ranks WHERE member_list IS NOT NULL) AS listed
+  JOIN json_each(member_list) AS ranks
   UNION
   SELECT run_id, group_key, rank FROM of_ranks
   UNION
@@ -103,17 +104,17 @@ WITH all_records AS MATERIALIZED (
       WHEN operation IN ('all_reduce', 'allreduce_coalesced') AND input_shapes <> output_shapes
         THEN 'output ' || input_shapes
       WHEN operation IN ('all_gather', '_all_gather_base', 'all_gather_into_tensor_coalesced')
-        AND out_elements <> in_elements * json_array_length(group_ranks)
-        THEN format('output of %d elements', in_elements * json_array_length(group_ranks))
+        AND out_elements <> in_elements * json_array_length(member_list)
+        THEN format('output of %d elements', in_elements * json_array_length(member_list))
       WHEN operation IN ('reduce_scatter', '_reduce_scatter_base', 'reduce_scatter_tensor_coalesced')
-        AND in_elements <> out_elements * json_array_length(group_ranks)
-        THEN format('input of %d elements', out_elements * json_array_length(group_ranks)) END AS expected
+        AND in_elements <> out_elements * json_array_length(member_list)
+        THEN format('input of %d elements', out_elements * json_array_length(member_list)) END AS expected
   FROM records
 ), exchanged AS ( -- what all put into an all_to_all comes out of it
   SELECT min(id) AS id, sum(out_elements) AS expected, sum(in_elements) AS found FROM records
   WHERE operation = 'all_to_all' AND input_dtypes IS NOT NULL
   GROUP BY run_id, group_key, number, place
-  HAVING found <> expected AND count(*) = max(json_array_length(group_ranks))
+  HAVING found <> expected AND count(*) = max(json_array_length(member_list))
 ), faults AS (
   SELECT records.id AS id, CASE differing.kind WHEN 1 THEN 'operation' WHEN 2 THEN 'size' WHEN 3 THEN 'size'
       WHEN 6 THEN 'state' ELSE 'dtype' END AS mismatch, expected.expected AS expected, expected.value AS found
@@ -135,10 +136,10 @@ WITH all_records AS MATERIALIZED (
 ), places AS MATERIALIZED ( -- of the ranks in their group
   SELECT group_key, CAST(ranks.value AS INTEGER) AS rank,
     row_number() OVER (PARTITION BY group_key ORDER BY CAST(ranks.value AS INTEGER)) - 1 AS place
-  FROM (SELECT DISTINCT group_key, group_ranks FROM sides WHERE group_ranks IS NOT NULL) AS groups
-  JOIN json_each(group_ranks) AS ranks
+  FROM (SELECT DISTINCT group_key, member_list FROM sides WHERE member_list IS NOT NULL) AS groups
+  JOIN json_each(member_list) AS ranks
 ), alone AS (
-  SELECT sides.*, coalesce(places.rank, iif(group_ranks IS NULL, other_place, NULL)) AS other_rank
+  SELECT sides.*, coalesce(places.rank, iif(member_list IS NULL, other_place, NULL)) AS other_rank
   FROM sides LEFT JOIN places ON places.group_key = sides.group_key AND places.place = other_place
   WHERE NOT EXISTS (SELECT 1 FROM sides AS others WHERE others.run_id = sides.run_id
     AND others.group_key = sides.group_key AND others.own_place = sides.other_place

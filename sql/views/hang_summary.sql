@@ -147,7 +147,7 @@ WITH recorded AS MATERIALIZED ( -- the last recording of each rank
   FROM wanted JOIN of_jobs ON of_jobs.run_id = wanted.run_id AND of_jobs.job = wanted.job AND is_dump
   JOIN temp.flight_records AS records ON records.profile_id = of_jobs.profile_id
     AND records.process_group IS wanted.process_group
-  WHERE group_ranks IS NOT NULL
+  WHERE json_valid(group_ranks)
 ), absent AS (
   SELECT DISTINCT listed.run_id AS run_id, listed.job AS job, hang, ranks.value AS rank
   FROM listed JOIN json_each(group_ranks) AS ranks
