@@ -65,6 +65,7 @@ static const struct table_form form =
     TABLE_FORM(profiler_windows, TABLE_ROWS, "windows of the framework's profiler", window_columns, 64);
 
 enum { MOST_WINDOWS = 4000, MOST_REFUSALS = 3 }; /* readers take 4,096 */
+enum { CLOCK_TRIES = 4, CLOCK_APART_NS = 50000 };
 static const uint64_t LONGEST_NS = 5000000000u, LONGEST_CHOSEN_NS = 30000000000u, SETTLE_NS = 2000000000u,
                       MARK_NS = 50000 /* after the end of a step's mark it is noted here, at most */,
                       PATIENCE_NS = 100000000u; /* the next step may begin, before which it is closed */
@@ -181,17 +182,22 @@ void windows_opening(const char *framework, bool begins_at_end) {
   snprintf(state.now.framework, sizeof state.now.framework, "%s", framework);
 }
 
-static int64_t realtime_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+/* Both clocks at one moment: what passes between them, such as the time without a processor, would move all ops of the
+** window. */
+static void read_clocks(struct clock_reading *reading) {
+  for (int i = 0; i < CLOCK_TRIES; i++) {
+    clock_read(reading);
+    if (reading->uncertainty_ns < CLOCK_APART_NS) return;
+  }
 }
 
 void windows_opened(bool is_on) {
   struct window *window = &state.now;
-  uint64_t now_ns = clock_monotonic_ns();
-  window->start_realtime_ns = realtime_ns();
-  window->start_ns = (int64_t)now_ns;
+  struct clock_reading reading;
+  read_clocks(&reading);
+  uint64_t now_ns = (uint64_t)reading.monotonic_ns;
+  window->start_realtime_ns = reading.realtime_ns;
+  window->start_ns = reading.monotonic_ns;
   if (!is_on) {
     window_plan_failed(&state.plan, now_ns);
     return;
@@ -220,7 +226,9 @@ bool windows_closing(const char *ending) {
   window->step_count = now.series == window->series ? (int64_t)now.steps - window->first_step : -1;
   bool is_planned = state.wanted == WINDOW_CLOSE || state.is_closing;
   snprintf(window->ending, sizeof window->ending, "%s", is_planned ? "steps" : ending);
-  window->end_realtime_ns = realtime_ns();
+  struct clock_reading reading;
+  read_clocks(&reading);
+  window->end_realtime_ns = reading.realtime_ns;
   begin_cost();
   window->end_ns = (int64_t)state.began_ns;
   return true;
