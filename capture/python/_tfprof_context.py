@@ -70,7 +70,7 @@ class ProfileContext:
         self._random = random.Random(111)
         self._fetched, self._views = set(), []
         self._trace_next = self._dump_next = False
-        self._traced = self._step = 0
+        self._traced = self._step = self._finished = 0
         self._profiler = None
         self._lock = threading.RLock()
         self._driver = None
@@ -130,6 +130,7 @@ class ProfileContext:
         return should
 
     def _finish_step(self, step, recorded, is_traced):
+        self._finished += 1
         if is_traced and recorded is not None:
             told("adding a step", self.profiler.add_step, step, recorded)
             if self._debug and hasattr(recorded, "step_stats"):
@@ -171,6 +172,10 @@ class ProfileContext:
         if self._enabled and self in contexts:
             contexts.remove(self)
             told("closing a ProfileContext", self._driver.end)
+            if not self._finished and problem[0] is None:
+                sys.stderr.write("tfprof: no step has ended in this ProfileContext, so there is no profile: it knows "
+                                 "those of torch.optim, of sessions, and tfprof.step(). Keras takes "
+                                 "callbacks=[tfprof.KerasCallback(profile_batch=(10, 15))] under tfprof-capture\n")
         return False
 
 

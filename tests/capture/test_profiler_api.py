@@ -125,8 +125,11 @@ with contextlib.redirect_stderr(io.StringIO()) as said:
         with tfprof.ProfileContext(sys.argv[2]), torch.profiler.profile():  # which another one cannot be beside
             for number in range(4):
                 train()
-    assert context.profiler is not None
-for text in ("no view 'tree'", "is open already", "writing profile_2 failed", "the program goes on"):
+    assert context.profiler is not None and "no step has ended" not in said.getvalue(), said.getvalue()
+    with tfprof.ProfileContext(file):  # around what it knows no steps of
+        pass
+for text in ("no view 'tree'", "is open already", "writing profile_2 failed", "the program goes on",
+             "no step has ended"):
     assert text in said.getvalue(), (text, said.getvalue())
 # The parameters of a model as an op log, without TensorFlow.
 tfprof.write_op_log(other, sys.argv[2])
