@@ -3,6 +3,7 @@
 
 #include "byte_budget.h"
 #include "host/process_counters.h"
+#include "host/process_identity.h"
 #include "recorder/recorder.h"
 #include "sampling.h"
 #include "sampling_agreement.h"
@@ -69,17 +70,22 @@ static void diagnose_visit(struct recorder *recorder, int64_t time_ns, int64_t s
                     "before is not known");
 }
 
+/* Whether it tells in which steps what can be left out is there: ops, and without any framework what devices did. Of
+** frameworks whose ops come from windows of their own profilers (windows/window_source.h) these tell it. */
+static bool tells_steps(const struct sampling_event *event) {
+  return event->has_ops || !process_identity_has_framework();
+}
+
 /* What held before still does; a step that goes on has begun before that is known. */
 static void restate(struct recorder *recorder, const struct sampling_event *event, int64_t time_ns) {
   process_counters_add(recorder, time_ns, "capture_steps_before", "steps", (double)event->step);
-  if (event->has_ops) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event->is_on);
-  if (event->has_ops || !limits.is_sampled)
+  if (tells_steps(event)) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event->is_on);
+  if (tells_steps(event) || !limits.is_sampled)
     process_counters_add(recorder, time_ns, "capture_ops_interval", "steps", event->interval);
   if (event->op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event->op_ns);
 }
 
-/* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. Of frameworks whose ops
-** come from windows of their own profilers (windows/window_source.h) these tell it. */
+/* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. */
 static void add_sampling(struct recorder *recorder) {
   struct sampling_event event;
   while (sampling_take_event(&event)) {
@@ -89,9 +95,9 @@ static void add_sampling(struct recorder *recorder) {
       continue;
     }
     if (event.begins_visit) diagnose_visit(recorder, time_ns, event.step);
-    if (event.has_ops) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
+    if (tells_steps(&event)) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
     if (event.op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event.op_ns);
-    bool is_spoken = event.has_ops || !limits.is_sampled; /* windows speak for themselves */
+    bool is_spoken = tells_steps(&event) || !limits.is_sampled; /* windows speak for themselves */
     if (!event.is_new || !is_spoken) continue;
     is_spoken_for = event.interval != 0;
     spoken_for_ns = time_ns;

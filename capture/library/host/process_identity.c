@@ -110,6 +110,8 @@ static void set_frameworks(struct dump_profile *profile) {
 
 const char *process_identity_framework_version(void) { return framework_version; }
 
+bool process_identity_has_framework(void) { return atomic_load(&framework_list_count) > 0; }
+
 void process_identity_set_rank(int rank, int world_size) {
   if (rank < 0 || world_size < 1) return;
   atomic_store(&told_rank, (uint64_t)(unsigned)rank << 32 | (unsigned)world_size);

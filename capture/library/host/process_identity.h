@@ -30,6 +30,8 @@ void process_identity_add_framework(const char *name, const char *version);
 /* This is the one that runs the program's steps, and comes first. */
 void process_identity_lead_framework(const char *name);
 const char *process_identity_framework_version(void);
+/* Whether there is one by now. On any thread. */
+bool process_identity_has_framework(void);
 /* What the environment says now, as far as Python knows it; -1, 0: nothing, as before. */
 void process_identity_set_environment_rank(int rank, int world_size);
 /* What torch.distributed says. */
