@@ -15,7 +15,7 @@
 -- XProf turns down what it does not find enqueued, where programs enqueue (TPU); here times are as they were.
 -- Cost: one pass over input_events; op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM input_op_stats;
-WITH xplanes AS MATERIALIZED ( -- whose input is told by the framework's own profiler, in files or windows
+WITH xplanes AS MATERIALIZED ( -- whose input the profiler of the framework tells, in files or windows
   SELECT id FROM temp.profiles WHERE origin = 'xplane'
   UNION SELECT profile_id FROM temp.profiler_windows WHERE framework = 'tensorflow'
 ), weighed AS (
