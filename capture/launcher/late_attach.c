@@ -2,9 +2,10 @@
 **
 ** A script is written where the sockets of this user lie (control_place.h); the program's own interpreter, for it must
 ** be of the same version, tells the program to run it.  It loads the hooks (_tfprof_hooks.start_late), which watch what
-** has been imported by then, make the program one that is dormant, and then empty the script.  Where the program's main
-** thread waits for something, all that is when it goes on, so that the script stays until then: Python says on the
-** program's stderr that there is none.
+** has been imported by then, make the program one that is dormant, and then empty the script.
+**
+** Where the program's main thread waits for something, Python runs the script only when that goes on.  So the script
+** stays until then: of a script that is gone Python would complain on the program's stderr.
 **
 ** Nothing of the program's own is changed: neither its environment nor sys.path.
 */
