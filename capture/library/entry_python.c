@@ -134,7 +134,7 @@ ENTRY_POINT uint64_t tfprof_capture_count_steps(void);
 /* Calls of what jax.jit made (jit_calls.h), with the GIL held: functions of Python that say whether the calling thread
 ** is tracing, and that are told when a step has ended, and before one begins where windows ask for it; an object whose
 ** calls are noted. 0: they cannot be. */
-ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_ended, void *step_begins);
+ENTRY_POINT void tfprof_capture_begin_jit(void *is_traced, void *step_begins);
 ENTRY_POINT int tfprof_capture_watch_jit(void *function, const char *name);
 /* Runs of sessions of TensorFlow (session_records.h): whether one that begins now is to be traced, what is the same for
 ** its step, or -1; what was traced of it, of kind 0, or why not (`left_out`, kept); a graph (1), what the op log says
@@ -494,8 +494,8 @@ void tfprof_capture_add_session(int kind, int64_t graph, int64_t step, uint64_t 
                                                .length = bytes ? length : 0});
 }
 
-void tfprof_capture_begin_jit(void *is_traced, void *step_ended, void *step_begins) {
-  if (call_hooks_find()) jit_calls_begin(is_traced, step_ended, step_begins);
+void tfprof_capture_begin_jit(void *is_traced, void *step_begins) {
+  if (call_hooks_find()) jit_calls_begin(is_traced, step_begins);
 }
 
 int tfprof_capture_watch_jit(void *function, const char *name) { return jit_calls_watch(function, name); }

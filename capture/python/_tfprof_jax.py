@@ -68,8 +68,8 @@ class Jax:
         watch = self.holding_gil.tfprof_capture_watch_jit
         watch.argtypes = [self.ctypes.py_object, self.ctypes.c_char_p]
         begin = self.holding_gil.tfprof_capture_begin_jit
-        begin.argtypes, begin.restype = [self.ctypes.py_object] * 3, None
-        begin(self.is_traced, self.marks.step_ended, self.marks.step_begins)
+        begin.argtypes, begin.restype = [self.ctypes.py_object] * 2, None
+        begin(self.is_traced, self.marks.step_begins)
         name_of, say_problem = self.name_of, self.process.say_problem
         names = {}  # of functions, to what tells apart those that have the same
 

@@ -101,7 +101,7 @@ def watch_batches(module, finder):
     if not all(name in vars(callbacks) for name in ("on_train_batch_begin", "on_train_batch_end")):
         finder.say("of this Keras batches cannot be seen, as it is made otherwise; mark steps with tfprof.step()")
         return
-    if getattr(process, "batches", None) is None:
+    if process.batches is None:
         process.batches = Batches(process)
     batches = process.batches
     if callbacks not in batches.seen:  # it has several modules

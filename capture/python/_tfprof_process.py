@@ -47,6 +47,7 @@ class Process:
         self.at_end = []  # called at the end in order, with what may be taken of the time
         self.thread_named = []  # called when a thread has told its name
         self.is_watched = self.has_told_exception = False
+        self.batches = None  # of Keras (_tfprof_keras)
         self.leading = None  # the framework that runs the steps, once one of them has been seen to
 
     def watch(self):
@@ -199,9 +200,7 @@ class Process:
 
 
 class Marks:
-    """Ranges, some of which mark steps by their names (governor/step_marks.h of the library). `listeners` are called
-    when a step has ended, on the thread that ended it.
-    """
+    """Ranges, some of which mark steps by their names (governor/step_marks.h of the library)."""
 
     AT_END = ("tf.function", "SessionRun", "Optimizer.")  # such steps begin where the one before ends
 
@@ -211,7 +210,7 @@ class Marks:
         self.end_mark.argtypes = [ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint64]
         self.steps = holding_gil.tfprof_capture_count_steps
         self.steps.restype = ctypes.c_uint64
-        self.listeners, self.say_problem = [], say_problem
+        self.say_problem = say_problem
         self.windows = None  # called between two steps, with the mark, None of jax.jit: _tfprof_profilers
         self.wanted = ""  # the mark of the step that has ended, where that is to be done before the next one begins
 
@@ -229,19 +228,10 @@ class Marks:
 
     def ended(self, name, ended, is_inside=False):
         """0: no step has ended with that mark; 2: one has, and windows are to be asked before the next one; else 1."""
-        if ended:
-            self.step_ended()
         if ended == 2:
             self.wanted = name
             if not is_inside:
                 self.step_is_over()
-
-    def step_ended(self):
-        for listener in self.listeners:
-            try:
-                listener()
-            except Exception as problem:
-                self.say_problem(problem)
 
     def step_is_over(self):
         if self.wanted.startswith(self.AT_END):

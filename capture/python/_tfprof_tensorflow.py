@@ -34,11 +34,18 @@ def begin(module, finder):
                    % missing)
 
 
+class Here(threading.local):
+    """What goes on on a thread."""
+
+    function = None  # the tf.function that is called
+    start = of = None  # of the call of a concrete function, or of the run of a session
+
+
 class TensorFlow:
     def watch(self, process, finder):
         """Returns what cannot be seen in this version."""
         self.process, self.marks, self.name_of, self.finder = process, process.marks, finder.name_of, finder
-        self.here = threading.local()  # .function: the tf.function that is called; .start: of the call or run, or None
+        self.here = Here()
         self.context = sys.modules.get(EAGER + "context")
         missing = []
         for watch, what in ((self.watch_functions, "calls of tf.function"), (self.watch_sessions, "runs of sessions"),
@@ -55,13 +62,9 @@ class TensorFlow:
         ops = sys.modules.get("tensorflow.python.framework.ops")
         return ops is not None and ops.inside_function()
 
-    def is_eager(self):
-        return self.context is None or self.context.executing_eagerly()
-
     def is_inside(self):
         """Whether a batch of Keras is going on, of which all else is a part."""
-        batches = getattr(self.process, "batches", None)
-        return batches is not None and batches.is_within()
+        return self.process.batches is not None and self.process.batches.is_within()
 
     # ---- Functions.
 
@@ -73,43 +76,55 @@ class TensorFlow:
         if self.context is None or not has_calls:
             return False
         self.names = {}  # what tells apart functions of one name
-        self.known = {}  # by name of a concrete function: of the ranges of its calls; None: it writes no variable
+        self.known = {}  # by name of a concrete function: that of the ranges of its calls; b"": it writes no variable
         around = self.process.hooks.around
         around(function, "__call__", self.function_begins, self.function_ends)
         around(atomic, "call_preflattened", self.call_begins, self.call_ends, self.call_failed)
         return True
 
     def function_begins(self, function, *_):
-        if getattr(self.here, "function", None) is None:
-            self.here.function = function
+        here = self.here
+        if here.function is None:
+            here.function = function
 
     def function_ends(self, function, *_):
-        if getattr(self.here, "function", None) is function:
-            self.here.function = None
-            self.marks.step_is_over()
+        here = self.here
+        if here.function is function:
+            here.function = None
+            if self.marks.wanted:
+                self.marks.step_is_over()
 
     def call_begins(self, atomic, *_):
-        if getattr(self.here, "start", None) or not self.is_eager() or self.is_inside():
+        """This runs in each step of the program, and is written to take little of it."""
+        here = self.here
+        if here.start or not self.context.executing_eagerly() or (self.process.batches and self.is_inside()):
             return
-        if atomic.name not in self.known:
-            self.known[atomic.name] = self.range_of(atomic) if writes_variables(atomic) else None
-        if self.known[atomic.name]:
-            self.process.lead("tensorflow")
-            self.here.start, self.here.of = self.marks.begin(), atomic
+        name = atomic.name
+        known = self.known.get(name)
+        if known is None:
+            text = self.range_of(atomic) if writes_variables(atomic) else ""
+            known = self.known[name] = text.encode("utf-8", "replace")
+            if known:
+                self.process.lead("tensorflow")
+        if known:
+            here.of, here.start = atomic, self.marks.begin()
 
     def call_ends(self, atomic, *_):
-        if getattr(self.here, "start", None) and self.here.of is atomic:
-            start, self.here.start, self.here.of = self.here.start, None, None
-            self.marks.end(self.known[atomic.name], start, is_inside=getattr(self.here, "function", None) is not None)
+        here = self.here
+        if here.of is atomic and here.start:
+            start, here.start, here.of = here.start, None, None
+            name = self.known[atomic.name]
+            if self.marks.end_mark(name, 0, start) == 2:
+                self.marks.ended(name.decode(), 2, is_inside=here.function is not None)
 
     def call_failed(self, atomic, *_):
-        if getattr(self.here, "of", None) is atomic:
+        if self.here.of is atomic:
             self.here.start = self.here.of = None
 
     def range_of(self, atomic):
         name = atomic.name.decode("utf-8", "replace") if isinstance(atomic.name, bytes) else str(atomic.name)
         name = re.sub(r"^__[a-z]+_(.*)_\d+$", r"\1", name)
-        function = getattr(getattr(self.here, "function", None), "_python_function", None)
+        function = getattr(self.here.function, "_python_function", None)
         return "tf.function(%s)" % (self.name_of(name, function, self.names) if function else name)[:500]
 
     # ---- Steps that the program marks: Trace("train", step_num=7).
@@ -142,12 +157,12 @@ class TensorFlow:
         return True
 
     def run_begins(self, session, *_, **__):
-        if not getattr(self.here, "start", None) and not self.is_inside():
+        if not self.here.start and not self.is_inside():
             self.process.lead("tensorflow")
             self.here.start, self.here.of = self.marks.begin(), session
 
     def run_ends(self, session, fetches=None, *_, **__):
-        if getattr(self.here, "of", None) is not session:
+        if self.here.of is not session:
             return
         start, self.here.start, self.here.of = self.here.start, None, None
         found = flattened(fetches)
@@ -164,7 +179,7 @@ class TensorFlow:
             self.marks.end(name, start)
 
     def run_failed(self, session, *_, **__):
-        if getattr(self.here, "of", None) is session:
+        if self.here.of is session:
             self.here.start = self.here.of = None
 
 

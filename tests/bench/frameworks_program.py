@@ -1,5 +1,5 @@
-"""frameworks_program.py FRAMEWORK: the steps that frameworks.py measures. For each number on standard input it runs so
-many steps and says what they took: {"thread_ns": ..., "process_ns": ...}.
+"""frameworks_program.py FRAMEWORK WIDTH: the steps that frameworks.py measures, of layers so wide. For each number on
+standard input it runs so many steps and says what they took: {"passed_ns": ..., "thread_ns": ..., "process_ns": ...}.
 """
 
 import json
@@ -7,7 +7,7 @@ import sys
 import time
 
 
-def jax_steps():
+def jax_steps(width):
     import jax
     import jax.numpy as jnp
 
@@ -18,7 +18,7 @@ def jax_steps():
     def train_step(weights, batch):
         return weights - 1e-3 * jax.grad(loss)(weights, batch)
 
-    state = [jnp.ones((128, 128)) * 0.01, jnp.ones((32, 128))]
+    state = [jnp.ones((width, width)) * 0.01, jnp.ones((32, width))]
 
     def run(count):
         for _ in range(count):
@@ -28,11 +28,11 @@ def jax_steps():
     return run
 
 
-def tensorflow_steps():
+def tensorflow_steps(width):
     import tensorflow as tf
 
-    weights = [tf.Variable(tf.ones((128, 128)) * 0.01) for _ in range(4)]
-    batch = tf.ones((32, 128))
+    weights = [tf.Variable(tf.ones((width, width)) * 0.01) for _ in range(4)]
+    batch = tf.ones((32, width))
 
     @tf.function
     def train_step():
@@ -53,14 +53,14 @@ def tensorflow_steps():
     return run
 
 
-def keras_steps():
+def keras_steps(width):
     import keras
     import numpy as np
 
-    model = keras.Sequential([keras.Input((128,)), *(keras.layers.Dense(128, activation="tanh") for _ in range(4)),
+    model = keras.Sequential([keras.Input((width,)), *(keras.layers.Dense(width, activation="tanh") for _ in range(4)),
                               keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    inputs, targets = np.ones((32 * 512, 128), "float32"), np.ones((32 * 512, 1), "float32")
+    inputs, targets = np.ones((32 * 512, width), "float32"), np.ones((32 * 512, 1), "float32")
 
     def run(count):
         model.fit(inputs[:32 * count], targets[:32 * count], batch_size=32, verbose=0)
@@ -69,11 +69,12 @@ def keras_steps():
 
 
 def main():
-    run = {"jax": jax_steps, "tensorflow": tensorflow_steps, "keras": keras_steps}[sys.argv[1]]()
+    run = {"jax": jax_steps, "tensorflow": tensorflow_steps, "keras": keras_steps}[sys.argv[1]](int(sys.argv[2]))
     for line in sys.stdin:
-        thread, process = time.thread_time_ns(), time.process_time_ns()
+        passed, thread, process = time.monotonic_ns(), time.thread_time_ns(), time.process_time_ns()
         run(int(line))
-        took = {"thread_ns": time.thread_time_ns() - thread, "process_ns": time.process_time_ns() - process}
+        took = {"passed_ns": time.monotonic_ns() - passed, "thread_ns": time.thread_time_ns() - thread,
+                "process_ns": time.process_time_ns() - process}
         print(json.dumps(took), flush=True)
 
 

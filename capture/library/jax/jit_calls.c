@@ -32,15 +32,13 @@ struct jit_function {
 static struct jit_function **places; /* by the object's address: a hash table with free places; never shrinks */
 static size_t place_count, used;
 static vectorcall *original;
-static void *asks_traced, *tells_step, *tells_begin;
+static void *asks_traced, *tells_begin;
 static _Thread_local bool is_within __attribute__((tls_model("initial-exec")));
 
-void jit_calls_begin(void *is_traced, void *step_ended, void *step_begins) {
+void jit_calls_begin(void *is_traced, void *step_begins) {
   asks_traced = is_traced;
-  tells_step = step_ended;
   tells_begin = step_begins;
   python_api.increment(is_traced);
-  python_api.increment(step_ended);
   python_api.increment(step_begins);
 }
 
@@ -102,7 +100,6 @@ static void *called(void *object, void *const *arguments, size_t count, void *na
   if (has_range > 0 && noted_mark_end(of->name, 0, start_ticks)) {
     of->is_step = true;
     windows_step_ended();
-    ask(tells_step);
   }
   if (of->is_gone && !of->within) free(of);
   if (!result || !call_api.error()) return result;

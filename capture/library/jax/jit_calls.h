@@ -16,9 +16,9 @@
 
 #include <stdbool.h>
 
-/* Functions of Python: whether the calling thread is tracing; what is called when a step has ended, and before the next
-** one where windows are to be opened or closed (windows/window_source.h). All stay. */
-void jit_calls_begin(void *is_traced, void *step_ended, void *step_begins);
+/* Functions of Python: whether the calling thread is tracing; what is called before a step where windows are to be
+** opened or closed (windows/window_source.h). Both stay. */
+void jit_calls_begin(void *is_traced, void *step_begins);
 
 /* The calls of this object are noted from now on, by this name. false: it has no such pointer, or another one, or there
 ** is no memory. */

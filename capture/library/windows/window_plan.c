@@ -12,7 +12,7 @@
 #define ASSUMED_EXTRA 0.2 /* of a step, until windows tell */
 #define PROGRAMS_PART 3   /* a first window with the programs costs so many times as much as others */
 #define RETRY_NS 100e6    /* after a failure; twice as long after the next one ... */
-enum { FEWEST_WINDOWS = 3, FEWEST_PLAIN = 8, MOST_RETRIES = 8 };
+enum { FEWEST_WINDOWS = 3, FEWEST_PLAIN = 8, MOST_RETRIES = 8, MEDIAN_EVERY = 8 };
 
 void window_plan_begin(struct window_plan *plan) { *plan = (struct window_plan){.is_open = false}; }
 
@@ -34,6 +34,13 @@ static double median(const struct window_values *kept, unsigned room) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* Sorting them at each step would take longer than all else that is done there. */
+static void keep_plain(struct window_plan *plan, double value) {
+  keep_value(&plan->plain, value, PLAIN_STEPS);
+  if (plan->plain.count < PLAIN_STEPS || plan->plain.count % MEDIAN_EVERY == 0)
+    plan->usual_plain_ns = median(&plan->plain, PLAIN_STEPS);
+}
+
 /* ---- The account. */
 
 static void begin_account(struct window_plan *plan, const struct window_step *step, double age_ns) {
@@ -48,8 +55,9 @@ static void begin_account(struct window_plan *plan, const struct window_step *st
 static bool has_plain(const struct window_plan *plan) { return plan->plain.count >= FEWEST_PLAIN; }
 
 static double usual_step(const struct window_plan *plan) {
-  double within = median(&plan->in_window, CHOSEN_STEPS), usual = median(&plan->plain, PLAIN_STEPS);
-  return within > 0 && (!has_plain(plan) || !(usual > 0)) ? within : usual;
+  if (has_plain(plan) && plan->usual_plain_ns > 0) return plan->usual_plain_ns;
+  double within = median(&plan->in_window, CHOSEN_STEPS);
+  return within > 0 ? within : plan->usual_plain_ns;
 }
 
 static double share_of_step(const struct window_plan *plan) {
@@ -98,10 +106,10 @@ static unsigned level_of(const struct window_plan *plan, const struct window_ste
 static bool is_time(const struct window_plan *plan, const struct window_step *step) {
   if (step->now_ns < plan->not_before_ns || step->overhead <= 0) return false;
   if (!plan->has_had_one) return step->steps >= FIRST_AT;
+  unsigned drawn = sampling_level_of(step->seed, step->steps);
   uint64_t passed = step->now_ns - plan->began_ns;
-  if (plan->account_ns < usual_cost(plan) / 2) return false;
-  if (step->now_ns - plan->closed_ns < passed / SPACING_PART) return false;
-  return sampling_level_of(step->seed, step->steps) >= level_of(plan, step);
+  if (drawn < LEAST_LEVEL || step->now_ns - plan->closed_ns < passed / SPACING_PART) return false; /* most steps */
+  return plan->account_ns >= usual_cost(plan) / 2 && drawn >= level_of(plan, step);
 }
 
 enum window_act window_plan_again(struct window_plan *plan, const struct window_step *step) {
@@ -116,7 +124,7 @@ enum window_act window_plan_step(struct window_plan *plan, const struct window_s
   double took_ns = last_ns && step->now_ns > last_ns ? (double)(step->now_ns - last_ns) : 0;
   if (took_ns > 0) take_in(plan, step, took_ns);
   if (!plan->is_open) {
-    if (took_ns > 0) keep_value(&plan->plain, took_ns, PLAIN_STEPS);
+    if (took_ns > 0) keep_plain(plan, took_ns);
     return window_plan_again(plan, step);
   }
   if (took_ns > 0) keep_value(&plan->in_window, took_ns, CHOSEN_STEPS);

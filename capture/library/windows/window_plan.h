@@ -60,6 +60,7 @@ struct window_plan {
   double account_ns;      /* may be below 0 */
   double spent_ns;        /* by all windows */
   struct window_values plain, in_window; /* durations of steps */
+  double usual_plain_ns;                 /* the median of `plain`, but for the last few */
   struct window_values costs;            /* of windows, without those that hold the programs */
   struct window_values extras;           /* by how much a step in one lasts longer, as a share of the step */
   double bytes_a_step;
