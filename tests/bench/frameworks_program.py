@@ -1,8 +1,10 @@
-"""frameworks_program.py FRAMEWORK WIDTH: the steps that frameworks.py measures, of layers so wide. For each number on
-standard input it runs so many steps and says what they took: {"passed_ns": ..., "thread_ns": ..., "process_ns": ...}.
+"""frameworks_program.py FRAMEWORK WIDTH [PAUSE]: the steps that frameworks.py measures, of layers so wide. For each
+number on standard input it runs so many steps and says what they took: {"passed_ns": ..., "thread_ns": ...,
+"process_ns": ...}. With a PAUSE, in seconds, it runs a step after each, until standard input ends (soak.py).
 """
 
 import json
+import select
 import sys
 import time
 
@@ -68,8 +70,30 @@ def keras_steps(width):
     return run
 
 
+def torch_steps(width):
+    import torch
+
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(4)), torch.nn.Linear(width, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    batch = torch.ones((32, width))
+
+    def run(count):
+        for _ in range(count):
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+
+    return run
+
+
+STEPS = {"jax": jax_steps, "tensorflow": tensorflow_steps, "keras": keras_steps, "torch": torch_steps}
+
+
 def main():
-    run = {"jax": jax_steps, "tensorflow": tensorflow_steps, "keras": keras_steps}[sys.argv[1]](int(sys.argv[2]))
+    run = STEPS[sys.argv[1]](int(sys.argv[2]))
+    while len(sys.argv) > 3 and not select.select([sys.stdin], [], [], float(sys.argv[3]))[0]:
+        run(1)
     for line in sys.stdin:
         passed, thread, process = time.monotonic_ns(), time.thread_time_ns(), time.process_time_ns()
         run(int(line))
