@@ -19,6 +19,8 @@ MODULES = {
     "keras.src.callbacks": ("_tfprof_keras", "watch_batches"),
     "keras.callbacks": ("_tfprof_keras", "watch_batches"),
     "tf_keras.src.callbacks": ("_tfprof_keras", "watch_batches"),
+    "keras.src.models.model": ("_tfprof_keras", "watch_fit"),
+    "tf_keras.src.engine.training": ("_tfprof_keras", "watch_fit"),
     "keras.src.optimizers.base_optimizer": ("_tfprof_keras", "watch_optimizers"),
     "keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
     "tf_keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
@@ -28,6 +30,8 @@ PACKAGES = ("tensorflow", "jax", "keras", "tf_keras")
 
 class Finder:
     """Finds nothing: it looks on as the modules are imported."""
+
+    RANK = "which process of its job this is"
 
     def __init__(self, hooks):
         self.hooks = hooks  # the module _tfprof_hooks
@@ -121,6 +125,12 @@ class Finder:
         if isinstance(sessions, str):
             return "without its ops: its profiler cannot be used: " + sessions
         return "and its ops in some of the steps, by its own profiler"
+
+    def say_missing(self, name, missing):
+        """What of a framework cannot be seen in its version, a list; and what to do then."""
+        if missing:
+            advice = "mark steps with tfprof.step()" if missing != [self.RANK] else "set RANK and WORLD_SIZE"
+            self.say("of this %s %s cannot be seen, as it is made otherwise; %s" % (name, " and ".join(missing), advice))
 
     def say(self, text):
         self.hooks.say_framework(text)

@@ -21,7 +21,7 @@ process = None  # what all frameworks share (_tfprof_process), once the first is
 recording = None  # what the module tfprof asks: the Recording of PyTorch once it is armed, else the process
 began = None  # when this interpreter did, by two clocks, in nanoseconds (source_text.h)
 
-RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "HOROVOD_RANK")
 problems = set()  # that were told
 MOST_PROBLEMS = 8
 

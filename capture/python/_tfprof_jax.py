@@ -21,8 +21,7 @@ def begin(module, finder):
     finder.say(
         "JAX %s is recorded: steps (tfprof.step(), StepTraceAnnotation, else calls of what jax.jit made), what is "
         "compiled, ranges of tfprof, processor and memory, %s" % (version, finder.ops(sessions)))
-    if missing:
-        finder.say("of this JAX %s cannot be seen, as it is made otherwise; mark steps with tfprof.step()" % missing)
+    finder.say_missing("JAX", missing)
 
 
 class Jax:
@@ -35,13 +34,13 @@ class Jax:
         self.sessions = None  # what opens sessions of its profiler (_tfprof_profilers)
         missing = []
         for watch, what in ((self.watch_calls, "calls of jax.jit"), (self.watch_annotations, "StepTraceAnnotation"),
-                            (self.watch_compiler, "what is compiled")):
+                            (self.watch_compiler, "what is compiled"), (self.watch_ranks, finder.RANK)):
             try:
                 if not watch():
                     missing.append(what)
             except Exception as problem:
                 process.say_problem(problem)
-        return " and ".join(missing)
+        return missing
 
     def is_traced(self):
         """Whether a function is being traced into a program, and runs nothing. Gradients and vmap by themselves run."""
@@ -110,6 +109,23 @@ class Jax:
             return False
         self.finder.watch_annotation(annotation, self.process, self.is_traced,
                                      lambda keywords, following: int(keywords.get("step_num", following)))
+        return True
+
+    # ---- Processes of one job.
+
+    def watch_ranks(self):
+        """jax.distributed.initialize() says which of the job's processes this one is, or finds that out."""
+        distributed = sys.modules.get("jax._src.distributed")
+        state = getattr(distributed, "State", None)
+        if state is None or "initialize" not in vars(state):
+            return False
+
+        def tell(state, *_, **__):
+            if getattr(state, "client", None) is not None:
+                self.process.set_rank(state.process_id, state.num_processes)
+
+        self.process.hooks.named(state, "initialize", last=tell)
+        tell(getattr(distributed, "global_state", None))
         return True
 
     # ---- What is compiled.

@@ -56,6 +56,10 @@ class Batches:
     def is_within(self):
         return getattr(self.here, "batch", None) is not None
 
+    def failed(self, *_):
+        """fit() has raised, in a batch as a rule, whose end does not come: what the program does next is no part of it."""
+        self.here.batch = None
+
 
 class Stretches:
     """Ranges of what Keras tells by on_WHAT_begin and on_WHAT_end, of each thread. One whose end does not come, since
@@ -111,6 +115,16 @@ def watch_batches(module, finder):
         for what in Stretches.NAMES:
             process.hooks.around(callbacks, "on_%s_begin" % what, first=batches.stretches.begins(what))
             process.hooks.around(callbacks, "on_%s_end" % what, last=batches.stretches.ends(what))
+
+
+def watch_fit(module, finder):
+    """The function that the backend has."""
+    process = finder.hooks.the_process()
+    model = getattr(module, "Model", None)
+    for one in getattr(model, "__mro__", ()) if process is not None else ():
+        if "fit" in vars(one):
+            process.hooks.around(one, "fit", raised=lambda *_: process.batches and process.batches.failed())
+            break
 
 
 def watch_optimizers(module, finder):

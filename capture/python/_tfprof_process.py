@@ -164,6 +164,10 @@ class Process:
         self.watch()
         return True
 
+    def set_rank(self, rank, world_size):
+        """As the program, or its framework, says it: it counts for more than what launchers put into the environment."""
+        self.library.tfprof_capture_set_rank(int(rank), int(world_size))
+
     def note_problem(self, text):
         self.holding_gil.tfprof_capture_note_problem(text.encode("utf-8", "replace"))
 

@@ -122,11 +122,11 @@ class Recording:
         torch.distributed keeps the default group that the program has made.
         """
         groups = sys.modules.get("torch.distributed.distributed_c10d")
-        set_rank = self.library.tfprof_capture_set_rank
+        set_rank = self.process.set_rank
 
         def tell(group):  # raises of one that this process is no member of
             if group is not None:
-                set_rank(int(group.rank()), int(group.size()))
+                set_rank(group.rank(), group.size())
 
         self.hooks.around(groups, "_update_default_pg", last=tell)
 

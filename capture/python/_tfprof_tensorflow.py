@@ -29,9 +29,7 @@ def begin(module, finder):
         "TensorFlow %s is recorded: steps (tfprof.step(), batches of Keras, steps of its optimizers, else calls of "
         "what tf.function made, runs of sessions), ranges of tfprof, processor and memory, %s"
         % (version, finder.ops(sessions)))
-    if missing:
-        finder.say("of this TensorFlow %s cannot be seen, as it is made otherwise; mark steps with tfprof.step()"
-                   % missing)
+    finder.say_missing("TensorFlow", missing)
 
 
 class Here(threading.local):
@@ -49,13 +47,14 @@ class TensorFlow:
         self.context = sys.modules.get(EAGER + "context")
         missing = []
         for watch, what in ((self.watch_functions, "calls of tf.function"), (self.watch_sessions, "runs of sessions"),
-                            (self.watch_traces, "steps of tf.profiler.experimental.Trace")):
+                            (self.watch_traces, "steps of tf.profiler.experimental.Trace"),
+                            (self.watch_ranks, finder.RANK)):
             try:
                 if not watch(missing):
                     missing.append(what)
             except Exception as problem:
                 process.say_problem(problem)
-        return " and ".join(missing)
+        return missing
 
     def is_traced(self):
         """Whether a tf.function is being traced."""
@@ -78,7 +77,7 @@ class TensorFlow:
         self.names = {}  # what tells apart functions of one name
         self.known = {}  # by name of a concrete function: that of the ranges of its calls; b"": it writes no variable
         around = self.process.hooks.around
-        around(function, "__call__", self.function_begins, self.function_ends)
+        around(function, "__call__", self.function_begins, self.function_ends, self.function_ends)
         around(atomic, "call_preflattened", self.call_begins, self.call_ends, self.call_failed)
         return True
 
@@ -141,6 +140,21 @@ class TensorFlow:
         """Keras marks its own batches so, too, from 0 in each epoch, and those that it evaluates."""
         maker = sys._getframe(2).f_globals.get("__name__", "")
         return int(keywords["step_num"]) if "step_num" in keywords and not maker.startswith(LIBRARIES) else None
+
+    # ---- Processes of one job.
+
+    def watch_ranks(self, _):
+        """MultiWorkerMirroredStrategy counts its workers so, the chief first, whatever told it of them (TF_CONFIG)."""
+        strategies = sys.modules.get("tensorflow.python.distribute.collective_all_reduce_strategy")
+        extended = getattr(strategies, "CollectiveAllReduceExtended", None)
+        if "_initialize_multi_worker" not in vars(extended or object):
+            return False
+
+        def tell(extended, *_, **__):
+            self.process.set_rank(extended._id_in_cluster, extended._num_workers)
+
+        self.process.hooks.named(extended, "_initialize_multi_worker", last=tell)
+        return True
 
     # ---- Sessions.
 

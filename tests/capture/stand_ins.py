@@ -25,7 +25,8 @@ class CallbackList:
     def on_predict_end(self, logs=None): pass
 """
 STAND_INS = {
-    "jax/__init__.py": "__version__ = '9.8'\nfrom jax._src import core, pjit, monitoring\nfrom jax import profiler\n"
+    "jax/__init__.py": "__version__ = '9.8'\nfrom jax._src import core, distributed, pjit, monitoring\n"
+    "from jax import profiler\n"
     "jit = pjit.jit",
     "jax/_src/__init__.py": "",
     "jax/_src/core.py": """
@@ -61,6 +62,14 @@ class StepTraceAnnotation(TraceAnnotation):
     def __init__(self, name: str, **about):
         super().__init__(name, _r=1, **about)
 """,
+    "jax/_src/distributed.py": """
+class State:
+    client, process_id, num_processes = None, 0, 1
+    def initialize(self, coordinator_address=None, num_processes=None, process_id=None):
+        if process_id is None: raise ValueError('The process id of the current process must be defined.')
+        self.client, self.process_id, self.num_processes = object(), process_id, num_processes
+global_state = State()
+""",
     "jax/profiler.py": """
 from jax._src.profiler import *
 class ProfileOptions: pass
@@ -81,6 +90,14 @@ from tensorflow.python.profiler import trace
 from tensorflow import errors, profiler
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function, atomic_function
+from tensorflow.python.distribute import collective_all_reduce_strategy
+""",
+    "tensorflow/python/distribute/__init__.py": "",
+    "tensorflow/python/distribute/collective_all_reduce_strategy.py": """
+class CollectiveAllReduceExtended:
+    def __init__(self, cluster): self._initialize_multi_worker(cluster)
+    def _initialize_multi_worker(self, cluster_resolver):
+        self._id_in_cluster, self._num_workers = cluster_resolver
 """,
     "tensorflow/errors.py": """
 class OpError(Exception):
@@ -147,17 +164,29 @@ class AtomicFunction:
 class Function:
     def __init__(self, function, *concrete): self._python_function, self.concrete = function, concrete
     def __call__(self, which, args):
+        if args == 'at once': raise IndexError(args)
         return self.concrete[which].call_preflattened(args)
 """,
     "tensorflow/python/__init__.py": "",
     "tensorflow/python/framework/__init__.py": "",
     "tensorflow/python/framework/ops.py": "def inside_function(): return inside\ninside = False",
     "keras/__init__.py": "__version__ = '9.6'\nimport keras.src.callbacks.callback_list\nimport keras.backend\n"
-    "import keras.src.optimizers.base_optimizer\nimport keras.callbacks",
+    "import keras.src.optimizers.base_optimizer\nimport keras.src.models.model\nimport keras.callbacks",
     "keras/callbacks.py": """
 class Callback:
     params = model = None
     def set_params(self, params): self.params = params
+""",
+    "keras/src/models/__init__.py": "",
+    "keras/src/models/model.py": """
+import keras.src.last
+class Trainer:
+    def fit(self, callbacks, batches, fails=False):
+        for batch in range(batches):
+            callbacks.on_train_batch_begin(batch)
+            if fails: raise ValueError('in a batch')
+            callbacks.on_train_batch_end(batch)
+class Model(Trainer): pass
 """,
     "keras/src/optimizers/__init__.py": "",
     "keras/src/optimizers/base_optimizer.py": """

@@ -236,8 +236,14 @@ def test_tensorflow():
 import tensorflow as tf, doubles
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
-step = Function(AtomicFunction())
-for number in range(150): step(400000)
+class Ends(AtomicFunction):
+    def call_preflattened(self, args): raise IndexError('there is no more data')
+step, evaluate = Function(AtomicFunction()), Function(Ends())
+for number in range(150):
+    step(400000)
+    if number == 1:
+        try: evaluate(0)
+        except IndexError: pass
 """
     with Doubles() as here:
         directory, _, _ = here.run("tf", program, overhead=50)

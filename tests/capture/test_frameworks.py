@@ -176,6 +176,28 @@ for batch in DataLoader(torch.ones(24, 3), batch_size=2):
     print("PyTorch's loader and JAX")
 
 
+def test_ranks():
+    """Which process of its job one is, says the framework; it counts for more than what the environment has."""
+    of_jax = """
+import jax
+state = jax._src.distributed.State()
+try: state.initialize('host:1')
+except ValueError as problem: print(problem)
+state.initialize('host:1', process_id=2, num_processes=4)
+"""
+    of_tensorflow = """
+from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
+CollectiveAllReduceExtended((2, 4))
+"""
+    with StandIns() as here:
+        for name, program in (("jax", of_jax), ("tensorflow", of_tensorflow)):
+            directory, out, _ = here.run(name, "import os; os.environ['RANK'] = '7'\n" + program)
+            assert out == ("The process id of the current process must be defined.\n" if name == "jax" else ""), out
+            ranks = capturing.query(directory, "SELECT rank, world_size FROM profiles")
+            assert ranks == [{"rank": 2, "world_size": 4}], (name, ranks)
+    print("ranks of JAX and TensorFlow")
+
+
 def test_hangs_without_pytorch():
     """Python's stacks are believed, and read, in a process that has no PyTorch."""
     program = """
@@ -236,9 +258,11 @@ for number in range(8):
         assert optimizer.apply([1]) == [1] == second.apply([1])
 writes[0].call_preflattened([1])  # by its concrete function
 other(0, 1)
-try:
-    step(0, 'wrong')
-except ValueError as problem: assert str(problem) == 'wrong'
+for function, wrong in ((step, 'wrong'), (reads, 'at once')):
+    try:
+        function(0, wrong)
+    except (ValueError, IndexError) as problem: assert str(problem) == wrong
+    other(0, 1)
 tf.context.eager = False  # a graph is being made
 step(0, 1), optimizer.apply([1])
 """
@@ -248,7 +272,7 @@ def test_tensorflow():
     with StandIns() as here:
         directory, _, _ = here.run("functions", TENSORFLOW.replace("EAGER", "False"))
         steps, ranges = steps_of(directory), counts_of_ranges(directory)
-        assert ranges == {"tf.function(step)": 9, "tf.function(step 2)": 1}, ranges
+        assert ranges == {"tf.function(step)": 9, "tf.function(step 2)": 3}, ranges
         assert len(steps) == 9 and steps[0]["origin"] == "repetition", steps
         directory, _, _ = here.run("eager", TENSORFLOW.replace("EAGER", "True"))
         steps = steps_of(directory)
@@ -257,6 +281,27 @@ def test_tensorflow():
                                                 "'Optimizer.step#Adam.apply' GROUP BY 1 ORDER BY 1")
         assert optimizers == [{"optimizer": 1, "n": 8}, {"optimizer": 2, "n": 8}], optimizers
     print("functions of TensorFlow, optimizers of Keras")
+
+
+FAILURES = """
+import tensorflow as tf, keras
+from keras.src.callbacks import CallbackList
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+try:
+    keras.src.models.model.Model().fit(CallbackList(), 9, fails=True)
+except ValueError as problem: assert str(problem) == 'in a batch'
+step = Function(lambda: 0, AtomicFunction(b'__inference_step_3', 'AssignVariableOp'))
+for number in range(8): step(0, 1)
+"""
+
+
+def test_after_a_failure():
+    """After a fit() that has raised, a loop of the program's own is no part of its last batch."""
+    with StandIns() as here:
+        directory, _, _ = here.run("failed", FAILURES)
+        assert counts_of_ranges(directory) == {"tf.function(step)": 8} and len(steps_of(directory)) == 8
+    print("a loop after a fit() that has failed")
 
 
 SESSIONS = """
@@ -296,7 +341,9 @@ def test_other_versions():
     """What the hooks look for is not there: the program goes on, and its marks are recorded."""
     with StandIns() as here:
         for name in ("keras/src/callbacks/callback_list.py", "jax/_src/core.py", "jax/_src/pjit.py",
-                     "jax/_src/profiler.py", "jax/_src/monitoring.py", "tensorflow/python/framework/ops.py",
+                     "jax/_src/profiler.py", "jax/_src/monitoring.py", "jax/_src/distributed.py",
+                     "tensorflow/python/framework/ops.py",
+                     "tensorflow/python/distribute/collective_all_reduce_strategy.py",
                      "tensorflow/python/client/session.py", "keras/src/optimizers/base_optimizer.py",
                      "tensorflow/python/eager/polymorphic_function/polymorphic_function.py"):
             with open(os.path.join(here.packages, name), "w") as file:
@@ -304,8 +351,10 @@ def test_other_versions():
         program = "import jax, tensorflow, keras, tfprof\nwith tfprof.step(): pass\nprint('done')\n"
         directory, out, error = here.run("other", program)
         assert out == "done\n" and len(steps_of(directory)) == 1, (out, error)
-        for text in ("of this JAX calls of jax.jit and StepTraceAnnotation and what is compiled cannot be seen",
-                     "of this TensorFlow calls of tf.function and runs of sessions cannot be seen",
+        for text in ("of this JAX calls of jax.jit and StepTraceAnnotation and what is compiled and which process of its "
+                     "job this is cannot be seen",
+                     "of this TensorFlow calls of tf.function and runs of sessions and which process of its job this is "
+                     "cannot be seen",
                      "of this Keras batches cannot be seen"):
             assert text in error and "problem" not in error, error
         profile = capturing.query(directory, "SELECT framework, framework_version AS version FROM profiles")

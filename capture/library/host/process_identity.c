@@ -165,8 +165,10 @@ void process_identity_set_environment_rank(int rank, int world_size) {
 }
 
 static void find_rank(void) {
-  static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
-  static const char *const size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+  static const char *const rank_names[] = {"RANK",         "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                           "SLURM_PROCID", "HOROVOD_RANK",         NULL};
+  static const char *const size_names[] = {"WORLD_SIZE",   "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                           "SLURM_NTASKS", "HOROVOD_SIZE",         NULL};
   process_identity_set_environment_rank(environment_number(rank_names, -1), environment_number(size_names, 0));
 }
 
