@@ -6,6 +6,7 @@ import functools
 import sys
 
 OWN = ("jax.", "jaxlib.")  # functions of JAX itself, such as those of jax.numpy: their calls are no steps
+PMAP = "jax._src.pmap"  # which gives one of its own to jax.jit, around that of the program
 COMPILES = "/jax/core/compile/"
 
 
@@ -76,7 +77,10 @@ class Jax:
         def make_and_watch(name, function=None, *arguments, **keywords):
             made = make(name, function, *arguments, **keywords)
             try:
-                if not str(getattr(function, "__module__", "")).startswith(OWN):
+                if getattr(function, "__module__", None) == PMAP:
+                    function = mapped_by(function)
+                    name = getattr(function, "__name__", name)
+                if not is_own(function):
                     self.process.lead("jax")
                     watch(made, name_of(name, function, names).encode("utf-8", "replace")[:500])
                     if self.sessions is not None:
@@ -96,7 +100,9 @@ class Jax:
 
         for made in gc.get_objects():
             function = getattr(made, "__wrapped__", None) if type(made).__name__ == "PjitFunction" else None
-            if function is not None and not str(getattr(function, "__module__", "")).startswith(OWN):
+            if getattr(function, "__module__", None) == PMAP:
+                function = mapped_by(function)
+            if function is not None and not is_own(function):
                 name = getattr(function, "__name__", None) or type(function).__name__
                 watch(made, self.name_of(name, function, names).encode("utf-8", "replace")[:500])
 
@@ -162,3 +168,17 @@ class Jax:
 
         register(tell)
         return True
+
+
+def is_own(function):
+    return str(getattr(function, "__module__", "")).startswith(OWN)
+
+
+def mapped_by(function):
+    """What the program gave to jax.pmap, of the function that this made around it: that keeps it in a variable."""
+    around = getattr(function, "__wrapped__", function)
+    variables = getattr(getattr(around, "__code__", None), "co_freevars", ())
+    for name, cell in zip(variables, getattr(around, "__closure__", None) or ()):
+        if name == "fun":
+            return getattr(cell.cell_contents, "f", function)
+    return function

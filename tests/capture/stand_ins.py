@@ -25,9 +25,9 @@ class CallbackList:
     def on_predict_end(self, logs=None): pass
 """
 STAND_INS = {
-    "jax/__init__.py": "__version__ = '9.8'\nfrom jax._src import core, distributed, pjit, monitoring\n"
+    "jax/__init__.py": "__version__ = '9.8'\nfrom jax._src import core, distributed, pjit, pmap, monitoring\n"
     "from jax import profiler\n"
-    "jit = pjit.jit",
+    "jit, pmap = pjit.jit, pmap.pmap",
     "jax/_src/__init__.py": "",
     "jax/_src/core.py": """
 class EvalTrace:
@@ -52,6 +52,18 @@ def jit(function):
 def own(): pass
 own.__module__ = 'jax._src.numpy'
 own = jit(own)
+""",
+    "jax/_src/pmap.py": """
+import functools
+from jax._src import pjit
+class Wrapped:
+    def __init__(self, f): self.f = f
+def pmap(function):
+    fun = Wrapped(function)
+    def _fun(*arguments): return fun.f(*arguments)
+    @functools.wraps(_fun)
+    def shard_map(*arguments): return _fun(*arguments)
+    return pjit.jit(shard_map)
 """,
     "jax/_src/profiler.py": """
 class TraceAnnotation:

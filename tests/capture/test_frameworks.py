@@ -107,6 +107,8 @@ for number in range(12):
         assert evaluate(1e-6) == 2
 other(1)
 jax.pjit.own()
+mapped = jax.pmap(lambda x: x)
+for number in range(3): mapped(1)
 try:
     step(1, fails=True)
 except ValueError as problem:
@@ -133,10 +135,12 @@ def test_jax():
         steps, ranges = steps_of(directory), counts_of_ranges(directory)
         assert {step["origin"] for step in steps} == {"repetition"} and len(steps) == 13, steps
         assert ranges.pop("PjitFunction(step)") == 13 and ranges.pop("PjitFunction(evaluate)") == 3, ranges
+        assert ranges.pop("PjitFunction(<lambda>)") == 3, ranges  # what jax.pmap makes of it is JAX' own
         assert ranges == {"PjitFunction(step 2)": 1, "backend_compile: step (jax.monitoring)": 1}, ranges
         candidates = "SELECT origin, name, count(*) AS n FROM candidate_steps GROUP BY 1, 2 ORDER BY 2"
         candidates = [tuple(row.values()) for row in capturing.query(directory, candidates)]
-        assert candidates == [("call", "PjitFunction(evaluate)", 3), ("call", "PjitFunction(step)", 13)], candidates
+        assert candidates == [("call", "PjitFunction(<lambda>)", 3), ("call", "PjitFunction(evaluate)", 3),
+                              ("call", "PjitFunction(step)", 13)], candidates
         told = capturing.query(directory, "SELECT reason, message FROM diagnostics")
         assert not any("ops" in row["message"] for row in told if row["reason"] == "capture_interval"), told
         compiled = capturing.query(directory, "SELECT name, kind, dur_ns / 1e6 AS ms FROM compilations")
@@ -351,10 +355,10 @@ def test_other_versions():
         program = "import jax, tensorflow, keras, tfprof\nwith tfprof.step(): pass\nprint('done')\n"
         directory, out, error = here.run("other", program)
         assert out == "done\n" and len(steps_of(directory)) == 1, (out, error)
-        for text in ("of this JAX calls of jax.jit and StepTraceAnnotation and what is compiled and which process of its "
-                     "job this is cannot be seen",
-                     "of this TensorFlow calls of tf.function and runs of sessions and which process of its job this is "
-                     "cannot be seen",
+        for text in ("of this JAX calls of jax.jit and StepTraceAnnotation and what is compiled and which process of "
+                     "its job this is cannot be seen",
+                     "of this TensorFlow calls of tf.function and runs of sessions and which process of its job this "
+                     "is cannot be seen",
                      "of this Keras batches cannot be seen"):
             assert text in error and "problem" not in error, error
         profile = capturing.query(directory, "SELECT framework, framework_version AS version FROM profiles")

@@ -104,6 +104,22 @@ static void test_chosen(void) { /* one follows the other, from the first of the 
   check_that(run_program(&slow).most_steps == 1);
 }
 
+static void test_counted_anew(void) { /* something else ends the steps: the window of the former ones costs no more */
+  struct window_plan plan;
+  struct window_step step = {.now_ns = 1000000000u, .steps = 5, .overhead = 0.5, .seed = 7, .wants_ops = true};
+  unsigned windows = 0;
+  window_plan_begin(&plan);
+  check_that(window_plan_step(&plan, &step, 0) == WINDOW_OPEN);
+  window_plan_opened(&plan, step.now_ns, step.steps, 1e4);
+  step.steps = 1;
+  check_that(window_plan_step(&plan, &step, 0) == WINDOW_CLOSE);
+  window_plan_closed(&plan, step.now_ns, step.steps, 1e5, 10e3, true);
+  check_that(plan.spent_ns > 1e5 && plan.spent_ns < 1e6);
+  for (; step.steps < 2000; step.steps++, step.now_ns += 1000000)
+    windows += window_plan_step(&plan, &step, 0) == WINDOW_OPEN;
+  check_that(windows > 0);
+}
+
 static void test_failures(void) { /* tried again ever more rarely */
   struct window_plan plan;
   struct window_step step = {.steps = 5, .overhead = 0.02, .wants_ops = true, .is_chosen = true};
@@ -155,6 +171,7 @@ int main(void) {
   test_budget();
   test_short_run();
   test_chosen();
+  test_counted_anew();
   test_failures();
   test_files();
   return 0;

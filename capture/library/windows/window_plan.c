@@ -92,9 +92,12 @@ double window_plan_expected_ns(const struct window_plan *plan, bool is_chosen) {
   return steps_of_window(plan, is_chosen) * usual_step(plan);
 }
 
+/* Steps are counted anew where something else is found to end them: then none has ended since. */
+static double steps_since(uint64_t then, uint64_t now) { return now > then ? (double)(now - then) : 0; }
+
 static unsigned level_of(const struct window_plan *plan, const struct window_step *step) {
   double a_step = usual_step(plan) * ACCOUNT_SHARE * step->overhead, cost = usual_cost(plan);
-  double ended = (double)(step->steps - plan->first_steps + 1), least = a_step / 2;
+  double ended = steps_since(plan->first_steps, step->steps) + 1, least = a_step / 2;
   a_step += plan->account_ns / (2 * ended);
   if (a_step < least) a_step = least; /* what is overdrawn is paid back by and by */
   unsigned level = 0;
@@ -128,7 +131,8 @@ enum window_act window_plan_step(struct window_plan *plan, const struct window_s
     return window_plan_again(plan, step);
   }
   if (took_ns > 0) keep_value(&plan->in_window, took_ns, CHOSEN_STEPS);
-  bool is_full = step->steps - plan->opened_steps >= steps_of_window(plan, step->is_chosen);
+  bool is_full = step->steps < plan->opened_steps ||
+                 steps_since(plan->opened_steps, step->steps) >= steps_of_window(plan, step->is_chosen);
   return is_full || !step->wants_ops ? WINDOW_CLOSE : WINDOW_NOTHING;
 }
 
@@ -159,7 +163,7 @@ void window_plan_failed(struct window_plan *plan, uint64_t now_ns) {
 void window_plan_closed(struct window_plan *plan, uint64_t now_ns, uint64_t steps, double cost_ns, double bytes,
                         bool has_programs) {
   double plain = usual_step(plan), within = median(&plan->in_window, CHOSEN_STEPS);
-  double ended = (double)(steps - plan->opened_steps);
+  double ended = steps_since(plan->opened_steps, steps);
   if (plain > 0 && within > 0 && has_plain(plan)) keep_value(&plan->extras, (within - plain) / plain, KEPT_WINDOWS);
   double extra_ns = share_of_step(plan) * plain * ended;
   unsigned last = (plan->costs.count - 1) % KEPT_WINDOWS;
