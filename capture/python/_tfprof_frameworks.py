@@ -130,7 +130,8 @@ class Finder:
         """What of a framework cannot be seen in its version, a list; and what to do then."""
         if missing:
             advice = "mark steps with tfprof.step()" if missing != [self.RANK] else "set RANK and WORLD_SIZE"
-            self.say("of this %s %s cannot be seen, as it is made otherwise; %s" % (name, " and ".join(missing), advice))
+            missing = " and ".join(missing)
+            self.say("of this %s %s cannot be seen, as it is made otherwise; %s" % (name, missing, advice))
 
     def say(self, text):
         self.hooks.say_framework(text)

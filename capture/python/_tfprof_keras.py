@@ -57,7 +57,7 @@ class Batches:
         return getattr(self.here, "batch", None) is not None
 
     def failed(self, *_):
-        """fit() has raised, in a batch as a rule, whose end does not come: what the program does next is no part of it."""
+        """fit() has raised, in a batch as a rule, whose end does not come: what the program does next is not in it."""
         self.here.batch = None
 
 

@@ -165,7 +165,7 @@ class Process:
         return True
 
     def set_rank(self, rank, world_size):
-        """As the program, or its framework, says it: it counts for more than what launchers put into the environment."""
+        """As the program or its framework says it: it counts for more than what launchers put into the environment."""
         self.library.tfprof_capture_set_rank(int(rank), int(world_size))
 
     def note_problem(self, text):
