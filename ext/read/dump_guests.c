@@ -50,36 +50,63 @@ char *dump_guest_path(const struct profile *profile, const char *name) {
   return path;
 }
 
-/* ---- texts ---- */
+/* ---- their store ---- */
 
-enum tfprof_status dump_guest_texts(struct profile *profile, struct dump_guest *guest, struct tfprof_error *error) {
-  const struct pool *pool = store_pool(guest->store);
+bool dump_guests_begin(struct dump_source *source) {
+  if (!source->guests) source->guests = calloc(1, sizeof *source->guests);
+  return source->guests != NULL;
+}
+
+enum tfprof_status dump_guest_add_run(struct profile *profile, const char *path, uint32_t *run,
+                                      struct tfprof_error *error) {
+  struct dump_guests *guests = ((struct dump_source *)profile->source_data)->guests;
+  if (!guests->store) guests->store = store_create_apart(profile->store);
+  return guests->store ? store_add_run(guests->store, path, NULL, run, error) : error_no_memory(error);
+}
+
+struct profile *dump_guest_opened(struct dump_source *source, uint32_t run, enum tfprof_status status) {
+  struct store *store = source->guests->store;
+  if (status) {
+    store_cancel_run(store, run);
+    return NULL;
+  }
+  store_publish_run(store, run);
+  return store_profile_at(store, store_profile_count(store) - 1);
+}
+
+static enum tfprof_status bring_texts(struct profile *profile, struct tfprof_error *error) {
+  struct dump_guests *guests = ((struct dump_source *)profile->source_data)->guests;
+  const struct pool *pool = store_pool(guests->store);
   size_t count = (size_t)pool_count(pool) + 1;
-  if (!array_reserve(guest->texts, guest->text_capacity, count)) return error_no_memory(error);
-  if (!guest->text_count) guest->texts[guest->text_count++] = 0;
-  while (guest->text_count < count) {
-    string_id id = (string_id)guest->text_count;
+  if (!array_reserve(guests->texts, guests->text_capacity, count)) return error_no_memory(error);
+  if (!guests->text_count) guests->texts[guests->text_count++] = 0;
+  while (guests->text_count < count) {
+    string_id id = (string_id)guests->text_count;
     enum tfprof_status status = pool_intern(store_pool(profile->store), pool_text(pool, id), pool_length(pool, id),
-                                            &guest->texts[guest->text_count]);
+                                            &guests->texts[guests->text_count]);
     if (status) return error_set(error, status, "the strings of the profile cannot be kept");
-    guest->text_count++;
+    guests->text_count++;
   }
   return TFPROF_OK;
 }
 
 void dump_guests_adopt(struct dump_source *source, const string_id *map) {
-  for (size_t i = 0; i < dump_guests_count(source); i++) {
-    struct dump_guest *guest = &source->guests->items.items[i];
-    for (size_t k = 0; k < guest->text_count; k++) guest->texts[k] = map[guest->texts[k]];
-  }
+  for (size_t i = 0; source->guests && i < source->guests->text_count; i++)
+    source->guests->texts[i] = map[source->guests->texts[i]];
 }
 
 /* ---- rows ---- */
 
 /* Steps of the dump, what belongs to the store, and peaks of devices that the dump has itself are not taken. */
-bool dump_guest_has(unsigned table) {
+static bool is_of_guests(unsigned table) {
   return table != TABLE_runs && table != TABLE_profiles && table != TABLE_diagnostics && table != TABLE_steps &&
          table != TABLE_profiler_windows && table != TABLE_session_records && table != TABLE_device_peaks;
+}
+
+enum tfprof_status dump_guest_place(struct profile *profile, struct dump_guest *guest, struct tfprof_error *error) {
+  const struct dump_source *source = profile->source_data;
+  for (unsigned table = 0; table < TABLE_count; table++) guest->first_rows[table] = source->numbers[table].rows;
+  return bring_texts(profile, error);
 }
 
 static struct guest_rows *make_guest_rows(struct dump_guest *guest, unsigned table) {
@@ -148,13 +175,13 @@ enum tfprof_status dump_guest_follow(struct dump_source *source, struct dump_gue
 
 void dump_guest_number(struct dump_source *source, struct dump_guest *guest) {
   for (unsigned table = 0; table < TABLE_count; table++) {
-    if (dump_guest_has(table) && !guest->taken[table])
+    if (is_of_guests(table) && !guest->taken[table])
       dump_number_others(source, table, profile_raw_rows(guest->profile, table));
   }
 }
 
 void dump_guest_diagnose(struct profile *profile, const struct dump_guest *guest, const char *name) {
-  const struct pool *pool = store_pool(guest->store);
+  const struct pool *pool = store_pool(guest->profile->store);
   for (size_t i = 0; i < guest->profile->diagnostic_count; i++) {
     const struct diagnostic *told = &guest->profile->diagnostics[i];
     const char *severity = pool_text(pool, told->severity), *reason = pool_text(pool, told->reason);
@@ -165,9 +192,7 @@ void dump_guest_diagnose(struct profile *profile, const struct dump_guest *guest
   }
 }
 
-void dump_guest_free(struct dump_guest *guest) {
-  store_release(guest->store);
-  free(guest->texts);
+static void guest_free(struct dump_guest *guest) {
   for (unsigned table = 0; table < TABLE_count; table++) {
     if (!guest->taken[table]) continue;
     free(guest->taken[table]->rows);
@@ -176,18 +201,28 @@ void dump_guest_free(struct dump_guest *guest) {
   }
 }
 
-bool dump_guests_begin(struct dump_source *source) {
-  if (!source->guests) source->guests = calloc(1, sizeof *source->guests);
-  return source->guests != NULL;
+enum tfprof_status dump_guest_keep(struct dump_source *source, struct dump_guest *guest, enum tfprof_status status,
+                                   struct tfprof_error *error) {
+  struct dump_guest *item = status ? NULL : list_add(&source->guests->items);
+  if (!status && !item) status = error_no_memory(error);
+  if (item) *item = *guest;
+  else guest_free(guest);
+  return status;
 }
 
 size_t dump_guests_count(const struct dump_source *source) {
   return source->guests ? source->guests->items.count : 0;
 }
 
+size_t dump_guest_frames(const struct dump_source *source, size_t guest) {
+  return source->guests->items.items[guest].frames;
+}
+
 void dump_guests_free(struct dump_source *source) {
-  for (size_t i = 0; i < dump_guests_count(source); i++) dump_guest_free(&source->guests->items.items[i]);
+  for (size_t i = 0; i < dump_guests_count(source); i++) guest_free(&source->guests->items.items[i]);
   if (!source->guests) return;
+  store_release(source->guests->store);
+  free(source->guests->texts);
   list_free(&source->guests->items);
   row_map_free(&source->guests->known);
   free(source->guests);
@@ -203,17 +238,18 @@ static enum tfprof_status add_guest_segment(struct profile *profile, size_t gues
   const struct guest_rows *taken = from->taken[table];
   uint32_t rows = !taken ? its->rows : number ? 0 : taken->new_count; /* such a table is one segment */
   if (!rows) return TFPROF_OK;
-  struct column_set raw = its->is_raw;
+  struct column_set raw = {{0, 0}};
   struct dump_segment *segment = malloc(sizeof *segment + 2 * sizeof *segment->frames);
   if (!segment) return error_no_memory(error);
-  segment->is_of_window = false;
   segment->is_of_guest = true;
   segment->frame_count = 0;
   segment->frames[0] = (uint32_t)guest;
   segment->frames[1] = (uint32_t)number;
   for (unsigned i = 0; i < schema_tables[table].column_count; i++) {
     const struct column_spec *column = &schema_tables[table].columns[i];
-    if (column->type == TYPE_REFERENCE && column->target == TABLE_steps) column_set_remove(&raw, i);
+    bool is_of_step = (column->type == TYPE_REFERENCE && column->target == TABLE_steps) ||
+                      (table == TABLE_ops && i == COLUMN_ops_marked_step);
+    if (!is_of_step && column_set_has(&its->is_raw, i)) column_set_add(&raw, i);
   }
   struct segment *added = NULL;
   enum tfprof_status status =
@@ -226,8 +262,9 @@ enum tfprof_status dump_guests_add(struct profile *profile, size_t guest, unsign
   const struct dump_source *source = profile->source_data;
   const struct dump_guest *from = &source->guests->items.items[guest];
   enum tfprof_status status = TFPROF_OK;
-  if (!from->profile || !dump_guest_has(table) || from->profile->tables[table].is_made) return status;
-  for (size_t i = 0; i < from->profile->tables[table].segment_count && !status; i++)
+  const struct profile_table *content = &from->profile->tables[table];
+  if (!is_of_guests(table) || content->is_made) return status;
+  for (size_t i = 0; i < content->segment_count && !status; i++)
     status = add_guest_segment(profile, guest, table, i, error);
   return status;
 }
@@ -235,25 +272,35 @@ enum tfprof_status dump_guests_add(struct profile *profile, size_t guest, unsign
 /* ---- columns ---- */
 
 struct taking { /* of a column of one segment */
+  const struct dump_guests *guests;
   const struct dump_guest *guest;
+  const struct dump_guest *of; /* whose rows it refers to */
   const struct column_spec *spec;
   const struct guest_rows *targets; /* of the table that it refers to; NULL: all rows of it are taken */
 };
 
+static struct taking find_taking(const struct dump_guests *guests, const struct dump_guest *guest,
+                                 const struct column_spec *spec) {
+  bool is_reference = spec->type == TYPE_REFERENCE;
+  bool is_code = is_reference && (spec->target == TABLE_code_traces || spec->target == TABLE_code_frames);
+  const struct dump_guest *of = is_code && guest->lender != GUEST_NONE ? &guests->items.items[guest->lender] : guest;
+  return (struct taking){guests, guest, of, spec, is_reference ? of->taken[spec->target] : NULL};
+}
+
 /* What a value of the guest's profile is here; false: nothing. */
 static bool bring_value(const struct taking *taking, int64_t *value) {
-  const struct dump_guest *guest = taking->guest;
+  const struct dump_guest *of = taking->of;
   switch ((enum column_type)taking->spec->type) {
     case TYPE_TEXT:
     case TYPE_JSON:
-      assert((uint64_t)*value < guest->text_count);
-      *value = guest->texts[*value];
+      assert((uint64_t)*value < taking->guests->text_count);
+      *value = taking->guests->texts[*value];
       return true;
     case TYPE_TIME:
-      return !__builtin_add_overflow(*value, guest->offset_ns, value) && is_dump_time(*value);
+      return !__builtin_add_overflow(*value, taking->guest->offset_ns, value) && is_dump_time(*value);
     case TYPE_REFERENCE:
-      if ((uint64_t)*value >= profile_raw_rows(guest->profile, taking->spec->target)) return false;
-      if (!taking->targets) *value += (int64_t)guest->first_rows[taking->spec->target];
+      if ((uint64_t)*value >= profile_raw_rows(of->profile, taking->spec->target)) return false;
+      if (!taking->targets) *value += (int64_t)of->first_rows[taking->spec->target];
       else *value = (int64_t)taking->targets->rows[*value];
       return !taking->targets || *value != GUEST_NO_ROW;
     case TYPE_INTEGER:
@@ -303,7 +350,7 @@ enum tfprof_status dump_guests_load(struct profile *profile, struct segment *seg
     if (column_set_has(&its->is_raw, columns[i])) column_set_add(&wanted, columns[i]);
   size_t told = guest->profile->diagnostic_count;
   enum tfprof_status status = profile_require(guest->profile, segment->table, &wanted, error);
-  if (!status) status = dump_guest_texts(profile, guest, error);
+  if (!status) status = bring_texts(profile, error);
   if (!status && guest->profile->diagnostic_count > told)
     segment_diagnose(segment, columns[0], "warning", "profiler_window", 1, -1,
                      "columns of a file of the framework's profiler could not be read to the end");
@@ -311,7 +358,7 @@ enum tfprof_status dump_guests_load(struct profile *profile, struct segment *seg
     const struct column_spec *spec = &schema_tables[segment->table].columns[columns[i]];
     const struct column *column = column_set_has(&wanted, columns[i]) ? its->columns[columns[i]] : NULL;
     if (!column || column->form == COLUMN_ABSENT) continue; /* absent here as well */
-    const struct taking taking = {guest, spec, spec->type == TYPE_REFERENCE ? guest->taken[spec->target] : NULL};
+    const struct taking taking = find_taking(source->guests, guest, spec);
     out[i] = bring_column(&taking, column, taken ? taken->new_rows : NULL, segment->rows);
     if (!out[i]) status = error_no_memory(error);
   }

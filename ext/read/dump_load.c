@@ -593,7 +593,6 @@ enum tfprof_status dump_load(struct profile *profile, struct segment *segment, c
   const struct table_spec *spec = &schema_tables[segment->table];
   const struct dump_segment *own = segment->source_data;
   if (own->is_of_guest) return dump_guests_load(profile, segment, columns, count, out, error);
-  if (own->is_of_window) return dump_windows_load(profile, segment, columns, count, out, error);
   struct column *loaded[SCHEMA_MAXIMUM_COLUMNS] = {NULL};
   struct column_set wanted = {{0, 0}};
   struct tfprof_error reason;

@@ -6,6 +6,7 @@
 */
 #include "read/dump_reader.h"
 
+#include "read/dump_guests.h"
 #include "read/dump_sessions.h"
 #include "read/dump_windows.h"
 
@@ -52,7 +53,7 @@ static enum tfprof_status flush(struct scan *scan, struct tfprof_error *error) {
   if (!segment) return error_no_memory(error);
   segment->frame_count = scan->frame_count;
   memcpy(segment->frames, scan->frames, scan->frame_count * sizeof *segment->frames);
-  segment->is_of_window = segment->is_of_guest = false;
+  segment->is_of_guest = false;
   scan->frame_count = 0;
   return profile_add_segment(scan->profile, scan->table, scan->first_row, (uint32_t)scan->rows, &scan->raw, segment,
                              NULL, error);
@@ -67,7 +68,7 @@ static void take_up_last(struct scan *scan) {
   if (list->segment_count == 0) return;
   const struct segment *last = list->segments[list->segment_count - 1];
   const struct dump_segment *frames = last->source_data;
-  if (frames->is_of_window || frames->is_of_guest) return;
+  if (frames->is_of_guest) return;
   if (frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
   memcpy(scan->frames, frames->frames, frames->frame_count * sizeof *frames->frames);
   scan->frame_count = frames->frame_count;
@@ -132,23 +133,19 @@ static enum tfprof_status add_frames(struct profile *profile, unsigned table, si
   return status;
 }
 
-/* Makes segments of the frames [first, end), and of the windows that came meanwhile, each behind the frames that were
+/* Makes segments of the frames [first, end), and of the guests that came meanwhile, each behind the frames that were
 ** there before. */
-static enum tfprof_status add_frames_and_windows(struct profile *profile, unsigned table, size_t first, size_t end,
-                                                 struct tfprof_error *error) {
+static enum tfprof_status add_frames_and_guests(struct profile *profile, unsigned table, size_t first, size_t end,
+                                                struct tfprof_error *error) {
   const struct dump_source *source = profile->source_data;
-  const size_t from = first, windows = dump_windows_count(source), guests = dump_guests_count(source);
+  const size_t from = first, guests = dump_guests_count(source);
   enum tfprof_status status = TFPROF_OK;
-  for (size_t window = 0, guest = 0; window + guest < windows + guests && !status;) {
-    size_t of_window = window < windows ? dump_window_frames(source, window) : SIZE_MAX;
-    size_t of_guest = guest < guests ? source->guests->items.items[guest].frames : SIZE_MAX;
-    bool is_window = of_window <= of_guest; /* of those that came together windows were numbered first */
-    size_t frames = is_window ? of_window : of_guest, place = is_window ? window++ : guest++;
+  for (size_t guest = 0; guest < guests && !status; guest++) {
+    size_t frames = dump_guest_frames(source, guest);
     if (frames <= from || frames > end) continue;
     if (first < frames) status = add_frames(profile, table, first, frames, error);
     first = frames;
-    if (!status && is_window) status = dump_windows_add(profile, place, table, error);
-    else if (!status) status = dump_guests_add(profile, place, table, error);
+    if (!status) status = dump_guests_add(profile, guest, table, error);
   }
   return status ? status : add_frames(profile, table, first, end, error);
 }
@@ -198,7 +195,7 @@ static const struct older *find_older(const struct dump_source *source, unsigned
 }
 
 static enum tfprof_status list(struct profile *profile, unsigned table, struct tfprof_error *error) {
-  enum tfprof_status status = add_frames_and_windows(profile, table, 0, profile->source_mark, error);
+  enum tfprof_status status = add_frames_and_guests(profile, table, 0, profile->source_mark, error);
   const struct older *found = status ? NULL : find_older(profile->source_data, table);
   struct profile_table *made = &profile->tables[table];
   for (size_t i = 0; found && i < made->segment_count; i++) {
@@ -238,7 +235,7 @@ static enum tfprof_status take_frames(struct profile *profile, struct tfprof_err
     const struct older *found = find_older(source, table);
     if (found && !found->columns[0]) continue;
     bool is_listed = profile->tables[table].segment_count;
-    if (is_listed) status = add_frames_and_windows(profile, table, profile->source_mark, file->frame_count, error);
+    if (is_listed) status = add_frames_and_guests(profile, table, profile->source_mark, file->frame_count, error);
     else profile_defer_table(profile, table, source->numbers[table].rows, false);
   }
   if (status) return status;
@@ -540,7 +537,6 @@ static void free_profile(struct profile *profile) {
 
 static void adopt(struct profile *profile, const string_id *map) {
   dump_adopt_strings(profile, map);
-  dump_windows_adopt(profile->source_data, map);
   dump_guests_adopt(profile->source_data, map);
 }
 

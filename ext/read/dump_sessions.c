@@ -100,7 +100,7 @@ static uint64_t hash_cell(const struct dump_guest *guest, const struct column *c
   if (!column || column_is_null(column, row)) return hash_fnv1a(hash, "", 1);
   int64_t value = column_integer(column, row);
   if (!is_text) return hash_fnv1a_value(hash, (uint64_t)value);
-  const struct pool *pool = store_pool(guest->store);
+  const struct pool *pool = store_pool(guest->profile->store);
   return hash_fnv1a(hash, pool_text(pool, (string_id)value), pool_length(pool, (string_id)value) + 1u);
 }
 
@@ -171,8 +171,7 @@ static enum tfprof_status know_traces(struct dump_source *source, struct dump_gu
 
 static enum tfprof_status number_rows(struct profile *profile, struct dump_guest *guest, struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
-  for (unsigned table = 0; table < TABLE_count; table++) guest->first_rows[table] = source->numbers[table].rows;
-  enum tfprof_status status = dump_guest_texts(profile, guest, error);
+  enum tfprof_status status = dump_guest_place(profile, guest, error);
   for (size_t i = 0; i < sizeof identities / sizeof *identities && !status; i++)
     status = know_rows(source, guest, &identities[i], error);
   if (!status) status = know_traces(source, guest, error);
@@ -196,6 +195,7 @@ static const struct record *find_last(const struct records *records, enum kind k
 static enum tfprof_status open_guest(struct profile *profile, const struct records *all,
                                      const struct record *const *runs, size_t count, struct dump_guest *guest,
                                      struct tfprof_error *error) {
+  struct dump_source *source = profile->source_data;
   struct tensorflow_files files = {.run_meta = calloc(count + 1, sizeof *files.run_meta), .may_lack_files = true};
   const struct record *graph = find_last(all, KIND_GRAPH, runs[0]->graph),
                       *op_log = find_last(all, KIND_OP_LOG, runs[0]->graph);
@@ -208,14 +208,14 @@ static enum tfprof_status open_guest(struct profile *profile, const struct recor
     files.run_meta[files.run_meta_count++] = (struct tensorflow_run_meta){path, runs[i]->step, runs[i]->part};
   if (graph) files.graph = path, files.graph_part = graph->part;
   if (op_log) files.op_log = path, files.op_log_part = op_log->part;
-  if (!status && !(guest->store = store_create_apart(profile->store))) status = error_no_memory(error);
-  if (!status) status = store_add_run(guest->store, path, NULL, &run, error);
-  if (!status) status = tensorflow_open(guest->store, run, &files, error);
+  if (!status) status = dump_guest_add_run(profile, path, &run, error);
+  if (!status) {
+    status = tensorflow_open(source->guests->store, run, &files, error);
+    guest->profile = dump_guest_opened(source, run, status);
+  }
   free(files.run_meta);
   free(path);
   if (status) return status;
-  store_publish_run(guest->store, run);
-  guest->profile = store_profile_at(guest->store, 0);
   guest->offset_ns = runs[0]->offset_ns;
   return profile_list_all(guest->profile, error);
 }
@@ -224,22 +224,18 @@ static enum tfprof_status take_guest(struct profile *profile, const struct recor
                                      const struct record *const *runs, size_t count, size_t frames,
                                      struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
-  struct dump_guest guest = {.frames = frames};
+  struct dump_guest guest = {.frames = frames, .lender = GUEST_NONE};
   struct tfprof_error reason = {0};
   enum tfprof_status status = open_guest(profile, all, runs, count, &guest, &reason);
   bool is_over = status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED;
   if (status && !is_over) {
     profile_diagnose(profile, "warning", "session_records", (int64_t)count, -1, -1,
                      "runs of sessions have no ops here: %s: %s", runs[0]->name, reason.message);
-    store_release(guest.store);
     return TFPROF_OK;
   }
   if (!status) dump_guest_diagnose(profile, &guest, runs[0]->name);
   if (!status) status = number_rows(profile, &guest, &reason);
-  struct dump_guest *item = status ? NULL : list_add(&source->guests->items);
-  if (!status && !item) status = error_no_memory(&reason);
-  if (item) *item = guest;
-  else dump_guest_free(&guest);
+  status = dump_guest_keep(source, &guest, status, &reason);
   if (status && error) *error = reason;
   return status;
 }

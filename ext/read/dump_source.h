@@ -1,6 +1,6 @@
 /* dump_source.h: what the parts of the dump reader share: dump_reader.c (files), dump_numbers.c (rows), dump_strings.c
-** (texts), dump_load.c (columns), dump_span.c (times that need more care), dump_windows.c (files that a dump names),
-** dump_damage.c (what is wrong). */
+** (texts), dump_load.c (columns), dump_span.c (times that need more care), dump_guests.c (files that a dump names, of
+** dump_windows.c and dump_sessions.c), dump_damage.c (what is wrong). */
 #ifndef TFPROF_DUMP_SOURCE_H
 #define TFPROF_DUMP_SOURCE_H
 
@@ -17,7 +17,7 @@ struct string_range {
 struct row_numbers { /* of one table */
   struct row_run *runs;
   size_t count, capacity;
-  uint64_t rows; /* in all of them, and of windows */
+  uint64_t rows; /* in all of them, and of guests */
 };
 
 struct dump_windows;
@@ -36,13 +36,12 @@ struct dump_source { /* source_data of a profile, shared by its versions */
   struct pending_strings *pending_strings; /* NULL, or texts that found no memory */
   size_t problems_told;
   struct dump_windows *windows; /* NULL: there are none */
-  struct dump_guests *guests;   /* of sessions; NULL: there are none */
+  struct dump_guests *guests;   /* NULL: there are none */
 };
 
 struct dump_segment { /* source_data of a segment */
-  bool is_of_guest;             /* its rows are those of sessions: dump_guests.c */
-  bool is_of_window;    /* its rows stand in another file: dump_windows.c */
-  uint32_t frame_count; /* of those, two numbers: the window and the segment of its profile */
+  bool is_of_guest;     /* its rows stand in another file: dump_guests.c */
+  uint32_t frame_count; /* of those, two numbers: the guest and the segment of its profile */
   uint32_t frames[]; /* indexes of file->frames */
 };
 
