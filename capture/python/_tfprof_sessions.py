@@ -6,6 +6,10 @@ would raise into the program while another one is open.  What the program asks o
 traced, it gets all of that and the recording a copy; where it has not, its RunMetadata stays as empty as without us;
 and where it asks for more than can be told apart, such as its graph as it was partitioned, the run is left out.
 
+A callable made of CallableOptions has its RunOptions from the beginning: runs that are to be traced go through a second
+one, made of the same options with tracing when the first of them comes.  Of a partial run TensorFlow traces nothing, by
+whatever options: it is left out.
+
 A graph is told once it may cost so much: after the first run that was traced, by what --overhead allows for the time
 since the process began, else when a session is closed or the program ends; and again where it has grown since.
 """
@@ -22,6 +26,8 @@ RUN, GRAPH, OP_LOG = range(3)  # kinds of session_records.h
 OP_SECONDS = 100e-6  # of telling a graph, for each of its ops, before the first one was told
 LONGEST_AT_END = 1.0  # seconds
 MOST_BYTES = 64 << 20  # of a graph
+PARTIAL = b"TensorFlow traces no partial runs"
+UNREAD = b"the program has it traced, and takes nothing of it"
 
 
 class Graph:
@@ -31,11 +37,30 @@ class Graph:
         self.number, self.version, self.is_refused = number, None, False
 
 
+class Callable:
+    """What is known of one. options: encoded; handle: of the second one; left_out: why there is none."""
+
+    handle = left_out = None
+    is_prepared = is_traced = False
+
+    def __init__(self, swig, session, options):
+        self.swig, self.session, self.options = swig, session, options
+
+    def __del__(self):
+        try:
+            if self.handle is not None and self.session._session is not None and not self.session._closed:
+                self.swig.TF_SessionReleaseCallable(self.session._session, self.handle)
+        except Exception:  # at the end of the interpreter anything may be gone
+            pass
+
+
 class Traces:
     def __init__(self, process, session_class, swig, config_pb2):
         library = process.holding_gil
         ctypes = process.ctypes
         self.process, self.swig, self.options_class = process, swig, config_pb2.RunOptions
+        self.callable_class = getattr(config_pb2, "CallableOptions", None)
+        self.callables = weakref.WeakKeyDictionary()  # what is known of each
         self.step, self.add = library.tfprof_capture_session_step, library.tfprof_capture_add_session
         self.step.restype = ctypes.c_int64
         self.add.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64, ctypes.c_char_p,
@@ -51,6 +76,7 @@ class Traces:
         self.overhead = overhead()
         hooks = process.hooks
         hooks.change(session_class, "_call_tf_sessionrun", self.begins, self.ends, self.failed)
+        hooks.around(session_class, "_call_tf_sessionprun", self.partial_begins, self.partial_ends, self.failed)
         hooks.around(session_class, "close", first=self.closes)
         process.at_end.append(self.program_ends)
 
@@ -72,11 +98,13 @@ class Traces:
         elif own_options is not None:
             swig.TF_DeleteBuffer(own_options)
             own_options = None
-        run = (step, self.begin(), own_options, own_metadata, left_out)
-        self.here.__dict__.setdefault("runs", []).append((session, run))
+        self.opened(session, (step, self.begin(), own_options, own_metadata, left_out))
         if own_options is None:
             return None
         return session, own_options, feeds, fetches, targets, own_metadata
+
+    def opened(self, of, run):
+        self.here.__dict__.setdefault("runs", []).append((of, run))
 
     def changed(self, session, asked):
         """Options as the program has them, with tracing: a buffer, or None where they have it or it would be seen, and
@@ -84,14 +112,18 @@ class Traces:
         asked = self.options_class.FromString(asked)
         if asked.trace_level:
             return None, None
-        left_out = self.is_not_empty(session)
-        if asked.output_partition_graphs or asked.report_tensor_allocations_upon_oom or (
-                asked.debug_options.debug_tensor_watch_opts):
-            left_out = b"the program asks for what could not be told from the trace"
+        left_out = self.more_is_asked(asked) or self.is_not_empty(session)
         if left_out:
             return None, left_out
         asked.trace_level = self.options_class.SOFTWARE_TRACE
         return self.swig.TF_NewBufferFromString(asked.SerializeToString()), None
+
+    @staticmethod
+    def more_is_asked(asked):
+        if asked.output_partition_graphs or asked.report_tensor_allocations_upon_oom or (
+                asked.debug_options.debug_tensor_watch_opts):
+            return b"the program asks for what could not be told from the trace"
+        return None
 
     @staticmethod
     def is_not_empty(session):
@@ -102,16 +134,19 @@ class Traces:
             return b"the session is configured to tell the program more of its runs"
         return None
 
-    def take(self, session):
+    def take(self, of):
         runs = getattr(self.here, "runs", None)
-        if not runs or runs[-1][0] is not session:
+        if not runs or runs[-1][0] is not of:
             return None
         return runs.pop()[1]
 
     def ends(self, session, options, feeds, fetches, targets, metadata):
         run = self.take(session)
-        if run is None:
-            return
+        if run is not None:
+            self.has_run(session, run, metadata)
+
+    def has_run(self, session, run, metadata):
+        """`metadata`: the buffer of the program, or None."""
         step, start, own_options, own_metadata, left_out = run
         message = None
         try:
@@ -121,9 +156,9 @@ class Traces:
         finally:
             self.give_back(own_options, own_metadata)
         if message is None and left_out is None:
-            left_out = b"the program has it traced, and takes nothing of it"
+            left_out = UNREAD
         graph = self.graph_of(session.graph)
-        self.add(RUN, graph.number, step, start, message, len(message or b""), own_options is not None, left_out)
+        self.add(RUN, graph.number, step, start, message, len(message or b""), own_metadata is not None, left_out)
         if message:
             self.tell_graph(session.graph, graph, self.allowance())
 
@@ -131,6 +166,85 @@ class Traces:
         run = self.take(session)
         if run is not None:
             self.give_back(run[2], run[3])
+
+    def partial_begins(self, session, *_):
+        if self.step() >= 0:
+            self.opened(session, (next(self.numbers), self.begin(), None, None, PARTIAL))
+
+    def partial_ends(self, session, *_):
+        self.ends(session, None, None, None, None, None)
+
+    # ---- Callables.
+
+    def watch_callables(self, its_class):
+        """Which one is called is told by the call; what it is called with, by the function of C that it hands it to."""
+        hooks = self.process.hooks
+        hooks.around(its_class, "__init__", last=self.callable_made)
+        hooks.around(its_class, "__call__", self.callable_begins, self.callable_over, self.callable_over)
+        hooks.change(self.swig, "TF_SessionRunCallable", self.call_begins, self.call_ends, self.call_failed)
+
+    def callable_made(self, callable, session, options):
+        self.callables[callable] = Callable(self.swig, session, options.SerializeToString())
+
+    def callable_begins(self, callable, *_):
+        self.here.__dict__.setdefault("called", []).append(callable)
+
+    def callable_over(self, callable, *_):
+        called = getattr(self.here, "called", None)
+        if called and called[-1] is callable:
+            called.pop()
+
+    def call_begins(self, c_session, handle, arguments, metadata):
+        called = getattr(self.here, "called", None)
+        if not called or self.step() < 0:
+            return None
+        callable = called[-1]
+        known = self.callables.get(callable)
+        if known is None or known.session._session is not c_session:
+            return None
+        step, traced, own_metadata, left_out = next(self.numbers), None, None, None
+        if not self.prepare(known):
+            left_out = known.left_out or (self.is_not_empty(known.session) if metadata is not None else None)
+        if known.handle is not None and left_out is None:
+            traced, own_metadata = known.handle, self.swig.TF_NewBuffer()
+        self.opened(callable, (step, self.begin(), None, own_metadata, left_out))
+        return None if traced is None else (c_session, traced, arguments, own_metadata)
+
+    def prepare(self, known):
+        """Makes the second one; whether the program has its own traced."""
+        if known.is_prepared:
+            return known.is_traced
+        known.is_prepared = True
+        options = self.callable_class.FromString(known.options)
+        known.is_traced = bool(options.run_options.trace_level)
+        asked = self.options_class()
+        asked.CopyFrom(options.run_options)
+        if not known.is_traced:
+            known.left_out = self.more_is_asked(asked)
+        if known.is_traced or known.left_out:
+            return known.is_traced
+        began = time.monotonic()
+        options.run_options.trace_level = self.options_class.SOFTWARE_TRACE
+        buffer = self.swig.TF_NewBufferFromString(options.SerializeToString())
+        try:
+            known.handle = self.swig.TF_SessionMakeCallable(known.session._session, buffer)
+        except Exception as problem:
+            known.left_out = self.kept("it cannot be made anew with tracing: %s" % problem)
+        finally:
+            self.swig.TF_DeleteBuffer(buffer)
+            self.spent += time.monotonic() - began
+        return False
+
+    def call_ends(self, c_session, handle, arguments, metadata):
+        callable = (getattr(self.here, "called", None) or [None])[-1]
+        run = self.take(callable)
+        if run is not None:
+            self.has_run(self.callables[callable].session, run, metadata)
+
+    def call_failed(self, *_):
+        self.failed((getattr(self.here, "called", None) or [None])[-1])
+
+    # ---- What was traced.
 
     def give_back(self, options, metadata):
         for buffer in (options, metadata):
@@ -186,10 +300,12 @@ class Traces:
 
     reasons = []  # which the library has pointers to
 
+    def kept(self, reason):
+        self.reasons.append(reason.encode("utf-8", "replace")[:200])
+        return self.reasons[-1]
+
     def keep_reason(self, kind, known, reason):
-        reason = reason.encode("utf-8", "replace")[:200]
-        self.reasons.append(reason)
-        self.add(kind, known.number, -1, 0, None, 0, 0, reason)
+        self.add(kind, known.number, -1, 0, None, 0, 0, self.kept(reason))
 
     def tell_all(self, seconds, only=None):
         for graph, known in list(self.graphs.items()):
@@ -224,5 +340,9 @@ def watch(process, session_class):
         return False
     if not hasattr(getattr(config_pb2, "RunOptions", None), "SOFTWARE_TRACE"):
         return False
-    Traces(process, session_class, swig, config_pb2)
+    traces = Traces(process, session_class, swig, config_pb2)
+    its_callable = getattr(session_class, "_Callable", None)
+    names = ("TF_SessionMakeCallable", "TF_SessionRunCallable", "TF_SessionReleaseCallable")
+    if traces.callable_class and its_callable and all(hasattr(swig, name) for name in names):
+        traces.watch_callables(its_callable)
     return True

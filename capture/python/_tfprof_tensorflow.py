@@ -10,6 +10,7 @@ being made run nothing.
 import re
 import sys
 import threading
+import weakref
 
 EAGER = "tensorflow.python.eager."
 LIBRARIES = ("keras.", "tf_keras.", "tensorflow.", "_tfprof_")
@@ -165,7 +166,14 @@ class TensorFlow:
             return False
         self.fetched = {}  # by the graph and the names of fetches: that of the range, and whether they train
         self.has_trained = False
-        self.process.hooks.named(session, "run", self.run_begins, self.run_ends, self.run_failed)
+        hooks = self.process.hooks
+        hooks.named(session, "run", self.run_begins, self.run_ends, self.run_failed)
+        hooks.named(session, "partial_run", self.run_begins, self.partial_run_ends, self.run_failed)
+        its_callable = getattr(session, "_Callable", None)
+        if its_callable is not None:
+            self.callables = weakref.WeakKeyDictionary()  # what each fetches
+            hooks.around(its_callable, "__init__", last=self.callable_made)
+            hooks.around(its_callable, "__call__", self.run_begins, self.callable_ends, self.run_failed)
         if not load_beside("_tfprof_sessions").watch(self.process, session):
             missing.append("what runs of sessions do")
         return True
@@ -176,11 +184,29 @@ class TensorFlow:
             self.here.start, self.here.of = self.marks.begin(), session
 
     def run_ends(self, session, fetches=None, *_, **__):
-        if self.here.of is not session:
-            return
+        if self.here.of is session:
+            self.end_run(session.graph, fetches)
+
+    def partial_run_ends(self, session, handle=None, fetches=None, *_, **__):
+        self.run_ends(session, fetches)
+
+    def callable_made(self, callable, session, options):
+        graph, fetches = session.graph, list(options.fetch)
+        for name in options.target:
+            try:
+                fetches.append(graph.as_graph_element(name, allow_tensor=False))
+            except (KeyError, ValueError):
+                fetches.append(name)
+        self.callables[callable] = graph, fetches
+
+    def callable_ends(self, callable, *_):
+        if self.here.of is callable:
+            self.end_run(*self.callables.get(callable, (None, ())))
+
+    def end_run(self, graph, fetches):
         start, self.here.start, self.here.of = self.here.start, None, None
         found = flattened(fetches)
-        key = (id(session.graph), tuple(getattr(one, "name", one) for one in found))
+        key = (id(graph), tuple(getattr(one, "name", one) for one in found))
         if key not in self.fetched:
             if len(self.fetched) == MOST_NAMES:
                 self.fetched.clear()

@@ -235,7 +235,8 @@ bool classic_is_of_ops(const struct profile *profile) {
   bool has_work = tables[TABLE_ops].segment_count || tables[TABLE_kernels].segment_count;
   /* Nodes of a graph have types; modules, which ProfileContext may write before any step, have none. */
   bool has_modules = tables[TABLE_nodes].segment_count && !tables[TABLE_node_types].segment_count;
-  return (has_work || has_modules) && (accounted->is_made || accounted->segment_count == 0);
+  bool has_runs = tables[TABLE_node_runs].segment_count; /* of sessions, which node_steps adds up */
+  return (has_work || has_modules) && ((accounted->is_made && !has_runs) || accounted->segment_count == 0);
 }
 
 enum tfprof_status classic_model_of_ops(struct classic_model *model, struct profile *profile,

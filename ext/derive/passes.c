@@ -25,6 +25,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_instants,
     &derive_steps_of_module_calls,
     &derive_steps_of_node_steps,
+    &derive_steps_of_node_runs,
     &derive_steps_of_node_changes,
     &derive_steps_of_python_samples,
     &derive_forward_ops,

@@ -125,6 +125,7 @@ extern const struct derive_pass derive_steps_of_memory_events;
 extern const struct derive_pass derive_steps_of_memory_totals;
 extern const struct derive_pass derive_steps_of_module_calls;
 extern const struct derive_pass derive_steps_of_node_steps;
+extern const struct derive_pass derive_steps_of_node_runs;
 extern const struct derive_pass derive_steps_of_node_changes;
 extern const struct derive_pass derive_steps_of_ops;
 extern const struct derive_pass derive_steps_of_python_samples;

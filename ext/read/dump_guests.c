@@ -97,9 +97,23 @@ void dump_guests_adopt(struct dump_source *source, const string_id *map) {
 
 /* ---- rows ---- */
 
+/* What a guest has of nodes by its steps is here what they cost in a run, of which a step of the dump may have several;
+** all other tables are what they are. The guest's table of rows of the table. */
+static unsigned table_of_guest(unsigned table) { return table == TABLE_node_runs ? TABLE_node_steps : table; }
+
+/* The guest's column that has the values of a column; 0: it has none. */
+static unsigned column_of_guest(unsigned table, unsigned column) {
+  if (table_of_guest(table) == table) return column;
+  const struct table_spec *its = &schema_tables[table_of_guest(table)];
+  for (unsigned i = 2; i < its->column_count; i++)
+    if (!strcmp(its->columns[i].name, schema_tables[table].columns[column].name)) return i;
+  return 0;
+}
+
 /* Steps of the dump, what belongs to the store, and peaks of devices that the dump has itself are not taken. */
 static bool is_of_guests(unsigned table) {
   return table != TABLE_runs && table != TABLE_profiles && table != TABLE_diagnostics && table != TABLE_steps &&
+         table != TABLE_node_steps &&
          table != TABLE_profiler_windows && table != TABLE_session_records && table != TABLE_device_peaks;
 }
 
@@ -176,7 +190,7 @@ enum tfprof_status dump_guest_follow(struct dump_source *source, struct dump_gue
 void dump_guest_number(struct dump_source *source, struct dump_guest *guest) {
   for (unsigned table = 0; table < TABLE_count; table++) {
     if (is_of_guests(table) && !guest->taken[table])
-      dump_number_others(source, table, profile_raw_rows(guest->profile, table));
+      dump_number_others(source, table, profile_raw_rows(guest->profile, table_of_guest(table)));
   }
 }
 
@@ -234,7 +248,7 @@ static enum tfprof_status add_guest_segment(struct profile *profile, size_t gues
                                             struct tfprof_error *error) {
   const struct dump_source *source = profile->source_data;
   const struct dump_guest *from = &source->guests->items.items[guest];
-  const struct segment *its = from->profile->tables[table].segments[number];
+  const struct segment *its = from->profile->tables[table_of_guest(table)].segments[number];
   const struct guest_rows *taken = from->taken[table];
   uint32_t rows = !taken ? its->rows : number ? 0 : taken->new_count; /* such a table is one segment */
   if (!rows) return TFPROF_OK;
@@ -249,7 +263,7 @@ static enum tfprof_status add_guest_segment(struct profile *profile, size_t gues
     const struct column_spec *column = &schema_tables[table].columns[i];
     bool is_of_step = (column->type == TYPE_REFERENCE && column->target == TABLE_steps) ||
                       (table == TABLE_ops && i == COLUMN_ops_marked_step);
-    if (!is_of_step && column_set_has(&its->is_raw, i)) column_set_add(&raw, i);
+    if (!is_of_step && column_set_has(&its->is_raw, column_of_guest(table, i))) column_set_add(&raw, i);
   }
   struct segment *added = NULL;
   enum tfprof_status status =
@@ -262,7 +276,7 @@ enum tfprof_status dump_guests_add(struct profile *profile, size_t guest, unsign
   const struct dump_source *source = profile->source_data;
   const struct dump_guest *from = &source->guests->items.items[guest];
   enum tfprof_status status = TFPROF_OK;
-  const struct profile_table *content = &from->profile->tables[table];
+  const struct profile_table *content = &from->profile->tables[table_of_guest(table)];
   if (!is_of_guests(table) || content->is_made) return status;
   for (size_t i = 0; i < content->segment_count && !status; i++)
     status = add_guest_segment(profile, guest, table, i, error);
@@ -343,20 +357,24 @@ enum tfprof_status dump_guests_load(struct profile *profile, struct segment *seg
   struct dump_source *source = profile->source_data;
   const struct dump_segment *own = segment->source_data;
   struct dump_guest *guest = &source->guests->items.items[own->frames[0]];
-  const struct segment *its = guest->profile->tables[segment->table].segments[own->frames[1]];
+  const unsigned table = table_of_guest(segment->table);
+  const struct segment *its = guest->profile->tables[table].segments[own->frames[1]];
   const struct guest_rows *taken = guest->taken[segment->table];
   struct column_set wanted = {{0, 0}};
-  for (unsigned i = 0; i < count; i++)
-    if (column_set_has(&its->is_raw, columns[i])) column_set_add(&wanted, columns[i]);
+  for (unsigned i = 0; i < count; i++) {
+    unsigned column = column_of_guest(segment->table, columns[i]);
+    if (column_set_has(&its->is_raw, column)) column_set_add(&wanted, column);
+  }
   size_t told = guest->profile->diagnostic_count;
-  enum tfprof_status status = profile_require(guest->profile, segment->table, &wanted, error);
+  enum tfprof_status status = profile_require(guest->profile, table, &wanted, error);
   if (!status) status = bring_texts(profile, error);
   if (!status && guest->profile->diagnostic_count > told)
     segment_diagnose(segment, columns[0], "warning", "profiler_window", 1, -1,
                      "columns of a file of the framework's profiler could not be read to the end");
   for (unsigned i = 0; i < count && !status; i++) {
     const struct column_spec *spec = &schema_tables[segment->table].columns[columns[i]];
-    const struct column *column = column_set_has(&wanted, columns[i]) ? its->columns[columns[i]] : NULL;
+    unsigned place = column_of_guest(segment->table, columns[i]);
+    const struct column *column = column_set_has(&wanted, place) ? its->columns[place] : NULL;
     if (!column || column->form == COLUMN_ABSENT) continue; /* absent here as well */
     const struct taking taking = find_taking(source->guests, guest, spec);
     out[i] = bring_column(&taking, column, taken ? taken->new_rows : NULL, segment->rows);

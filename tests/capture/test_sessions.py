@@ -32,6 +32,7 @@ class Graph:
     def get_collection_ref(self, name): return []
     def get_collection(self, name): return []
     def get_operations(self): return self.ops
+    def as_graph_element(self, name, allow_tensor): return Operation(self, name, 'ResourceApplyAdam')
     def as_graph_def(self, add_shapes): return GraphDef()
 NODES = [("x", "Placeholder"), ("w", "VariableV2"), ("net/mm", "MatMul")]
 class GraphDef:
@@ -50,9 +51,17 @@ class config_pb2:
             self.trace_level, self.output_partition_graphs = trace_level, output_partition_graphs
             self.report_tensor_allocations_upon_oom = False
             self.debug_options = type("DebugOptions", (), {"debug_tensor_watch_opts": []})
+        def CopyFrom(self, other): self.__dict__.update(other.__dict__)
         def SerializeToString(self): return b"%d%d" % (self.trace_level, self.output_partition_graphs)
         @classmethod
         def FromString(cls, asked): return cls(asked[0] - 48, asked[1] == 49)
+    class CallableOptions:
+        def __init__(self, target=(), trace_level=0):
+            self.fetch, self.target = [], list(target)
+            self.run_options = config_pb2.RunOptions(trace_level)
+        def SerializeToString(self): return self.run_options.SerializeToString() + ",".join(self.target).encode()
+        @classmethod
+        def FromString(cls, asked): return cls(asked[2:].decode().split(","), asked[0] - 48)
 class RunMetadata:
     content = None
     def ParseFromString(self, content): self.content = content
@@ -73,7 +82,25 @@ class tf_session:
     def TF_GetBuffer(buffer): return buffer.content
     @classmethod
     def TF_DeleteBuffer(cls, buffer): cls.buffers.remove(buffer)
+    callables, released, traced = {}, [], []
+    @classmethod
+    def TF_SessionMakeCallable(cls, session, buffer):
+        handle = len(cls.callables)
+        cls.callables[handle] = config_pb2.CallableOptions.FromString(buffer.content)
+        return handle
+    @classmethod
+    def TF_SessionRunCallable(cls, session, handle, arguments, metadata):
+        start = time.time()
+        time.sleep(2e-3)
+        if arguments == ('wrong',): raise ValueError(*arguments)
+        if cls.callables[handle].run_options.trace_level and metadata:
+            cls.traced.append(handle)
+            metadata.content = run_metadata_of(start)
+        return arguments
+    @classmethod
+    def TF_SessionReleaseCallable(cls, session, handle): cls.released.append(handle)
 class BaseSession:
+    _closed, _session = False, 'session'
     def __init__(self): self.graph = self._graph = Graph()
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         swig = tf_session
@@ -86,6 +113,26 @@ class BaseSession:
             for buffer in (asked, told):
                 if buffer: swig.TF_DeleteBuffer(buffer)
         return result
+    def partial_run(self, handle, fetches, feed_dict=None): return self._call_tf_sessionprun(handle, {}, fetches)
+    def _call_tf_sessionprun(self, handle, feed_dict, fetch_list):
+        time.sleep(1e-3)
+        return fetch_list
+    class _Callable:
+        def __init__(self, session, callable_options):
+            self._session = session
+            buffer = tf_session.TF_NewBufferFromString(callable_options.SerializeToString())
+            self._handle = tf_session.TF_SessionMakeCallable(session._session, buffer)
+            tf_session.TF_DeleteBuffer(buffer)
+        def __call__(self, *args, **kwargs):
+            told = kwargs.get('run_metadata')
+            buffer = tf_session.TF_NewBuffer() if told else None
+            result = tf_session.TF_SessionRunCallable(self._session._session, self._handle, args, buffer)
+            if told:
+                told.ParseFromString(tf_session.TF_GetBuffer(buffer))
+                tf_session.TF_DeleteBuffer(buffer)
+            return result
+        def __del__(self): tf_session.TF_SessionReleaseCallable(self._session._session, self._handle)
+    def _make_callable_from_options(self, options): return BaseSession._Callable(self, options)
     def _call_tf_sessionrun(self, options, feed_dict, fetch_list, target_list, run_metadata):
         start = time.time()
         if fetch_list == 'wrong': raise ValueError(fetch_list)
@@ -154,6 +201,38 @@ assert not tf_session.buffers, tf_session.buffers
 print('done')
 """
 
+# Two runs in a step, callables made of options, partial runs.
+OTHER_RUNS = """
+import sys; sys.path.insert(0, %r)
+import tensorflow as tf
+from tensorflow.python.client.session import *
+session = BaseSession()
+train = Operation(session.graph, 'Adam', 'ResourceApplyAdam')
+session.run([train])
+for number in range(4):
+    session.run([Tensor('loss:0')])
+    session.run([train])
+call = session._make_callable_from_options(config_pb2.CallableOptions(['Adam']))
+own = session._make_callable_from_options(config_pb2.CallableOptions(['Adam'], 1))
+told = RunMetadata()
+for number in range(4):
+    assert call(number) == (number,)
+assert call(5, run_metadata=told) == (5,) and told.content == b"", told.content
+assert own(6, run_metadata=told) == (6,) and len(told.content) > 100
+own(7)  # traced, and nobody takes it
+try:
+    call('wrong')
+except ValueError as problem: assert str(problem) == 'wrong'
+assert tf_session.traced == [2] * 5 + [1], tf_session.traced
+del call, own
+assert sorted(tf_session.released) == [0, 1, 2], tf_session.released
+session.partial_run('handle', [Tensor('loss:0')])
+session.run([train])
+session.close()
+assert not tf_session.buffers, tf_session.buffers
+print('done')
+"""
+
 
 def made(directory):
     packages = os.path.join(directory, "packages")
@@ -190,9 +269,39 @@ def test_stand_in():
         ops = "SELECT name, op_type, count(*) AS n, sum(dur_ns) AS ns FROM ops WHERE category = 'op' GROUP BY 1"
         ops = [tuple(row.values()) for row in capturing.query(run, ops)]
         assert ops == [("net/mm", "MatMul", 24, 12 * 400000), ("w", "VariableV2", 12, 12 * 5000)], ops
+        unrecorded = capturing.query(run, "SELECT number FROM steps WHERE NOT ops_recorded")
+        assert unrecorded == [{"number": 11}], unrecorded
         lines = capturing.query(run, "SELECT DISTINCT file, line FROM code_frames")
         assert lines == [{"file": "train.py", "line": 7}], lines
     print("runs of a stand-in")
+
+
+def test_other_runs():
+    with capturing.Directory() as directory:
+        run = os.path.join(directory, "run")
+        os.mkdir(run)
+        out, error = capturing.run(run, ["-c", OTHER_RUNS % made(directory)], ops="all")
+        assert out == "done\n" and "incomplete" not in error, (out, error)
+        left_out = "SELECT left_out, count(*) AS n FROM session_records WHERE kind = 'run' GROUP BY 1 ORDER BY 1"
+        left_out = [tuple(row.values()) for row in capturing.query(run, left_out)]
+        assert left_out == [(None, 16), ("TensorFlow traces no partial runs", 1),
+                            ("the program has it traced, and takes nothing of it", 1)], left_out
+        told = capturing.query(run, "SELECT count FROM diagnostics WHERE message LIKE '%session_records.left_out%'")
+        assert told == [{"count": 2}], told
+        # Step by step: a run alone, four times two, seven calls, and what a partial run is part of.
+        steps = capturing.query(run, "SELECT ops_recorded, run_count, cpu_ns FROM steps LEFT JOIN node_steps ON "
+                                     "step_id = steps.id AND node_id = (SELECT id FROM nodes WHERE name = 'net/mm') "
+                                     "ORDER BY number")
+        counts = [(row["ops_recorded"], row["run_count"]) for row in steps]
+        assert counts == [(1, 2)] + [(1, 4)] * 4 + [(1, 2)] * 6 + [(0, None), (0, 2)], counts
+        assert all(row["cpu_ns"] == (row["run_count"] or 0) * 200000 for row in steps if row["cpu_ns"]), steps
+        runs = capturing.query(run, "SELECT count(*) AS n, sum(run_count) AS runs FROM node_runs JOIN nodes ON "
+                                    "nodes.id = node_id WHERE name = 'net/mm'")
+        assert runs == [{"n": 16, "runs": 32}], runs
+        report = capturing.query(run, "SELECT occurrence, micros FROM op_view WHERE selected = 'micros,occurrence' "
+                                      "AND name = 'MatMul'")
+        assert [row["occurrence"] for row in report] == [2], report  # on average of 12 steps: 32 runs
+    print("two runs in a step, callables, partial runs")
 
 
 def test_damage():
@@ -221,12 +330,14 @@ REAL = """
 import os, json, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np, tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 v1 = tf.compat.v1
 v1.disable_eager_execution()
 v1.set_random_seed(1)
 x = v1.placeholder(tf.float32, [None, 32])
 w = v1.get_variable("w", [32, 8])
 loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+noise = tf.reduce_mean(tf.nn.dropout(x, rate=0.5, seed=3))  # of a kernel with a state
 train = v1.train.AdamOptimizer().minimize(loss)
 data, told, losses = np.random.RandomState(0).rand(16, 32), v1.RunMetadata(), []
 with v1.train.MonitoredTrainingSession() as session:
@@ -238,6 +349,14 @@ with v1.Session() as session:
     session.run([loss, train], {x: data}, options, told)
     session.make_callable(train, [x])(data)
     session.make_callable(loss.graph.get_operation_by_name("w/Assign"))()
+    options = config_pb2.CallableOptions()
+    options.feed.append(x.name)
+    options.fetch.append(noise.name)
+    options.target.append(train.name)
+    call = session._make_callable_from_options(options)
+    losses += [float(call(data.astype("float32"))[0]) for _ in range(3)]
+    handle = session.partial_run_setup([loss], [x])
+    losses.append(float(session.partial_run(handle, loss, {x: data})))
 stats = [(one.node_name, one.all_start_micros, one.op_end_rel_micros)
          for device in told.step_stats.dev_stats for one in device.node_stats]
 print(json.dumps([losses, stats]))
@@ -267,12 +386,12 @@ def test_tensorflow():
             starts = ran.get((name, max(length, 1)), [])
             assert any(abs(start - one) <= 200 for one in starts), (name, start, length, starts)
         left_out = capturing.query(run, "SELECT left_out FROM session_records WHERE left_out IS NOT NULL")
-        assert not left_out, left_out
+        assert left_out == [{"left_out": "TensorFlow traces no partial runs"}], left_out
         nodes = capturing.query(run, "SELECT op_type, code_trace_id FROM nodes WHERE name = 'MatMul'")
         assert nodes[0]["op_type"] == "MatMul" and nodes[0]["code_trace_id"] is not None, nodes
         steps = capturing.query(run, "SELECT steps.number, count(node_id) AS n FROM steps LEFT JOIN node_steps ON "
                                      "step_id = steps.id GROUP BY 1")
-        assert len(steps) == 22 and all(row["n"] > 20 for row in steps), steps
+        assert len(steps) == 25 and all(row["n"] > 20 for row in steps), steps
     print("runs of TensorFlow")
 
 

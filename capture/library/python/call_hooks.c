@@ -307,6 +307,15 @@ static struct {
 } builtins[MAXIMUM];
 static unsigned builtin_count;
 
+static void *call_builtin_changed(const struct definition *inner, void *self, void *tuple) {
+  void *array[CHANGED_MAXIMUM];
+  intptr_t count = call_api.tuple_size(tuple);
+  if (inner->flags & VARARGS) return inner->function(self, tuple, NULL, NULL);
+  for (intptr_t i = 0; i < count; i++) array[i] = python_api.tuple_item(tuple, i);
+  if (inner->flags & FASTCALL) return inner->function(self, array, (void *)count, NULL);
+  return inner->function(self, array[0], NULL, NULL);
+}
+
 static void *builtin_called(unsigned number, void *self, void *first, void *second, void *third) {
   int flags = builtins[number].definition.flags;
   struct call_arguments arguments = {0};
@@ -324,7 +333,9 @@ static void *builtin_called(unsigned number, void *self, void *first, void *seco
   }
   struct call_begun begun;
   if (!call_begins(builtins[number].hook, &arguments, &begun)) return NULL;
-  void *result = builtins[number].inner->function(self, first, second, third);
+  const struct definition *inner = builtins[number].inner;
+  void *result = begun.changed && !(flags & NOARGS) ? call_builtin_changed(inner, self, begun.changed)
+                                                    : inner->function(self, first, second, third);
   return call_ends(builtins[number].hook, &arguments, &begun, result);
 }
 

@@ -51,7 +51,7 @@ struct waiting {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *first, **last = &first;
 static size_t waiting_bytes;
-static uint64_t refused;
+static uint64_t refused, left_out_runs;
 static _Atomic bool is_wanted; /* ops are recorded */
 static struct source_cost taken; /* thread_full_ns: of all threads */
 
@@ -190,8 +190,11 @@ static void add_session_row(struct recorder *recorder, const struct waiting *wai
     row_set(&rows, row, STEP, is->step);
   }
   const char *left_out = is->left_out ? is->left_out : has_bytes ? NULL : "it could not be written";
-  if (left_out) row_set(&rows, row, LEFT_OUT, dump_writer_string(writer, left_out, strlen(left_out)));
-  if (left_out) return;
+  if (left_out) {
+    row_set(&rows, row, LEFT_OUT, dump_writer_string(writer, left_out, strlen(left_out)));
+    left_out_runs += is->start_ticks != 0;
+    return;
+  }
   row_set(&rows, row, FILE_NAME, dump_writer_string(writer, name, strlen(name)));
   row_set(&rows, row, PLACE, (int64_t)(file.length - is->length));
   row_set(&rows, row, BYTES, (int64_t)is->length);
@@ -234,6 +237,10 @@ static void sessions_losses(struct recorder *recorder) {
   recorder_lost(recorder, (struct loss){count, "warning",
                                         "runs of sessions have no ops, since too many waited to be written",
                                         "session_records", &rows});
+  recorder_lost(recorder, (struct loss){left_out_runs, "warning",
+                                        "runs of sessions have no ops, nor have their steps: "
+                                        "session_records.left_out says why",
+                                        "session_records", NULL});
 }
 
 static void sessions_close(bool in_child) {
@@ -246,7 +253,7 @@ static const char *sessions_reset(bool is_whole) {
   first = NULL; /* the parent's, perhaps half of something */
   last = &first;
   waiting_bytes = 0;
-  refused = 0;
+  refused = left_out_runs = 0;
   memset(&taken, 0, sizeof taken);
   return NULL;
 }

@@ -405,7 +405,8 @@ static enum tfprof_status run_input_shapes_of_runs(struct profile *profile, stru
 }
 
 static bool has_no_calls(const struct profile *profile) {
-  const struct profile_table *rows = &profile->tables[TABLE_node_steps];
+  const struct profile_table *rows = &profile->tables[TABLE_node_steps], *runs = &profile->tables[TABLE_node_runs];
+  if (rows->is_made) return !runs->segment_count;
   return !rows->segment_count ||
          !column_set_has(&rows->segments[0]->is_raw, COLUMN_node_steps_recorded_call);
 }

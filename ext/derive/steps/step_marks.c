@@ -4,8 +4,9 @@
 ** ops_recorded.  A recording may leave the ops of most steps out and keep only the ranges that mark steps.  Where the
 ** recorder says when it recorded ops (sampling.h), the ops of a step were recorded when they were so from its start to
 ** its end; elsewhere when at least one op of another category than `user` began in it.  Where ops come from windows of
-** the framework's own profiler, one of these must hold the step (window_steps.h).  No step of a recording has them
-** where these steps are of a framework whose ops are not recorded, whatever PyTorch runs beside it, such as a
+** the framework's own profiler, one of these must hold the step (window_steps.h); and where they come from runs of
+** sessions, each run that began in the step must have been traced (session_records.left_out).  No step of a recording
+** has them where these steps are of a framework whose ops are not recorded, whatever PyTorch runs beside it, such as a
 ** DataLoader.  NULL in a profile without ops.
 **
 ** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
@@ -133,6 +134,23 @@ static enum tfprof_status set_net_times(struct profile *profile, const int64_t *
   return status;
 }
 
+static enum tfprof_status leave_out_runs(const struct profile *profile, struct step_lookup *lookup, int64_t *recorded,
+                                         struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_session_records, &block, &status, error);) {
+    int64_t starts[ROWS_BLOCK];
+    string_id left_out[ROWS_BLOCK];
+    block_integers(&block, COLUMN_session_records_start_ns, starts);
+    block_texts(&block, COLUMN_session_records_left_out, left_out);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (!left_out[i] || starts[i] == NO_VALUE) continue;
+      uint32_t step = step_lookup_find(lookup, starts[i]);
+      if (step != NO_ROW) recorded[step] = 0;
+    }
+  }
+  return status;
+}
+
 /* Steps that TensorFlow or JAX runs beside PyTorch, whose ops alone are recorded, have theirs in windows only. */
 static bool lacks_ops_of_steps(const struct profile *profile) {
   const char *frameworks = pool_text(store_pool(profile->store), profile->framework);
@@ -179,6 +197,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
       for (uint32_t i = 0; i < count && !sampling.recorded.count; i++) recorded[i] = 1;
       status = window_steps_find(profile, rows, starts, ends, count, recorded, &sampling, error);
     }
+    if (!status) status = leave_out_runs(profile, &lookup, recorded, error);
     bool is_from_beginning = strcmp(profile_origin(profile), "tfprof") == 0;
     uint32_t left_out = 0, most = count / 2 < WARMUP_STEPS ? count / 2 : WARMUP_STEPS;
     if (is_from_beginning) left_out = count_warmup(order, count, recorded, sampling_steps_before(&sampling));
@@ -231,6 +250,8 @@ const struct derive_pass derive_step_marks = {
               WINDOW_STEPS_READ,
               {TABLE_compilations, COLUMN_compilations_start_ns},
               {TABLE_compilations, COLUMN_compilations_end_ns},
+              {TABLE_session_records, COLUMN_session_records_start_ns},
+              {TABLE_session_records, COLUMN_session_records_left_out},
               RECORDING_COST_READ},
     .writes = {{TABLE_steps, COLUMN_steps_is_warmup},
                {TABLE_steps, COLUMN_steps_ops_recorded},

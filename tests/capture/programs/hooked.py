@@ -73,5 +73,12 @@ for _ in range(50):
 wanted = [("getpid", ()), ("hash", (5,)), ("chdir", ()), ("print", ("a", "b")), ("execv", ("/nowhere", ["x"]))]
 found = [one for one in told if one[0] != "hash" or one[1] == (5,)]
 assert found == wanted * 50, found[:6]
+# With other arguments, in each of CPython's ways to call a builtin function.
+import math, time
+changed = (math, "factorial", (4,), 24), (math, "pow", (2, 5), 32), (time, "strftime", ("x",), "x")
+for holder, name, other, wanted in changed:
+    hooks.change(holder, name, lambda *given, other=other: other if given[0] != "%%" else None)
+    assert getattr(holder, name)(*["%Y" if name == "strftime" else 3] * len(other)) == wanted, name
+assert time.strftime("%%") == "%"
 in_place = module.plain is before
 assert in_place == (sys.version_info[:2] != (3, 11)), in_place
