@@ -28,6 +28,7 @@ enum option_kind {
   KIND_SECONDS, /* 20 or 0.5 */
   KIND_NUMBER,  /* between the two that `value` names: 0-3 */
   KIND_TIME,    /* 30s, 500ms, 2m; or nothing */
+  KIND_FACTOR,  /* more than 1, or 0 */
   KIND_SIGNAL,  /* USR2; or nothing */
   KIND_SHOW,  /* ends here: --help */
 };
@@ -106,10 +107,14 @@ static const struct option_spec specs[OPTION_COUNT] = {
          "program without steps is not watched; 0: nothing is"},
     [OPTION_KEEP] = {"keep", 0, KIND_TIME, "TIME", "TFPROF_KEEP", true, "",
                      "write nothing but keep the last 30s, say, in memory (/dev/shm), and write them as a file of "
-                     "their own when something happens: a step takes more than 1.5 times the median; an exception "
+                     "their own when something happens: a step takes too long (--slow-step); an exception "
                      "ends the program or a thread; memory cannot be had; it hangs, crashes or is killed; "
                      "--signal, --attach PID --write. Kept are all steps, ranges, counters, collectives, and ops "
                      "of the steps that --ops says: of few seconds --ops=all has more, at its cost"},
+    [OPTION_SLOW_STEP] = {"slow-step", 0, KIND_FACTOR, "TIMES", "TFPROF_SLOW_STEP", true, "1.5",
+                          "with --keep: a step takes too long that takes more than so many times the median of the "
+                          "31 before it, but those that do so regularly, such as evaluations and checkpoints; 0: none "
+                          "does"},
     [OPTION_KEEP_SIZE] = {"keep-size", 0, KIND_SIZE, "SIZE", "TFPROF_KEEP_SIZE", true, "256M",
                           "how much memory a process may have for what --keep keeps; where more comes, a shorter time "
                           "is kept, which diagnostics tell"},
@@ -245,7 +250,8 @@ static void show_wrapped(const char *text, size_t *column) {
 static bool has_plain_value(const struct option_spec *spec) {
   return spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
          spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS || spec->kind == KIND_TIME ||
-         spec->kind == KIND_SIGNAL || spec->kind == KIND_NUMBER;
+         spec->kind == KIND_FACTOR || spec->kind == KIND_SIGNAL ||
+         spec->kind == KIND_NUMBER;
 }
 
 static void show_option(const struct option_spec *spec) {
@@ -314,6 +320,14 @@ static bool is_seconds(const char *text) {
   if (*text < '0' || *text > '9') return false;
   double value = strtod(text, &end);
   return !*end && (value == 0 || value >= 0.1) && value <= MOST;
+}
+
+static bool is_factor(const char *text) {
+  enum { MOST = 1000000 };
+  char *end;
+  if (*text < '0' || *text > '9') return false;
+  double value = strtod(text, &end);
+  return !*end && (value == 0 || value > 1) && value <= MOST;
 }
 
 /* Whether it is a number of those that the bounds, "0-3", are of. */
@@ -406,6 +420,11 @@ static bool set_value(struct capture_options *options, enum option option, const
     case KIND_TIME:
       if (!*value || option_time_ns(value)) break;
       fprintf(stderr, "tfprof-capture: %s must be a time such as 30s, 500ms or 2m, not '%s'", from, value);
+      return false;
+    case KIND_FACTOR:
+      if (is_factor(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be how many times, more than 1 such as 1.5, or 0, not '%s'", from,
+              value);
       return false;
     case KIND_SIGNAL:
       if (!*value || option_signal(value)) break;

@@ -6,6 +6,7 @@
 #include "common/option_words.h"
 #include "governor/limits.h"
 #include "governor/sampling.h"
+#include "governor/slow_steps.h"
 #include "hangs/hang_watch.h"
 #include "host/process_identity.h"
 #include "recorder/clock.h"
@@ -194,6 +195,8 @@ static void read_keep(void) {
                                 .launcher = launcher ? (int)strtol(launcher, NULL, 10) : 0};
   keeps = keep.ns != 0;
   recording_keep(&keep);
+  const char *slow = setting("TFPROF_SLOW_STEP");
+  slow_steps_set(slow && *slow ? strtod(slow, NULL) : SLOW_STEP_FACTOR);
 }
 
 static const struct control_session own_control;

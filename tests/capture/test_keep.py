@@ -220,7 +220,8 @@ def test_window(folder):
     program.communicate(timeout=PATIENCE)
     assert program.returncode == 0 and not glob.glob(PLACE + "/%d-*" % process)
     for options in (("--signal", "USR2"), ("--keep", "1s", "--dormant"), ("--keep", "soon"), ("--write",),
-                    ("--keep", "1s", "--signal", "KILL")):
+                    ("--keep", "1s", "--signal", "KILL"), ("--keep", "1s", "--slow-step", "1"),
+                    ("--keep", "1s", "--slow-step", "2x")):
         assert ask(*options, "--", "true").returncode == 2, options
 
 

@@ -122,7 +122,7 @@ def test_help_names_every_variable():
     out = capture("--help")[1]
     options = set(re.findall(r"^  (?:-., |    )--([a-z-]+)", out, re.MULTILINE))
     assert {"output", "force", "ops", "python", "no-shapes", "no-memory", "buffer-size", "quiet"} <= options, options
-    variables = re.findall(r"\[(TFPROF_[A-Z_]+)(=\w+)?\]", out)
+    variables = re.findall(r"\[(TFPROF_[A-Z_]+)(=[\w.]+)?\]", out)
     # What is asked of programs that run is no setting.
     without = {"help", "version", "list", "attach", "for", "write", "add", "retries", "host-tracer-level",
                "device-tracer-level", "python-tracer-level"}

@@ -203,8 +203,18 @@ static bool governor_open(struct recorder *recorder) {
   return true;
 }
 
+static void diagnose_regular_steps(struct recorder *recorder) {
+  uint64_t count = slow_steps_take_regular();
+  if (count)
+    recorder_diagnose(recorder, "info", "capture_not_written", (int64_t)count, "triggers",
+                      "so many steps took long and are regular, as those with an evaluation or a checkpoint are: as "
+                      "many steps after the last one that took as long as that was after the one before; the last "
+                      "seconds are not written for them");
+}
+
 static void governor_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   (void)now;
+  diagnose_regular_steps(recorder);
   keep_to_overhead(recorder);
   add_sampling(recorder);
   keep_to_budgets(recorder);

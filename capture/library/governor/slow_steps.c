@@ -1,17 +1,30 @@
 /* slow_steps.c: see slow_steps.h. */
 #include "slow_steps.h"
 
+#include "long_steps.h"
 #include "recorder/triggers.h"
 #include "sampling.h"
 
 #include <stdio.h>
 
-#define SLOW 1.5 /* times the median */
 enum { FEWEST_STEPS = 15 };
 
-static uint64_t seen;
+static double factor = SLOW_STEP_FACTOR;
+static uint64_t seen, regular;
+static struct long_steps long_steps;
 
-void slow_steps_begin(void) { seen = 0; }
+void slow_steps_set(double its_factor) { factor = its_factor; }
+
+void slow_steps_begin(void) {
+  seen = regular = 0;
+  long_steps_begin(&long_steps);
+}
+
+uint64_t slow_steps_take_regular(void) {
+  uint64_t count = regular;
+  regular = 0;
+  return count;
+}
 
 static void tell_slow_step(int64_t number, int64_t took_ns, int64_t usual_ns) {
   struct kept_trigger facts = {.step_plus_one = number + 1, .dur_ns = took_ns, .usual_ns = usual_ns};
@@ -23,14 +36,17 @@ static void tell_slow_step(int64_t number, int64_t took_ns, int64_t usual_ns) {
 /* Of several the slowest. */
 void slow_steps_look(void) {
   int64_t took_ns[PACE_HISTORY], usual_ns[PACE_HISTORY], number;
-  double most = SLOW;
+  double most = 0;
   unsigned slowest = PACE_HISTORY;
-  if (!triggers_are_on()) return;
+  if (factor <= 0 || !triggers_are_on()) return;
   unsigned count = sampling_took(&seen, took_ns, usual_ns, &number);
   for (unsigned i = 0; i < count; i++) {
     if (seen - count + i < FEWEST_STEPS || usual_ns[i] <= 0) continue;
     double times = (double)took_ns[i] / (double)usual_ns[i];
-    if (times <= most) continue;
+    if (times <= factor) continue;
+    bool is_regular = long_steps_add(&long_steps, factor, number + i, took_ns[i]);
+    regular += is_regular;
+    if (is_regular || times <= most) continue;
     most = times;
     slowest = i;
   }
