@@ -10,6 +10,8 @@
 **               WRITE                          of a program that keeps its last seconds: they are written; ENDED with
 **                                              the file, or REFUSED
 **               END, or it hangs up                    the recording that it asked for ends, and ENDED comes
+**               MET     what it has met, directory     not answered: another process of that run, which keeps its last
+**                                                      seconds too, asks for those of this one (library/run_peers.h)
 **
 ** The bytes come from anybody who may connect: the parser is total, and what it accepts is bounded.
 */
@@ -31,16 +33,17 @@ enum control_kind {
   CONTROL_ENDED,
   CONTROL_REFUSED,
   CONTROL_WRITE,
+  CONTROL_MET,
   CONTROL_KINDS
 };
 
 enum control_number {
-  CONTROL_PROCESS = 1,
+  CONTROL_PROCESS = 1, /* FACTS: its own; MET: who asks, as is its rank */
   CONTROL_RANK, /* 1 + the rank; 0: none */
   CONTROL_WORLD,
   CONTROL_STEPS,    /* FACTS: that have ended so far; RECORD: how many are wanted, 0: by time; ENDED: so many were */
   CONTROL_DURATION, /* nanoseconds */
-  CONTROL_START,    /* CLOCK_MONOTONIC: RECORD: not before; BEGUN, ENDED: when recording began */
+  CONTROL_START,    /* CLOCK_MONOTONIC: RECORD: not before; BEGUN, ENDED: when recording began; MET: when it was */
   CONTROL_STOP,     /* the same: when it ended */
   CONTROL_STATE,    /* enum control_state */
   CONTROL_NUMBERS
@@ -56,9 +59,11 @@ enum control_state {
 enum control_text {
   CONTROL_PROGRAM = 64,
   CONTROL_FRAMEWORK,
-  CONTROL_DIRECTORY, /* FACTS: of its run; RECORD: where the recording is to go, else there */
+  CONTROL_DIRECTORY, /* FACTS, MET: of its run; RECORD: where the recording is to go, else there */
   CONTROL_FILE,      /* of the recording */
   CONTROL_PROBLEM,
+  CONTROL_TRIGGER,         /* MET: as triggers.kind has it, */
+  CONTROL_TRIGGER_MESSAGE, /* and what it was */
   CONTROL_TEXTS_END
 };
 enum { CONTROL_TEXTS = CONTROL_TEXTS_END - CONTROL_PROGRAM, CONTROL_TEXT_MAXIMUM = 4400 };

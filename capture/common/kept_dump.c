@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 64 << 10, TRIGGER_COLUMNS = 8 };
+enum { PIECE_BYTES = 64 << 10, TRIGGER_COLUMNS = 13 };
 
 /* The frames of an area, one after the other. */
 struct stream {
@@ -165,6 +165,7 @@ static int64_t put_trigger_text(struct copy *copy, const char *text) {
 
 static void put_trigger(struct copy *copy, const struct kept_trigger *trigger) {
   bool has_message = trigger->message[0] != 0;
+  const char *kind = trigger->asked_by_kind;
   const struct {
     uint16_t dump_id;
     bool is_known;
@@ -178,6 +179,11 @@ static void put_trigger(struct copy *copy, const struct kept_trigger *trigger) {
       {DUMP_triggers_step_number, trigger->step_plus_one != 0, trigger->step_plus_one - 1},
       {DUMP_triggers_step_ns, trigger->dur_ns != 0, trigger->dur_ns},
       {DUMP_triggers_usual_ns, trigger->usual_ns != 0, trigger->usual_ns},
+      {DUMP_triggers_kept_to_ns, trigger->kept_to_ns != 0, trigger->kept_to_ns},
+      {DUMP_triggers_asked_by_kind, kind != NULL, kind ? put_trigger_text(copy, kind) : 0},
+      {DUMP_triggers_asked_by_process, trigger->asked_by_process != 0, trigger->asked_by_process},
+      {DUMP_triggers_asked_by_rank, trigger->asked_by_rank_plus_one != 0, trigger->asked_by_rank_plus_one - 1},
+      {DUMP_triggers_asked_processes, trigger->asked_processes_plus_one != 0, trigger->asked_processes_plus_one - 1},
   };
   struct dump_block blocks[TRIGGER_COLUMNS];
   uint8_t head[TRIGGER_COLUMNS * DUMP_DIRECTORY_ENTRY_BYTES + 10];
@@ -205,7 +211,7 @@ static void put_trailer(struct copy *copy) {
 }
 
 int kept_dump_write(int from, const struct kept_head *head, const struct kept_extent *extent,
-                    const struct kept_trigger *trigger, int to, uint64_t *rows) {
+                    const struct kept_trigger *triggers, unsigned count, int to, uint64_t *rows) {
   static struct copy copy; /* of one thread at a time; a stack may be small */
   struct stream streams[KEPT_SLOTS + 1];
   struct dump_file_header header;
@@ -227,7 +233,7 @@ int kept_dump_write(int from, const struct kept_head *head, const struct kept_ex
     open_stream(&copy, &streams[i + 1], kept_slot_offset(head, i), head->span, extent->slots[i]);
   if (!streams[0].has_next) return EILSEQ;
   copy_frames(&copy, streams, KEPT_SLOTS + 1);
-  put_trigger(&copy, trigger);
+  for (unsigned i = 0; i < count; i++) put_trigger(&copy, &triggers[i]);
   put_trailer(&copy);
   *rows = copy.rows;
   return copy.reason;

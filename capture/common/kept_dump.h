@@ -11,13 +11,14 @@
 
 enum { KEPT_TEXT_MAXIMUM = 256 };
 
-/* A row of triggers; what is not known is 0. */
+/* A row of triggers; what is not known is 0 or NULL. */
 struct kept_trigger {
-  const char *kind;
+  const char *kind, *asked_by_kind;
   char message[KEPT_TEXT_MAXIMUM];
-  int64_t time_ns; /* CLOCK_MONOTONIC, as is kept_from_ns */
-  int64_t keep_ns, kept_from_ns;
+  int64_t time_ns; /* CLOCK_MONOTONIC, as are kept_from_ns and kept_to_ns */
+  int64_t keep_ns, kept_from_ns, kept_to_ns;
   int64_t step_plus_one, dur_ns, usual_ns;
+  int64_t asked_by_process, asked_by_rank_plus_one, asked_processes_plus_one;
 };
 
 /* Up to where the areas are written, of a process that goes on; UINT64_MAX: to their end. */
@@ -26,9 +27,9 @@ struct kept_extent {
 };
 void kept_extent_whole(struct kept_extent *extent);
 
-/* Writes a dump into the empty file `to`. 0, or the errno of what was refused; EILSEQ: nothing was kept. *rows: how
-** many it has. */
+/* Writes a dump into the empty file `to`, with so many triggers. 0, or the errno of what was refused; EILSEQ: nothing
+** was kept. *rows: how many it has. */
 int kept_dump_write(int from, const struct kept_head *head, const struct kept_extent *extent,
-                    const struct kept_trigger *trigger, int to, uint64_t *rows);
+                    const struct kept_trigger *triggers, unsigned count, int to, uint64_t *rows);
 
 #endif

@@ -52,7 +52,7 @@ static bool write_dump(int kept, const struct kept_head *head, const char *messa
   snprintf(trigger.message, sizeof trigger.message, "%s", message);
   kept_extent_whole(&extent);
   int file = create_dump(head, path, sizeof path);
-  int reason = file < 0 ? errno : kept_dump_write(kept, head, &extent, &trigger, file, &rows);
+  int reason = file < 0 ? errno : kept_dump_write(kept, head, &extent, &trigger, 1, file, &rows);
   if (file >= 0 && close(file) && !reason) reason = errno;
   if (file >= 0 && reason) unlink(path);
   if (reason && reason != EILSEQ)

@@ -28,6 +28,7 @@ enum option_kind {
   KIND_SECONDS, /* 20 or 0.5 */
   KIND_NUMBER,  /* between the two that `value` names: 0-3 */
   KIND_TIME,    /* 30s, 500ms, 2m; or nothing */
+  KIND_DELAY,   /* the same, or 0 */
   KIND_FACTOR,  /* more than 1, or 0 */
   KIND_SIGNAL,  /* USR2; or nothing */
   KIND_SHOW,  /* ends here: --help */
@@ -109,8 +110,13 @@ static const struct option_spec specs[OPTION_COUNT] = {
                      "write nothing but keep the last 30s, say, in memory (/dev/shm), and write them as a file of "
                      "their own when something happens: a step takes too long (--slow-step); an exception "
                      "ends the program or a thread; memory cannot be had; it hangs, crashes or is killed; "
-                     "--signal, --attach PID --write. Kept are all steps, ranges, counters, collectives, and ops "
+                     "--signal, --attach PID --write. What one process meets by itself makes all of the run on this "
+                     "machine write theirs. Kept are all steps, ranges, counters, collectives, and ops "
                      "of the steps that --ops says: of few seconds --ops=all has more, at its cost"},
+    [OPTION_KEEP_AFTER] = {"keep-after", 0, KIND_DELAY, "TIME", "TFPROF_KEEP_AFTER", true, "2s",
+                           "with --keep: how long recording goes on before it is written, so that what follows is "
+                           "there, too, at the cost of memory for as long; where the program ends or is asked for it "
+                           "(--signal, --write) it is written at once; 0: always"},
     [OPTION_SLOW_STEP] = {"slow-step", 0, KIND_FACTOR, "TIMES", "TFPROF_SLOW_STEP", true, "1.5",
                           "with --keep: a step takes too long that takes more than so many times the median of the "
                           "31 before it, but those that do so regularly, such as evaluations and checkpoints; 0: none "
@@ -250,7 +256,7 @@ static void show_wrapped(const char *text, size_t *column) {
 static bool has_plain_value(const struct option_spec *spec) {
   return spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
          spec->kind == KIND_STEPS || spec->kind == KIND_SECONDS || spec->kind == KIND_TIME ||
-         spec->kind == KIND_FACTOR || spec->kind == KIND_SIGNAL ||
+         spec->kind == KIND_DELAY || spec->kind == KIND_FACTOR || spec->kind == KIND_SIGNAL ||
          spec->kind == KIND_NUMBER;
 }
 
@@ -328,6 +334,14 @@ static bool is_factor(const char *text) {
   if (*text < '0' || *text > '9') return false;
   double value = strtod(text, &end);
   return !*end && (value == 0 || value > 1) && value <= MOST;
+}
+
+/* Of what option_time_ns() knows, and none. */
+static bool is_no_time(const char *text) {
+  static const char *const none[] = {"0", "0s", "0ms", NULL};
+  for (size_t i = 0; none[i]; i++)
+    if (strcmp(text, none[i]) == 0) return true;
+  return false;
 }
 
 /* Whether it is a number of those that the bounds, "0-3", are of. */
@@ -420,6 +434,10 @@ static bool set_value(struct capture_options *options, enum option option, const
     case KIND_TIME:
       if (!*value || option_time_ns(value)) break;
       fprintf(stderr, "tfprof-capture: %s must be a time such as 30s, 500ms or 2m, not '%s'", from, value);
+      return false;
+    case KIND_DELAY:
+      if (is_no_time(value) || option_time_ns(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be a time such as 2s, 500ms or 1m, or 0, not '%s'", from, value);
       return false;
     case KIND_FACTOR:
       if (is_factor(value)) break;

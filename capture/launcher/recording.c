@@ -79,20 +79,22 @@ static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame
   free(nulls);
 }
 
-/* The table has one row. */
+/* Of several rows the first is what the file was written for; the others came before it was. */
 static void read_trigger(struct dump_cursor *cursor, const struct dump_frame *frame,
                          const struct recorded_strings *strings, struct process_recording *process) {
   size_t rows = frame->rows;
-  int64_t *values = calloc(rows * 4, sizeof *values);
+  int64_t *values = calloc(rows * 5, sizeof *values);
   uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
   if (values && nulls && !process->trigger) {
     read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_kind, values, nulls);
     read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_message, values + rows, nulls);
     read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_time_ns, values + 2 * rows, nulls);
     read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_kept_from_ns, values + 3 * rows, nulls);
-    int64_t time_ns = values[2 * rows], from_ns = values[3 * rows];
+    read_texts(cursor, frame, TABLE_triggers, COLUMN_triggers_kept_to_ns, values + 4 * rows, nulls);
+    int64_t time_ns = values[2 * rows], from_ns = values[3 * rows], to_ns = values[4 * rows];
     process->trigger_ns = time_ns;
     if (from_ns > 0 && time_ns > from_ns) process->kept_ns = time_ns - from_ns;
+    if (to_ns > time_ns) process->kept_after_ns = to_ns - time_ns;
     const char *kind = recorded_text(strings, values[0]), *message = recorded_text(strings, values[rows]);
     if (asprintf(&process->trigger, "%s: %s", kind, message) < 0) process->trigger = NULL;
   }

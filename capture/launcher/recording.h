@@ -33,7 +33,7 @@ struct process_recording {
   char *trigger; /* "slow_step: step 20 took ...": why its last seconds were written; NULL: it is a whole recording */
   bool has_begun, begins_late; /* ops were recorded, or not; steps had ended before that was said first */
   int64_t trigger_ns; /* when that was */
-  int64_t kept_ns; /* how long before that it begins; 0: unknown */
+  int64_t kept_ns, kept_after_ns; /* how long before that it begins, and after it ends; 0: unknown */
   bool is_closed;  /* the recording was ended in order */
   bool is_alive;   /* the process still runs, on this machine */
   struct recording_note notes[RECORDING_MAXIMUM_NOTES];

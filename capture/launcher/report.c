@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
-enum { MAXIMUM_PROCESSES = 8, MAXIMUM_COMMAND = 60 };
+enum { MAXIMUM_PROCESSES = 8, MAXIMUM_COMMAND = 60, LEAST_SAID_NS = 100000000 };
 
 struct text {
   char bytes[64];
@@ -341,6 +341,8 @@ static void say_what_was_kept(const struct recording *recording) {
     say_counts(process->ops, process->kernels, process->ranges, process->steps);
     fprintf(stderr, ", %s): %s", bytes_text(process->bytes).bytes, process->trigger);
     if (process->kept_ns) fprintf(stderr, "; with the %.1f s before it", (double)process->kept_ns / 1e9);
+    if (process->kept_after_ns >= LEAST_SAID_NS)
+      fprintf(stderr, " and %.1f s after", (double)process->kept_after_ns / 1e9);
     fputs("\n", stderr);
   }
   if (all > said) fprintf(stderr, "  … and %zu more\n", all - said);

@@ -2,7 +2,6 @@
 #include "control.h"
 
 #include "common/control_message.h"
-#include "common/control_place.h"
 #include "governor/sampling.h"
 #include "host/process_identity.h"
 #include "recorder/file_threads.h"
@@ -233,8 +232,10 @@ static void take_request(struct connection *connection) {
     write_kept(connection);
   else if (request.kind == CONTROL_END && is_his)
     sampling_end_visit();
-  else
+  else {
+    if (request.kind == CONTROL_MET && !is_his && session->keeps()) session->note_met(&request);
     hang_up(connection);
+  }
 }
 
 static void read_from(struct connection *connection) {
@@ -333,10 +334,14 @@ static int listen_at(int directory, char *problem, size_t size) {
   return -1;
 }
 
+unsigned control_own_places(char places[CONTROL_PLACES][4096]) {
+  return control_places(geteuid(), runtime_directory[0] ? runtime_directory : NULL, places);
+}
+
 /* The first place that can be used, of which `place` is the path. */
 static int open_place(char *problem, size_t size) {
   char places[CONTROL_PLACES][4096], first[300] = "";
-  unsigned count = control_places(geteuid(), runtime_directory[0] ? runtime_directory : NULL, places);
+  unsigned count = control_own_places(places);
   for (unsigned i = 0; i < count; i++) {
     int directory = control_place_open(places[i], geteuid(), true, problem, size);
     if (directory >= 0) {

@@ -10,10 +10,14 @@
 #ifndef TFPROF_CAPTURE_CONTROL_H
 #define TFPROF_CAPTURE_CONTROL_H
 
+#include "common/control_place.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct control_message;
 
 /* Held for a moment. For forks.c. */
 extern pthread_mutex_t control_lock;
@@ -26,6 +30,8 @@ struct control_session {
   /* Whether it keeps its last seconds, which are written when asked for: the new file, or why there is none. */
   bool (*keeps)(void);
   bool (*write_kept)(char *path, size_t path_size, char *problem, size_t problem_size);
+  /* Another process of the run has met something and asks for them. */
+  void (*note_met)(const struct control_message *met);
 };
 /* It is kept. Before the first thread is started. */
 void control_set_session(const struct control_session *session);
@@ -39,5 +45,7 @@ void control_go_on(void);
 void control_end(void);
 /* The thread is the parent's. */
 void control_after_fork_in_child(void);
+/* The directories in which sockets of the user's programs may lie. How many. */
+unsigned control_own_places(char places[CONTROL_PLACES][4096]);
 
 #endif

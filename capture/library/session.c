@@ -17,6 +17,7 @@
 #include "recorder/recording.h"
 #include "recorder/settings.h"
 #include "recorder/triggers.h"
+#include "run_peers.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -28,6 +29,7 @@
 /* All that an end or a flush waits for takes no longer, of which so much is left to the writer thread. A fork waits so
 ** long for that. */
 enum { KEEP_BYTES = 256 << 20 };
+#define USUAL_AFTER "2s"
 enum { END_MS = 3000, WRITER_MS = 1000, REST_MS = 1000, CONTROL_REST_MS = 200 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
@@ -184,18 +186,24 @@ static bool start_recording(void) {
   return false;
 }
 
+static struct asked_others ask_others(const struct kept_trigger *trigger, int timeout_ms) {
+  return run_peers_ask(directory, trigger, timeout_ms);
+}
+
 /* With TFPROF_KEEP nothing is written before something happens. */
 static void read_keep(void) {
   const char *time = setting("TFPROF_KEEP"), *size = setting("TFPROF_KEEP_SIZE"), *name = setting("TFPROF_SIGNAL"),
              *launcher = setting("TFPROF_LAUNCHER");
   if (session_wishes.of_sources.is_dormant) return;
+  const char *after = setting("TFPROF_KEEP_AFTER"), *slow = setting("TFPROF_SLOW_STEP");
   struct recording_keep keep = {.ns = time ? option_time_ns(time) : 0,
+                                .after_ns = option_time_ns(after && *after ? after : USUAL_AFTER),
+                                .ask_others = ask_others,
                                 .most_bytes = size && *size ? strtoull(size, NULL, 10) : KEEP_BYTES,
                                 .signal_number = name ? option_signal(name) : 0,
                                 .launcher = launcher ? (int)strtol(launcher, NULL, 10) : 0};
   keeps = keep.ns != 0;
   recording_keep(&keep);
-  const char *slow = setting("TFPROF_SLOW_STEP");
   slow_steps_set(slow && *slow ? strtod(slow, NULL) : SLOW_STEP_FACTOR);
 }
 
@@ -407,7 +415,16 @@ static bool write_kept(char *path, size_t path_size, char *problem, size_t probl
                        problem_size);
 }
 
-static const struct control_session own_control = {begin_visit, end_visit_of_control, directory, keeps_now, write_kept};
+/* Of a process that has recorded nothing, such as the launcher of the ranks, there is nothing to write. */
+static void note_met(const struct control_message *met) {
+  enum { PATIENCE_MS = 2000 };
+  struct kept_trigger trigger;
+  bool is_ours = run_peers_read(directory, met, &trigger);
+  if (is_ours && thread_count()) trigger_note(TRIGGER_OTHER_PROCESS, &trigger, PATIENCE_MS);
+}
+
+static const struct control_session own_control = {begin_visit, end_visit_of_control, directory,
+                                                   keeps_now,   write_kept,           note_met};
 
 bool session_is_armed(void) { return begun == capture_sources; }
 

@@ -39,8 +39,10 @@ static const char hangs_sql[] =
 /* What tfprof-capture --keep wrote is the last part of a recording. */
 static const char triggers_sql[] =
     "SELECT 'written', kind || coalesce(': ' || message, '')"
-    " || coalesce(', with the ' || format_ns(time_ns - kept_from_ns) || ' before it', '') || ' (triggers)'"
-    " FROM tfprof_own.triggers ORDER BY time_ns LIMIT 3";
+    " || coalesce(', with the ' || format_ns(time_ns - kept_from_ns) || ' before it', '')"
+    " || coalesce(', by ' || nullif(asked_processes, 0) || iif(asked_processes = 1, ' other process', "
+    "' other processes') || ', too', '') || ' (triggers)'"
+    " FROM tfprof_own.triggers ORDER BY kind = 'other_process', time_ns LIMIT 3";
 static const char lines_sql[] =
     "SELECT title, text FROM (SELECT position, title, text FROM temp.run_summary UNION ALL "
     "SELECT 500 + line, column2, CASE line"

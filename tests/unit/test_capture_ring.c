@@ -28,7 +28,7 @@ static void begin_ring(uint64_t keep_ns, uint64_t most_bytes) {
   head.keep_ns = keep_ns;
   snprintf(head.run_directory, sizeof head.run_directory, "%s", test_directory);
   snprintf(head.name, sizeof head.name, "node-4711");
-  check(frame_ring_open(&ring, &head, most_bytes) == 0, "the ring cannot be made: %s", strerror(errno));
+  check(frame_ring_open(&ring, &head, 0, most_bytes) == 0, "the ring cannot be made: %s", strerror(errno));
 }
 
 /* One of each slot: a text and a row that stay, and rows that go. */
@@ -106,7 +106,7 @@ static void copy_ring(char *path, size_t size) {
   struct kept_trigger trigger = {.kind = "asked", .message = "by a test", .time_ns = 77};
   int reader = frame_ring_open_reader(&ring);
   check(reader >= 0, "reader");
-  int reason = frame_ring_copy(&ring, reader, &trigger, path, size);
+  int reason = frame_ring_copy(&ring, reader, &trigger, 1, path, size);
   check(!reason, "the copy: %s", strerror(reason));
   close(reader);
 }
@@ -222,7 +222,7 @@ static void test_damage(void) {
     uint64_t rows;
     kept_extent_whole(&extent);
     int to = open(test_path("damaged.tfprof"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int reason = kept_dump_write(file, &ring.head, &extent, &trigger, to, &rows);
+    int reason = kept_dump_write(file, &ring.head, &extent, &trigger, 1, to, &rows);
     close(to);
     struct dump_file *opened;
     if (!reason && !dump_file_open(test_path("damaged.tfprof"), &opened, NULL)) dump_file_close(opened);

@@ -30,7 +30,7 @@ static void tell_slow_step(int64_t number, int64_t took_ns, int64_t usual_ns) {
   struct kept_trigger facts = {.step_plus_one = number + 1, .dur_ns = took_ns, .usual_ns = usual_ns};
   snprintf(facts.message, sizeof facts.message, "step %lld took %.1f ms, %.1f times the median of those before it",
            (long long)number, (double)took_ns * 1e-6, (double)took_ns / (double)usual_ns);
-  trigger_note(TRIGGER_SLOW_STEP, &facts);
+  trigger_note(TRIGGER_SLOW_STEP, &facts, 0);
 }
 
 /* Of several the slowest. */

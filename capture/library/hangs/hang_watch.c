@@ -96,7 +96,7 @@ static void tell_hang(struct recorder *recorder, const struct step_pace *pace, u
   recorder->is_urgent = true;
   struct kept_trigger facts = {.kind = NULL};
   snprintf(facts.message, sizeof facts.message, "no step has ended for %.0f s", (double)watch.still_ns * 1e-9);
-  trigger_note(TRIGGER_HANG, &facts);
+  trigger_note(TRIGGER_HANG, &facts, 0);
   if (!hang->is_working) say_once();
 }
 

@@ -106,12 +106,13 @@ static void open_ring_file(void *argument) {
   opening->reason = is_written ? 0 : errno;
 }
 
-int frame_ring_open(struct frame_ring *ring, const struct kept_head *head, uint64_t most_bytes) {
+int frame_ring_open(struct frame_ring *ring, const struct kept_head *head, uint64_t after_ns, uint64_t most_bytes) {
   memset(ring, 0, sizeof *ring);
   pthread_mutex_init(&ring->lock, NULL);
   ring->head = *head;
   ring->head.span = span_of_limit();
   ring->most_bytes = most_bytes;
+  ring->held_ns = (int64_t)(head->keep_ns + after_ns);
   ring->file.number = -1;
   if (ring->head.span < KEPT_LEAST_SPAN) return EFBIG;
   struct opening opening = {.ring = ring};
@@ -230,7 +231,7 @@ int frame_ring_take(void *context, const uint8_t *bytes, size_t length, bool is_
 /* ---- Slots. */
 
 static int64_t slot_ns(const struct frame_ring *ring) {
-  int64_t ns = (int64_t)(ring->head.keep_ns / SLOTS_OF_TIME);
+  int64_t ns = ring->held_ns / SLOTS_OF_TIME;
   return ns > LEAST_SLOT_NS ? ns : LEAST_SLOT_NS;
 }
 
@@ -247,7 +248,7 @@ static bool is_too_much(struct frame_ring *ring) {
 }
 
 static bool is_too_old(const struct frame_ring *ring, unsigned slot, int64_t now_ns) {
-  return ring->slots[slot].last_ns < now_ns - (int64_t)ring->head.keep_ns;
+  return ring->slots[slot].last_ns < now_ns - ring->held_ns;
 }
 
 struct beginning {
@@ -325,15 +326,18 @@ static void note_extent(const struct frame_ring *ring, struct kept_extent *exten
   for (unsigned i = 0; i < KEPT_SLOTS; i++) extent->slots[i] = atomic_load(&ring->slots[i].length);
 }
 
-int frame_ring_copy(struct frame_ring *ring, int reader, struct kept_trigger *trigger, char *path, size_t size) {
+int frame_ring_copy(struct frame_ring *ring, int reader, struct kept_trigger *triggers, unsigned count, char *path,
+                    size_t size) {
   struct kept_extent extent;
   uint64_t rows;
   pthread_mutex_lock(&ring->lock);
   note_extent(ring, &extent);
-  trigger->keep_ns = (int64_t)ring->head.keep_ns;
-  trigger->kept_from_ns = frame_ring_oldest_ns(ring);
+  for (unsigned i = 0; i < count; i++) {
+    triggers[i].keep_ns = (int64_t)ring->head.keep_ns;
+    triggers[i].kept_from_ns = frame_ring_oldest_ns(ring);
+  }
   int file = create_dump(&ring->head, path, size);
-  int reason = file < 0 ? errno : kept_dump_write(reader, &ring->head, &extent, trigger, file, &rows);
+  int reason = file < 0 ? errno : kept_dump_write(reader, &ring->head, &extent, triggers, count, file, &rows);
   pthread_mutex_unlock(&ring->lock);
   if (file >= 0 && close(file) != 0 && !reason) reason = errno;
   if (file >= 0 && reason) unlink(path); /* a part of it would pass for the whole */

@@ -2,8 +2,9 @@
 ** (common/kept_place.h); with --keep they come here, and not into a file.
 **
 ** Frames are told apart as the dump's writer says: those that others rest on stay, the others go by whole slots, each
-** of some seconds, the oldest first, when their last frame is older than was asked for, when all together take more
-** than they may, or when the system has no more memory.  Which rows a slot begins with, so that what follows can be
+** of some seconds, the oldest first, when their last frame is older than was asked for (of what is written some time
+** after what it is written for: than both together), when all together take more than they may, or when the system has
+** no more memory.  Which rows a slot begins with, so that what follows can be
 ** understood without what was before, is the recorder's affair (recording.c).
 **
 ** The writer thread takes and lets go; another one may write out what there is at the same time: nothing is let go
@@ -30,6 +31,7 @@ struct frame_ring {
   char path[128]; /* empty: the file has no name */
   struct descriptor file;
   uint64_t most_bytes; /* of all slots */
+  int64_t held_ns;     /* how old what is kept may be */
   _Atomic uint64_t lasting_length;
   struct ring_slot slots[KEPT_SLOTS];
   unsigned current;
@@ -39,8 +41,9 @@ struct frame_ring {
   pthread_mutex_t lock; /* of who lets go, or copies */
 };
 
-/* Makes the file; `head` says for whom. 0, or the errno that says why not. */
-int frame_ring_open(struct frame_ring *ring, const struct kept_head *head, uint64_t most_bytes);
+/* Makes the file; `head` says for whom, and for how long a time; what is to be there is written up to `after_ns` later.
+** 0, or the errno that says why not. */
+int frame_ring_open(struct frame_ring *ring, const struct kept_head *head, uint64_t after_ns, uint64_t most_bytes);
 /* It is not known what comes later, so nothing is kept: the file goes. */
 void frame_ring_close(struct frame_ring *ring, bool is_removed);
 /* In a forked child, whose parent goes on with it. */
@@ -56,9 +59,10 @@ bool frame_ring_begin_slot(struct frame_ring *ring, int64_t now_ns);
 int64_t frame_ring_oldest_ns(const struct frame_ring *ring);
 uint64_t frame_ring_bytes(const struct frame_ring *ring);
 
-/* Writes what there is as a new dump, in the run's directory, under the first name that is free, which `path` gets. On
-** any thread; `reader` is a descriptor of the ring's file on that thread. 0, or an errno. */
-int frame_ring_copy(struct frame_ring *ring, int reader, struct kept_trigger *trigger, char *path, size_t size);
+/* Writes what there is as a new dump, in the run's directory, under the first name that is free, which `path` gets,
+** with these triggers. On any thread; `reader` is a descriptor of the ring's file on that thread. 0, or an errno. */
+int frame_ring_copy(struct frame_ring *ring, int reader, struct kept_trigger *triggers, unsigned count, char *path,
+                    size_t size);
 /* A descriptor of the ring's file for the calling thread, which may have a table of its own; -1, with errno: none. */
 int frame_ring_open_reader(const struct frame_ring *ring);
 /* What ends the process is noted in the file, from where it can be called by anybody. */

@@ -14,7 +14,7 @@
 #include "pulse.h"
 #include "recorder.h"
 #include "small_file.h"
-#include "triggers.h"
+#include "trigger_files.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -133,11 +133,14 @@ static void tick(bool is_end) {
 /* ---- What is kept. */
 
 static void tell_kept(void) {
-  uint64_t unwritten = triggers_take_unwritten();
+  uint64_t unwritten = triggers_take_unwritten(), unasked = triggers_take_unasked();
   if (unwritten)
     recorder_diagnose(&recorder, "info", "capture_not_written", (int64_t)unwritten, "triggers",
                       "so often the last seconds could have been written and were not, since they had been shortly "
-                      "before, or %d times in all", WRITTEN_MAXIMUM);
+                      "before, here or for another process of the run, or %d times in all", WRITTEN_MAXIMUM);
+  if (unasked)
+    recorder_diagnose(&recorder, "info", "capture_not_asked", (int64_t)unasked, "triggers",
+                      "so often another process of the run could not be asked for its last seconds");
   if (is_cut_told || !ring.is_cut) return;
   is_cut_told = true;
   recorder_diagnose(&recorder, "warning", "capture_kept_less", 0, NULL,
@@ -409,7 +412,7 @@ static enum tfprof_status create_kept(const char *directory, const struct dump_p
   name_of_file(profile->host, profile->pid, head.name, sizeof head.name);
   snprintf(path, sizeof path, "%s/%s.tfprof", directory, head.name);
   is_cut_told = false;
-  int reason = frame_ring_open(&ring, &head, keep.most_bytes);
+  int reason = frame_ring_open(&ring, &head, keep.after_ns, keep.most_bytes);
   if (reason)
     return error_set(error, TFPROF_IO, "the last seconds cannot be kept in memory: %s", strerror(reason));
   if (!ring.path[0])
@@ -429,7 +432,8 @@ static void end_kept(void) {
 /* The thread that writes what is kept, and what makes it do so. */
 static bool watch_for_triggers(void) {
   if (!keep.ns) return true;
-  if (!triggers_begin(&ring, recording_flush)) return false;
+  const struct trigger_wishes wishes = {(int64_t)keep.after_ns, keep.ask_others, recording_flush};
+  if (!triggers_begin(&ring, &wishes)) return false;
   fatal_signals_begin(keep.signal_number);
   return true;
 }

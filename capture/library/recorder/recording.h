@@ -13,10 +13,15 @@
 
 struct capture_source;
 
+struct asked_others; /* triggers.h */
+struct kept_trigger; /* common/kept_dump.h */
+
 /* What is recorded is kept in memory, the last of it, and written when something happens (frame_ring.h, triggers.h).
 ** Before the first recording begins. `signal_number`: that of the user; 0: none. */
 struct recording_keep {
   uint64_t ns, most_bytes; /* ns 0: nothing is kept, all is written */
+  uint64_t after_ns;       /* what follows for so long is written, too */
+  struct asked_others (*ask_others)(const struct kept_trigger *trigger, int timeout_ms);
   int signal_number;
   int launcher; /* the number of the process that has tfprof-capture */
 };

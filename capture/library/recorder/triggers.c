@@ -11,6 +11,7 @@
 #include "moments.h"
 #include "own_threads.h"
 #include "parts.h"
+#include "trigger_files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -29,17 +30,13 @@ enum {
   LOOK_MS = 50,
 };
 
-static const char *const kind_names[TRIGGER_KINDS] = {
-    "slow_step", "exception", "thread_exception", "out_of_memory", "hang", "signal", "asked", "crash"};
-
 enum { PLACE_FREE, PLACE_TAKEN, PLACE_READY, PLACE_DONE };
 
 static struct frame_ring *ring;
-static void (*flush)(int timeout_ms);
 static pthread_t thread;
 static _Atomic long thread_number;
 static _Atomic pid_t process; /* whose thread it is; 0: there is none */
-static _Atomic bool is_over, has_ended;
+static _Atomic bool is_over, is_resting, has_ended; /* is_resting: it is over for a while only */
 
 /* Grows with whatever is asked for, and with whatever was done: what is waited for. */
 static _Atomic uint32_t asked, done;
@@ -51,7 +48,7 @@ static struct {
   enum trigger_kind kind;
   struct kept_trigger facts;
   int reason; /* PLACE_DONE: errno; 0: it is written */
-  char path[4400];
+  char path[TRIGGER_FILE_PATH];
 } place;
 
 static struct {
@@ -71,10 +68,7 @@ static struct {
   char text[5000];
 } news;
 
-static _Atomic uint64_t unwritten;
-static uint64_t written;
-static int64_t written_ns[TRIGGER_KINDS]; /* when one was last; 0: none */
-static char crash_path[4400];
+static char written_path[TRIGGER_FILE_PATH]; /* of the thread */
 
 /* ---- Waiting. */
 
@@ -100,36 +94,19 @@ static bool wait_until(bool (*is_so)(void), uint64_t end_ns) {
 
 /* ---- The thread. */
 
-static bool may_write(enum trigger_kind kind, int64_t now_ns) {
-  bool is_asked = kind == TRIGGER_SIGNAL || kind == TRIGGER_ASKED;
-  if (is_asked || kind == TRIGGER_EXCEPTION || kind == TRIGGER_CRASH) return true;
-  if (written >= WRITTEN_MAXIMUM) return false;
-  return !written_ns[kind] || now_ns - written_ns[kind] >= (int64_t)ring->head.keep_ns;
-}
-
-/* 0, or errno. */
-static int write_dump(enum trigger_kind kind, struct kept_trigger *facts, int flush_ms, char *path, size_t size) {
-  facts->kind = kind_names[kind];
-  if (!facts->time_ns) facts->time_ns = (int64_t)clock_monotonic_ns();
-  flush(flush_ms);
-  int reader = frame_ring_open_reader(ring);
-  int reason = reader < 0 ? errno : frame_ring_copy(ring, reader, facts, path, size);
-  if (reader >= 0 && !reason && kind == TRIGGER_CRASH) frame_ring_note_end(ring, reader, crash.number);
-  if (reader >= 0) close(reader);
-  if (!reason) {
-    written++;
-    written_ns[kind] = (int64_t)clock_monotonic_ns();
-  }
-  return reason;
-}
-
 /* Said soon, by the writer thread; others that come before that are not. */
 static void note_news(const struct kept_trigger *facts, int reason, const char *path) {
   if (atomic_load(&news.is_ready)) return;
   if (reason)
     snprintf(news.text, sizeof news.text, "what is kept of process %ld could not be written (%s): %s", (long)getpid(),
              facts->message, strerror(reason));
-  else snprintf(news.text, sizeof news.text, "wrote %s: %s", path, facts->message);
+  else {
+    int length = snprintf(news.text, sizeof news.text, "wrote %s: %s", path, facts->message);
+    if (facts->asked_processes_plus_one > 1 && length > 0 && (size_t)length < sizeof news.text)
+      snprintf(news.text + length, sizeof news.text - (size_t)length,
+               "; asked %lld other process%s of the run for theirs", (long long)facts->asked_processes_plus_one - 1,
+               facts->asked_processes_plus_one > 2 ? "es" : "");
+  }
   atomic_store(&news.is_ready, true);
 }
 
@@ -153,20 +130,26 @@ static void serve_crash(void) {
   else if (crash.address)
     snprintf(facts.message, sizeof facts.message, "signal %d (%s) at address %p", number, name, crash.address);
   else snprintf(facts.message, sizeof facts.message, "signal %d (%s)", number, name);
-  write_dump(TRIGGER_CRASH, &facts, LAST_FLUSH_MS, crash_path, sizeof crash_path);
+  trigger_files_meet(TRIGGER_CRASH, &facts);
+  bool is_written = !trigger_files_write(TRIGGER_CRASH, &facts, LAST_FLUSH_MS, written_path);
+  int reader = is_written ? frame_ring_open_reader(ring) : -1;
+  if (reader >= 0) {
+    frame_ring_note_end(ring, reader, number);
+    close(reader);
+  }
   crash.is_written = true;
 }
 
 static void serve_signal(void) {
-  static char path[4400];
   struct kept_trigger facts = {.kind = NULL};
   int number = atomic_exchange(&user_signal.number, 0);
   long sender = user_signal.sender;
   snprintf(facts.message, sizeof facts.message, "signal %d", number);
   if (sender > 0)
     snprintf(facts.message, sizeof facts.message, "signal %d, sent by process %ld", number, sender);
-  int reason = write_dump(TRIGGER_SIGNAL, &facts, FLUSH_MS, path, sizeof path);
-  note_news(&facts, reason, path);
+  trigger_files_meet(TRIGGER_SIGNAL, &facts);
+  int reason = trigger_files_write(TRIGGER_SIGNAL, &facts, FLUSH_MS, written_path);
+  note_news(&facts, reason, written_path);
 }
 
 static void free_place(void) {
@@ -174,14 +157,31 @@ static void free_place(void) {
   atomic_compare_exchange_strong(&place.state, &state, PLACE_FREE);
 }
 
+/* Of one that is written later nobody waits for the file. */
 static void serve_place(void) {
-  place.reason = EAGAIN;
-  bool may = may_write(place.kind, (int64_t)clock_monotonic_ns());
-  if (may) place.reason = write_dump(place.kind, &place.facts, FLUSH_MS, place.path, sizeof place.path);
-  else atomic_fetch_add(&unwritten, 1);
-  if (may && place.kind != TRIGGER_ASKED) note_news(&place.facts, place.reason, place.path);
+  enum trigger_answer answer = trigger_files_meet(place.kind, &place.facts);
+  place.reason = answer == TRIGGER_IS_LEFT_OUT ? EAGAIN : 0;
+  if (answer == TRIGGER_IS_DUE) {
+    place.reason = trigger_files_write(place.kind, &place.facts, FLUSH_MS, place.path);
+    if (place.kind != TRIGGER_ASKED) note_news(&place.facts, place.reason, place.path);
+  }
   atomic_store(&place.state, PLACE_DONE);
   if (!place.is_waited_for) free_place();
+}
+
+/* What another process has asked for that one says. */
+static void serve_waiting(void) {
+  static struct kept_trigger first;
+  int reason = trigger_files_write_waiting(FLUSH_MS, &first, written_path);
+  if (reason || !first.asked_by_kind) note_news(&first, reason, written_path);
+}
+
+/* Until what waits is due; -1: nothing does. */
+static int due_in_ms(void) {
+  int64_t due_ns = trigger_files_due_ns(), now_ns = (int64_t)clock_monotonic_ns();
+  if (!due_ns) return -1;
+  if (atomic_load(&is_over)) return atomic_load(&is_resting) ? -1 : 0;
+  return due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000) + 1 : 0;
 }
 
 static void *run(void *unused) {
@@ -191,12 +191,14 @@ static void *run(void *unused) {
   file_threads_take_table();
   for (;;) {
     uint32_t seen = atomic_load(&asked);
+    int due_ms = due_in_ms();
     if (crash.number && !crash.is_written) serve_crash();
     else if (user_signal.number) serve_signal();
     else if (atomic_load(&place.state) == PLACE_READY) serve_place();
+    else if (due_ms == 0) serve_waiting();
     else if (atomic_load(&is_over)) break;
     else {
-      wait_on(&asked, seen, -1);
+      wait_on(&asked, seen, due_ms);
       continue;
     }
     wake(&done);
@@ -208,19 +210,17 @@ static void *run(void *unused) {
 
 static bool start_thread(void) {
   atomic_store(&is_over, false);
+  atomic_store(&is_resting, false);
   atomic_store(&has_ended, false);
   bool has_thread = own_thread_start(&thread, run, NULL);
   atomic_store(&process, has_thread ? getpid() : 0);
   return has_thread;
 }
 
-bool triggers_begin(struct frame_ring *its_ring, void (*its_flush)(int timeout_ms)) {
+bool triggers_begin(struct frame_ring *its_ring, const struct trigger_wishes *wishes) {
   ring = its_ring;
-  flush = its_flush;
-  written = 0;
-  memset(written_ns, 0, sizeof written_ns);
+  trigger_files_begin(its_ring, wishes);
   atomic_store(&place.state, PLACE_FREE);
-  atomic_store(&unwritten, 0);
   crash.is_written = false;
   crash.number = user_signal.number = 0;
   return start_thread();
@@ -230,8 +230,9 @@ bool triggers_are_on(void) { return process && process == getpid() && gate_is_ou
 
 static bool has_thread_ended(void) { return has_ended; }
 
-bool triggers_rest(int timeout_ms) {
+static bool end_thread(bool rests, int timeout_ms) {
   if (!triggers_are_on()) return true;
+  atomic_store(&is_resting, rests);
   atomic_store(&is_over, true);
   wake(&asked);
   if (!wait_until(has_thread_ended, moment_now_ns() + (uint64_t)timeout_ms * 1000000)) return false;
@@ -241,13 +242,15 @@ bool triggers_rest(int timeout_ms) {
   return true;
 }
 
+bool triggers_rest(int timeout_ms) { return end_thread(true, timeout_ms); }
+
 void triggers_go_on(void) {
   if (ring && !process && !start_thread())
     capture_say("nothing more that is kept of process %ld is written: no thread can be started", (long)getpid());
 }
 
 void triggers_end(int timeout_ms) {
-  if (!triggers_rest(timeout_ms)) pthread_detach(thread);
+  if (!end_thread(false, timeout_ms)) pthread_detach(thread);
   atomic_store(&process, 0);
   ring = NULL;
 }
@@ -257,17 +260,10 @@ void triggers_after_fork_in_child(void) {
   ring = NULL;
   atomic_store(&place.state, PLACE_FREE);
   user_signal.number = 0;
+  trigger_files_forget();
 }
-
-uint64_t triggers_take_unwritten(void) { return atomic_exchange(&unwritten, 0); }
 
 /* ---- From other threads. */
-
-enum trigger_kind trigger_kind_of(const char *name) {
-  int kind = 0;
-  while (kind < TRIGGER_KINDS && strcmp(kind_names[kind], name) != 0) kind++;
-  return (enum trigger_kind)kind;
-}
 
 static bool take_place(void) {
   int state = PLACE_FREE;
@@ -282,10 +278,10 @@ static void fill_place(enum trigger_kind kind, const struct kept_trigger *facts,
   wake(&asked);
 }
 
-void trigger_note(enum trigger_kind kind, const struct kept_trigger *facts) {
+void trigger_note(enum trigger_kind kind, const struct kept_trigger *facts, int patience_ms) {
   if (!triggers_are_on()) return;
-  if (take_place()) fill_place(kind, facts, false);
-  else atomic_fetch_add(&unwritten, 1);
+  if (wait_until(take_place, moment_now_ns() + (uint64_t)patience_ms * 1000000)) fill_place(kind, facts, false);
+  else trigger_files_leave_out();
 }
 
 static bool is_place_done(void) { return atomic_load(&place.state) == PLACE_DONE; }

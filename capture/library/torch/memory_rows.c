@@ -172,7 +172,7 @@ static unsigned pool_of(const struct memory_event *event) {
 static void trigger_of_failure(const struct memory_item *item) {
   struct kept_trigger facts = {.kind = NULL};
   snprintf(facts.message, sizeof facts.message, "an allocation of %lld bytes failed", (long long)item->bytes);
-  trigger_note(TRIGGER_OUT_OF_MEMORY, &facts);
+  trigger_note(TRIGGER_OUT_OF_MEMORY, &facts, 0);
 }
 
 static bool add_event(struct recorder *recorder, const struct memory_event *event) {
