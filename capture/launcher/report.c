@@ -118,15 +118,15 @@ static void say_how_it_ended(const struct recording *recording, const struct out
 static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, struct step_counts steps) {
   bool has_only_ranges = ops && ops == ranges;
   if (kernels) fprintf(stderr, "%s kernel%s", count_text(kernels).bytes, plural(kernels));
-  bool has_only_steps = has_only_ranges && steps.steps && !steps.of_optimizer;
+  bool has_only_steps = has_only_ranges && steps.steps && (!steps.of_optimizer || !steps.with_ops);
+  const char *kind = steps.of_optimizer ? "optimizer " : "";
   if (kernels && ops) fputs(has_only_steps ? ", " : " and ", stderr);
-  if (has_only_steps) fprintf(stderr, "%s step%s and ", count_text(steps.steps).bytes, plural(steps.steps));
+  if (has_only_steps) fprintf(stderr, "%s %sstep%s and ", count_text(steps.steps).bytes, kind, plural(steps.steps));
   if (ops || !kernels) fprintf(stderr, "%s %s%s", count_text(ops).bytes, has_only_ranges ? "range" : "op", plural(ops));
   if (!steps.steps || has_only_steps) return;
   fputs(" in ", stderr);
   if (steps.with_ops < steps.steps) fprintf(stderr, "%s of ", count_text(steps.with_ops).bytes);
-  fprintf(stderr, "%s %sstep%s", count_text(steps.steps).bytes, steps.of_optimizer ? "optimizer " : "",
-          plural(steps.steps));
+  fprintf(stderr, "%s %sstep%s", count_text(steps.steps).bytes, kind, plural(steps.steps));
 }
 
 /* What the framework's own profiler tells, behind that. */

@@ -204,6 +204,23 @@ def test_between_steps(directory):
                           "o.start_ns"), [("early.1", 3), ("dot.3", 4), ("late.4", 4), ("later.5", 5)], "ops")
 
 
+def test_after_steps(directory):
+    """What begins long after a step is of none: an evaluation between two, or what the program does after the last."""
+    recording = Recording(0)
+    recording.steps(0, 6)
+    recording.steps(50, 52)
+    for place, first, ats in ((0, 4, (2, 9_800, 26_000, 60_000)), (1, 50, (2, 19_900, 60_000))):
+        rows_of = [event(f"at.{at}", (at + 200) * 1_000_000, 50_000_000, hlo_op=f"at.{at}") for at in ats]
+        facts = {"profile_start_time": Unsigned(began(first))}
+        beside(directory, place, space(plane("/host:CPU", [line(LINE, "python", rows_of, 0)]),
+                                       plane("Task Environment", [], facts)))
+        recording.window(f"vm-4711.{place}.xplane.pb", first, 2, dur_ns=80 * MS)
+    recording.write(directory)
+    check(rows(directory, "SELECT o.name, s.number FROM ops AS o LEFT JOIN steps AS s ON s.id = o.step_id ORDER BY "
+                          "o.start_ns"), [("at.2", 4), ("at.9800", 4), ("at.26000", 5), ("at.60000", None),
+                                          ("at.2", 50), ("at.19900", 51), ("at.60000", None)], "ops")
+
+
 def test_programs(directory):
     """What XLA compiled is in some of the files: it tells of the ops in the later ones, up to the next that has it."""
     def made_of(text, line_number):

@@ -5,7 +5,9 @@
 ** the order of time and mostly find the step of the row before them (step_lookup.h).
 **
 ** Rows of windows of the framework's own profiler (profiler_windows) that began between two steps are of the one
-** before: what a batch has asked for often goes on after its end, as JAX hands work on and returns.
+** before: what a batch has asked for often goes on after its end, as JAX hands work on and returns.  So far only as
+** steps and what lies between them last as a rule: an evaluation, or what the program does after its last step, is of
+** none.
 */
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
@@ -28,13 +30,40 @@ static void find_few(struct step_lookup *lookup, const int64_t *times, uint32_t 
   }
 }
 
-/* Those that lie in none are of the last one before. */
-static void follow_steps(struct step_lookup *lookup, const int64_t *times, uint32_t count, uint32_t *steps) {
+static int by_length(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+/* The median of how long stretches of steps last, or of what lies between two; 0: there is none. Of many some are
+** looked at. */
+static int64_t usual_length(const struct step_lookup *lookup, bool is_between) {
+  enum { MOST = 2048 };
+  int64_t lengths[MOST];
+  uint32_t used = 0, every = lookup->count / MOST + 1;
+  for (uint32_t i = 0; i + 1 < lookup->count; i++)
+    if ((lookup->steps[i] == NO_ROW) == is_between && i / 2 % every == 0 && used < MOST)
+      lengths[used++] = derive_difference(lookup->times[i + 1], lookup->times[i]);
+  qsort(lengths, used, sizeof *lengths, by_length);
+  return used ? lengths[used / 2] : 0;
+}
+
+/* How long after the end of a step what begins is of that step, where none goes on. */
+static int64_t following_ns(const struct step_lookup *lookup) {
+  int64_t between = usual_length(lookup, true), step = usual_length(lookup, false);
+  if (between < INT64_MAX / 2) between *= 2;
+  return between > step ? between : step;
+}
+
+/* Those that lie in none are of the last one before, up to `most` nanoseconds after its end. */
+static void follow_steps(struct step_lookup *lookup, const int64_t *times, uint32_t count, int64_t most,
+                         uint32_t *steps) {
   for (uint32_t i = 0; i < count; i++) {
     if (steps[i] != NO_ROW || times[i] == NO_VALUE) continue;
     step_lookup_find(lookup, times[i]);
     uint32_t place = lookup->hint;
-    if (place && times[i] >= lookup->times[place]) steps[i] = lookup->steps[place - 1];
+    bool is_behind = place && times[i] >= lookup->times[place];
+    if (is_behind && derive_difference(times[i], lookup->times[place]) <= most) steps[i] = lookup->steps[place - 1];
   }
 }
 
@@ -43,6 +72,7 @@ struct search {
   unsigned table, time_column, step_column;
   int connected_column; /* of the step that is told otherwise; -1: none is */
   const struct step_lookup *lookup;
+  int64_t following_ns;
   atomic_int failure; /* an enum tfprof_status */
 };
 
@@ -67,7 +97,7 @@ static void search_segment(struct search *search, struct segment *segment) {
     for (uint32_t i = 0; i < count; i += FEW) {
       find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, steps + first + i);
     }
-    if (segment->is_of_other_kind) follow_steps(&lookup, times, count, steps + first);
+    if (segment->is_of_other_kind) follow_steps(&lookup, times, count, search->following_ns, steps + first);
     if (search->connected_column >= 0)
       take_connected(segment, (unsigned)search->connected_column, first, steps + first);
     if (store_interrupted(search->profile->store)) atomic_store(&search->failure, TFPROF_INTERRUPTED);
@@ -90,9 +120,11 @@ static enum tfprof_status steps_of(struct profile *profile, struct segment *segm
                                    struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
   struct step_lookup lookup;
-  struct search search = {profile, table, time_column, step_column, connected_column, &lookup, TFPROF_OK};
+  struct search search = {profile, table, time_column, step_column, connected_column, &lookup, 0, TFPROF_OK};
   if (content->segment_count == 0) return TFPROF_OK;
   enum tfprof_status status = step_lookup_of_profile(&lookup, profile, error);
+  bool has_others = content->has_kinds || content->segments[0]->is_of_other_kind;
+  if (!status && has_others) search.following_ns = following_ns(&lookup);
   if (!status && lookup.count) {
     if (segment) search_segment(&search, segment);
     else derive_parallel(content->rows, content->segment_count, search_one_of_all, &search);
