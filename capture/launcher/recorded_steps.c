@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AT_ONCE = 65536, FEWEST_CALLS = 3 }; /* as in ext/derive/steps */
+enum { MOST_AT_ONCE = 65536, FEWEST_CALLS = 3, FEWEST_ASKED_CALLS = 1 }; /* as in ext/derive/steps */
 enum {
   NOT_ASKED,
   NO_MARK,
@@ -138,6 +138,7 @@ void recorded_steps_add_ops(struct recorded_steps *steps, struct dump_cursor *cu
 }
 
 void recorded_steps_add_counter(struct recorded_steps *steps, const char *name, int64_t time_ns, double value) {
+  steps->begins_late |= !strcmp(name, "capture_steps_before") && value > 0;
   if (strcmp(name, "capture_ops_recorded")) return;
   struct detail_change *change =
       add_item(steps, &steps->changes, &steps->change_count, &steps->change_room, sizeof *change);
@@ -265,7 +266,7 @@ static int by_length(const void *left, const void *right) {
 
 /* Of calls, which are sorted: those of the function whose median call times the number of calls is largest, as in
 ** ext/derive/steps/repeated_calls.c. How many. */
-static size_t keep_one_function(struct marked_step *calls, size_t count) {
+static size_t keep_one_function(struct marked_step *calls, size_t count, size_t fewest) {
   size_t best = 0, best_count = 0;
   double most = 0;
   for (size_t first = 0, end; first < count; first = end) {
@@ -275,7 +276,7 @@ static size_t keep_one_function(struct marked_step *calls, size_t count) {
       if (kept > first && calls[end].start < calls[kept - 1].end) continue; /* within another of its name */
       calls[kept++] = calls[end];
     }
-    if (kept - first < FEWEST_CALLS) continue;
+    if (kept - first < fewest) continue;
     qsort(calls + first, kept - first, sizeof *calls, by_length);
     const struct marked_step *middle = &calls[first + (kept - first) / 2];
     double covered = (double)(kept - first) * (double)(middle->end - middle->start);
@@ -293,8 +294,9 @@ static struct marked_step *find_kind(struct recorded_steps *steps, uint8_t kind,
   size_t first = 0, end;
   while (first < steps->step_count && steps->steps[first].kind < kind) first++;
   for (end = first; end < steps->step_count && steps->steps[end].kind == kind;) end++;
+  size_t fewest = steps->begins_late ? FEWEST_ASKED_CALLS : FEWEST_CALLS;
   *count = end == first        ? 0
-           : kind == OF_CALLS ? keep_one_function(steps->steps + first, end - first)
+           : kind == OF_CALLS ? keep_one_function(steps->steps + first, end - first, fewest)
                               : keep_one_series(steps->steps + first, end - first);
   return end > first ? steps->steps + first : NULL;
 }

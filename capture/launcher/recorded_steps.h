@@ -40,6 +40,7 @@ struct recorded_steps {
   size_t mark_count, mark_room, step_count, step_room, change_count, change_room;
   uint32_t rows; /* of ops, so far */
   bool has_failed; /* memory is short: nothing is counted */
+  bool begins_late; /* steps had ended before */
 };
 
 struct step_counts {

@@ -144,6 +144,25 @@ static void count_windows(struct dump_cursor *cursor, const struct dump_frame *f
   free(nulls);
 }
 
+/* What there is of sessions of TensorFlow. */
+static void count_sessions(struct dump_cursor *cursor, const struct dump_frame *frame,
+                           const struct recorded_strings *strings, struct process_recording *process) {
+  size_t rows = frame->rows;
+  int64_t *values = calloc(rows * 2, sizeof *values);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  if (values && nulls) {
+    read_texts(cursor, frame, TABLE_session_records, COLUMN_session_records_kind, values, nulls);
+    read_texts(cursor, frame, TABLE_session_records, COLUMN_session_records_bytes, values + rows, nulls);
+    for (size_t row = 0; row < rows; row++) {
+      if (values[rows + row] <= 0) continue; /* it was left out */
+      process->bytes += (uint64_t)values[rows + row];
+      process->session_runs += !strcmp(recorded_text(strings, values[row]), "run");
+    }
+  }
+  free(values);
+  free(nulls);
+}
+
 /* Rows are in the order of time: the last one holds. */
 static void note_counter(struct process_recording *process, const char *name, int64_t time_ns, double value) {
   if (!(value >= 0 && value < 1e18)) return;
@@ -196,6 +215,8 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
       read_counters(cursor, frame, &steps, process);
     } else if (table == TABLE_profiler_windows && can_count) {
       count_windows(cursor, frame, process);
+    } else if (table == TABLE_session_records && can_count) {
+      count_sessions(cursor, frame, &strings, process);
     } else if (table == TABLE_triggers && can_count) {
       read_trigger(cursor, frame, &strings, process);
     } else if (table == TABLE_diagnostics && can_count) {
@@ -203,6 +224,9 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
     }
   }
   if (can_count) process->steps = recorded_steps_end(&steps, file, cursor);
+  /* One that was going on as a recording by time ended is in its last window, and no step of it. */
+  if (process->steps.steps && process->window_steps > process->steps.steps)
+    process->window_steps = process->steps.steps;
   /* What went on when the last part of a recording begins is no step (ext/derive/steps/steps.c). */
   if (file->is_last_part && process->begins_late && process->steps.of_optimizer && process->steps.steps > 1)
     process->steps.steps--;
@@ -277,6 +301,7 @@ static bool add_file(struct recording *recording, char *path, bool is_alive_want
   recording->ranges += processes[count].ranges;
   recording->kernels += processes[count].kernels;
   recording->window_steps += processes[count].window_steps;
+  recording->session_runs += processes[count].session_runs;
   recording->dropped += processes[count].dropped;
   recording->bytes += processes[count].bytes;
   return true;

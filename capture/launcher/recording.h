@@ -24,7 +24,8 @@ struct process_recording {
   uint64_t start_ticks; /* of the process; 0: unknown, then it has no other file */
   int32_t rank; /* -1: none */
   uint64_t ops, kernels, dropped, bytes;
-  uint64_t window_steps; /* in windows of the framework's own profiler, whose files count in bytes */
+  uint64_t window_steps; /* in windows of the framework's own profiler, whose files count in bytes, */
+  uint64_t session_runs; /* and runs of sessions that TensorFlow traced, whose file does, too */
   uint64_t ranges; /* of the ops, those that the program marked */
   struct step_counts steps;
   int64_t last_ns;   /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
@@ -43,7 +44,7 @@ struct process_recording {
 struct recording {
   struct process_recording *processes; /* a file each, the one with most ops first */
   size_t process_count, distinct_count; /* files; processes, of which one that was asked several times has several */
-  uint64_t ops, kernels, ranges, window_steps, dropped, bytes;
+  uint64_t ops, kernels, ranges, window_steps, session_runs, dropped, bytes;
   struct step_counts steps; /* of the process with most of them */
 };
 

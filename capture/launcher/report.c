@@ -130,8 +130,9 @@ static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, struct s
 }
 
 /* What the framework's own profiler tells, behind that. */
-static void say_windows(uint64_t steps) {
+static void say_told(uint64_t steps, uint64_t runs) {
   if (steps) fprintf(stderr, ", and the ops of %s step%s", count_text(steps).bytes, plural(steps));
+  if (runs) fprintf(stderr, ", and the ops of %s session run%s", count_text(runs).bytes, plural(runs));
 }
 
 /* The beginning of a command line, which may hold a program of several lines (python -c). */
@@ -150,7 +151,7 @@ static void say_process(const struct process_recording *process) {
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
   say_counts(process->ops, process->kernels, process->ranges, process->steps);
-  say_windows(process->window_steps);
+  say_told(process->window_steps, process->session_runs);
   fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
   say_command(process->command ? process->command : "");
   fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
@@ -297,7 +298,7 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
 static void say_what_was_recorded(const struct recording *recording, const char *path) {
   fputs("tfprof: recorded ", stderr);
   say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps);
-  say_windows(recording->window_steps);
+  say_told(recording->window_steps, recording->session_runs);
   size_t processes = recording->distinct_count, files = recording->process_count;
   if (processes > 1) fprintf(stderr, " of %zu processes", processes);
   if (files > processes) fprintf(stderr, " in %zu recordings%s", files, processes == 1 ? " of one process" : "");

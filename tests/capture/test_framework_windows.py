@@ -51,6 +51,7 @@ def jit(function): return _jax.pjit(function.__name__, function, None)
     "def register_event_duration_secs_listener(listener): listeners.append(listener)",
     "jaxlib/__init__.py": "",
     "jaxlib/_profiler.py": """
+import os, time
 import doubles
 class ProfileOptions:
     host_tracer_level, python_tracer_level, enable_hlo_proto = 2, 1, True
@@ -59,6 +60,7 @@ class ProfilerSession(doubles.Events):
         self.options, self.is_on = options or ProfileOptions(), self.began()
     def stop(self):
         if not self.is_on: raise RuntimeError('ALREADY_EXISTS: Another profiling session active.')
+        if 'SLOW_STOP' in os.environ: time.sleep(0.03)
         return self.ended(self.options.enable_hlo_proto)
 def start_server(port): return port
 """,
@@ -341,7 +343,7 @@ while not os.path.exists(%r):
         stop, run = os.path.join(folder, "stop"), os.path.join(folder, "attached")
         command = [CAPTURE, "--dormant", "-o", run, "--", capturing.PYTHON, "-c",
                    program % (here.packages, TESTS, stop)]
-        own = dict(os.environ, XDG_RUNTIME_DIR=os.path.abspath(folder))
+        own = dict(os.environ, XDG_RUNTIME_DIR=os.path.abspath(folder), SLOW_STOP="1")
         os.chmod(folder, 0o700)
         streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with capturing.bounded.started(command, env=own, **streams) as child:
@@ -353,12 +355,20 @@ while not os.path.exists(%r):
                 while "dormant" not in ask("--list").stdout and time.monotonic() < end:
                     time.sleep(0.1)
                 process = re.search(r"^(\d+) .*dormant", ask("--list").stdout, re.M).group(1)
-                for _ in range(2):
-                    result = ask("--attach", process, "--steps", "12")
-                    assert result.returncode == 0 and "the ops of 12 steps" in result.stderr, result.stderr
+                for steps in (12, 12, 2, 1):
+                    result = ask("--attach", process, "--steps", str(steps))
+                    told = "recorded %d step%s and " % (steps, "s" if steps > 1 else "")
+                    assert result.returncode == 0 and told in result.stderr, result.stderr
+                    assert "and the ops of %d step" % steps in result.stderr, result.stderr
             finally:
                 open(stop, "w").close()
             child.wait()
+        for dump, number in zip(sorted(capturing.dumps(run), key=os.path.getmtime)[2:], (2, 1)):
+            steps = capturing.query(dump, "SELECT ops_recorded AS r, sample_weight AS w FROM steps")
+            assert steps == [{"r": 1, "w": 1.0}] * number, steps
+            ops = capturing.query(dump, "SELECT step_id IS NOT NULL AS s, count(*) AS n FROM ops WHERE name = 'dot.3'")
+            assert ops == [{"s": 1, "n": number}], ops
+            os.remove(dump)
         for dump in capturing.dumps(run):
             windows = windows_of(dump)
             assert [one["step_count"] for one in windows] == [10, 2] and windows[0]["has_programs"] == 1, windows

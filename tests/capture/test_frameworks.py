@@ -284,6 +284,10 @@ def test_tensorflow():
         optimizers = capturing.query(directory, "SELECT optimizer, count(*) AS n FROM ops WHERE name = "
                                                 "'Optimizer.step#Adam.apply' GROUP BY 1 ORDER BY 1")
         assert optimizers == [{"optimizer": 1, "n": 8}, {"optimizer": 2, "n": 8}], optimizers
+        program = "import sys; sys.path.insert(0, %r)\n" % here.packages + TENSORFLOW.replace("EAGER", "True")
+        launched = os.path.join(os.path.dirname(here.packages), "launched")
+        _, error = capturing.launch(launched, [capturing.PYTHON, "-c", program])
+        assert "recorded 8 optimizer steps and 28 ranges into " in error, error
     print("functions of TensorFlow, optimizers of Keras")
 
 

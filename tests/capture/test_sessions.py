@@ -253,6 +253,9 @@ def test_stand_in():
             assert out == "done\n" and "incomplete" not in error, (out, error)
         records = capturing.query(run, "SELECT count(*) AS n FROM session_records")
         assert records == [{"n": 0}], records
+        launched = os.path.join(directory, "launched")
+        _, error = capturing.launch(launched, [capturing.PYTHON, "-c", program], ["--ops=all"])
+        assert "recorded 13 steps and 13 ranges, and the ops of 12 session runs into " in error, error
         run = os.path.join(directory, "all")
         records = "SELECT kind, count(*) AS n, count(left_out) AS left_out FROM session_records GROUP BY 1 ORDER BY 1"
         records = [tuple(row.values()) for row in capturing.query(run, records)]

@@ -98,6 +98,7 @@ static struct {
 } state;
 
 static _Atomic bool is_open, is_late; /* is_late: a thread is on its way that closes it, or one closes it */
+static _Atomic bool is_untold;        /* one was open, and has not been handed over */
 static _Atomic uint64_t open_ns;      /* since when; */
 static _Atomic uint64_t longest_ns;   /* and for how long it may be */
 
@@ -214,6 +215,7 @@ void windows_opened(bool is_on) {
   window_plan_opened(&state.plan, now_ns, now.steps, cost_until(now_ns));
   atomic_store(&longest_ns, usual > least ? usual : least);
   atomic_store(&open_ns, now_ns);
+  atomic_store(&is_untold, true);
   atomic_store(&is_open, true);
   atomic_store(&is_empty, false);
 }
@@ -273,6 +275,7 @@ void windows_closed(const struct window_result *result) {
   bool may_follow = window && !strcmp(window->ending, "steps") && step.is_chosen;
   state.wanted = may_follow ? window_plan_again(&state.plan, &step) : WINDOW_NOTHING;
   if (window) hand_over(window);
+  atomic_store(&is_untold, false);
 }
 
 void windows_tell(const char *reason, const char *message) {
@@ -305,8 +308,8 @@ static void windows_settle(bool is_end, const struct timespec *until) {
   if (until_ns < end_ns) end_ns = until_ns;
   bool is_asked = false;
   if (is_end) return;
-  while ((atomic_load(&is_open) || atomic_load(&is_late)) && moment_now_ns() < end_ns) {
-    if (!is_asked && moment_now_ns() - now_ns > PATIENCE_NS) {
+  while ((atomic_load(&is_untold) || atomic_load(&is_late)) && moment_now_ns() < end_ns) {
+    if (!is_asked && atomic_load(&is_open) && moment_now_ns() - now_ns > PATIENCE_NS) {
       ask_to_close();
       is_asked = true;
     }
@@ -425,6 +428,7 @@ static const char *windows_reset(bool is_whole) {
   atomic_store(&over, NULL);
   atomic_store(&is_open, false);
   atomic_store(&is_late, false);
+  atomic_store(&is_untold, false);
   return NULL;
 }
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST_CALLS = 3 };
 enum { NOT_ASKED, NO_CALL, CALL }; /* by name */
 static const char call_of_jax[] = "PjitFunction(";
 
@@ -70,6 +69,7 @@ static double typical_time(const struct mark *calls, uint32_t count, int64_t *ro
 }
 
 static void extend_to_next(struct mark *calls, uint32_t count, int64_t end, int64_t *room) {
+  if (count < 2) return;
   for (uint32_t i = 0; i + 1 < count; i++) {
     calls[i].end = calls[i + 1].start;
     room[i] = (int64_t)((uint64_t)calls[i].end - (uint64_t)calls[i].start);
@@ -101,8 +101,8 @@ static void keep_one_function(struct mark_list *list, uint64_t *room) {
   if (period > 1) list->count = kept;
 }
 
-enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, bool *last_until_next,
-                                       struct tfprof_error *error) {
+enum tfprof_status find_repeated_calls(struct profile *profile, uint32_t fewest, struct mark_list *list,
+                                       bool *last_until_next, struct tfprof_error *error) {
   int64_t end_of_all = NO_VALUE;
   enum tfprof_status status = find_calls(profile, list, &end_of_all, error);
   uint32_t best = 0, best_count = 0, end;
@@ -120,7 +120,7 @@ enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list
       if (kept > first && marks[end].start < marks[kept - 1].end) continue; /* within another of its name */
       marks[kept++] = marks[end];
     }
-    double covered = kept - first < FEWEST_CALLS ? 0 : typical_time(marks + first, kept - first, room);
+    double covered = kept - first < fewest ? 0 : typical_time(marks + first, kept - first, room);
     if (covered <= most) continue;
     most = covered;
     best = first;

@@ -38,9 +38,13 @@ static inline bool mark_list_add(struct mark_list *list, struct mark mark) {
   return true;
 }
 
-/* Adds the calls to an empty list, all by the name of the first; none where no function was called so often.
+/* Calls of a function that may be steps: so many at least; of a program that was recorded for some of its steps, as
+** many as it was. */
+enum { FEWEST_CALLS = 3, FEWEST_ASKED_CALLS = 1 };
+
+/* Adds the calls to an empty list, all by the name of the first; none where no function was called `fewest` times.
 ** *last_until_next: each lasts until the next begins, and is a step by itself. */
-enum tfprof_status find_repeated_calls(struct profile *profile, struct mark_list *list, bool *last_until_next,
-                                       struct tfprof_error *error);
+enum tfprof_status find_repeated_calls(struct profile *profile, uint32_t fewest, struct mark_list *list,
+                                       bool *last_until_next, struct tfprof_error *error);
 
 #endif

@@ -535,6 +535,14 @@ static enum tfprof_status steps_of_calls(struct profile *profile, const struct m
   return status;
 }
 
+static enum tfprof_status find_calls_of_steps(struct profile *profile, struct mark_list *list, bool *last_until_next,
+                                              struct tfprof_error *error) {
+  int64_t before = 0;
+  enum tfprof_status status = count_before(profile, &before, error);
+  uint32_t fewest = before ? FEWEST_ASKED_CALLS : FEWEST_CALLS;
+  return status ? status : find_repeated_calls(profile, fewest, list, last_until_next, error);
+}
+
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
   static const char *const origins[KIND_COUNT] = {
       [USER_STEP] = "user",   [PROFILER_STEP] = "profiler", [NUMBERED_STEP] = "user",       [KERAS_STEP] = "keras",
@@ -562,7 +570,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     if (!status && kind == KERAS_STEP) status = spread_batches(profile, &lists[kind], error);
     bool is_loader = kind == BATCH_STEP && !optimizers.steps.optimizers && !strcmp(profile_origin(profile), "tfprof");
     if (!status && (kind == REPEATED_CALL || is_loader))
-      status = find_repeated_calls(profile, &lists[REPEATED_CALL], &has_start, error);
+      status = find_calls_of_steps(profile, &lists[REPEATED_CALL], &has_start, error);
     if (is_loader && lists[REPEATED_CALL].count) kind = REPEATED_CALL;
     bool is_of_optimizers = kind == OPTIMIZER_STEP || kind == BATCH_STEP;
     uint32_t count = is_of_optimizers ? optimizers.steps.count : lists[kind].count;

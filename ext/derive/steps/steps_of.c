@@ -48,8 +48,9 @@ static int64_t usual_length(const struct step_lookup *lookup, bool is_between) {
   return used ? lengths[used / 2] : 0;
 }
 
-/* How long after the end of a step what begins is of that step, where none goes on. */
+/* How long after the end of a step what begins is of that step, where none goes on; of a single one nobody knows. */
 static int64_t following_ns(const struct step_lookup *lookup) {
+  if (lookup->count <= 2) return INT64_MAX;
   int64_t between = usual_length(lookup, true), step = usual_length(lookup, false);
   if (between < INT64_MAX / 2) between *= 2;
   return between > step ? between : step;
