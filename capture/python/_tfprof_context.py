@@ -3,8 +3,11 @@
     with tfprof.ProfileContext("/tmp/train_dir", trace_steps=range(10, 20), dump_steps=[20]) as context:
         train()
 
-In TensorFlow's graph mode every Session.run is a step.  In PyTorch a step ends with that of an optimizer, or goes from
-one tfprof.step() to the next; so it does in a plain Python loop, whose function calls are then traced.  Without
+In TensorFlow's graph mode every Session.run is a step.  Of Keras, on any of its backends, each batch of fit() is one,
+counted from 0 on over all epochs; where several run in one call (steps_per_execution) they are traced as the first of
+them.  In PyTorch a step ends with that of an optimizer, or goes from one tfprof.step() to the next; so it does in other
+loops.  What is traced of these TensorFlow and JAX tell by their own profilers where they are there (_tfprof_spaces), of
+plain Python its function calls.  Without
 trace_steps, what is to be traced is chosen: nothing in the first ten steps; then whatever fetches something new (a
 program without fetches: the first step), and now and then another one while less than half of the graph has been seen.
 A step after which a profile is dumped is traced, too, where none has been before it: nothing else would be in it.
@@ -112,11 +115,13 @@ class ProfileContext:
         """A step of the loop begins here; the same as tfprof.step()."""
         return sys.modules["tfprof"].step(number)
 
-    def _should_trace(self, step, fetches):
+    def _should_trace(self, step, fetches, steps=1):
+        """`steps`: so many are done at once, from `step` on."""
         if self._is_automatic and self._traced > MOST_CHOSEN_STEPS:
             return False
-        is_dumped = step in self._dump_steps or self._dump_next
-        should = step in self._trace_steps or self._trace_next or (is_dumped and not self._traced)
+        numbers = range(step, step + steps)
+        is_dumped = self._dump_next or not self._dump_steps.isdisjoint(numbers)
+        should = (self._trace_next or not self._trace_steps.isdisjoint(numbers) or (is_dumped and not self._traced))
         if not should and self._is_automatic and step > WARMUP_STEPS:
             name = fetches()
             if name not in self._fetched:
@@ -129,17 +134,21 @@ class ProfileContext:
         self._traced += should
         return should
 
-    def _finish_step(self, step, recorded, is_traced):
-        self._finished += 1
+    def _finish_step(self, step, recorded, is_traced, steps=1):
+        self._finished += steps
         if is_traced and recorded is not None:
             told("adding a step", self.profiler.add_step, step, recorded)
             if self._debug and hasattr(recorded, "step_stats"):
                 told("writing a RunMetadata", self._write, "run_meta_%d" % step, str(recorded).encode())
-        if step in self._dump_steps or self._dump_next:
+        numbers = range(step, step + steps)
+        dumped = [number for number in numbers if number in self._dump_steps]
+        if self._dump_next and not dumped:
+            dumped = [numbers[-1]]
+        for number in dumped:
             self._dump_next = False
-            told("writing profile_%d" % step, self._dump, step, is_traced)
-        for view, options, steps in self._views:
-            if step in steps:
+            told("writing profile_%d" % number, self._dump, number, is_traced)
+        for view, options, its_steps in self._views:
+            if not its_steps.isdisjoint(numbers):
                 told("the view %s" % view, getattr(self.profiler, VIEWS[view]), options)
 
     def _dump(self, step, is_traced):
@@ -174,8 +183,8 @@ class ProfileContext:
             told("closing a ProfileContext", self._driver.end)
             if not self._finished and problem[0] is None:
                 sys.stderr.write("tfprof: no step has ended in this ProfileContext, so there is no profile: it knows "
-                                 "those of torch.optim, of sessions, and tfprof.step(). Keras takes "
-                                 "callbacks=[tfprof.KerasCallback(profile_batch=(10, 15))] under tfprof-capture\n")
+                                 "those of torch.optim, batches of fit() of Keras, runs of sessions, and "
+                                 "tfprof.step()\n")
         return False
 
 
@@ -263,7 +272,8 @@ class SessionDriver:
 
 
 class LoopDriver:
-    """Steps of a loop: from mark to mark, or, until the first mark, of PyTorch's optimizers.
+    """Steps of a loop: from mark to mark, or, until the first mark, of PyTorch's optimizers. Batches of Keras are
+    marked where the program marks no steps itself.
 
     torch.profiler must not end within a range that began while it ran, and an optimizer's step is such a range: what is
     to be done there waits until the outermost one has ended.
@@ -272,8 +282,11 @@ class LoopDriver:
     def __init__(self, context):
         self.context, self.recorder, self.number, self.is_marked, self.hook = context, None, None, False, None
         self.thread, self.depth, self.waiting, self.optimizer, self.ranges = threading.get_ident(), 0, [], None, None
+        self.steps = 1  # that are done at once
+        self.is_marked_by_program, self.batches, self.sessions, self.framework = False, None, None, None
 
     def begin(self):
+        self.batches = load_beside("_tfprof_batches").Batches(self.batch_begins, self.batch_ends, told)
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -313,6 +326,7 @@ class LoopDriver:
             told("a step", action)
 
     def end(self):
+        self.batches.end()
         if self.hook is not None:
             self.hook.remove()
         if self.ranges is not None:
@@ -323,6 +337,19 @@ class LoopDriver:
             self.finish()
         elif self.recorder is not None:
             self.recorder.stop()
+        if self.sessions is not None:
+            self.sessions.end()
+
+    # ---- Steps.
+
+    def batch_begins(self, first, steps, backend):
+        if not self.is_marked_by_program and threading.get_ident() == self.thread:
+            self.framework = backend
+            self.outside(lambda: self.begin_marked(first, steps))
+
+    def batch_ends(self):
+        if not self.is_marked_by_program and threading.get_ident() == self.thread:
+            self.outside(self.finish)
 
     def optimizer_stepped(self, optimizer):
         """Of several optimizers the first one counts."""
@@ -339,28 +366,44 @@ class LoopDriver:
 
     def mark(self, number):
         if threading.get_ident() == self.thread:
+            self.is_marked_by_program = True
             self.outside(lambda: self.begin_marked(number))
 
     def unmark(self):
         if threading.get_ident() == self.thread:
             self.outside(self.finish)
 
-    def begin_marked(self, number):
+    def begin_marked(self, number, steps=1):
         if not self.is_marked and self.recorder is not None:
             self.recorder.stop()  # what came before the first mark is no step
             self.recorder = None
             self.context._traced -= 1
         self.is_marked = True
-        self.start(number)
+        self.start(number, steps)
 
     def look_again(self):
         if threading.get_ident() == self.thread:
-            self.outside(lambda: self.number is None or self.recorder is not None or self.start(self.number))
+            self.outside(lambda: self.number is None or self.recorder is not None
+                         or self.start(self.number, self.steps))
 
-    def start(self, number):
-        self.number = number
-        if self.context._should_trace(number, lambda: ""):
-            self.recorder = told("tracing a step", TorchRecorder if "torch" in sys.modules else PythonRecorder)
+    def start(self, number, steps=1):
+        self.number, self.steps = number, steps
+        if self.context._should_trace(number, lambda: "", steps):
+            self.recorder = told("tracing a step", self.make_recorder, number)
+
+    def make_recorder(self, number):
+        """Of the framework that runs the step, as far as that is known."""
+        framework = self.framework
+        if framework is None:
+            framework = "torch" if "torch" in sys.modules else load_beside("_tfprof_spaces").framework_of_loop()
+        if framework == "torch":
+            return TorchRecorder()
+        if framework not in ("tensorflow", "jax"):
+            return PythonRecorder()
+        spaces = load_beside("_tfprof_spaces")
+        if self.sessions is None:
+            self.sessions = spaces.Sessions()
+        return spaces.Recorder(self.sessions, framework, number)
 
     def finish(self):
         if self.number is None:
@@ -368,7 +411,7 @@ class LoopDriver:
         recorder, self.recorder = self.recorder, None
         number, self.number = self.number, None
         recorded = told("tracing a step", recorder.stop) if recorder else None
-        self.context._finish_step(number, recorded, recorder is not None)
+        self.context._finish_step(number, recorded, recorder is not None, self.steps)
 
 
 class TorchRecorder:

@@ -371,7 +371,9 @@ class Profiler:
         if self._source is None:
             sources = _sources()
             is_of_graph = hasattr(run_meta, "step_stats") or isinstance(run_meta, bytes)
-            self._source = sources.GraphSource(None) if is_of_graph else sources.TraceSource()
+            is_space = hasattr(run_meta, "content")  # _tfprof_spaces.Space
+            self._source = (sources.GraphSource(None) if is_of_graph else
+                            sources.SpaceSource() if is_space else sources.TraceSource())
         self._source.add_step(step, run_meta)
 
     @property
@@ -399,7 +401,8 @@ class Profiler:
         return run_advise(self._made().opening(), options)
 
     def serialize_to_string(self):
-        """What --profile_path opens: a ProfileProto of TensorFlow's steps, or the gzipped trace of others."""
+        """What --profile_path opens: a ProfileProto of TensorFlow's sessions, an XSpace of steps of TensorFlow 2 and
+        JAX, or the gzipped trace of others."""
         source = self._made()
         if hasattr(source, "serialize"):
             return source.serialize()

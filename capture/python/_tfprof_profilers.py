@@ -264,13 +264,28 @@ class JaxSessions:
             return server
 
         self.module.ProfilerSession, self.module.start_server = ProfilerSession, its_server
+        self.unwatch = lambda: put_back(self.module, ProfilerSession=(ProfilerSession, make),
+                                        start_server=(its_server, start_server))
+
+
+def put_back(holder, **names):
+    """What was there before, unless somebody else has put something in the place of ours."""
+    for name, (ours, before) in names.items():
+        if getattr(holder, name, None) is ours:
+            setattr(holder, name, before)
+
+
+def module_of_jax():
+    """JAX's module of that name, and what it makes sessions of; None: it is not there."""
+    profiler = sys.modules.get("jax._src.profiler")
+    module = getattr(profiler, "_profiler", None) or getattr(getattr(profiler, "xla_client", None), "profiler", None)
+    return profiler, module if hasattr(module, "ProfilerSession") else None
 
 
 def begin_jax(process, hooks):
     """What opens sessions of JAX; a text: why it has none."""
-    profiler = sys.modules.get("jax._src.profiler")
-    module = getattr(profiler, "_profiler", None) or getattr(getattr(profiler, "xla_client", None), "profiler", None)
-    if module is None or not hasattr(module, "ProfilerSession"):
+    profiler, module = module_of_jax()
+    if module is None:
         return refuse(process, hooks, "JAX", "it has none that is known here")
     return begin(process, hooks, "jax", "JAX", lambda sessions: JaxSessions(sessions, module, profiler))
 
@@ -280,6 +295,8 @@ def begin_jax(process, hooks):
 
 class TensorFlowSessions:
     """Its stop() returns trace events: the XSpace is what export_to_tb() writes, into a directory in memory."""
+
+    device_level = 0  # windows leave devices to CUPTI
 
     def __init__(self, sessions, module):
         self.sessions, self.module, self.make, self.inherited = sessions, module, module.ProfilerSession, None
@@ -310,7 +327,7 @@ class TensorFlowSessions:
         self.directory = os.path.join(self.place, str(self.count))
         session = self.make()
         session.start(self.directory, {"host_tracer_level": HOST_LEVEL, "python_tracer_level": 0,
-                                       "device_tracer_level": 0})
+                                       "device_tracer_level": self.device_level})
         return session
 
     def stop(self, session):
@@ -343,16 +360,24 @@ class TensorFlowSessions:
             sessions.server_started("tensorflow")
             return result
 
-        self.watch_runs()
+        runs, make_options, its_options = self.watch_runs()
         ProfilerSession.__module__, ProfilerSession.__qualname__ = its_class.__module__, its_class.__qualname__
         self.module.ProfilerSession, self.module.start_server = ProfilerSession, its_server
 
+        def unwatch():
+            put_back(self.module, ProfilerSession=(ProfilerSession, its_class),
+                     start_server=(its_server, start_server))
+            put_back(runs, TF_NewBufferFromString=(its_options, make_options))
+
+        self.unwatch = unwatch
+
     def watch_runs(self):
-        """Runs of sessions that ask for a trace of hardware open a session, too: all hand their options over here."""
+        """Runs of sessions that ask for a trace of hardware open a session, too: all hand their options over here.
+        Returns the module, its function, and ours."""
         runs = sys.modules.get("tensorflow.python.client.pywrap_tf_session")
         make_options, sessions = getattr(runs, "TF_NewBufferFromString", None), self.sessions
         if make_options is None:
-            return
+            return runs, None, None
 
         def TF_NewBufferFromString(options, *more):
             if field_of(options, 1)[1] in (2, 3):  # trace_level: HARDWARE_TRACE, FULL_TRACE
@@ -360,6 +385,7 @@ class TensorFlowSessions:
             return make_options(options, *more)
 
         runs.TF_NewBufferFromString = TF_NewBufferFromString
+        return runs, make_options, TF_NewBufferFromString
 
 
 def begin_tensorflow(process, hooks):

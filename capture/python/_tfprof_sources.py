@@ -1,5 +1,5 @@
-"""What a Profiler profiles: the graph and run metadata of TensorFlow, or traces of steps
-of PyTorch and of plain Python.
+"""What a Profiler profiles: the graph and run metadata of TensorFlow, traces of steps of PyTorch and of plain Python,
+or what the profilers of TensorFlow 2 and JAX saw of steps.
 
 A source hands the engine files: opening() is the SQL that opens them.
 """
@@ -218,6 +218,30 @@ class GraphSource(Source):
         if not words:
             raise ValueError("there is nothing to profile: no graph and no step")
         return "SELECT tfprof_open(%s)" % ", ".join(map(quoted, words))
+
+
+# ---- Spaces.
+
+
+class SpaceSource(Source):
+    """Steps that TensorFlow's or JAX's own profiler saw, in one file of its kind (_tfprof_spaces)."""
+
+    def __init__(self):
+        super().__init__()
+        self.merging = load_beside("_tfprof_spaces").Merging()
+
+    def add_step(self, step, space):
+        self.write("profile", self.merging.part(space), "ab")
+        self.steps.add(int(step))
+
+    def serialize(self):
+        if not self.steps:
+            raise ValueError("there is nothing to write: no step has been traced")
+        with open(os.path.join(self.directory, "profile"), "rb") as file:
+            return file.read()  # as it is: its reader goes back and forth in it
+
+    def opening(self):
+        return "SELECT tfprof_open(%s)" % quoted(self.write("profile", b"", "ab"))
 
 
 # ---- Traces.

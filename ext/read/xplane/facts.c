@@ -399,6 +399,7 @@ static bool publish_lanes(struct describing *d, const struct lanes *lanes) {
 static void describe_planes(struct describing *d, struct devices *devices, struct text_buffer *json) {
   struct xplane_index *index = &d->source->index;
   struct facts facts = {0};
+  size_t next = 0; /* line: they come plane by plane */
   d->source->host_device = ROW_NULL;
   for (size_t i = 0; i < index->planes.count && !d->status; i++) {
     const struct xplane_plane *plane = &index->planes.items[i];
@@ -424,10 +425,8 @@ static void describe_planes(struct describing *d, struct devices *devices, struc
         describe_device(d, plane->name, &facts, device);
       }
     }
-    for (size_t k = 0; k < index->lines.count; k++) {
-      struct xplane_line *line = &index->lines.items[k];
-      if (line->plane == i) line->device = plane->kind == PLANE_DEVICE ? row : ROW_NULL;
-    }
+    for (; next < index->lines.count && index->lines.items[next].plane == i; next++)
+      index->lines.items[next].device = plane->kind == PLANE_DEVICE ? row : ROW_NULL;
   }
   list_free(&facts);
 }
