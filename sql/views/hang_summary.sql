@@ -18,7 +18,7 @@
 --   is_missing        1: it is waited for.  Which these are is told by, in this order: who is silent or has ended;
 --                     whose process group has not begun the collective that most others of the job wait in
 --                     (hang_collectives); who is in another one than most under its number; who has ended fewer steps;
---                     who is not in torch.distributed, where others are; who is absent
+--                     who is not in torch.distributed, or in a call of TensorFlow, where others are; who is absent
 --   start_ns          since when it has ended no step, of a dump, since when its collective is pending; of a silent or
 --                     ended one, when it was recorded last
 --   noticed_ns        when that was noticed
@@ -131,7 +131,8 @@ WITH recorded AS MATERIALIZED ( -- the last recording of each rank
 ), distributed AS MATERIALIZED (
   SELECT DISTINCT hang_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
   JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
-  WHERE frames.file GLOB '*/torch/distributed/*'
+  WHERE frames.file GLOB '*/torch/distributed/*' OR frames.file GLOB '*/tensorflow/python/eager/execute.py'
+    OR frames.file GLOB '*/jax/experimental/multihost_utils.py'
 ), loading AS MATERIALIZED ( -- by the frames around what it waits in
   SELECT DISTINCT hang_id FROM frames_of JOIN temp.code_traces AS traces ON traces.id = trace_id
   JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id

@@ -226,6 +226,38 @@ ended.set()
     print("stacks of a hang without PyTorch")
 
 
+def test_ranks_that_hang():
+    """Two workers have ended as many steps: the one that is in no call of TensorFlow is waited for."""
+    program = """
+import sys; sys.path.insert(0, %r)
+import tensorflow, time
+from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
+from tensorflow.python.eager import execute
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+CollectiveAllReduceExtended((%d, 2))
+step = Function(lambda: 0, AtomicFunction(b'__inference_step_3', 'AssignVariableOp'))
+for i in range(12): step(0, 1)
+def hangs(): time.sleep(3)
+%s()
+"""
+    with StandIns() as here:
+        directory = os.path.join(os.path.dirname(here.packages), "hang")
+        os.mkdir(directory)
+        with open(os.path.join(here.packages, "tensorflow/python/eager/execute.py"), "w") as file:
+            file.write("import time\ndef quick_execute(): time.sleep(3)\n")
+        programs = [program % (here.packages, rank, what) for rank, what in enumerate(
+            ("execute.quick_execute", "hangs"))]
+        one, other = [capturing.started(directory, ["-c", text], hang_after=1) for text in programs]
+        with one as first, other as second:
+            for child in (first, second):
+                child.communicate(timeout=capturing.SECONDS)
+        rows = capturing.query(directory, "SELECT rank, role, function FROM hang_summary ORDER BY rank")
+        assert rows == [{"rank": 0, "role": "waiting", "function": "<module>"},
+                        {"rank": 1, "role": "missing", "function": "hangs"}], rows
+    print("who of two workers hangs")
+
+
 def test_many_short_calls():
     """Of a function that is called all the time, and is not the step, only the first have ranges."""
     program = """
