@@ -6,23 +6,17 @@
 */
 #include "attach.h"
 
-#include "asked.h"
-#include "common/command_line.h"
+#include "attach_servers.h"
+#include "attach_targets.h"
 #include "common/option_words.h"
-#include "late_attach.h"
-#include "profiler_servers.h"
 #include "report.h"
-#include "run_directory.h"
-#include "run_link.h"
 #include "status.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,19 +26,7 @@ enum {
   END_MS = 10000,     /* that a target may take to close its file */
   LOOK_MS = 500,
   USUAL_STEPS = 5,
-  USUAL_MS = 2000, /* of profiler servers, which know no steps */
-  USUAL_HOST_LEVEL = 2,
-  USUAL_DEVICE_LEVEL = 1,
-  USUAL_RETRIES = 3,
   STATUS_SOME = 1,
-};
-
-/* Who was named: who can be recorded, and how many cannot. */
-struct wanted {
-  struct asked_list processes;
-  struct profiler_servers *servers; /* NULL: none was named */
-  struct late *late;
-  size_t failed;
 };
 
 /* One of the targets that are recorded. */
@@ -69,16 +51,6 @@ static uint64_t now_ns(void) {
 }
 
 /* ---- What is asked for. */
-
-/* Whether one of the words is the address of a server. */
-static bool names_servers(const char *words) {
-  char *text = strdup(words), *rest;
-  bool is_any = false;
-  for (char *word = text ? strtok_r(text, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest))
-    is_any |= profiler_address_is_meant(word);
-  free(text);
-  return is_any;
-}
 
 /* false: said what is wrong. */
 static bool read_wish(const struct capture_options *options, bool has_servers, struct control_message *wish) {
@@ -108,254 +80,9 @@ static bool read_wish(const struct capture_options *options, bool has_servers, s
     fputs("tfprof-capture: a profiler server knows no steps: say --for 2s\n", stderr);
     return false;
   }
-  if (!time && has_servers) wish->numbers[CONTROL_DURATION] = USUAL_MS * UINT64_C(1000000);
+  if (!time && has_servers) wish->numbers[CONTROL_DURATION] = ATTACH_SERVERS_USUAL_MS * UINT64_C(1000000);
   else if (!time) wish->numbers[CONTROL_STEPS] = steps ? strtoull(steps, NULL, 10) : USUAL_STEPS;
   return true;
-}
-
-static unsigned level_of(const struct capture_options *options, enum option option, unsigned otherwise) {
-  const char *text = options_text(options, option);
-  return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
-}
-
-/* What servers are asked for. */
-static struct profiler_plan read_plan(const struct capture_options *options, const struct control_message *wish) {
-  const char *most = options_text(options, OPTION_MAX_SIZE);
-  return (struct profiler_plan){
-      .wish = {.duration_ms = wish->numbers[CONTROL_DURATION] / 1000000,
-               .host_level = level_of(options, OPTION_HOST_TRACER_LEVEL, USUAL_HOST_LEVEL),
-               .device_level = level_of(options, OPTION_DEVICE_TRACER_LEVEL, USUAL_DEVICE_LEVEL),
-               .python_level = level_of(options, OPTION_PYTHON_TRACER_LEVEL, 0)},
-      .retries = level_of(options, OPTION_RETRIES, USUAL_RETRIES),
-      .most_bytes = most ? strtoull(most, NULL, 10) : 0};
-}
-
-/* false: said that these options are for servers. */
-static bool may_have_levels(const struct capture_options *options, bool has_servers) {
-  for (int option = OPTION_HOST_TRACER_LEVEL; option <= OPTION_RETRIES && !has_servers; option++) {
-    if (!options_text(options, (enum option)option)) continue;
-    fputs("tfprof-capture: tracer levels and --retries are for profiler servers, such as --attach host:6009\n", stderr);
-    return false;
-  }
-  return true;
-}
-
-/* ---- Whom. */
-
-struct sought {
-  pid_t process;
-  char directory[PATH_MAX]; /* of the run that records it; empty: none does */
-};
-
-static void note_run(void *context, const char *directory, const struct process_recording *process) {
-  struct sought *sought = context;
-  if ((pid_t)process->pid == sought->process) snprintf(sought->directory, sizeof sought->directory, "%s", directory);
-}
-
-/* What lies in a file of /proc/PID; NULL: it cannot be read. Caller frees. */
-static char *read_of_process(pid_t process, const char *file, size_t *length) {
-  enum { MOST = 1 << 20 };
-  char path[64], *bytes = malloc(MOST + 1);
-  snprintf(path, sizeof path, "/proc/%ld/%s", (long)process, file);
-  FILE *stream = bytes ? fopen(path, "re") : NULL;
-  *length = stream ? fread(bytes, 1, MOST, stream) : 0;
-  if (stream) fclose(stream);
-  if (*length) {
-    bytes[*length] = 0;
-    return bytes;
-  }
-  free(bytes);
-  return NULL;
-}
-
-static bool has_variable(const char *environment, size_t length, const char *wanted) {
-  for (size_t at = 0; at < length; at += strlen(environment + at) + 1)
-    if (!strcmp(environment + at, wanted)) return true;
-  return false;
-}
-
-static void say_how_to_start(pid_t process, const char *problem) {
-  size_t length;
-  char *words = read_of_process(process, "cmdline", &length);
-  char *command = words ? command_line_of_words(words, length, false) : NULL;
-  fprintf(stderr,
-          "it was not started to be asked%s%s; start it with\n  tfprof-capture --dormant -o run -- %s\n",
-          *problem ? ", and " : "", problem, command ? command : "PROGRAM");
-  free(words);
-  free(command);
-}
-
-/* Where targets are recorded into that have no run of their own, and what makes them listen. */
-struct late {
-  const struct capture_options *options;
-  struct late_parts parts;
-  struct run_directory directory; /* opened: its path is not empty */
-  int status;                     /* of opening it */
-  bool is_told;                   /* a program has been told of it, and may record there later */
-};
-
-/* What becomes of a recording that is there. */
-static enum run_directory_former what_is_there(const struct capture_options *options) {
-  if (options_is_on(options, OPTION_ADD)) return RUN_DIRECTORY_KEEP;
-  return options_is_on(options, OPTION_FORCE) ? RUN_DIRECTORY_REPLACE : RUN_DIRECTORY_REFUSE;
-}
-
-static bool open_output(struct late *late) {
-  const struct capture_options *options = late->options;
-  if (!late->directory.path[0] && !late->status)
-    late->status = run_directory_open(options_text(options, OPTION_OUTPUT), what_is_there(options),
-                                      options_is_on(options, OPTION_QUIET), &late->directory);
-  late->parts.directory = late->directory.absolute;
-  return !late->status;
-}
-
-/* Of a process that has no socket: why. true: it listens now. */
-static bool prepare_absent(pid_t process, struct late *late) {
-  char path[64], problem[1200] = "";
-  struct stat facts;
-  struct sought sought = {.process = process};
-  snprintf(path, sizeof path, "/proc/%ld", (long)process);
-  bool is_there = stat(path, &facts) == 0, is_ours = is_there && (facts.st_uid == geteuid() || geteuid() == 0);
-  if (is_ours) run_links_tell(note_run, &sought);
-  size_t length;
-  char *environment = is_ours ? read_of_process(process, "environ", &length) : NULL;
-  bool is_dormant = environment && has_variable(environment, length, "TFPROF_DORMANT=1");
-  free(environment);
-  bool is_unprepared = is_ours && !sought.directory[0] && !is_dormant;
-  if (is_unprepared && late_attach_is_possible(process)) {
-    if (!open_output(late)) return false;
-    late->is_told = true;
-    if (late_attach(process, late->options, &late->parts, problem, sizeof problem)) return true;
-  }
-  fprintf(stderr, "tfprof-capture: process %ld: ", (long)process);
-  if (!is_there) fputs("there is no such process\n", stderr);
-  else if (!is_ours) fputs("it is another user's: only that user, or root, can record it\n", stderr);
-  else if (sought.directory[0])
-    fprintf(stderr, "it is recorded already, into %s: look at that with  tfprof %s\n", sought.directory,
-            sought.directory);
-  else if (is_dormant)
-    fputs("it has not imported PyTorch, TensorFlow or JAX, initialised CUDA or called NVTX yet: there is nothing to "
-          "record\n",
-          stderr);
-  else say_how_to_start(process, problem);
-  return false;
-}
-
-/* The one of the list is handed over to `chosen`, once. */
-static bool choose_target(struct asked_list *list, size_t place, struct asked_list *chosen) {
-  struct asked *asked = list->all[place];
-  for (size_t i = 0; i < chosen->count; i++)
-    if (chosen->all[i]->process == asked->process) return true;
-  struct asked **all = realloc(chosen->all, (chosen->count + 1) * sizeof *all);
-  if (!all) return false;
-  chosen->all = all;
-  all[chosen->count++] = asked;
-  list->all[place] = list->all[--list->count];
-  return true;
-}
-
-/* How many there are; all of one job, or nobody knows which is meant. */
-static int choose_ranks(struct asked_list *list, const char *which, struct asked_list *chosen) {
-  int count = 0;
-  const char *directory = NULL;
-  for (size_t i = list->count; i--;) {
-    const struct asked *asked = list->all[i];
-    const uint64_t *numbers = asked->facts.numbers;
-    if (asked->facts.kind != CONTROL_FACTS) {
-      fprintf(stderr, "tfprof-capture: process %ld: %s\n", (long)asked->process, asked->problem);
-      continue;
-    }
-    uint64_t rank = numbers[CONTROL_RANK]; /* and one more */
-    if (!rank || (strcmp(which, "*") != 0 && strtoull(which, NULL, 10) + 1 != rank)) continue;
-    const char *its = control_text(&asked->facts, CONTROL_DIRECTORY);
-    if (directory && its && strcmp(directory, its) != 0) {
-      fprintf(stderr,
-              "tfprof-capture: rank:%s: there are ranks of several jobs (%s, %s): say which processes, as --list has "
-              "them\n",
-              which, directory, its);
-      return -1;
-    }
-    directory = its;
-    if (!choose_target(list, i, chosen)) return -1;
-    count++;
-  }
-  return count;
-}
-
-static void find_server(const char *word, struct wanted *wanted) {
-  char problem[400];
-  const char *wrong = problem;
-  if (!wanted->servers) wanted->servers = profiler_servers_make(problem, sizeof problem);
-  if (wanted->servers) wrong = profiler_servers_add(wanted->servers, word);
-  if (!wrong) return;
-  fprintf(stderr, "tfprof-capture: %s: %s\n", word, wrong);
-  wanted->failed++;
-}
-
-/* What is neither rank nor number is said to be none. */
-static void find_processes(const char *word, struct wanted *wanted) {
-  char *end;
-  bool is_rank = !strncmp(word, "rank:", 5);
-  long number = strtol(is_rank ? word + 5 : word, &end, 10);
-  bool is_number = !*end && number >= 0 && number <= INT_MAX && end != word + (is_rank ? 5 : 0);
-  if (!is_number && (!is_rank || strcmp(word + 5, "*") != 0)) {
-    fprintf(stderr,
-            "tfprof-capture: '%s' is neither the number of a process nor rank:N nor 'rank:*' nor HOST:PORT (run:DIR "
-            "stands alone)\n",
-            word);
-    wanted->failed++;
-    return;
-  }
-  struct asked_list list;
-  struct asked_list *chosen = &wanted->processes;
-  if (!asked_find(is_rank ? 0 : (pid_t)number, &list)) fputs("tfprof-capture: not enough memory\n", stderr);
-  int count = 0;
-  bool is_absent = !is_rank && (!list.count || !control_start_time((pid_t)number));
-  if (is_absent && prepare_absent((pid_t)number, wanted->late)) {
-    asked_free(&list);
-    asked_find((pid_t)number, &list);
-  }
-  if (is_rank) count = choose_ranks(&list, word + 5, chosen);
-  else if (list.count && list.all[0]->facts.kind == CONTROL_FACTS) count = choose_target(&list, 0, chosen);
-  else if (list.count && control_start_time((pid_t)number))
-    fprintf(stderr, "tfprof-capture: process %ld: %s\n", number, list.all[0]->problem);
-  if (is_rank && !count)
-    fprintf(stderr, "tfprof-capture: %s: there is none that can be asked; --list shows what there is\n", word);
-  wanted->failed += count <= 0;
-  asked_free(&list);
-}
-
-/* All programs of a run; NULL: there is no memory for its name. */
-static void find_programs_of_run(const char *directory, const char *words, struct wanted *wanted) {
-  struct asked_list list;
-  size_t count = 0;
-  if (!directory || !asked_find(0, &list)) {
-    fputs("tfprof-capture: not enough memory\n", stderr);
-    wanted->failed++;
-    return;
-  }
-  for (size_t i = list.count; i--;)
-    if (asked_is_of_run(list.all[i], directory)) count += choose_target(&list, i, &wanted->processes);
-  if (!count) {
-    fprintf(stderr, "tfprof-capture: %s: no program of that run can be asked; --list shows what there is\n", words);
-    wanted->failed++;
-  }
-  asked_free(&list);
-}
-
-static void find_targets(const char *words, struct wanted *wanted) {
-  if (strncmp(words, "run:", 4) == 0) {
-    char *directory = asked_run_of(words);
-    find_programs_of_run(directory, words, wanted);
-    free(directory);
-    return;
-  }
-  char *text = strdup(words), *rest;
-  for (char *word = text ? strtok_r(text, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest)) {
-    if (profiler_address_is_meant(word)) find_server(word, wanted);
-    else find_processes(word, wanted);
-  }
-  free(text);
 }
 
 /* ---- Recording. */
@@ -418,18 +145,8 @@ static void note_waiting(struct target *target, bool is_quiet) {
           (long)target->asked->process, NOTE_MS / 1000);
 }
 
-/* Says what has failed since it was said last. */
-static void tell_failures(const struct profiler_servers *servers) {
-  for (size_t i = 0; i < profiler_servers_count(servers); i++) {
-    struct profiler_server *server = profiler_servers_at(servers, i);
-    if (!server->is_over || server->bytes || server->is_told) continue;
-    server->is_told = true;
-    fprintf(stderr, "tfprof-capture: %s: %s\n", server->address.text, server->problem);
-  }
-}
-
 /* Until something comes of any of them. */
-static void wait_for_news(const struct wanted *wanted) {
+static void wait_for_news(const struct attach_wanted *wanted) {
   const struct asked_list *list = &wanted->processes;
   size_t count = 0;
   int *sockets = profiler_servers_count_open(wanted->servers) ? calloc(list->count + 1, sizeof *sockets) : NULL;
@@ -441,7 +158,7 @@ static void wait_for_news(const struct wanted *wanted) {
     if (list->all[i]->socket >= 0) sockets[count++] = list->all[i]->socket;
   profiler_servers_wait(wanted->servers, sockets, count, LOOK_MS);
   free(sockets);
-  tell_failures(wanted->servers);
+  attach_servers_tell_failures(wanted->servers);
 }
 
 static void end_all(struct target *targets, size_t count, struct profiler_servers *servers) {
@@ -451,7 +168,7 @@ static void end_all(struct target *targets, size_t count, struct profiler_server
   profiler_servers_end(servers);
 }
 
-static void record(struct target *targets, size_t count, const struct wanted *wanted, bool is_quiet) {
+static void record(struct target *targets, size_t count, const struct attach_wanted *wanted, bool is_quiet) {
   uint64_t asked_ns = now_ns(), end_ns = 0;
   int seen = 0;
   while (count_open(targets, count) || profiler_servers_count_open(wanted->servers)) {
@@ -472,7 +189,7 @@ static void record(struct target *targets, size_t count, const struct wanted *wa
     profiler_servers_give_up(wanted->servers, "it does not answer");
   }
   profiler_servers_give_up(wanted->servers, "it was given up");
-  tell_failures(wanted->servers);
+  attach_servers_tell_failures(wanted->servers);
 }
 
 static void watch_signals(void) {
@@ -510,19 +227,12 @@ static const char *short_path(const char *path) {
   return is_below ? path + length + 1 : path;
 }
 
-/* How many of the servers sent a profile. */
-static size_t count_sent(const struct profiler_servers *servers) {
-  size_t sent = 0;
-  for (size_t i = 0; i < profiler_servers_count(servers); i++) sent += profiler_servers_at(servers, i)->bytes > 0;
-  return sent;
-}
-
 /* `output` NULL: where the programs write. */
-static int conclude(const struct target *targets, size_t count, const struct wanted *wanted, const char *output,
+static int conclude(const struct target *targets, size_t count, const struct attach_wanted *wanted, const char *output,
                     bool is_quiet, const char *tools, const char *extension) {
   const char **files = calloc(count + 1, sizeof *files);
   char directory[CONTROL_TEXT_MAXIMUM + 1] = "";
-  size_t recorded = 0, sent = count_sent(wanted->servers);
+  size_t recorded = 0, sent = attach_servers_count_sent(wanted->servers);
   for (size_t i = 0; i < count && files; i++)
     if ((targets[i].begin_ns || targets[i].is_written) && access(targets[i].file, R_OK) == 0)
       files[recorded++] = targets[i].file;
@@ -538,16 +248,12 @@ static int conclude(const struct target *targets, size_t count, const struct wan
   return !failed ? 0 : recorded + sent ? STATUS_SOME : STATUS_CANNOT_RECORD;
 }
 
-static void free_wanted(struct wanted *wanted) {
-  asked_free(&wanted->processes);
-  profiler_servers_free(wanted->servers);
-}
-
 /* Asks all, waits for all. `directory` NULL: of each the run that it has. */
-static int record_wanted(const struct capture_options *options, struct wanted *wanted, struct control_message *wish,
-                         const struct run_directory *directory, const char *tools, const char *extension) {
+static int record_wanted(const struct capture_options *options, struct attach_wanted *wanted,
+                         struct control_message *wish, const struct run_directory *directory, const char *tools,
+                         const char *extension) {
   bool is_quiet = options_is_on(options, OPTION_QUIET);
-  struct profiler_plan plan = read_plan(options, wish);
+  struct profiler_plan plan = attach_servers_plan(options, wish->numbers[CONTROL_DURATION] / 1000000);
   const struct asked_list *processes = &wanted->processes;
   struct target *targets = calloc(processes->count + 1, sizeof *targets);
   size_t count = 0;
@@ -569,20 +275,21 @@ static int record_wanted(const struct capture_options *options, struct wanted *w
 int attach_run(const struct capture_options *options, const char *library, const char *hooks, const char *tools,
                const char *extension) {
   static struct control_message wish;
-  static struct late late;
+  static struct attach_late late;
   const char *output = options_text(options, OPTION_OUTPUT), *words = options_text(options, OPTION_ATTACH);
-  bool has_servers = names_servers(words);
-  struct wanted wanted = {.late = &late};
-  late = (struct late){.options = options, .parts = {.library = library, .hooks = hooks}};
-  if (!read_wish(options, has_servers, &wish) || !may_have_levels(options, has_servers)) return STATUS_USAGE;
-  find_targets(words, &wanted);
+  bool has_servers = attach_servers_are_named(words);
+  struct attach_wanted wanted = {.late = &late};
+  late = (struct attach_late){.options = options, .parts = {.library = library, .hooks = hooks}};
+  bool is_right = read_wish(options, has_servers, &wish) && attach_servers_options_are_right(options, has_servers);
+  if (!is_right) return STATUS_USAGE;
+  attach_targets_find(words, &wanted);
   bool has_any = wanted.processes.count + profiler_servers_count(wanted.servers) > 0;
   bool is_into_one = output || wanted.servers; /* and not each into the run that it has */
-  int status = has_any && (!is_into_one || open_output(&late)) ? 0 : STATUS_CANNOT_RECORD;
+  int status = has_any && (!is_into_one || attach_late_open(&late)) ? 0 : STATUS_CANNOT_RECORD;
   if (late.status) status = late.status;
   if (!status)
     status = record_wanted(options, &wanted, &wish, is_into_one ? &late.directory : NULL, tools, extension);
   if (late.directory.path[0] && !late.is_told && status) run_directory_discard(&late.directory);
-  free_wanted(&wanted);
+  attach_targets_free(&wanted);
   return status;
 }
