@@ -13,6 +13,14 @@ bool paths_is_directory(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool paths_is_empty_directory(const char *path) {
+  DIR *directory = opendir(path);
+  bool is_empty = directory != NULL;
+  for (struct dirent *entry; is_empty && (entry = readdir(directory));) is_empty = entry->d_name[0] == '.';
+  if (directory) closedir(directory);
+  return is_empty;
+}
+
 /* Numbers in names count as numbers, so that rank 2 comes before rank 10. */
 static int compare_paths(const void *left, const void *right) {
   return strverscmp(*(char *const *)left, *(char *const *)right);

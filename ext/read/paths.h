@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 bool paths_is_directory(const char *path);
+/* Whether it is one in which nothing lies but what is hidden: nothing has been recorded into it yet. */
+bool paths_is_empty_directory(const char *path);
 /* Numbers in names count as numbers, so that rank 2 comes before rank 10. */
 void paths_sort(struct path_list *list);
 /* Adds what lies in the directory, but for what is hidden, and sorts the list. */

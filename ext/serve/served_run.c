@@ -2,11 +2,11 @@
 #include "serve/served_run.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <time.h>
 
 #include "linked.h"
 #include "read/growth.h"
+#include "read/paths.h"
 #include "read/read.h"
 #include "serve/serve.h"
 #include "serve/sql_rules.h"
@@ -26,16 +26,6 @@ static void find_origin(struct served_run *run) {
   sqlite3_finalize(statement);
 }
 
-/* Whether nothing has been recorded into it. */
-static bool is_empty_directory(const char *path) {
-  DIR *directory = opendir(path);
-  bool is_empty = directory != NULL;
-  struct dirent *entry;
-  while (is_empty && (entry = readdir(directory))) is_empty = entry->d_name[0] == '.';
-  if (directory) closedir(directory);
-  return is_empty;
-}
-
 /* Opens the paths of `wanted`; those that are empty directories are awaited. */
 static enum tfprof_status open_paths(struct served_run *run, uint64_t wanted, struct tfprof_error *error) {
   for (size_t i = 0; i < run->path_count; i++) {
@@ -43,7 +33,7 @@ static enum tfprof_status open_paths(struct served_run *run, uint64_t wanted, st
     uint32_t number;
     if (!(wanted & bit)) continue;
     enum tfprof_status status = read_open(run->connection->store, run->paths[i], &number, error);
-    bool is_awaited = status == TFPROF_NOT_FOUND && is_empty_directory(run->paths[i]);
+    bool is_awaited = status == TFPROF_NOT_FOUND && paths_is_empty_directory(run->paths[i]);
     if (status && !is_awaited) return status;
     run->awaited = is_awaited ? run->awaited | bit : run->awaited & ~bit;
   }

@@ -11,9 +11,9 @@
 
 #include "damage.h"
 #include "read/growth.h"
+#include "read/paths.h"
 #include "vtab/connection.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -405,16 +405,8 @@ enum script_result watch_run(struct session *session, double seconds, watch_answ
   return result;
 }
 
-static bool is_empty_directory(const char *path) {
-  DIR *directory = opendir(path);
-  bool is_empty = directory != NULL;
-  for (struct dirent *entry; is_empty && (entry = readdir(directory));) is_empty = entry->d_name[0] == '.';
-  if (directory) closedir(directory);
-  return is_empty;
-}
-
 void watch_wait_for_first(const char *path) {
-  if (!is_empty_directory(path)) return;
+  if (!paths_is_empty_directory(path)) return;
   fprintf(stderr, "tfprof: %s is empty; waiting for the first recording in it, Ctrl-C gives up\n", path);
-  while (is_empty_directory(path)) poll(NULL, 0, FIRST_LOOK_MS);
+  while (paths_is_empty_directory(path)) poll(NULL, 0, FIRST_LOOK_MS);
 }
