@@ -1,10 +1,12 @@
 /* profiler_servers.c: see profiler_servers.h.
 **
 ** The protocol is gRPC over HTTP/2 without TLS, by libcurl's multi interface, on the caller's thread.  Whatever listens
-** at an address, no request lasts for ever: a connection must be there, and its first byte come, within CONNECT_MS; the
-** answer must begin ANSWER_MS after the recording's end, and no pause in it be longer.  A server records for one at a
-** time: while another one is on, which it says at once, it is asked again, for as long as the recording is to take and
-** BUSY_MS.
+** at an address, no request lasts for ever: a connection must be there, and its first byte come, within CONNECT_MS.
+** Before it answers, a server collects what it recorded and makes one message of it, which takes longer the more there
+** is: the answer must begin within as long as the recording took, and GRACE_MS, after its end.  One that comes goes on
+** for as long as it has to: no pause in it may be longer than GRACE_MS, nor may less come in so long a time than
+** SLOWEST_BYTES.  A server records for one at a time: while another one is on, which it says at once, it is asked
+** again, for as long as the recording is to take and BUSY_MS.
 **
 ** Servers have no authentication and send what they like: what comes is counted before it is kept
 ** (profiler_messages.h), and only the XSpace goes into a file.  Proxies that the environment names are not for them.
@@ -31,7 +33,9 @@
 
 enum {
   CONNECT_MS = 5000,
-  ANSWER_MS = 60000,
+  GRACE_MS = 10000, /* a first session loads and prepares tracers of devices; servers of CPUs begin after some 0.1 s */
+  SLOWEST_BYTES = 10000,
+  LONGEST_ANSWER_MS = 3600000, /* the server is told that nobody waits for longer */
   BUSY_MS = 10000,
   PAUSE_MS = 100, /* before it is asked again */
   DESCRIPTORS_LEFT = 64,
@@ -55,6 +59,7 @@ struct recording_server {
   unsigned tries;
   uint64_t first_ms, begin_ms, last_ms; /* asked first, asked last, last byte of an answer; by clock_ms() */
   uint64_t again_ms;                    /* when it is to be asked again; 0: not */
+  uint64_t came, window_ms, window_came; /* bytes of its answer; when a time of GRACE_MS began, and those until then */
 };
 
 struct profiler_servers {
@@ -234,6 +239,8 @@ static bool put_space(void *pointer, const uint8_t *bytes, size_t length) {
 static size_t take_body(char *bytes, size_t size, size_t count, void *pointer) {
   struct recording_server *server = pointer;
   server->last_ms = clock_ms();
+  if (!server->came) server->window_ms = server->last_ms;
+  server->came += size * count;
   if (!server->is_of_grpc) return 0;
   return profiler_answer_take(&server->answer, (const uint8_t *)bytes, size * count) ? size * count : 0;
 }
@@ -284,6 +291,9 @@ static CURL *make_request(struct recording_server *server, const char *call, con
   curl->easy_setopt(request, CURLOPT_POSTFIELDSIZE, (long)length);
   curl->easy_setopt(request, CURLOPT_HTTPHEADER, servers->headers);
   curl->easy_setopt(request, CURLOPT_PROXY, "");
+#if LIBCURL_VERSION_NUM >= 0x075700
+  curl->easy_setopt(request, CURLOPT_QUICK_EXIT, 1L); /* a name that is still looked up is not waited for */
+#endif
   curl->easy_setopt(request, CURLOPT_NOSIGNAL, 1L);
   curl->easy_setopt(request, CURLOPT_FRESH_CONNECT, 1L); /* libcurl 7.88 fails where it takes one again */
   curl->easy_setopt(request, CURLOPT_FORBID_REUSE, 1L);
@@ -302,7 +312,7 @@ static void ask_server(struct recording_server *server) {
   server->status = -1;
   server->is_of_grpc = false;
   server->message[0] = server->trouble[0] = 0;
-  server->again_ms = 0;
+  server->again_ms = server->came = server->window_came = 0;
   server->begin_ms = server->last_ms = clock_ms();
   if (ftruncate(server->file, 0) != 0 || lseek(server->file, 0, SEEK_SET) != 0) {
     fail_server(server, "%s cannot be written: %s", server->part, strerror(errno));
@@ -360,7 +370,7 @@ void profiler_servers_begin(struct profiler_servers *servers, const struct profi
       "Content-Type: application/grpc", "TE: trailers", "grpc-accept-encoding: identity", agent, "Expect:", timeout};
   servers->plan = plan;
   snprintf(timeout, sizeof timeout, "grpc-timeout: %lluS",
-           (unsigned long long)(plan->wish.duration_ms + ANSWER_MS) / 1000 + 1);
+           (unsigned long long)(plan->wish.duration_ms + LONGEST_ANSWER_MS) / 1000);
   for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
     struct curl_slist *longer = curl->slist_append(servers->headers, headers[i]);
     if (longer) servers->headers = longer;
@@ -451,6 +461,21 @@ static void finish(struct recording_server *server, CURLcode result) {
   free_request(server->all, &server->request);
 }
 
+/* Of one whose answer has begun. */
+static void watch_answer(struct recording_server *server, uint64_t now) {
+  if (now > server->last_ms + GRACE_MS) {
+    fail_server(server, "its answer does not go on: nothing came for %d s, after %llu bytes of the profile",
+                GRACE_MS / 1000, (unsigned long long)server->answer.space);
+  } else if (now > server->window_ms + GRACE_MS && server->came < server->window_came + SLOWEST_BYTES) {
+    fail_server(server, "its answer is too slow: %llu bytes in %d s, after %llu",
+                (unsigned long long)(server->came - server->window_came), GRACE_MS / 1000,
+                (unsigned long long)server->window_came);
+  } else if (now > server->window_ms + GRACE_MS) {
+    server->window_ms = now;
+    server->window_came = server->came;
+  }
+}
+
 static void watch(struct recording_server *server, uint64_t now) {
   uint64_t duration = server->all->plan->wish.duration_ms;
   if (server->again_ms && now >= server->again_ms) ask_server(server);
@@ -459,8 +484,13 @@ static void watch(struct recording_server *server, uint64_t now) {
     fail_server(server,
                 "it takes the connection and says nothing: that is no profiler server of TensorFlow or JAX, or its "
                 "program is stopped");
-  } else if (now > server->last_ms + ANSWER_MS + (server->answer.head_count ? 0 : duration)) {
-    fail_server(server, server->answer.head_count ? "its answer does not go on" : "it does not answer");
+  } else if (server->came) {
+    watch_answer(server, now);
+  } else if (now > server->begin_ms + 2 * duration + GRACE_MS) {
+    fail_server(server,
+                "it did not answer within %.1f s, in which it was to record %.1f s: its program is stopped, hangs, or "
+                "records too much: ask for a shorter time (--for) or lower levels",
+                (double)(now - server->begin_ms) / 1e3, (double)duration / 1e3);
   }
 }
 

@@ -4,6 +4,7 @@ Real servers are tried with TFPROF_TENSORFLOW_PYTHON and TFPROF_JAX_PYTHON, Pyth
 """
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -91,6 +92,7 @@ def test_bad(folder):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = "127.0.0.1:%d" % closed.getsockname()[1]
     half = space("Half")
+    large = space("L" * 25000)
     framed, message = doubles.framed, doubles.message
 
     def after_head(call, *data, end=True, **more):
@@ -108,6 +110,20 @@ def test_bad(folder):
     def http1(connection):
         connection.recv(100)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    def drip(call):  # goes on, and would for days
+        after_head(call, framed(message(half))[:30], end=False)
+        for byte in itertools.cycle(half):
+            call.data(bytes([byte]))
+            time.sleep(0.2)
+
+    def steady(call):  # takes longer than any pause may
+        call.begin()
+        answer = framed(message(large))
+        for at in range(0, len(answer), len(answer) // 40 + 1):
+            call.data(answer[at:at + len(answer) // 40 + 1])
+            time.sleep(0.3)
+        call.end()
 
     wrong = {
         "takes the connection and says nothing": doubles.Double(speak=lambda one: one.recv(1) and time.sleep(60)),
@@ -129,19 +145,25 @@ def test_bad(folder):
             lambda call: after_head(call, framed(message(b"", True)))),
         "hung up after": doubles.Double(doubles.dies),
         "without an answer": doubles.Double(doubles.dies),
+        "it did not answer within 10": doubles.Double(lambda call: time.sleep(600)),
+        "its answer does not go on: nothing came for 10 s, after 30 bytes": doubles.Double(
+            lambda call: after_head(call, framed(message(half))[:38], end=False)),
+        "its answer is too slow": doubles.Double(drip),
     }
     # No trailers behind the message.
     wrong["was cut after %d bytes" % len(half)] = doubles.Double(
         lambda call: (call.begin(), call.data(framed(message(half)), flags=doubles.END_STREAM)))
     good = doubles.Double(lambda call: call.good(space("Good")))
-    error = attach(folder, [nobody, good, "nowhere.invalid:6009", *wrong.values()], "--for", "50ms", "--retries=1",
+    slow = doubles.Double(steady)
+    error = attach(folder, [nobody, good, slow, "nowhere.invalid:6009", *wrong.values()], "--for=50ms", "--retries=1",
                    "--max-size", "1M", status=1)
     said = {line.split(": ")[1]: line for line in error.splitlines() if line.startswith("tfprof-capture: ")}
     for text, double in wrong.items():
         assert text in said[double.address], (text, said.get(double.address), error)
     assert REFUSED in said[nobody] and "no host of that name" in said["nowhere.invalid:6009"], error
-    assert len(said) == len(wrong) + 2 and "recorded the profile of a server" in error, error
-    assert files(folder) == [good.name] and ops(os.path.join(folder, "run")) == {good.name: 10}, files(folder)
+    assert len(said) == len(wrong) + 2 and "recorded the profiles of 2 servers" in error, error
+    names, run = sorted((good.name, slow.name)), os.path.join(folder, "run")
+    assert files(folder) == names and ops(run) == dict.fromkeys(names, 10), files(folder)
     print("what is no server")
 
 
