@@ -13,6 +13,7 @@
 **   code      lines of the program, and what they cost
 **   modules   the modules of a model
 **   ranges    ranges, and the input events among them
+**   serving   requests to a server of models, and the batches that it makes of them
 **   flops     floating point operations by the shapes of an op's inputs
 **   totals    rows that are alike, added up
 **

@@ -29,6 +29,10 @@
 ** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
 ** where the optimizers saw more than twice as many steps: then they cover a window only.
 **
+** Serving.  Of a server of models the batches that it makes of requests are the steps (origin serving), of all its
+** threads, and the requests where it makes none (served_steps.h): they overlap, and what each caused contexts tell
+** (connected_steps.c).
+**
 ** Repetition.  Where there is none of these, and no optimizer, the calls of one compiled function are taken for them
 ** (repeated_calls.h; origin repetition): periods as of optimizers, of JAX from call to call, which a diagnostic tells.
 ** In a recording of ours they go before the batches of PyTorch's loaders.
@@ -44,6 +48,7 @@
 #include "derive/steps/optimizer_marks.h"
 #include "derive/steps/repeated_calls.h"
 #include "derive/steps/sampling.h"
+#include "derive/steps/served_steps.h"
 #include "steps/step_words.h"
 
 #include <ctype.h>
@@ -75,6 +80,7 @@ enum mark_kind {
   DEVICE_STEP,
   OPTIMIZER_STEP,
   BATCH_STEP, /* of optimizers that take turns */
+  SERVED_STEP,
   REPEATED_CALL,
   KIND_COUNT
 };
@@ -364,7 +370,7 @@ static enum tfprof_status steps_of_ends(struct profile *profile, const struct st
 }
 
 static bool has_numbers(enum mark_kind kind) {
-  return kind == NUMBERED_STEP || kind == KERAS_STEP || kind == DEVICE_STEP;
+  return kind == NUMBERED_STEP || kind == KERAS_STEP || kind == DEVICE_STEP || kind == SERVED_STEP;
 }
 
 /* Marks that stand for several batches become as many, each with an equal share of the time. */
@@ -432,7 +438,8 @@ static enum mark_kind choose_marks(const struct mark_list *lists, const struct o
   if (lists[KERAS_STEP].count) return KERAS_STEP;
   if (has_optimizers) return of_optimizers->by_batches ? BATCH_STEP : OPTIMIZER_STEP;
   if (lists[NVTX_STEP].count) return NVTX_STEP;
-  return of_optimizers->count ? BATCH_STEP : REPEATED_CALL;
+  if (of_optimizers->count) return BATCH_STEP;
+  return lists[SERVED_STEP].count ? SERVED_STEP : REPEATED_CALL;
 }
 
 /* Keeps those of one word on one thread, in their order. */
@@ -547,13 +554,14 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
   static const char *const origins[KIND_COUNT] = {
       [USER_STEP] = "user",   [PROFILER_STEP] = "profiler", [NUMBERED_STEP] = "user",       [KERAS_STEP] = "keras",
       [NVTX_STEP] = "nvtx",   [DEVICE_STEP] = "device",     [OPTIMIZER_STEP] = "optimizer", [BATCH_STEP] = "batch",
-      [REPEATED_CALL] = "repetition"};
+      [REPEATED_CALL] = "repetition", [SERVED_STEP] = "serving"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   uint32_t repeated[KIND_COUNT] = {0};
   struct optimizer_marks optimizers = {.room = NULL};
   struct step *steps = NULL;
   if (!profile->tables[TABLE_steps].is_made) return TFPROF_OK; /* the source knows its steps */
   enum tfprof_status status = find_step_marks(profile, lists, error);
+  if (!status) status = find_served_steps(profile, &lists[SERVED_STEP], error);
   if (!status) status = optimizer_marks_find(profile, &optimizers, error);
   if (!status) {
     for (int kind = USER_STEP; kind < OPTIMIZER_STEP; kind++) {
@@ -618,6 +626,7 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_optimizer},
               {TABLE_ops, COLUMN_ops_called_program},
               {TABLE_ops, COLUMN_ops_range_kind},
+              {TABLE_ops, COLUMN_ops_model_name},
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},
               {TABLE_counters, COLUMN_counters_value},

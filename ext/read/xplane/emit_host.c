@@ -289,10 +289,32 @@ static void emit_connections(struct batch *b, uint32_t row) {
   SET(ops_element, event_integer(b, KEY_ELEMENT));
 }
 
+/* Whether the kernel is that of an op which batches. */
+static bool is_batching_kernel(const struct batch *b) {
+  struct text_part type;
+  return event_peek_text(b, KEY_KERNEL_TYPE, &type) && is_said(type, "BatchFunction");
+}
+
+/* What servers of models tell of requests, and of the batches that they make of them. It stays among the attributes,
+** since others use these words, too. */
+static void emit_serving(struct batch *b, uint32_t row) {
+  static const enum xplane_key sizes[] = {KEY_BATCH_SIZE, KEY_INPUT_SIZE, KEY_TASK_SIZE};
+  const uint64_t consumed = b->event.consumed;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (event_has(b, sizes[i])) SET(ops_task_size, event_count(b, sizes[i]));
+  if (event_has(b, KEY_PADDED_SIZE)) SET(ops_padded_size, event_count(b, KEY_PADDED_SIZE));
+  if (event_has(b, KEY_PADDING)) SET(ops_padding, event_count(b, KEY_PADDING));
+  if (event_has(b, KEY_MODEL)) SET(ops_model_name, event_text(b, KEY_MODEL));
+  else if (is_batching_kernel(b)) SET(ops_model_name, event_text(b, KEY_NODE_NAME));
+  b->event.consumed = consumed;
+}
+
 static void emit_op(struct batch *b) {
   const uint64_t connections = KEY_BIT(ROOT_LEVEL) | KEY_BIT(PRODUCED) | KEY_BIT(CONSUMED) | KEY_BIT(STEP) |
                                KEY_BIT(ITERATION) | KEY_BIT(ID) | KEY_BIT(PARENT_ID) | KEY_BIT(ELEMENT);
   const uint64_t costs = KEY_BIT(HLO_MODULE) | KEY_BIT(FLOPS) | KEY_BIT(BYTES_ACCESSED);
+  const uint64_t serving = KEY_BIT(BATCH_SIZE) | KEY_BIT(INPUT_SIZE) | KEY_BIT(TASK_SIZE) | KEY_BIT(PADDED_SIZE) |
+                           KEY_BIT(PADDING) | KEY_BIT(MODEL) | KEY_BIT(KERNEL_TYPE);
   uint32_t row = batch_row(b, ROWS_ops);
   if (row == UINT32_MAX) return;
   bool is_compiled = event_has(b, KEY_HLO_OP) && event_has(b, KEY_HLO_MODULE);
@@ -311,6 +333,7 @@ static void emit_op(struct batch *b) {
     if (event_has(b, KEY_BYTES_ACCESSED)) SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
   }
   if (event_has_any(b, connections)) emit_connections(b, row);
+  if (event_has_any(b, serving)) emit_serving(b, row);
   if (is_compiled || event_has(b, KEY_FUNCTION_CALL) || (b->event.name && b->event.name->mode))
     SET(ops_called_mode, called_mode(b, is_compiled));
 }

@@ -27,7 +27,10 @@ static const char *const beginnings[] = {
     "TFE_", "TF_", "Eager", "FunctionRun", "SessionRun", "RunGraph", "ExecutorDone", "convert_to_tensor", "tf.",
     "ValidateInput", "Prefetch", "MapAndBatch", "ParallelMap", "ParallelInterleave", "Grpc", "RecvTensor", "SendTensor",
     "ProcessFunctionLibrary", "PartitionedCall", "WaitForNotification", "InstantiateFunction", "ConvertGraph",
-    "OptimizeGraph", "Grappler", "TraceContext", "_Send", "_Recv", "RunCallable", "MakeCallable"};
+    "OptimizeGraph", "Grappler", "TraceContext", "_Send", "_Recv", "RunCallable", "MakeCallable",
+    /* of its batch schedulers and servers */
+    "BatchingSessionRun", "ProcessBatch", "ScheduleWith", "ScheduleOutputTask", "MergeInputTensors",
+    "ConcatInputTensors", "SplitOutputTensors", "TfrtModelRun", "ServingModelRun", "BrainSessionRun"};
 
 /* Namespaces of C++ that begin with a small letter. */
 static const char *const namespaces[] = {"absl::", "grpc::", "ifrt::", "jax::",        "mlir::", "pjrt::", "se::",

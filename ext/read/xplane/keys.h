@@ -19,6 +19,9 @@
   X(ADDRESS, "addr")                                                \
   X(ALLOCATION_BYTES, "allocation_bytes")                           \
   X(ALLOCATOR, "allocator_name")                                    \
+  X(PADDED_SIZE, "batch_size_after_padding")                        \
+  X(BATCH_SIZE, "batch_size_before_padding")                        \
+  X(INPUT_SIZE, "batching_input_task_size")                         \
   X(BUFFER_LIMIT, "buffer_limit")                                   \
   X(BYTES_ACCESSED, "bytes_accessed")                               \
   X(BYTES_ALLOCATED, "bytes_allocated")                             \
@@ -44,9 +47,13 @@
   X(IS_FUNCTION, "is_func")                                         \
   X(ITERATION, "iter_num")                                          \
   X(KERNEL_DETAILS, "kernel_details")                               \
+  X(KERNEL_TYPE, "kernel_type")                                     \
   X(COPY_DETAILS, "memcpy_details")                                 \
   X(FILL_DETAILS, "memset_details")                                 \
   X(MODEL_FLOPS, "model_flops")                                     \
+  X(MODEL, "model_id")                                              \
+  X(NODE_NAME, "name")                                              \
+  X(PADDING, "padding_amount")                                      \
   X(PARALLELISM, "parallelism")                                     \
   X(PARENT_ID, "parent_id")                                         \
   X(PEAK_BYTES, "peak_bytes_in_use")                                \
@@ -55,6 +62,7 @@
   X(REQUESTED_BYTES, "requested_bytes")                             \
   X(RUN, "run_id")                                                  \
   X(SHAPE, "shape")                                                 \
+  X(TASK_SIZE, "size")                                              \
   X(STEP, "step_num")                                               \
   X(FUNCTION_CALL, "tf_function_call")                              \
   X(TF_OP, "tf_op")                                                 \
