@@ -1,5 +1,5 @@
 -- Waiting in collectives
--- How long each rank waited for others in each step.
+-- How long each rank, or process where no rank is known, waited for others in each step.
 -- page: ranks 20
 -- chart: heat
 -- x: number
@@ -7,7 +7,8 @@
 -- value: waiting_ns
 -- step: number
 -- empty: No rank waited, or one rank alone is open.
-SELECT collective_waits.profile_id, collective_waits.rank, number,
+SELECT collective_waits.profile_id, coalesce(collective_waits.rank, (SELECT name FROM temp.process_names AS names
+    WHERE names.profile_id = collective_waits.profile_id)) AS rank, number,
   CAST(sum(1.0 * waiting_ns) AS INTEGER) AS waiting_ns
 FROM temp.collective_waits JOIN temp.steps ON steps.id = step_id
 WHERE (:profile_id IS NULL OR collective_waits.profile_id = :profile_id)

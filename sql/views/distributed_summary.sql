@@ -6,7 +6,8 @@
 -- are.  Of a capture steps whose ops were recorded stand for the others there, and so they do where kernels were
 -- recorded only in some steps (steps.sample_weight).  Without any kernels ops are computation, but for those that ask
 -- for an exchange or wait for it (c10d::*).
---   profile_id, rank
+--   profile_id, host, rank      of profiles without ranks, such as those of profiler servers, process_names tells
+--                                which is which
 --   step_count, step_ns          steps; mean time of one
 --   computation_ns               mean time of a step in which a compute kernel (or an op on the host) ran
 --   overlap_ns                   of it, while a communication kernel ran (or an exchange was marked) too
@@ -136,6 +137,7 @@ WITH marked AS (
 )
 SELECT
   spans.profile_id AS profile_id,
+  profiles.host AS host,
   profiles.rank AS rank,
   CAST(round(spans.step_count) AS INTEGER) AS step_count,
   CAST(spans.steps_ns / spans.step_count AS INTEGER) AS step_ns,

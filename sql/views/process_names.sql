@@ -4,7 +4,8 @@
 --   profile_id, run_id, rank, host
 --   framework             as in profiles: in whose words findings advise (advice_words)
 --   name                  rank 3, else what the source calls it where its pid is none (Python, of Ascend's profiler),
---                         else process 1234, else host a, where it has no other process in the run, else the path;
+--                         else process 1234, else host a, where it has no other process in the run, else server
+--                         host:6009, where a profiler server sent it, else the path;
 --                         which run it is of a rank that was started again, and which part or which file where
 --                         processes have one pid, or none; which of several windows of the process
 --                         (process_windows), or the file, where such overlap; where several runs are open, of
@@ -20,7 +21,8 @@ WITH with_steps AS MATERIALIZED (
   SELECT profiles.*, json_extract(iif(json_valid(attributes), attributes, '{}'), '$.worker') AS worker,
     json_extract(iif(json_valid(attributes), attributes, '{}'), '$.merged_process') AS part,
     json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process') AS name_of_source,
-    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process_start_ticks') AS start_ticks
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.process_start_ticks') AS start_ticks,
+    json_extract(iif(json_valid(attributes), attributes, '{}'), '$.server') AS server
   FROM temp.profiles
 ), named AS (
   SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
@@ -28,7 +30,7 @@ WITH with_steps AS MATERIALIZED (
     coalesce('rank ' || profiles.rank, name_of_source, 'process ' || profiles.pid,
       CASE WHEN (SELECT count(*) FROM temp.profiles AS others
         WHERE others.run_id = profiles.run_id AND others.host = profiles.host) = 1 THEN 'host ' || profiles.host END,
-      iif(part IS NOT NULL, 'process', NULL), profiles.path)
+      'server ' || server, iif(part IS NOT NULL, 'process', NULL), profiles.path)
       -- as process_windows says; to read that here costs subqueries, of which SQLite 3.54 allows 1,000 in a query,
       -- and a join with it, or windows here, keep SQLite 3.40 from an index
       || CASE WHEN profiles.origin IN ('kineto', 'xplane') AND profiles.pid IS NOT NULL THEN
@@ -59,6 +61,12 @@ WITH with_steps AS MATERIALIZED (
           WHERE others.pid = profiles.pid AND others.run_id = profiles.run_id AND others.host IS profiles.host
             AND others.origin = 'tfprof' AND json_extract(iif(json_valid(others.attributes), others.attributes, '{}'),
               '$.process_start_ticks') = start_ticks)
+        WHEN server IS NOT NULL AND profiles.pid IS NULL THEN
+          (SELECT iif(count(*) > 1, format(', window %d of %d', sum(others.start_ns < profiles.start_ns
+              OR (others.start_ns = profiles.start_ns AND others.id <= profiles.id)), count(*)), '')
+          FROM temp.profiles AS others
+          WHERE others.run_id = profiles.run_id AND others.host IS profiles.host AND others.pid IS NULL
+            AND json_extract(iif(json_valid(others.attributes), others.attributes, '{}'), '$.server') = server)
         ELSE coalesce(', part ' || part, '') END
       || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
       || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END

@@ -3,9 +3,10 @@
 -- One row for each profile.  torch.profiler writes a file for each cycle of its schedule: files of one run, rank, host
 -- and pid, one after the other, are windows of one process; where a file says no rank, those whose names are the same
 -- up to the first point (worker in profiles.attributes).  XSpaces of one host and pid, one after the other, are
--- windows, too, and so are recordings of one process that was asked for several (tfprof-capture --attach), by pid and
--- start.  Processes that were merged into one file, and other formats, are by themselves.  Profiles of one
--- framework that overlap in time were recorded together: other ranks, or windows of them.  What a pattern names
+-- windows, too (where they tell no pid, those of one profiler server, by its address), and so are recordings of one
+-- process that was asked for several (tfprof-capture --attach), by pid and start.  Processes that were merged into one
+-- file, and other formats, are by themselves.  Profiles of one framework that overlap in time were recorded together:
+-- other ranks, or windows of them.  What a pattern names
 -- besides, such as another day's run, a restart, another job (of our recordings; profiles.job, unless it is a path), or
 -- two profiles that have one rank at the same time, is no part of it.
 -- A file in which the host works while it works in another one of its process is no window, but by itself
@@ -27,12 +28,13 @@ WITH files AS (
   SELECT profiles.*, start_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS from_ns,
     end_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS until_ns,
     iif(json_valid(attributes), attributes, '{}') AS facts,
+    coalesce(pid, json_extract(iif(json_valid(attributes), attributes, '{}'), '$.server')) AS process_key,
     CASE WHEN origin = 'xplane' THEN iif(start_ns > 1000000000000000000, start_ns,
       json_extract(iif(json_valid(attributes), attributes, '{}'), '$.run_started_ns')) END AS clock_ns -- of an XSpace
   FROM temp.profiles
 ), takes AS ( -- how many began before: of the process, or on the host a minute before; on any an hour before
   SELECT files.*, iif(clock_ns IS NULL, 0,
-      count(*) OVER (PARTITION BY run_id, origin, host, pid ORDER BY clock_ns
+      count(*) OVER (PARTITION BY run_id, origin, host, process_key ORDER BY clock_ns
         RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
       + count(*) OVER (PARTITION BY run_id, origin, host ORDER BY clock_ns
         RANGE BETWEEN UNBOUNDED PRECEDING AND 60000000000 PRECEDING)) AS take,
@@ -44,9 +46,9 @@ WITH files AS (
       WHEN origin = 'tfprof' AND pid IS NOT NULL AND json_extract(facts, '$.process_start_ticks') IS NOT NULL
       THEN format('tfprof %d %s %s %s', pid, coalesce(host, ''), coalesce(json_extract(facts, '$.boot_id'), ''),
         json_extract(facts, '$.process_start_ticks'))
-      WHEN clock_ns IS NOT NULL AND pid IS NOT NULL AND host IS NOT NULL
-      THEN format('xplane %d %s %d', pid, host,
-        row_number() OVER (PARTITION BY run_id, origin, host, pid, clock_ns ORDER BY id))
+      WHEN clock_ns IS NOT NULL AND process_key IS NOT NULL AND host IS NOT NULL
+      THEN format('xplane %s %s %d', process_key, host,
+        row_number() OVER (PARTITION BY run_id, origin, host, process_key, clock_ns ORDER BY id))
       ELSE format('profile %d', id) END AS process
   FROM files
 ), keyed AS ( -- a host that comes again begins another recording for all

@@ -10,7 +10,8 @@
 -- of the same number, of ranks that were recorded together (process_windows.session_id), as in pod_steps.  Where
 -- kernels were recorded only in some steps, these are compared.  (HTA looks at the normalised start of one kernel
 -- instead, and fails on a single rank, which has no row here.)
---   profile_id, rank
+--   profile_id, host, rank   of profiles without ranks, such as those of profiler servers, process_names tells which is
+--                      which
 --   count              steps in which others waited for this rank longer than for any other
 --   metric             mean share of a step for which the others waited for it
 --   step_id            the step in which they waited longest
@@ -68,6 +69,7 @@ WITH on_hosts AS (
 )
 SELECT
   placed.profile_id AS profile_id,
+  min(profiles.host) AS host,
   min(profiles.rank) AS rank,
   sum(placed.is_latest) AS count,
   avg(placed.share) AS metric,

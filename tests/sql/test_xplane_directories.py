@@ -165,5 +165,29 @@ def test_host_that_is_lost(directory):
                for reason, file, message in told), told
 
 
+def test_servers(directory):
+    """Profiler servers of programs on one host: without a pid told apart by their addresses, recorded together; what one
+    of them sends later is a window of it."""
+    start, second = 1_700_000_000_000_000_000, 1_000_000_000
+    for address, later in (("10.0.0.1_6009", 0), ("10.0.0.1_6010", 1000), ("10.0.0.1_6009-2", 20 * second)):
+        calls = [files.event("EagerLocalExecute: __inference_step_7", i * 10**9, 9 * 10**8) for i in range(8)]
+        times = {"profile_start_time": files.Unsigned(start + later),
+                 "profile_stop_time": files.Unsigned(start + later + second // 100)}
+        written(directory, files.space(files.plane("/host:CPU", [files.line(7, "python", calls)]),
+                                       files.plane("Task Environment", [], times), host="vm"),
+                address + ".server.xplane.pb")
+    names = rows(directory, "SELECT name, host, rank FROM process_names")
+    first, again, other = ("server 10.0.0.1:6009, window 1 of 2", "server 10.0.0.1:6009, window 2 of 2",
+                           "server 10.0.0.1:6010")
+    check(sorted(names), [(name, "vm", None) for name in (first, again, other)], "names")
+    check(rows(directory, "SELECT name, window, window_count, session_count FROM process_windows JOIN process_names "
+                          "USING (profile_id) ORDER BY name"), [(first, 0, 2, 2), (again, 1, 2, 1), (other, 0, 1, 2)],
+          "windows")
+    check(column(directory, "SELECT count(DISTINCT profile_id) FROM pod_steps WHERE pod_step = 3"), [2], "pod_steps")
+    # A name that is none of an address is left alone.
+    path = written(directory, files.space(files.plane("/host:CPU", []), host="vm"), 'other/a"b_1.server.xplane.pb')
+    check(column(path, "SELECT attributes FROM profiles"), [None], "another name")
+
+
 if __name__ == "__main__":
     run_tests(globals())

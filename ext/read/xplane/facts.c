@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dump/directory.h"
 #include "read/rows/text_buffer.h"
 #include "read/run_stamp.h"
 #include "read/xplane/source.h"
@@ -482,6 +483,24 @@ static void describe_start(const struct describing *d, struct text_buffer *json)
     text_buffer_print(json, "%s\"run_started_ns\":%" PRId64, json->length ? "," : "{", stamp * 1000000000);
 }
 
+/* The address of the profiler server that sent it, which tells processes of one host apart. The file is called
+** HOST_PORT, a later one of that server HOST_PORT-2. */
+static void describe_server(const struct describing *d, struct text_buffer *json) {
+  const char *path = d->profile->path ? pool_text(d->pool, d->profile->path) : "", *slash = strrchr(path, '/');
+  const char *name = slash ? slash + 1 : path, *end = strstr(name, DUMP_SERVER_SUFFIX);
+  char address[256];
+  size_t length = end ? (size_t)(end - name) : 0;
+  if (!length || length >= sizeof address || end[strlen(DUMP_SERVER_SUFFIX)]) return;
+  memcpy(address, name, length);
+  address[length] = 0;
+  char *port = strrchr(address, '_');
+  size_t digits = port ? strspn(port + 1, "0123456789") : 0;
+  if (!digits || strspn(address, "abcdefghijklmnopqrstuvwxyz0123456789._-") != length) return; /* of somebody else */
+  *port = ':';
+  port[1 + digits] = 0;
+  text_buffer_print(json, "%s\"server\":\"%s\"", json->length ? "," : "{", address);
+}
+
 enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_error *error) {
   struct describing d = {.profile = profile, .source = profile->source_data, .pool = store_pool(profile->store),
                          .error = error, .profile_start = -1, .profile_stop = -1};
@@ -496,6 +515,7 @@ enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_e
   if (!d.status) {
     set_clock(&d);
     describe_start(&d, &json);
+    describe_server(&d, &json);
     profile->framework = d.framework;
     profile->framework_version = d.version;
     int64_t attributes = json_id(&d, &json);
