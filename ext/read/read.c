@@ -27,6 +27,7 @@
 #include "read/neighbours.h"
 #include "read/recognise.h"
 #include "read/saved_runs.h"
+#include "read/xplane/xplane.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -317,6 +318,7 @@ static void publish(struct opening *opening) {
     if (profile->run_number == opening->run_number) tell_of_nothing(profile);
   }
   overlaps_run(opening->store, opening->run_number);
+  xplane_rank_processes(opening->store, opening->run_number);
   clock_alignment_run(opening->store, opening->run_number);
   struct profile *profile = first_profile(opening->store, opening->run_number);
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {

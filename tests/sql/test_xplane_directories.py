@@ -166,8 +166,8 @@ def test_host_that_is_lost(directory):
 
 
 def test_servers(directory):
-    """Profiler servers of programs on one host: without a pid told apart by their addresses, recorded together; what one
-    of them sends later is a window of it."""
+    """Profiler servers of programs on one host: without a pid told apart by their addresses, recorded together; what
+    one of them sends later is a window of it."""
     start, second = 1_700_000_000_000_000_000, 1_000_000_000
     for address, later in (("10.0.0.1_6009", 0), ("10.0.0.1_6010", 1000), ("10.0.0.1_6009-2", 20 * second)):
         calls = [files.event("EagerLocalExecute: __inference_step_7", i * 10**9, 9 * 10**8) for i in range(8)]
@@ -187,6 +187,30 @@ def test_servers(directory):
     # A name that is none of an address is left alone.
     path = written(directory, files.space(files.plane("/host:CPU", []), host="vm"), 'other/a"b_1.server.xplane.pb')
     check(column(path, "SELECT attributes FROM profiles"), [None], "another name")
+
+
+def test_processes_of_jax(directory):
+    """Ranks of a job of JAX on CPUs, by the numbers of its devices, where these tell all of its processes."""
+    def space(ordinal, start):
+        events = [files.event(f"dot.{i}", i * 10**9, 10**8, _src="x.cc") for i in range(3)]
+        if ordinal is not None:
+            events.append(files.event("all-reduce", 10**10, 10**8, hlo_op="all-reduce", device_ordinal=ordinal))
+        call = files.line(7, "python", [files.event("PjitFunction(f)", 0, 10**9)])
+        return files.space(files.plane("/host:metadata", [], {"jax_version": "0.10.2"}),
+                           files.plane("/host:CPU", [call, files.line(8, "tf_XLAPjRtCpuClient/-12", events)]),
+                           files.plane("Task Environment", [], {"profile_start_time": files.Unsigned(start)}))
+
+    for name, ordinals, ranks in (("all", (4096, 0, 2048), [2, 0, 1]), ("again", (0, 2049, 1), [0, 1, 0]),
+                                  ("alone", (0,), [None]), ("some", (2048, 4096), [None] * 2),
+                                  ("otherwise", (0, 131072), [None] * 2), ("none", (None, 0), [None] * 2),
+                                  ("large", (0, 2**62), [None] * 2)):
+        for i, ordinal in enumerate(ordinals):
+            written(directory, space(ordinal, 1_700_000_000_000_000_000 + i), f"{name}/h_{i + 1}.server.xplane.pb")
+        run = os.path.join(directory, name)
+        check(column(run, "SELECT rank FROM profiles ORDER BY path"), ranks, name)
+    copy = os.path.join(directory, "copy")
+    query(os.path.join(directory, "all"), f"SELECT tfprof_save('{copy}')")
+    check(sorted(column(copy, "SELECT rank FROM profiles")), [0, 1, 2], "a saved copy")
 
 
 if __name__ == "__main__":

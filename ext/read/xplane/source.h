@@ -15,6 +15,7 @@ struct xplane_source {
   int64_t host_device;       /* row in devices, ROW_NULL */
   int64_t *devices;          /* rows of GPU or TPU 0 ..., ROW_NULL where there is none */
   size_t device_count;
+  int64_t process_number;            /* among those of its job, as its devices tell it; -1: they do not */
   bool is_listed[GROUP_COUNT];       /* the rows of a group */
   const struct hlo_programs *lent; /* of another profile (xplane_lend_programs), NULL */
   bool are_names_told[PLANE_OTHER];  /* what is wrong with names of that kind of planes */
@@ -44,6 +45,9 @@ enum tfprof_status listing_init(struct listing *listing, struct profile *profile
 
 /* facts.c: devices, threads, and what the profile is; assigns the lines to both. */
 enum tfprof_status xplane_publish_facts(struct profile *profile, struct tfprof_error *error);
+enum { XPLANE_MOST_PROCESSES = 1 << 16 };
+/* process_numbers.c: which process of its job a program of JAX is, by the first events; -1: they do not tell. */
+int64_t xplane_find_process_number(const struct xplane_index *index);
 /* list.c, as profile_source.list */
 enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct tfprof_error *error);
 /* The group that a table is listed with; GROUP_COUNT: it is none of the reader's. */

@@ -77,6 +77,10 @@ bool xplane_has_programs(const struct profile *profile) {
   return source->programs.ops.count > 0;
 }
 
+int64_t xplane_process_number(const struct profile *profile) {
+  return profile->source == &profile_source ? ((const struct xplane_source *)profile->source_data)->process_number : -1;
+}
+
 /* ---- opening ---- */
 
 /* "host-a" of ".../host-a.xplane.pb" or ".../host-a.server.xplane.pb", where the file does not tell it. */
@@ -152,7 +156,10 @@ static enum tfprof_status describe(struct profile *profile, const char *path, st
   tell_recorded(profile, &index->errors, "error");
   tell_recorded(profile, &index->warnings, "warning");
   defer_tables(profile);
-  return xplane_publish_facts(profile, error);
+  status = xplane_publish_facts(profile, error);
+  bool is_jax = profile->framework && !strcmp(pool_text(pool, profile->framework), "jax");
+  if (is_jax) ((struct xplane_source *)profile->source_data)->process_number = xplane_find_process_number(index);
+  return status;
 }
 
 static enum tfprof_status open_space(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
@@ -161,6 +168,7 @@ static enum tfprof_status open_space(struct store *store, uint32_t run_number, c
   struct xplane_source *source = calloc(1, sizeof *source);
   struct profile *profile;
   if (!source) return error_no_memory(error);
+  source->process_number = -1;
   enum tfprof_status status = xplane_index_make(&source->index, path, error);
   if (!status) {
     source->names = calloc(source->index.planes.count, sizeof *source->names);

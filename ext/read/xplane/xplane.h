@@ -21,4 +21,9 @@ void xplane_lend_programs(const struct profile *from, struct profile *to);
 /* Of a profile whose events have been read: whether it has programs of its own. */
 bool xplane_has_programs(const struct profile *profile);
 
+/* Which process of its job it is, as its devices tell; -1: they do not, or it is none of an XSpace. */
+int64_t xplane_process_number(const struct profile *profile);
+/* These numbers become ranks, where the profiles of the run have all of them (process_ranks.c). */
+void xplane_rank_processes(struct store *store, uint32_t run_number);
+
 #endif
