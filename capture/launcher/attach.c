@@ -259,7 +259,6 @@ static int record_wanted(const struct capture_options *options, struct attach_wa
   size_t count = 0;
   plan.directory = directory ? directory->absolute : NULL;
   if (directory) control_set_text(wish, CONTROL_DIRECTORY, directory->absolute);
-  watch_signals();
   if (processes->count > 1) wish->numbers[CONTROL_START] = now_ns() + TOGETHER_MS * UINT64_C(1000000);
   for (; targets && count < processes->count; count++) {
     targets[count].asked = processes->all[count];
@@ -285,6 +284,7 @@ int attach_run(const struct capture_options *options, const char *library, const
   attach_targets_find(words, &wanted);
   bool has_any = wanted.processes.count + profiler_servers_count(wanted.servers) > 0;
   bool is_into_one = output || wanted.servers; /* and not each into the run that it has */
+  watch_signals(); /* before there is a directory, which would be left behind */
   int status = has_any && (!is_into_one || attach_late_open(&late)) ? 0 : STATUS_CANNOT_RECORD;
   if (late.status) status = late.status;
   if (!status)
