@@ -91,7 +91,12 @@ bool request_take_value(struct request_values *values, const char *key, const ch
     is_well = is_number(value, 1, REQUEST_MOST_ROWS, &number);
     values->rows = (uint64_t)number;
   } else if (strcmp(key, "addresses") == 0) {
-    is_well = take_addresses(values->addresses, value);
+    if (!take_addresses(values->addresses, value)) {
+      snprintf(message, message_size,
+               "the parameter addresses names no profiler servers, such as host:6009,host2:6009: '%.80s'", value);
+      return false;
+    }
+    is_well = true;
   } else if (of_recording) {
     bool may_be_zero = most <= 100; /* levels and retries */
     is_well = is_number(value, !may_be_zero, most, of_recording);
