@@ -181,12 +181,13 @@ static void record(struct target *targets, size_t count, const struct attach_wan
       seen = signals;
       end_ns = now + END_MS * UINT64_C(1000000);
       end_all(targets, count, wanted->servers);
+      if (profiler_servers_count_open(wanted->servers) && !is_quiet)
+        fputs("tfprof: waiting for what was recorded until now; Ctrl-C once more gives it up\n", stderr);
     }
     if (signals > seen && seen) break;
     if (!end_ns || now <= end_ns) continue;
     for (size_t i = 0; i < count; i++)
       if (!targets[i].is_over) fail(&targets[i], "it does not answer; its file ends where it stands");
-    profiler_servers_give_up(wanted->servers, "it does not answer");
   }
   profiler_servers_give_up(wanted->servers, "it was given up");
   attach_servers_tell_failures(wanted->servers);

@@ -3,10 +3,11 @@
 ** The protocol is gRPC over HTTP/2 without TLS, by libcurl's multi interface, on the caller's thread.  Whatever listens
 ** at an address, no request lasts for ever: a connection must be there, and its first byte come, within CONNECT_MS.
 ** Before it answers, a server collects what it recorded and makes one message of it, which takes longer the more there
-** is: the answer must begin within as long as the recording took, and GRACE_MS, after its end.  One that comes goes on
-** for as long as it has to: no pause in it may be longer than GRACE_MS, nor may less come in so long a time than
-** SLOWEST_BYTES.  A server records for one at a time: while another one is on, which it says at once, it is asked
-** again, for as long as the recording is to take and BUSY_MS.
+** is: the answer must begin within ANSWER_TIMES as long as the recording took, and GRACE_MS, after its end, be that the
+** end of its time or that which it was told.  An answer that comes goes on for as long as it has to: no pause in it may
+** be longer than GRACE_MS, nor may less come in so long a time than SLOWEST_BYTES.  A server records for one at a time:
+** while another one is on, which it says at once, it is asked again, for as long as the recording is to take and
+** BUSY_MS.
 **
 ** Servers have no authentication and send what they like: what comes is counted before it is kept
 ** (profiler_messages.h), and only the XSpace goes into a file.  Proxies that the environment names are not for them.
@@ -33,7 +34,8 @@
 
 enum {
   CONNECT_MS = 5000,
-  GRACE_MS = 10000, /* a first session loads and prepares tracers of devices; servers of CPUs begin after some 0.1 s */
+  GRACE_MS = 10000,  /* a first session loads and prepares tracers of devices */
+  ANSWER_TIMES = 10, /* seen: 6 times where a busy program is recorded on a busy machine; 0.2 times on others */
   SLOWEST_BYTES = 10000,
   LONGEST_ANSWER_MS = 3600000, /* the server is told that nobody waits for longer */
   BUSY_MS = 10000,
@@ -58,6 +60,7 @@ struct recording_server {
   long status; /* of gRPC; -1: none came */
   unsigned tries;
   uint64_t first_ms, begin_ms, last_ms; /* asked first, asked last, last byte of an answer; by clock_ms() */
+  uint64_t ended_ms;                    /* when it was told to end; 0: not */
   uint64_t again_ms;                    /* when it is to be asked again; 0: not */
   uint64_t came, window_ms, window_came; /* bytes of its answer; when a time of GRACE_MS began, and those until then */
 };
@@ -477,7 +480,9 @@ static void watch_answer(struct recording_server *server, uint64_t now) {
 }
 
 static void watch(struct recording_server *server, uint64_t now) {
-  uint64_t duration = server->all->plan->wish.duration_ms;
+  uint64_t recorded = server->all->plan->wish.duration_ms;
+  if (server->ended_ms && server->ended_ms - server->begin_ms < recorded)
+    recorded = server->ended_ms - server->begin_ms;
   if (server->again_ms && now >= server->again_ms) ask_server(server);
   if (!server->request) return;
   if (now > server->begin_ms + CONNECT_MS && !has_spoken(server)) {
@@ -486,11 +491,11 @@ static void watch(struct recording_server *server, uint64_t now) {
                 "program is stopped");
   } else if (server->came) {
     watch_answer(server, now);
-  } else if (now > server->begin_ms + 2 * duration + GRACE_MS) {
+  } else if (now > server->begin_ms + (1 + ANSWER_TIMES) * recorded + GRACE_MS) {
     fail_server(server,
                 "it did not answer within %.1f s, in which it was to record %.1f s: its program is stopped, hangs, or "
                 "records too much: ask for a shorter time (--for) or lower levels",
-                (double)(now - server->begin_ms) / 1e3, (double)duration / 1e3);
+                (double)(now - server->begin_ms) / 1e3, (double)recorded / 1e3);
   }
 }
 
@@ -538,6 +543,7 @@ void profiler_servers_end(struct profiler_servers *servers) {
     if (server->it.is_over || server->ending || server->answer.head_count) continue;
     size_t length = profiler_end_write(server->session, server->ended);
     server->ending = make_request(server, "Terminate", server->ended, length);
+    server->ended_ms = clock_ms();
     if (server->ending) servers->curl.multi_add_handle(servers->multi, server->ending);
   }
 }

@@ -201,6 +201,7 @@ def test_ends(folder):
     """Ctrl-C tells the server to end, and keeps what it sends then; a second one waits for nothing."""
     double = doubles.Double(doubles.until_ended(space("Ended")))
     status, error = interrupt(folder, double, 1)
+    assert "waiting for what was recorded until now" in error, error
     assert status == 0 and "recorded the profile of a server" in error and files(folder) == [double.name], error
     assert [call.is_end for call in double.calls] == [False, True]
     os.remove(os.path.join(folder, "run", double.name))
