@@ -23,7 +23,10 @@ MODULES = {
     "tf_keras.src.engine.training": ("_tfprof_keras", "watch_fit"),
     "keras.src.optimizers.base_optimizer": ("_tfprof_keras", "watch_optimizers"),
     "keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
+    "keras.src.optimizers.legacy.optimizer_v2": ("_tfprof_keras", "watch_optimizers"),
+    "keras.optimizers.legacy.optimizer_v2": ("_tfprof_keras", "watch_optimizers"),
     "tf_keras.src.optimizers.optimizer": ("_tfprof_keras", "watch_optimizers"),
+    "tf_keras.src.optimizers.legacy.optimizer_v2": ("_tfprof_keras", "watch_optimizers"),
 }
 PACKAGES = ("tensorflow", "jax", "keras", "tf_keras")
 

@@ -130,7 +130,8 @@ def watch_fit(module, finder):
 def watch_optimizers(module, finder):
     """Where they are called, not where a function that calls them is traced."""
     process = finder.hooks.the_process()
-    for class_name, method in (("BaseOptimizer", "apply"), ("_BaseOptimizer", "apply_gradients")):
+    for class_name, method in (("BaseOptimizer", "apply"), ("_BaseOptimizer", "apply_gradients"),
+                               ("OptimizerV2", "apply_gradients")):  # of Keras 3, 2, and 2's legacy ones
         optimizer = getattr(module, class_name, None)
         if process is not None and optimizer is not None and method in vars(optimizer):
             steps = OptimizerSteps(process, method)

@@ -2,18 +2,26 @@
 --
 -- One row for each profile and epoch, where the source tells when a data loader begins anew, as a capture does; the
 -- time before the first start is in none.  Steps of the warm-up count.  The last epoch reaches to the last phase known.
+-- Of Keras, which tells its epochs itself, from where fit() begins one to where it ends, numbered over all calls.
 --   profile_id, rank      the profile
 --   epoch                 its number, from 0
 --   start_ns, end_ns, dur_ns   from the start of its data loader to that of the next, evaluation in between included
 --   step_count            steps that ended in it
---   input_ns              waiting for batches, with the start of the data loader
+--   input_ns              waiting for batches, with the start of the data loader; NULL where Keras tells epochs
 --   evaluation_ns         of evaluation
--- Cost: one pass over step_phases.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
-WITH sums AS (
+-- Cost: one pass over step_phases, two over ranges.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
+WITH of_keras AS (
+  SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY start_ns) - 1 AS epoch, start_ns, end_ns,
+    dur_ns
+  FROM temp.ranges WHERE name GLOB 'keras.epoch#*'
+), evaluated AS (
+  SELECT profile_id, start_ns, end_ns, dur_ns FROM temp.ranges WHERE name = 'keras.evaluate'
+), sums AS (
   SELECT profile_id, epoch, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
     sum(CASE WHEN phase = 'input' THEN 1.0 * dur_ns ELSE 0 END) AS input_ns,
     sum(CASE WHEN phase = 'evaluation' THEN 1.0 * dur_ns ELSE 0 END) AS evaluation_ns
-  FROM temp.step_phases WHERE epoch IS NOT NULL GROUP BY profile_id, epoch
+  FROM temp.step_phases WHERE epoch IS NOT NULL AND profile_id NOT IN (SELECT profile_id FROM of_keras)
+  GROUP BY profile_id, epoch
   HAVING max(phase = 'backward') -- a data loader for a last evaluation begins no epoch
 ), ended AS ( -- the epoch that a step ended in
   SELECT profile_id, epoch, count(*) AS step_count
@@ -36,4 +44,12 @@ SELECT
 FROM bounded
 JOIN temp.profiles AS profiles ON profiles.id = bounded.profile_id
 LEFT JOIN ended ON ended.profile_id = bounded.profile_id AND ended.epoch = bounded.epoch
+UNION ALL
+SELECT of_keras.profile_id, profiles.rank, of_keras.epoch, of_keras.start_ns, of_keras.end_ns, of_keras.dur_ns,
+  (SELECT count(*) FROM temp.steps AS steps WHERE steps.profile_id = of_keras.profile_id
+    AND steps.end_ns > of_keras.start_ns AND steps.end_ns <= of_keras.end_ns),
+  NULL,
+  (SELECT CAST(total(dur_ns) AS INTEGER) FROM evaluated WHERE evaluated.profile_id = of_keras.profile_id
+    AND evaluated.start_ns >= of_keras.start_ns AND evaluated.end_ns <= of_keras.end_ns)
+FROM of_keras JOIN temp.profiles AS profiles ON profiles.id = of_keras.profile_id
 ORDER BY profile_id, epoch

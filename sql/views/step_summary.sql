@@ -14,7 +14,9 @@
 --                                           devices, of their pace (steps.pace_ns)
 --   host_ns                                 of the durations on the host alone (steps.net_ns), on average: what all
 --                                           shares here are of.  It is less than mean_ns where the host runs ahead
---   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it
+--   evaluation_ratio                        share of the step time in the phase evaluation, as phase_summary has it;
+--                                           where Keras tells of evaluate() and predict(), which mostly lie between
+--                                           steps, of the time of the steps and of these, from the first of them on
 --   steps_per_second                        by the time from step to step: what each takes, and what passes between
 --                                           one and the next (step_gaps), on average; NULL where each step was
 --                                           recorded by itself (steps.origin is session), which tells no rate
@@ -50,6 +52,13 @@ WITH measured AS (
     count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight ELSE 0 END) AS recorded_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
+), told AS ( -- evaluation that Keras tells of
+  SELECT ranges.profile_id AS profile_id, total(ranges.dur_ns) FILTER (WHERE ranges.step_id IS NULL) AS between_ns,
+    total(ranges.dur_ns) FILTER (WHERE ranges.step_id IS NOT NULL) AS inside_ns
+  FROM temp.ranges AS ranges JOIN (
+    SELECT profile_id, min(start_ns) AS start_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  ) AS since ON since.profile_id = ranges.profile_id AND ranges.start_ns >= since.start_ns
+  WHERE ranges.name IN ('keras.evaluate', 'keras.predict') GROUP BY ranges.profile_id
 ), passing AS (
   SELECT profile_id, avg(1.0 * taken_ns) + coalesce(avg(1.0 * gap_ns), 0) AS period_ns,
     avg(1.0 * max(gap_ns, 0)) AS between_ns
@@ -104,7 +113,9 @@ SELECT
   CASE WHEN NOT counted.is_alone THEN 1e9 / nullif(passing.period_ns, 0) END AS steps_per_second,
   CAST(passing.between_ns AS INTEGER) AS between_ns,
   CAST(durations.host_ns AS INTEGER) AS host_ns,
-  CASE WHEN durations.sum_ns > 0 THEN coalesce(phases.ratio, 0.0) END AS evaluation_ratio,
+  CASE WHEN durations.sum_ns > 0 THEN min(1.0, (max(coalesce(phases.ratio, 0.0) * durations.sum_ns,
+    coalesce(told.inside_ns, 0.0)) + coalesce(told.between_ns, 0.0)) / (durations.sum_ns
+    + coalesce(told.between_ns, 0.0))) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
   CASE WHEN input_time.profile_id IS NOT NULL OR profiles.origin IS NOT 'tfprof' OR profiles.framework IS NULL
       OR has_framework(profiles.framework, 'pytorch')
@@ -123,6 +134,7 @@ FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
 LEFT JOIN temp.process_windows AS windows ON windows.profile_id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id
+LEFT JOIN told ON told.profile_id = counted.profile_id
 LEFT JOIN passing ON passing.profile_id = counted.profile_id
 LEFT JOIN shares ON shares.profile_id = counted.profile_id
 LEFT JOIN errors ON errors.profile_id = counted.profile_id

@@ -11,17 +11,17 @@ from stand_ins import StandIns, counts_of_ranges, steps_of
 
 HEARD = """
 import sys, IMPORTED, tfprof
-heard = []
-sys.modules['_tfprof_hooks'].process.marks.listeners.append(lambda: heard.append(1))
+ended = sys.modules['_tfprof_hooks'].process.marks.steps
+assert ended() == 0
 for number in range(4, 9):
     with tfprof.step(number), tfprof.range('augment'):
         pass
-print(len(heard))
+print(ended())
 """
 
 
 def test_steps_are_heard():
-    """By what opens windows between steps of one framework, whichever other one is there."""
+    """By what counts them for windows, whichever other framework is there."""
     with StandIns() as here:
         for name in ("jax", "tensorflow", "jax, torch, tensorflow"):
             directory, out, _ = here.run(name.replace(", ", "-"), HEARD.replace("IMPORTED", name))
@@ -188,6 +188,16 @@ def test_keras_callback():
             steps, ranges = steps_of(directory), counts_of_ranges(directory)
             assert [step["number"] for step in steps] == list(range(20)) and steps[0]["origin"] == "keras", steps
             assert {name: ranges.get(name) for name in stretches} == stretches, ranges
+            epochs = capturing.query(directory, "SELECT epoch, step_count, evaluation_ns > 0 AS evaluates, input_ns, "
+                                                "dur_ns >= evaluation_ns AS is_whole FROM epoch_summary ORDER BY 1")
+            assert epochs == [{"epoch": epoch, "step_count": 10, "evaluates": 1, "input_ns": None, "is_whole": 1}
+                              for epoch in range(2)], epochs
+            evaluation = ("WITH measured AS (SELECT start_ns, net_ns FROM steps WHERE NOT is_warmup), evaluated AS ("
+                          "SELECT total(dur_ns) AS ns FROM ranges WHERE name IN ('keras.evaluate', 'keras.predict') "
+                          "AND start_ns > (SELECT min(start_ns) FROM measured)) SELECT evaluation_ratio > 0 AND abs("
+                          "evaluation_ratio - ns / (ns + (SELECT sum(net_ns) FROM measured))) < 1e-9 AS is_right "
+                          "FROM step_summary, evaluated")
+            assert capturing.query(directory, evaluation) == [{"is_right": 1}]
             assert ranges.get("tfprof.KerasCallback", 0) == (count > 0) and "incomplete" not in error, (ranges, error)
             ops = capturing.query(directory, "SELECT steps.number FROM ops JOIN steps ON steps.id = ops.step_id "
                                              "WHERE ops.name = 'aten::neg' ORDER BY 1")
@@ -245,8 +255,10 @@ callbacks = CallbackList()
 callbacks.params = 7
 callbacks.on_train_batch_begin(0)
 assert callbacks.on_train_batch_end(0) == ('end', 0)
-def listener(): raise KeyError('listener')
-sys.modules['_tfprof_hooks'].process.marks.listeners.append(listener)
+def listener(mark): raise KeyError('listener')
+marks = sys.modules['_tfprof_hooks'].process.marks
+marks.windows = listener
+marks.step_begins()
 tensorflow.ops.inside_function = Broken()
 with tfprof.step(3), tfprof.range('mine'): calls.append('mine')
 print(tfprof.is_recording(), calls[-1])

@@ -316,6 +316,11 @@ def test_tensorflow():
         optimizers = capturing.query(directory, "SELECT optimizer, count(*) AS n FROM ops WHERE name = "
                                                 "'Optimizer.step#Adam.apply' GROUP BY 1 ORDER BY 1")
         assert optimizers == [{"optimizer": 1, "n": 8}, {"optimizer": 2, "n": 8}], optimizers
+        legacy = ("import keras.src.optimizers.legacy.optimizer_v2 as v2, colorsys\nadam = v2.Adam()\n"
+                  "for number in range(8): assert adam.apply_gradients(number) == number\n")
+        directory, _, _ = here.run("legacy", "import tensorflow, keras\n" + legacy)
+        steps = steps_of(directory)
+        assert len(steps) == 8 and steps[0]["origin"] == "optimizer", steps
         program = "import sys; sys.path.insert(0, %r)\n" % here.packages + TENSORFLOW.replace("EAGER", "True")
         launched = os.path.join(os.path.dirname(here.packages), "launched")
         _, error = capturing.launch(launched, [capturing.PYTHON, "-c", program])
