@@ -17,6 +17,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_called_programs,
     &derive_steps,
     &derive_step_marks,
+    &derive_hung_steps,
     &derive_connected_steps,
     &derive_connected_steps_of_api_calls,
     &derive_steps_of_ops,

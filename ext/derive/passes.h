@@ -113,6 +113,7 @@ extern const struct derive_pass derive_step_activity_totals;
 extern const struct derive_pass derive_step_input_totals;
 extern const struct derive_pass derive_step_kernel_totals;
 extern const struct derive_pass derive_unfused_kernels;
+extern const struct derive_pass derive_hung_steps;
 extern const struct derive_pass derive_step_marks;
 extern const struct derive_pass derive_step_op_totals;
 extern const struct derive_pass derive_step_paces;

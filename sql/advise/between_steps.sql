@@ -23,7 +23,7 @@ WITH gaps AS MATERIALIZED (
   SELECT gaps.*, first_ns, last_ns, thread_id
   FROM gaps JOIN (
     SELECT profile_id, min(start_ns) AS first_ns, max(start_ns) AS last_ns, min(thread_id) AS thread_id
-    FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+    FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
   ) AS spans ON spans.profile_id = gaps.profile_id
   WHERE gap_ns >= 0.05 * (step_ns + gap_ns) AND gap_ns > 0
 ), fetching AS (

@@ -17,7 +17,7 @@
 WITH step_time AS MATERIALIZED (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), candidates AS MATERIALIZED (
   SELECT profile_id, step_id, id, name, coalesce(origin_code_trace_id, code_trace_id) AS code_trace_id, is_backward,
     start_ns, self_ns * sample_weight AS host_ns, device_self_ns * sample_weight AS device_ns, input_types,

@@ -13,7 +13,7 @@ WITH times AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(1.0 * steps.dur_ns) AS step_ns
   FROM temp.profiles AS profiles JOIN temp.steps AS steps ON steps.profile_id = profiles.id
   WHERE (has_framework(profiles.framework, 'tensorflow') OR has_framework(profiles.framework, 'jax'))
-    AND steps.is_warmup = 0
+    AND steps.is_warmup = 0 AND steps.is_hung IS NOT 1
   GROUP BY 1
 ), calls AS MATERIALIZED (
   SELECT profile_id, op_id AS id, name, 1.0 * dur_ns AS dur_ns FROM temp.eager_calls

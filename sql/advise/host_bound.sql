@@ -37,16 +37,15 @@ WITH outside AS (
     sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns,
     sum(host_steps.call_count * steps.sample_weight) AS call_count, sum(steps.sample_weight) AS weight
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
-  WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
-    AND steps.id NOT IN (SELECT step_id FROM temp.hung_steps)
+  WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL AND steps.is_hung IS NOT 1
   GROUP BY steps.profile_id
 ), step_time AS (
   SELECT profile_id, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns FROM temp.steps
-  WHERE is_warmup = 0 AND id NOT IN (SELECT step_id FROM temp.hung_steps) GROUP BY profile_id
+  WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), device_busy AS (
   SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns * steps.sample_weight) AS busy_ns
   FROM temp.device_steps AS device_steps CROSS JOIN temp.steps AS steps ON steps.id = device_steps.step_id
-  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
+  WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1 AND steps.ops_recorded = 1
   GROUP BY device_steps.profile_id
 ), blind AS ( -- how busy devices are is not known: their rows are of no known kind, or most kernels are lost
   SELECT profile_id FROM temp.diagnostics WHERE reason IN ('unknown_device_rows', 'no_device_work')
@@ -107,7 +106,8 @@ WITH outside AS (
 ), marked AS MATERIALIZED (
   SELECT ranges.profile_id AS profile_id, ranges.name AS name, sum(ranges.outside_ns * steps.sample_weight) AS ns
   FROM temp.ranges AS ranges JOIN temp.steps AS steps ON steps.id = ranges.step_id
-  WHERE ranges.outside_ns > 0 AND ranges.thread_id = steps.thread_id AND steps.is_warmup = 0 AND steps.ops_recorded = 1
+  WHERE ranges.outside_ns > 0 AND ranges.thread_id = steps.thread_id AND steps.is_warmup = 0
+    AND steps.is_hung IS NOT 1 AND steps.ops_recorded = 1
     AND (ranges.start_ns > steps.start_ns OR ranges.end_ns < steps.end_ns)
     AND ranges.name NOT IN (SELECT name FROM temp.input_events)
     AND ranges.name NOT GLOB 'Optimizer.*#*' AND ranges.name NOT GLOB 'torch.autograd.*'

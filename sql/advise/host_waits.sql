@@ -16,7 +16,7 @@
 WITH step_time AS (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 AND id NOT IN (SELECT step_id FROM temp.hung_steps) GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), lines AS (
   SELECT profile_id, waits_for, location, min(text) AS text, sum(sample_count) AS sample_count, file, line,
     sum(1.0 * self_ns) AS taken_ns, sum(1.0 * processor_ns) AS processor_ns

@@ -10,7 +10,7 @@
 WITH loops AS MATERIALIZED (
   SELECT profile_id, thread_id, count(*) AS step_count, sum(1.0 * dur_ns) AS step_ns, min(start_ns) AS first_ns,
     max(end_ns) AS last_ns
-  FROM temp.steps WHERE is_warmup = 0 AND thread_id IS NOT NULL GROUP BY 1, 2
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 AND thread_id IS NOT NULL GROUP BY 1, 2
 ), outside AS (
   SELECT loops.profile_id AS profile_id, loops.step_count AS step_count, loops.step_ns AS step_ns,
     count(*) AS count, sum(1.0 * events.dur_ns) AS input_ns

@@ -20,7 +20,7 @@ WITH fed AS MATERIALIZED (
   SELECT fed.profile_id AS profile_id, sum(1.0 * segments.sum_ns) AS launch_ns
   FROM fed CROSS JOIN temp.steps AS steps ON steps.profile_id = fed.profile_id
   CROSS JOIN temp.step_segment_totals AS segments ON segments.step_id = steps.id
-  WHERE steps.is_warmup = 0 AND segments.category = 'runtime' GROUP BY 1
+  WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1 AND segments.category = 'runtime' GROUP BY 1
 )
 SELECT
   'launch_contention' AS check_name,

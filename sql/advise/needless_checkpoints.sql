@@ -14,17 +14,19 @@
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'needless_checkpoints';
 WITH typical AS (
-  SELECT profile_id, median(net_ns) AS median_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  SELECT profile_id, median(net_ns) AS median_ns FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1
+  GROUP BY profile_id
 ), step_time AS (
   SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(min(steps.net_ns, 1.5 * median_ns)) AS all_ns,
     total(steps.sample_weight) FILTER (WHERE steps.ops_recorded = 1) AS weight
   FROM typical JOIN temp.steps AS steps ON steps.profile_id = typical.profile_id
-  WHERE steps.is_warmup = 0 GROUP BY steps.profile_id
+  WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1 GROUP BY steps.profile_id
 ), in_step AS (
   SELECT phases.profile_id AS profile_id, max(steps.sample_weight) AS weight,
     min(1.0, sum(1.0 * phases.net_ns) / max(steps.net_ns)) AS ratio
   FROM temp.step_phases AS phases JOIN temp.steps AS steps ON steps.id = phases.step_id
-  WHERE phases.is_recomputation = 1 AND steps.is_warmup = 0 AND steps.ops_recorded = 1 AND steps.sample_weight > 0
+  WHERE phases.is_recomputation = 1 AND steps.is_warmup = 0 AND steps.is_hung IS NOT 1 AND steps.ops_recorded = 1
+    AND steps.sample_weight > 0
   GROUP BY phases.profile_id, phases.step_id
 ), repeated AS MATERIALIZED ( -- fraction: of the steps that have any
   SELECT profile_id, step_count, ratio * fraction AS ratio, ratio * fraction * all_ns AS again_ns

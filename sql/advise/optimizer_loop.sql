@@ -11,11 +11,11 @@
 -- them, else linear in ops.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'optimizer_loop';
 WITH measured AS (
-  SELECT id, sample_weight FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+  SELECT id, sample_weight FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 AND ops_recorded = 1
 ), step_time AS (
   SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), in_phase AS (
   SELECT step_id, sum(net_ns) AS optimizer_ns FROM temp.step_phases WHERE phase = 'optimizer' GROUP BY step_id
 ), uncounted AS ( -- where the source has ranges of its own their ops are counted one by one

@@ -34,7 +34,7 @@ WITH makers(name) AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns, count(*) FILTER (WHERE ops_recorded = 1) AS recorded_count,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS weight,
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), lists AS ( -- torch.tensor([0.5, 1.0]): the first row of the list is numbers
   SELECT id, substr(list, 1, instr(list || ']', ']')) AS row
   FROM (SELECT id, substr(statement, instr(statement, 'ensor(') + 6) AS list

@@ -25,7 +25,7 @@ WITH step_time AS MATERIALIZED (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS weight
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), lines AS MATERIALIZED ( -- of the program, by trace; each, and each function, is told by its least frame
   SELECT traces.id AS trace_id, min(lines.id) OVER (PARTITION BY lines.profile_id, lines.file, lines.line) AS line_id,
     min(lines.id) OVER (PARTITION BY lines.profile_id, lines.file, lines.cell,

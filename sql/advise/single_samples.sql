@@ -20,7 +20,7 @@
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'single_samples';
 WITH step_time AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns, count(*) AS step_count
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), phases AS MATERIALIZED (
   SELECT profile_id, max(1.0 * pass_count / nullif(step_count, 0)) FILTER (WHERE phase = 'backward') AS pass_count,
     total(1.0 * sum_ns) FILTER (WHERE phase <> 'optimizer') AS pass_ns,
@@ -33,7 +33,8 @@ WITH step_time AS (
 ), spans AS ( -- from the first to the last of the passes of a step
   SELECT phases.step_id AS step_id, min(phases.start_ns) AS start_ns, max(phases.end_ns) AS end_ns
   FROM temp.step_phases AS phases JOIN temp.steps AS steps ON steps.id = phases.step_id
-  WHERE phases.phase IN ('forward', 'backward') AND steps.is_warmup = 0 AND steps.ops_recorded = 1
+  WHERE phases.phase IN ('forward', 'backward') AND steps.is_warmup = 0 AND steps.is_hung IS NOT 1
+    AND steps.ops_recorded = 1
     AND phases.profile_id IN (SELECT profile_id FROM speaking WHERE has_several)
   GROUP BY phases.step_id
 ), told AS ( -- what other checks promise of that: Python and waits at lines of their own, as it is seen five times

@@ -75,7 +75,8 @@ WITH parts AS ( -- of a step, on average
       ) ELSE '' END AS worst_op
   FROM told
 ), step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0
+  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns FROM temp.steps
+  WHERE is_warmup = 0 AND is_hung IS NOT 1
   GROUP BY profile_id
 ), turns AS ( -- runs in which they take turns
   SELECT odd.run_id AS run_id, max(odd.step_count) AS compared, max(others) AS others,

@@ -17,7 +17,7 @@ WITH step_time AS MATERIALIZED (
   SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), called AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, code_trace_id, sum(sample_weight) AS count,
     sum(net_ns * sample_weight) AS dur_ns, leaf.file GLOB '*/torch/storage.py' OR leaf.function = '__deepcopy__'

@@ -18,10 +18,11 @@ WITH called AS (
     sum(host_steps.small_call_count * steps.sample_weight) AS tiny_count,
     sum(host_steps.small_call_ns * steps.sample_weight) AS tiny_ns
   FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
-  WHERE steps.is_warmup = 0
+  WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1
   GROUP BY steps.profile_id
 ), step_time AS (
-  SELECT profile_id, sum(1.0 * net_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  SELECT profile_id, sum(1.0 * net_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1
+  GROUP BY profile_id
 ), speaking AS MATERIALIZED (
   SELECT profile_id FROM called WHERE tiny_count > 0.5 * op_count AND tiny_ns >= 0.10 * step_ns
 ), by_line AS (

@@ -20,7 +20,7 @@
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'unused_graphs';
 WITH RECURSIVE step_time AS MATERIALIZED (
   SELECT profile_id, sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), linked AS MATERIALIZED ( -- forward ops that a backward pass came to
   SELECT forward_op_id AS op_id FROM temp.ops WHERE category = 'autograd' AND forward_op_id IS NOT NULL
 ), numbered AS ( -- ops without a node have the number of the next one, so that the last of a step may be of none

@@ -13,7 +13,7 @@ WITH step_time AS MATERIALIZED (
   SELECT profile_id, sum(1.0 * net_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS weight
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
 ), fills AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, ops.code_trace_id AS code_trace_id, ops.net_ns * ops.sample_weight AS fill_ns,
     ops.sample_weight AS weight

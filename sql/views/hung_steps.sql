@@ -1,5 +1,5 @@
 -- Steps that a hang made long: the check hangs tells that time, or input_loading where a data loader was waited for,
--- and the checks of steps leave them out.
+-- and checks and sums of steps leave them out (steps.is_hung).
 --
 -- One row for each step that was going on when its process was found hanging (hangs) and nothing else went on in it.
 --   profile_id, step_id   the step

@@ -1,9 +1,9 @@
 -- Phases: what training goes to, from fetching input to updating parameters, and what evaluation takes.
 --
--- One row for each profile and phase of its measured steps (no warm-up).  Phases of which ranges tell count in every
--- step.  Those of which only ops tell are known of the steps whose ops were recorded: these divide what is left of the
--- others as they divide their own, so that all phases together are the time of all steps that are spoken for.  What
--- recording took is in no time here (step_phases.net_ns).
+-- One row for each profile and phase of its measured steps (no warm-up, none that a hang made long: hung_steps).
+-- Phases of which ranges tell count in every step.  Those of which only ops tell are known of the steps whose ops were
+-- recorded: these divide what is left of the others as they divide their own, so that all phases together are the time
+-- of all steps that are spoken for.  What recording took is in no time here (step_phases.net_ns).
 --   profile_id, rank      the profile
 --   phase                 input, forward, backward, optimizer, evaluation or other, as in step_phases
 --   step_count            measured steps that have it (weighed, but where ranges tell of it; never more than there are)
@@ -14,7 +14,7 @@
 --   recomputation_ns      what of it ran forward ops again, for checkpoints; weighed by steps.sample_weight
 -- Cost: one pass over step_phases.  Example: SELECT phase, per_step_ns, ratio FROM phase_summary;
 WITH measured AS (
-  SELECT profile_id, id, net_ns, sample_weight FROM temp.steps WHERE is_warmup = 0
+  SELECT profile_id, id, net_ns, sample_weight FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1
 ), step_time AS (
   SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS step_ns,
     total(1.0 * net_ns) FILTER (WHERE sample_weight IS NOT NULL) AS spoken_ns

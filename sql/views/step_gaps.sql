@@ -1,7 +1,7 @@
 -- Time between steps: what passes after the step before has ended, until a step begins.
 --
--- One row for each measured step (no warm-up).  How many steps a second a loop makes follows from it: marks of 200 µs
--- that come every 2 ms are 500 steps a second, not 5,000.
+-- One row for each measured step (no warm-up, none that a hang made long: hung_steps).  How many steps a second a loop
+-- makes follows from it: marks of 200 µs that come every 2 ms are 500 steps a second, not 5,000.
 --   profile_id, step_id, number
 --   taken_ns       how long it takes, evaluation in it included: steps.net_ns, or training_ns, which is its pace where
 --                  the host runs ahead of its devices (steps.pace_ns)
@@ -23,7 +23,7 @@ WITH worked AS (
     max(steps.end_ns, coalesce(worked.end_ns, steps.end_ns)) AS end_ns, steps.pace_ns IS NOT NULL AS runs_ahead,
     steps.origin IS 'session' AS is_alone
   FROM temp.steps AS steps LEFT JOIN worked ON worked.step_id = steps.id
-  WHERE steps.is_warmup = 0
+  WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1
 ), ordered AS (
   SELECT measured.*, number - lag(number) OVER before AS distance, start_ns - max(end_ns) OVER (PARTITION BY profile_id
     ORDER BY start_ns, step_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS gap_ns

@@ -171,6 +171,9 @@ class Profile:
             "  FROM below CROSS JOIN temp.ops ON ops.parent_id = below.id)"
             "UPDATE temp.ops SET outermost_id = (SELECT outermost FROM below WHERE below.id = ops.id)"
         )
+        self.connection.execute("UPDATE temp.steps SET is_hung = EXISTS(SELECT 1 FROM temp.hangs WHERE is_working = 0"
+                                " AND hangs.profile_id = steps.profile_id AND noticed_ns > steps.start_ns"
+                                " AND noticed_ns < steps.end_ns)")
         measured = "FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1"
         self.connection.execute(
             f"UPDATE temp.ops SET is_measured = coalesce(step_id IN (SELECT id {measured}), 0)"

@@ -28,6 +28,25 @@ def hung_profile(line_of="/home/me/train.py", **values):
     return profile
 
 
+def add_hang(profile):
+    """Half a minute at a lock within a step more: what is left out, and told by the check of hangs alone."""
+    ((number, start),) = profile.connection.execute(
+        "SELECT max(number) + 1, max(start_ns + dur_ns) FROM temp.steps WHERE profile_id = 1").fetchall()
+    profile.connection.execute("UPDATE temp.steps SET end_ns = start_ns + dur_ns")
+    profile.add("steps", profile_id=1, number=number, thread_id=1, start_ns=start, end_ns=start + 30 * SECOND,
+                dur_ns=30 * SECOND, net_ns=30 * SECOND, training_ns=30 * SECOND, is_warmup=0, ops_recorded=0,
+                sample_weight=0.0)
+    profile.add("hangs", profile_id=1, start_ns=start, noticed_ns=start + 20 * SECOND, step_number=number, thread_id=1,
+                usual_ns=100 * MS, limit_ns=20 * SECOND, is_working=0)
+
+
+def expect_beside_hang(what, profile, **wanted):
+    """The same is promised where one step hung."""
+    expect(what, profile, **wanted)
+    add_hang(profile)
+    expect(what + ", and a hang", profile, hangs=30 * SECOND - 100 * MS, **wanted)
+
+
 def check_hangs():
     """Critical only where a process never went on and did not end in order; whoever works hangs not."""
     taken_ns = 30 * SECOND - 100 * MS
@@ -497,6 +516,13 @@ def main():
     told = sum(ns for (ns,) in profile.connection.execute("SELECT self_ns FROM temp.python_parts"))
     wanted = 20 * (1 - 8 ** -0.5) * (64 + max(7 * 2 - told / 20 / MS, 0)) * MS
     check(told > 0 and abs(saves_ns - wanted) < MS, f"Python between samples: {saves_ns}, not {wanted}; {told}")
+    add_hang(profile)
+    ((step, at),) = profile.connection.execute("SELECT id, start_ns FROM temp.steps ORDER BY number DESC LIMIT 1")
+    profile.add("step_phases", profile_id=1, step_id=step, phase="backward", start_ns=at, end_ns=at + 29 * SECOND,
+                micro_batch=0, dur_ns=29 * SECOND, net_ns=29 * SECOND, sample_weight=1.0)
+    profile.derive()
+    rows = profile.connection.execute("SELECT saves_ns FROM temp.single_samples").fetchall()
+    check(rows == [(saves_ns,)], f"single samples beside a backward pass that hung: {rows}, not {saves_ns}")
 
     # Numbers that are taken of each parameter, at two lines of a function, one in a comprehension: one after the other
     # or in turns; that is one loop, and no time counts twice. A recurrent network calls more ops and takes longer;
@@ -573,7 +599,7 @@ def main():
             made = profile.op("aten::mul_", step, 60 * MS)
             profile.connection.execute("UPDATE temp.ops SET input_types = ?, input_shapes = ? WHERE id = ?",
                                        ('["float","double"]', shapes, made))
-        expect(f"types of 64 bits with shapes {shapes}", profile, **wanted)
+        expect_beside_hang(f"types of 64 bits with shapes {shapes}", profile, **wanted)
 
     profile = Profile()
     for number in range(20):
@@ -581,7 +607,7 @@ def main():
         profile.op("aten::mm", step, 50 * MS)
         for _ in range(3000):
             profile.op("aten::add", step, 15000)
-    expect("3000 ops of 15 µs in each step", profile, tiny_ops=20 * 45 * MS // 2)
+    expect_beside_hang("3000 ops of 15 µs in each step", profile, tiny_ops=20 * 45 * MS // 2)
 
     profile = Profile()
     for number in range(20):
@@ -609,7 +635,7 @@ def main():
         outer = profile.op("aten::to", step, 20 * MS, self_ns=MS)
         inner = profile.op("aten::_to_copy", step, 19 * MS, self_ns=MS, parent=outer)
         profile.op("aten::copy_", step, 18 * MS, parent=inner)
-    expect("conversions", profile, tensor_conversions=20 * 20 * MS)
+    expect_beside_hang("conversions", profile, tensor_conversions=20 * 20 * MS)
 
     for growth, wanted in ((0.05, {"job": None}), (0.5, {"job": None, "memory_growth": None})):
         profile = Profile()
