@@ -402,6 +402,19 @@ def test_failures():
     print("sessions that fail")
 
 
+def test_kept():
+    """With --keep files of windows go with what is kept, and stay with what was written of it."""
+    kept = {"keep": "30s", "slow_step": "0", "overhead": 50}
+    with Doubles() as here:
+        directory, out, _ = here.run("ended", jax(60), **kept)
+        assert out == "59\n" and os.listdir(directory) == [], os.listdir(directory)
+        directory, _, _ = here.run("failed", jax(60) + "raise ValueError", status=1, **kept)
+        windows, recorded, _ = check_steps(directory, 60, "await,dot.3")
+        assert len(windows) > 1 and len(recorded) > 3, windows
+        assert len(os.listdir(directory)) == 1 + len(windows), os.listdir(directory)
+    print("kept")
+
+
 def test_fork():
     """A window that is open at a fork is the parent's."""
     before = """

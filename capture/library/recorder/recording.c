@@ -79,6 +79,8 @@ const char *recording_path(void) { return path; }
 
 void recording_keep(const struct recording_keep *wanted) { keep = *wanted; }
 
+int64_t recording_held_ns(void) { return keep.ns ? (int64_t)(keep.ns + keep.after_ns) : 0; }
+
 static void write_everything(void) {
   oldest_ms = 0;
   recorder.is_urgent = false;

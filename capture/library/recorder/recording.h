@@ -26,6 +26,8 @@ struct recording_keep {
   int launcher; /* the number of the process that has tfprof-capture */
 };
 void recording_keep(const struct recording_keep *wanted);
+/* How old what is kept may be; 0: all is written. */
+int64_t recording_held_ns(void);
 
 /* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists), for these sources, and starts the thread. Returns
 ** after some seconds where the disk does not answer. The host of `profile` is copied, its other texts are kept. */

@@ -20,6 +20,7 @@ static const char *const kind_names[TRIGGER_KINDS] = {
 static struct frame_ring *ring;
 static struct trigger_wishes wishes;
 static unsigned written;
+static _Atomic int64_t written_from_ns, written_ns; /* what the last one has; 0: there is none */
 static int64_t taken_ns[TRIGGER_KINDS]; /* when one was last that is written; 0: none */
 static struct {
   struct kept_trigger rows[ROWS_MAXIMUM];
@@ -32,6 +33,7 @@ void trigger_files_begin(struct frame_ring *its_ring, const struct trigger_wishe
   ring = its_ring;
   wishes = *its_wishes;
   written = 0;
+  atomic_store(&written_ns, 0);
   memset(taken_ns, 0, sizeof taken_ns);
   trigger_files_forget();
 }
@@ -52,6 +54,12 @@ enum trigger_kind trigger_kind_of(const char *name) {
 
 uint64_t triggers_take_unwritten(void) { return atomic_exchange(&unwritten, 0); }
 uint64_t triggers_take_unasked(void) { return atomic_exchange(&unasked, 0); }
+
+bool triggers_written(int64_t *from_ns, int64_t *to_ns) {
+  *to_ns = atomic_load(&written_ns);
+  *from_ns = atomic_load(&written_from_ns);
+  return *to_ns != 0;
+}
 void trigger_files_leave_out(void) { atomic_fetch_add(&unwritten, 1); }
 
 /* ---- Which. */
@@ -114,7 +122,11 @@ static int write_trigger_rows(struct kept_trigger *rows, unsigned count, int flu
   int reader = frame_ring_open_reader(ring);
   int reason = reader < 0 ? errno : frame_ring_copy(ring, reader, rows, count, path, TRIGGER_FILE_PATH);
   if (reader >= 0) close(reader);
-  if (!reason) written++;
+  if (!reason) {
+    written++;
+    atomic_store(&written_from_ns, rows[0].kept_from_ns);
+    atomic_store(&written_ns, (int64_t)clock_monotonic_ns());
+  }
   return reason;
 }
 

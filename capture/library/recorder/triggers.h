@@ -66,6 +66,8 @@ void trigger_of_crash(int number, long sender, const void *address);
 ** how often another process could not be asked. */
 uint64_t triggers_take_unwritten(void);
 uint64_t triggers_take_unasked(void);
+/* When what is kept was written last, and from when on it was there; false: never. */
+bool triggers_written(int64_t *from_ns, int64_t *to_ns);
 /* Says on stderr what was written since; the thread itself has no stderr. */
 void triggers_say(void);
 

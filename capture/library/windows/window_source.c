@@ -15,6 +15,7 @@
 #include "recorder/clock.h"
 #include "recorder/recorder.h"
 #include "recorder/recording.h"
+#include "kept_windows.h"
 #include "window_files.h"
 
 #include <stdio.h>
@@ -92,7 +93,8 @@ static struct {
   bool is_closing; /* as planned */
   bool is_chosen, is_told_full;
   struct window now;
-  uint64_t began_ns; /* opening or closing */
+  uint64_t programs_ns; /* when a window with the programs was closed last */
+  uint64_t began_ns;    /* opening or closing */
   double began_thread_ns;
   long waits;
 } state;
@@ -168,7 +170,9 @@ enum window_act windows_wanted(bool *is_chosen, bool *is_first) {
   state.wanted = WINDOW_NOTHING;
   state.is_closing = wanted == WINDOW_CLOSE;
   *is_chosen = state.is_chosen;
-  *is_first = atomic_load(&is_empty);
+  /* What is kept must have the programs that its ops are of, which one window in half of its time has. */
+  uint64_t held_ns = (uint64_t)recording_held_ns();
+  *is_first = atomic_load(&is_empty) || (held_ns && clock_monotonic_ns() - state.programs_ns > held_ns / 2);
   return wanted;
 }
 
@@ -269,6 +273,7 @@ void windows_closed(const struct window_result *result) {
   now_ns = clock_monotonic_ns();
   if (window) window->closing_ns = (int64_t)(now_ns - (uint64_t)window->end_ns);
   window_plan_closed(&state.plan, now_ns, now.steps, cost_until(now_ns), (double)result->size, result->has_programs);
+  if (result->has_programs) state.programs_ns = now_ns;
   uint64_t passed_ns = now_ns - state.plan.began_ns;
   if (passed_ns) sampling_note_windows(state.plan.spent_ns / (double)passed_ns);
   struct window_step step = step_now(&now);
@@ -328,6 +333,7 @@ static bool windows_open(struct recorder *recorder) {
   atomic_store(&fewer_levels, 0);
   atomic_store(&is_full, false);
   atomic_store(&is_empty, true);
+  kept_windows_begin();
   return row_tables_add(&recorder->tables, &rows, &form);
 }
 
@@ -364,10 +370,11 @@ static void note_size(struct recorder *recorder, const struct window_file *file)
   refusals = file->error[0] ? refusals + 1 : 0;
   byte_budget_note(&budget, (double)(clock_monotonic_ns() - budget_began_ns) * 1e-9, bytes_written);
   atomic_store(&fewer_levels, budget.levels);
-  const char *why = refusals >= MOST_REFUSALS     ? "their files could not be written"
-                    : limits_is_full()            ? "the recording has reached --max-size"
-                    : numbers >= MOST_WINDOWS     ? "there are as many as a recording may have"
-                                                  : NULL;
+  bool are_too_many = numbers >= MOST_WINDOWS && !recording_held_ns(); /* what is kept has the last ones */
+  const char *why = refusals >= MOST_REFUSALS ? "their files could not be written"
+                    : limits_is_full()        ? "the recording has reached --max-size"
+                    : are_too_many            ? "there are as many as a recording may have"
+                                              : NULL;
   if (!why || atomic_exchange(&is_full, true)) return;
   recorder_diagnose(recorder, "warning", "profiler_windows_over", 0, "profiler_windows",
                     "no more windows of the framework's profiler are opened: %s%s%s", why,
@@ -386,6 +393,7 @@ static void take_window(struct recorder *recorder, struct window *window) {
                              .directory = window->directory};
   bool has_file = window->bytes || window->directory;
   if (has_file) window_file_write(&file);
+  if (file.name[0]) kept_windows_add(file.dump, file.name, (int64_t)clock_monotonic_ns());
   const char *slash = window->directory ? strrchr(window->directory, '/') : NULL;
   if (slash) snprintf(place, sizeof place, "%.*s", (int)(slash - window->directory), window->directory);
   add_row(recorder, window, &file);
@@ -415,6 +423,7 @@ static void windows_tick(struct recorder *recorder, const struct clock_reading *
   (void)recorder;
   if (is_end && place[0]) window_place_remove(place);
   if (is_end) place[0] = 0;
+  kept_windows_look(now->monotonic_ns, is_end);
   if (is_end || !atomic_load(&is_open)) return;
   uint64_t since = atomic_load(&open_ns), longest = atomic_load(&longest_ns);
   if ((uint64_t)now->monotonic_ns > since && (uint64_t)now->monotonic_ns - since > longest) ask_to_close();
