@@ -373,7 +373,7 @@ class Profiler:
             is_of_graph = hasattr(run_meta, "step_stats") or isinstance(run_meta, bytes)
             is_space = hasattr(run_meta, "content")  # _tfprof_spaces.Space
             self._source = (sources.GraphSource(None) if is_of_graph else
-                            sources.SpaceSource() if is_space else sources.TraceSource())
+                            sources.source_of_space(run_meta) if is_space else sources.TraceSource())
         self._source.add_step(step, run_meta)
 
     @property

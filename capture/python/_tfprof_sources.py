@@ -244,6 +244,52 @@ class SpaceSource(Source):
         return "SELECT tfprof_open(%s)" % quoted(self.write("profile", b"", "ab"))
 
 
+class FunctionsSource(Source):
+    """Steps of TensorFlow 2 that ran functions: their graph, and what its nodes took (_tfprof_functions). What was seen
+    waits in files until it is asked for, for the program waits as long as a step is added."""
+
+    def __init__(self):
+        super().__init__()
+        self.functions = load_beside("_tfprof_functions")
+        self.graph, self.ran, self.waiting = self.functions.Graph(), set(), []
+        os.makedirs(os.path.join(self.directory, "steps"))
+
+    def add_step(self, step, space):
+        for function in space.functions:
+            self.graph.add(function)
+        path = self.write("space_%d" % len(self.waiting), space.content)
+        self.waiting.append((int(step), path, space.began))
+        self.steps.add(int(step))
+
+    def read(self):
+        while self.waiting:
+            step, path, began = self.waiting.pop()
+            with open(path, "rb") as file:
+                content, names = self.functions.run_metadata(file.read(), began)
+            os.unlink(path)
+            self.write(os.path.join("steps", "run_meta_%d" % step), content, "ab")
+            self.ran |= names
+
+    @property
+    def coverage(self):
+        self.read()
+        return len(self.ran & set(self.graph.nodes)) / max(1, len(self.graph.nodes))
+
+    def opening(self):
+        self.read()
+        words = ["graph_path", self.write("graph.pb", self.graph.graph_def().SerializeToString()),
+                 "op_log_path", self.write("tfprof_log", self.graph.op_log().SerializeToString()),
+                 "run_meta_path", os.path.join(self.directory, "steps")]
+        return "SELECT tfprof_open(%s)" % ", ".join(map(quoted, words))
+
+
+def source_of_space(space):
+    """For it, and those of the same framework that follow."""
+    if space.functions and not load_beside("_tfprof_functions").has_devices(space.content):
+        return FunctionsSource()
+    return SpaceSource()
+
+
 # ---- Traces.
 
 

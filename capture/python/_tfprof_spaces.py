@@ -23,10 +23,11 @@ ABSOLUTE = 10 ** 18  # nanoseconds since 1970, not since the session began
 
 
 class Space:
-    """What was seen of a step. began: when its session did, by the wall clock."""
+    """What was seen of a step. began: when its session did, by the wall clock; functions: of TensorFlow, those that the
+    program called."""
 
-    def __init__(self, content, began):
-        self.content, self.began = content, began
+    def __init__(self, content, began, functions=()):
+        self.content, self.began, self.functions = content, began, functions
 
 
 # ---- Sessions.
@@ -93,6 +94,7 @@ class Recorder:
         self.session, self.began = None, time.time_ns()
         self.session = self.opener.start(is_first=True)
         sessions.recorder = self
+        self.watch = load_beside("_tfprof_functions").Watch() if framework == "tensorflow" else None
         self.mark = begin_mark(framework, number)
 
     def give_up(self):
@@ -105,6 +107,8 @@ class Recorder:
         if session is None:
             return b""
         end_mark(self.framework, self.mark)
+        if self.watch is not None:
+            self.watch.end()
         content, directory, _ = self.opener.stop(session)
         if directory is None:
             return content
@@ -123,7 +127,7 @@ class Recorder:
         content = self.close()
         if self.is_given_up:
             raise RuntimeError("the program has begun the profiler of %s itself" % self.framework)
-        return Space(content, self.began)
+        return Space(content, self.began, self.watch.functions if self.watch is not None else ())
 
 
 def settle(framework):

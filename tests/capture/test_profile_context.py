@@ -214,6 +214,49 @@ def test_doubles():
             assert report.returncode == 0 and "MatMul" in report.stdout and "2|1" in report.stdout, report
 
 
+def test_functions():
+    """What the profiler saw of nodes, as RunMetadata; all that is no op of TensorFlow is left out."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = """
+import os, sys
+sys.path[:0] = sys.argv[1:3]
+import tfprof
+import xplane_files as xplane
+tfprof.ProfileContext
+functions = sys.modules["tfprof"]._load_beside("_tfprof_functions")
+events = [xplane.event("net/mm:_MklMatMul", 5000, 40000000), xplane.event("net/mm:_MklMatMul", 50000000, 20000000),
+          xplane.event("Iterator::Map", 0, 1000), xplane.event("ExecutorState::Process", 0, 1000),
+          xplane.event("x#step_num=3#", 0, 1000)]
+content = xplane.space(xplane.plane("/host:CPU", [xplane.line(7, "python", events, 100)]))
+message, names = functions.run_metadata(content, 1700000000 * 10 ** 9)
+assert names == {"net/mm"} and not functions.has_devices(content), names
+assert functions.has_devices(xplane.space(xplane.plane("/device:GPU:0", [])))
+os.mkdir(sys.argv[3])
+with open(sys.argv[3] + "/run_meta_4", "wb") as file: file.write(message)
+print("done")
+"""
+        folder = os.path.join(directory, "steps")
+        run(capturing.PYTHON, program, os.path.join(capturing.BUILD, "python"), TESTS, folder)
+        answer = subprocess.run([os.path.join(capturing.BUILD, "tfprof"), "op", "--run_meta_path=" + folder,
+                                 "-select", "micros,occurrence", "-step", "4"], capture_output=True, text=True)
+        assert "MatMul" in answer.stdout and "60us" in answer.stdout and "2|1" in answer.stdout, answer
+
+
+def check_functions(dumped):
+    """Of TensorFlow: parameters, lines, and floating point operations."""
+    def views(view, *options):
+        return subprocess.run([os.path.join(capturing.BUILD, "tfprof"), view, "--profile_path=" + dumped, *options],
+                              capture_output=True, text=True, check=True).stdout
+
+    scope = views("scope", "-account_type_regexes", "_trainable_variables", "-select", "params")
+    assert "_TFProfRoot (--/2.76k params)" in scope and "32x64" in scope, scope
+    code = views("code", "-select", "micros", "-max_depth", "3")
+    assert "<string>:11:<module>" in code, code
+    flops = capturing.query(dumped, "SELECT min(flops) AS flops FROM nodes WHERE op_type = 'MatMul' AND name LIKE "
+                                    "'%dense%' AND flops IS NOT NULL")
+    assert flops == [{"flops": 2 * 32 * 64 * 10}], flops
+
+
 def test_real():
     for name, backend in (("TFPROF_TENSORFLOW_PYTHON", "tensorflow"), ("TFPROF_JAX_PYTHON", "jax")):
         python = os.environ.get(name)
@@ -224,7 +267,9 @@ def test_real():
         with tempfile.TemporaryDirectory() as directory:
             run(python, REAL, os.path.join(capturing.BUILD, "python"), directory, backend=backend)
             dumped = os.path.join(directory, "profile_15")
-            of = "ops.name LIKE '%MatMul%'" if backend == "tensorflow" else "ops.op_type = 'dot_general'"
+            if backend == "tensorflow":
+                check_functions(dumped)
+            of = "ops.name LIKE '%dense%/MatMul%'" if backend == "tensorflow" else "ops.op_type = 'dot_general'"
             ops = capturing.query(dumped, "SELECT steps.number, count(*) AS n FROM ops JOIN steps ON steps.id = "
                                           "step_id WHERE category = 'op' AND %s GROUP BY 1 ORDER BY 1" % of)
             assert [row["number"] for row in ops] == list(range(10, 15)) and min(row["n"] for row in ops) >= 3, ops
