@@ -145,6 +145,12 @@ void recorded_steps_add_counter(struct recorded_steps *steps, const char *name, 
   if (change) *change = (struct detail_change){time_ns, value != 0};
 }
 
+void recorded_steps_add_window(struct recorded_steps *steps, struct counted_window window) {
+  struct counted_window *added =
+      add_item(steps, &steps->windows, &steps->window_count, &steps->window_room, sizeof *added);
+  if (added) *added = window;
+}
+
 /* ---- Whether ops were recorded in a step. */
 
 static int changes_by_time(const void *left, const void *right) {
@@ -264,10 +270,30 @@ static int by_length(const void *left, const void *right) {
   return of_a < of_b ? -1 : of_a > of_b;
 }
 
-/* Of calls, which are sorted: those of the function whose median call times the number of calls is largest, as in
-** ext/derive/steps/repeated_calls.c. How many. */
-static size_t keep_one_function(struct marked_step *calls, size_t count, size_t fewest) {
-  size_t best = 0, best_count = 0;
+static size_t calls_before(const struct marked_step *calls, size_t count, int64_t time) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (calls[middle].start < time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+/* In how many windows there are as many of the calls, which are in order, as steps ended in it. */
+static size_t count_agreeing(const struct recorded_steps *steps, const struct marked_step *calls, size_t count) {
+  size_t agreeing = 0;
+  for (size_t i = 0; i < steps->window_count; i++) {
+    const struct counted_window *window = &steps->windows[i];
+    size_t within = calls_before(calls, count, window->end) - calls_before(calls, count, window->start);
+    agreeing += (int64_t)within == window->count;
+  }
+  return agreeing;
+}
+
+/* Of calls, which are sorted: those of the function that agrees with most windows, then whose median call times the
+** number of calls is largest, as in ext/derive/steps/repeated_calls.c. How many. */
+static size_t keep_one_function(const struct recorded_steps *steps, struct marked_step *calls, size_t count) {
+  size_t best = 0, best_count = 0, most_agreeing = 0, fewest = steps->begins_late ? FEWEST_ASKED_CALLS : FEWEST_CALLS;
   double most = 0;
   for (size_t first = 0, end; first < count; first = end) {
     size_t kept = first;
@@ -277,10 +303,12 @@ static size_t keep_one_function(struct marked_step *calls, size_t count, size_t 
       calls[kept++] = calls[end];
     }
     if (kept - first < fewest) continue;
+    size_t agreeing = count_agreeing(steps, calls + first, kept - first);
     qsort(calls + first, kept - first, sizeof *calls, by_length);
     const struct marked_step *middle = &calls[first + (kept - first) / 2];
     double covered = (double)(kept - first) * (double)(middle->end - middle->start);
-    if (covered <= most) continue;
+    if (agreeing < most_agreeing || (agreeing == most_agreeing && covered <= most)) continue;
+    most_agreeing = agreeing;
     most = covered;
     best = first;
     best_count = kept - first;
@@ -294,9 +322,8 @@ static struct marked_step *find_kind(struct recorded_steps *steps, uint8_t kind,
   size_t first = 0, end;
   while (first < steps->step_count && steps->steps[first].kind < kind) first++;
   for (end = first; end < steps->step_count && steps->steps[end].kind == kind;) end++;
-  size_t fewest = steps->begins_late ? FEWEST_ASKED_CALLS : FEWEST_CALLS;
   *count = end == first        ? 0
-           : kind == OF_CALLS ? keep_one_function(steps->steps + first, end - first, fewest)
+           : kind == OF_CALLS ? keep_one_function(steps, steps->steps + first, end - first)
                               : keep_one_series(steps->steps + first, end - first);
   return end > first ? steps->steps + first : NULL;
 }
@@ -346,6 +373,7 @@ struct step_counts recorded_steps_end(struct recorded_steps *steps, const struct
   free(steps->marks);
   free(steps->steps);
   free(steps->changes);
+  free(steps->windows);
   *steps = (struct recorded_steps){.strings = steps->strings};
   return counts;
 }

@@ -31,13 +31,18 @@ struct detail_change { /* ops are recorded from then on, or are not */
   bool is_on;
 };
 
+struct counted_window { /* of the framework's own profiler; so many steps ended in it */
+  int64_t start, end, count;
+};
+
 struct recorded_steps {
   const struct recorded_strings *strings;
   uint8_t *kinds; /* by string */
   struct training_mark *marks;
   struct marked_step *steps;
   struct detail_change *changes;
-  size_t mark_count, mark_room, step_count, step_room, change_count, change_room;
+  struct counted_window *windows;
+  size_t mark_count, mark_room, step_count, step_room, change_count, change_room, window_count, window_room;
   uint32_t rows; /* of ops, so far */
   bool has_failed; /* memory is short: nothing is counted */
   bool begins_late; /* steps had ended before */
@@ -54,6 +59,7 @@ void recorded_steps_add_ops(struct recorded_steps *steps, struct dump_cursor *cu
                             const int64_t *names, const int64_t *categories);
 /* A row of the table counters. */
 void recorded_steps_add_counter(struct recorded_steps *steps, const char *name, int64_t time_ns, double value);
+void recorded_steps_add_window(struct recorded_steps *steps, struct counted_window window);
 /* Once all frames of the file were added; frees. */
 struct step_counts recorded_steps_end(struct recorded_steps *steps, const struct dump_file *file,
                                       struct dump_cursor *cursor);

@@ -126,18 +126,24 @@ static void note_last_op(const struct dump_frame *frame, int64_t *last_ns) {
 }
 
 /* Windows of the framework's own profiler: their steps, and their files. */
-static void count_windows(struct dump_cursor *cursor, const struct dump_frame *frame,
+static void count_windows(struct dump_cursor *cursor, const struct dump_frame *frame, struct recorded_steps *steps,
                           struct process_recording *process) {
   size_t rows = frame->rows;
-  int64_t *values = calloc(rows * 2, sizeof *values);
+  int64_t *values = calloc(rows * 5, sizeof *values);
   uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
   if (values && nulls) {
     read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_step_count, values, nulls);
     read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_bytes, values + rows, nulls);
+    read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_start_ns, values + 2 * rows, nulls);
+    read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_end_ns, values + 3 * rows, nulls);
+    read_texts(cursor, frame, TABLE_profiler_windows, COLUMN_profiler_windows_opening_ns, values + 4 * rows, nulls);
     for (size_t row = 0; row < rows; row++) {
       if (values[rows + row] <= 0) continue; /* it has no file */
       process->bytes += (uint64_t)values[rows + row];
-      if (values[row] > 0) process->window_steps += (uint64_t)values[row];
+      if (values[row] <= 0) continue;
+      process->window_steps += (uint64_t)values[row];
+      uint64_t start = (uint64_t)values[2 * rows + row] - (uint64_t)values[4 * rows + row];
+      recorded_steps_add_window(steps, (struct counted_window){(int64_t)start, values[3 * rows + row], values[row]});
     }
   }
   free(values);
@@ -214,7 +220,7 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
     } else if (table == TABLE_counters && can_count) {
       read_counters(cursor, frame, &steps, process);
     } else if (table == TABLE_profiler_windows && can_count) {
-      count_windows(cursor, frame, process);
+      count_windows(cursor, frame, &steps, process);
     } else if (table == TABLE_session_records && can_count) {
       count_sessions(cursor, frame, &strings, process);
     } else if (table == TABLE_triggers && can_count) {

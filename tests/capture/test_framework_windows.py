@@ -233,6 +233,24 @@ def test_jax():
     print("windows of JAX")
 
 
+def test_evaluation():
+    """One that takes longer than all of the training, whose work it waits for, makes other steps of nothing."""
+    program = jax(60) + """
+evaluate = jax.jit(lambda x: doubles.did('dot.9', 10000000))
+for _ in range(10): evaluate(1)
+"""
+    with Doubles() as here:
+        directory, _, _ = here.run("evaluation", program, overhead=50)
+        names = capturing.query(directory, "SELECT DISTINCT name FROM candidate_steps WHERE origin = 'call'")
+        assert len(names) == 2, names
+        check_steps(directory, 60, "await,dot.3")
+        path = "import sys; sys.path[:0] = [%r, %r]\n" % (here.packages, TESTS)
+        launched = os.path.join(os.path.dirname(here.packages), "launched")
+        _, error = capturing.launch(launched, [capturing.PYTHON, "-c", path + program], ["--overhead", "50"])
+        assert "recorded 60 steps and " in error, error
+    print("an evaluation that takes longer than the training")
+
+
 def test_tensorflow():
     program = """
 import tensorflow as tf, doubles

@@ -1,7 +1,13 @@
-/* repeated_calls.c: see repeated_calls.h. */
+/* repeated_calls.c: see repeated_calls.h.
+**
+** What calls last says little where they hand their work on, as those of JAX do: the evaluation that waits for it seems
+** to take more time than training.  So where windows of the framework's own profiler were opened, which the recorder
+** does between the steps that it counts, that function is taken whose calls are as many in most of them; then the time.
+*/
 #include "derive/steps/repeated_calls.h"
 #include "derive/passes.h"
 #include "derive/steps/kinds.h"
+#include "derive/steps/window_steps.h"
 #include "steps/step_words.h"
 
 #include <stdlib.h>
@@ -68,6 +74,27 @@ static double typical_time(const struct mark *calls, uint32_t count, int64_t *ro
   return (double)count * (double)room[middle];
 }
 
+/* How many of the calls begin before the moment. */
+static uint32_t calls_before(const struct mark *calls, uint32_t count, int64_t time) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (calls[middle].start < time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+/* In how many windows there are as many of the calls, which are in order, as steps ended in it. */
+static uint32_t count_agreeing(const struct counted_windows *windows, const struct mark *calls, uint32_t count) {
+  uint32_t agreeing = 0;
+  for (uint32_t i = 0; i < windows->count; i++) {
+    const struct counted_window *window = &windows->items[i];
+    int64_t within = (int64_t)calls_before(calls, count, window->end) - calls_before(calls, count, window->from);
+    agreeing += within == window->step_count;
+  }
+  return agreeing;
+}
+
 static void extend_to_next(struct mark *calls, uint32_t count, int64_t end, int64_t *room) {
   if (count < 2) return;
   for (uint32_t i = 0; i + 1 < count; i++) {
@@ -103,14 +130,18 @@ static void keep_one_function(struct mark_list *list, uint64_t *room) {
 
 enum tfprof_status find_repeated_calls(struct profile *profile, uint32_t fewest, struct mark_list *list,
                                        bool *last_until_next, struct tfprof_error *error) {
-  int64_t end_of_all = NO_VALUE;
+  int64_t end_of_all = NO_VALUE, *room = NULL;
+  struct counted_windows windows = {.count = 0};
   enum tfprof_status status = find_calls(profile, list, &end_of_all, error);
-  uint32_t best = 0, best_count = 0, end;
+  uint32_t best = 0, best_count = 0, most_agreeing = 0, end;
   double most = 0;
   *last_until_next = false;
-  if (status || !list->count) return status;
-  int64_t *room = scratch_allocate(list->count * sizeof *room);
-  if (!room) return error_no_memory(error);
+  if (!status && list->count) status = counted_windows_load(&windows, profile, error);
+  if (!status && list->count && !(room = scratch_allocate(list->count * sizeof *room))) status = error_no_memory(error);
+  if (status || !list->count) {
+    counted_windows_free(&windows);
+    return status;
+  }
   struct mark *marks = list->items;
   qsort(marks, list->count, sizeof *marks, by_thread_name_and_start);
   for (uint32_t first = 0; first < list->count; first = end) {
@@ -121,7 +152,9 @@ enum tfprof_status find_repeated_calls(struct profile *profile, uint32_t fewest,
       marks[kept++] = marks[end];
     }
     double covered = kept - first < fewest ? 0 : typical_time(marks + first, kept - first, room);
-    if (covered <= most) continue;
+    uint32_t agreeing = covered > 0 ? count_agreeing(&windows, marks + first, kept - first) : 0;
+    if (agreeing < most_agreeing || (agreeing == most_agreeing && covered <= most)) continue;
+    most_agreeing = agreeing;
     most = covered;
     best = first;
     best_count = kept - first;
@@ -135,5 +168,6 @@ enum tfprof_status find_repeated_calls(struct profile *profile, uint32_t fewest,
   *last_until_next = strncmp(name, call_of_jax, strlen(call_of_jax)) == 0;
   if (*last_until_next) extend_to_next(marks, best_count, end_of_all, room);
   scratch_free(room);
+  counted_windows_free(&windows);
   return TFPROF_OK;
 }

@@ -49,6 +49,7 @@
 #include "derive/steps/repeated_calls.h"
 #include "derive/steps/sampling.h"
 #include "derive/steps/served_steps.h"
+#include "derive/steps/window_steps.h"
 #include "steps/step_words.h"
 
 #include <ctype.h>
@@ -630,7 +631,8 @@ const struct derive_pass derive_steps = {
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},
               {TABLE_counters, COLUMN_counters_value},
-              {TABLE_triggers, COLUMN_triggers_kind}},
+              {TABLE_triggers, COLUMN_triggers_kind},
+              WINDOW_STEPS_READ},
     .writes = {{TABLE_steps, COLUMN_steps_number},
                {TABLE_steps, COLUMN_steps_name},
                {TABLE_steps, COLUMN_steps_origin},

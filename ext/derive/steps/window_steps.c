@@ -128,3 +128,21 @@ enum tfprof_status window_steps_find(struct profile *profile, const uint32_t *or
   scratch_free(is_held);
   return status;
 }
+
+enum tfprof_status counted_windows_load(struct counted_windows *windows, struct profile *profile,
+                                        struct tfprof_error *error) {
+  struct window *all = NULL;
+  uint32_t count = 0;
+  *windows = (struct counted_windows){.count = 0};
+  if (!window_steps_are_told(profile)) return TFPROF_OK;
+  enum tfprof_status status = load_windows(profile, &all, &count, error);
+  if (!status && !(windows->items = scratch_allocate(((size_t)count + 1) * sizeof *windows->items)))
+    status = error_no_memory(error);
+  for (uint32_t i = 0; i < count && !status; i++) {
+    const struct window *one = &all[i];
+    if (!one->is_read || one->step_count == NO_VALUE || one->step_count < 1) continue;
+    windows->items[windows->count++] = (struct counted_window){one->from, one->end, one->step_count};
+  }
+  scratch_free(all);
+  return status;
+}

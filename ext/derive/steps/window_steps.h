@@ -20,4 +20,15 @@ enum tfprof_status window_steps_find(struct profile *profile, const uint32_t *or
                                      const int64_t *ends, uint32_t count, int64_t *recorded, struct sampling *sampling,
                                      struct tfprof_error *error);
 
+/* Windows in which steps ended, as the recorder has counted them. */
+struct counted_windows {
+  struct counted_window {
+    int64_t from, end, step_count;
+  } *items;
+  uint32_t count;
+};
+enum tfprof_status counted_windows_load(struct counted_windows *windows, struct profile *profile,
+                                        struct tfprof_error *error);
+static inline void counted_windows_free(struct counted_windows *windows) { scratch_free(windows->items); }
+
 #endif
