@@ -197,6 +197,15 @@ def check_socket(process):
         assert kind == REFUSED and "somebody else" in found[PROBLEM], found
         first.sendall(message(END))
         assert receive(first)[0] == ENDED
+    with connect(process) as one:  # more steps than can be counted
+        one.sendall(message(RECORD, {STEPS: 2**64 - 1}))
+        assert receive(one)[0] == BEGUN
+        wait_for(lambda: re.split(r"  +", listed()[process])[2] == "recording", "the recording")
+        one.sendall(message(END))
+        kind, found = receive(one)
+        steps = capturing.query(found[FILE], "SELECT DISTINCT ops_recorded AS r FROM steps")
+        assert kind == ENDED and (not found.get(STEPS) or steps == [{"r": 1}]), (found, steps)
+        os.unlink(found[FILE])
 
 
 def check_growth(process):

@@ -234,7 +234,8 @@ static void open_visit(uint64_t ticks) {
   if (!gate_move(GATE_WOKEN, GATE_RECORDING)) return;
   visit.first_step = step_marks_all(&sampling.marks);
   sampling.options.first_step = (int64_t)visit.first_step;
-  sampling.options.last_step = visit.wanted_steps ? (int64_t)(visit.first_step + visit.wanted_steps) - 1 : INT64_MAX;
+  bool is_limited = visit.wanted_steps && visit.wanted_steps <= INT64_MAX - visit.first_step; /* whoever asks says it */
+  sampling.options.last_step = is_limited ? (int64_t)(visit.first_step + visit.wanted_steps) - 1 : INT64_MAX;
   sampling_plan_begin(&sampling.plan, &sampling.options);
   sampling.is_dormant = sampling.is_on = false;
   sampling.is_started = false;
