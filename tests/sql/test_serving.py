@@ -96,16 +96,22 @@ def test_sessions(directory):
 
 def test_in_the_graph(directory):
     """Batches of an op in the graph: the request is found through the executor's thread, and lasts for its batch."""
-    def call(name, **model):
+    # The op that batches, as executors mark it: as any other, or (TensorFlow 2.21) as one that goes on.
+    as_others = at("layer/batch:BatchFunction", 30, 80)
+    start = ("ExecutorState::ProcessAsync::Start", 30_000_000, 50_000_000, None,
+             {"name": "layer/BatchFunction", "kernel_type": "BatchFunction", "_pt": EXECUTOR, "_p": 71})
+
+    def call(name, op, **model):
         asking = [at(name, 0, 300, _r=1, id=7, _pt=EXECUTOR, _p=70, **model)]
-        executor = [at("ExecutorState::Process", 20, 90, id=7, iter_num=0, _ct=EXECUTOR, _c=70),
-                    at("serve/layer/batch:BatchFunction", 30, 80), *queued(40, 3, (9, 3), name="ScheduleWithoutSplit")]
+        executor = [at("ExecutorState::Process", 20, 90, id=7, iter_num=0, _ct=EXECUTOR, _c=70), op,
+                    *queued(40, 3, (9, 3), name="ScheduleWithoutSplit")]
         return of_lines(("grpc/1", asking), ("tf_Compute/1", executor),
                         ("batch/1", batch(100, 400, 9, 3, 4, merge="ConcatInputTensors")))
 
-    for name, model, stats in (("TfrtModelRun", "bert:1", {"model_id": "bert:1"}),
-                               ("FunctionRun", "serve/layer/batch", {})):
-        run = written(directory, call(name, **stats), name + ".xplane.pb")
+    for name, op, model, stats in (("TfrtModelRun", start, "bert:1", {"model_id": "bert:1"}),
+                                   ("FunctionRun", as_others, "layer/batch", {}),
+                                   ("FunctionRun", start, "layer/BatchFunction", {})):
+        run = written(directory, call(name, op, **stats), name + ".xplane.pb")
         check(rows(run, BATCHES), [("ProcessBatch", model, 3, 1, 4, 1, 59, 300, "batch/1", 0)], name)
         check(rows(run, REQUESTS), [(name, model, 3, 1, 100, 400, "grpc/1", 0, 0)], name)
 
