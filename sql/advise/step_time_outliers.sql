@@ -1,6 +1,7 @@
 -- Advice: single steps that take much longer than the others.
 --
--- For each profile the measured steps (no warm-up, none that a hang made long: hung_steps) that last more than 1.5
+-- For each profile the measured steps (no warm-up, none that a hang made long: hung_steps; no batches of requests to a
+-- server of models, which are as long as they are large) that last more than 1.5
 -- times the median, evaluation left out (steps.training_ns), once there are ten steps to compare and the outliers cost
 -- at least 2 % of all step time: below that, chance alone makes some.  What their thread waited for a processor
 -- meanwhile (main_thread_wait_s, read each second) is no fault of theirs: it is taken off both, and `job` tells it.
@@ -25,7 +26,7 @@ WITH measured AS MATERIALIZED ( -- without hung_steps: a join is no subquery, of
     end_ns, row_number() OVER (PARTITION BY steps.profile_id ORDER BY steps.start_ns, steps.id) AS place
   FROM temp.steps AS steps LEFT JOIN temp.hangs AS hangs ON hangs.profile_id = steps.profile_id AND is_working = 0
     AND noticed_ns > steps.start_ns AND noticed_ns < end_ns
-  WHERE is_warmup = 0 AND hangs.id IS NULL
+  WHERE is_warmup = 0 AND hangs.id IS NULL AND steps.origin IS NOT 'serving'
 ), typical AS (
   SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * training_ns) AS INTEGER) AS step_ns,
     median(training_ns) AS median_ns

@@ -7,9 +7,10 @@
 --                  the host runs ahead of its devices (steps.pace_ns)
 --   gap_ns         from the end of all steps before it, and of their work on devices where the host runs ahead, until
 --                  it begins; below 0 by what it has in common with them, where steps of several threads overlap; NULL
---                  where the step before it by number is not among them, so that others may lie between, and where
---                  each step was recorded by itself (steps.origin is session): what passes there is the recorder's
---                  own work, for the most part.  Of a step whose work on devices was not recorded (thinned_steps) the
+--                  where the step before it by number is not among them, so that others may lie between, where each
+--                  step was recorded by itself (steps.origin is session): what passes there is the recorder's own
+--                  work, for the most part; and between batches of requests (serving), which come as they are asked
+--                  for.  Of a step whose work on devices was not recorded (thinned_steps) the
 --                  host's end counts
 -- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
 -- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
@@ -21,7 +22,7 @@ WITH worked AS (
   SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.start_ns AS start_ns,
     max(steps.net_ns, steps.training_ns) AS taken_ns,
     max(steps.end_ns, coalesce(worked.end_ns, steps.end_ns)) AS end_ns, steps.pace_ns IS NOT NULL AS runs_ahead,
-    steps.origin IS 'session' AS is_alone
+    coalesce(steps.origin IN ('session', 'serving'), 0) AS is_alone
   FROM temp.steps AS steps LEFT JOIN worked ON worked.step_id = steps.id
   WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1
 ), ordered AS (

@@ -19,7 +19,8 @@
 --                                           steps, of the time of the steps and of these, from the first of them on
 --   steps_per_second                        by the time from step to step: what each takes, and what passes between
 --                                           one and the next (step_gaps), on average; NULL where each step was
---                                           recorded by itself (steps.origin is session), which tells no rate
+--                                           recorded by itself (steps.origin is session), which tells no rate, and of
+--                                           batches of requests (serving), whose rate batch_summary has
 --   between_ns                              the latter; what the program does there, the check between_steps tells
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
 --                                           one that runs the backward pass for it
@@ -41,7 +42,8 @@ WITH measured AS (
   WHERE is_warmup = 0
 ), counted AS (
   SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
-    sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count, max(origin IS 'session') AS is_alone
+    sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count,
+    max(coalesce(origin IN ('session', 'serving'), 0)) AS is_alone
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
   SELECT profile_id, CAST(sum(1.0 * net_ns) AS INTEGER) AS sum_ns, avg(net_ns) AS host_ns,

@@ -148,6 +148,15 @@ def test_marked_steps(directory):
     check(rows(run, BATCHES), [("ProcessBatch", None, 2, 0, 2, 0, None, 190, "batch/1", 1)], "batches")
 
 
+def test_advice(directory):
+    """A server that waits for requests is no loop that loses time between its steps, nor are its batches alike."""
+    batches = [batch(10_000 * i, 10_000 * i + (9000 if i % 5 == 4 else 1000), i + 1, 4, 4) for i in range(20)]
+    run = written(directory, of_lines(("batch/1", sum(batches, []))))
+    check(column(run, "SELECT check_name FROM advise WHERE check_name IN ('between_steps', 'step_time_outliers')"), [],
+          "advise")
+    check(rows(run, "SELECT step_count, steps_per_second, between_ns FROM step_summary"), [(20, None, None)], "rates")
+
+
 def test_edges_and_damage(directory):
     """What began before the recording or ends after it; two batches of one context; sizes that cannot be."""
     cut = of_lines(
