@@ -6,12 +6,12 @@
 --   title, text     what is told; and that, with units
 -- run: program, framework, processes, or what is open of which nothing ran; a row for each framework where profiles
 -- of several are open.  steps: how many, how long.  step times: the curve of the process with the longest steps,
--- least to most.  time: the parts of step_breakdown, over
--- measured steps (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and
--- host_bound have.  ops, lines: those with most self time, of ops the framework's own and those of the input; of
--- long names the end.  devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a
--- snapshot has them, the lines that hold most at the peak, and what has none.  communication: how many collectives
--- lack the work of devices, where some do.  recorded: how much this rests on, where that is not all.
+-- least to most.  requests, batches: of servers of models.  time: the parts of step_breakdown, over measured steps
+-- (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and host_bound have.
+-- ops, lines: those with most self time, of ops those of the framework and those of the input; of long names the end.
+-- devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a snapshot has them, the lines
+-- that hold most at the peak, and what has none.  communication: how many collectives lack the work of devices, where
+-- some do.  recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT profiles.*, known_count - profile_count AS window_count,
@@ -112,6 +112,11 @@ WITH processes AS (
 ), recorded AS (
   SELECT min(steps_recorded_ratio) AS steps_ratio, total(rows_dropped) AS rows_dropped
   FROM temp.coverage
+), served AS ( -- by servers of models
+  SELECT count(*) AS count, 1e9 * count(*) / nullif(max(end_ns) - min(start_ns), 0) AS rate,
+    median(dur_ns) AS median_ns, percentile(dur_ns, 99) AS p99_ns,
+    sum(1.0 * wait_ns) / nullif(sum(1.0 * dur_ns) FILTER (WHERE wait_ns >= 0), 0) AS wait_ratio
+  FROM temp.requests
 ), told(place, title, text) AS (
   SELECT 1, 'run', concat_parts FROM (
     SELECT coalesce(substr(command, 1, 60) || iif(length(command) > 60, '…', '') || ', ', '')
@@ -150,6 +155,16 @@ WITH processes AS (
        HAVING count(*) > 1))
     FROM pace CROSS JOIN (SELECT 2 AS place, 'steps' AS title UNION ALL SELECT 3, 'step times') AS titles
     WHERE pace.place = 1
+  UNION ALL SELECT 3.5, 'requests', format_count(count)
+      || coalesce(', ' || iif(rate < 100, printf('%.3g', rate), printf('%,d', CAST(round(rate) AS INTEGER)))
+        || ' a second', '') || ', median ' || format_ns(median_ns) || ', 99 % within ' || format_ns(p99_ns)
+      || coalesce(printf(', %.0f %% of it waiting for a batch', 100.0 * wait_ratio), '')
+    FROM served WHERE count > 0
+  UNION ALL SELECT 3.6, 'batches', format_count(count) || coalesce(printf(' of %.3g examples on average', size), '')
+      || coalesce(printf(', %.0f %% of what is computed is padding', 100.0 * padding_ratio), '')
+    FROM (SELECT count(*) AS count, avg(size) AS size,
+        sum(1.0 * padding) / nullif(sum(1.0 * padded_size), 0) AS padding_ratio FROM temp.batches)
+    WHERE count > 0
   UNION ALL SELECT 4, 'time', text || ' of the step time' FROM time WHERE text IS NOT NULL
   UNION ALL SELECT 5, 'ops', text || of_what FROM ops CROSS JOIN op_time WHERE text IS NOT NULL
   UNION ALL SELECT 6, 'lines', text || of_what FROM lines CROSS JOIN op_time WHERE text IS NOT NULL

@@ -92,6 +92,9 @@ def test_sessions(directory):
     check(rows(run, "SELECT model, count, per_second, mean_size, batched_ratio, split_ratio, p50_ns, max_ns, "
                     "mean_wait_ns, wait_ratio FROM request_summary"),
           [("resnet:3", 3, 3e6 / 2500, 3.0, 1.0, 1 / 3, 1000000, 2300000, 400000, 1200 / 4210)], "request_summary")
+    check(rows(run, "SELECT title, text FROM run_summary WHERE title IN ('requests', 'batches')"),
+          [("requests", "3, 1,200 a second, median 1.00 ms, 99 % within 2.27 ms, 29 % of it waiting for a batch"),
+           ("batches", "2 of 4.5 examples on average, 25 % of what is computed is padding")], "run_summary")
 
 
 def test_in_the_graph(directory):
