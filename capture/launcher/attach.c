@@ -21,7 +21,9 @@
 #include <unistd.h>
 
 enum {
-  TOGETHER_MS = 100,  /* from now on, until all of several begin */
+  TOGETHER_MS = 100,  /* from now on, until all of several begin, */
+  EACH_MS = 50,       /* and so much for each, which has to get ready: they may share a few processors, */
+  LATEST_MS = 3000,   /* but no more than that */
   NOTE_MS = 5000,     /* without a step: it is said that one is waited for */
   END_MS = 10000,     /* that a target may take to close its file */
   LOOK_MS = 500,
@@ -249,6 +251,11 @@ static int conclude(const struct target *targets, size_t count, const struct att
   return !failed ? 0 : recorded + sent ? STATUS_SOME : STATUS_CANNOT_RECORD;
 }
 
+static uint64_t ms_to_get_ready(size_t count) {
+  size_t most = (LATEST_MS - TOGETHER_MS) / EACH_MS;
+  return TOGETHER_MS + (uint64_t)EACH_MS * (count < most ? count : most);
+}
+
 /* Asks all, waits for all. `directory` NULL: of each the run that it has. */
 static int record_wanted(const struct capture_options *options, struct attach_wanted *wanted,
                          struct control_message *wish, const struct run_directory *directory, const char *tools,
@@ -260,7 +267,7 @@ static int record_wanted(const struct capture_options *options, struct attach_wa
   size_t count = 0;
   plan.directory = directory ? directory->absolute : NULL;
   if (directory) control_set_text(wish, CONTROL_DIRECTORY, directory->absolute);
-  if (processes->count > 1) wish->numbers[CONTROL_START] = now_ns() + TOGETHER_MS * UINT64_C(1000000);
+  if (processes->count > 1) wish->numbers[CONTROL_START] = now_ns() + ms_to_get_ready(processes->count) * 1000000;
   for (; targets && count < processes->count; count++) {
     targets[count].asked = processes->all[count];
     if (!asked_send(processes->all[count], wish)) fail(&targets[count], processes->all[count]->problem);
