@@ -28,6 +28,7 @@ static struct {
   unsigned windows;
   bool is_step_whole; /* the step that is going on was recorded from its beginning on */
   int64_t step_began_ns, step_began_thread_ns;
+  int64_t left_out_ns; /* of the step that goes on: what we took at once */
   long waits; /* of the thread until then: how often it gave up its processor by itself */
   uint32_t step_thread; /* which ended the last step */
   struct source_cost before; /* of all sources when it ended */
@@ -355,7 +356,8 @@ static void end_step(uint64_t number, uint32_t thread) {
   } else if (!sampling.is_started) {
     sampling_plan_start(&sampling.plan, process_age_ns(), cost.full_ns);
   }
-  note_pace(number, now, sampling.step_began_ns ? now - sampling.step_began_ns : 0);
+  note_pace(number, now, sampling.step_began_ns ? now - sampling.step_began_ns - sampling.left_out_ns : 0);
+  sampling.left_out_ns = 0;
   sampling.is_started = true;
   sampling.before = cost;
   sampling.step_began_ns = now;
@@ -506,6 +508,12 @@ void sampling_note_writer(double share, double record_ns) {
 }
 
 void sampling_note_windows(double share) { atomic_store(&windows_share, share); }
+
+void sampling_leave_out(uint64_t ns) {
+  pthread_mutex_lock(&sampling_lock);
+  sampling.left_out_ns += (int64_t)ns;
+  pthread_mutex_unlock(&sampling_lock);
+}
 
 void sampling_look(struct sampling_now *now) {
   pthread_mutex_lock(&sampling_lock);

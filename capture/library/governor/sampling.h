@@ -79,6 +79,8 @@ struct sampling_now {
 void sampling_look(struct sampling_now *now);
 /* Which share of the time they take from the program. */
 void sampling_note_windows(double share);
+/* The step that goes on was kept from its work for so long, as by opening a window: its pace is told without that. */
+void sampling_leave_out(uint64_t ns);
 
 /* ---- For the writer thread. */
 

@@ -133,6 +133,11 @@ static double cost_until(uint64_t now_ns) {
   return waits_of_thread() == state.waits ? thread_ns : (double)(now_ns - state.began_ns);
 }
 
+/* Until now, on the thread that runs the steps: none of them is slow by that. */
+static void leave_out(uint64_t now_ns) {
+  if (now_ns > state.began_ns) sampling_leave_out(now_ns - state.began_ns);
+}
+
 /* ---- Steps. */
 
 void windows_begin(void *close) {
@@ -201,6 +206,7 @@ void windows_opened(bool is_on) {
   struct clock_reading reading;
   read_clocks(&reading);
   uint64_t now_ns = (uint64_t)reading.monotonic_ns;
+  leave_out(now_ns);
   window->start_realtime_ns = reading.realtime_ns;
   window->start_ns = reading.monotonic_ns;
   if (!is_on) {
@@ -271,6 +277,7 @@ void windows_closed(const struct window_result *result) {
     if (!is_told) snprintf(window->ending, sizeof window->ending, "error");
   }
   now_ns = clock_monotonic_ns();
+  leave_out(now_ns);
   if (window) window->closing_ns = (int64_t)(now_ns - (uint64_t)window->end_ns);
   window_plan_closed(&state.plan, now_ns, now.steps, cost_until(now_ns), (double)result->size, result->has_programs);
   if (result->has_programs) state.programs_ns = now_ns;
