@@ -177,6 +177,10 @@ def test_edges_and_damage(directory):
     check(rows(run, "SELECT size, request_id IS NULL FROM batch_tasks ORDER BY queued_ns"), [(3, 1), (1, 0)], "tasks")
     run = written(directory, of_lines(("t", [at("", 0, 10, size=3), at("", 20, 30, model_id="m:1", _c=4, _ct=5)])))
     check(rows(run, "SELECT (SELECT count(*) FROM requests), (SELECT count(*) FROM batches)"), [(0, 0)], "no names")
+    odd = [at("ProcessBatch", 0, 50, _r=2), at("MergeInputTensors", 5, 9, batch_size_after_padding=4, padding_amount=5)]
+    run = written(directory, of_lines(("t", odd)))
+    check(rows(run, "SELECT size, padding, padded_size FROM batches"), [(None, None, 4)], "more padding than there is")
+    check(column(run, "SELECT padding_ratio FROM batch_summary"), [None], "its share")
     # Contexts that go round in a circle, and a request deep inside of others.
     circle = [at(f"f{i}", 0, 100, _pt=EXECUTOR, _p=i, _ct=EXECUTOR, _c=(i + 1) % 3) for i in range(3)]
     lines = [(f"t{i}", [one] + (queued(10, 1, (8, 1)) if i == 0 else [])) for i, one in enumerate(circle)]

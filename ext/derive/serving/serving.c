@@ -34,7 +34,9 @@ bool serving_has_none(const struct profile *profile) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   for (size_t i = 0; i < ops->segment_count; i++) {
     const struct column_set *raw = &ops->segments[i]->is_raw;
-    if (column_set_has(raw, COLUMN_ops_task_size) || column_set_has(raw, COLUMN_ops_model_name)) return false;
+    if (column_set_has(raw, COLUMN_ops_task_size) || column_set_has(raw, COLUMN_ops_padded_size) ||
+        column_set_has(raw, COLUMN_ops_model_name))
+      return false;
   }
   return true;
 }
@@ -359,7 +361,7 @@ static enum tfprof_status take_told(struct finding *f, struct tfprof_error *erro
     request = request == NO_ROW ? NO_ROW : f->place[request];
     if (batch && padded[row] != NO_VALUE) {
       batch->padded_size = padded[row];
-      batch->padding = padding[row];
+      batch->padding = padding[row] > padded[row] ? NO_VALUE : padding[row]; /* more than there is cannot be */
     }
     if (f->models[row] && batch && !batch->model) batch->model = f->models[row];
     bool is_of_request = f->models[row] && !batch && request != NO_ROW && request < serving->request_count;
