@@ -183,8 +183,8 @@ class ProfileContext:
             told("closing a ProfileContext", self._driver.end)
             if not self._finished and problem[0] is None:
                 sys.stderr.write("tfprof: no step has ended in this ProfileContext, so there is no profile: it knows "
-                                 "those of torch.optim, batches of fit() of Keras, runs of sessions, and "
-                                 "tfprof.step()\n")
+                                 "those of torch.optim, batches of fit() of Keras and tfprof.step(), each on the "
+                                 "thread that opened it, and runs of sessions\n")
         return False
 
 

@@ -82,8 +82,8 @@ static void write_dump(const char *path, const uint8_t **data, size_t *size) {
   windows.rows = next(data, size) % (WINDOWS + 1);
   for (unsigned i = 0; i < windows.rows; i++) {
     set_cell(&windows, COLUMN_profiler_windows_file, i, space);
-    set_cell(&windows, COLUMN_profiler_windows_start_ns, i, next(data, size) * 1000);
-    set_cell(&windows, COLUMN_profiler_windows_dur_ns, i, next(data, size) * 1000);
+    set_cell(&windows, COLUMN_profiler_windows_start_ns, i, (int64_t)next(data, size) * 1000);
+    set_cell(&windows, COLUMN_profiler_windows_dur_ns, i, (int64_t)next(data, size) * 1000);
     set_cell(&windows, COLUMN_profiler_windows_thread_id, i, next(data, size) % 2);
     set_cell(&windows, COLUMN_profiler_windows_thread_handle, i, next(data, size));
   }
@@ -94,7 +94,7 @@ static void write_dump(const char *path, const uint8_t **data, size_t *size) {
     set_cell(&steps, COLUMN_ops_name, i, string_of(writer, name));
     set_cell(&steps, COLUMN_ops_category, i, user);
     set_cell(&steps, COLUMN_ops_thread_id, i, 0);
-    set_cell(&steps, COLUMN_ops_start_ns, i, i * 16000);
+    set_cell(&steps, COLUMN_ops_start_ns, i, (int64_t)i * 16000);
     set_cell(&steps, COLUMN_ops_dur_ns, i, 15000);
   }
   write_frame(writer, &threads);
