@@ -53,11 +53,12 @@ uint64_t noted_pass_begin(void) {
 uint64_t noted_passes(void) { return atomic_load_explicit(&passes, memory_order_relaxed); }
 
 /* While nothing is recorded, steps are counted all the same. */
-static bool end_unrecorded(const struct capture_thread *thread, const char *name, uint32_t object, uint64_t end_ticks) {
+static bool end_unrecorded(const struct capture_thread *thread, const char *name, uint32_t object,
+                           uint64_t start_ticks, uint64_t end_ticks) {
   enum step_mark mark = step_mark_kind(name);
   uint32_t mark_name = object ? object : step_mark_name(mark, name);
   if (mark == MARK_NONE || !gate_counts_steps()) return false;
-  return sampling_mark_ended(mark, thread->number, mark_name, end_ticks, end_ticks);
+  return sampling_mark_ended(mark, thread->number, mark_name, start_ticks, end_ticks);
 }
 
 bool noted_mark_end(const char *name, uint32_t object, uint64_t start_ticks) {
@@ -65,7 +66,8 @@ bool noted_mark_end(const char *name, uint32_t object, uint64_t start_ticks) {
   if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire) || !gate_is_ours()) return false;
   struct capture_thread *thread = capture_current_thread;
   if (!thread && !(thread = thread_enter(REFUSED_OP))) return false;
-  if (!thread_is_of_recording(thread) && !thread_renew(thread)) return end_unrecorded(thread, name, object, end_ticks);
+  if (!thread_is_of_recording(thread) && !thread_renew(thread))
+    return end_unrecorded(thread, name, object, start_ticks, end_ticks);
   struct op_item range = {.head = {ITEM_OP, SCOPE_USER, sizeof range / 16, 0},
                           .start_ticks = start_ticks,
                           .end_ticks = end_ticks,
