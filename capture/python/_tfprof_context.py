@@ -25,6 +25,7 @@ import random
 import sys
 import threading
 import time
+import weakref
 
 load_beside = None  # set by the module tfprof
 
@@ -211,7 +212,7 @@ class SessionDriver:
     """Takes the place of Session.run: of TensorFlow's sessions each run is a step."""
 
     def __init__(self, context):
-        self.context = context
+        self.context, self.devices = context, weakref.WeakKeyDictionary()
 
     def begin(self):
         from tensorflow.python.client import session
@@ -234,7 +235,7 @@ class SessionDriver:
         """Steps of several threads go on side by side, as without us: one may wait for what another one feeds."""
         context = self.context
         number, is_traced = told("counting a step", self.begin_step, session, fetches) or (None, False)
-        traced = told("tracing a step", self.traced, options, run_metadata) if is_traced else None
+        traced = told("tracing a step", self.traced, session, options, run_metadata) if is_traced else None
         if traced is not None:
             options, run_metadata = traced
         result = run(session, fetches, feed_dict, options, run_metadata)
@@ -260,15 +261,25 @@ class SessionDriver:
                 context._profiler = load_beside("_tfprof_profiler").Profiler(session.graph)
             return number, bool(told("choosing steps", context._should_trace, number, fetch_names))
 
-    def traced(self, options, run_metadata):
-        """The program's own options stay what they are."""
+    def traced(self, session, options, run_metadata):
+        """The program's own options stay what they are. A trace of hardware is a session of TensorFlow's profiler, and
+        raises into the run where another one is open, as when two threads are traced: it is asked for where there is
+        hardware that only it tells of."""
         from tensorflow.core.protobuf import config_pb2
 
         full = config_pb2.RunOptions()
         if options is not None:
             full.CopyFrom(options)
-        full.trace_level = config_pb2.RunOptions.FULL_TRACE
+        if full.trace_level == config_pb2.RunOptions.NO_TRACE:
+            level = config_pb2.RunOptions
+            full.trace_level = level.FULL_TRACE if self.has_devices(session) else level.SOFTWARE_TRACE
         return full, config_pb2.RunMetadata() if run_metadata is None else run_metadata
+
+
+    def has_devices(self, session):
+        if session not in self.devices:
+            self.devices[session] = any(one.device_type not in ("CPU", "XLA_CPU") for one in session.list_devices())
+        return self.devices[session]
 
 
 class LoopDriver:
