@@ -15,6 +15,7 @@ import weakref
 EAGER = "tensorflow.python.eager."
 LIBRARIES = ("keras.", "tf_keras.", "tensorflow.", "_tfprof_")
 MOST_NAMES = 4096  # of fetches that are kept
+WITH_FUNCTIONS = ("While", "If", "Case", "ReduceDataset", "ScanDataset")  # ops; the last two: `for batch in dataset`
 load_beside = None  # set by _tfprof_hooks
 
 
@@ -229,7 +230,7 @@ def writes_variables(atomic):
     types = {op.type for op in graph.get_operations()}
     if any(map(is_write, types)):
         return True
-    if any("PartitionedCall" in one or one.endswith(("While", "If", "Case")) for one in types):
+    if any("PartitionedCall" in one or one.endswith(WITH_FUNCTIONS) for one in types):
         for function in graph.as_graph_def().library.function:
             if any(is_write(node.op) for node in function.node_def):
                 return True

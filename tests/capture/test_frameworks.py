@@ -336,7 +336,7 @@ from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicF
 try:
     keras.src.models.model.Model().fit(CallbackList(), 9, fails=True)
 except ValueError as problem: assert str(problem) == 'in a batch'
-step = Function(lambda: 0, AtomicFunction(b'__inference_step_3', 'AssignVariableOp'))
+step = Function(lambda: 0, AtomicFunction(b'__inference_step_3', 'ReduceDataset'))  # for batch in dataset: ...
 for number in range(8): step(0, 1)
 """
 
