@@ -46,7 +46,7 @@ static void diagnose_dump(struct profile *profile, const struct flight_rows *row
     profile_diagnose(profile, "error", "damaged", 1, (int64_t)tree->offset, -1, "%s; what is before that is served",
                      tree->wrong);
   }
-  if (rows->is_too_much) {
+  if (rows->pickle.is_too_much) {
     profile_diagnose(profile, "error", "limit", 1, -1, -1,
                      "the dump uses the same lists or texts over and over, more often than a file of its size can: "
                      "what comes after that was left out");
@@ -59,8 +59,8 @@ static void diagnose_dump(struct profile *profile, const struct flight_rows *row
     profile_diagnose(profile, "warning", "limit", (int64_t)rows->long_count, -1, TABLE_flight_records,
                      "lists of shapes or types of more than 64 kB were left out");
   }
-  if (rows->mended_count) {
-    profile_diagnose(profile, "warning", "not_utf8", (int64_t)rows->mended_count, -1, -1, NOT_UTF8_MESSAGE);
+  if (rows->pickle.mended_count) {
+    profile_diagnose(profile, "warning", "not_utf8", (int64_t)rows->pickle.mended_count, -1, -1, NOT_UTF8_MESSAGE);
   }
   if (profile->rank < 0) {
     profile_diagnose(profile, "warning", "no_rank", 1, -1, -1,
@@ -76,7 +76,7 @@ static const char *const read_members[] = {"entries", NULL};
 
 static enum tfprof_status describe(struct profile *profile, const char *path, const struct pickle *tree,
                                    const struct flight_rows *rows, uint64_t file_bytes) {
-  struct pool *pool = rows->pool;
+  struct pool *pool = rows->pickle.pool;
   enum tfprof_status status = pool_intern_mended(pool, path, strlen(path), &profile->path, NULL);
   if (!status) status = pool_intern(pool, "pytorch", 7, &profile->framework);
   if (!status) status = pool_intern(pool, "realtime", 8, &profile->clock_domain);

@@ -7,79 +7,11 @@
 
 #include "write/json_text.h"
 
-/* ---- limits ---- */
-
 enum {
-  FREE_ITEMS = 1 << 16, /* of a file of any size, and beyond that one for each */
-  BYTES_OF_ITEM = 4,    /* of the file: entries and frames take several times as many, a number of a shape two */
-  LONG_TEXT = 256,      /* bytes; longer ones are not looked at for nothing, each */
-  BYTES_OF_TEXT_ITEM = 64,
-  ITEMS_UNTIL_POLL = 1 << 12,
+  BYTES_OF_ITEM = 4, /* of the file: entries and frames take several times as many, a number of a shape two */
   MAXIMUM_LIST_BYTES = 64 << 10, /* of shapes or types as JSON */
   SETTLED_NS = 500000000         /* what began less than that before is not known to be pending */
 };
-
-static enum tfprof_status count_items(struct flight_rows *rows, uint64_t items) {
-  bool is_time = rows->item_count / ITEMS_UNTIL_POLL != (rows->item_count + items) / ITEMS_UNTIL_POLL;
-  rows->item_count += items;
-  rows->is_too_much |= rows->item_count > rows->item_limit;
-  return is_time && store_interrupted(rows->store) ? TFPROF_INTERRUPTED : TFPROF_OK;
-}
-
-/* Calls `take` for the items of a list, until it fails or the file has been looked at long enough for its size: lists
-** may stand in each other as often as a hostile file likes. */
-#define FOR_ITEMS(rows, list, i, status, take) \
-  for (uint64_t i = 0; (list) && i < (list)->count && !(status) && !(rows)->is_too_much; i++) { \
-    (status) = count_items(rows, 1); \
-    if (!(status) && !(rows)->is_too_much) (status) = (take); \
-  }
-
-/* What was entered for a key, 0: nothing yet; the number of an item of a list, from 1. NULL: no memory. */
-static uint32_t *number_for(struct row_map *map, int64_t a, int64_t b, int64_t c) {
-  uint32_t number = row_map_number(map, (struct row_key){{(uint64_t)a, (uint64_t)b, (uint64_t)c}});
-  return number == ROW_MAP_NONE ? NULL : &map->values[number];
-}
-
-static enum tfprof_status intern_text(struct flight_rows *rows, const struct pickle_value *value, string_id *id) {
-  *id = 0;
-  if (!value || value->kind != PICKLE_TEXT || !value->length) return TFPROF_OK;
-  enum tfprof_status status = count_items(rows, value->length > LONG_TEXT ? value->length / BYTES_OF_TEXT_ITEM : 0);
-  if (status || rows->is_too_much) return status;
-  return pool_intern_mended(rows->pool, value->text, value->length, id, &rows->mended_count);
-}
-
-/* ---- stacks ---- */
-
-/* *row becomes the row of the stack that goes on from *row with this frame. */
-static enum tfprof_status stack_frame(struct flight_rows *rows, const struct pickle_value *frame, int64_t *row) {
-  struct flight_frame place = {.line = pickle_find_integer(frame, "line", ROW_NULL)};
-  if (frame->kind != PICKLE_DICT) return TFPROF_OK;
-  enum tfprof_status status = intern_text(rows, pickle_find(frame, "filename"), &place.file);
-  if (!status) status = intern_text(rows, pickle_find(frame, "name"), &place.name);
-  if (status) return status;
-  uint32_t *number = number_for(&rows->frame_index, place.file, place.name, place.line);
-  if (!number) return TFPROF_NO_MEMORY;
-  if (!*number) {
-    struct flight_frame *made = list_add(&rows->frames);
-    if (!made) return TFPROF_NO_MEMORY;
-    *made = place;
-    *number = (uint32_t)rows->frames.count;
-  }
-  uint32_t stack = stacks_push(&rows->stacks, *row == ROW_NULL ? 0 : (uint32_t)*row + 1, *number - 1);
-  if (!stack) return TFPROF_NO_MEMORY;
-  *row = (int64_t)stack - 1;
-  return TFPROF_OK;
-}
-
-/* The row of the stack of a record, whose frames stand innermost first; ROW_NULL: it has none. */
-static enum tfprof_status stack_row(struct flight_rows *rows, const struct pickle_value *entry, int64_t *row) {
-  const struct pickle_container *frames = pickle_find_list(entry, "frames");
-  enum tfprof_status status = TFPROF_OK;
-  *row = ROW_NULL;
-  if (!frames) return TFPROF_OK;
-  FOR_ITEMS(rows, frames, i, status, stack_frame(rows, &frames->items[frames->count - 1 - i], row))
-  return status;
-}
 
 /* ---- shapes and types ---- */
 
@@ -130,13 +62,13 @@ static enum tfprof_status take_list(struct flight_rows *rows, const struct pickl
     is_good = write(out, &list->items[i], elements);
   }
   putc(']', out);
-  enum tfprof_status status = fclose(out) ? TFPROF_NO_MEMORY : count_items(rows, length / BYTES_OF_ITEM);
+  enum tfprof_status status = fclose(out) ? TFPROF_NO_MEMORY : pickle_rows_count(&rows->pickle, length / BYTES_OF_ITEM);
   bool is_long = length > MAXIMUM_LIST_BYTES;
   rows->long_count += is_good && is_long;
   rows->odd_count += !is_good;
   if (!is_good || is_long) *elements = ROW_NULL;
-  if (!status && is_good && !is_long && !rows->is_too_much)
-    status = pool_intern_mended(rows->pool, text, length, id, &rows->mended_count);
+  if (!status && is_good && !is_long && !rows->pickle.is_too_much)
+    status = pool_intern_mended(rows->pickle.pool, text, length, id, &rows->pickle.mended_count);
   free(text);
   return status;
 }
@@ -166,9 +98,9 @@ static enum tfprof_status take_ranks(struct flight_rows *rows, const struct pick
   const struct pickle_container *list = pickle_find_list(group, "ranks");
   size_t length = list ? (size_t)list->count * 21 : ranks && ranks->kind == PICKLE_TEXT ? ranks->length : 0, end = 1;
   string_id name_id, id = 0;
-  enum tfprof_status status = intern_text(rows, name, &name_id);
-  if (!status) status = count_items(rows, length / BYTES_OF_ITEM);
-  if (status || rows->is_too_much || !length || !name_id) return status;
+  enum tfprof_status status = pickle_rows_text(&rows->pickle, name, &name_id);
+  if (!status) status = pickle_rows_count(&rows->pickle, length / BYTES_OF_ITEM);
+  if (status || rows->pickle.is_too_much || !length || !name_id) return status;
   char *text = malloc(length + 2);
   if (!text) return TFPROF_NO_MEMORY;
   bool is_good = list || (ranks->text[0] == '[' && ranks->text[length - 1] == ']');
@@ -182,8 +114,8 @@ static enum tfprof_status take_ranks(struct flight_rows *rows, const struct pick
     if (ranks->text[i] != ' ') text[end++] = ranks->text[i];
   }
   text[end++] = ']';
-  uint32_t *number = is_good && end > 2 ? number_for(&rows->rank_lists, name_id, 0, 0) : NULL;
-  if (is_good && end > 2) status = number ? pool_intern(rows->pool, text, end, &id) : TFPROF_NO_MEMORY;
+  uint32_t *number = is_good && end > 2 ? pickle_rows_number(&rows->rank_lists, name_id, 0, 0) : NULL;
+  if (is_good && end > 2) status = number ? pool_intern(rows->pickle.pool, text, end, &id) : TFPROF_NO_MEMORY;
   if (number && !status) *number = id;
   bool is_world = number && pickle_is_text(pickle_find(group, "desc"), "default_pg");
   for (size_t i = 0; i < end && is_world; i++) rows->world_size += i == 0 || text[i] == ',';
@@ -194,8 +126,8 @@ static enum tfprof_status take_ranks(struct flight_rows *rows, const struct pick
 static enum tfprof_status take_groups(struct flight_rows *rows, const struct pickle_value *groups) {
   enum tfprof_status status = TFPROF_OK;
   const struct pickle_container *entries = groups && groups->kind == PICKLE_DICT ? groups->container : NULL;
-  for (uint64_t i = 0; entries && i + 1 < entries->count && !status && !rows->is_too_much; i += 2) {
-    status = count_items(rows, 1);
+  for (uint64_t i = 0; entries && i + 1 < entries->count && !status && !rows->pickle.is_too_much; i += 2) {
+    status = pickle_rows_count(&rows->pickle, 1);
     if (!status) status = take_ranks(rows, &entries->items[i], &entries->items[i + 1]);
   }
   return status;
@@ -204,7 +136,7 @@ static enum tfprof_status take_groups(struct flight_rows *rows, const struct pic
 /* Of each group the first record that is pending, else the last. */
 static enum tfprof_status note_progress(struct flight_rows *rows, size_t place, int64_t group_number) {
   const struct flight_record *record = &rows->records.items[place];
-  uint32_t *number = number_for(&rows->group_index, record->group, group_number, record->is_point_to_point);
+  uint32_t *number = pickle_rows_number(&rows->group_index, record->group, group_number, record->is_point_to_point);
   if (!number) return TFPROF_NO_MEMORY;
   if (!*number) {
     struct flight_group *made = list_add(&rows->groups);
@@ -260,10 +192,10 @@ static enum tfprof_status take_thread(struct flight_rows *rows, const struct pic
   struct flight_record *record = &rows->records.items[place];
   const struct pickle_value *name = pickle_find(entry, "thread_name"), *id = pickle_find(entry, "thread_id");
   string_id name_id, id_id;
-  enum tfprof_status status = intern_text(rows, name, &name_id);
-  if (!status) status = intern_text(rows, id, &id_id);
+  enum tfprof_status status = pickle_rows_text(&rows->pickle, name, &name_id);
+  if (!status) status = pickle_rows_text(&rows->pickle, id, &id_id);
   if (status || (!name_id && !id_id && !record->is_pending)) return status;
-  uint32_t *number = number_for(&rows->thread_index, name_id, id_id, 0);
+  uint32_t *number = pickle_rows_number(&rows->thread_index, name_id, id_id, 0);
   if (!number) return TFPROF_NO_MEMORY;
   if (!*number) {
     struct flight_thread *made = list_add(&rows->threads);
@@ -282,10 +214,11 @@ static enum tfprof_status take_names(struct flight_rows *rows, const struct pick
                                      struct flight_record *record) {
   const struct pickle_container *names = pickle_find_list(entry, "process_group");
   const struct pickle_value *name = names && names->count ? &names->items[0] : pickle_find(entry, "process_group");
-  enum tfprof_status status = intern_text(rows, name, &record->group);
-  if (!status && names && names->count > 1) status = intern_text(rows, &names->items[1], &record->description);
-  if (!status) status = intern_text(rows, pickle_find(entry, "profiling_name"), &record->name);
-  if (!status) status = intern_text(rows, pickle_find(entry, "state"), &record->state);
+  enum tfprof_status status = pickle_rows_text(&rows->pickle, name, &record->group);
+  if (!status && names && names->count > 1)
+    status = pickle_rows_text(&rows->pickle, &names->items[1], &record->description);
+  if (!status) status = pickle_rows_text(&rows->pickle, pickle_find(entry, "profiling_name"), &record->name);
+  if (!status) status = pickle_rows_text(&rows->pickle, pickle_find(entry, "state"), &record->state);
   uint32_t ranks = record->group ? row_map_find(&rows->rank_lists, (struct row_key){{record->group, 0, 0}})
                                  : ROW_MAP_NONE;
   if (ranks != ROW_MAP_NONE) record->ranks = rows->rank_lists.values[ranks];
@@ -319,7 +252,7 @@ static enum tfprof_status take_entry(struct flight_rows *rows, const struct pick
   record->thread = ROW_NULL;
   enum tfprof_status status = take_names(rows, entry, record);
   if (!status) status = take_data(rows, entry, record);
-  if (!status) status = stack_row(rows, entry, &record->trace);
+  if (!status) status = pickle_rows_stack(&rows->pickle, entry, &record->trace);
   if (!status) status = take_thread(rows, entry, place);
   if (!status) status = note_progress(rows, place, number_from(entry, "pg_id"));
   const struct flight_record *longest = rows->pending ? &rows->records.items[rows->pending - 1] : NULL;
@@ -330,26 +263,20 @@ static enum tfprof_status take_entry(struct flight_rows *rows, const struct pick
 enum tfprof_status flight_collect(struct flight_rows *rows, struct store *store, const struct pickle_value *root,
                                   uint64_t file_bytes, int64_t written_ns, struct tfprof_error *error) {
   const struct pickle_container *entries = pickle_find_list(root, "entries");
-  *rows = (struct flight_rows){.store = store,
-                               .pool = store_pool(store),
+  *rows = (struct flight_rows){.pickle = pickle_rows_begin(store, file_bytes, BYTES_OF_ITEM),
                                .written_ns = written_ns,
-                               .item_limit = FREE_ITEMS + file_bytes / BYTES_OF_ITEM,
                                .first_ns = INT64_MAX,
                                .last_ns = INT64_MIN};
   enum tfprof_status status = take_groups(rows, pickle_find(root, "pg_config"));
-  FOR_ITEMS(rows, entries, i, status, take_entry(rows, &entries->items[i]))
-  if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
-  if (status == TFPROF_INTERRUPTED) return error_set(error, status, "interrupted");
-  return status ? error_set(error, status, "the dump's texts are more than can be held") : TFPROF_OK;
+  PICKLE_ROWS_EACH(&rows->pickle, entries, i, status, take_entry(rows, &entries->items[i]))
+  return pickle_rows_failed(status, "the dump", error);
 }
 
 void flight_rows_free(struct flight_rows *rows) {
   list_free(&rows->records);
   list_free(&rows->groups);
   list_free(&rows->threads);
-  list_free(&rows->frames);
-  row_map_free(&rows->frame_index);
-  row_map_free(&rows->stacks);
+  pickle_rows_free(&rows->pickle);
   row_map_free(&rows->group_index);
   row_map_free(&rows->thread_index);
   row_map_free(&rows->rank_lists);
@@ -357,40 +284,33 @@ void flight_rows_free(struct flight_rows *rows) {
 
 /* ---- the tables ---- */
 
-/* Texts are pool ids, of which 0 is NULL as it is. */
-#define SET(list, table, column, member)                                                            \
-  do {                                                                                              \
-    for (uint32_t i = 0; i < made.count; i++) made.values[i] = (int64_t)rows->list.items[i].member; \
-    eager_rows_set(&made, COLUMN_##table##_##column);                                               \
-  } while (0)
-
 static void publish_records(const struct flight_rows *rows, struct profile *profile, enum tfprof_status *status,
                             struct tfprof_error *error) {
   struct eager_rows made;
   eager_rows_begin(&made, profile, TABLE_flight_records, rows->records.count, status, error);
-  SET(records, flight_records, record_number, record_number);
-  SET(records, flight_records, process_group, group);
-  SET(records, flight_records, description, description);
-  SET(records, flight_records, group_ranks, ranks);
-  SET(records, flight_records, name, name);
-  SET(records, flight_records, number, number);
-  SET(records, flight_records, op_number, op_number);
-  SET(records, flight_records, is_point_to_point, is_point_to_point);
-  SET(records, flight_records, input_shapes, input_shapes);
-  SET(records, flight_records, output_shapes, output_shapes);
-  SET(records, flight_records, input_dtypes, input_dtypes);
-  SET(records, flight_records, output_dtypes, output_dtypes);
-  SET(records, flight_records, in_elements, in_elements);
-  SET(records, flight_records, out_elements, out_elements);
-  SET(records, flight_records, created_ns, created_ns);
-  SET(records, flight_records, started_ns, started_ns);
-  SET(records, flight_records, completed_ns, completed_ns);
-  SET(records, flight_records, device_ns, device_ns);
-  SET(records, flight_records, timeout_ns, timeout_ns);
-  SET(records, flight_records, state, state);
-  SET(records, flight_records, is_pending, is_pending);
-  SET(records, flight_records, thread_id, thread);
-  SET(records, flight_records, code_trace_id, trace);
+  eager_rows_set_members(&made, COLUMN_flight_records_record_number, rows->records, record_number);
+  eager_rows_set_members(&made, COLUMN_flight_records_process_group, rows->records, group);
+  eager_rows_set_members(&made, COLUMN_flight_records_description, rows->records, description);
+  eager_rows_set_members(&made, COLUMN_flight_records_group_ranks, rows->records, ranks);
+  eager_rows_set_members(&made, COLUMN_flight_records_name, rows->records, name);
+  eager_rows_set_members(&made, COLUMN_flight_records_number, rows->records, number);
+  eager_rows_set_members(&made, COLUMN_flight_records_op_number, rows->records, op_number);
+  eager_rows_set_members(&made, COLUMN_flight_records_is_point_to_point, rows->records, is_point_to_point);
+  eager_rows_set_members(&made, COLUMN_flight_records_input_shapes, rows->records, input_shapes);
+  eager_rows_set_members(&made, COLUMN_flight_records_output_shapes, rows->records, output_shapes);
+  eager_rows_set_members(&made, COLUMN_flight_records_input_dtypes, rows->records, input_dtypes);
+  eager_rows_set_members(&made, COLUMN_flight_records_output_dtypes, rows->records, output_dtypes);
+  eager_rows_set_members(&made, COLUMN_flight_records_in_elements, rows->records, in_elements);
+  eager_rows_set_members(&made, COLUMN_flight_records_out_elements, rows->records, out_elements);
+  eager_rows_set_members(&made, COLUMN_flight_records_created_ns, rows->records, created_ns);
+  eager_rows_set_members(&made, COLUMN_flight_records_started_ns, rows->records, started_ns);
+  eager_rows_set_members(&made, COLUMN_flight_records_completed_ns, rows->records, completed_ns);
+  eager_rows_set_members(&made, COLUMN_flight_records_device_ns, rows->records, device_ns);
+  eager_rows_set_members(&made, COLUMN_flight_records_timeout_ns, rows->records, timeout_ns);
+  eager_rows_set_members(&made, COLUMN_flight_records_state, rows->records, state);
+  eager_rows_set_members(&made, COLUMN_flight_records_is_pending, rows->records, is_pending);
+  eager_rows_set_members(&made, COLUMN_flight_records_thread_id, rows->records, thread);
+  eager_rows_set_members(&made, COLUMN_flight_records_code_trace_id, rows->records, trace);
   eager_rows_end(&made);
 }
 
@@ -406,7 +326,7 @@ static void publish_hang_threads(const struct flight_rows *rows, struct profile 
     if (!place) *status = error_no_memory(error);
     else *place = rows->threads.items[i].pending - 1;
   }
-  if (!*status) *status = pool_intern(rows->pool, "collective", strlen("collective"), &text);
+  if (!*status) *status = pool_intern(rows->pickle.pool, "collective", strlen("collective"), &text);
   eager_rows_begin(&made, profile, TABLE_hang_threads, waiting.count, status, error);
   eager_rows_set_constant(&made, COLUMN_hang_threads_hang_id, 0);
   eager_rows_set_constant(&made, COLUMN_hang_threads_waits_for, text);
@@ -453,7 +373,7 @@ static void publish_groups(const struct flight_rows *rows, struct profile *profi
   SET_GROUPS(start_ns, created_ns);
   SET_GROUPS(is_pending, is_pending);
   SET_GROUPS(is_point_to_point, is_point_to_point);
-  SET(groups, hang_collectives, last_number, last_number);
+  eager_rows_set_members(&made, COLUMN_hang_collectives_last_number, rows->groups, last_number);
   eager_rows_end(&made);
 }
 
@@ -462,22 +382,13 @@ enum tfprof_status flight_publish(const struct flight_rows *rows, struct profile
   struct eager_rows made;
   string_id host = 0;
 
-  if (pool_intern(rows->pool, "host", strlen("host"), &host)) return error_no_memory(error);
+  if (pool_intern(rows->pickle.pool, "host", strlen("host"), &host)) return error_no_memory(error);
   eager_rows_begin(&made, profile, TABLE_threads, rows->threads.count, &status, error);
   eager_rows_set_constant(&made, COLUMN_threads_kind, host);
-  SET(threads, threads, name, name);
+  eager_rows_set_members(&made, COLUMN_threads_name, rows->threads, name);
   eager_rows_end(&made);
 
-  eager_rows_begin(&made, profile, TABLE_code_frames, rows->frames.count, &status, error);
-  SET(frames, code_frames, file, file);
-  SET(frames, code_frames, function, name);
-  SET(frames, code_frames, line, line);
-  eager_rows_end(&made);
-
-  eager_rows_begin(&made, profile, TABLE_code_traces, rows->stacks.count, &status, error);
-  stacks_set(&made, &rows->stacks);
-  eager_rows_end(&made);
-
+  pickle_rows_publish(&rows->pickle, profile, &status, error);
   publish_records(rows, profile, &status, error);
   publish_hang(rows, profile, &status, error);
   publish_hang_threads(rows, profile, &status, error);

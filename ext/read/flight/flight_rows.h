@@ -2,9 +2,7 @@
 #ifndef TFPROF_FLIGHT_ROWS_H
 #define TFPROF_FLIGHT_ROWS_H
 
-#include "read/pickle/pickle.h"
-#include "read/rows/list.h"
-#include "read/rows/stacks.h"
+#include "read/pickle/pickle_rows.h"
 
 /* Texts are ids, 0: NULL; of numbers ROW_NULL is NULL. */
 struct flight_record {
@@ -22,26 +20,18 @@ struct flight_thread {
   string_id name;
   size_t pending; /* the number, from 1, of its first record that is pending; 0: none is */
 };
-struct flight_frame {
-  string_id file, name;
-  int64_t line;
-};
 
 struct flight_rows {
-  struct store *store;
-  struct pool *pool;
+  struct pickle_rows pickle; /* texts and stacks */
   LIST(struct flight_record) records;
   LIST(struct flight_group) groups;
   LIST(struct flight_thread) threads;
-  LIST(struct flight_frame) frames;
-  struct row_map frame_index, stacks, group_index, thread_index, rank_lists;
+  struct row_map group_index, thread_index, rank_lists;
   size_t pending;            /* the number, from 1, of the record that has been pending longest; 0: none is */
   int64_t world_size;        /* 0: not told */
   int64_t first_ns, last_ns; /* that stand in the dump */
   int64_t written_ns;        /* when the file was written */
-  uint64_t item_limit, item_count; /* what was looked at: each item takes some bytes of the file */
-  uint64_t odd_count, long_count, mended_count; /* what is not among the rows */
-  bool is_too_much; /* the limit was reached: the file repeats itself */
+  uint64_t odd_count, long_count; /* what is not among the rows */
 };
 
 /* Collects everything from the root of a dump. `written_ns`: since 1970. TFPROF_NO_MEMORY, TFPROF_LIMIT,

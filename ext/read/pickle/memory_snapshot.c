@@ -12,7 +12,7 @@ static void diagnose_snapshot(struct profile *profile, const struct snapshot_row
     profile_diagnose(profile, "error", "damaged", 1, (int64_t)pickle->offset, -1, "%s; what is before that is served",
                      pickle->wrong);
   }
-  if (rows->is_too_much) {
+  if (rows->pickle.is_too_much) {
     profile_diagnose(profile, "error", "limit", 1, -1, -1,
                      "the pickle uses the same lists or texts over and over, more often than a file of its size can: "
                      "what comes after that was left out");
@@ -41,8 +41,8 @@ static void diagnose_snapshot(struct profile *profile, const struct snapshot_row
     profile_diagnose(profile, "warning", "unknown_action", (int64_t)rows->unknown_actions, -1, TABLE_memory_events,
                      "events of a kind that is not known were left out");
   }
-  if (rows->mended_count) {
-    profile_diagnose(profile, "warning", "not_utf8", (int64_t)rows->mended_count, -1, -1, NOT_UTF8_MESSAGE);
+  if (rows->pickle.mended_count) {
+    profile_diagnose(profile, "warning", "not_utf8", (int64_t)rows->pickle.mended_count, -1, -1, NOT_UTF8_MESSAGE);
   }
   if (rows->free_requested_count) {
     profile_diagnose(profile, "info", "free_requested", (int64_t)rows->free_requested_count, -1, TABLE_memory_events,

@@ -9,87 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was entered for a key, 0: nothing yet; the number of an item of a list, from 1. NULL: no memory. */
-static uint32_t *number_of(struct row_map *map, int64_t a, int64_t b, int64_t c) {
-  uint32_t number = row_map_number(map, (struct row_key){{(uint64_t)a, (uint64_t)b, (uint64_t)c}});
-  return number == ROW_MAP_NONE ? NULL : &map->values[number];
-}
-
-/* ---- limits ---- */
-
-enum {
-  FREE_ITEMS = 1 << 16, /* of a file of any size, and beyond that one for each */
-  BYTES_OF_ITEM = 8,    /* of the file: events, blocks and frames take several times as many */
-  LONG_TEXT = 256,      /* bytes; longer ones are not looked at for nothing, each */
-  BYTES_OF_TEXT_ITEM = 64,
-  ITEMS_UNTIL_POLL = 1 << 12
-};
-
-static enum tfprof_status count_items(struct snapshot_rows *rows, uint64_t items) {
-  bool is_time = rows->item_count / ITEMS_UNTIL_POLL != (rows->item_count + items) / ITEMS_UNTIL_POLL;
-  rows->item_count += items;
-  rows->is_too_much |= rows->item_count > rows->item_limit;
-  return is_time && store_interrupted(rows->store) ? TFPROF_INTERRUPTED : TFPROF_OK;
-}
-
-/* Calls `take` for the items of a list, until it fails or the file has been looked at long enough for its size: lists
-** may stand in each other as often as a hostile file likes. */
-#define FOR_ITEMS(rows, list, i, status, take) \
-  for (uint64_t i = 0; (list) && i < (list)->count && !(status) && !(rows)->is_too_much; i++) { \
-    (status) = count_items(rows, 1); \
-    if (!(status) && !(rows)->is_too_much) (status) = (take); \
-  }
-
-/* ---- stacks ---- */
-
-static enum tfprof_status intern_text(struct snapshot_rows *rows, const struct pickle_value *value, string_id *id) {
-  *id = 0;
-  if (!value || value->kind != PICKLE_TEXT) return TFPROF_OK;
-  enum tfprof_status status = count_items(rows, value->length > LONG_TEXT ? value->length / BYTES_OF_TEXT_ITEM : 0);
-  if (status || rows->is_too_much) return status;
-  return pool_intern_mended(rows->pool, value->text, value->length, id, &rows->mended_count);
-}
-
-/* *row becomes the row of the stack that goes on from *row with this frame. */
-static enum tfprof_status stack_frame(struct snapshot_rows *rows, const struct pickle_value *frame, int64_t *row) {
-  struct snapshot_frame place = {.line = pickle_find_integer(frame, "line", ROW_NULL)};
-  if (frame->kind != PICKLE_DICT) return TFPROF_OK;
-  enum tfprof_status status = intern_text(rows, pickle_find(frame, "filename"), &place.file);
-  if (!status) status = intern_text(rows, pickle_find(frame, "name"), &place.name);
-  if (status) return status;
-  uint32_t *number = number_of(&rows->frame_index, place.file, place.name, place.line);
-  if (!number) return TFPROF_NO_MEMORY;
-  if (!*number) {
-    struct snapshot_frame *made = list_add(&rows->frames);
-    if (!made) return TFPROF_NO_MEMORY;
-    *made = place;
-    *number = (uint32_t)rows->frames.count;
-  }
-  uint32_t stack = stacks_push(&rows->stacks, *row == ROW_NULL ? 0 : (uint32_t)*row + 1, *number - 1);
-  if (!stack) return TFPROF_NO_MEMORY;
-  *row = (int64_t)stack - 1;
-  return TFPROF_OK;
-}
-
-/* The row of a stack, whose frames stand innermost first; ROW_NULL: it has none. The list remembers it: the pickle has
-** each stack once, however often it is used. */
-static enum tfprof_status stack_row(struct snapshot_rows *rows, struct pickle_container *frames, int64_t *row) {
-  enum tfprof_status status = TFPROF_OK;
-  *row = ROW_NULL;
-  if (!frames || !frames->count) return TFPROF_OK;
-  if (frames->note) {
-    *row = frames->note - 1;
-    return TFPROF_OK;
-  }
-  FOR_ITEMS(rows, frames, i, status, stack_frame(rows, &frames->items[frames->count - 1 - i], row))
-  if (!status && *row != ROW_NULL) frames->note = (uint32_t)*row + 1;
-  return status;
-}
-
-static struct pickle_container *frames_of(const struct pickle_value *value) {
-  const struct pickle_value *frames = pickle_find(value, "frames");
-  return frames && frames->kind == PICKLE_LIST ? frames->container : NULL;
-}
+enum { BYTES_OF_ITEM = 8 /* of the file: events, blocks and frames take several times as many */ };
 
 /* ---- what the allocator did ---- */
 
@@ -125,7 +45,7 @@ static int64_t time_of(const struct pickle_value *entry) {
 }
 
 static enum tfprof_status open_allocation(struct snapshot_rows *rows, struct snapshot_event *event) {
-  uint32_t *number = number_of(&rows->live, event->device, event->address, 0);
+  uint32_t *number = pickle_rows_number(&rows->live, event->device, event->address, 0);
   struct snapshot_allocation *made = list_add(&rows->allocations);
   if (!number || !made) return TFPROF_NO_MEMORY;
   *made = (struct snapshot_allocation){event->address, event->bytes, event->bytes, event->device,
@@ -136,7 +56,7 @@ static enum tfprof_status open_allocation(struct snapshot_rows *rows, struct sna
 }
 
 static enum tfprof_status close_allocation(struct snapshot_rows *rows, struct snapshot_event *event) {
-  uint32_t *number = number_of(&rows->live, event->device, event->address, 0);
+  uint32_t *number = pickle_rows_number(&rows->live, event->device, event->address, 0);
   struct snapshot_allocation *closed;
   if (!number) return TFPROF_NO_MEMORY;
   closed = *number ? &rows->allocations.items[*number - 1] : NULL;
@@ -158,7 +78,7 @@ static enum tfprof_status close_allocation(struct snapshot_rows *rows, struct sn
 /* Which segments the trace saw come and go. Those that are left at the end come from the list of segments. */
 static enum tfprof_status note_segment(struct snapshot_rows *rows, const struct snapshot_event *event, bool is_release,
                                        struct row_map *open) {
-  uint32_t *number = number_of(open, event->device, event->address, 0);
+  uint32_t *number = pickle_rows_number(open, event->device, event->address, 0);
   struct snapshot_segment *segment;
   if (!number) return TFPROF_NO_MEMORY;
   if (is_release && *number && rows->segments.items[*number - 1].released_ns == ROW_NULL) {
@@ -192,11 +112,9 @@ static void find_whether_timed(struct snapshot_rows *rows, const struct pickle_c
 static enum tfprof_status take_mark(struct snapshot_rows *rows, const char *name, size_t length, int64_t device,
                                     int64_t time, bool is_end) {
   string_id id;
-  enum tfprof_status status = count_items(rows, length > LONG_TEXT ? length / BYTES_OF_TEXT_ITEM : 0);
-  if (status || rows->is_too_much) return status;
-  status = pool_intern_mended(rows->pool, name, length, &id, &rows->mended_count);
-  if (status) return status;
-  uint32_t *number = number_of(&rows->open_marks, device, id, 0);
+  enum tfprof_status status = pickle_rows_bytes(&rows->pickle, name, length, &id);
+  if (status || rows->pickle.is_too_much) return status;
+  uint32_t *number = pickle_rows_number(&rows->open_marks, device, id, 0);
   if (!number) return TFPROF_NO_MEMORY;
   if (time != ROW_NULL && time < rows->first_ns) rows->first_ns = time;
   if (time != ROW_NULL && time > rows->last_ns) rows->last_ns = time;
@@ -265,10 +183,9 @@ static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pi
     event.free_bytes = event.address;
     event.address = ROW_NULL;
   }
-  status = stack_row(rows, frames_of(entry), &event.trace);
-  if (!status) status = pool_intern(rows->pool, actions[action].kind, strlen(actions[action].kind), &event.kind);
-  const struct pickle_value *category = pickle_find(entry, "category");
-  if (!status && category && category->kind == PICKLE_TEXT) status = intern_text(rows, category, &event.region);
+  status = pickle_rows_stack(&rows->pickle, entry, &event.trace);
+  if (!status) status = pool_intern(rows->pickle.pool, actions[action].kind, strlen(actions[action].kind), &event.kind);
+  if (!status) status = pickle_rows_text(&rows->pickle, pickle_find(entry, "category"), &event.region);
   if (!status && action == ALLOCATE) status = open_allocation(rows, &event);
   if (!status && action == RELEASE) status = close_allocation(rows, &event);
   if (action == RELEASE || action == SEGMENT_RELEASE) event.bytes = -event.bytes;
@@ -299,7 +216,7 @@ static enum tfprof_status take_block(struct snapshot_rows *rows, const struct pi
   int64_t start = pickle_find_integer(block, "address", *address);
   int64_t requested = pickle_find_integer(block, "requested_size", ROW_NULL);
   const struct pickle_value *status_text = pickle_find(block, "state"), *history = pickle_find(block, "history");
-  struct pickle_container *frames = frames_of(block);
+  const struct pickle_value *framed = pickle_find_list(block, "frames") ? block : NULL;
   if (block->kind != PICKLE_DICT || bytes < 0 || bytes > INT64_MAX / 4) {
     rows->odd_count++;
     return TFPROF_OK;
@@ -309,13 +226,13 @@ static enum tfprof_status take_block(struct snapshot_rows *rows, const struct pi
   if (history && history->kind == PICKLE_LIST && history->container->count) {
     const struct pickle_value *last = &history->container->items[0];
     if (requested == ROW_NULL) requested = pickle_find_integer(last, "real_size", ROW_NULL);
-    if (!frames) frames = frames_of(last);
+    if (!framed) framed = last;
   }
   if (requested < 0 || requested > bytes) requested = bytes;
   if (pickle_is_text(status_text, "inactive") || start == ROW_NULL) return TFPROF_OK;
   state->in_use = add(state->in_use, requested);
-  uint32_t *number = number_of(&rows->live, device, start, 0);
-  enum tfprof_status status = stack_row(rows, frames, &trace);
+  uint32_t *number = pickle_rows_number(&rows->live, device, start, 0);
+  enum tfprof_status status = pickle_rows_stack(&rows->pickle, framed, &trace);
   if (!number || status) return status ? status : TFPROF_NO_MEMORY;
   struct snapshot_allocation *known = *number ? &rows->allocations.items[*number - 1] : NULL;
   if (known && known->released_ns == ROW_NULL) { /* the trace saw it */
@@ -343,8 +260,7 @@ static enum tfprof_status allocator_name(struct snapshot_rows *rows, const struc
     written += (size_t)snprintf(name + written, sizeof name - written, "%spool %lld.%lld", written ? " " : "",
                                 (long long)pool->items[0].integer, (long long)pool->items[1].integer);
   }
-  *id = 0;
-  return written ? pool_intern_mended(rows->pool, name, strlen(name), id, &rows->mended_count) : TFPROF_OK;
+  return pickle_rows_bytes(&rows->pickle, name, written, id);
 }
 
 static enum tfprof_status take_segment(struct snapshot_rows *rows, const struct pickle_value *segment,
@@ -371,7 +287,8 @@ static enum tfprof_status take_segment(struct snapshot_rows *rows, const struct 
   states[device].reserved = add(states[device].reserved, found.bytes);
   const struct pickle_container *blocks = pickle_find_list(segment, "blocks");
   int64_t address = found.address;
-  FOR_ITEMS(rows, blocks, i, status, take_block(rows, &blocks->items[i], device, &address, &states[device]))
+  PICKLE_ROWS_EACH(&rows->pickle, blocks, i, status,
+                   take_block(rows, &blocks->items[i], device, &address, &states[device]))
   return status;
 }
 
@@ -391,7 +308,7 @@ static void count_back(struct snapshot_rows *rows, size_t first, struct device_s
 ** segments tells what is held. */
 static enum tfprof_status add_held(struct snapshot_rows *rows, const struct device_state *states) {
   string_id kind;
-  enum tfprof_status status = pool_intern(rows->pool, "snapshot", strlen("snapshot"), &kind);
+  enum tfprof_status status = pool_intern(rows->pickle.pool, "snapshot", strlen("snapshot"), &kind);
   for (int64_t device = 0; device < rows->device_count && !status; device++) {
     if (!states[device].reserved && !states[device].in_use) continue;
     struct snapshot_event *made = list_add(&rows->events);
@@ -415,9 +332,7 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *st
   struct row_map open_segments = {0};
   enum tfprof_status status = TFPROF_OK;
   if (root->kind == PICKLE_LIST) segments = root->container; /* before PyTorch 2.1: the segments alone */
-  *rows = (struct snapshot_rows){.store = store,
-                                 .pool = store_pool(store),
-                                 .item_limit = FREE_ITEMS + file_bytes / BYTES_OF_ITEM,
+  *rows = (struct snapshot_rows){.pickle = pickle_rows_begin(store, file_bytes, BYTES_OF_ITEM),
                                  .first_ns = INT64_MAX,
                                  .last_ns = INT64_MIN};
   rows->device_count = traces ? (int64_t)(traces->count < 4096 ? traces->count : 4096) : 0;
@@ -433,10 +348,10 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *st
     const struct pickle_value *trace = traces && (uint64_t)device < traces->count ? &traces->items[device] : NULL;
     const struct pickle_container *entries = trace && trace->kind == PICKLE_LIST ? trace->container : NULL;
     first_events[device] = rows->events.count;
-    FOR_ITEMS(rows, entries, i, status, take_entry(rows, &entries->items[i], device, i, &open_segments))
+    PICKLE_ROWS_EACH(&rows->pickle, entries, i, status, take_entry(rows, &entries->items[i], device, i, &open_segments))
     first_events[device + 1] = rows->events.count;
   }
-  FOR_ITEMS(rows, segments, i, status, take_segment(rows, &segments->items[i], &open_segments, states))
+  PICKLE_ROWS_EACH(&rows->pickle, segments, i, status, take_segment(rows, &segments->items[i], &open_segments, states))
   size_t all = rows->events.count;
   /* Without segments nothing is known of the end. */
   for (int64_t device = segments ? rows->device_count : 0; device-- > 0 && !status;) {
@@ -445,36 +360,25 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *st
   }
   rows->events.count = all;
   const struct pickle_container *annotations = pickle_find_list(root, "external_annotations");
-  FOR_ITEMS(rows, annotations, i, status, take_annotation(rows, &annotations->items[i]))
+  PICKLE_ROWS_EACH(&rows->pickle, annotations, i, status, take_annotation(rows, &annotations->items[i]))
   if (!status && !all) status = add_held(rows, states);
   row_map_free(&open_segments);
   free(states);
   free(first_events);
-  if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
-  if (status == TFPROF_INTERRUPTED) return error_set(error, status, "interrupted");
-  return status ? error_set(error, status, "the snapshot's texts are more than can be held") : TFPROF_OK;
+  return pickle_rows_failed(status, "the snapshot", error);
 }
 
 void snapshot_rows_free(struct snapshot_rows *rows) {
   list_free(&rows->allocations);
   list_free(&rows->events);
   list_free(&rows->segments);
-  list_free(&rows->frames);
   list_free(&rows->marks);
   row_map_free(&rows->open_marks);
-  row_map_free(&rows->frame_index);
-  row_map_free(&rows->stacks);
+  pickle_rows_free(&rows->pickle);
   row_map_free(&rows->live);
 }
 
 /* ---- the tables ---- */
-
-/* Texts are pool ids, of which 0 is NULL as it is. */
-#define SET(list, table, column, member)                                                            \
-  do {                                                                                              \
-    for (uint32_t i = 0; i < made.count; i++) made.values[i] = (int64_t)rows->list.items[i].member; \
-    eager_rows_set(&made, COLUMN_##table##_##column);                                               \
-  } while (0)
 
 /* Marks are ops of one thread, of which ranges and steps are made as of those of any trace. */
 static enum tfprof_status publish_marks(const struct snapshot_rows *rows, struct profile *profile,
@@ -483,19 +387,19 @@ static enum tfprof_status publish_marks(const struct snapshot_rows *rows, struct
   struct eager_rows made;
   string_id host = 0, user = 0, name = 0;
   if (!rows->marks.count) return status;
-  status = pool_intern(rows->pool, "host", strlen("host"), &host);
-  if (!status) status = pool_intern(rows->pool, "user", strlen("user"), &user);
-  if (!status) status = pool_intern(rows->pool, "marks", strlen("marks"), &name);
+  status = pool_intern(rows->pickle.pool, "host", strlen("host"), &host);
+  if (!status) status = pool_intern(rows->pickle.pool, "user", strlen("user"), &user);
+  if (!status) status = pool_intern(rows->pickle.pool, "marks", strlen("marks"), &name);
   if (status) return error_no_memory(error);
   eager_rows_begin(&made, profile, TABLE_threads, 1, &status, error);
   eager_rows_set_constant(&made, COLUMN_threads_kind, host);
   eager_rows_set_constant(&made, COLUMN_threads_name, name);
   eager_rows_end(&made);
   eager_rows_begin(&made, profile, TABLE_ops, rows->marks.count, &status, error);
-  SET(marks, ops, name, name);
-  SET(marks, ops, op_type, name);
-  SET(marks, ops, start_ns, start_ns);
-  SET(marks, ops, end_ns, end_ns);
+  eager_rows_set_members(&made, COLUMN_ops_name, rows->marks, name);
+  eager_rows_set_members(&made, COLUMN_ops_op_type, rows->marks, name);
+  eager_rows_set_members(&made, COLUMN_ops_start_ns, rows->marks, start_ns);
+  eager_rows_set_members(&made, COLUMN_ops_end_ns, rows->marks, end_ns);
   for (uint32_t i = 0; i < made.count; i++) {
     const struct snapshot_mark *mark = &rows->marks.items[i];
     bool is_known = mark->start_ns != ROW_NULL && mark->end_ns != ROW_NULL && mark->end_ns >= mark->start_ns;
@@ -519,58 +423,50 @@ enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct pro
   for (uint32_t device = 0; device < made.count && !status; device++) {
     char name[32];
     snprintf(name, sizeof name, "cuda:%u", device);
-    status = pool_intern(rows->pool, name, strlen(name), &text);
+    status = pool_intern(rows->pickle.pool, name, strlen(name), &text);
     made.values[device] = text;
   }
   eager_rows_set(&made, COLUMN_devices_name);
   for (uint32_t device = 0; device < made.count; device++) made.values[device] = device;
   eager_rows_set(&made, COLUMN_devices_ordinal);
-  if (!status) status = pool_intern(rows->pool, "gpu", 3, &text);
+  if (!status) status = pool_intern(rows->pickle.pool, "gpu", 3, &text);
   eager_rows_set_constant(&made, COLUMN_devices_kind, text);
   eager_rows_end(&made);
 
   if (!status) status = publish_marks(rows, profile, error);
-  eager_rows_begin(&made, profile, TABLE_code_frames, rows->frames.count, &status, error);
-  SET(frames, code_frames, file, file);
-  SET(frames, code_frames, function, name);
-  SET(frames, code_frames, line, line);
-  eager_rows_end(&made);
-
-  eager_rows_begin(&made, profile, TABLE_code_traces, rows->stacks.count, &status, error);
-  stacks_set(&made, &rows->stacks);
-  eager_rows_end(&made);
+  pickle_rows_publish(&rows->pickle, profile, &status, error);
 
   eager_rows_begin(&made, profile, TABLE_memory_segments, rows->segments.count, &status, error);
-  SET(segments, memory_segments, address, address);
-  SET(segments, memory_segments, bytes, bytes);
-  SET(segments, memory_segments, allocator, allocator);
-  SET(segments, memory_segments, device_id, device);
-  SET(segments, memory_segments, allocated_ns, allocated_ns);
-  SET(segments, memory_segments, released_ns, released_ns);
+  eager_rows_set_members(&made, COLUMN_memory_segments_address, rows->segments, address);
+  eager_rows_set_members(&made, COLUMN_memory_segments_bytes, rows->segments, bytes);
+  eager_rows_set_members(&made, COLUMN_memory_segments_allocator, rows->segments, allocator);
+  eager_rows_set_members(&made, COLUMN_memory_segments_device_id, rows->segments, device);
+  eager_rows_set_members(&made, COLUMN_memory_segments_allocated_ns, rows->segments, allocated_ns);
+  eager_rows_set_members(&made, COLUMN_memory_segments_released_ns, rows->segments, released_ns);
   eager_rows_end(&made);
 
   eager_rows_begin(&made, profile, TABLE_allocations, rows->allocations.count, &status, error);
-  SET(allocations, allocations, address, address);
-  SET(allocations, allocations, bytes, bytes);
-  SET(allocations, allocations, requested_bytes, requested);
-  SET(allocations, allocations, device_id, device);
-  SET(allocations, allocations, allocated_ns, allocated_ns);
-  SET(allocations, allocations, released_ns, released_ns);
-  SET(allocations, allocations, code_trace_id, trace);
+  eager_rows_set_members(&made, COLUMN_allocations_address, rows->allocations, address);
+  eager_rows_set_members(&made, COLUMN_allocations_bytes, rows->allocations, bytes);
+  eager_rows_set_members(&made, COLUMN_allocations_requested_bytes, rows->allocations, requested);
+  eager_rows_set_members(&made, COLUMN_allocations_device_id, rows->allocations, device);
+  eager_rows_set_members(&made, COLUMN_allocations_allocated_ns, rows->allocations, allocated_ns);
+  eager_rows_set_members(&made, COLUMN_allocations_released_ns, rows->allocations, released_ns);
+  eager_rows_set_members(&made, COLUMN_allocations_code_trace_id, rows->allocations, trace);
   eager_rows_end(&made);
 
   eager_rows_begin(&made, profile, TABLE_memory_events, rows->events.count, &status, error);
-  SET(events, memory_events, allocation_id, allocation);
-  SET(events, memory_events, time_ns, time);
-  SET(events, memory_events, kind, kind);
-  SET(events, memory_events, bytes, bytes);
-  SET(events, memory_events, in_use_bytes, in_use);
-  SET(events, memory_events, reserved_bytes, reserved);
-  SET(events, memory_events, free_bytes, free_bytes);
-  SET(events, memory_events, device_id, device);
-  SET(events, memory_events, address, address);
-  SET(events, memory_events, region, region);
-  SET(events, memory_events, recorded_code_trace, trace);
+  eager_rows_set_members(&made, COLUMN_memory_events_allocation_id, rows->events, allocation);
+  eager_rows_set_members(&made, COLUMN_memory_events_time_ns, rows->events, time);
+  eager_rows_set_members(&made, COLUMN_memory_events_kind, rows->events, kind);
+  eager_rows_set_members(&made, COLUMN_memory_events_bytes, rows->events, bytes);
+  eager_rows_set_members(&made, COLUMN_memory_events_in_use_bytes, rows->events, in_use);
+  eager_rows_set_members(&made, COLUMN_memory_events_reserved_bytes, rows->events, reserved);
+  eager_rows_set_members(&made, COLUMN_memory_events_free_bytes, rows->events, free_bytes);
+  eager_rows_set_members(&made, COLUMN_memory_events_device_id, rows->events, device);
+  eager_rows_set_members(&made, COLUMN_memory_events_address, rows->events, address);
+  eager_rows_set_members(&made, COLUMN_memory_events_region, rows->events, region);
+  eager_rows_set_members(&made, COLUMN_memory_events_recorded_code_trace, rows->events, trace);
   eager_rows_end(&made);
   return status;
 }

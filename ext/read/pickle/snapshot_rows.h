@@ -2,9 +2,7 @@
 #ifndef TFPROF_SNAPSHOT_ROWS_H
 #define TFPROF_SNAPSHOT_ROWS_H
 
-#include "read/pickle/pickle.h"
-#include "read/rows/list.h"
-#include "read/rows/stacks.h"
+#include "read/pickle/pickle_rows.h"
 
 struct snapshot_allocation {
   int64_t address, bytes, requested, device, allocated_ns, released_ns, trace;
@@ -22,29 +20,20 @@ struct snapshot_mark {
   string_id name;
   int64_t start_ns, end_ns; /* ROW_NULL: not told */
 };
-struct snapshot_frame {
-  string_id file, name;
-  int64_t line;
-};
 
 struct snapshot_rows {
-  struct store *store;
-  struct pool *pool;
+  struct pickle_rows pickle; /* texts and stacks */
   LIST(struct snapshot_allocation) allocations;
   LIST(struct snapshot_event) events;
   LIST(struct snapshot_segment) segments;
-  LIST(struct snapshot_frame) frames;
   LIST(struct snapshot_mark) marks;
-  struct row_map frame_index, stacks, live, open_marks;
+  struct row_map live, open_marks;
   int64_t device_count, first_ns, last_ns;
-  uint64_t item_limit, item_count; /* what was looked at: each item takes some bytes of the file */
   uint64_t free_requested_count, odd_count, unknown_actions; /* what is not among the rows */
-  uint64_t mended_count;                                     /* texts that are not UTF-8 */
   int64_t held, reserved;                                    /* bytes of devices without a trace, at the end */
   uint64_t unplaced_marks;                                   /* moments of a clock, where has_no_times */
   bool has_no_history;                                       /* there are segments, and no event at all */
   bool has_no_times;                                         /* places in the trace stand for them, as nanoseconds */
-  bool is_too_much;                                          /* the limit was reached: the file repeats itself */
 };
 
 /* Collects everything from the root of a snapshot. TFPROF_NO_MEMORY, TFPROF_LIMIT, TFPROF_INTERRUPTED. Free in any

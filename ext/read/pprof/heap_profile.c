@@ -411,29 +411,22 @@ void heap_profile_free(struct heap_profile *heap) {
 
 /* ---- the tables ---- */
 
-/* Texts are pool ids, of which 0 is NULL as it is. */
-#define SET(list, table, column, member) \
-  do { \
-    for (uint32_t i = 0; i < made.count; i++) made.values[i] = (int64_t)heap->list.items[i].member; \
-    eager_rows_set(&made, COLUMN_##table##_##column); \
-  } while (0)
-
 enum tfprof_status heap_profile_publish(const struct heap_profile *heap, struct profile *profile,
                                         struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   struct eager_rows made;
 
   eager_rows_begin(&made, profile, TABLE_devices, heap->devices.count, &status, error);
-  SET(devices, devices, name, name);
-  SET(devices, devices, kind, kind);
-  SET(devices, devices, ordinal, ordinal);
+  eager_rows_set_members(&made, COLUMN_devices_name, heap->devices, name);
+  eager_rows_set_members(&made, COLUMN_devices_kind, heap->devices, kind);
+  eager_rows_set_members(&made, COLUMN_devices_ordinal, heap->devices, ordinal);
   eager_rows_end(&made);
 
   eager_rows_begin(&made, profile, TABLE_code_frames, heap->frames.count, &status, error);
-  SET(frames, code_frames, function, name);
-  SET(frames, code_frames, file, file);
-  SET(frames, code_frames, line, line);
-  SET(frames, code_frames, first_line, first_line);
+  eager_rows_set_members(&made, COLUMN_code_frames_function, heap->frames, name);
+  eager_rows_set_members(&made, COLUMN_code_frames_file, heap->frames, file);
+  eager_rows_set_members(&made, COLUMN_code_frames_line, heap->frames, line);
+  eager_rows_set_members(&made, COLUMN_code_frames_first_line, heap->frames, first_line);
   eager_rows_end(&made);
 
   eager_rows_begin(&made, profile, TABLE_code_traces, heap->stacks.count, &status, error);
@@ -441,12 +434,12 @@ enum tfprof_status heap_profile_publish(const struct heap_profile *heap, struct 
   eager_rows_end(&made);
 
   eager_rows_begin(&made, profile, TABLE_allocations, heap->allocations.count, &status, error);
-  SET(allocations, allocations, bytes, bytes);
-  SET(allocations, allocations, occurrence_count, count);
-  SET(allocations, allocations, device_id, device);
-  SET(allocations, allocations, region, region);
-  SET(allocations, allocations, code_trace_id, trace);
-  SET(allocations, allocations, attributes, attributes);
+  eager_rows_set_members(&made, COLUMN_allocations_bytes, heap->allocations, bytes);
+  eager_rows_set_members(&made, COLUMN_allocations_occurrence_count, heap->allocations, count);
+  eager_rows_set_members(&made, COLUMN_allocations_device_id, heap->allocations, device);
+  eager_rows_set_members(&made, COLUMN_allocations_region, heap->allocations, region);
+  eager_rows_set_members(&made, COLUMN_allocations_code_trace_id, heap->allocations, trace);
+  eager_rows_set_members(&made, COLUMN_allocations_attributes, heap->allocations, attributes);
   eager_rows_end(&made);
   return status;
 }

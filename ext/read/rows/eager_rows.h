@@ -42,6 +42,13 @@ bool eager_rows_set_absent(struct eager_rows *rows, unsigned column);
 ** all three are absent. */
 bool eager_rows_set_span(struct eager_rows *rows, unsigned start, unsigned duration, unsigned end,
                          const int64_t *lengths);
+/* Makes a member of the items of a list, one for each row, the column; of texts their ids, of which 0 is NULL as it
+** is. */
+#define eager_rows_set_members(rows, column, list, member)                                                      \
+  do {                                                                                                          \
+    for (uint32_t i = 0; i < (rows)->count; i++) (rows)->values[i] = (int64_t)(list).items[i].member;           \
+    eager_rows_set((rows), (column));                                                                           \
+  } while (0)
 /* Takes over `value`, in any case; NULL: there was no memory for it. */
 bool eager_rows_take(struct eager_rows *rows, unsigned column, struct column *value);
 
