@@ -307,8 +307,7 @@ static void add_reading(struct hlo_graph *graph, const struct hlo_instruction *u
       return;
     }
     case COST_SLICE: parameter->read_bytes += bytes_of(shape_of(graph, user)); return;
-    case COST_DYNAMIC_SLICE:
-    case COST_GATHER:
+    case COST_DYNAMIC_SLICE: /* but not of a gather, which by itself is counted so */
       if (!is_first) break;
       parameter->read_bytes += bytes_of(shape_of(graph, user));
       return;
