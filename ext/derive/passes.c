@@ -53,6 +53,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_marked_collectives,
     &derive_collective_times,
     &derive_collectives,
+    &derive_op_frameworks,
     &derive_op_types,
     &derive_op_weights,
     &derive_measured_ops,

@@ -92,6 +92,7 @@ extern const struct derive_pass derive_op_names_of_ops;
 extern const struct derive_pass derive_op_kernel_totals;
 extern const struct derive_pass derive_op_shape_totals;
 extern const struct derive_pass derive_op_totals;
+extern const struct derive_pass derive_op_frameworks;
 extern const struct derive_pass derive_op_types;
 extern const struct derive_pass derive_op_weights;
 extern const struct derive_pass derive_ops_of_ranges;

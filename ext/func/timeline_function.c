@@ -14,9 +14,10 @@
 **
 ** An XPlane source is drawn as XProf's trace viewer draws it: processes of the names and numbers that it gives planes,
 ** devices first, streams in its order; on each device the steps, and below each stream the scopes and ops of the
-** framework and the modules and ops of XLA (viewer_lines.h); marked steps with their numbers, ops with their types.
-** What that viewer hides is there as well (memory in use, what iterators hand over), counters are curves, times are
-** whole nanoseconds, and there is no limit to the number of events.
+** framework and the modules and ops of XLA (viewer_lines.h); marked steps with their numbers, ops with their types. The
+** streams of a recording whose kernels that profiler tells (profiles.has_xplane_kernels) have the same lines.  What
+** that viewer hides is there as well (memory in use, what iterators hand over), counters are curves, times are whole
+** nanoseconds, and there is no limit to the number of events.
 **
 ** Each op names its call stack (sf), which the file has once (stackFrames), so that lines stay.
 **
@@ -66,7 +67,7 @@ enum shape {
 ** a device is looked up in its table, and CROSS JOIN says in which order the tables are read. */
 static const char lanes_sql[] =
   " WITH numbered AS MATERIALIZED ("
-  "   SELECT id, pid, rank, host, command, framework, " IS_XPLANE " AS is_xplane,"
+  "   SELECT id, pid, rank, host, command, framework, " IS_XPLANE " AS is_xplane, has_xplane_kernels,"
   "     row_number() OVER (ORDER BY id) - 1 AS place, count(*) OVER () AS profile_count,"
   "     row_number() OVER (PARTITION BY pid ORDER BY id) - 1 AS twin"
   "   FROM tfprof_own.profiles%s"
@@ -83,7 +84,7 @@ static const char lanes_sql[] =
   "   WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL"
   " ), lanes AS MATERIALIZED ("
   "   SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id, is_xplane,"
-  "     is_xplane AND threads.kind = 'stream' AND devices.kind = 'gpu' AS is_viewer_stream,"
+  "     has_xplane_kernels AND threads.kind = 'stream' AND devices.kind = 'gpu' AS is_viewer_stream,"
   "     row_number() OVER (PARTITION BY threads.profile_id, threads.device_id ORDER BY threads.kind = 'stream'"
   "       AND threads.name NOT LIKE '%%(Compute%%', threads.name LIKE '%%,%%', stream, tid, threads.id) AS place,"
   "     " PROCESS " AS pid, coalesce(stream, tid, threads.id) AS tid"
@@ -121,7 +122,7 @@ static const struct {
    " FROM lanes"},
   {LABEL,
    " SELECT 'thread_sort_index', NULL, pid, tid, place * " TEXT_OF(VIEWER_LINES) " AS sort_index"
-   " FROM lanes WHERE is_xplane"},
+   " FROM lanes WHERE is_xplane OR is_viewer_stream"},
   /* Where the steps are drawn: on each device that XPlane has any on, else on the host. TPUs have such lines. */
   {LABEL,
    " SELECT 'thread_name', NULL, number, 0, iif(is_xplane, 'Steps', 'steps') AS name FROM processes"
@@ -160,12 +161,12 @@ static const struct {
    " LEFT JOIN tfprof_own.devices AS devices ON devices.id = transfers.device_id"
    " LEFT JOIN tfprof_own.ops AS ops ON ops.id = op_id"},
   {ROWS + TIMELINE_CALLS, NULL},
-  /* Ranges that torch marked, and all of XPlane, are ops already. */
+  /* Those that are made of ops are drawn as such, but for what NVTX says more of. */
   {SPAN,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
    " FROM lanes CROSS JOIN tfprof_own.ranges%s AS ranges ON lanes.id = thread_id"
-   " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch' AND NOT is_xplane"},
+   " WHERE is_process_wide IS NOT 1 AND (op_count IS NULL OR ranges.category IS NOT 'user')"},
   {ASYNC,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"

@@ -265,6 +265,7 @@ static enum tfprof_status add_guest_segment(struct profile *profile, size_t gues
                       (table == TABLE_ops && i == COLUMN_ops_marked_step);
     if (!is_of_step && column_set_has(&its->is_raw, column_of_guest(table, i))) column_set_add(&raw, i);
   }
+  if (table == TABLE_ops && from->profile->framework) column_set_add(&raw, COLUMN_ops_framework);
   struct segment *added = NULL;
   enum tfprof_status status =
       profile_add_segment(profile, table, profile->tables[table].rows, rows, &raw, segment, &added, error);
@@ -375,6 +376,11 @@ enum tfprof_status dump_guests_load(struct profile *profile, struct segment *seg
     const struct column_spec *spec = &schema_tables[segment->table].columns[columns[i]];
     unsigned place = column_of_guest(segment->table, columns[i]);
     const struct column *column = column_set_has(&wanted, place) ? its->columns[place] : NULL;
+    if (segment->table == TABLE_ops && columns[i] == COLUMN_ops_framework) {
+      out[i] = column_constant(segment->rows, source->guests->texts[guest->profile->framework]);
+      if (!out[i]) status = error_no_memory(error);
+      continue;
+    }
     if (!column || column->form == COLUMN_ABSENT) continue; /* absent here as well */
     const struct taking taking = find_taking(source->guests, guest, spec);
     out[i] = bring_column(&taking, column, taken ? taken->new_rows : NULL, segment->rows);

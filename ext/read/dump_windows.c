@@ -37,10 +37,11 @@ struct dump_windows {
 /* ---- what the dump says ---- */
 
 /* A row of profiler_windows; NOT_KNOWN where it is NULL or damaged. */
-enum fact { FACT_FILE, FACT_THREAD, FACT_START, FACT_END, FACT_DURATION, FACT_OPENING, FACT_REALTIME, FACT_HANDLE,
-            FACTS };
+enum fact { FACT_FILE, FACT_FRAMEWORK, FACT_THREAD, FACT_START, FACT_END, FACT_DURATION, FACT_OPENING, FACT_REALTIME,
+            FACT_HANDLE, FACTS };
 static const uint16_t fact_columns[FACTS] = {
-    COLUMN_profiler_windows_file,       COLUMN_profiler_windows_thread_id,
+    COLUMN_profiler_windows_file,       COLUMN_profiler_windows_framework,
+    COLUMN_profiler_windows_thread_id,
     COLUMN_profiler_windows_start_ns,   COLUMN_profiler_windows_end_ns,
     COLUMN_profiler_windows_dur_ns,     COLUMN_profiler_windows_opening_ns,
     COLUMN_profiler_windows_start_realtime_ns, COLUMN_profiler_windows_thread_handle};
@@ -161,10 +162,26 @@ static enum tfprof_status read_window_file(struct profile *profile, struct dump_
   return status;
 }
 
+/* NULL: it is lost. */
+static const char *text_of_fact(const struct dump_source *source, const struct pool *pool, int64_t fact) {
+  return fact > 0 && fact < source->string_count ? pool_text(pool, source->strings[fact]) : NULL;
+}
+
+/* Whose its ops are says the recording, else what stands in the file. */
+static enum tfprof_status set_framework(const struct dump_source *source, const struct dump_guest *window,
+                                        const struct pool *pool, const int64_t *facts, struct tfprof_error *error) {
+  const char *name = text_of_fact(source, pool, facts[FACT_FRAMEWORK]);
+  if (!name) return TFPROF_OK;
+  enum tfprof_status status =
+      pool_intern(store_pool(source->guests->store), name, strlen(name), &window->profile->framework);
+  return status ? error_set(error, status, "the strings of the profile cannot be kept") : TFPROF_OK;
+}
+
 static enum tfprof_status number_window_rows(struct profile *profile, struct dump_guest *window, const int64_t *facts,
                                              struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
-  enum tfprof_status status = dump_guest_place(profile, window, error);
+  enum tfprof_status status = set_framework(source, window, store_pool(profile->store), facts, error);
+  if (!status) status = dump_guest_place(profile, window, error);
   if (!status) status = know_thread(source, facts, error);
   if (!status) status = take_lanes(source, window, error);
   if (!status) dump_guest_number(source, window);
@@ -211,7 +228,6 @@ static enum tfprof_status take_frame(struct profile *profile, const struct dump_
       dump_guest_facts(source, frame, TABLE_profiler_windows, fact_columns, FACTS, &facts, error);
   for (uint32_t row = 0; row < frame->rows && !status; row++) {
     const int64_t *its = &facts[(size_t)row * FACTS];
-    bool has_name = its[FACT_FILE] > 0 && its[FACT_FILE] < source->string_count;
     if (source->windows->guests.count >= MAXIMUM_WINDOWS) {
       profile_diagnose_once(profile, "warning", "profiler_window",
                             "of more than %d windows of the framework's profiler the others are left out",
@@ -219,7 +235,7 @@ static enum tfprof_status take_frame(struct profile *profile, const struct dump_
       break;
     }
     if (store_interrupted(profile->store)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
-    const char *name = has_name ? pool_text(pool, source->strings[its[FACT_FILE]]) : NULL;
+    const char *name = text_of_fact(source, pool, its[FACT_FILE]);
     size_t *place = status ? NULL : list_add(&source->windows->guests);
     if (!status) status = place ? take_window(profile, name, its, frames, place, error) : error_no_memory(error);
   }

@@ -129,6 +129,22 @@ const char *profile_origin(const struct profile *profile) {
   return profile->origin ? pool_text(profile->store->pool, profile->origin) : profile->source->format;
 }
 
+static bool is_xplane_file(const struct profile *profile) { return strcmp(profile_origin(profile), "xplane") == 0; }
+
+/* Of no other source is the op of a kernel told by the kernel itself. */
+static enum tfprof_status find_xplane_kernels(struct profile *profile, bool *are_there, struct tfprof_error *error) {
+  static const unsigned columns[] = {COLUMN_kernels_op_name, COLUMN_kernels_op_type, COLUMN_kernels_hlo_op};
+  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
+  *are_there = is_xplane_file(profile);
+  if (*are_there || !profile_raw_rows(profile, TABLE_profiler_windows)) return TFPROF_OK;
+  enum tfprof_status status = profile_list_table(profile, TABLE_kernels, error);
+  for (size_t i = 0; i < kernels->segment_count && !status; i++) {
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+      *are_there |= column_set_has(&kernels->segments[i]->is_raw, columns[k]);
+  }
+  return status;
+}
+
 static string_id common_format(struct store *store, const struct catalogue_row *row) {
   string_id id = 0;
   if (row->format) return row->format;
@@ -165,6 +181,7 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
   const char *origin;
   string_id id;
   int64_t events;
+  bool is_true = false;
   enum tfprof_status status = TFPROF_OK;
   *cell = (struct cell){false, 0};
   switch (column) {
@@ -174,6 +191,13 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
     case COLUMN_profiles_origin:
       origin = profile_origin(profile);
       if (!pool_intern(store->pool, origin, strlen(origin), &id)) *cell = text(id);
+      break;
+    case COLUMN_profiles_is_xplane:
+      *cell = number(is_xplane_file(profile) || profile_raw_rows(profile, TABLE_profiler_windows));
+      break;
+    case COLUMN_profiles_has_xplane_kernels:
+      status = find_xplane_kernels(profile, &is_true, error);
+      *cell = number(is_true);
       break;
     case COLUMN_profiles_job: *cell = text(profile->job); break;
     case COLUMN_profiles_host: *cell = text(profile->host); break;

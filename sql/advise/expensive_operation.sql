@@ -25,7 +25,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
     tfprof_setting('compat', 0) AS is_compat
 ), chosen AS MATERIALIZED (
   SELECT id AS profile_id, has_framework(framework, 'pytorch') AS is_weighed,
-    origin = 'xplane' OR id IN (SELECT profile_id FROM temp.profiler_windows) AS is_xplane
+    is_xplane
   FROM temp.profiles
   WHERE id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper)
     AND (NOT has_framework(framework, 'pytorch') OR tfprof_setting('expensive_operation.every_source', 0))

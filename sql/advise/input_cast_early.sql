@@ -11,7 +11,8 @@
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_cast_early';
 WITH waiting AS MATERIALIZED (
-  SELECT waits.profile_id AS profile_id, profiles.run_id AS run_id, step_count, step_ns, wait_ns, has_iterators
+  SELECT waits.profile_id AS profile_id, profiles.run_id AS run_id, step_count, step_ns, wait_ns, stands_for,
+    has_iterators
   FROM temp.input_waits AS waits JOIN temp.profiles AS profiles ON profiles.id = waits.profile_id
   WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), augmenting(name) AS MATERIALIZED (
@@ -54,7 +55,7 @@ SELECT
     replace(sums.names, ',', ', '), 100.0 * waiting.wait_ns / waiting.step_ns) AS message,
   sums.late_ns / waiting.step_ns AS value,
   0.02 AS threshold,
-  CAST(min(0.75 * sums.late_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,
+  CAST(stands_for * min(0.75 * sums.late_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,
   'Crop, flip and resize the 8-bit pixels, and convert them last, or on the device.' AS suggestion,
   'SELECT name, op_type, input_types, dur_ns FROM temp.ops WHERE name IN (''aten::_to_copy'', '''
     || replace(sums.names, ',', ''', ''') || ''') OR op_type IN (''Cast'', ''' || replace(sums.names, ',', ''', ''')

@@ -10,7 +10,7 @@
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_decoding';
 WITH waiting AS MATERIALIZED (
-  SELECT waits.profile_id AS profile_id, profiles.run_id AS run_id, step_count, step_ns, wait_ns
+  SELECT waits.profile_id AS profile_id, profiles.run_id AS run_id, step_count, step_ns, wait_ns, stands_for
   FROM temp.input_waits AS waits JOIN temp.profiles AS profiles ON profiles.id = waits.profile_id
   WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), names AS (
@@ -39,7 +39,7 @@ SELECT
     100.0 * waiting.wait_ns / waiting.step_ns) AS message,
   decoding.decode_ns / waiting.step_ns AS value,
   0.20 AS threshold,
-  CAST(min(1.0 * waiting.wait_ns, decoding.decode_ns) AS INTEGER) AS saves_ns,
+  CAST(stands_for * min(1.0 * waiting.wait_ns, decoding.decode_ns) AS INTEGER) AS saves_ns,
   advice_words('input_decoding', processes.framework) AS suggestion,
   'SELECT name, thread_id, dur_ns FROM temp.ops WHERE name = ' || quote(decoding.name) || ' ORDER BY 3 DESC LIMIT 20'
     AS evidence

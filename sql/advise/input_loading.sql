@@ -56,7 +56,7 @@ SELECT
       ELSE '' END AS message,
   1.0 * wait_ns / step_ns AS value,
   0.05 AS threshold,
-  wait_ns AS saves_ns,
+  CAST(stands_for * wait_ns AS INTEGER) AS saves_ns,
   CASE WHEN has_iterators THEN
     'Let tf.data work ahead and in parallel: dataset.map(…, num_parallel_calls=tf.data.AUTOTUNE), '
       || 'interleave for files, cache() for what does not change, prefetch(tf.data.AUTOTUNE) at the end.'

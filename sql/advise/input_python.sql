@@ -9,7 +9,7 @@
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_python';
 WITH waiting AS MATERIALIZED (
-  SELECT profile_id, step_count, step_ns, wait_ns FROM temp.input_waits
+  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp.input_waits
   WHERE has_iterators AND step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), calls AS (
   SELECT waiting.profile_id AS profile_id, count(*) AS count, sum(1.0 * ops.dur_ns) AS python_ns
@@ -31,7 +31,7 @@ SELECT
     iif(calls.count = waiting.step_count, 'call', 'calls'), 100.0 * waiting.wait_ns / waiting.step_ns) AS message,
   calls.python_ns / waiting.step_ns AS value,
   0.05 AS threshold,
-  CAST(min(calls.python_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,
+  CAST(stands_for * min(calls.python_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,
   CASE WHEN generators.has_generator THEN 'Dataset.from_generator asks Python for each element: '
     ELSE 'tf.py_function and tf.numpy_function hold Python''s lock: ' END
     || 'write it in ops of TensorFlow, or do it once and keep the results in files (TFRecord) that are read in '

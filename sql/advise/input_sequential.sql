@@ -10,7 +10,7 @@
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_sequential';
 WITH waiting AS MATERIALIZED (
-  SELECT profile_id, step_count, step_ns, wait_ns FROM temp.input_waits
+  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp.input_waits
   WHERE has_iterators AND step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), iterators AS MATERIALIZED (
   SELECT waiting.profile_id AS profile_id, events.name AS name, events.long_name AS long_name,
@@ -40,7 +40,7 @@ SELECT
     100.0 * waiting.wait_ns / waiting.step_ns) AS message,
   ranked.self_ns / waiting.step_ns AS value,
   0.20 * sums.self_ns / waiting.step_ns AS threshold,
-  CAST(min(0.75 * ranked.self_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,
+  CAST(stands_for * min(0.75 * ranked.self_ns, 1.0 * waiting.wait_ns) AS INTEGER) AS saves_ns,
   CASE ranked.name WHEN 'Iterator::Interleave' THEN 'dataset.interleave(…, num_parallel_calls=tf.data.AUTOTUNE)'
     WHEN 'Iterator::FlatMap' THEN 'dataset.interleave(…, num_parallel_calls=tf.data.AUTOTUNE) instead of flat_map'
     WHEN 'Iterator::Batch' THEN 'dataset.batch(…, num_parallel_calls=tf.data.AUTOTUNE)'

@@ -41,7 +41,7 @@ SELECT
       || 'nothing', wasted.asked, wasted.kept, format_ns(wasted.wasted_ns / waits.step_count)) AS message,
   wasted.wasted_ns / waits.step_ns AS value,
   0.01 AS threshold,
-  CAST(min(wasted.wasted_ns, 1.0 * waits.wait_ns) AS INTEGER) AS saves_ns,
+  CAST(stands_for * min(wasted.wasted_ns, 1.0 * waits.wait_ns) AS INTEGER) AS saves_ns,
   'Shard first, the list of files where there are enough: files.shard(count, index), and only then read, shuffle, map '
     || 'and batch.' AS suggestion,
   'SELECT long_name, count(*), sum(self_ns) FROM temp.input_events WHERE profile_id = ' || wasted.profile_id

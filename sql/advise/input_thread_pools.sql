@@ -24,7 +24,7 @@ SELECT
     format_ns(shared.self_ns / waits.step_count), shared.thread_count) AS message,
   shared.self_ns / waits.step_ns AS value,
   0.05 AS threshold,
-  CAST(min(0.5 * shared.self_ns, 1.0 * waits.wait_ns) AS INTEGER) AS saves_ns,
+  CAST(stands_for * min(0.5 * shared.self_ns, 1.0 * waits.wait_ns) AS INTEGER) AS saves_ns,
   'Give the pipeline threads of its own: options.threading.private_threadpool_size = number of processors, and '
     || 'options.threading.max_intra_op_parallelism = 1.' AS suggestion,
   'SELECT name, count(*), sum(self_ns) FROM temp.input_events WHERE profile_id = ' || shared.profile_id

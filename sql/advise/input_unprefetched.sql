@@ -9,7 +9,7 @@
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_unprefetched';
 WITH waiting AS MATERIALIZED (
-  SELECT profile_id, step_count, step_ns, wait_ns FROM temp.input_waits
+  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp.input_waits
   WHERE has_iterators AND step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), names AS MATERIALIZED (
   SELECT waiting.profile_id AS profile_id, events.long_name AS long_name, sum(1.0 * events.self_ns) AS self_ns
@@ -36,7 +36,7 @@ SELECT
     format_ns(waiting.step_ns / waiting.step_count)) AS message,
   1.0 * waiting.wait_ns / waiting.step_ns AS value,
   0.05 AS threshold,
-  min(waiting.wait_ns, waiting.step_ns - waiting.wait_ns) AS saves_ns,
+  CAST(stands_for * min(waiting.wait_ns, waiting.step_ns - waiting.wait_ns) AS INTEGER) AS saves_ns,
   'End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).' AS suggestion,
   'SELECT long_name, count(*), sum(dur_ns) FROM temp.input_events WHERE profile_id = ' || ranked.profile_id
     || ' GROUP BY 1 ORDER BY length(long_name) LIMIT 20' AS evidence

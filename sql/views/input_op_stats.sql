@@ -16,18 +16,18 @@
 -- Cost: one pass over input_events; op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM input_op_stats;
 WITH xplanes AS MATERIALIZED ( -- whose input the profiler of the framework tells, in files or windows
-  SELECT id FROM temp.profiles WHERE origin = 'xplane'
-  UNION SELECT profile_id FROM temp.profiler_windows WHERE framework = 'tensorflow'
+  SELECT id, origin = 'tfprof' AS is_window FROM temp.profiles
+  WHERE is_xplane = 1 AND (origin <> 'tfprof' OR has_framework(framework, 'tensorflow'))
 ), weighed AS (
   SELECT events.profile_id AS profile_id, name, long_name, stage, dur_ns, self_ns, step_id,
-    iif(events.profile_id IN (SELECT profile_id FROM temp.profiler_windows WHERE framework = 'tensorflow'),
+    iif(events.profile_id IN (SELECT id FROM xplanes WHERE is_window = 1),
       coalesce((SELECT sample_weight FROM temp.steps WHERE id = step_id), 0), 1) AS weight
   FROM temp.input_events AS events
 ), measured AS (
   SELECT profile_id, name, long_name, stage, total(weight) AS count, sum(dur_ns * weight) AS sum_ns,
     sum(self_ns * weight) AS self_ns
   FROM weighed
-  WHERE step_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  WHERE step_id IS NULL OR profile_id IN (SELECT id FROM xplanes WHERE is_window = 0)
     OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, name, long_name, stage
 ), nested AS ( -- the same events, as their threads nest them

@@ -6,8 +6,9 @@
 --   dur_ns, input_ns, input_ratio   of the step (steps.pace_ns where the host runs ahead); what of it was input; its
 --                        share
 --   wait_ns              waiting for the input pipeline: the outermost input_events on the step's own thread; of XPlane
---                        files what of the step nothing but that counts for (step_breakdown)
---   copy_ns              in XPlane files, whose steps are cut as TensorFlow's profiler cuts them, the copies to devices
+--                        files, and of TensorFlow in windows, what of the step nothing but that counts for
+--                        (step_breakdown)
+--   copy_ns              in these, whose steps are cut as TensorFlow's profiler cuts them, the copies to devices
 --                        that count as input with it; NULL in others, where input_ns is wait_ns
 --   other_ns             in those what of the step is told by nothing that was recorded: reading, or Python; NULL in
 --                        others
@@ -27,12 +28,16 @@ WITH input_time AS (
     AND (steps.ops_recorded = 1 OR input_time.step_id IS NOT NULL -- else what it waited for is not known
       OR steps.profile_id NOT IN (SELECT profile_id FROM temp.profiler_windows))
     AND steps.profile_id IN (SELECT profile_id FROM temp.input_events
-    WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'))
+    WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE is_xplane = 1 AND (origin <> 'tfprof'
+      OR (has_framework(framework, 'tensorflow') AND NOT has_framework(framework, 'pytorch')))))
   UNION ALL
   SELECT parts.profile_id, parts.step_id, parts.number, parts.name, parts.dur_ns, parts.data_loader_ns,
     parts.input_ns - parts.data_loader_ns, parts.other_ns
-  FROM temp.step_breakdown AS parts
-  WHERE parts.profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  FROM temp.step_breakdown AS parts JOIN temp.profiles AS files ON files.id = parts.profile_id
+  JOIN temp.steps AS marks ON marks.id = parts.step_id
+  WHERE files.is_xplane = 1 AND (files.origin <> 'tfprof' OR (marks.is_warmup = 0 AND marks.ops_recorded = 1
+    AND has_framework(files.framework, 'tensorflow') AND NOT has_framework(files.framework, 'pytorch')
+    AND files.id IN (SELECT profile_id FROM temp.input_events)))
 )
 SELECT
   waited.profile_id AS profile_id,

@@ -1,8 +1,10 @@
 -- Waiting for input: for how long the measured steps (no warm-up) of each process waited for their next element.
 --
 -- One row for each profile with input_events and measured steps; what the checks of the input measure against.
---   profile_id, step_count, step_ns   the steps and their time
+--   profile_id, step_count, step_ns   the steps and their time; where TensorFlow's profiler told of some in
+--                                     windows, these
 --   wait_ns                           waiting for the input pipeline in them, on whatever thread (input_steps.wait_ns)
+--   stands_for                        how many times as long all are for which these stand; 1 where they are all
 --   has_iterators                     1: the pipeline is one of tf.data, whose iterators are told apart
 -- Cost: that of input_steps, and linear in input_events.
 -- Example: SELECT profile_id, 1.0 * wait_ns / step_ns FROM input_waits;
@@ -14,9 +16,13 @@ SELECT
   count(*) AS step_count,
   CAST(sum(1.0 * steps.dur_ns) AS INTEGER) AS step_ns,
   CAST(sum(1.0 * steps.wait_ns) AS INTEGER) AS wait_ns,
+  iif(profiles.is_xplane AND profiles.origin = 'tfprof' AND has_framework(profiles.framework, 'tensorflow')
+    AND NOT has_framework(profiles.framework, 'pytorch'),
+    coalesce(sum(steps.dur_ns * marks.sample_weight) / nullif(sum(1.0 * steps.dur_ns), 0), 1.0), 1.0) AS stands_for,
   kinds.has_iterators AS has_iterators
 FROM kinds CROSS JOIN temp.input_steps AS steps ON steps.profile_id = kinds.profile_id
 JOIN temp.steps AS marks ON marks.id = steps.step_id
+JOIN temp.profiles AS profiles ON profiles.id = kinds.profile_id
 WHERE marks.is_warmup = 0
 GROUP BY kinds.profile_id
 ORDER BY kinds.profile_id

@@ -85,8 +85,7 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
   SELECT profile_id, node_id, module, NULL, sum(1.0 * self_ns * sample_weight), sum(flops * sample_weight)
   FROM temp.module_totals
   WHERE is_backward = 1 AND module IS NOT NULL AND is_measured = 1
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'
-      UNION SELECT profile_id FROM temp.profiler_windows)
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE is_xplane = 1)
   GROUP BY profile_id, node_id, module
 ), parts AS (
   SELECT profile_id, node_id, module, code_trace_id, count, self_ns, device_self_ns, flops, NULL AS backward_ns,

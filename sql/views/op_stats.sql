@@ -6,26 +6,28 @@
 -- Counted are the ops of measured steps (no warm-up, ops recorded), without functions of Python; in a profile without
 -- such steps all; weighed by ops.sample_weight.
 --
--- Of XPlane files it is what XProf lists: on the host ops and stages of the input pipeline of the whole recording, and
--- their self time without other such ones inside (ops.op_self_ns); on the device kernels by the op that they name, its
--- count that of its most frequent kernel; IDLE on each side is what is left of the time from its first to its last row,
--- summed over threads or devices.  XProf differs: allocations and launches that name an op are calls of it there, and
--- the time of such launches is in the op's total twice; ops that XLA compiled are left out; ops that only launches or
--- allocations name have rows, and these stretch IDLE; an op that ends with the one around it is lost, and so is one of
--- two equal ones.  Of a TPU an op has the category that XLA gave it as type, a loop's self time is without the ops in
--- it, and IDLE counts from the first of its steps to the last; there XProf's types are Unknown.  Its mode is always
--- Function; what is not known of the roofline is NULL here.  Its shares with IDLE are self_ns over the sum of all rows
--- of the side.  Of TensorFlow's profile before XPlane the device has the nodes that ran there.
+-- Of XPlane (profiles.is_xplane) it is what XProf lists, of windows in a capture weighed and of measured steps: on the
+-- host ops and stages of the input pipeline of the whole recording, and their self time without other such ones inside
+-- (ops.op_self_ns); on the device kernels by the op that they name, its count that of its most frequent kernel; IDLE on
+-- each side is what is left of the time from its first to its last row, summed over threads or devices.  XProf differs:
+-- allocations and launches that name an op are calls of it there, and the time of such launches is in the op's total
+-- twice; ops that XLA compiled are left out; ops that only launches or allocations name have rows, and these stretch
+-- IDLE; an op that ends with the one around it is lost, and so is one of two equal ones.  Of a TPU an op has the
+-- category that XLA gave it as type, a loop's self time is without the ops in it, and IDLE counts from the first of its
+-- steps to the last; there XProf's types are Unknown.  Its mode is always Function; what is not known of the roofline
+-- is NULL here.  Its shares with IDLE are self_ns over the sum of all rows of the side.  Of TensorFlow's profile before
+-- XPlane the device has the nodes that ran there.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device
---   op_type, name                 of the op; the same for frameworks whose ops have no other type
+--   op_type, name, framework      of the op; the first two the same for frameworks whose ops have no other type; IDLE
+--                                 is of none
 --   count                         calls (weighed)
 --   sum_ns, mean_ns               time from start to end with the ops inside, in all and per call
 --   self_ns, mean_self_ns         without the ops inside
 --   self_error_ns                 error of self_ns where only some steps were recorded; 0 where all were, NULL
 --                                 where too few were (sampling_summary)
---   side_self_ratio               share of the self time of its side
+--   side_self_ratio               share of the self time of its side, of its framework where a process uses several
 --   side_cumulative_ratio         that share added up from the first position to this
 --   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is; of calls
 --                                 that launched kernels on the side of the device
@@ -42,22 +44,33 @@
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), xplanes AS MATERIALIZED (
-  SELECT id FROM temp.profiles WHERE origin = 'xplane' UNION SELECT profile_id FROM temp.profiler_windows
+  SELECT id, framework FROM temp.profiles WHERE is_xplane = 1
+), windows AS MATERIALIZED (
+  SELECT id FROM temp.profiles WHERE is_xplane = 1 AND origin = 'tfprof'
+), with_kernels AS MATERIALIZED (
+  SELECT id, origin = 'tfprof' AS is_window FROM temp.profiles WHERE has_xplane_kernels = 1
+), kernels AS (
+  SELECT totals.*, iif(is_weighed, coalesce(step_weight, 1.0), 1.0) AS weight
+  FROM (SELECT kernel_totals.*, profile_id IN (SELECT id FROM with_kernels WHERE is_window = 1) AS is_weighed
+    FROM temp.kernel_totals AS kernel_totals) AS totals
+  WHERE is_warmup IS NOT 1 OR NOT is_weighed
 ), others AS MATERIALIZED (
-  SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane' EXCEPT SELECT profile_id FROM temp.profiler_windows
+  SELECT id FROM temp.profiles WHERE is_xplane = 0
 ), counted AS MATERIALIZED (
-  SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
+  SELECT profile_id, op_type, name, framework, execution_mode, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,
     sum(device_count) AS device_count
   FROM temp.op_totals
   WHERE category NOT IN ('user', 'python') AND is_measured = 1 AND count > 0
     AND profile_id IN (SELECT id FROM others)
-  GROUP BY profile_id, op_type, name, execution_mode
+  GROUP BY profile_id, op_type, name, framework, execution_mode
   UNION ALL
-  SELECT profile_id, op_type, name, execution_mode, sum(count), sum(1.0 * sum_ns), sum(1.0 * op_self_ns), 0, 0, 0
+  SELECT profile_id, op_type, name, framework, execution_mode, sum(count), sum(1.0 * sum_ns), sum(1.0 * op_self_ns),
+    sum(1.0 * device_ns), sum(1.0 * device_self_ns), sum(device_count)
   FROM temp.op_totals
   WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
-  GROUP BY profile_id, op_type, name, execution_mode
+    AND (is_measured = 1 OR profile_id NOT IN (SELECT id FROM windows))
+  GROUP BY profile_id, op_type, name, framework, execution_mode
 ), peaks AS MATERIALIZED ( -- by number type; NULL: not told, the highest
   SELECT profile_id, dtype, max(flops_per_second) AS flops_per_second FROM temp.device_peaks GROUP BY profile_id, dtype
   UNION ALL
@@ -114,23 +127,25 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   LEFT JOIN errors ON errors.profile_id = counted.profile_id AND errors.name IS counted.name
     AND errors.op_type IS counted.op_type AND errors.execution_mode IS counted.execution_mode
 ), named_kernels AS ( -- of sources whose kernels name their ops
-  SELECT profile_id, op_type, op_name, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
-    sum(1.0 * self_ns) AS self_ns, sum(flops) AS flops,
-    sum(bytes_accessed) AS bytes, sum(1.0 * sum_ns * uses_tensor_core) AS tensor_core_ns
-  FROM temp.kernel_totals
-  WHERE op_name IS NOT NULL AND (last_op_id IS NULL OR profile_id IN (SELECT id FROM xplanes))
+  SELECT profile_id, op_type, op_name, sum(weight * count) AS count, sum(weight * sum_ns) AS sum_ns,
+    sum(weight * self_ns) AS self_ns, sum(weight * flops) AS flops,
+    sum(weight * bytes_accessed) AS bytes, sum(weight * sum_ns * uses_tensor_core) AS tensor_core_ns,
+    max(is_weighed) AS is_weighed
+  FROM kernels
+  WHERE op_name IS NOT NULL AND (last_op_id IS NULL OR profile_id IN (SELECT id FROM with_kernels))
   GROUP BY profile_id, op_type, op_name, name
 ), sides AS (
-  SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
+  SELECT profile_id, 'host' AS side, op_type, name, framework, execution_mode, count, sum_ns, self_ns,
     self_error_ns, host_flops AS flops, host_flops_ns AS flops_ns, host_bytes AS bytes, host_bytes_ns AS bytes_ns,
     NULL AS ideal_ns, NULL AS tensor_core_ns
   FROM rated
   UNION ALL
-  SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
+  SELECT profile_id, 'device', op_type, name, framework, execution_mode, device_count, device_ns, device_self_ns,
     device_self_error_ns, device_flops, device_flops_ns, device_bytes, device_bytes_ns, ideal_ns, NULL
-  FROM rated WHERE device_self_ns > 0
+  FROM rated WHERE device_self_ns > 0 AND profile_id NOT IN (SELECT id FROM with_kernels)
   UNION ALL
-  SELECT profile_id, 'device', op_type, op_name, NULL, max(count), sum(sum_ns), sum(self_ns), 0,
+  SELECT profile_id, 'device', op_type, op_name, (SELECT framework FROM xplanes WHERE xplanes.id = profile_id), NULL,
+    max(count), sum(sum_ns), sum(self_ns), iif(is_weighed, NULL, 0),
     sum(flops), sum(sum_ns) FILTER (WHERE flops >= 0), sum(bytes), sum(sum_ns) FILTER (WHERE bytes >= 0),
     NULL, sum(tensor_core_ns)
   FROM named_kernels GROUP BY profile_id, op_type, op_name
@@ -163,6 +178,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     SELECT profile_id, thread_id, max(last_end_ns) - min(first_start_ns) AS span_ns, sum(1.0 * op_self_ns) AS self_ns
     FROM temp.op_totals
     WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
+      AND (is_measured = 1 OR profile_id NOT IN (SELECT id FROM windows))
     GROUP BY profile_id, thread_id
   ) GROUP BY profile_id
   UNION ALL
@@ -170,8 +186,8 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     SELECT profile_id, device_id, max(end_ns) - min(start_ns) AS span_ns, total(self_ns) AS self_ns
     FROM (
       SELECT profile_id, device_id, first_start_ns AS start_ns, last_end_ns AS end_ns,
-        CASE WHEN op_name IS NOT NULL THEN 1.0 * self_ns END AS self_ns
-      FROM temp.kernel_totals
+        iif(op_name IS NULL, NULL, weight * self_ns) AS self_ns
+      FROM kernels
       UNION ALL
       SELECT profile_id, device_id, start_ns, end_ns, NULL FROM temp.transfers
       UNION ALL
@@ -180,19 +196,20 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
       WHERE origin = 'device' AND kind = 'tpu'
       GROUP BY steps.profile_id, devices.id
     )
-    WHERE profile_id IN (SELECT id FROM xplanes)
+    WHERE profile_id IN (SELECT id FROM with_kernels)
     GROUP BY profile_id, device_id
   ) GROUP BY profile_id
 ), all_sides AS (
-  SELECT profile_id, NULL AS run_id, side, op_type, name, execution_mode, count, sum_ns, self_ns, self_error_ns, flops,
+  SELECT profile_id, NULL AS run_id, side, op_type, name, framework, execution_mode, count, sum_ns, self_ns,
+    self_error_ns, flops,
     flops_ns, bytes, bytes_ns, ideal_ns, tensor_core_ns
   FROM sides
   UNION ALL
-  SELECT NULL, run_id, side, op_type, name, execution_mode, sum(count), sum(sum_ns), sum(self_ns),
+  SELECT NULL, run_id, side, op_type, name, framework, execution_mode, sum(count), sum(sum_ns), sum(self_ns),
     CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(self_error_ns * self_error_ns)) END, sum(flops),
     sum(flops_ns), sum(bytes), sum(bytes_ns), sum(ideal_ns), sum(tensor_core_ns)
   FROM sides JOIN hosts ON hosts.profile_id = sides.profile_id
-  GROUP BY run_id, side, op_type, name, execution_mode
+  GROUP BY run_id, side, op_type, name, framework, execution_mode
 ), ceilings AS MATERIALIZED ( -- hosts of a run are alike
   SELECT devices.profile_id AS profile_id, peaks.flops_per_second AS flops_per_second,
     max(memory_bytes_per_second) AS bytes_per_second
@@ -201,22 +218,23 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
 ), listed AS (
   SELECT profile_id, run_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
     self_error_ns,
-    self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, run_id, side), 0) AS side_self_ratio,
-    sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, run_id, side), 0)
-      AS side_cumulative_ratio,
+    framework, self_ns / nullif(total(self_ns) OVER of_framework, 0) AS side_self_ratio,
+    sum(self_ns) OVER (of_framework ORDER BY self_ns DESC, name, op_type, execution_mode)
+      / nullif(total(self_ns) OVER of_framework, 0) AS side_cumulative_ratio,
     1e9 * flops / nullif(flops_ns, 0) AS flops_per_second, 1e9 * bytes / nullif(bytes_ns, 0) AS bytes_per_second,
     ideal_ns / nullif(flops_ns, 0) AS ideal_ratio, tensor_core_ns / nullif(sum_ns, 0) AS tensor_core_ratio,
     execution_mode, 0 AS is_idle
   FROM all_sides
-  WINDOW of_side AS (PARTITION BY profile_id, run_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
+  WINDOW of_side AS (PARTITION BY profile_id, run_id, side ORDER BY self_ns DESC, name, op_type, framework,
+      execution_mode), of_framework AS (PARTITION BY profile_id, run_id, side, framework)
   UNION ALL
   SELECT profile_id, NULL, NULL, side, 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, 1
+    NULL, NULL, NULL, NULL, NULL, 1
   FROM idle
   UNION ALL
   SELECT NULL, run_id, NULL, side, 'IDLE', 'IDLE', sum(step_count), sum(self_ns), sum(self_ns),
     CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(self_error_ns * self_error_ns)) END, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, 1
+    NULL, NULL, NULL, NULL, NULL, 1
   FROM idle JOIN hosts ON hosts.profile_id = idle.profile_id
   GROUP BY run_id, side
 )
@@ -228,6 +246,7 @@ SELECT
   listed.side AS side,
   coalesce(listed.op_type, listed.name) AS op_type,
   listed.name AS name,
+  listed.framework AS framework,
   CAST(round(listed.count) AS INTEGER) AS count,
   CAST(listed.sum_ns AS INTEGER) AS sum_ns,
   CAST(listed.sum_ns / nullif(listed.count, 0) AS INTEGER) AS mean_ns,
@@ -245,7 +264,7 @@ SELECT
       >= listed.bytes_per_second / ceilings.bytes_per_second
     THEN 'compute'
     WHEN coalesce(listed.ideal_ratio, listed.flops_per_second / ceilings.flops_per_second,
-        iif(profiles.origin <> 'xplane', 0.0, NULL))
+        iif(profiles.is_xplane, NULL, 0.0))
       < listed.bytes_per_second / ceilings.bytes_per_second
     THEN 'memory' END AS bound_by,
   listed.execution_mode AS execution_mode,

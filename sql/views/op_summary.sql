@@ -1,14 +1,14 @@
 -- Time by op: what each op name costs, in all and per step.
 --
--- One row for each profile and op name.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile
--- without such steps every op counts.  Where a capture recorded ops only in some steps, counts and times are weighed by
--- ops.sample_weight, so that they stand for all steps.  Ranges of the program (category user) are left to
--- range_summary.
+-- One row for each profile, op name and framework.  Counted are the ops of measured steps (no warm-up, ops recorded);
+-- in a profile without such steps every op counts.  Where a capture recorded ops only in some steps, counts and times
+-- are weighed by ops.sample_weight, so that they stand for all steps.  Ranges of the program (category user) are left
+-- to range_summary.
 --   profile_id, rank              the profile
---   name, category                of the op; the category is op, autograd, module, python, runtime or input
+--   name, category, framework     of the op; the category is op, autograd, module, python, runtime or input
 --   count                         calls (weighed)
 --   self_ns, self_ratio           time in the op itself without the ops inside it; share of all self time of the
---                                 profile
+--                                 profile, and there of the framework's
 --   sum_ns, mean_ns               time from its start to its end, in all and per call; like all times here without what
 --                                 recording took (ops.net_ns)
 --   min_ns, max_ns                the shortest and the longest call
@@ -24,23 +24,23 @@ WITH measured AS (
 ), sampled AS ( -- only there do steps have to be told apart, for the error
   SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
 ), in_step AS (
-  SELECT profile_id, name, category, step_id, 1.0 * count(*) AS step_count,
+  SELECT profile_id, name, category, framework, step_id, 1.0 * count(*) AS step_count,
     sum(1.0 * self_ns) AS step_self_ns, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
     sum(net_ns * sample_weight) AS sum_ns, min(net_ns) AS min_ns, max(net_ns) AS max_ns,
     sum(device_self_ns * sample_weight) AS device_self_ns
   FROM temp.ops
   WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
-  GROUP BY profile_id, name, category, step_id
+  GROUP BY profile_id, name, category, framework, step_id
 ), sums AS MATERIALIZED (
-  SELECT profile_id, name, category, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
+  SELECT profile_id, name, category, framework, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
     sum(1.0 * sum_ns) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
     sum(1.0 * device_self_ns) AS device_self_ns, 0 AS count_error, 0 AS self_error_ns
   FROM temp.op_totals
   WHERE category <> 'user' AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
-  GROUP BY profile_id, name, category
+  GROUP BY profile_id, name, category, framework
   UNION ALL
-  SELECT in_step.profile_id, name, category, sum(count), sum(self_ns), sum(sum_ns), min(min_ns), max(max_ns),
+  SELECT in_step.profile_id, name, category, framework, sum(count), sum(self_ns), sum(sum_ns), min(min_ns), max(max_ns),
     sum(device_self_ns),
     sample_error(in_step.step_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
       drawn.lead_factor,
@@ -49,15 +49,16 @@ WITH measured AS (
       drawn.lead_factor,
       drawn.unseen_ratio)
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, name, category
+  GROUP BY in_step.profile_id, name, category, framework
 ), totals AS (
-  SELECT profile_id, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id
+  SELECT profile_id, framework, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id, framework
 )
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.name AS name,
   sums.category AS category,
+  sums.framework AS framework,
   CAST(round(sums.count) AS INTEGER) AS count,
   CAST(sums.self_ns AS INTEGER) AS self_ns,
   sums.self_ns / nullif(totals.all_self_ns, 0) AS self_ratio,
@@ -71,7 +72,7 @@ SELECT
   CAST(sums.self_error_ns / step_counts.step_count AS INTEGER) AS per_step_self_error_ns,
   CAST(sums.device_self_ns AS INTEGER) AS device_self_ns
 FROM sums
-JOIN totals ON totals.profile_id = sums.profile_id
+JOIN totals ON totals.profile_id = sums.profile_id AND totals.framework IS sums.framework
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN step_counts ON step_counts.profile_id = sums.profile_id
-ORDER BY self_ns DESC, profile_id, name, category
+ORDER BY self_ns DESC, profile_id, name, category, framework

@@ -1,15 +1,16 @@
 -- Time by op type: op_stats summed over what kind of op they are, on the host and on devices.
 --
--- One row for each profile, side and op_type (for PyTorch the name of the op, with its namespace), and of a run of
--- several hosts one for all of them; IDLE is a type with a row of its own on each side that op_stats has one of.
+-- One row for each profile, side, framework and op_type (for PyTorch the name of the op, with its namespace), and of a
+-- run of several hosts one for all of them; IDLE is a type with a row of its own on each side that op_stats has one of.
 --   profile_id, host, rank    of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   side                      host or device
---   op_type
+--   op_type, framework
 --   name_count                how many op names have that type
 --   count, self_ns            calls and their self time (weighed)
 --   self_error_ns             error of self_ns where only some steps were recorded; 0 where all were, NULL
 --                             where too few were (sampling_summary)
---   self_ratio, cumulative_ratio   share of all self time of the profile's side but IDLE, and with all rows before
+--   self_ratio, cumulative_ratio   share of all self time of the profile's side and framework but IDLE, and with all
+--                             rows before
 --   idle_in_ratio             share of all self time of the side, IDLE included
 --   execution_mode            eager, function or graph; mixed, where its ops differ
 --   is_idle                   1 for IDLE
@@ -18,19 +19,21 @@
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
 ), by_name AS MATERIALIZED (
-  SELECT profile_id, side, op_type, name, count, 1.0 * self_ns AS self_ns, self_error_ns, execution_mode, is_idle
+  SELECT profile_id, side, op_type, framework, name, count, 1.0 * self_ns AS self_ns, self_error_ns,
+    execution_mode, is_idle
   FROM temp.op_stats WHERE profile_id IS NOT NULL
 ), by_type AS (
-  SELECT profile_id, NULL AS run_id, side, op_type, count(DISTINCT name) AS name_count, sum(1.0 * count) AS count,
+  SELECT profile_id, NULL AS run_id, side, op_type, framework, count(DISTINCT name) AS name_count,
+    sum(1.0 * count) AS count,
     sum(self_ns) AS self_ns, max(self_error_ns) AS self_error_ns, max(is_idle) AS is_idle,
     min(execution_mode) AS first_mode, max(execution_mode) AS last_mode
-  FROM by_name GROUP BY profile_id, side, op_type
+  FROM by_name GROUP BY profile_id, side, op_type, framework
   UNION ALL
-  SELECT NULL, run_id, side, op_type, count(DISTINCT name), sum(1.0 * count), sum(self_ns),
+  SELECT NULL, run_id, side, op_type, framework, count(DISTINCT name), sum(1.0 * count), sum(self_ns),
     CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(1.0 * self_error_ns * self_error_ns)) END, max(is_idle),
     min(execution_mode), max(execution_mode)
   FROM by_name JOIN hosts ON hosts.profile_id = by_name.profile_id
-  GROUP BY run_id, side, op_type
+  GROUP BY run_id, side, op_type, framework
 ), name_in_step AS (
   SELECT max(profile_id) AS profile_id, coalesce(op_type, name) AS op_type, step_id, sum(1.0 * self_ns) AS self_ns,
     sum(1.0 * device_self_ns) AS device_self_ns
@@ -63,6 +66,7 @@ SELECT
   profiles.rank AS rank,
   by_type.side AS side,
   by_type.op_type AS op_type,
+  by_type.framework AS framework,
   by_type.name_count AS name_count,
   CAST(by_type.count AS INTEGER) AS count,
   CAST(by_type.self_ns AS INTEGER) AS self_ns,
@@ -73,13 +77,13 @@ SELECT
     ELSE 0 END AS self_error_ns,
   CASE WHEN by_type.is_idle = 0
     THEN by_type.self_ns / nullif(total(by_type.self_ns) FILTER (WHERE by_type.is_idle = 0) OVER (
-      PARTITION BY by_type.profile_id, by_type.run_id, by_type.side), 0) END AS self_ratio,
+      PARTITION BY by_type.profile_id, by_type.run_id, by_type.side, by_type.framework), 0) END AS self_ratio,
   CASE WHEN by_type.is_idle = 0
     THEN sum(by_type.self_ns) OVER (
-        PARTITION BY by_type.profile_id, by_type.run_id, by_type.side, by_type.is_idle
+        PARTITION BY by_type.profile_id, by_type.run_id, by_type.side, by_type.framework, by_type.is_idle
         ORDER BY by_type.self_ns DESC, by_type.op_type)
       / nullif(total(by_type.self_ns) FILTER (WHERE by_type.is_idle = 0) OVER (
-        PARTITION BY by_type.profile_id, by_type.run_id, by_type.side), 0) END AS cumulative_ratio,
+        PARTITION BY by_type.profile_id, by_type.run_id, by_type.side, by_type.framework), 0) END AS cumulative_ratio,
   by_type.self_ns / nullif(total(by_type.self_ns) OVER (
     PARTITION BY by_type.profile_id, by_type.run_id, by_type.side), 0) AS idle_in_ratio,
   iif(by_type.first_mode = by_type.last_mode, by_type.first_mode, iif(by_type.first_mode IS NULL, NULL, 'mixed'))
@@ -89,4 +93,4 @@ FROM by_type
 LEFT JOIN temp.profiles AS profiles ON profiles.id = by_type.profile_id
 LEFT JOIN errors ON errors.profile_id IS by_type.profile_id AND errors.run_id IS by_type.run_id
   AND errors.side = by_type.side AND errors.op_type IS by_type.op_type
-ORDER BY profile_id, by_type.run_id, side DESC, is_idle, self_ns DESC, op_type
+ORDER BY profile_id, by_type.run_id, side DESC, is_idle, self_ns DESC, op_type, framework

@@ -52,7 +52,7 @@ WITH members AS MATERIALIZED (
     sum(kernel_ns * device_weight) / nullif(sum(iif(kernel_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel,
     sum(memcpy_ns * device_weight) / nullif(sum(iif(memcpy_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memcpy,
     sum(memset_ns * device_weight) / nullif(sum(iif(memset_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memset,
-    1.0 * sum(data_loader_ns) / nullif(sum(iif(data_loader_ns IS NULL, NULL, dur_ns)), 0) AS data_loader
+    sum(1.0 * data_loader_ns) / nullif(sum(iif(data_loader_ns IS NULL, NULL, 1.0 * dur_ns)), 0) AS data_loader
   FROM weighed AS steps JOIN members ON members.member_id = steps.profile_id
   GROUP BY members.run_id, members.profile_id
 ), whole_steps AS ( -- of each process its own, of all hosts of a run those that they went through together
@@ -69,9 +69,10 @@ WITH members AS MATERIALIZED (
 ), devices AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id,
     avg(used.utilization_ratio) AS utilization, avg(used.sm_efficiency_ratio) AS sm_efficiency,
-    sum(used.occupancy_ratio * used.kernel_ns) / nullif(sum(iif(used.occupancy_ratio IS NULL, 0, used.kernel_ns)), 0)
+    sum(used.occupancy_ratio * used.kernel_ns)
+      / nullif(total(1.0 * used.kernel_ns) FILTER (WHERE used.occupancy_ratio IS NOT NULL), 0)
       AS occupancy,
-    sum(used.tensor_core_ratio * used.kernel_ns) / nullif(sum(used.kernel_ns), 0) AS tensor_core
+    sum(used.tensor_core_ratio * used.kernel_ns) / nullif(sum(1.0 * used.kernel_ns), 0) AS tensor_core
   FROM temp.device_utilization AS used JOIN members ON members.member_id = used.profile_id
   GROUP BY members.run_id, members.profile_id
 ), precisions AS (
@@ -79,27 +80,34 @@ WITH members AS MATERIALIZED (
     total(1.0 * sum_ns) FILTER (WHERE precision IN ('8 bit', '16 bit')) / nullif(total(1.0 * sum_ns), 0) AS half
   FROM temp.precision_breakdown AS used JOIN members ON members.member_id = used.profile_id
   WHERE precision <> 'unknown' GROUP BY members.run_id, members.profile_id
+), xplanes AS MATERIALIZED (
+  SELECT id AS profile_id, origin = 'tfprof' AS is_window, has_xplane_kernels AS has_kernels
+  FROM temp.profiles WHERE is_xplane = 1
 ), named_ops AS ( -- an op has run as often as the kernel that it launched most often
   SELECT profile_id, sum(count) AS count FROM (
     SELECT profile_id, op_type, op_name, max(count) AS count FROM (
-      SELECT profile_id, op_type, op_name, name, sum(count) AS count FROM temp.kernel_totals
+      SELECT profile_id, op_type, op_name, name, sum(count * iif(is_weighed, coalesce(step_weight, 1.0), 1.0))
+          AS count
+      FROM (SELECT totals.*,
+          profile_id IN (SELECT profile_id FROM xplanes WHERE has_kernels AND is_window) AS is_weighed
+        FROM temp.kernel_totals AS totals)
       WHERE op_name IS NOT NULL
-        AND (last_op_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'))
+        AND (last_op_id IS NULL OR profile_id IN (SELECT profile_id FROM xplanes WHERE has_kernels))
+        AND (is_warmup IS NOT 1 OR NOT is_weighed)
       GROUP BY profile_id, op_type, op_name, name
     ) GROUP BY profile_id, op_type, op_name
   ) GROUP BY profile_id
 ), calls AS (
   SELECT profile_id, total(count) AS on_host, 0 AS on_device FROM temp.op_totals
-  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'
-    UNION SELECT profile_id FROM temp.profiler_windows)
+  WHERE category IN ('op', 'input') AND profile_id IN (SELECT profile_id FROM xplanes)
+    AND (is_measured = 1 OR profile_id IN (SELECT profile_id FROM xplanes WHERE NOT is_window))
   GROUP BY profile_id
   UNION ALL
   SELECT profile_id, 0, count FROM named_ops
   UNION ALL
   SELECT profile_id, total(count), total(device_count) FROM temp.op_totals
   WHERE category <> 'user' AND is_measured = 1
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane'
-      EXCEPT SELECT profile_id FROM temp.profiler_windows)
+    AND profile_id NOT IN (SELECT profile_id FROM xplanes)
   GROUP BY profile_id
 ), op_counts AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, total(calls.on_host) AS on_host,
@@ -130,7 +138,7 @@ WITH members AS MATERIALIZED (
   FROM members JOIN temp.profiles AS profiles ON profiles.id = members.member_id
   LEFT JOIN eager_time ON eager_time.profile_id = members.member_id
   WHERE has_framework(profiles.framework, 'tensorflow')
-    AND (profiles.origin = 'xplane' OR profiles.id IN (SELECT profile_id FROM temp.profiler_windows))
+    AND profiles.is_xplane = 1
   GROUP BY members.run_id, members.profile_id
 ), shown AS (
   SELECT run_id, profile_id, host, rank FROM members

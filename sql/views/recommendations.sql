@@ -30,8 +30,7 @@ WITH topics(position, topic, threshold, high, look_at) AS (
       OR json_extract(attributes, '$.tf_function_call') = 'eager' AS is_expensive
   FROM temp.ops
   WHERE category = 'runtime' AND attributes LIKE '%"tf_function_call":%'
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane'
-      UNION SELECT profile_id FROM temp.profiler_windows)
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE is_xplane = 1)
 ), function_time AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, sum(ns) AS ns, total(expensive_ns) AS expensive_ns
   FROM (
@@ -51,8 +50,9 @@ WITH topics(position, topic, threshold, high, look_at) AS (
   ) GROUP BY run_id, profile_id
 ), with_input AS (
   SELECT DISTINCT groups.run_id AS run_id, groups.profile_id AS profile_id
-  FROM temp.process_groups AS groups JOIN temp.profiles AS profiles ON profiles.id = groups.member_id
-  WHERE (profiles.origin = 'xplane' OR profiles.id IN (SELECT profile_id FROM temp.profiler_windows))
+  FROM temp.process_groups AS groups
+  WHERE groups.member_id IN (SELECT id FROM temp.profiles
+      WHERE is_xplane = 1 AND has_framework(framework, 'tensorflow'))
     AND groups.member_id IN (SELECT profile_id FROM temp.input_events)
 ), keras_alone AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id

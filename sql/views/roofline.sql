@@ -1,11 +1,11 @@
 -- Roofline: how fast ops compute and move data, against what their device can do at best.
 --
 -- One row for each profile, op and kernel whose work is known, one for the program as a whole, and of a run of several
--- hosts the same for all of them, in order of time.  Of XPlane files with devices a row is a kernel of an op, with the
--- operations and bytes that the file tells of kernels or of the instructions of XLA that they run, all of the
--- recording.  Of others it is an op, with the operations counted from its shapes (ops.flops), of measured steps and
--- weighed by ops.sample_weight; its time is that of kernels launched inside it, and calls that launched
--- none do not count; without a device it is that on the host.
+-- hosts the same for all of them, in order of time.  Of XPlane (profiles.is_xplane) with devices a row is a kernel of
+-- an op, with the operations and bytes that are told of kernels or of the instructions of XLA that they run: of a file
+-- all of the recording, of windows the measured steps, weighed.  Of others it is an op, with the operations counted
+-- from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight; its time is that of kernels launched
+-- inside it, and calls that launched none do not count; without a device it is that on the host.
 --   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      by time, from 1; 0 for the program; of a loop of a TPU, whose time has that of the
 --                                 ops in it, as its operations have theirs, the rest counts, for time_ratio, too
@@ -15,7 +15,7 @@
 --                                 NULL where it is not told: then the highest counts, as in XProf, without those of
 --                                 float8 and integers
 --   count, sum_ns                 calls or kernels and their time; of the program from the first work of each device to
---                                 its last, of sources other than XPlane that of the steps on each device
+--                                 its last, of sources other than XPlane files that of the steps on each device
 --   time_ratio                    share of the time of the program; NULL for what ran on the host beside others
 --   flops, bytes_accessed         what they did; NULL where nothing tells, as the operations of most ops of PyTorch
 --                                 that are no products; there inputs and outputs are bytes that have to be moved,
@@ -34,9 +34,11 @@
 -- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp.process_groups WHERE host = 'ALL_HOSTS'
+), windows AS MATERIALIZED (
+  SELECT id AS profile_id FROM temp.profiles WHERE is_xplane = 1 AND origin = 'tfprof'
 ), on_devices AS MATERIALIZED (
   SELECT profile_id, count(DISTINCT device_id) AS device_count,
-    profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane') AS is_xplane
+    profile_id IN (SELECT id FROM temp.profiles WHERE has_xplane_kernels = 1) AS is_xplane
   FROM temp.kernel_totals GROUP BY profile_id
 ), worked AS ( -- from the first to the last work of each device, or all of it should that be more
   SELECT profile_id, sum(max(span_ns, sum_ns)) AS sum_ns FROM (
@@ -83,16 +85,20 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum_ns AS self_ns, flops AS own_flops, bytes AS own_bytes
   FROM counted
   UNION ALL
-  SELECT profile_id, NULL, op_type, op_name, name, NULL, sum(count), sum(1.0 * sum_ns), sum(flops),
-    sum(1.0 * sum_ns) FILTER (WHERE flops IS NOT NULL), sum(bytes_accessed),
-    sum(1.0 * sum_ns) FILTER (WHERE bytes_accessed IS NOT NULL), sum(1.0 * self_ns),
-    sum(flops) FILTER (WHERE self_ns >= sum_ns), sum(bytes_accessed) FILTER (WHERE self_ns >= sum_ns)
-  FROM temp.kernel_totals
+  SELECT profile_id, NULL, op_type, op_name, name, NULL, sum(weight * count), sum(weight * sum_ns), sum(weight * flops),
+    sum(weight * sum_ns) FILTER (WHERE flops IS NOT NULL), sum(weight * bytes_accessed),
+    sum(weight * sum_ns) FILTER (WHERE bytes_accessed IS NOT NULL), sum(weight * self_ns),
+    sum(weight * flops) FILTER (WHERE self_ns >= sum_ns), sum(weight * bytes_accessed) FILTER (WHERE self_ns >= sum_ns)
+  FROM (
+    SELECT totals.*, iif(profile_id IN (SELECT profile_id FROM windows), coalesce(step_weight, 1.0), 1.0) AS weight
+    FROM temp.kernel_totals AS totals
+    WHERE is_warmup IS NOT 1 OR profile_id NOT IN (SELECT profile_id FROM windows)
+  )
   WHERE profile_id IN (SELECT profile_id FROM on_devices WHERE is_xplane)
   GROUP BY profile_id, op_type, op_name, name
 ), programs AS (
   SELECT profiles.id AS profile_id, NULL AS run_id,
-    CASE WHEN is_xplane THEN worked.sum_ns
+    CASE WHEN on_devices.is_xplane AND profiles.id NOT IN (SELECT profile_id FROM windows) THEN worked.sum_ns
       ELSE coalesce(stepped.sum_ns, called.sum_ns) * coalesce(device_count, 1) END AS sum_ns,
     (SELECT sum(own_flops) FROM pieces WHERE pieces.profile_id = profiles.id) AS flops,
     (SELECT sum(own_bytes) FROM pieces WHERE pieces.profile_id = profiles.id) AS bytes
@@ -176,7 +182,8 @@ SELECT
   rated.peak_flops / nullif(rated.peak_bytes, 0) AS ridge_flops_per_byte,
   CASE WHEN rated.flops_per_second / nullif(rated.peak_flops, 0) >= rated.bytes_per_second / nullif(rated.peak_bytes, 0)
     THEN 'compute'
-    WHEN coalesce(rated.flops_per_second, iif(profiles.origin <> 'xplane', 0.0, NULL)) / nullif(rated.peak_flops, 0)
+    WHEN coalesce(rated.flops_per_second, iif(profiles.is_xplane, NULL, 0.0))
+        / nullif(rated.peak_flops, 0)
       < rated.bytes_per_second / nullif(rated.peak_bytes, 0)
     THEN 'memory' END AS bound_by,
   rated.flops_per_second / nullif(rated.peak_flops, 0) AS compute_efficiency,

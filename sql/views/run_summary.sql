@@ -8,7 +8,8 @@
 -- of several are open.  steps: how many, how long.  step times: the curve of the process with the longest steps,
 -- least to most.  requests, batches: of servers of models.  time: the parts of step_breakdown, over measured steps
 -- (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and host_bound have.
--- ops, lines: those with most self time, of ops those of the framework and those of the input; of long names the end.
+-- ops, lines: those with most self time, of ops those of the framework and those of the input, a row for each of
+-- several frameworks; of long names the end.
 -- devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a snapshot has them, the lines
 -- that hold most at the peak, and what has none.  communication: how many collectives lack the work of devices, where
 -- some do.  recorded: how much this rests on, where that is not all.
@@ -63,16 +64,19 @@ WITH processes AS (
   FROM (SELECT name, dur_ns, sum(dur_ns) OVER () AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
   WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
 ), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
-  SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
+  SELECT framework, count(*) OVER () AS framework_count,
+    group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
       coalesce(nullif(iif(length(name) > 48, '…' || substr(name, -47), name), ''), 'without a name'),
       100 * self_ns / whole_ns), ', ') AS text
-  FROM (SELECT name, self_ns, sum(self_ns) OVER () AS whole_ns
-        FROM (SELECT name, sum(1.0 * self_ns) AS self_ns
-              FROM (SELECT name, self_ns, category NOT IN ('runtime', 'python') AS is_own,
-                      max(category NOT IN ('runtime', 'python')) OVER () AS has_own
+  FROM (SELECT framework, name, self_ns, sum(self_ns) OVER (PARTITION BY framework) AS whole_ns,
+          row_number() OVER (PARTITION BY framework ORDER BY self_ns DESC, name) AS place
+        FROM (SELECT framework, name, sum(1.0 * self_ns) AS self_ns
+              FROM (SELECT framework, name, self_ns, category NOT IN ('runtime', 'python') AS is_own,
+                      max(category NOT IN ('runtime', 'python')) OVER (PARTITION BY framework) AS has_own
                     FROM temp.op_summary WHERE self_ns > 0)
-              WHERE is_own OR NOT coalesce(has_own, 0) GROUP BY name)
-        ORDER BY self_ns DESC, name LIMIT 3)
+              WHERE is_own OR NOT coalesce(has_own, 0) GROUP BY framework, name)
+        ORDER BY framework, self_ns DESC, name)
+  WHERE place <= 3 GROUP BY framework
 ), lines AS ( -- of all processes together, loaders of data with them
   SELECT group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),
       iif(length(location) > 48, '…' || substr(location, -47), location), 100 * self_ns / whole_ns), ', ') AS text
@@ -166,7 +170,8 @@ WITH processes AS (
         sum(1.0 * padding) / nullif(sum(1.0 * padded_size), 0) AS padding_ratio FROM temp.batches)
     WHERE count > 0
   UNION ALL SELECT 4, 'time', text || ' of the step time' FROM time WHERE text IS NOT NULL
-  UNION ALL SELECT 5, 'ops', text || of_what FROM ops CROSS JOIN op_time WHERE text IS NOT NULL
+  UNION ALL SELECT 5, 'ops', text || iif(framework_count > 1, ' of the op time of ' || framework, of_what)
+    FROM ops CROSS JOIN op_time WHERE text IS NOT NULL
   UNION ALL SELECT 6, 'lines', text || of_what FROM lines CROSS JOIN op_time WHERE text IS NOT NULL
   UNION ALL SELECT 7, 'devices', coalesce(device, model, 'a device')
       || coalesce(' (' || nullif(model, device) || ')', '')

@@ -7,7 +7,7 @@
 -- end whose work was not recorded to its end are left out; warm-up counts.  Of a capture's steps whose ops were not
 -- recorded it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL; where the
 -- work of devices was not recorded either (thinned_steps), and of calibration_steps, all but dur_ns and data_loader_ns
--- is.
+-- is; data_loader_ns, too, where TensorFlow recorded its ops in windows, which wait for tf.data.
 --
 -- Sources that number their steps, as XPlane does, are cut as TensorFlow 2's profiler cuts them, and no step is left
 -- out.  cpu_ns is what a step caused on the host, on any thread, marks without length of what is handed to thread pools
@@ -44,7 +44,9 @@ WITH sums AS (
     UNION SELECT profile_id FROM temp.profiler_windows)
 ), without_work AS (
   SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work
-  UNION ALL SELECT id FROM temp.steps WHERE is_warmup = 1 AND sample_weight = 0 -- calibration_steps
+  UNION ALL SELECT id FROM temp.steps WHERE is_warmup = 1 AND (sample_weight = 0 -- calibration_steps
+    OR (ops_recorded = 0 -- where windows hold all that is known of devices
+      AND profile_id IN (SELECT id FROM temp.profiles WHERE has_xplane_kernels = 1 AND origin = 'tfprof')))
 ), parts AS (
   SELECT step_id, CAST(sum(dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,
@@ -76,7 +78,9 @@ SELECT
   iif(parts.has_work, CAST(parts.memset_ns AS INTEGER), NULL) AS memset_ns,
   iif(parts.has_work, CAST(parts.communication_ns AS INTEGER), NULL) AS communication_ns,
   iif(parts.has_work, CAST(parts.runtime_ns AS INTEGER), NULL) AS runtime_ns,
-  CAST(parts.data_loader_ns AS INTEGER) AS data_loader_ns,
+  iif(steps.ops_recorded = 0 AND profiles.is_xplane AND profiles.origin = 'tfprof' -- tf.data hands over within ops
+    AND has_framework(profiles.framework, 'tensorflow') AND NOT has_framework(profiles.framework, 'pytorch'), NULL,
+    CAST(parts.data_loader_ns AS INTEGER)) AS data_loader_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.cpu_ns + parts.compile_ns AS INTEGER), NULL) AS cpu_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS rest_ns,
   iif(parts.has_work, CAST(parts.kernel_ns + parts.memset_ns AS INTEGER), NULL) AS device_compute_ns,
@@ -85,7 +89,9 @@ SELECT
   iif(parts.has_work, CAST(parts.communication_ns AS INTEGER), NULL) AS device_collectives_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.cpu_ns AS INTEGER), NULL) AS host_compute_ns,
   iif(parts.has_work, CAST(parts.runtime_ns AS INTEGER), NULL) AS kernel_launch_ns,
-  iif(parts.has_work, CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER), NULL) AS input_ns,
+  iif(NOT parts.has_work OR (steps.ops_recorded = 0 AND profiles.is_xplane AND profiles.origin = 'tfprof'
+    AND has_framework(profiles.framework, 'tensorflow') AND NOT has_framework(profiles.framework, 'pytorch')), NULL,
+    CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER)) AS input_ns,
   iif(parts.has_work, CAST(parts.from_device_ns AS INTEGER), NULL) AS output_ns,
   iif(parts.has_work, CAST(parts.compile_ns AS INTEGER), NULL) AS compile_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns,

@@ -2,10 +2,10 @@
 --
 -- Kernels, copies, calls into CUDA and waits are recorded in every step, unless that would slow the program by more
 -- than --overhead or exceed --max-gpu-rate: then only in the steps whose ops are, and diagnostics say so
--- (capture_thinned).  One row for each step of such a profile that stands for another number of steps than one;
--- the views that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors
--- (sampled_steps).  What a device did before a step that follows one whose work was not recorded is not known either
--- (thinned_starts).
+-- (capture_thinned).  Where the framework's own profiler records them (profiles.has_xplane_kernels) they are those of
+-- its windows.  One row for each step of such a profile that stands for another number of steps than one; the views
+-- that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors (sampled_steps).
+-- What a device did before a step that follows one whose work was not recorded is not known either (thinned_starts).
 --   profile_id, step_id
 --   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded
 --   has_work        1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some, and
@@ -21,5 +21,6 @@ FROM temp.steps AS steps
 WHERE steps.is_warmup = 0 AND steps.sample_weight <> 1
   -- last, and with +: where all steps speak for themselves, what is wrong with a file need not be found out for this
   AND +steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
-    WHERE reason = 'capture_thinned' AND table_name = 'kernels')
+    WHERE reason = 'capture_thinned' AND table_name = 'kernels'
+    UNION ALL SELECT id FROM temp.profiles WHERE has_xplane_kernels = 1 AND origin = 'tfprof')
 ORDER BY profile_id, step_id

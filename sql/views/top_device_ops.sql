@@ -2,11 +2,11 @@
 --
 -- Ten rows for each process whose ops launched work on devices, and ten more for all hosts of a run that has several,
 -- with ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of op_stats: of measured steps and weighed,
--- of XPlane files those that kernels name.
+-- of XPlane (profiles.has_xplane_kernels) those that kernels name.
 --   profile_id, host, rank, run_id
 --   position             1 is the longest
 --   op_type, op_name     the op that launched it
---   count                calls that did, of XPlane files told by the kernel that the op launched most often
+--   count                calls that did, of XPlane told by the kernel that the op launched most often
 --   self_ns              time of its kernels, and of its copies and fills where the source does not name ops of kernels
 --   self_ratio, cumulative_ratio   share of that of all ops; with all rows before
 --   flops_per_second     operations by time on devices, of calls whose operations are known
@@ -14,12 +14,20 @@
 -- All of them, with those on hosts: op_stats.
 -- Cost: linear in op_totals and kernel_totals, once these are made; a look at ops whose operations are known.
 -- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;
-WITH by_kernel AS (
-  SELECT profile_id, op_type, op_name, name, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
-    sum(1.0 * flops) AS flops, sum(1.0 * sum_ns) FILTER (WHERE flops >= 0) AS flops_ns,
+WITH xplanes AS MATERIALIZED (
+  SELECT id AS profile_id FROM temp.profiles WHERE has_xplane_kernels = 1
+), windows AS MATERIALIZED (
+  SELECT id AS profile_id FROM temp.profiles WHERE has_xplane_kernels = 1 AND origin = 'tfprof'
+), kernels AS ( -- of windows those of measured steps, weighed
+  SELECT totals.*, iif(profile_id IN (SELECT profile_id FROM windows), coalesce(step_weight, 1.0), 1.0) AS weight
+  FROM temp.kernel_totals AS totals
+  WHERE is_warmup IS NOT 1 OR profile_id NOT IN (SELECT profile_id FROM windows)
+), by_kernel AS (
+  SELECT profile_id, op_type, op_name, name, sum(weight * count) AS count, sum(weight * self_ns) AS self_ns,
+    sum(weight * flops) AS flops, sum(weight * sum_ns) FILTER (WHERE flops >= 0) AS flops_ns,
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
     max(last_op_id) AS last_op_id
-  FROM temp.kernel_totals
+  FROM kernels
   WHERE op_name IS NOT NULL
   GROUP BY profile_id, op_type, op_name, name
 ), named AS MATERIALIZED (
@@ -31,7 +39,7 @@ WITH by_kernel AS (
   SELECT profile_id, op_type, name AS op_name, sum(device_count) AS count, sum(1.0 * device_self_ns) AS self_ns
   FROM temp.op_totals
   WHERE device_self_ns > 0 AND category <> 'user' AND is_measured = 1
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE origin IS NOT 'xplane')
+    AND profile_id NOT IN (SELECT profile_id FROM xplanes)
   GROUP BY profile_id, op_type, name
 ), computing AS (
   SELECT profile_id, op_type, name AS op_name, sum(flops * sample_weight) AS flops,
@@ -42,7 +50,7 @@ WITH by_kernel AS (
 ), by_op AS (
   SELECT profile_id, op_type, op_name, count, self_ns, flops, flops_ns, uses_tensor_core, tensor_core_eligible
   FROM named
-  WHERE last_op_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'xplane')
+  WHERE last_op_id IS NULL OR profile_id IN (SELECT profile_id FROM xplanes)
   UNION ALL
   SELECT launched.profile_id, launched.op_type, launched.op_name, launched.count, launched.self_ns, computing.flops,
     computing.flops_ns, named.uses_tensor_core, named.tensor_core_eligible

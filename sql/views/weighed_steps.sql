@@ -11,7 +11,8 @@
 --   outside_ns                  of host_compute and other together, the time outside of ops
 --   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
 --                               step has its ops
---   device_weight               in what the work of devices tells: all others but data_loader, which every step knows
+--   device_weight               in what the work of devices tells: all others but data_loader, which every step knows;
+--                               where windows of the framework's profiler tell it (profiles.is_xplane) host_weight
 -- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
 -- Cost: that of step_breakdown and of host_steps.
 -- Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
@@ -20,7 +21,7 @@ WITH in_ops AS MATERIALIZED (
   WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE recording_ns > 0)
 ), cuts AS (
   SELECT cut.*, steps.sample_weight AS host_weight, coalesce(in_ops.op_recording_ns, 0) AS op_cost_ns,
-    coalesce(steps.recording_ns, 0) AS cost_ns
+    coalesce(steps.recording_ns, 0) AS cost_ns, profiles.is_xplane AND profiles.origin = 'tfprof' AS is_in_windows
   FROM temp.step_breakdown AS cut
   JOIN temp.steps AS steps ON steps.id = cut.step_id
   JOIN temp.profiles AS profiles ON profiles.id = cut.profile_id
@@ -55,7 +56,7 @@ SELECT
   min(max(cut.outside_ns - max(cut.cost_ns - cut.op_cost_ns, 0), 0), cut.net_other_ns + cut.net_compute_ns)
     AS outside_ns,
   coalesce(cut.host_weight, 1.0) AS host_weight,
-  coalesce(thinned.weight, 1.0) AS device_weight
+  coalesce(thinned.weight, iif(cut.is_in_windows, cut.host_weight, NULL), 1.0) AS device_weight
 FROM nets AS cut
 LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
 ORDER BY profile_id, step_id

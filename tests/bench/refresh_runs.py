@@ -4,8 +4,9 @@
     refresh_runs.py [--files 1000] [--rows 3000] [--repeat 20] [--build DIRECTORY]
 
 Makes a run of so many dumps (make_ops_dump) that are closed, and one of as many whose programs still run: what is there
-is three quarters of a file, and each look finds some more in each of them, or in ten.  One tfprof has the run open and
-is asked over a pipe.  Processor time of the process, mean, in milliseconds.
+is three quarters of a file, and each look finds some more in each of them, in ten or in one; then all of one comes
+before each question.  One tfprof has the run open and is asked over a pipe.  Processor time of the process, mean, in
+milliseconds.
 """
 
 import argparse
@@ -13,6 +14,9 @@ import os
 import subprocess
 import sys
 import tempfile
+
+
+QUESTIONS = ("SELECT count(*) FROM profiles", "SELECT * FROM step_summary", "SELECT * FROM op_summary LIMIT 10")
 
 
 class Asked:
@@ -55,6 +59,16 @@ def means(asked, sql, repeat, between=lambda: None):
     return sum(times) / len(times), answers
 
 
+def grown(asked, sql, grow):
+    """What the question takes after a refresh that found more, without the refresh."""
+    times = []
+    for _ in range(5):
+        grow()
+        asked.ask("SELECT tfprof_refresh()")
+        times.append(asked.ask(sql)[1])
+    return sum(times) / len(times)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -79,20 +93,29 @@ def main():
 
         def grow(count):
             for number in range(count):
-                with open(os.path.join(growing, "%d.tfprof" % number), "ab") as file:
-                    file.write(rest[number][:64])
-                rest[number] = rest[number][64:]
+                add(number, 64)
+
+        def end_one():
+            """All that one of them lacks."""
+            add(next(number for number in range(options.files) if rest[number]), 1 << 30)
+
+        def add(number, count):
+            with open(os.path.join(growing, "%d.tfprof" % number), "ab") as file:
+                file.write(rest[number][:count])
+            rest[number] = rest[number][count:]
 
         for run in (closed, growing):
             asked = Asked(options.build, run)
             print("%s, %d files:" % (os.path.basename(run), options.files))
-            for count in (0, 10, options.files) if run == growing else (0,):
+            for count in (0, 1, 10, options.files) if run == growing else (0,):
                 taken, answers = means(asked, "SELECT tfprof_refresh()", options.repeat, lambda: grow(count))
                 print("  refresh, %4d files grew        %8.2f ms, %s rows" % (count, taken, sum(map(int, answers))))
-            for sql in ("SELECT count(*) FROM profiles", "SELECT * FROM step_summary"):
+            for sql in QUESTIONS:
                 asked.ask(sql)
                 taken, _ = means(asked, sql, 5)
-                print("  %-32s %8.2f ms" % (sql[:32], taken))
+                print("  %-40s %8.2f ms" % (sql[:40], taken))
+                if run == growing:
+                    print("  %-40s %8.2f ms" % ("  with more of one file", grown(asked, sql, end_one)))
             asked.close()
 
 

@@ -474,6 +474,7 @@ const struct derive_pass derive_host_steps = {
               {TABLE_ops, COLUMN_ops_outermost_id},
               {TABLE_ops, COLUMN_ops_forward_op_id},
               {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_framework},
               {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_parent_id},
               {TABLE_ops, COLUMN_ops_start_ns},

@@ -7,20 +7,22 @@
 
 static enum tfprof_status collect(struct pool_time *pool, const struct profile *profile, const uint32_t *step_threads,
                                   uint32_t step_count, struct tfprof_error *error) {
-  string_id op = derive_known_text(profile, "op");
+  string_id op = derive_known_text(profile, "op"), pytorch = derive_known_text(profile, "pytorch");
   enum tfprof_status status = TFPROF_OK;
   uint32_t capacity = 0;
   for (struct row_block at = {0}; derive_next_block(profile, TABLE_ops, &at, &status, error);) {
     uint32_t threads[ROWS_BLOCK], steps[ROWS_BLOCK];
     int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-    string_id categories[ROWS_BLOCK];
+    string_id categories[ROWS_BLOCK], frameworks[ROWS_BLOCK];
     block_references(&at, COLUMN_ops_thread_id, NO_ROW, threads);
     block_references(&at, COLUMN_ops_step_id, step_count, steps);
     block_integers(&at, COLUMN_ops_start_ns, starts);
     block_integers(&at, COLUMN_ops_end_ns, ends);
     block_texts(&at, COLUMN_ops_category, categories);
+    block_texts(&at, COLUMN_ops_framework, frameworks);
     for (uint32_t i = 0; i < at.count && !status; i++) {
-      if (!op || categories[i] != op || steps[i] == NO_ROW || step_threads[steps[i]] == threads[i]) continue;
+      if (!op || categories[i] != op || frameworks[i] == pytorch) continue;
+      if (steps[i] == NO_ROW || step_threads[steps[i]] == threads[i]) continue;
       if (starts[i] == NO_VALUE || ends[i] == NO_VALUE || ends[i] <= starts[i]) continue;
       struct lane_span *grown = scratch_grow(pool->spans, pool->count, &capacity, 4096, sizeof *grown);
       if (!grown) return error_no_memory(error);
@@ -52,10 +54,16 @@ static enum tfprof_status join_spans(struct pool_time *pool, struct tfprof_error
   return TFPROF_OK;
 }
 
+/* Whether ops are there that a framework other than PyTorch ran for steps. */
+static bool has_pool(const struct profile *profile) {
+  return strcmp(profile_origin(profile), "xplane") == 0 || profile_raw_rows(profile, TABLE_profiler_windows) ||
+         profile_raw_rows(profile, TABLE_session_records);
+}
+
 enum tfprof_status pool_time_load(struct pool_time *pool, const struct profile *profile, struct tfprof_error *error) {
   uint32_t *threads = NULL, step_count;
   *pool = (struct pool_time){.count = 0};
-  if (strcmp(profile_origin(profile), "xplane") != 0) return TFPROF_OK;
+  if (!has_pool(profile)) return TFPROF_OK;
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, &step_count, error);
   if (!status) status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
   if (!status) status = collect(pool, profile, threads, step_count, error);

@@ -271,7 +271,8 @@ static enum step_category of_compilation(const char *kind, bool *is_wanted) {
 }
 static enum step_category of_op(const char *name, bool *is_wanted) {
   *is_wanted = strncmp(name, "ProfilerStep", 12) != 0;
-  if (strncmp(name, "enumerate(DataLoader)#", 22) == 0 || strncmp(name, "enumerate(DataPipe)#", 20) == 0)
+  if (strncmp(name, "enumerate(DataLoader)#", 22) == 0 || strncmp(name, "enumerate(DataPipe)#", 20) == 0 ||
+      strncmp(name, "IteratorGetNext", 15) == 0)
     return STEP_DATA_LOADER;
   return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "gloo:", 5) == 0 ? STEP_COMMUNICATION : STEP_CPU;
 }

@@ -9,11 +9,13 @@
 
 /* What rows of a total share. */
 static const uint16_t shared[] = {COLUMN_op_totals_name,      COLUMN_op_totals_op_type,
-                                  COLUMN_op_totals_category,  COLUMN_op_totals_execution_mode,
+                                  COLUMN_op_totals_category,  COLUMN_op_totals_framework,
+                                  COLUMN_op_totals_execution_mode,
                                   COLUMN_op_totals_thread_id, COLUMN_op_totals_is_measured};
-static const uint16_t of_ops[] = {COLUMN_ops_name,           COLUMN_ops_op_type,   COLUMN_ops_category,
-                                  COLUMN_ops_execution_mode, COLUMN_ops_thread_id, COLUMN_ops_is_measured};
-enum { SHARED = sizeof shared / sizeof *shared, TEXTS = 4, THREAD = 4 };
+static const uint16_t of_ops[] = {COLUMN_ops_name,      COLUMN_ops_op_type,        COLUMN_ops_category,
+                                  COLUMN_ops_framework, COLUMN_ops_execution_mode, COLUMN_ops_thread_id,
+                                  COLUMN_ops_is_measured};
+enum { SHARED = sizeof shared / sizeof *shared, TEXTS = 5, THREAD = 5 };
 
 /* ---- sums ---- */
 
@@ -268,6 +270,7 @@ static enum tfprof_status run_memory_of_totals(struct profile *profile, struct t
 
 #define NUMBERED_BY \
   {TABLE_ops, COLUMN_ops_name}, {TABLE_ops, COLUMN_ops_op_type}, {TABLE_ops, COLUMN_ops_category}, \
+      {TABLE_ops, COLUMN_ops_framework}, \
       {TABLE_ops, COLUMN_ops_execution_mode}, {TABLE_ops, COLUMN_ops_thread_id}, {TABLE_ops, COLUMN_ops_is_measured}, \
   { \
     TABLE_ops, COLUMN_ops_sample_weight \
@@ -275,7 +278,8 @@ static enum tfprof_status run_memory_of_totals(struct profile *profile, struct t
 
 const struct derive_pass derive_op_totals = {
     .name = "totals of ops",
-    .summary = "Calls and times of ops of one name, type, category, mode and thread, by a hash table of these.",
+    .summary = "Calls and times of ops of one name, type, category, framework, mode and thread, by a hash table"
+               " of these.",
     .makes_table = TABLE_op_totals,
     .reads = {NUMBERED_BY,
               {TABLE_ops, COLUMN_ops_start_ns},

@@ -16,10 +16,10 @@
 static const struct plain_totals all_ops = {
     .table = TABLE_op_totals,
     .of = TABLE_ops,
-    .column_count = 6,
+    .column_count = 7,
     .columns = {SHARED(op_totals, ops, name), SHARED(op_totals, ops, op_type), SHARED(op_totals, ops, category),
-                SHARED(op_totals, ops, execution_mode), SHARED(op_totals, ops, thread_id),
-                SHARED(op_totals, ops, is_measured)},
+                SHARED(op_totals, ops, framework), SHARED(op_totals, ops, execution_mode),
+                SHARED(op_totals, ops, thread_id), SHARED(op_totals, ops, is_measured)},
 };
 
 static const struct plain_totals step_ops = {
@@ -139,9 +139,10 @@ static enum tfprof_status run_critical_path_totals(struct profile *profile, stru
 /* ---- passes ---- */
 
 #define SHARED_OF_OPS \
-  READ(op_totals, name), READ(op_totals, op_type), READ(op_totals, category), READ(op_totals, execution_mode), \
-      READ(op_totals, thread_id), READ(op_totals, is_measured), READ(ops, name), READ(ops, op_type), \
-      READ(ops, category), READ(ops, execution_mode), READ(ops, thread_id), READ(ops, is_measured)
+  READ(op_totals, name), READ(op_totals, op_type), READ(op_totals, category), READ(op_totals, framework), \
+      READ(op_totals, execution_mode), READ(op_totals, thread_id), READ(op_totals, is_measured), READ(ops, name), \
+      READ(ops, op_type), READ(ops, category), READ(ops, framework), READ(ops, execution_mode), READ(ops, thread_id), \
+      READ(ops, is_measured)
 
 const struct derive_pass derive_step_op_totals = {
     .name = "totals of ops by step",
