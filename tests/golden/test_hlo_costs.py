@@ -108,7 +108,7 @@ def test_golden(folder):
             equal_flops += 1
         else:
             assert row["flops"] <= flops, (module, name, opcode, flops, row)
-    assert compared > 200 and equal_flops > 60 and equal_bytes >= compared - 3, (compared, equal_flops, equal_bytes)
+    assert compared > 200 and equal_flops > 60 and equal_bytes >= compared - 4, (compared, equal_flops, equal_bytes)
     # Of the program that runs no others: XLA adds the pointers of one tuple to the bytes.
     assert totals["jit_train"] == [costs["jit_train"]["flops"], costs["jit_train"]["bytes"] - 32], totals
 
@@ -237,6 +237,35 @@ def test_several_kernels(folder):
         if share:
             assert (row["flops"], row["bytes_accessed"]) == (flops * share, moved * share), (row, flops, moved)
     assert rows[4]["flops"] == 64, rows[4]
+
+
+# As JAX 0.10.2 compiles lambda x, i: x[i], of which its cost_analysis() says 17,164 bytes.
+GATHER = """HloModule jit_f, is_scheduled=true
+
+%fused (p.0: f32[64,64], p.1: s32[3]) -> f32[3,64] {
+  %p.0 = f32[64,64]{1,0} parameter(0)
+  %p.1 = s32[3]{0} parameter(1)
+  %rows = s32[3,1]{1,0} bitcast(%p.1)
+  %gather.2 = f32[3,1,64]{2,1,0} gather(%p.0, %rows), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, \
+index_vector_dim=1, slice_sizes={1,64}
+  ROOT %bitcast.2 = f32[3,64]{1,0} bitcast(%gather.2)
+}
+
+ENTRY %main (x: f32[64,64], i: s32[3]) -> f32[3,64] {
+  %x = f32[64,64]{1,0} parameter(0)
+  %i = s32[3]{0} parameter(1)
+  ROOT %fusion = f32[3,64]{1,0} fusion(%x, %i), kind=kLoop, calls=%fused
+}
+"""
+
+
+def test_gather_in_a_fusion(folder):
+    """All of what it gathers from is read; of a gather by itself what it takes."""
+    path = os.path.join(folder, "module_0001.jit_f.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(GATHER)
+    rows = query(path, "SELECT name, bytes_accessed FROM hlo_instructions WHERE part_of_id IS NULL AND name = 'fusion'")
+    assert rows == [{"name": "fusion", "bytes_accessed": 17164}], rows
 
 
 if __name__ == "__main__":
