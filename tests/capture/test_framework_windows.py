@@ -251,6 +251,28 @@ for _ in range(10): evaluate(1)
     print("an evaluation that takes longer than the training")
 
 
+def test_jax_that_loads_with_pytorch():
+    """Data is loaded between the calls that are steps: what PyTorch does there is recorded for the steps of windows."""
+    try:
+        capturing.need_torch()
+    except SystemExit:
+        return
+    loads = "for _ in range(150): batch.add_(1)"
+    with Doubles() as here:
+        program = "import torch\nbatch = torch.zeros(8)\n" + jax(300, loads)
+        directory, out, _ = here.run("loads", program, overhead=3)
+        rows = capturing.query(directory, """SELECT s.number, s.ops_recorded AS held, total(o.framework = 'jax') AS jax,
+            total(o.name = 'aten::add_') AS torch FROM steps AS s LEFT JOIN ops AS o ON o.step_id = s.id GROUP BY 1""")
+        recorded = {row["number"] for row in rows if row["held"]}
+        windows = windows_of(directory)
+        held = {one["first_step"] + i for one in windows for i in range(one["step_count"])}
+        assert out.endswith("299\n") and len(held) >= 6 and len(held - recorded) <= 1, (held, recorded)
+        assert len(recorded) < 290, "PyTorch's ops are recorded in some of the steps"
+        wrong = [row for row in rows if row["held"] and (row["torch"] != 150 or not row["jax"])]
+        assert not [row for row in wrong if row["number"] != 299], wrong
+    print("windows of JAX with a loader of PyTorch")
+
+
 def test_tensorflow():
     program = """
 import tensorflow as tf, doubles

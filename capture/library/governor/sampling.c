@@ -23,7 +23,7 @@ static struct {
   struct sampling_options options;
   struct sampling_plan plan;
   struct step_marks marks;
-  bool is_active, is_on, is_switched_off, is_paused, is_started;
+  bool is_active, is_on, is_switched_off, is_paused, is_started, is_held;
   bool is_dormant; /* steps are counted, and ops are not recorded */
   unsigned windows;
   bool is_step_whole; /* the step that is going on was recorded from its beginning on */
@@ -217,7 +217,8 @@ static uint64_t next_step(void) {
 static void follow(uint64_t ticks) {
   uint32_t interval;
   bool is_wanted = sampling_plan_wants_ops(&sampling.plan, next_step(), next_level(), &interval);
-  apply(is_wanted, interval, ticks);
+  bool is_held = sampling.is_held && sampling.is_on && !sampling.plan.is_full && sampling.options.last_step < 0;
+  apply(is_wanted || is_held, interval, ticks);
 }
 
 /* ---- Steps. */
@@ -453,6 +454,7 @@ void sampling_begin(const struct sampling_options *options, const struct capture
 
 void sampling_after_fork_in_child(void) {
   if (!sampling.is_active) return;
+  sampling.is_held = false;
   sampling_agreement_after_fork_in_child();
   forget_events();
   if (visit.facts.state != VISIT_NONE) sampling.is_dormant = true;
@@ -512,6 +514,12 @@ void sampling_note_windows(double share) { atomic_store(&windows_share, share); 
 void sampling_leave_out(uint64_t ns) {
   pthread_mutex_lock(&sampling_lock);
   sampling.left_out_ns += (int64_t)ns;
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_hold(bool is_open) {
+  pthread_mutex_lock(&sampling_lock);
+  sampling.is_held = is_open;
   pthread_mutex_unlock(&sampling_lock);
 }
 

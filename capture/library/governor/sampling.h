@@ -81,6 +81,9 @@ void sampling_look(struct sampling_now *now);
 void sampling_note_windows(double share);
 /* The step that goes on was kept from its work for so long, as by opening a window: its pace is told without that. */
 void sampling_leave_out(uint64_t ns);
+/* One is open. What PyTorch does in its steps, such as loading data between the calls that are steps, is recorded until
+** the one behind them has ended: only a step of which all is known is a recorded one. */
+void sampling_hold(bool is_open);
 
 /* ---- For the writer thread. */
 

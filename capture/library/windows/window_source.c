@@ -228,11 +228,13 @@ void windows_opened(bool is_on) {
   atomic_store(&is_untold, true);
   atomic_store(&is_open, true);
   atomic_store(&is_empty, false);
+  sampling_hold(true);
 }
 
 bool windows_closing(const char *ending) {
   struct window *window = &state.now;
   if (!atomic_exchange(&is_open, false)) return false;
+  sampling_hold(false);
   struct sampling_now now;
   sampling_look(&now);
   window->step_count = now.series == window->series ? (int64_t)now.steps - window->first_step : -1;
