@@ -1,7 +1,7 @@
 -- Input by step: how long each step waited for its input.
 --
 -- One row for each measured step (no warm-up) of a profile that has input_events, and of XPlane files for every step,
--- as XProf counts them.
+-- as XProf counts them, and of TensorFlow in a capture those in windows of its profiler.
 --   profile_id, host, rank, step_id, number, name
 --   dur_ns, input_ns, input_ratio   of the step (steps.pace_ns where the host runs ahead); what of it was input; its
 --                        share
@@ -36,8 +36,7 @@ WITH input_time AS (
   FROM temp.step_breakdown AS parts JOIN temp.profiles AS files ON files.id = parts.profile_id
   JOIN temp.steps AS marks ON marks.id = parts.step_id
   WHERE files.is_xplane = 1 AND (files.origin <> 'tfprof' OR (marks.is_warmup = 0 AND marks.ops_recorded = 1
-    AND has_framework(files.framework, 'tensorflow') AND NOT has_framework(files.framework, 'pytorch')
-    AND files.id IN (SELECT profile_id FROM temp.input_events)))
+    AND has_framework(files.framework, 'tensorflow') AND NOT has_framework(files.framework, 'pytorch')))
 )
 SELECT
   waited.profile_id AS profile_id,

@@ -83,10 +83,6 @@ WITH processes AS (
   FROM (SELECT location, sum(1.0 * self_ns) AS self_ns, sum(sum(1.0 * self_ns)) OVER () AS whole_ns
         FROM temp.code_summary WHERE self_ns > 0 GROUP BY location ORDER BY location IS NULL, 2 DESC, 1 LIMIT 3)
   WHERE location IS NOT NULL
-), op_time AS ( -- beside PyTorch other frameworks run, whose ops are in windows of their profilers if anywhere
-  SELECT iif(EXISTS (SELECT 1 FROM temp.profiles WHERE has_framework(framework, 'pytorch') AND framework <> 'pytorch')
-      AND NOT EXISTS (SELECT 1 FROM temp.profiler_windows),
-    ' of the op time of pytorch', ' of the op time') AS of_what
 ), devices AS (
   SELECT *, row_number() OVER (ORDER BY utilization_ratio, device_id) AS place, count(*) OVER () AS device_count
   FROM temp.device_utilization WHERE utilization_ratio IS NOT NULL
@@ -170,9 +166,13 @@ WITH processes AS (
         sum(1.0 * padding) / nullif(sum(1.0 * padded_size), 0) AS padding_ratio FROM temp.batches)
     WHERE count > 0
   UNION ALL SELECT 4, 'time', text || ' of the step time' FROM time WHERE text IS NOT NULL
-  UNION ALL SELECT 5, 'ops', text || iif(framework_count > 1, ' of the op time of ' || framework, of_what)
-    FROM ops CROSS JOIN op_time WHERE text IS NOT NULL
-  UNION ALL SELECT 6, 'lines', text || of_what FROM lines CROSS JOIN op_time WHERE text IS NOT NULL
+  UNION ALL SELECT 5, 'ops', text || ' of the op time'
+      || iif(framework_count > 1 OR (SELECT max(framework GLOB '*,*') FROM temp.profiles), ' of ' || framework, '')
+    FROM ops WHERE text IS NOT NULL
+  -- beside PyTorch other frameworks run, whose ops are in windows of their profilers if anywhere
+  UNION ALL SELECT 6, 'lines', text || ' of the op time' || iif((SELECT max(framework <> 'pytorch' AND is_xplane = 0
+      AND has_framework(framework, 'pytorch')) FROM temp.profiles), ' of pytorch', '')
+    FROM lines WHERE text IS NOT NULL
   UNION ALL SELECT 7, 'devices', coalesce(device, model, 'a device')
       || coalesce(' (' || nullif(model, device) || ')', '')
       || iif(device_count > 1, coalesce(', rank ' || rank, '') || format(', least of %d,', device_count), '')

@@ -44,9 +44,7 @@ WITH sums AS (
     UNION SELECT profile_id FROM temp.profiler_windows)
 ), without_work AS (
   SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work
-  UNION ALL SELECT id FROM temp.steps WHERE is_warmup = 1 AND (sample_weight = 0 -- calibration_steps
-    OR (ops_recorded = 0 -- where windows hold all that is known of devices
-      AND profile_id IN (SELECT id FROM temp.profiles WHERE has_xplane_kernels = 1 AND origin = 'tfprof')))
+  UNION ALL SELECT id FROM temp.steps WHERE is_warmup = 1 AND sample_weight = 0 -- calibration_steps
 ), parts AS (
   SELECT step_id, CAST(sum(dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,

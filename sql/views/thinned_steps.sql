@@ -7,7 +7,8 @@
 -- that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors (sampled_steps).
 -- What a device did before a step that follows one whose work was not recorded is not known either (thinned_starts).
 --   profile_id, step_id
---   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded
+--   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded, or
+--                   it is warm-up outside of all windows
 --   has_work        1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some, and
 --                   what is told of such a step by itself, as in step_breakdown, is not known of devices
 -- Cost: linear in steps and device_steps, where there is such a profile.
@@ -15,12 +16,13 @@
 SELECT
   steps.profile_id AS profile_id,
   steps.id AS step_id,
-  steps.sample_weight AS weight,
+  iif(steps.is_warmup = 1, 0.0, steps.sample_weight) AS weight,
   steps.id IN (SELECT step_id FROM temp.device_steps) AS has_work
-FROM temp.steps AS steps
-WHERE steps.is_warmup = 0 AND steps.sample_weight <> 1
+FROM temp.profiles AS profiles CROSS JOIN temp.steps AS steps ON steps.profile_id = profiles.id
+WHERE iif(steps.is_warmup = 1, profiles.has_xplane_kernels = 1 AND profiles.origin = 'tfprof'
+    AND steps.ops_recorded = 0, steps.sample_weight <> 1)
   -- last, and with +: where all steps speak for themselves, what is wrong with a file need not be found out for this
-  AND +steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
-    WHERE reason = 'capture_thinned' AND table_name = 'kernels'
-    UNION ALL SELECT id FROM temp.profiles WHERE has_xplane_kernels = 1 AND origin = 'tfprof')
+  AND ((profiles.has_xplane_kernels = 1 AND profiles.origin = 'tfprof')
+    OR +steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
+      WHERE reason = 'capture_thinned' AND table_name = 'kernels'))
 ORDER BY profile_id, step_id
