@@ -54,10 +54,10 @@ static enum tfprof_status join_spans(struct pool_time *pool, struct tfprof_error
   return TFPROF_OK;
 }
 
-/* Whether ops are there that a framework other than PyTorch ran for steps. */
+/* Whether ops are there that a framework other than PyTorch ran for steps. Not of traced session runs: most of what
+** passes in one beside its ops is what tracing takes. */
 static bool has_pool(const struct profile *profile) {
-  return strcmp(profile_origin(profile), "xplane") == 0 || profile_raw_rows(profile, TABLE_profiler_windows) ||
-         profile_raw_rows(profile, TABLE_session_records);
+  return strcmp(profile_origin(profile), "xplane") == 0 || profile_raw_rows(profile, TABLE_profiler_windows);
 }
 
 enum tfprof_status pool_time_load(struct pool_time *pool, const struct profile *profile, struct tfprof_error *error) {
