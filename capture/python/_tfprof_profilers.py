@@ -372,15 +372,16 @@ class TensorFlowSessions:
         self.unwatch = unwatch
 
     def watch_runs(self):
-        """Runs of sessions that ask for a trace of hardware open a session, too: all hand their options over here.
-        Returns the module, its function, and ours."""
+        """Runs of sessions that ask for a trace of hardware open a session, too: all hand their options over here, and
+        TensorFlow other messages. Returns the module, its function, and ours."""
         runs = sys.modules.get("tensorflow.python.client.pywrap_tf_session")
         make_options, sessions = getattr(runs, "TF_NewBufferFromString", None), self.sessions
         if make_options is None:
             return runs, None, None
 
         def TF_NewBufferFromString(options, *more):
-            if field_of(options, 1)[1] in (2, 3):  # trace_level: HARDWARE_TRACE, FULL_TRACE
+            is_run = sys._getframe(1).f_globals.get("__name__") == "tensorflow.python.client.session"
+            if is_run and field_of(options, 1)[1] in (2, 3):  # trace_level: HARDWARE_TRACE, FULL_TRACE
                 sessions.yield_to("tensorflow")
             return make_options(options, *more)
 

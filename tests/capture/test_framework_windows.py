@@ -83,7 +83,14 @@ class StepTraceAnnotation:
     "tensorflow/__init__.py": "__version__ = '9.7'\n"
     "from tensorflow.python.eager import context\n"
     "from tensorflow.python.eager.polymorphic_function import polymorphic_function, atomic_function\n"
-    "from tensorflow.python.profiler import profiler_v2",
+    "from tensorflow.python.profiler import profiler_v2\n"
+    "from tensorflow.python.client import session",
+    "tensorflow/python/client/__init__.py": "",
+    "tensorflow/python/client/pywrap_tf_session.py": "def TF_NewBufferFromString(text): return text",
+    "tensorflow/python/client/session.py": """
+from tensorflow.python.client import pywrap_tf_session as tf_session
+def options(level): return tf_session.TF_NewBufferFromString(bytes([8, level]))
+""",
     "tensorflow/python/__init__.py": "",
     "tensorflow/python/eager/__init__.py": "",
     "tensorflow/python/eager/context.py": "def executing_eagerly(): return True",
@@ -352,6 +359,16 @@ for number in range(40):
                                                             repr(theirs)), overhead=50)
         assert told(directory).count("profiler_yielded") == 1
         assert windows_of(directory)[0]["ending"] == "profiler", windows_of(directory)
+        # Runs of sessions that are to be traced by hardware; other messages may begin with the same bytes.
+        imports = "import profiler_v2\nfrom tensorflow.python.client import session"
+        program = program.replace("import profiler_v2", imports)
+        first, _, _ = program.partition("        profiler_v2.start")
+        directory, _, _ = here.run("full", first + """
+        assert session.tf_session.TF_NewBufferFromString(bytes([8, 3])) == b'\\x08\\x03' and len(doubles.current) == 1
+        assert session.options(1) == b'\\x08\\x01' and len(doubles.current) == 1
+        assert session.options(3) == b'\\x08\\x03' and not doubles.current
+""", overhead=50)
+        assert told(directory).count("profiler_yielded") == 1
     print("profilers of the program's own")
 
 
