@@ -11,9 +11,9 @@ entries the runtime directory has, its processor time (s), how long the attach t
 that were in its file.
 
 At the end: by how much the memory grows with each attach, by least squares, with an error from leaving out one eighth
-of the time after the other (what one moment and the next share is in it), without the first tenth, in which caches
-fill; the least and most descriptors, threads and entries of the second half beside the first of all. The exit status is
-1 where an attach failed, one of these is more at the end than after the first attaches, or memory grows by more than
+of the time after the other (what one moment and the next share is in it), without the first half, in which caches fill;
+the least and most descriptors, threads and entries of the second half beside the first of all. The exit status is 1
+where an attach failed, one of these is more at the end than after the first attaches, or memory grows by more than
 three times its error and a kB an attach. SIGINT and SIGTERM end it earlier, in order.
 """
 
@@ -154,7 +154,7 @@ def conclude(program, steps):
         print("%s: too few attaches to say anything" % program.framework)
         return False
     failed = sum(row["status"] != 0 or row["steps"] < steps for row in rows)
-    settled, last = rows[max(1, len(rows) // 10):], rows[len(rows) // 2:]
+    last = rows[len(rows) // 2:]
     is_flat = not failed
     processor_s = float(rows[-1]["processor_s"]) - float(rows[0]["processor_s"])
     minutes = float(rows[-1]["minute"]) - float(rows[0]["minute"])
@@ -162,7 +162,7 @@ def conclude(program, steps):
           % (program.framework, program.attaches, failed, minutes,
              sorted(float(row["attach_s"]) for row in rows)[len(rows) // 2], processor_s / minutes / 60 * 100))
     for name in ("rss_kb", "anon_kb"):
-        slope, error = slope_and_error([(row["attaches"], row[name]) for row in settled])
+        slope, error = slope_and_error([(row["attaches"], row[name]) for row in last])
         grows = slope > 1 and slope > 3 * error
         is_flat &= not grows
         print("  %-16s first %d, last %d; %+.2f ± %.2f kB an attach%s"
