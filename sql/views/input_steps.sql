@@ -33,8 +33,8 @@ WITH input_time AS (
   UNION ALL
   SELECT parts.profile_id, parts.step_id, parts.number, parts.name, parts.dur_ns, parts.data_loader_ns,
     parts.input_ns - parts.data_loader_ns, parts.other_ns
-  FROM temp.step_breakdown AS parts JOIN temp.profiles AS files ON files.id = parts.profile_id
-  JOIN temp.steps AS marks ON marks.id = parts.step_id
+  FROM temp.step_breakdown AS parts CROSS JOIN temp.profiles AS files ON files.id = parts.profile_id
+  CROSS JOIN temp.steps AS marks ON marks.id = parts.step_id
   WHERE files.is_xplane = 1 AND (files.origin <> 'tfprof' OR (marks.is_warmup = 0 AND marks.ops_recorded = 1
     AND has_framework(files.framework, 'tensorflow') AND NOT has_framework(files.framework, 'pytorch')))
 )
