@@ -45,11 +45,18 @@ FROM bounded
 JOIN temp.profiles AS profiles ON profiles.id = bounded.profile_id
 LEFT JOIN ended ON ended.profile_id = bounded.profile_id AND ended.epoch = bounded.epoch
 UNION ALL
-SELECT of_keras.profile_id, profiles.rank, of_keras.epoch, of_keras.start_ns, of_keras.end_ns, of_keras.dur_ns,
+SELECT
+  of_keras.profile_id AS profile_id,
+  profiles.rank AS rank,
+  of_keras.epoch AS epoch,
+  of_keras.start_ns AS start_ns,
+  of_keras.end_ns AS end_ns,
+  of_keras.dur_ns AS dur_ns,
   (SELECT count(*) FROM temp.steps AS steps WHERE steps.profile_id = of_keras.profile_id
-    AND steps.end_ns > of_keras.start_ns AND steps.end_ns <= of_keras.end_ns),
-  NULL,
+    AND steps.end_ns > of_keras.start_ns AND steps.end_ns <= of_keras.end_ns) AS step_count,
+  NULL AS input_ns,
   (SELECT CAST(total(dur_ns) AS INTEGER) FROM evaluated WHERE evaluated.profile_id = of_keras.profile_id
-    AND evaluated.start_ns >= of_keras.start_ns AND evaluated.end_ns <= of_keras.end_ns)
-FROM of_keras JOIN temp.profiles AS profiles ON profiles.id = of_keras.profile_id
+    AND evaluated.start_ns >= of_keras.start_ns AND evaluated.end_ns <= of_keras.end_ns) AS evaluation_ns
+FROM of_keras
+JOIN temp.profiles AS profiles ON profiles.id = of_keras.profile_id
 ORDER BY profile_id, epoch
