@@ -157,13 +157,19 @@ static void free_place(void) {
   atomic_compare_exchange_strong(&place.state, &state, PLACE_FREE);
 }
 
+/* Whoever asked says it; and of what ends the program the launcher does, behind what the program says of it: a line of
+** ours in between would part it. */
+static bool is_said_elsewhere(enum trigger_kind kind, int reason) {
+  return kind == TRIGGER_ASKED || (kind == TRIGGER_EXCEPTION && !reason);
+}
+
 /* Of one that is written later nobody waits for the file. */
 static void serve_place(void) {
   enum trigger_answer answer = trigger_files_meet(place.kind, &place.facts);
   place.reason = answer == TRIGGER_IS_LEFT_OUT ? EAGAIN : 0;
   if (answer == TRIGGER_IS_DUE) {
     place.reason = trigger_files_write(place.kind, &place.facts, FLUSH_MS, place.path);
-    if (place.kind != TRIGGER_ASKED) note_news(&place.facts, place.reason, place.path);
+    if (!is_said_elsewhere(place.kind, place.reason)) note_news(&place.facts, place.reason, place.path);
   }
   atomic_store(&place.state, PLACE_DONE);
   if (!place.is_waited_for) free_place();
