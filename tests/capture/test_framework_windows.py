@@ -411,9 +411,13 @@ while not os.path.exists(%r):
 
                 end = time.monotonic() + 60
                 its = "--list", "--attach", "run:" + run  # others of the machine may be dormant, too
-                while "dormant" not in ask(*its).stdout and time.monotonic() < end:
+                line = re.compile(r"^(\d+) +\S+ +(\d+) +dormant", re.M)
+                while time.monotonic() < end:  # until it is the step that is counted
+                    listed = line.search(ask(*its).stdout)
+                    if listed and int(listed.group(2)) > 20:
+                        break
                     time.sleep(0.1)
-                process = re.search(r"^(\d+) .*dormant", ask(*its).stdout, re.M).group(1)
+                process = listed.group(1)
                 for steps in (12, 12, 2, 1):
                     result = ask("--attach", process, "--steps", str(steps))
                     told = "recorded %d step%s and " % (steps, "s" if steps > 1 else "")
