@@ -186,7 +186,7 @@ def test_measured():
     device waits for those, too, whose calls take longer than a kernel may begin after one."""
     with contextlib.ExitStack() as stack:
         cheap, dear = (stack.enter_context(Launching("%d,%d,1000,%d,told" % (LAUNCHES, launch, cost)))
-                       for launch, cost in ((36000, 100), (60000, 1500)))
+                       for launch, cost in ((72000, 100), (60000, 1500)))
         for program in (cheap, dear):
             told = "SELECT count(*) AS value FROM diagnostics WHERE reason = 'capture_calibrated'"
             program.wait(lambda: capturing.dumps(program.run) and program.value(told), "what a launch takes is known")
