@@ -28,6 +28,7 @@ class Sessions:
         # What runs of sessions do is told by their own records, where these are made; not twice.
         self.has_runs = os.path.exists(hooks.beside("_tfprof_sessions.py"))
         self.told = set()
+        self.is_settled = False  # what is open holds what its steps do, and no more
         text, library = process.ctypes.c_char_p, self.library
         library.tfprof_capture_window_opened.argtypes = [process.ctypes.c_int]
         library.tfprof_capture_window_closed.argtypes = [
@@ -68,7 +69,9 @@ class Sessions:
             self.library.tfprof_capture_window_opened(0)  # it is asked again later
             return
         self.is_busy = True
-        session = None
+        session, self.is_settled = None, is_chosen or is_first
+        if self.is_settled:
+            opener.settle()
         is_at_end = mark is not None and mark.startswith(self.process.marks.AT_END)
         self.library.tfprof_capture_window_opening(framework.encode(), int(is_at_end))
         try:
@@ -83,6 +86,8 @@ class Sessions:
 
     def close(self, ending):
         """Whether there was one."""
+        if self.open is not None and self.is_settled and ending == "steps" and not self.is_busy:
+            self.of[self.open[0]].settle()
         if self.open is None or not self.library.tfprof_capture_window_closing(ending.encode()):
             return False
         (framework, session), self.open, self.is_busy = self.open, None, True
@@ -235,6 +240,18 @@ class JaxSessions:
         backends = getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None) or ()
         return "cuda" in backends or "gpu" in backends
 
+    @staticmethod
+    def settle():
+        """JAX returns from a call long before the work is done, up to 32 steps on CPUs: waits for all of it, so that a
+        window holds what its own steps do. Windows that stand for other steps need no such thing, but for the first: in
+        the long run as much is done in them as in others, and devices would wait for the next step.
+        """
+        for array in getattr(sys.modules.get("jax"), "live_arrays", list)():
+            try:
+                array.block_until_ready()
+            except Exception:  # it is deleted meanwhile, or the program will hear of it where it looks
+                pass
+
     def start(self, is_first=False):
         inherited, self.inherited = self.inherited, None
         if inherited is not None:
@@ -315,6 +332,9 @@ class TensorFlowSessions:
 
     def is_theirs(self):
         return bool(self.theirs)
+
+    def settle(self):
+        """Its calls end when CPUs are done; what GPUs do CUPTI tells."""
 
     def start(self, is_first=False):
         inherited, self.inherited = self.inherited, None

@@ -90,7 +90,7 @@ class Recorder:
         self.opener = sessions.opener(framework)
         if self.opener is None:
             raise RuntimeError("this %s has no profiler that is known here" % framework)
-        settle(framework)
+        self.opener.settle()
         self.session, self.began = None, time.time_ns()
         self.session = self.opener.start(is_first=True)
         sessions.recorder = self
@@ -123,19 +123,11 @@ class Recorder:
 
     def stop(self):
         if not self.is_given_up:
-            settle(self.framework)
+            self.opener.settle()
         content = self.close()
         if self.is_given_up:
             raise RuntimeError("the program has begun the profiler of %s itself" % self.framework)
         return Space(content, self.began, self.watch.functions if self.watch is not None else ())
-
-
-def settle(framework):
-    """JAX hands work on and returns: what it has begun is waited for."""
-    jax = sys.modules.get("jax") if framework == "jax" else None
-    for array in jax.live_arrays() if jax is not None else ():
-        if not array.is_deleted():
-            array.block_until_ready()
 
 
 def begin_mark(framework, number):

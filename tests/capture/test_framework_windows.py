@@ -258,6 +258,21 @@ for _ in range(10): evaluate(1)
     print("an evaluation that takes longer than the training")
 
 
+def test_jax_that_runs_ahead():
+    """Where steps were asked for, and in the first window, work that is done later is waited for."""
+    late = """
+import jax, doubles
+class Late:
+    def block_until_ready(self): doubles.did('dot.9', 100000)
+jax.live_arrays = lambda: [Late()]
+"""
+    with Doubles() as here:
+        for name, settings, waited in (("asked", {"steps": "5-27"}, 3), ("sampled", {"overhead": 50}, 1)):
+            directory, _, _ = here.run(name, late + jax(60), **settings)
+            (row,) = capturing.query(directory, "SELECT count(*) AS n FROM ops WHERE name = 'dot.9'")
+            assert row["n"] == waited and len(windows_of(directory)) >= waited, (name, row, windows_of(directory))
+
+
 def test_jax_that_loads_with_pytorch():
     """Data is loaded between the calls that are steps: what PyTorch does there is recorded for the steps of windows."""
     try:
