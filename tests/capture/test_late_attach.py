@@ -101,6 +101,7 @@ def running(folder, what):
     program, stop = os.path.join(folder, "program.py"), os.path.join(folder, "stop-" + what)
     with open(program, "w") as file:
         file.write(PROGRAM)
+    time.sleep(0.1)  # of a file that changes as the process begins, known to a hundredth of a second, no text is read
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("TFPROF_") and name != "PYTHONPATH"}
     said = []
