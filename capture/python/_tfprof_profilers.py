@@ -68,10 +68,11 @@ class Sessions:
         if opener is None or self.open is not None or self.is_busy or (self.server and not is_chosen):
             self.library.tfprof_capture_window_opened(0)  # it is asked again later
             return
-        self.is_busy = True
-        session, self.is_settled = None, is_chosen or is_first
+        self.is_settled = is_chosen or is_first
         if self.is_settled:
-            opener.settle()
+            opener.settle()  # a handler of a signal may raise in it: the window is asked for again at the next step
+        self.is_busy = True
+        session = None
         is_at_end = mark is not None and mark.startswith(self.process.marks.AT_END)
         self.library.tfprof_capture_window_opening(framework.encode(), int(is_at_end))
         try:
@@ -246,7 +247,11 @@ class JaxSessions:
         window holds what its own steps do. Windows that stand for other steps need no such thing, but for the first: in
         the long run as much is done in them as in others, and devices would wait for the next step.
         """
-        for array in getattr(sys.modules.get("jax"), "live_arrays", list)():
+        try:
+            arrays = sys.modules["jax"].live_arrays()
+        except Exception:  # an older JAX has no such list
+            return
+        for array in arrays:
             try:
                 array.block_until_ready()
             except Exception:  # it is deleted meanwhile, or the program will hear of it where it looks
