@@ -1,8 +1,8 @@
 /* kept_dump.c: see kept_dump.h. */
 #include "kept_dump.h"
 
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 #include "dump/format.h"
 #include "library/recorder/dump_ids.h"
 
@@ -47,11 +47,11 @@ static bool read_all(int file, void *bytes, size_t length, uint64_t offset) {
 
 /* Whether header and head are those of a frame of this dump. */
 static bool is_frame(struct copy *copy, const uint8_t *bytes, const struct dump_frame_header *header, uint64_t offset) {
-  uint32_t sum = dump_checksum(copy->salt, bytes, DUMP_FRAME_CHECKED_BYTES);
+  uint32_t sum = checksum_crc32(copy->salt, bytes, DUMP_FRAME_CHECKED_BYTES);
   for (uint32_t done = 0; done < header->head_length;) {
     uint32_t length = header->head_length - done < PIECE_BYTES ? header->head_length - done : PIECE_BYTES;
     if (!read_all(copy->from, copy->piece, length, offset + DUMP_FRAME_HEADER_BYTES + done)) return false;
-    sum = dump_checksum(sum, copy->piece, length);
+    sum = checksum_crc32(sum, copy->piece, length);
     done += length;
   }
   return sum == header->crc32;
@@ -157,7 +157,7 @@ static int64_t put_trigger_text(struct copy *copy, const char *text) {
        .encoding = DUMP_BYTES,
        .raw_bytes = (uint32_t)length,
        .stored_bytes = (uint32_t)length,
-       .crc32 = dump_checksum(0, text, length)}};
+       .crc32 = checksum_crc32(0, text, length)}};
   struct dump_frame_header header = {.type = DUMP_TYPE_STRINGS, .first_row = copy->next_text, .row_count = 1};
   put_frame(copy, &header, head, dump_directory_write(head, blocks, 2), text, length);
   return number;

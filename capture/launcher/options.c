@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/nearest_name.h"
+#include "base/nearest_name.h"
 
 enum option_kind {
   KIND_ON,   /* turns something on:  --quiet */

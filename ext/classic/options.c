@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest_name.h"
 #include "classic/classic.h"
-#include "schema/nearest_name.h"
 
 static const struct { const char *name; const char *keys; } outputs[] = {
     {"file", "outfile"}, {"none", ""}, {"pprof", "outfile"}, {"stdout", ""}, {"timeline", "outfile"}};

@@ -6,7 +6,7 @@
 */
 #include "derive/rows.h"
 
-#include "dump/vectors.h"
+#include "base/vectors.h"
 #include "store/parallel.h"
 
 #include <assert.h>

@@ -13,7 +13,7 @@
 #include "read/dump_guests.h"
 #include "read/dump_windows.h"
 
-#include "dump/vectors.h"
+#include "base/vectors.h"
 #include "store/parallel.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/utf8.h"
+#include "base/utf8.h"
 #include "read/rows/list.h"
 
 enum {

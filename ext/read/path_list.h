@@ -2,7 +2,7 @@
 #ifndef TFPROF_PATH_LIST_H
 #define TFPROF_PATH_LIST_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 #include <stddef.h>
 

@@ -12,7 +12,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-#include "dump/error.h"
+#include "base/error.h"
 
 struct redaction;
 

@@ -15,7 +15,7 @@
 #ifndef TFPROF_SERVE_LISTENER_H
 #define TFPROF_SERVE_LISTENER_H
 
-#include "dump/error.h"
+#include "base/error.h"
 #include "serve/recorder.h"
 #include "serve/request_rules.h"
 #include "serve/worker.h"

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "dump/error.h"
+#include "base/error.h"
 
 /* To be freed by the caller. */
 enum tfprof_status page_reply_make(unsigned char **bytes, size_t *length, struct tfprof_error *error);

@@ -7,7 +7,7 @@
 #include "damage.h"
 #include "advise.h"
 #include "classic.h"
-#include "schema/nearest_name.h"
+#include "base/nearest_name.h"
 #include "summary.h"
 #include "vocabulary.h"
 #include "watch.h"

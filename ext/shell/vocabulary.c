@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "schema/nearest_name.h"
+#include "base/nearest_name.h"
 
 static void add_word(struct vocabulary *vocabulary, const char *word, size_t length) {
   if (vocabulary->count == vocabulary->room) {

@@ -1,7 +1,7 @@
 /* column.c: see column.h. */
 #include "store/column.h"
 
-#include "dump/vectors.h"
+#include "base/vectors.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #ifndef TFPROF_COLUMN_H
 #define TFPROF_COLUMN_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /* column_appender.c: see column_appender.h. */
 #include "store/column_appender.h"
 
-#include "dump/vectors.h"
+#include "base/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 */
 #include "store/pool.h"
 
-#include "dump/utf8.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef TFPROF_POOL_H
 #define TFPROF_POOL_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 struct pool;
 typedef uint32_t string_id;

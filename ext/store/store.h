@@ -32,7 +32,7 @@
 #ifndef TFPROF_STORE_H
 #define TFPROF_STORE_H
 
-#include "dump/error.h"
+#include "base/error.h"
 #include "schema/schema.h"
 #include "store/column.h"
 #include "store/pool.h"

@@ -6,7 +6,7 @@
 */
 #include "vtab/filter.h"
 
-#include "dump/vectors.h"
+#include "base/vectors.h"
 
 enum { CHUNK = 64 };
 

@@ -4,7 +4,7 @@
 
 #include <sqlite3ext.h>
 
-#include "dump/error.h"
+#include "base/error.h"
 
 struct profile_argument {
   const char *text; /* for store_snapshot(): the value's own, valid as long as that, or `number` */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dump/error.h"
+#include "base/error.h"
 
 enum { HLO_DOT_NONE = UINT32_MAX, HLO_DOT_MAXIMUM = 5000 /* instructions; more, no viewer lays out */ };
 

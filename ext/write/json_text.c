@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dump/utf8.h"
+#include "base/utf8.h"
 
 /* ASCII that stands as it is: nearly all of nearly every text. */
 static bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\'; }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dump/error.h"
+#include "base/error.h"
 
 struct output_file;
 

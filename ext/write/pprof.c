@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/bytes.h"
+#include "base/bytes.h"
 #include "store/pool.h"
 #include "write/output_file.h"
 

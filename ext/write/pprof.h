@@ -15,7 +15,7 @@
 #ifndef TFPROF_PPROF_H
 #define TFPROF_PPROF_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 enum { PPROF_MAXIMUM_TYPES = 8, PPROF_ROOT = 0 };
 

@@ -4,10 +4,10 @@
 ** is checked against what is left, and every value against minimum ... maximum, because readers choose the width of
 ** their arrays by these.  Checks inside loops are gathered into one flag, so that the loops stay fast.
 */
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
+#include "base/vectors.h"
 #include "dump/column_codec.h"
-#include "dump/vectors.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static enum tfprof_status inflate_block(struct column_decoder *decoder, const st
     *wrong = "it is stored in a way that only a later version knows; update tfprof to read it";
     return TFPROF_VERSION;
   }
-  if (dump_checksum(0, stored, block->stored_bytes) != block->crc32) {
+  if (checksum_crc32(0, stored, block->stored_bytes) != block->crc32) {
     *wrong = "its checksum is wrong";
     return TFPROF_CORRUPT;
   }

@@ -9,8 +9,8 @@
 ** more bytes and 25 to 30 % more of the writer's time; one made once for each recording saves 6 to 8 % of its time
 ** where nothing changes (bench_dump_writer, each in three turns), and is wrong for a program whose phases differ.
 */
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 #include "dump/column_codec.h"
 #include "dump/huffman.h"
 
@@ -384,7 +384,7 @@ static void describe_block(const struct stored *stored, uint16_t dump_id, struct
   block->raw_bytes = stored->raw_bytes;
   block->stored_bytes = stored->stored_bytes;
   block->low_bytes = stored->low_bytes;
-  block->crc32 = dump_checksum(0, stored->bytes, stored->stored_bytes);
+  block->crc32 = checksum_crc32(0, stored->bytes, stored->stored_bytes);
   *bytes = stored->bytes;
 }
 

@@ -1,7 +1,5 @@
-/* compress.c: see compress.h; and the checksum, which comes from the same library. */
+/* compress.c: see compress.h. */
 #include "dump/compress.h"
-
-#include "dump/checksum.h"
 
 #include <stdlib.h>
 
@@ -19,12 +17,6 @@ struct dump_compressor {
 struct dump_decompressor {
   struct libdeflate_decompressor *state;
 };
-
-uint32_t dump_checksum(uint32_t before, const void *bytes, size_t length) {
-  return libdeflate_crc32(before, bytes, length);
-}
-
-uint32_t dump_adler32(const void *bytes, size_t length) { return libdeflate_adler32(1, bytes, length); }
 
 struct dump_compressor *dump_compressor_create(void) {
   struct dump_compressor *compressor = malloc(sizeof *compressor);
@@ -84,12 +76,6 @@ struct dump_compressor {
 struct dump_decompressor {
   z_stream stream;
 };
-
-uint32_t dump_checksum(uint32_t before, const void *bytes, size_t length) {
-  return (uint32_t)crc32_z(before, bytes, length);
-}
-
-uint32_t dump_adler32(const void *bytes, size_t length) { return (uint32_t)adler32_z(1, bytes, length); }
 
 struct dump_compressor *dump_compressor_create(void) {
   struct dump_compressor *compressor = calloc(1, sizeof *compressor);

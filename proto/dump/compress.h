@@ -28,9 +28,6 @@ void dump_decompressor_free(struct dump_decompressor *decompressor);
 bool dump_decompress(struct dump_decompressor *decompressor, const void *input, size_t length, void *output,
                      size_t raw_length);
 
-/* The checksum at the end of a zlib stream. */
-uint32_t dump_adler32(const void *bytes, size_t length);
-
 /* Deflate cannot expand by more than 1032; a directory that claims more lies, and no memory need be spent on it. */
 static inline bool dump_ratio_is_possible(size_t stored, size_t raw) { return raw / 1100 <= stored; }
 

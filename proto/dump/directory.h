@@ -7,7 +7,7 @@
 #ifndef TFPROF_DUMP_DIRECTORY_H
 #define TFPROF_DUMP_DIRECTORY_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 enum { DUMP_DIRECTORY_MODE = 0700, DUMP_FILE_MODE = 0600 };
 

@@ -1,8 +1,8 @@
 /* format.c: see format.h. */
 #include "dump/format.h"
 
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 #include "dump/compress.h"
 
 /* ---- File header ---- */
@@ -21,7 +21,7 @@ void dump_file_header_write(uint8_t *to, const struct dump_file_header *header) 
   store_u32(to + 28, header->world_size);
   memcpy(to + 32, header->boot_id, 16);
   store_u64(to + 48, header->created_realtime_ns);
-  store_u32(to + FILE_HEADER_CHECKED_BYTES, dump_checksum(0, to, FILE_HEADER_CHECKED_BYTES));
+  store_u32(to + FILE_HEADER_CHECKED_BYTES, checksum_crc32(0, to, FILE_HEADER_CHECKED_BYTES));
 }
 
 bool dump_file_header_read(const uint8_t *from, struct dump_file_header *header) {
@@ -35,7 +35,7 @@ bool dump_file_header_read(const uint8_t *from, struct dump_file_header *header)
   memcpy(header->boot_id, from + 32, 16);
   header->created_realtime_ns = load_u64(from + 48);
   header->crc32 = load_u32(from + FILE_HEADER_CHECKED_BYTES);
-  return header->crc32 == dump_checksum(0, from, FILE_HEADER_CHECKED_BYTES);
+  return header->crc32 == checksum_crc32(0, from, FILE_HEADER_CHECKED_BYTES);
 }
 
 /* ---- Frame header ---- */
@@ -49,8 +49,8 @@ void dump_frame_header_write(uint8_t *to, const struct dump_frame_header *header
   store_u32(to + 24, header->row_count);
   store_u32(to + 28, header->head_length);
   store_u32(to + 32, header->body_length);
-  uint32_t sum = dump_checksum(salt, to, DUMP_FRAME_CHECKED_BYTES);
-  store_u32(to + 36, dump_checksum(sum, head, header->head_length));
+  uint32_t sum = checksum_crc32(salt, to, DUMP_FRAME_CHECKED_BYTES);
+  store_u32(to + 36, checksum_crc32(sum, head, header->head_length));
 }
 
 void dump_frame_header_read(const uint8_t *from, struct dump_frame_header *header) {
@@ -70,8 +70,8 @@ bool dump_frame_header_is_plausible(const uint8_t *from) {
 
 bool dump_frame_checksum_is_right(const uint8_t *from, const struct dump_frame_header *header, const uint8_t *head,
                                   uint32_t salt) {
-  uint32_t sum = dump_checksum(salt, from, DUMP_FRAME_CHECKED_BYTES);
-  return dump_checksum(sum, head, header->head_length) == header->crc32;
+  uint32_t sum = checksum_crc32(salt, from, DUMP_FRAME_CHECKED_BYTES);
+  return checksum_crc32(sum, head, header->head_length) == header->crc32;
 }
 
 /* ---- Trailer ---- */

@@ -7,8 +7,8 @@
 */
 #include "dump/huffman.h"
 
-#include "dump/bytes.h"
-#include "dump/compress.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 
 #include <stdlib.h>
 
@@ -247,7 +247,7 @@ size_t dump_huffman(const uint8_t *input, size_t length, uint8_t *output, size_t
   put_bits(&writer, codes[END_OF_BLOCK].bits, codes[END_OF_BLOCK].length);
   flush_bits(&writer);
   if (writer.count) writer.at++;
-  uint32_t adler = dump_adler32(input, length);
+  uint32_t adler = checksum_adler32(input, length);
   for (int shift = 24; shift >= 0; shift -= 8) *writer.at++ = (uint8_t)(adler >> shift); /* the highest byte first */
   return (size_t)(writer.at - output);
 }

@@ -8,7 +8,7 @@
 #ifndef TFPROF_DUMP_READER_H
 #define TFPROF_DUMP_READER_H
 
-#include "dump/error.h"
+#include "base/error.h"
 #include "dump/writer.h"
 
 /* How a block's values are stored; FORMAT.md says it exactly. */

@@ -4,7 +4,7 @@
 ** here everything is checked that later code relies on.  Row numbers of a table and string ids ascend without overlap;
 ** what lies between is lost and said to be so.
 */
-#include "dump/bytes.h"
+#include "base/bytes.h"
 #include "dump/reader_private.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 ** makes the whole index worthless, and the file is scanned instead: the index can make opening faster, never make it
 ** show something else.
 */
-#include "dump/bytes.h"
+#include "base/bytes.h"
 #include "dump/reader_private.h"
 
 #include <stdlib.h>

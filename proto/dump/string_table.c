@@ -2,7 +2,7 @@
 ** never move. */
 #include "dump/string_table.h"
 
-#include "dump/bytes.h"
+#include "base/bytes.h"
 
 #include <stdlib.h>
 

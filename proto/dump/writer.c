@@ -8,8 +8,8 @@
 */
 #include "dump/writer.h"
 
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 #include "dump/column_codec.h"
 #include "dump/descriptor.h"
 #include "dump/directory.h"

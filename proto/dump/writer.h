@@ -11,7 +11,7 @@
 #ifndef TFPROF_DUMP_WRITER_H
 #define TFPROF_DUMP_WRITER_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 struct dump_writer;
 

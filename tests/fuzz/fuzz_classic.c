@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "classic/classic.h"
 #include "derive/derive.h"
-#include "dump/bytes.h"
 #include "read/tensorflow/tensorflow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* fuzz_wire.c: any bytes as a protobuf message, read at every level with every getter. */
-#include "dump/wire.h"
+#include "base/wire.h"
 
 #include <stdlib.h>
 

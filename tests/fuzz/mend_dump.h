@@ -2,8 +2,8 @@
 #ifndef TFPROF_MEND_DUMP_H
 #define TFPROF_MEND_DUMP_H
 
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 #include "dump/format.h"
 
 /* Gives the blocks of one frame right checksums, in its directory at `at`. */
@@ -23,7 +23,7 @@ static void mend_blocks(uint8_t *at, uint8_t *end, const uint8_t *body, uint32_t
         stored > body_length - used) {
       return;
     }
-    store_u32(at, dump_checksum(0, body + used, stored));
+    store_u32(at, checksum_crc32(0, body + used, stored));
     used += stored;
   }
 }
@@ -32,7 +32,7 @@ static void mend_blocks(uint8_t *at, uint8_t *end, const uint8_t *body, uint32_t
 static void mend_dump(uint8_t *bytes, size_t size) {
   struct dump_frame_header header;
   if (size < DUMP_FILE_HEADER_BYTES) return;
-  store_u32(bytes + 60, dump_checksum(0, bytes, 60));
+  store_u32(bytes + 60, checksum_crc32(0, bytes, 60));
   uint32_t salt = load_u32(bytes + 60);
   for (size_t at = DUMP_FILE_HEADER_BYTES; size - at >= DUMP_FRAME_HEADER_BYTES;) {
     uint8_t *frame = bytes + at, *head = frame + DUMP_FRAME_HEADER_BYTES, *directory = head;
@@ -47,8 +47,8 @@ static void mend_dump(uint8_t *bytes, size_t size) {
         (header.type == DUMP_TYPE_INDEX || header.type == DUMP_TYPE_ROWS || header.type == DUMP_TYPE_STRINGS)) {
       mend_blocks(directory, head + header.head_length, head + header.head_length, header.body_length);
     }
-    uint32_t sum = dump_checksum(salt, frame, DUMP_FRAME_CHECKED_BYTES);
-    store_u32(frame + DUMP_FRAME_CHECKED_BYTES, dump_checksum(sum, head, header.head_length));
+    uint32_t sum = checksum_crc32(salt, frame, DUMP_FRAME_CHECKED_BYTES);
+    store_u32(frame + DUMP_FRAME_CHECKED_BYTES, checksum_crc32(sum, head, header.head_length));
     at += (size_t)dump_frame_span(&header);
   }
 }

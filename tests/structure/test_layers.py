@@ -16,12 +16,12 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
 
 # What a part may include: itself and those before it.
-LAYERS = (("proto/dump", "proto/schema", "proto/steps"), ("ext/store",), ("ext/derive", "ext/write"), ("ext/read",),
-          ("ext/classic", "ext/lanes"), ("ext/vtab",), ("ext/func",),
+LAYERS = (("base",), ("proto/dump", "proto/schema", "proto/steps"), ("ext/store",), ("ext/derive", "ext/write"),
+          ("ext/read",), ("ext/classic", "ext/lanes"), ("ext/vtab",), ("ext/func",),
           ("ext/tfprof.c", "ext/linked.c", "ext/linked.h"), ("ext/report",), ("ext/serve",), ("ext/shell",))
 # The two sides of the dump share nothing else.
-CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema",
-           "proto/steps"}
+CAPTURE = {"base", "capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump",
+           "proto/schema", "proto/steps"}
 # The folders of the recorder; what lies beside them in capture/library stands above all of them.
 RECORDER = ("recorder", "channel", "host", "governor", "nvtx", "cuda", "python", "torch", "windows", "jax",
             "tensorflow", "hangs")
@@ -91,7 +91,7 @@ def check_circles():
     objects = object_files()
     assert len(objects) > 150, f"only {len(objects)} object files under {BUILD}"
     graph = needs(objects)
-    assert "proto/dump/wire.c" in graph["ext/read/tensorflow/graph_def.c"], "nm tells of no calls"
+    assert "base/wire.c" in graph["ext/read/tensorflow/graph_def.c"], "nm tells of no calls"
     merged = collections.defaultdict(set)
     for source, others in graph.items():
         name = ONE_THING.get(source, source)
@@ -114,7 +114,7 @@ def recorder_height(path):
 
 def includes():
     """(file, the file that it includes) within the source."""
-    for top in ("ext", "proto", "capture"):
+    for top in ("base", "ext", "proto", "capture"):
         for folder, _, names in os.walk(os.path.join(ROOT, top)):
             for name in names:
                 if not name.endswith((".c", ".h", ".def")):
@@ -122,7 +122,8 @@ def includes():
                 path = os.path.join(folder, name)
                 with open(path, encoding="utf-8") as file:
                     for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
-                        for root in (os.path.relpath(folder, ROOT), "ext", "proto", "capture", "capture/library"):
+                        for root in (os.path.relpath(folder, ROOT), "", "ext", "proto", "capture",
+                                     "capture/library"):
                             if os.path.exists(os.path.join(ROOT, root, included)):
                                 yield os.path.relpath(path, ROOT), os.path.normpath(os.path.join(root, included))
                                 break

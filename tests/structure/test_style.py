@@ -9,7 +9,7 @@ import os
 import re
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-FOLDERS = ("capture", "examples", "ext", "proto", "sql", "tests", "tools")
+FOLDERS = ("base", "capture", "examples", "ext", "proto", "sql", "tests", "tools")
 SOURCES = (".c", ".h", ".def", ".cpp", ".py", ".sh", ".sql", ".cmake", ".map", "CMakeLists.txt", "CMakePresets.json",
            ".clang-format", ".clang-tidy")
 COLUMNS = 120

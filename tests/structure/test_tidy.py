@@ -40,7 +40,7 @@ def main():
     with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as file:
         built = {os.path.normpath(entry["file"]) for entry in json.load(file)}
     sources = sorted(path for path in built
-                     if os.path.relpath(path, ROOT).split(os.sep)[0] in ("capture", "ext", "proto"))
+                     if os.path.relpath(path, ROOT).split(os.sep)[0] in ("base", "capture", "ext", "proto"))
     assert len(sources) > 250, f"only {len(sources)} sources of {BUILD}"
     status, told = tidy("-p", BUILD, *sources)
     assert not status, told

@@ -5,8 +5,8 @@
 #ifndef TFPROF_DUMP_TEST_H
 #define TFPROF_DUMP_TEST_H
 
-#include "dump/bytes.h"
-#include "dump/checksum.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
 #include "dump/column_codec.h"
 #include "dump/format.h"
 
@@ -93,8 +93,8 @@ static inline uint32_t file_salt(const struct bytes *file) { return load_u32(fil
 static inline void mend_frame(struct bytes *file, size_t offset) {
   struct dump_frame_header header;
   dump_frame_header_read(file->at + offset, &header);
-  uint32_t sum = dump_checksum(file_salt(file), file->at + offset, DUMP_FRAME_CHECKED_BYTES);
-  sum = dump_checksum(sum, file->at + offset + DUMP_FRAME_HEADER_BYTES, header.head_length);
+  uint32_t sum = checksum_crc32(file_salt(file), file->at + offset, DUMP_FRAME_CHECKED_BYTES);
+  sum = checksum_crc32(sum, file->at + offset + DUMP_FRAME_HEADER_BYTES, header.head_length);
   store_u32(file->at + offset + DUMP_FRAME_CHECKED_BYTES, sum);
 }
 

@@ -623,7 +623,7 @@ static void test_later_versions(void) {
     end = varint_write(end, id == 5 ? 128 : 0);
     end = varint_write(end, 2);
     end = varint_write(end, 2);
-    store_u32(end, dump_checksum(0, "\1\2", 2));
+    store_u32(end, checksum_crc32(0, "\1\2", 2));
     end = varint_write(end + 4, zigzag(10));
     end = varint_write(end, 2);
     if (id == 6) end = (uint8_t *)memcpy(end, "more", 4) + 4;

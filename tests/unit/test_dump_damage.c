@@ -342,7 +342,7 @@ static void mend_block(struct bytes *file, size_t frame, const struct dump_frame
   uint8_t *head = file->at + frame + DUMP_FRAME_HEADER_BYTES;
   for (size_t i = 0; i + 4 <= header->head_length; i++) {
     if (load_u32(head + i) != old_sum) continue;
-    store_u32(head + i, dump_checksum(0, file->at + block_offset, stored_bytes));
+    store_u32(head + i, checksum_crc32(0, file->at + block_offset, stored_bytes));
     break;
   }
   mend_frame(file, frame);
@@ -414,7 +414,7 @@ static void test_forged_index(void) {
       if (i < block.raw_bytes) raw[i] = round < 8 ? (uint8_t)(kept ^ 1 << round) : (uint8_t)random_u64();
       new_block.is_compressed = false;
       new_block.stored_bytes = block.raw_bytes;
-      new_block.crc32 = dump_checksum(0, raw, block.raw_bytes);
+      new_block.crc32 = checksum_crc32(0, raw, block.raw_bytes);
       header.head_length = (uint32_t)(1 + dump_directory_write(new_head + 1, &new_block, 1));
       header.body_length = block.raw_bytes;
       struct bytes file = {forged, 0};

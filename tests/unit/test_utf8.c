@@ -1,5 +1,5 @@
 /* test_utf8.c: every number as a character in UTF-8, written and recognised; what is none; texts cut anywhere. */
-#include "dump/utf8.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 **
 ** Prints a line for each thing that is wrong; exit status 0 when there is none, else 1.
 */
-#include "dump/wire.h"
+#include "base/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "python_layout.h"
 
-#include "dump/utf8.h"
+#include "base/utf8.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "dump/descriptor.h"
-#include "dump/utf8.h"
 #include "recorder/file_threads.h"
 
 enum {

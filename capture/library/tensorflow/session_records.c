@@ -1,10 +1,10 @@
 /* session_records.c: see session_records.h. */
 #include "session_records.h"
 
+#include "base/wire.h"
 #include "channel/thread_record.h"
 #include "channel/thread_rows.h"
 #include "dump/descriptor.h"
-#include "dump/wire.h"
 #include "governor/sampling.h"
 #include "recorder/clock.h"
 #include "recorder/file_threads.h"

@@ -17,7 +17,7 @@
 #ifndef TFPROF_HLO_GRAPH_H
 #define TFPROF_HLO_GRAPH_H
 
-#include "dump/wire.h"
+#include "base/wire.h"
 #include "read/rows/list.h"
 
 enum { HLO_NONE = UINT32_MAX };

@@ -5,7 +5,7 @@
 #ifndef TFPROF_HLO_MESSAGE_H
 #define TFPROF_HLO_MESSAGE_H
 
-#include "dump/wire.h"
+#include "base/wire.h"
 #include "read/rows/text_buffer.h"
 
 enum { MESSAGE_LENGTH = 5 };

@@ -8,7 +8,7 @@
 #ifndef TFPROF_HLO_SHAPE_TEXT_H
 #define TFPROF_HLO_SHAPE_TEXT_H
 
-#include "dump/wire.h"
+#include "base/wire.h"
 #include "read/rows/text_buffer.h"
 #include "read/xplane/texts.h"
 

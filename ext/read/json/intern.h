@@ -10,7 +10,7 @@
 #ifndef TFPROF_JSON_INTERN_H
 #define TFPROF_JSON_INTERN_H
 
-#include "dump/error.h"
+#include "base/error.h"
 #include "read/rows/row_map.h"
 #include "store/pool.h"
 

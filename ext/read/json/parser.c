@@ -11,7 +11,7 @@
 **
 ** Measured by tests/bench/bench_json against simdjson 3.0 on the same bytes: see there.
 */
-#include "dump/utf8.h"
+#include "base/utf8.h"
 #include "read/json/worker.h"
 
 #include <stdlib.h>

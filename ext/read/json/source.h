@@ -17,7 +17,7 @@
 #ifndef TFPROF_JSON_SOURCE_H
 #define TFPROF_JSON_SOURCE_H
 
-#include "dump/error.h"
+#include "base/error.h"
 
 enum {
   SOURCE_MARK_BYTES = 16 << 20,     /* decompressed bytes between two marks */

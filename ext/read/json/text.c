@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dump/utf8.h"
+#include "base/utf8.h"
 #include "read/json/trace.h"
 
 static int hex4(const char *p) {

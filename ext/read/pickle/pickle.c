@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/bytes.h"
+#include "base/bytes.h"
 
 enum {
   LOOKED_AT_ENTRIES = 64,

@@ -16,7 +16,7 @@
 #ifndef TFPROF_HEAP_PROFILE_H
 #define TFPROF_HEAP_PROFILE_H
 
-#include "dump/wire.h"
+#include "base/wire.h"
 #include "read/rows/list.h"
 #include "read/rows/stacks.h"
 

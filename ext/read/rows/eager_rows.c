@@ -1,7 +1,7 @@
 /* eager_rows.c: see eager_rows.h. */
 #include "read/rows/eager_rows.h"
 
-#include "dump/vectors.h"
+#include "base/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>

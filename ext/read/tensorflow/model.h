@@ -14,8 +14,8 @@
 #ifndef TFPROF_TENSORFLOW_MODEL_H
 #define TFPROF_TENSORFLOW_MODEL_H
 
-#include "dump/bytes.h"
-#include "dump/wire.h"
+#include "base/bytes.h"
+#include "base/wire.h"
 #include "read/rows/hash.h"
 #include "read/rows/list.h"
 #include "read/rows/row_map.h"

@@ -11,7 +11,7 @@
 ** by comparing all bytes but those of the numbers, and of these the bits that say where each ends.  What is too large
 ** for a form, or written in another way than TensorFlow does, is read field by field, to the same effect.
 */
-#include "dump/vectors.h"
+#include "base/vectors.h"
 #include "read/tensorflow/profile_proto.h"
 
 /* A time or count that is absurd is left out. */

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dump/bytes.h"
+#include "base/bytes.h"
 
 enum { FOOTER = 48, TRAILER = 5, MOST_PACKED = 22 /* 64 bytes for three: no copy of Snappy's does better */ };
 static const uint64_t most_bytes = (uint64_t)1 << 30; /* of one block */

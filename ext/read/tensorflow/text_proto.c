@@ -4,7 +4,7 @@
 ** here (the table below); others are skipped, whatever they hold, and those that are no part of the message's
 ** definition cannot be told from those that we do not need.  Enum values are names or numbers.
 */
-#include "dump/utf8.h"
+#include "base/utf8.h"
 #include "read/tensorflow/files.h"
 
 #include <ctype.h>

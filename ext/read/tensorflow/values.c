@@ -6,8 +6,8 @@
 */
 #include "read/tensorflow/values.h"
 
-#include "dump/bytes.h"
-#include "dump/utf8.h"
+#include "base/bytes.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef TFPROF_TENSORFLOW_VALUES_H
 #define TFPROF_TENSORFLOW_VALUES_H
 
-#include "dump/wire.h"
+#include "base/wire.h"
 #include "read/rows/text_buffer.h"
 #include "read/tensorflow/model.h"
 

@@ -7,7 +7,7 @@
 #ifndef TFPROF_XPLANE_WINDOW_H
 #define TFPROF_XPLANE_WINDOW_H
 
-#include "dump/wire.h"
+#include "base/wire.h"
 #include "read/json/source.h"
 
 enum { WINDOW_BYTES = 64 << 10 };

@@ -19,10 +19,10 @@
 ** A getter asked for another wire type than the field has returns 0 or an empty range: a file may say anything. Groups
 ** are skipped.  Damage inside a child does not stop its parent unless the caller checks child.wrong.
 */
-#ifndef TFPROF_DUMP_WIRE_H
-#define TFPROF_DUMP_WIRE_H
+#ifndef TFPROF_WIRE_H
+#define TFPROF_WIRE_H
 
-#include "dump/bytes.h"
+#include "base/bytes.h"
 
 enum wire_type {
   WIRE_VARINT = 0,

@@ -1,9 +1,9 @@
 /* utf8.c: see utf8.h. */
-#include "dump/utf8.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 
-#include "dump/bytes.h"
+#include "base/bytes.h"
 
 size_t utf8_character(const char *text, size_t left) {
   const unsigned char *p = (const unsigned char *)text;

@@ -2,7 +2,7 @@
 **
 ** Used inside other people's programs as well: no allocation, no FILE, errno is left as it was found.
 */
-#include "dump/error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>

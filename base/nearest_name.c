@@ -1,5 +1,5 @@
 /* nearest_name.c: see nearest_name.h. */
-#include "schema/nearest_name.h"
+#include "base/nearest_name.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
 ** inlined: VECTOR_INLINE.  Where the compiler or the linker cannot do this, or a sanitizer would run in the function
 ** that chooses before it is ready, there is one version.
 */
-#ifndef TFPROF_DUMP_VECTORS_H
-#define TFPROF_DUMP_VECTORS_H
+#ifndef TFPROF_VECTORS_H
+#define TFPROF_VECTORS_H
 
 #include <features.h>
 

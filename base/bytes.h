@@ -3,8 +3,8 @@
 ** Every number on disk is little-endian whatever the machine; memcpy of a fixed size compiles to one load or store.
 ** varint_* is protobuf's base-128 encoding, at most 10 bytes for 64 bits.
 */
-#ifndef TFPROF_DUMP_BYTES_H
-#define TFPROF_DUMP_BYTES_H
+#ifndef TFPROF_BYTES_H
+#define TFPROF_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* wire.c: the cases of wire.h that are not worth inlining. */
-#include "dump/wire.h"
+#include "base/wire.h"
 
 static bool stop_reading(struct wire_reader *reader, const char *wrong) {
   reader->wrong = wrong;
