@@ -146,7 +146,7 @@
 #include <string.h>
 
 #include "func/functions.h"
-#include "read/path_list.h"
+#include "read/open/path_list.h"
 #include "read/read.h"
 #include "vtab/classic_views.h"
 #include "vtab/connection.h"

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "func/functions.h"
-#include "read/saved_runs.h"
+#include "read/dump/saved_runs.h"
 #include "read/read.h"
 #include "vtab/connection.h"
 #include "vtab/stored_views.h"

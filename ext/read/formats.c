@@ -1,5 +1,5 @@
 /* formats.c: the list of readers; a new one is a line here. */
-#include "read/dump_reader.h"
+#include "read/dump/dump.h"
 #include "read/flight/flight_dump.h"
 #include "read/hlo/hlo.h"
 #include "read/json/json.h"

@@ -7,7 +7,7 @@
 #ifndef TFPROF_READ_H
 #define TFPROF_READ_H
 
-#include "read/path_list.h"
+#include "read/open/path_list.h"
 #include "store/store.h"
 
 /* A file that a reader has recognised. */
@@ -26,7 +26,7 @@ struct read_format {
   const char *name;        /* as in profiles.format */
   const char *description; /* "dump written by tfprof-capture or tfprof_save" */
   /* Adds one profile to the unpublished run. Runs on any thread: several are read at the same time, each into a store
-  ** of its own (opening.c). Of several files this is the format of the first. */
+  ** of its own (open/opening.c). Of several files this is the format of the first. */
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                              struct tfprof_error *error);
   bool may_be_gzip; /* open() unpacks a gzip file */
@@ -86,7 +86,7 @@ struct reader {
   ** the copy is left alone. The last has no original; NULL: there are none. */
   const struct read_copy *copies;
   /* How the names of its files end, by which they are looked for below a directory that people name, such as a log
-  ** directory of TensorBoard (log_directory.h). NULL ends; NULL: there are none. */
+  ** directory of TensorBoard (open/log_directory.h). NULL ends; NULL: there are none. */
   const char *const *below;
   /* The keys of its files, and how those are opened as one profile: all paths are of the formats that their keys want.
   ** NULL: it has none. */

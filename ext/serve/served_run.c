@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "linked.h"
-#include "read/growth.h"
-#include "read/paths.h"
+#include "read/dump/growth.h"
+#include "read/open/paths.h"
 #include "read/read.h"
 #include "serve/serve.h"
 #include "serve/sql_rules.h"

@@ -10,8 +10,8 @@
 #include "watch.h"
 
 #include "damage.h"
-#include "read/growth.h"
-#include "read/paths.h"
+#include "read/dump/growth.h"
+#include "read/open/paths.h"
 #include "vtab/connection.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@
 #include <zlib.h>
 
 #include "derive/derive.h"
-#include "read/json/inflate.h"
+#include "read/file/inflate.h"
 #include "read/json/json.h"
 #include "store/parallel.h"
 #ifdef BENCH_SIMDJSON
@@ -227,7 +227,7 @@ static void bench_inflate(const char *path) {
     if (now() - begin < best) best = now() - begin;
     inflater_free(inflater);
   }
-  printf("%s: %.1f MB\n  read/json/inflate  %6.0f MB/s\n", path, (double)total / 1e6, (double)total / best / 1e6);
+  printf("%s: %.1f MB\n  read/file/inflate  %6.0f MB/s\n", path, (double)total / 1e6, (double)total / best / 1e6);
   best = 1e9;
   for (unsigned i = 0; i < runs(); i++) {
     z_stream stream = {.next_in = (Bytef *)bytes, .avail_in = (uInt)length};

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "read/json/source.h"
+#include "read/file/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

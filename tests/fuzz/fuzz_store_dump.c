@@ -8,7 +8,7 @@
 */
 #include "dump/writer.h"
 #include "mend_dump.h"
-#include "read/saved_runs.h"
+#include "read/dump/saved_runs.h"
 #include "read/read.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "dump/reader.h"
 #include "dump/writer.h"
-#include "read/saved_runs.h"
+#include "read/dump/saved_runs.h"
 #include "read/read.h"
 
 #include "store_check.h"

@@ -1,5 +1,5 @@
 /* test_read_growth.c: whether a recording goes on, by what processes of this machine do and by how old its file is. */
-#include "read/growth.h"
+#include "read/dump/growth.h"
 #include "read/read.h"
 
 #include "dump_test.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "read/dump_reader.h"
+#include "read/dump/dump.h"
 #include "store/private.h"
 #include "check.h"
 #include "scratch.h"

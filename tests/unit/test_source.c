@@ -1,5 +1,5 @@
 /* test_source.c: stretches of a file, plain and of gzip, read again in any order, are the bytes read first. */
-#include "read/json/source.h"
+#include "read/file/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 ** stream and start (of those that start together the longer one first).  A row carries the times of the call that
 ** launched it, the end of the kernel or transfer before it on its stream and how long its device had been idle, so that
 ** analyses of idle time, queues and overlap are one pass over one table, without joins and sorting.  The list repeats
-** what other tables hold: saving a dump leaves it out (read/dump_save.c).
+** what other tables hold: saving a dump leaves it out (read/dump/save.c).
 */
 #include "derive/match.h"
 #include "derive/passes.h"

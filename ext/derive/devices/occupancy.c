@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "derive/groups.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 struct limits {
   const char *capability;

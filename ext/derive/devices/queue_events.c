@@ -4,7 +4,7 @@
 ** fill makes it one shorter; of moments that are the same, launches come first.  What counts is what
 ** HolisticTraceAnalysis counts: nothing from the last step that the profiler marked (last_steps.c), no launches of
 ** whole device graphs, and nothing whose call or start was not recorded.  Two lists, of launches and of starts,
-** are merged for each stream.  Saving a dump leaves the table out (read/dump_save.c).
+** are merged for each stream.  Saving a dump leaves the table out (read/dump/save.c).
 */
 #include "derive/links/graph_launches.h"
 #include "derive/match.h"

@@ -5,8 +5,8 @@
 ** (launch_groups.c) on a device every step repeats as many as the step launches that launches fewest of them.  What is
 ** part of a device graph is launched with it, and counts for nothing.
 */
+#include "derive/groups.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 enum { KEY_DEVICE, KEY_GROUP, KEYS };
 

@@ -5,8 +5,8 @@
 ** for biases) or by the type of the TensorFlow op that launched it; each text is looked at once.  One comes right
 ** behind another where that was the last thing that their stream had done: device_activities are in that order.
 */
+#include "derive/groups.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "derive/flops/moved_bytes.h"
+#include "derive/groups.h"
 #include "derive/links/ancestors.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 #include "store/scratch.h"
 
 enum { NOT_ASKED, NOT_MOVING, MOVING }; /* op types */

@@ -10,10 +10,10 @@
 ** Allocations by calls that are alike are looked at once, unless hardly any are.
 */
 #include "derive/flops/held_tensors.h"
+#include "derive/groups.h"
 #include "derive/links/ancestors.h"
 #include "derive/memory/parameter_pieces.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 ** order of the source.  What was in use before the first of them that tells a total counts as unknown; where none
 ** does, that is what was released of it without being allocated before: the least that there can have been.
 */
+#include "derive/groups.h"
 #include "derive/match.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 struct memory {
   int64_t first, before;   /* when the first change that tells a total came, INT64_MAX; what was in use before it */

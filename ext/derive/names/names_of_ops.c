@@ -1,7 +1,7 @@
 /* names_of_ops.c: op_name of kernels and of calls, and parent_name of ops: the name of the op that a column refers to.
 **
 ** It is what most questions want of that op: as a column of their own table rows are grouped by it without a join, in
-** an order that an index has.  Saving a dump leaves it out (read/dump_save.c).
+** an order that an index has.  Saving a dump leaves it out (read/dump/save.c).
 */
 #include "derive/passes.h"
 #include "derive/rows.h"

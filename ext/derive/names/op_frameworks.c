@@ -1,7 +1,7 @@
 /* op_frameworks.c: ops.framework where the source does not say it of the op itself.
 **
 ** Of one framework all are.  A recording of several has its ops from the callbacks of PyTorch, and those of the others
-** from the files of their own profilers, whose rows bring the name along (read/dump_windows.h, read/dump_guests.h).  So
+** from the files of their own profilers, whose rows bring the name along (read/dump/windows.h, read/dump/guests.h).  So
 ** what is left is PyTorch's, but for what the program marked, of which no framework can be told.
 */
 #include "derive/passes.h"

@@ -15,10 +15,10 @@
 ** The step is that which the root marks or lies in.  What no root reaches has none here, and goes by time
 ** (steps_of.c).
 */
+#include "derive/groups.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 #include "derive/steps/line_parents.h"
-#include "derive/totals/groups.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

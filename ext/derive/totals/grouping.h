@@ -7,7 +7,7 @@
 #ifndef TFPROF_DERIVE_GROUPING_H
 #define TFPROF_DERIVE_GROUPING_H
 
-#include "derive/totals/groups.h"
+#include "derive/groups.h"
 
 struct grouped {
   struct groups groups;

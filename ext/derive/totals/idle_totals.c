@@ -3,9 +3,9 @@
 ** The gaps of all streams are collected in one pass over what they ran, and sorted once by stream, category and length,
 ** from which follow the extremes and the percentiles.
 */
+#include "derive/groups.h"
 #include "derive/match.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 enum idle_category { IDLE_HOST, IDLE_KERNEL, IDLE_OTHER, IDLE_CATEGORIES };
 enum { LONGEST_KERNEL_WAIT = 30000 };

@@ -6,9 +6,9 @@
 ** and follows how many blocks there are at each moment.  Most sources have kernels in that order already; else they are
 ** sorted first.
 */
+#include "derive/groups.h"
 #include "derive/match.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 #include "store/parallel.h"
 
 #include <stdatomic.h>

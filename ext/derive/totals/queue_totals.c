@@ -2,8 +2,8 @@
 **
 ** Quantiles are found by counting: a queue grows and shrinks by one, so that it has no more lengths than events.
 */
+#include "derive/groups.h"
 #include "derive/passes.h"
-#include "derive/totals/groups.h"
 
 enum { FULL = 1024 }; /* launches that CUDA queues before it lets the host wait */
 

@@ -1,8 +1,8 @@
 /* segment_totals.c: the table step_segment_totals, the pieces that steps are cut into added up by step and category.
 ** They are added up as they are cut: step_segments itself is not made for it.
 */
+#include "derive/groups.h"
 #include "derive/time/step_pieces.h"
-#include "derive/totals/groups.h"
 
 #include <stdlib.h>
 

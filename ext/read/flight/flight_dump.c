@@ -7,10 +7,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "read/file/rank_of_name.h"
 #include "read/flight/flight_rows.h"
 #include "read/flight/json_tree.h"
 #include "read/pickle/pickle_file.h"
-#include "read/rank_of_name.h"
 
 /* ---- whose it is ---- */
 

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "read/file/whole_file.h"
 #include "read/hlo/instruction_rows.h"
 #include "read/hlo/proto.h"
 #include "read/hlo/text.h"
-#include "read/whole_file.h"
 
 enum { MAXIMUM_BYTES = 1 << 30 };
 

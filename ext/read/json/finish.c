@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/file/rank_of_name.h"
 #include "read/json/sections.h"
 #include "read/json/trace.h"
-#include "read/rank_of_name.h"
 #include "read/json/xspace_trace.h"
 #include "read/rows/sound_times.h"
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "read/file/source.h"
 #include "read/json/memory_timeline.h"
 #include "read/json/scan.h"
-#include "read/json/source.h"
 
 enum { HEAD = 4096, LOOK_AHEAD = 1 << 20 };
 enum verdict {

@@ -8,7 +8,7 @@
 #ifndef TFPROF_JSON_TRACE_H
 #define TFPROF_JSON_TRACE_H
 
-#include "read/json/source.h"
+#include "read/file/source.h"
 #include "read/json/worker.h"
 #include "store/store.h"
 

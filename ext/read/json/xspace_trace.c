@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/file/source.h"
 #include "read/json/number.h"
-#include "read/json/source.h"
 #include "read/xplane/framework_names.h"
 #include "read/xplane/texts.h"
 

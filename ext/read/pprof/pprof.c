@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/file/whole_file.h"
 #include "read/pprof/heap_profile.h"
-#include "read/whole_file.h"
 
 enum { MAXIMUM_BYTES = 256 << 20 };
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "read/path_list.h"
+#include "read/open/path_list.h"
 
 enum { TF_NO_STEP = -1 };
 /* "run_meta_5" and "run_meta_5.pbtxt" are step 5; TF_NO_STEP where the name has no number. */

@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <sys/stat.h>
 
+#include "read/open/path_list.h"
 #include "read/tensorflow/checkpoint.h"
 #include "read/tensorflow/checkpoint_state.h"
-#include "read/path_list.h"
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
 #include "read/tensorflow/step_files.h"

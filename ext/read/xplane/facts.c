@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "dump/directory.h"
+#include "read/file/run_stamp.h"
 #include "read/rows/text_buffer.h"
-#include "read/run_stamp.h"
 #include "read/xplane/source.h"
 #include "read/xplane/xplane.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/file/inflate.h"
 #include "read/hlo/proto.h"
-#include "read/json/inflate.h"
 
 enum {
   MAXIMUM_NAME = 64 << 10,        /* bytes of the name of a program */

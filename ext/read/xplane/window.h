@@ -1,14 +1,14 @@
 /* window.h: a part of a file in memory that moves over it.
 **
 ** Read, not mapped: a file that is cut while it is looked at must not end the process.  The file is opened anew for
-** each move, and refused when it is not the one that was opened first (json/source.h).  One of gzip stays open, so that
+** each move, and refused when it is not the one that was opened first (file/source.h).  One of gzip stays open, so that
 ** moving on goes on decompressing.
 */
 #ifndef TFPROF_XPLANE_WINDOW_H
 #define TFPROF_XPLANE_WINDOW_H
 
 #include "base/wire.h"
-#include "read/json/source.h"
+#include "read/file/source.h"
 
 enum { WINDOW_BYTES = 64 << 10 };
 

@@ -1,0 +1,10 @@
+/* dump.h: the reader of tfprof's own dump files. */
+#ifndef TFPROF_DUMP_READER_FORMAT_H
+#define TFPROF_DUMP_READER_FORMAT_H
+
+#include "read/read.h"
+
+extern const struct reader dump_reader;
+extern const struct read_format dump_read_format;
+
+#endif
