@@ -4,8 +4,8 @@
 **
 ** Styles and scripts become one text each, in the order given.  Files whose lines begin with `import` or `export` are
 ** modules: those lines lose that, and all modules together are one function, so that what they name is nobody else's;
-** a script without either, such as a library, stands before them as it is.  What only readers of modules need goes
-** (squeeze.c), and what they name gets short names (shorten.c).
+** a script without either, such as a library, stands before them as it is.  Comments and space of modules go
+** (squeeze.c).
 */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/shorten.h"
+#include "report/squeeze.h"
 
 enum { MAXIMUM_TEXT = 1 << 22 };
 
@@ -114,14 +114,11 @@ static bool is_module(const struct text *text) {
 }
 
 /* Without what only the reader of the file needs. */
-static void append_module(struct text *script, const struct text *module, struct script_tokens *tokens,
-                          const char *path) {
+static void append_module(struct text *script, const struct text *module, const char *path) {
   const char *error;
   size_t place;
   if (script->length + module->length + 2 >= MAXIMUM_TEXT) fail_page(path, "too large");
-  tokens->base = script->length;
-  script->length +=
-      squeeze_module(script->bytes + script->length, module->bytes, module->length, tokens, &error, &place);
+  script->length += squeeze_module(script->bytes + script->length, module->bytes, module->length, &error, &place);
   if (error) {
     int line = 1;
     for (size_t i = 0; i < place && i < module->length; i++) line += module->bytes[i] == '\n';
@@ -129,19 +126,6 @@ static void append_module(struct text *script, const struct text *module, struct
     exit(1);
   }
   append_text(script, "\n", 1);
-}
-
-static void shorten_script(struct text *script, const struct script_tokens *tokens) {
-  struct text whole = {malloc((size_t)2 * MAXIMUM_TEXT), 0};
-  const char *error = "not enough memory";
-  size_t place = 0;
-  if (whole.bytes) whole.length = shorten_names(whole.bytes, script->bytes, script->length, tokens, &error, &place);
-  if (error) {
-    fprintf(stderr, "embed_page: %s: ...%.60s\n", error, script->bytes + place);
-    exit(1);
-  }
-  free(script->bytes);
-  *script = whole;
 }
 
 static void write_literal(FILE *out, const char *text, size_t length) {
@@ -180,7 +164,6 @@ static void write_template(FILE *out, const struct text *page, const char *path)
 
 int main(int count, char **arguments) {
   struct text style = {malloc(MAXIMUM_TEXT), 0}, script = {malloc(MAXIMUM_TEXT), 0};
-  struct script_tokens tokens = {0};
   bool has_modules = false;
   if (count < 3 || !style.bytes || !script.bytes) {
     fputs("usage: embed_page OUTPUT.c PAGE.html FILE.css ... FILE.js ...\n", stderr);
@@ -199,7 +182,7 @@ int main(int count, char **arguments) {
       static const char opening[] = "(() => {\n'use strict';\n";
       if (!has_modules) append_text(&script, opening, sizeof opening - 1);
       has_modules = true;
-      append_module(&script, &text, &tokens, arguments[i]);
+      append_module(&script, &text, arguments[i]);
     } else if (has_modules) {
       fail_page(arguments[i], "a library comes before the modules");
     } else {
@@ -208,10 +191,7 @@ int main(int count, char **arguments) {
     }
     free(text.bytes);
   }
-  if (has_modules) {
-    append_text(&script, "})();\n", 6);
-    shorten_script(&script, &tokens);
-  }
+  if (has_modules) append_text(&script, "})();\n", 6);
   struct text page = read_text(arguments[2]);
   FILE *out = fopen(arguments[1], "wb");
   if (!out) fail_page(arguments[1], "cannot be written");
@@ -222,7 +202,6 @@ int main(int count, char **arguments) {
   write_hash(out, "page_style_hash", &style);
   write_hash(out, "page_script_hash", &script);
   if (ferror(out) || fclose(out)) fail_page(arguments[1], "cannot be written");
-  free(tokens.tokens);
   free(style.bytes);
   free(script.bytes);
   free(page.bytes);

@@ -11,6 +11,7 @@
 #include "report/squeeze.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,6 @@ struct squeezer {
   size_t at, length;
   char *out;
   size_t written;
-  struct script_tokens *tokens;
   const char *error;
   bool has_space, has_newline; /* since the last token */
   bool after_value;            /* a slash divides */
@@ -89,21 +89,6 @@ static void write_space(struct squeezer *s) {
   s->has_space = s->has_newline = false;
 }
 
-static void add_token(struct squeezer *s, size_t length, enum script_token_kind kind, bool is_member) {
-  struct script_tokens *list = s->tokens;
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity ? list->capacity * 2 : 4096;
-    struct script_token *tokens = realloc(list->tokens, capacity * sizeof *tokens);
-    if (!tokens) {
-      s->error = "not enough memory";
-      return;
-    }
-    list->tokens = tokens;
-    list->capacity = capacity;
-  }
-  list->tokens[list->count++] = (struct script_token){list->base + s->written, length, kind, is_member};
-}
-
 static void write_until(struct squeezer *s, size_t end) {
   memcpy(s->out + s->written, s->source + s->at, end - s->at);
   s->written += end - s->at;
@@ -124,7 +109,6 @@ static void take_string(struct squeezer *s) {
     s->error = "a string that does not end on its line";
     return;
   }
-  add_token(s, end + 1 - s->at, TOKEN_OTHER, false);
   write_until(s, end + 1);
   end_token(s, true);
 }
@@ -137,13 +121,11 @@ static void take_template(struct squeezer *s) {
   if (end >= s->length) {
     s->error = "a template that does not end";
   } else if (s->source[end] == '`') {
-    add_token(s, end + 1 - s->at, TOKEN_OTHER, false);
     write_until(s, end + 1);
     end_token(s, true);
   } else if (s->depth == MAXIMUM_DEPTH) {
     s->error = "nested too deep";
   } else {
-    add_token(s, end + 2 - s->at, TOKEN_OPENER, false);
     write_until(s, end + 2);
     s->openers[s->depth++] = '$';
     end_token(s, false);
@@ -163,7 +145,6 @@ static void take_regex(struct squeezer *s) {
     return;
   }
   for (end++; end < s->length && is_word_byte(s->source[end]);) end++;
-  add_token(s, end - s->at, TOKEN_OTHER, false);
   write_until(s, end);
   end_token(s, true);
 }
@@ -178,7 +159,6 @@ static void take_word(struct squeezer *s) {
                              (is_number && strchr("+-", s->source[end]) && strchr("eE", s->source[end - 1]) &&
                               s->source[start + 1] != 'x')))
     end++;
-  add_token(s, end - start, is_number ? TOKEN_OTHER : TOKEN_WORD, is_member);
   write_until(s, end);
   end_token(s, is_number || is_member || !is_in_text(s->source + start, end - start, operators));
   s->after_number = is_number;
@@ -197,7 +177,6 @@ static void take_opener(struct squeezer *s) {
     return;
   }
   s->openers[s->depth++] = kind;
-  add_token(s, 1, TOKEN_OPENER, false);
   write_until(s, s->at + 1);
   end_token(s, false);
 }
@@ -209,11 +188,7 @@ static void take_closer(struct squeezer *s) {
     return;
   }
   s->depth--;
-  if (byte == '}' && kind == '{' && s->is_ended) {
-    s->written--;
-    s->tokens->count--;
-  }
-  add_token(s, 1, TOKEN_CLOSER, false);
+  if (byte == '}' && kind == '{' && s->is_ended) s->written--;
   write_until(s, s->at + 1);
   if (kind == '$') {
     take_template(s);
@@ -230,10 +205,6 @@ static void bare_parameter(struct squeezer *s) {
   if (start == end || !start || s->out[start - 1] != '(' || (start > 1 && is_word_byte(s->out[start - 2]))) return;
   memmove(s->out + start - 1, s->out + start, end - start);
   s->written -= 2;
-  struct script_token *closer = &s->tokens->tokens[s->tokens->count - 1];
-  closer[-2] = closer[-1];
-  closer[-2].at--;
-  s->tokens->count -= 2;
 }
 
 static void take_operator(struct squeezer *s) {
@@ -242,7 +213,6 @@ static void take_operator(struct squeezer *s) {
   if (byte == '=' && byte_at(s, s->at + 1) == '>' && s->written && s->out[s->written - 1] == ')') bare_parameter(s);
   bool is_step = (byte == '+' || byte == '-') && byte_at(s, s->at + 1) == byte;
   bool after_value = is_step && s->after_value; /* of `i++ / 2` */
-  add_token(s, is_step ? 2 : 1, TOKEN_OTHER, false);
   write_until(s, s->at + (is_step ? 2 : 1));
   end_token(s, after_value);
   s->is_ended = is_ended;
@@ -260,15 +230,14 @@ static bool skip_module_words(struct squeezer *s) {
     return true;
   }
   if (strncmp(line, "import ", 7) != 0) return false;
-  size_t size = strcspn(line, ";\n");
-  if (line[size] != ';') s->error = "an import that is longer than its line";
+  size_t size = strcspn(line, ";");
+  if (!line[size]) s->error = "an import that does not end";
   else s->at += size + 1;
   return true;
 }
 
-size_t squeeze_module(char *out, const char *source, size_t length, struct script_tokens *tokens, const char **error,
-                      size_t *place) {
-  struct squeezer s = {.source = source, .length = length, .out = out, .tokens = tokens};
+size_t squeeze_module(char *out, const char *source, size_t length, const char **error, size_t *place) {
+  struct squeezer s = {.source = source, .length = length, .out = out};
   for (;;) {
     skip_space(&s);
     if (s.error || s.at >= length) break;
@@ -281,7 +250,6 @@ size_t squeeze_module(char *out, const char *source, size_t length, struct scrip
     if (byte == '"' || byte == '\'') {
       take_string(&s);
     } else if (byte == '`') {
-      add_token(&s, 1, TOKEN_OTHER, false);
       write_until(&s, s.at + 1);
       take_template(&s);
     } else if (byte == '/' && s.after_brace) {

@@ -18,7 +18,7 @@ import test_alignment  # noqa: E402
 from reports import BUILD, CAPTURE, ROOT, SHARED, Report, bound, query, query_all, tfprof, write_report  # noqa: E402
 
 LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
-PAGE_BYTES = 200000
+PAGE_BYTES = 240000
 CELL_COLUMNS = ("profile_id, thread_id, table_name, depth, longest_id, name, category, start_ns, end_ns, count, "
                 "busy_ns")
 
