@@ -10,17 +10,40 @@ import { makePanel } from './panels.js';
 import { lookForRecordable } from './record.js';
 import { makeSqlPage } from './sql_page.js';
 
-const pages = [['overview', 'Overview'], ['timeline', 'Timeline'], ['code', 'Code'], ['ops', 'Ops'], ['memory', 'Memory'],
-  ['devices', 'Devices'], ['ranks', 'Ranks'], ['steps', 'Steps'], ['compare', 'Compare'], ['input', 'Input'], ['model', 'Model'],
-  ['counters', 'Counters'], ['sql', 'SQL']];
-const forMarks = new Set(['lanes', 'step_marks', 'mark_path', 'mark_gaps', 'findings', 'op_places', 'memory_over_time',
-  'counters_over_time']);
+const pages = [
+  ['overview', 'Overview'],
+  ['timeline', 'Timeline'],
+  ['code', 'Code'],
+  ['ops', 'Ops'],
+  ['memory', 'Memory'],
+  ['devices', 'Devices'],
+  ['ranks', 'Ranks'],
+  ['steps', 'Steps'],
+  ['compare', 'Compare'],
+  ['input', 'Input'],
+  ['model', 'Model'],
+  ['counters', 'Counters'],
+  ['sql', 'SQL'],
+];
+const forMarks = new Set([
+  'lanes',
+  'step_marks',
+  'mark_path',
+  'mark_gaps',
+  'findings',
+  'op_places',
+  'memory_over_time',
+  'counters_over_time',
+]);
 // What else is chosen on pages, beside them.
 const choices = ['before', 'after', 'per', 'op', 'size', 'colour', 'f'];
 const forTimeline = new Set(['header', 'marks', 'lanes']);
 
 const shownPage = () => (pages.some(([name]) => name === getState('page')) ? getState('page') : 'overview');
-const hasRows = (page) => page === 'sql' || page === 'overview' || page === 'timeline' ||
+const hasRows = (page) =>
+  page === 'sql' ||
+  page === 'overview' ||
+  page === 'timeline' ||
   panelsOf(page).some((panel) => panel.all.length || panel.error || panel.isWaiting);
 
 // ---- what is chosen ----
@@ -29,11 +52,24 @@ function profileChoice() {
   const lanes = panelOf('processes');
   if (!lanes || lanes.all.length < 2) return null;
   const at = (row, name) => row[lanes.at(name)];
-  const select = element('select', { id: 'profile', onchange: () => setState({ profile: select.value || null }) },
+  const select = element(
+    'select',
+    { id: 'profile', onchange: () => setState({ profile: select.value || null }) },
     element('option', { value: '' }, `all ${lanes.all.length}`),
-    ...lanes.all.map((row) => element('option', { value: String(at(row, 'profile_id')) },
-      [at(row, 'rank') !== null ? `rank ${at(row, 'rank')}` : null, at(row, 'host'),
-       at(row, 'pid') !== null ? `process ${at(row, 'pid')}` : `profile ${at(row, 'profile_id')}`].filter(Boolean).join(' · '))));
+    ...lanes.all.map((row) =>
+      element(
+        'option',
+        { value: String(at(row, 'profile_id')) },
+        [
+          at(row, 'rank') !== null ? `rank ${at(row, 'rank')}` : null,
+          at(row, 'host'),
+          at(row, 'pid') !== null ? `process ${at(row, 'pid')}` : `profile ${at(row, 'profile_id')}`,
+        ]
+          .filter(Boolean)
+          .join(' · '),
+      ),
+    ),
+  );
   select.value = getState('profile') || '';
   return element('label', {}, 'process ', select);
 }
@@ -47,21 +83,46 @@ function stepChoice() {
   const numbers = stepNumbers();
   if (!numbers.length) return null;
   const chosen = stateSteps();
-  const box = (value, word) => element('input', { type: 'number', value: String(value), min: String(numbers[0]),
-    max: String(numbers[numbers.length - 1]), 'aria-label': `${word} step`, onchange: () => {
-      const [first, last] = boxes.map((each) => Number(each.value));
-      if (first <= last) setState({ steps: `${first}-${last}`, t: null });
-    } });
-  const boxes = [box(chosen ? chosen[0] : numbers[0], 'first'), box(chosen ? chosen[1] : numbers[numbers.length - 1], 'last')];
-  return element('label', {}, 'steps ', boxes[0], ' to ', boxes[1],
-    chosen ? element('button', { title: 'all steps', onclick: () => setState({ steps: null, t: null }) }, '✕') : null);
+  const box = (value, word) =>
+    element('input', {
+      type: 'number',
+      value: String(value),
+      min: String(numbers[0]),
+      max: String(numbers[numbers.length - 1]),
+      'aria-label': `${word} step`,
+      onchange: () => {
+        const [first, last] = boxes.map((each) => Number(each.value));
+        if (first <= last) setState({ steps: `${first}-${last}`, t: null });
+      },
+    });
+  const boxes = [
+    box(chosen ? chosen[0] : numbers[0], 'first'),
+    box(chosen ? chosen[1] : numbers[numbers.length - 1], 'last'),
+  ];
+  return element(
+    'label',
+    {},
+    'steps ',
+    boxes[0],
+    ' to ',
+    boxes[1],
+    chosen ? element('button', { title: 'all steps', onclick: () => setState({ steps: null, t: null }) }, '✕') : null,
+  );
 }
 
 function themeChoice() {
-  const order = ['', 'light', 'dark'], words = { '': 'as the system', light: 'light', dark: 'dark' };
+  const order = ['', 'light', 'dark'],
+    words = { '': 'as the system', light: 'light', dark: 'dark' };
   const chosen = getState('theme') || '';
-  return element('button.theme', { title: `theme: ${words[chosen]}`, 'aria-label': `theme: ${words[chosen]}`,
-    onclick: () => setState({ theme: order[(order.indexOf(chosen) + 1) % 3] || null }, true) }, '◐');
+  return element(
+    'button.theme',
+    {
+      title: `theme: ${words[chosen]}`,
+      'aria-label': `theme: ${words[chosen]}`,
+      onclick: () => setState({ theme: order[(order.indexOf(chosen) + 1) % 3] || null }, true),
+    },
+    '◐',
+  );
 }
 
 // One step after the other, on the page that looks at one.
@@ -70,13 +131,29 @@ function stepSlider() {
   if (numbers.length < 2) return null;
   const at = Math.max(0, numbers.indexOf(chosenStep(chosenProfile())));
   const said = element('output', {}, `step ${numbers[at]}`);
-  const slider = element('input', { type: 'range', min: '0', max: String(numbers.length - 1), value: String(at), 'aria-label': 'step',
-    oninput: () => { said.textContent = `step ${numbers[Number(slider.value)]}`; },
-    onchange: () => { const number = numbers[Number(slider.value)]; setState({ steps: `${number}-${number}`, t: null }); } });
-  return element('section.panel.steps', { 'aria-label': 'the step that is looked at' },
-    element('button', { title: '[', 'aria-label': 'the step before', onclick: () => stepBy(-1) }, '◀'), slider,
-    element('button', { title: ']', 'aria-label': 'the next step', onclick: () => stepBy(1) }, '▶'), said,
-    stateSteps() ? element('button', { onclick: () => setState({ steps: null, t: null }) }, 'the slowest') : null);
+  const slider = element('input', {
+    type: 'range',
+    min: '0',
+    max: String(numbers.length - 1),
+    value: String(at),
+    'aria-label': 'step',
+    oninput: () => {
+      said.textContent = `step ${numbers[Number(slider.value)]}`;
+    },
+    onchange: () => {
+      const number = numbers[Number(slider.value)];
+      setState({ steps: `${number}-${number}`, t: null });
+    },
+  });
+  return element(
+    'section.panel.steps',
+    { 'aria-label': 'the step that is looked at' },
+    element('button', { title: '[', 'aria-label': 'the step before', onclick: () => stepBy(-1) }, '◀'),
+    slider,
+    element('button', { title: ']', 'aria-label': 'the next step', onclick: () => stepBy(1) }, '▶'),
+    said,
+    stateSteps() ? element('button', { onclick: () => setState({ steps: null, t: null }) }, 'the slowest') : null,
+  );
 }
 
 // ---- pages ----
@@ -84,18 +161,30 @@ function stepSlider() {
 function showNavigation() {
   const page = shownPage();
   document.getElementById('pages').replaceChildren(
-    ...pages.map(([name, title]) => element('a', { href: `#page=${name}`, class: hasRows(name) ? '' : 'without',
-      title: hasRows(name) ? null : 'nothing of it was recorded', 'aria-current': name === page ? 'page' : null,
-      onclick: (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        setState({ page: name, t: null, panel: null, f: null });
-      } }, title)),
-    element('span.choices', {}, runChoice(), profileChoice(), stepChoice(), themeChoice()));
+    ...pages.map(([name, title]) =>
+      element(
+        'a',
+        {
+          href: `#page=${name}`,
+          class: hasRows(name) ? '' : 'without',
+          title: hasRows(name) ? null : 'nothing of it was recorded',
+          'aria-current': name === page ? 'page' : null,
+          onclick: (event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            setState({ page: name, t: null, panel: null, f: null });
+          },
+        },
+        title,
+      ),
+    ),
+    element('span.choices', {}, runChoice(), profileChoice(), stepChoice(), themeChoice()),
+  );
 }
 
 function showPage() {
-  const main = document.getElementById('main'), page = shownPage();
+  const main = document.getElementById('main'),
+    page = shownPage();
   forgetPlots();
   main.className = page;
   if (page === 'timeline' && ['lanes', 'step_marks'].some((name) => panelOf(name).isWaiting)) {
@@ -113,8 +202,14 @@ function showPage() {
     const chosen = getState('panel') && document.getElementById(`sql-${getState('panel')}`);
     if (chosen && !getState('sql')) chosen.scrollIntoView();
   } else {
-    main.replaceChildren(...[page === 'steps' ? stepSlider() : page === 'compare' && panelOf('processes') ? makeSides() : null].filter(Boolean),
-      ...panelsOf(page).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel));
+    main.replaceChildren(
+      ...[page === 'steps' ? stepSlider() : page === 'compare' && panelOf('processes') ? makeSides() : null].filter(
+        Boolean,
+      ),
+      ...panelsOf(page)
+        .filter((panel) => !forTimeline.has(panel.keys.chart))
+        .map(makePanel),
+    );
     const wanted = getState('panel') && document.getElementById(`p-${getState('panel')}`);
     if (wanted) {
       wanted.classList.add('wanted');
@@ -141,10 +236,14 @@ function stepBy(by) {
 
 function showCommands() {
   const timeline = shownTimeline();
-  showPalette([...(timeline ? timeline.commands() : []),
-    ...pages.map(([page, title]) => [`page ${title}`, null, () => setState({ page, t: null, panel: null })]),
-    ['light or dark', null, () => document.querySelector('.theme').click()]],
-  (typed) => [`search events for “${typed}”`, null, () => setState({ page: 'timeline', q: typed, panel: null })]);
+  showPalette(
+    [
+      ...(timeline ? timeline.commands() : []),
+      ...pages.map(([page, title]) => [`page ${title}`, null, () => setState({ page, t: null, panel: null })]),
+      ['light or dark', null, () => document.querySelector('.theme').click()],
+    ],
+    (typed) => [`search events for “${typed}”`, null, () => setState({ page: 'timeline', q: typed, panel: null })],
+  );
 }
 
 function onKey(event) {
@@ -174,7 +273,8 @@ function changed(now, before) {
     showPage();
     if (now.page !== before.page && !now.panel) scrollTo(0, 0);
   } else if (now.t !== before.t && shownTimeline()) {
-    const timeline = shownTimeline(), { from, to } = timeline;
+    const timeline = shownTimeline(),
+      { from, to } = timeline;
     timeline.takeWindow();
     if (Math.round(from) !== Math.round(timeline.from) || Math.round(to) !== Math.round(timeline.to)) timeline.draw();
   }
@@ -185,23 +285,32 @@ function changed(now, before) {
 function runChoice() {
   const runs = isServed ? servedRuns() : [];
   if (runs.length < 2) return null;
-  const select = element('select', { id: 'run', onchange: () => setState({ run: select.value, profile: null, steps: null, t: null }) },
+  const select = element(
+    'select',
+    { id: 'run', onchange: () => setState({ run: select.value, profile: null, steps: null, t: null }) },
     element('option', { value: 'all' }, `all ${runs.length}`),
-    ...runs.map((each, i) => element('option', { value: String(i), title: each.path }, each.error ? `${each.name}: ${each.error}` : each.name)));
+    ...runs.map((each, i) =>
+      element('option', { value: String(i), title: each.path }, each.error ? `${each.name}: ${each.error}` : each.name),
+    ),
+  );
   select.value = chosenRun();
   return element('label', {}, 'run ', select);
 }
 
 function showFacts(panel) {
   const rows = panel.all.map((row) => [panel.at('name'), panel.at('value')].map((at) => String(row[at])));
-  document.querySelector('.header-facts').replaceChildren(...rows.map(([name, value]) =>
-    element('div', {}, element('dt', {}, name), element('dd', {}, value))));
+  document
+    .querySelector('.header-facts')
+    .replaceChildren(
+      ...rows.map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value))),
+    );
 }
 
 // The rows of a panel are there, or it says why not. What a person is busy with stays as it is.
 function showRows(name, answer, error) {
   takeRows(name, answer, error);
-  const panel = panelOf(name), section = document.getElementById(`p-${name}`);
+  const panel = panelOf(name),
+    section = document.getElementById(`p-${name}`);
   if (panel.keys.chart === 'header') showFacts(panel);
   if (section && !section.contains(document.activeElement) && !section.querySelector('details[open]')) {
     forgetPlotsIn(section);
@@ -215,17 +324,25 @@ function showRows(name, answer, error) {
     document.documentElement.setAttribute('data-page-complete', shownPage());
     if (!performance.getEntriesByName('page-complete').length) performance.mark('page-complete');
   }
-  if (['lanes', 'step_marks'].includes(name) && shownPage() === 'timeline' && panelOf('lanes').isWaiting === false &&
-      panelOf('step_marks').isWaiting === false && !shownTimeline()) showPage();
+  if (
+    ['lanes', 'step_marks'].includes(name) &&
+    shownPage() === 'timeline' &&
+    panelOf('lanes').isWaiting === false &&
+    panelOf('step_marks').isWaiting === false &&
+    !shownTimeline()
+  )
+    showPage();
   else if (forMarks.has(name)) {
     remarkTimeline();
-    if (shownPage() === 'timeline' && document.querySelector('.timeline > .empty')) showPage(); // now there may be something
+    // Now there may be something.
+    if (shownPage() === 'timeline' && document.querySelector('.timeline > .empty')) showPage();
   }
 }
 
 // The head, then the page that is shown, then what its choices and the timeline need, then the others.
 const orderOf = (name) => {
-  const panel = panelOf(name), page = shownPage();
+  const panel = panelOf(name),
+    page = shownPage();
   if (panel.keys.chart === 'header') return 0;
   if (placeOn(panel, page)) return 1 + placeOn(panel, page).place / 1000;
   return ['processes', 'step_marks', 'lanes'].includes(name) ? 2 : 3 + pages.findIndex(([each]) => each === panel.page);
@@ -236,12 +353,19 @@ function askAgain() {
   document.documentElement.removeAttribute('data-complete');
   document.documentElement.removeAttribute('data-page-complete');
   forgetEvents();
-  askPanels(allPanels().map((panel) => panel.name), showRows, orderOf);
+  askPanels(
+    allPanels().map((panel) => panel.name),
+    showRows,
+    orderOf,
+  );
 }
 
 // What the page that is shown is made of, and the head above it.
-const isNeeded = (panel) => placeOn(panel, shownPage()) || panel.keys.chart === 'header' ||
-  ['processes', 'step_marks', 'lanes'].includes(panel.name) || (shownPage() === 'timeline' && forMarks.has(panel.name)) ||
+const isNeeded = (panel) =>
+  placeOn(panel, shownPage()) ||
+  panel.keys.chart === 'header' ||
+  ['processes', 'step_marks', 'lanes'].includes(panel.name) ||
+  (shownPage() === 'timeline' && forMarks.has(panel.name)) ||
   (shownPage() === 'steps' && panel.name === 'compare_steps'); // which tells the slowest
 
 // Rows have come: what is shown is asked for anew, and what is under way, which may not have them; the rest when it is
@@ -256,23 +380,37 @@ async function takeChanges() {
 function askStale(isWanted) {
   const stale = allPanels().filter((panel) => panel.isStale && isWanted(panel));
   for (const panel of stale) panel.isStale = false;
-  askPanels(stale.map((panel) => panel.name), showRows, orderOf);
+  askPanels(
+    stale.map((panel) => panel.name),
+    showRows,
+    orderOf,
+  );
 }
 
 // How old what is shown is, and whether more will come.
 function showAge(changes, error) {
   let badge = document.getElementById('age');
-  if (!badge) document.querySelector('header').append(badge = element('p', { id: 'age', class: 'note' }));
+  if (!badge) document.querySelector('header').append((badge = element('p', { id: 'age', class: 'note' })));
   if (error) {
     badge.textContent = `no answer from the server: ${error.message}`;
     return;
   }
-  const age = changes.age_ns < 0 ? '' : changes.age_ns < 120e9 ? `${Math.round(changes.age_ns / 1e9)} s old` :
-    changes.age_ns < 7200e9 ? `${Math.round(changes.age_ns / 60e9)} min old` : changes.age_ns < 172800e9
-      ? `${Math.round(changes.age_ns / 3600e9)} h old` : `${Math.round(changes.age_ns / 86400e9)} days old`;
-  const sampling = changes.sampled > 0 && changes.sampled < changes.steps
-    ? ` · ops of ${changes.sampled} of ${changes.steps} steps` : '';
-  badge.textContent = changes.growing || age ? `${changes.growing ? '● live, ' : 'ended, '}${age}${sampling}` : 'nothing is recorded yet';
+  const age =
+    changes.age_ns < 0
+      ? ''
+      : changes.age_ns < 120e9
+        ? `${Math.round(changes.age_ns / 1e9)} s old`
+        : changes.age_ns < 7200e9
+          ? `${Math.round(changes.age_ns / 60e9)} min old`
+          : changes.age_ns < 172800e9
+            ? `${Math.round(changes.age_ns / 3600e9)} h old`
+            : `${Math.round(changes.age_ns / 86400e9)} days old`;
+  const sampling =
+    changes.sampled > 0 && changes.sampled < changes.steps
+      ? ` · ops of ${changes.sampled} of ${changes.steps} steps`
+      : '';
+  const state = changes.growing ? '● live, ' : 'ended, ';
+  badge.textContent = changes.growing || age ? `${state}${age}${sampling}` : 'nothing is recorded yet';
   badge.className = changes.growing ? 'note live' : 'note';
   showTroubles(changes);
   lookForRecordable();
@@ -281,15 +419,17 @@ function showAge(changes, error) {
 // Files that cannot be read, or no more.
 function showTroubles({ troubles, trouble_count: count }) {
   let list = document.getElementById('troubles');
-  if (!list) document.querySelector('header').append(list = element('ul', { id: 'troubles', role: 'status' }));
-  const left = count - troubles.length, lines = troubles.map(([file, message]) => `▲ ${file || 'a file'}: ${message}`);
+  if (!list) document.querySelector('header').append((list = element('ul', { id: 'troubles', role: 'status' })));
+  const left = count - troubles.length,
+    lines = troubles.map(([file, message]) => `▲ ${file || 'a file'}: ${message}`);
   if (left > 0) lines.push(`${left} more: “Dropped, damaged or not available” on the overview`);
   if (list.textContent !== lines.join('')) list.replaceChildren(...lines.map((line) => element('li', {}, line)));
 }
 
 async function startServed() {
   try {
-    const runs = await askRuns(), names = runs.map((each) => each.name).join(' ');
+    const runs = await askRuns(),
+      names = runs.map((each) => each.name).join(' ');
     document.title = names;
     document.querySelector('h1').textContent = names;
     run.runs = runs.map((each) => each.path).join(' ');
@@ -306,8 +446,16 @@ async function startServed() {
 async function start() {
   showTheme();
   if (!window.DecompressionStream) {
-    document.getElementById('main').replaceChildren(element('p.empty', {}, 'This browser has no DecompressionStream, without ' +
-      'which nothing in this page can be read: Chromium from 80, Firefox from 113 and Safari from 16.4 have it.'));
+    document
+      .getElementById('main')
+      .replaceChildren(
+        element(
+          'p.empty',
+          {},
+          'This browser has no DecompressionStream, without ' +
+            'which nothing in this page can be read: Chromium from 80, Firefox from 113 and Safari from 16.4 have it.',
+        ),
+      );
     return;
   }
   await readPanels();
@@ -317,16 +465,29 @@ async function start() {
   showPage();
   onState(changed);
   addEventListener('keydown', onKey);
-  addEventListener('keyup', (event) => { const timeline = shownTimeline(); if (timeline) timeline.held.delete(event.code); });
-  addEventListener('blur', () => { const timeline = shownTimeline(); if (timeline) timeline.held.clear(); });
+  addEventListener('keyup', (event) => {
+    const timeline = shownTimeline();
+    if (timeline) timeline.held.delete(event.code);
+  });
+  addEventListener('blur', () => {
+    const timeline = shownTimeline();
+    if (timeline) timeline.held.clear();
+  });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => showPage());
   // On paper all pages come one after the other, but for the timeline, of which its window stands there.
   addEventListener('beforeprint', () => {
     const main = document.getElementById('main');
     if (shownPage() === 'timeline') return;
-    main.replaceChildren(...pages.filter(([name]) => name !== 'timeline' && name !== 'sql' && hasRows(name)).flatMap(
-      ([name, title]) => [element('h1.page-title', {}, title),
-        ...panelsOf(name).filter((panel) => panel.page === name && !forTimeline.has(panel.keys.chart)).map(makePanel)]));
+    main.replaceChildren(
+      ...pages
+        .filter(([name]) => name !== 'timeline' && name !== 'sql' && hasRows(name))
+        .flatMap(([name, title]) => [
+          element('h1.page-title', {}, title),
+          ...panelsOf(name)
+            .filter((panel) => panel.page === name && !forTimeline.has(panel.keys.chart))
+            .map(makePanel),
+        ]),
+    );
   });
   addEventListener('afterprint', showPage);
   performance.mark('rows');
@@ -335,7 +496,8 @@ async function start() {
 
 // The rows of panels come before the events in a file: as soon as they are there, which `run` behind them tells.
 function begin() {
-  const last = document.getElementById('run'), isThere = document.readyState !== 'loading' || (last && last.nextElementSibling);
+  const last = document.getElementById('run'),
+    isThere = document.readyState !== 'loading' || (last && last.nextElementSibling);
   if (isThere) start();
   else setTimeout(begin, 5);
 }

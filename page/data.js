@@ -13,9 +13,23 @@ function wholeRows(rows) {
 }
 
 function parsePanel(raw) {
-  const comment = raw.sql.split('\n').filter((line) => line.startsWith('-- ')).map((line) => line.slice(3));
-  const panel = { name: raw.name, sql: raw.sql, error: raw.error, columns: raw.columns, all: wholeRows(raw.rows), title: comment[0],
-                  sentence: '', keys: {}, at(column) { return this.columns.indexOf(column); } };
+  const comment = raw.sql
+    .split('\n')
+    .filter((line) => line.startsWith('-- '))
+    .map((line) => line.slice(3));
+  const panel = {
+    name: raw.name,
+    sql: raw.sql,
+    error: raw.error,
+    columns: raw.columns,
+    all: wholeRows(raw.rows),
+    title: comment[0],
+    sentence: '',
+    keys: {},
+    at(column) {
+      return this.columns.indexOf(column);
+    },
+  };
   for (const line of comment.slice(1)) {
     const match = /^([a-z]+): (.+)$/.exec(line);
     if (match) panel.keys[match[1]] = match[2];
@@ -33,7 +47,16 @@ function parsePanel(raw) {
 
 // A served page has the words of its panels, and asks for the rows.
 function readServed() {
-  run = { title: 'tfprof', runs: 'RUN', release: servedPage.release, steps: null, has_events: true, bucket_ns: 0, events: 0, cells: 0 };
+  run = {
+    title: 'tfprof',
+    runs: 'RUN',
+    release: servedPage.release,
+    steps: null,
+    has_events: true,
+    bucket_ns: 0,
+    events: 0,
+    cells: 0,
+  };
   for (const { name, sql } of servedPage.panels)
     panels.set(name, { ...parsePanel({ name, sql, error: null, columns: [], rows: [] }), isWaiting: true });
 }
@@ -51,12 +74,14 @@ export function bytesOf(id) {
   if (!script) return null;
   const text = script.textContent;
   script.remove();
-  return Uint8Array.fromBase64 ? Uint8Array.fromBase64(text)
-                               : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return Uint8Array.fromBase64
+    ? Uint8Array.fromBase64(text)
+    : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
 // What a zlib stream holds.
-export const inflated = (bytes) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate')));
+export const inflated = (bytes) =>
+  new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate')));
 
 export async function readPanels() {
   if (isServed) {
@@ -69,33 +94,45 @@ export async function readPanels() {
 
 export const panelOf = (name) => panels.get(name);
 export const placeOn = (panel, page) => panel.places.find((each) => each.page === page);
-export const panelsOf = (page) => [...panels.values()].filter((panel) => placeOn(panel, page))
-  .sort((a, b) => placeOn(a, page).place - placeOn(b, page).place);
+export const panelsOf = (page) =>
+  [...panels.values()]
+    .filter((panel) => placeOn(panel, page))
+    .sort((a, b) => placeOn(a, page).place - placeOn(b, page).place);
 export const allPanels = () => [...panels.values()];
 
 // What a process is called everywhere: rank 3, process 1234, host a.
 export function processName(profile) {
-  const open = panels.get('processes'), row = open && open.all.find((each) => each[open.at('profile_id')] === profile);
+  const open = panels.get('processes'),
+    row = open && open.all.find((each) => each[open.at('profile_id')] === profile);
   return ((row && row[open.at('name')]) || `process ${profile}`).replace(/^.*\/(?=.)/, ''); // of a path the file
 }
 
 // The rows of the profile and of the steps that are looked at.
 export function rowsOf(panel) {
-  const profile = getState('profile'), steps = stateSteps();
-  const profileAt = panel.at('profile_id'), stepAt = panel.keys.step ? panel.at(panel.keys.step) : -1;
-  return panel.all.filter((row) =>
-    (!profile || profileAt < 0 || String(row[profileAt]) === profile) &&
-    (!steps || stepAt < 0 || (row[stepAt] >= steps[0] && row[stepAt] <= steps[1])));
+  const profile = getState('profile'),
+    steps = stateSteps();
+  const profileAt = panel.at('profile_id'),
+    stepAt = panel.keys.step ? panel.at(panel.keys.step) : -1;
+  return panel.all.filter(
+    (row) =>
+      (!profile || profileAt < 0 || String(row[profileAt]) === profile) &&
+      (!steps || stepAt < 0 || (row[stepAt] >= steps[0] && row[stepAt] <= steps[1])),
+  );
 }
 
 // When the steps that are chosen ran, those of one process or of all: [from, to].
 export function stepWindow() {
-  const steps = stateSteps(), marks = panels.get('step_marks');
+  const steps = stateSteps(),
+    marks = panels.get('step_marks');
   if (!steps || !marks) return null;
   const [number, from, length] = ['number', 'at_ns', 'dur_ns'].map((column) => marks.at(column));
   const inside = rowsOf(marks).filter((row) => row[number] >= steps[0] && row[number] <= steps[1]);
-  return inside.length ? [inside.reduce((least, row) => Math.min(least, row[from]), Infinity),
-    inside.reduce((most, row) => Math.max(most, row[from] + row[length]), -Infinity)] : null;
+  return inside.length
+    ? [
+        inside.reduce((least, row) => Math.min(least, row[from]), Infinity),
+        inside.reduce((most, row) => Math.max(most, row[from] + row[length]), -Infinity),
+      ]
+    : null;
 }
 
 // Charts that show times by themselves.
@@ -104,26 +141,35 @@ export const isByTime = (panel) => panel.at('at_ns') >= 0 && !panel.keys.step &&
 
 // What of the rows lies in the steps that are chosen; of what holds until the next row also what held when they began.
 export function rowsInSteps(panel) {
-  const rows = rowsOf(panel), window = isByTime(panel) ? stepWindow() : null;
+  const rows = rowsOf(panel),
+    window = isByTime(panel) ? stepWindow() : null;
   if (!window) return rows;
-  const at = panel.at('at_ns'), last = new Map(), keys = ['profile_id', 'device_id', panel.keys.series, panel.keys.group]
-    .map((column) => panel.at(column)).filter((column) => column >= 0);
+  const at = panel.at('at_ns'),
+    last = new Map(),
+    keys = ['profile_id', 'device_id', panel.keys.series, panel.keys.group]
+      .map((column) => panel.at(column))
+      .filter((column) => column >= 0);
   const inside = rows.filter((row) => row[at] >= window[0] && row[at] < window[1]);
   if (!['area', 'line', 'multiples'].includes(panel.keys.chart)) return inside;
   for (const row of rows) {
-    const key = keys.map((column) => row[column]).join('\n'), before = last.get(key);
+    const key = keys.map((column) => row[column]).join('\n'),
+      before = last.get(key);
     if (row[at] < window[0] && !(before && before[at] > row[at])) last.set(key, row);
   }
   return [...[...last.values()].map((row) => row.map((value, i) => (i === at ? window[0] : value))), ...inside];
 }
 
-// What is in use of each memory, by its name: [time, bytes of all categories together] in order. A category holds its last.
+// What is in use of each memory, by its name: [time, bytes of all categories together] in order. A category holds its
+// last.
 export function memoryTotals() {
-  const panel = panels.get('memory_over_time'), totals = new Map(), last = new Map();
+  const panel = panels.get('memory_over_time'),
+    totals = new Map(),
+    last = new Map();
   if (!panel || !panel.all.length) return totals;
   const at = (name) => panel.at(name);
   for (const row of rowsOf(panel).sort((a, b) => a[at('at_ns')] - b[at('at_ns')])) {
-    const memory = String(row[at('device')]), time = row[at('at_ns')];
+    const memory = String(row[at('device')]),
+      time = row[at('at_ns')];
     if (!totals.has(memory)) {
       totals.set(memory, []);
       last.set(memory, new Map());
@@ -145,9 +191,14 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
-export const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
+export const csvOf = (columns, rows) =>
+  [columns, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
 export const jsonOf = (columns, rows) =>
-  JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]]))), null, 1);
+  JSON.stringify(
+    rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]]))),
+    null,
+    1,
+  );
 
 export function download(name, type, text) {
   const address = URL.createObjectURL(new Blob([text], { type }));

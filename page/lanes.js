@@ -13,7 +13,9 @@ async function inflate(id, columnOf) {
 // Calls take(value, i) for each of `count` varints from `at` on; returns where they end.  Beyond 2^53 they are rounded.
 function readVarints(bytes, at, count, out) {
   for (let i = 0; i < count; i++) {
-    let byte = bytes[at++], value = byte & 127, factor = 128;
+    let byte = bytes[at++],
+      value = byte & 127,
+      factor = 128;
     while (byte > 127) {
       byte = bytes[at++];
       value += (byte & 127) * factor;
@@ -41,42 +43,46 @@ function readLink(value, moveOn) {
 async function decodeBundle(bundle, lanes, columnOf) {
   const columns = await Promise.all(columnNames.map((name) => inflate(`bundle-${bundle}-${name}`, columnOf)));
   const at = columnNames.map(() => 0);
-  return lanes.map((lane) => lane.tracks.map(([depth, count]) => {
-    const starts = new Float64Array(count), lengths = new Float64Array(count), names = new Uint32Array(count);
-    const rows = new Float64Array(count);
-    const track = { lane, depth, starts, lengths, names, rows, counts: null, busy: null, links: null,
-      traces: null };
-    at[0] = readVarints(columns[0], at[0], count, starts);
-    at[1] = readVarints(columns[1], at[1], count, lengths);
-    at[2] = readVarints(columns[2], at[2], count, names);
-    at[3] = readVarints(columns[3], at[3], count, rows);
-    sumUp(starts, 0);
-    let row = 0;
-    for (let i = 0; i < count; i++) rows[i] = row += unzigzag(rows[i]);
-    if (columns[4]) {
-      track.counts = new Float64Array(count);
-      track.busy = new Float64Array(count);
-      at[4] = readVarints(columns[4], at[4], count, track.counts);
-      at[5] = readVarints(columns[5], at[5], count, track.busy);
-    }
-    if (columns[6]) {
-      track.links = new Float64Array(count);
-      at[6] = readVarints(columns[6], at[6], count, track.links);
-      for (let i = 0, last = 0; i < count; i++) track.links[i] = readLink(track.links[i], (step) => (last += step));
-    }
-    if (columns[7]) {
-      track.traces = new Float64Array(count);
-      at[7] = readVarints(columns[7], at[7], count, track.traces);
-      for (let i = 0, last = 0; i < count; i++)
-        track.traces[i] = track.traces[i] ? (last += unzigzag(track.traces[i] - 1)) : -1;
-    }
-    return track;
-  }));
+  return lanes.map((lane) =>
+    lane.tracks.map(([depth, count]) => {
+      const starts = new Float64Array(count),
+        lengths = new Float64Array(count),
+        names = new Uint32Array(count);
+      const rows = new Float64Array(count);
+      const track = { lane, depth, starts, lengths, names, rows, counts: null, busy: null, links: null, traces: null };
+      at[0] = readVarints(columns[0], at[0], count, starts);
+      at[1] = readVarints(columns[1], at[1], count, lengths);
+      at[2] = readVarints(columns[2], at[2], count, names);
+      at[3] = readVarints(columns[3], at[3], count, rows);
+      sumUp(starts, 0);
+      let row = 0;
+      for (let i = 0; i < count; i++) rows[i] = row += unzigzag(rows[i]);
+      if (columns[4]) {
+        track.counts = new Float64Array(count);
+        track.busy = new Float64Array(count);
+        at[4] = readVarints(columns[4], at[4], count, track.counts);
+        at[5] = readVarints(columns[5], at[5], count, track.busy);
+      }
+      if (columns[6]) {
+        track.links = new Float64Array(count);
+        at[6] = readVarints(columns[6], at[6], count, track.links);
+        for (let i = 0, last = 0; i < count; i++) track.links[i] = readLink(track.links[i], (step) => (last += step));
+      }
+      if (columns[7]) {
+        track.traces = new Float64Array(count);
+        at[7] = readVarints(columns[7], at[7], count, track.traces);
+        for (let i = 0, last = 0; i < count; i++)
+          track.traces[i] = track.traces[i] ? (last += unzigzag(track.traces[i] - 1)) : -1;
+      }
+      return track;
+    }),
+  );
 }
 
 function endOf(track) {
   let last = 0;
-  for (let i = 0; i < track.starts.length; i++) if (track.starts[i] + track.lengths[i] > last) last = track.starts[i] + track.lengths[i];
+  for (let i = 0; i < track.starts.length; i++)
+    if (track.starts[i] + track.lengths[i] > last) last = track.starts[i] + track.lengths[i];
   return last;
 }
 
@@ -85,12 +91,16 @@ function endOf(track) {
 export async function readEvents(progress, answer = null) {
   if (document.readyState === 'loading') await new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
   const { lanes, names } = answer ? answer.head : await inflated(bytesOf('lanes')).json();
-  const columnOf = answer ? answer.columnOf : bytesOf, bundles = new Map(), tracksOf = new Map();
+  const columnOf = answer ? answer.columnOf : bytesOf,
+    bundles = new Map(),
+    tracksOf = new Map();
   for (const lane of lanes) {
     if (!bundles.has(lane.bundle)) bundles.set(lane.bundle, []);
     bundles.get(lane.bundle).push(lane);
   }
-  let start = Infinity, end = -Infinity, done = 0;
+  let start = Infinity,
+    end = -Infinity,
+    done = 0;
   for (const [bundle, list] of bundles) {
     (await decodeBundle(bundle, list, columnOf)).forEach((tracks, i) => {
       tracksOf.set(list[i], tracks);
@@ -111,15 +121,22 @@ const trackKey = ({ lane, depth }) => `${lane.profile_id} ${lane.thread_id} ${la
 export function insertEvents(whole, part) {
   const nothing = { starts: [], lengths: [], names: [], rows: [], counts: null, busy: null, links: null, traces: null };
   const tracks = new Map(part.tracks.map((track) => [trackKey(track), track]));
-  return { ...part, lanes: whole.lanes, start: whole.start, end: whole.end, tracks: whole.tracks.map((track) => {
-    const found = tracks.get(trackKey(track));
-    return found ? { ...found, lane: track.lane } : { ...nothing, lane: track.lane, depth: track.depth };
-  }) };
+  return {
+    ...part,
+    lanes: whole.lanes,
+    start: whole.start,
+    end: whole.end,
+    tracks: whole.tracks.map((track) => {
+      const found = tracks.get(trackKey(track));
+      return found ? { ...found, lane: track.lane } : { ...nothing, lane: track.lane, depth: track.depth };
+    }),
+  };
 }
 
 // The first event of the track that begins at `time` or later.
 export function firstFrom(track, time) {
-  let low = 0, high = track.starts.length;
+  let low = 0,
+    high = track.starts.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (track.starts[middle] < time) low = middle + 1;

@@ -5,7 +5,8 @@ const MOST_SHOWN = 12;
 
 // Letters of what is typed come in this order in the text: how well they fit, less is better; NULL: they do not.
 function fitOf(text, typed) {
-  let at = -1, cost = 0;
+  let at = -1,
+    cost = 0;
   for (const letter of typed) {
     const next = text.indexOf(letter, at + 1);
     if (next < 0) return null;
@@ -18,10 +19,21 @@ function fitOf(text, typed) {
 // commands: [text, key or null, action]; other(typed): one more for what nothing is called, or null.
 export function showPalette(commands, other) {
   if (document.querySelector('dialog.palette')) return;
-  let shown = [], chosen = 0;
+  let shown = [],
+    chosen = 0;
   const list = element('ul', { role: 'listbox', id: 'palette-list' });
-  const input = element('input', { type: 'search', 'aria-label': 'command', placeholder: 'what to do', role: 'combobox',
-    'aria-expanded': 'true', 'aria-controls': 'palette-list', oninput: () => { chosen = 0; fill(); } });
+  const input = element('input', {
+    type: 'search',
+    'aria-label': 'command',
+    placeholder: 'what to do',
+    role: 'combobox',
+    'aria-expanded': 'true',
+    'aria-controls': 'palette-list',
+    oninput: () => {
+      chosen = 0;
+      fill();
+    },
+  });
   const dialog = element('dialog.palette', { 'aria-label': 'commands' }, input, list);
   const run = (command) => {
     dialog.close();
@@ -29,14 +41,25 @@ export function showPalette(commands, other) {
   };
   const fill = () => {
     const typed = input.value.trim().toLowerCase();
-    shown = commands.map((command) => [fitOf(command[0].toLowerCase(), typed.replace(/ /g, '')), command])
-      .filter(([fit]) => fit !== null).sort((a, b) => (typed ? a[0] - b[0] : 0)).slice(0, MOST_SHOWN).map(([, command]) => command);
+    shown = commands
+      .map((command) => [fitOf(command[0].toLowerCase(), typed.replace(/ /g, '')), command])
+      .filter(([fit]) => fit !== null)
+      .sort((a, b) => (typed ? a[0] - b[0] : 0))
+      .slice(0, MOST_SHOWN)
+      .map(([, command]) => command);
     const more = typed && other ? other(input.value.trim()) : null;
     if (more) shown.push(more);
     chosen = Math.max(0, Math.min(chosen, shown.length - 1));
-    list.replaceChildren(...shown.map((command, i) => element('li', { role: 'option', id: `palette-${i}`,
-      'aria-selected': String(i === chosen), onclick: () => run(command) }, command[0],
-      command[1] ? element('kbd', {}, command[1]) : null)));
+    list.replaceChildren(
+      ...shown.map((command, i) =>
+        element(
+          'li',
+          { role: 'option', id: `palette-${i}`, 'aria-selected': String(i === chosen), onclick: () => run(command) },
+          command[0],
+          command[1] ? element('kbd', {}, command[1]) : null,
+        ),
+      ),
+    );
     input.setAttribute('aria-activedescendant', `palette-${chosen}`);
   };
   input.addEventListener('keydown', (event) => {
@@ -47,7 +70,9 @@ export function showPalette(commands, other) {
     event.preventDefault();
     if (dialog.open) fill();
   });
-  dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener('click', (event) => {
+    if (event.target === dialog) dialog.close();
+  });
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);
   fill();

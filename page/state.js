@@ -11,7 +11,7 @@ function parse(hash) {
     if (at <= 0) continue;
     try {
       state[decodeURIComponent(part.slice(0, at))] = decodeURIComponent(part.slice(at + 1));
-    } catch (error) {
+    } catch {
       // not ours: a % that is none
     }
   }
@@ -55,7 +55,8 @@ export function stateSteps() {
 
 // element('p.x', {onclick: f}, 'text', child) is of the class x: texts are texts, never markup.
 export function element(words, attributes = {}, ...children) {
-  const [name, ...classes] = words.split('.'), made = document.createElement(name);
+  const [name, ...classes] = words.split('.'),
+    made = document.createElement(name);
   if (classes.length) made.className = classes.join(' ');
   if (name === 'button') made.type = 'button';
   for (const [key, value] of Object.entries(attributes)) {
@@ -68,11 +69,22 @@ export function element(words, attributes = {}, ...children) {
 }
 
 // A link to what the address says with some of it changed, which goes there without a load.
-export const linkTo = (text, changes) => element('a', { href: formatState(changes), onclick: (event) => {
-  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  setState(changes);
-} }, text);
+export const linkTo = (text, changes) =>
+  element(
+    'a',
+    {
+      href: formatState(changes),
+      onclick: (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        setState(changes);
+      },
+    },
+    text,
+  );
 
-export const makeFigure = (caption, ...children) => element('figure', {}, element('figcaption', {}, caption), ...children);
-export const tell = (text) => { document.getElementById('told').textContent = text; };
+export const makeFigure = (caption, ...children) =>
+  element('figure', {}, element('figcaption', {}, caption), ...children);
+export const tell = (text) => {
+  document.getElementById('told').textContent = text;
+};

@@ -1,8 +1,9 @@
-// timeline.js: the timeline: lanes that one zooms, pans, searches and measures.  Keys go by their place on the keyboard.
+// timeline.js: the timeline: lanes that one zooms, pans, searches and measures.  Keys go by their place on the
+// keyboard.
 import { busyOf, countOf, firstFrom, firstTouching, idOf, insertEvents, readEvents } from './lanes.js';
 import { AREA_COLUMNS, areaStatistics, areaTree } from './timeline_area.js';
-import { BAND, curvesOf, markAt, valueAt } from './timeline_marks.js';
-import { LaneCanvas, RULER, STEPS, countAll, keyOfLane, layOut, pinsOf } from './timeline_canvas.js';
+import { curvesOf, markAt, valueAt } from './timeline_marks.js';
+import { LaneCanvas, countAll, keyOfLane, layOut, pinsOf } from './timeline_canvas.js';
 import { causeOf, chainOf, eventOf, placeOf, traceOf, tracesOf } from './timeline_links.js';
 import { GUTTER, ROW } from './timeline_view.js';
 import { makeFlame } from './flame.js';
@@ -12,10 +13,11 @@ import { element, getState, linkTo, onState, setState, stateSteps, tell } from '
 import { formatCount, formatNs, formatRatio, formatUnit } from './units.js';
 import { makeTable } from './table.js';
 
-const MOST_HANDED_OVER = 1000000, AREA_WORDS = ['name', 'category', 'lane', 'line'];
+const MOST_HANDED_OVER = 1000000,
+  AREA_WORDS = ['name', 'category', 'lane', 'line'];
 let events = null; // read once
 let timeline = null; // the one that is shown
-let whole = null;    // of a server: what it said of everything, where `events` are of a window
+let whole = null; // of a server: what it said of everything, where `events` are of a window
 
 class Timeline extends LaneCanvas {
   constructor(root) {
@@ -27,24 +29,34 @@ class Timeline extends LaneCanvas {
 
   // What the address says is selected: sel=ops:68719476736, area=from~to~first row~last row.
   takeSelection() {
-    const [table, id] = (getState('sel') || '').split(':'), profile = Math.floor(Number(id) / 2 ** 36);
+    const [table, id] = (getState('sel') || '').split(':'),
+      profile = Math.floor(Number(id) / 2 ** 36);
     this.selected = id ? eventOf(events.tracks, profile, table, Number(id) % 2 ** 36) : null;
     const numbers = (getState('area') || '').split('~').map(Number);
     const isArea = numbers.length === 4 && numbers.every(Number.isFinite) && numbers[1] > numbers[0];
     const inside = (row) => Math.max(0, Math.min(this.rows.length - 1, Math.round(row)));
-    this.area = isArea ? { from: numbers[0], to: numbers[1], top: inside(numbers[2]), bottom: inside(numbers[3]) } : null;
+    this.area = isArea
+      ? { from: numbers[0], to: numbers[1], top: inside(numbers[2]), bottom: inside(numbers[3]) }
+      : null;
     this.chain = null;
   }
 
   // What is looked at went into the address; or the address changed.
   keepSelection() {
     const { area, selected } = this;
-    setState({ sel: selected ? `${selected.track.lane.table}:${idOf(selected.track, selected.i)}` : null,
-      area: area ? [Math.round(area.from), Math.round(area.to), area.top, area.bottom].join('~') : null }, true);
+    setState(
+      {
+        sel: selected ? `${selected.track.lane.table}:${idOf(selected.track, selected.i)}` : null,
+        area: area ? [Math.round(area.from), Math.round(area.to), area.top, area.bottom].join('~') : null,
+      },
+      true,
+    );
   }
   follow(now, before) {
     if (now.sel === before.sel && now.area === before.area) return;
-    const shown = this.selected ? `${this.selected.track.lane.table}:${idOf(this.selected.track, this.selected.i)}` : undefined;
+    const shown = this.selected
+      ? `${this.selected.track.lane.table}:${idOf(this.selected.track, this.selected.i)}`
+      : undefined;
     if ((now.sel || undefined) === shown && Boolean(now.area) === Boolean(this.area)) return;
     this.takeSelection();
     this.describe();
@@ -67,17 +79,37 @@ class Timeline extends LaneCanvas {
   }
 
   build() {
-    this.input = element('input', { type: 'search', placeholder: 'search all events ( / )', 'aria-label': 'search events',
-      value: getState('q') || '', oninput: () => this.search(this.input.value) });
+    this.input = element('input', {
+      type: 'search',
+      placeholder: 'search all events ( / )',
+      'aria-label': 'search events',
+      value: getState('q') || '',
+      oninput: () => this.search(this.input.value),
+    });
     this.found = element('span.note', { 'aria-live': 'polite' });
     this.details = element('section.details', { 'aria-live': 'polite', 'aria-label': 'selection' });
     const button = (text, title, action) => element('button', { title, onclick: action }, text);
-    const parts = [element('div.tools', {}, this.input, this.found, button('all', '0', () => this.show(events.start, events.end)),
-        button('+', 'W', () => this.zoom(0.5)), button('−', 'S', () => this.zoom(2)),
-        this.bands.length ? button('marks', 'critical path, findings and idle devices above the lanes', () => this.toggleMarks()) : null,
+    const parts = [
+      element(
+        'div.tools',
+        {},
+        this.input,
+        this.found,
+        button('all', '0', () => this.show(events.start, events.end)),
+        button('+', 'W', () => this.zoom(0.5)),
+        button('−', 'S', () => this.zoom(2)),
+        this.bands.length
+          ? button('marks', 'critical path, findings and idle devices above the lanes', () => this.toggleMarks())
+          : null,
         button('for Perfetto', 'the events of this window as a file that ui.perfetto.dev opens', () => this.handOver()),
-        button('keys', '?', () => this.explain()), this.said),
-      this.note(), this.strip, element('div.lanes', {}, this.canvas), this.details];
+        button('keys', '?', () => this.explain()),
+        this.said,
+      ),
+      this.note(),
+      this.strip,
+      element('div.lanes', {}, this.canvas),
+      this.details,
+    ];
     this.root.replaceChildren(...parts.filter(Boolean));
     this.listen();
     if (this.input.value) this.search(this.input.value);
@@ -86,16 +118,30 @@ class Timeline extends LaneCanvas {
 
   note() {
     if (!run.bucket_ns) {
-      return run.has_causes === false ? element('p.note', {}, 'Which op launched what, and at which line, did not ' +
-        `fit into this file: tfprof report ${run.runs} --events all`) : null;
+      return run.has_causes === false
+        ? element(
+            'p.note',
+            {},
+            'Which op launched what, and at which line, did not ' +
+              `fit into this file: tfprof report ${run.runs} --events all`,
+          )
+        : null;
     }
     if (isServed) {
-      return element('p.note', {}, `Of ${formatCount(run.events)} events those that lie together in a pixel are drawn ` +
-        'as one, with their count and time; zoom in for each by itself.');
+      return element(
+        'p.note',
+        {},
+        `Of ${formatCount(run.events)} events those that lie together in a pixel are drawn ` +
+          'as one, with their count and time; zoom in for each by itself.',
+      );
     }
-    return element('p.note', {}, `${formatCount(run.events)} events are drawn as ${formatCount(run.cells)} ` +
-      `stretches of ${formatNs(run.bucket_ns)}, each with the count and the time of what it stands for. Every one by itself: ` +
-      `tfprof report ${run.runs} --events all`);
+    return element(
+      'p.note',
+      {},
+      `${formatCount(run.events)} events are drawn as ${formatCount(run.cells)} ` +
+        `stretches of ${formatNs(run.bucket_ns)}, each with the count and the time of what it stands for. ` +
+        `Every one by itself: tfprof report ${run.runs} --events all`,
+    );
   }
 
   // ---- search ----
@@ -109,31 +155,41 @@ class Timeline extends LaneCanvas {
       this.matches = Uint8Array.from(events.names, ([name]) => (name && name.toLowerCase().includes(wanted) ? 1 : 0));
       // A line, as train.py:43, or all of its file: the events that it calls.
       const lines = tracesOf(wanted);
-      let count = 0, ns = 0;
-      const places = new Set(), whole = events.end - events.start;
+      let count = 0,
+        ns = 0;
+      const places = new Set(),
+        whole = events.end - events.start;
       for (const row of this.rows) {
         if (!row.track) continue;
         const { starts, names, traces, lane } = row.track;
-        row.track.hits = lines.size && Uint8Array.from(names, (name, i) => (this.matches[name] ||
-          (traces && traces[i] >= 0 && lines.has(lane.profile_id * 2 ** 36 + traces[i])) ? 1 : 0));
+        row.track.hits =
+          lines.size &&
+          Uint8Array.from(names, (name, i) =>
+            this.matches[name] || (traces && traces[i] >= 0 && lines.has(lane.profile_id * 2 ** 36 + traces[i]))
+              ? 1
+              : 0,
+          );
         for (let i = 0; i < names.length; i++) {
           if (!this.isHit(row.track, i)) continue;
           count += countOf(row.track, i);
           ns += busyOf(row.track, i);
-          if (places.size < 2000) places.add(Math.round((starts[i] - events.start) / whole * 1000) / 1000);
+          if (places.size < 2000) places.add(Math.round(((starts[i] - events.start) / whole) * 1000) / 1000);
         }
       }
       this.marks = [...places];
       const kinds = lines.size || this.matches.reduce((sum, value) => sum + value, 0);
       const all = this.rows.reduce((sum, row) => sum + (row.track ? countAll(row.track) : 0), 0);
-      this.found.textContent = count ? `${formatCount(count)} events of ${formatCount(kinds)} ${lines.size ? 'stacks' : 'names'}, ` +
-        `${formatRatio(count / (all || 1))} of all; ${formatNs(ns)} together`
-                                     : 'nothing is called so';
+      this.found.textContent = count
+        ? `${formatCount(count)} events of ${formatCount(kinds)} ${lines.size ? 'stacks' : 'names'}, ` +
+          `${formatRatio(count / (all || 1))} of all; ${formatNs(ns)} together`
+        : 'nothing is called so';
     }
     this.draw();
   }
 
-  isHit(track, i) { return track.hits ? track.hits[i] : this.matches[track.names[i]]; }
+  isHit(track, i) {
+    return track.hits ? track.hits[i] : this.matches[track.names[i]];
+  }
 
   // The next event that the search finds, or the one before.
   next(step) {
@@ -147,7 +203,8 @@ class Timeline extends LaneCanvas {
       if (step < 0) i--;
       for (; i >= 0 && i < starts.length; i += step) {
         const isSame = this.selected && this.selected.track === row.track && this.selected.i === i;
-        if (this.isHit(row.track, i) && !isSame && (step < 0 ? starts[i] < at : starts[i] > at || !this.selected)) break;
+        if (this.isHit(row.track, i) && !isSame && (step < 0 ? starts[i] < at : starts[i] > at || !this.selected))
+          break;
       }
       if (i < 0 || i >= starts.length) continue;
       if (!best || (starts[i] - best.track.starts[best.i]) * step < 0) best = { track: row.track, i };
@@ -164,8 +221,11 @@ class Timeline extends LaneCanvas {
     if (chosen) this.area = null;
     this.keepSelection();
     if (chosen && isMoving) {
-      const { track, i } = chosen, start = track.starts[i], end = start + track.lengths[i];
-      const row = this.rows.find((each) => each.track === track), height = this.canvas.clientHeight - this.top;
+      const { track, i } = chosen,
+        start = track.starts[i],
+        end = start + track.lengths[i];
+      const row = this.rows.find((each) => each.track === track),
+        height = this.canvas.clientHeight - this.top;
       if (row && (row.top + ROW > this.scroll + height || row.top < this.scroll)) this.scroll = row.top - height / 2;
       if (end < this.from || start > this.to) {
         const half = (this.to - this.from) / 2;
@@ -180,14 +240,22 @@ class Timeline extends LaneCanvas {
     this.details.classList.toggle('idle', !this.area && !this.selected);
     if (this.area) return this.describeArea();
     if (!this.selected) {
-      this.details.replaceChildren(element('p.note', {},
-        'Click an event for its details, drag over an area for statistics.'));
+      this.details.replaceChildren(
+        element('p.note', {}, 'Click an event for its details, drag over an area for statistics.'),
+      );
       return undefined;
     }
-    const { track, i } = this.selected, [name, category] = events.names[track.names[i]], count = countOf(track, i);
-    const facts = [[count > 1 ? 'longest of them' : 'name', name || '–'], ['category', category],
-      ['begins', formatNs(track.starts[i])], [count > 1 ? 'span' : 'duration', formatNs(track.lengths[i])]];
-    if (count > 1) facts.unshift(['stands for', `${count.toLocaleString('en')} events`], ['busy', formatNs(track.busy[i])]);
+    const { track, i } = this.selected,
+      [name, category] = events.names[track.names[i]],
+      count = countOf(track, i);
+    const facts = [
+      [count > 1 ? 'longest of them' : 'name', name || '–'],
+      ['category', category],
+      ['begins', formatNs(track.starts[i])],
+      [count > 1 ? 'span' : 'duration', formatNs(track.lengths[i])],
+    ];
+    if (count > 1)
+      facts.unshift(['stands for', `${count.toLocaleString('en')} events`], ['busy', formatNs(track.busy[i])]);
     const step = this.steps.find((each) => track.starts[i] >= each.from && track.starts[i] < each.to);
     if (step) facts.push(['step', String(step.number)]);
     facts.push(['table', track.lane.table], ['depth', String(track.depth)], ['id', String(idOf(track, i))]);
@@ -198,40 +266,89 @@ class Timeline extends LaneCanvas {
       facts.push(['ran because of it', `${work.length.toLocaleString('en')} kernels and copies, ${formatNs(ns)}`]);
     }
     const place = placeOf(this.selected) || causes.map(placeOf).find(Boolean);
-    const goTo = (word, event) => element('div', {}, element('dt', {}, word), element('dd', {}, element('button.link', {
-      onclick: () => this.select(event, true) }, events.names[event.track.names[event.i]][0] || '–')));
-    this.details.replaceChildren(...[element('h3', {}, name || '–'),
-      place ? element('p.place', {}, element('code', {}, place.location ? linkTo(place.location,
-        { page: 'code', panel: 'code_lines', f: place.location, t: null }) : place.name || ''), place.text ? ' ' : null,
-        place.text ? element('code', {}, place.text) : null) : null,
-      element('dl', {}, ...facts.map(([word, value]) => element('div', {}, element('dt', {}, word), element('dd', {}, value))),
-        ...causes.map((event) => goTo(event.track.lane.table === 'ops' ? 'caused by the op' : 'launched by', event)),
-        work.length ? goTo('first of its work', work[0]) : null),
-      element('pre.sql', {}, `SELECT * FROM ${track.lane.table} WHERE id = ${idOf(track, i)};`)].filter(Boolean));
+    const goTo = (word, event) =>
+      element(
+        'div',
+        {},
+        element('dt', {}, word),
+        element(
+          'dd',
+          {},
+          element(
+            'button.link',
+            { onclick: () => this.select(event, true) },
+            events.names[event.track.names[event.i]][0] || '–',
+          ),
+        ),
+      );
+    this.details.replaceChildren(
+      ...[
+        element('h3', {}, name || '–'),
+        place
+          ? element(
+              'p.place',
+              {},
+              element(
+                'code',
+                {},
+                place.location
+                  ? linkTo(place.location, { page: 'code', panel: 'code_lines', f: place.location, t: null })
+                  : place.name || '',
+              ),
+              place.text ? ' ' : null,
+              place.text ? element('code', {}, place.text) : null,
+            )
+          : null,
+        element(
+          'dl',
+          {},
+          ...facts.map(([word, value]) => element('div', {}, element('dt', {}, word), element('dd', {}, value))),
+          ...causes.map((event) => goTo(event.track.lane.table === 'ops' ? 'caused by the op' : 'launched by', event)),
+          work.length ? goTo('first of its work', work[0]) : null,
+        ),
+        element('pre.sql', {}, `SELECT * FROM ${track.lane.table} WHERE id = ${idOf(track, i)};`),
+      ].filter(Boolean),
+    );
     return undefined;
   }
 
   describeArea() {
-    const { from, to, top, bottom } = this.area, tracks = this.rows.slice(top, bottom + 1).map((row) => row.track).filter(Boolean);
-    const by = AREA_WORDS.includes(getState('by')) ? getState('by') : 'name', titleOf = new Map(this.rows.map((row) => [row.track, row.group]));
+    const { from, to, top, bottom } = this.area,
+      tracks = this.rows
+        .slice(top, bottom + 1)
+        .map((row) => row.track)
+        .filter(Boolean);
+    const by = AREA_WORDS.includes(getState('by')) ? getState('by') : 'name',
+      titleOf = new Map(this.rows.map((row) => [row.track, row.group]));
     const found = areaStatistics(tracks, events.names, (track) => titleOf.get(track), from, to, by);
-    const choice = element('select', { 'aria-label': 'statistics by', onchange: () => {
-      setState({ by: choice.value === 'name' ? null : choice.value }, true);
-      this.describe();
-    } }, ...AREA_WORDS.map((word) => element('option', { value: word, selected: word === by }, word)));
+    const choice = element(
+      'select',
+      {
+        'aria-label': 'statistics by',
+        onchange: () => {
+          setState({ by: choice.value === 'name' ? null : choice.value }, true);
+          this.describe();
+        },
+      },
+      ...AREA_WORDS.map((word) => element('option', { value: word, selected: word === by }, word)),
+    );
     const tree = areaTree(tracks, events.names, from, to);
-    this.details.replaceChildren(element('h3', {}, `${formatNs(to - from)}: ${formatCount(found.events)} events`),
-      element('label', {}, 'by ', choice), makeTable([by, ...AREA_COLUMNS], found.rows, 'statistics of the area'),
-      ...(tree ? [element('h4', {}, 'its ops, by what called them'), makeFlame(tree, 'ns')] : []));
+    this.details.replaceChildren(
+      element('h3', {}, `${formatNs(to - from)}: ${formatCount(found.events)} events`),
+      element('label', {}, 'by ', choice),
+      makeTable([by, ...AREA_COLUMNS], found.rows, 'statistics of the area'),
+      ...(tree ? [element('h4', {}, 'its ops, by what called them'), makeFlame(tree, 'ns')] : []),
+    );
     tell(`${formatNs(to - from)}, ${formatCount(found.events)} events`);
   }
 
   // What a band or a curve says where the mouse is; NULL: it is on neither.
   saidAt(event) {
     if (event.offsetX < GUTTER) return null;
-    const band = this.bandAt(event.offsetY), time = this.timeAt(event.offsetX);
+    const band = this.bandAt(event.offsetY),
+      time = this.timeAt(event.offsetX);
     if (band && getState('marks') !== 'none') {
-      const mark = markAt(band, time, (this.to - this.from) / this.width * 2);
+      const mark = markAt(band, time, ((this.to - this.from) / this.width) * 2);
       return mark ? mark.text : '';
     }
     const row = this.rows[this.rowAt(event.offsetY)];
@@ -254,7 +371,8 @@ class Timeline extends LaneCanvas {
   pin() {
     const lane = this.selected ? this.selected.track.lane : this.hovered && this.hovered.lane;
     if (!lane) return;
-    const pins = pinsOf(), key = keyOfLane(lane);
+    const pins = pinsOf(),
+      key = keyOfLane(lane);
     if (!pins.delete(key)) pins.add(key);
     setState({ pin: [...pins].join(',') || null, area: null }, true);
     this.rows = layOut(events, getState('profile'), pins);
@@ -281,27 +399,42 @@ class Timeline extends LaneCanvas {
     }
     const text = traceOf(events.names, [...groups.values()], this.from, this.to, MOST_HANDED_OVER);
     if (text) download('window.json', 'application/json', text);
-    this.said.textContent = text ? 'window.json: open it at ui.perfetto.dev, which reads it in the browser'
+    this.said.textContent = text
+      ? 'window.json: open it at ui.perfetto.dev, which reads it in the browser'
       : `more than ${formatCount(MOST_HANDED_OVER)} events: zoom in first, or SELECT tfprof_timeline('run.json.gz')`;
   }
   // For the palette: [text, key, action].
   commands() {
-    return [['show everything', '0', () => this.show(events.start, events.end)], ['fit the selection', 'F', () => this.fit()],
-      ['search all events', '/', () => this.input.focus()], ['next step', ']', () => this.step(1)], ['previous step', '[', () => this.step(-1)],
-      ['keep the measured area', 'M', () => this.measure()], ['pin the lane', 'P', () => this.pin()],
-      ['details away and back', 'Q', () => this.drawer()], ['go to what caused the event', 'C', () => this.toCause()],
+    return [
+      ['show everything', '0', () => this.show(events.start, events.end)],
+      ['fit the selection', 'F', () => this.fit()],
+      ['search all events', '/', () => this.input.focus()],
+      ['next step', ']', () => this.step(1)],
+      ['previous step', '[', () => this.step(-1)],
+      ['keep the measured area', 'M', () => this.measure()],
+      ['pin the lane', 'P', () => this.pin()],
+      ['details away and back', 'Q', () => this.drawer()],
+      ['go to what caused the event', 'C', () => this.toCause()],
       ['critical path, findings and idle devices: show or hide', null, () => this.toggleMarks()],
-      ['hand the window over to Perfetto', null, () => this.handOver()], ['keys', '?', () => this.explain()]];
+      ['hand the window over to Perfetto', null, () => this.handOver()],
+      ['keys', '?', () => this.explain()],
+    ];
   }
 
   at(event) {
     const row = this.rows[this.rowAt(event.offsetY)];
     if (!row || !row.track || event.offsetX < GUTTER || event.offsetY < this.top) return null;
-    const slack = (this.to - this.from) / this.width * 3, time = this.timeAt(event.offsetX);
-    let best = null, distance = slack;
-    for (let i = Math.max(0, firstTouching(row.track, time - slack)); i < row.track.starts.length &&
-         row.track.starts[i] <= time + slack; i++) {
-      const start = row.track.starts[i], end = start + row.track.lengths[i];
+    const slack = ((this.to - this.from) / this.width) * 3,
+      time = this.timeAt(event.offsetX);
+    let best = null,
+      distance = slack;
+    for (
+      let i = Math.max(0, firstTouching(row.track, time - slack));
+      i < row.track.starts.length && row.track.starts[i] <= time + slack;
+      i++
+    ) {
+      const start = row.track.starts[i],
+        end = start + row.track.lengths[i];
       const away = time < start ? start - time : time > end ? time - end : 0;
       if (away < distance || (away === 0 && distance === 0)) [best, distance] = [{ track: row.track, i }, away];
     }
@@ -325,20 +458,23 @@ class Timeline extends LaneCanvas {
           this.canvas.title = said;
           return;
         }
-        this.canvas.title = found ? `${events.names[found.track.names[found.i]][0]}: ${formatNs(found.track.lengths[found.i])}` +
-          (countOf(found.track, found.i) > 1 ? `, ${countOf(found.track, found.i)} events` : '') : '';
+        this.canvas.title = found
+          ? `${events.names[found.track.names[found.i]][0]}: ${formatNs(found.track.lengths[found.i])}` +
+            (countOf(found.track, found.i) > 1 ? `, ${countOf(found.track, found.i)} events` : '')
+          : '';
         return;
       }
       if (Math.abs(event.offsetX - drag.x) < 4 && !drag.has) return;
       drag.has = true;
       if (drag.isPan) {
-        const by = (drag.x - event.offsetX) / this.width * (drag.to - drag.from);
+        const by = ((drag.x - event.offsetX) / this.width) * (drag.to - drag.from);
         this.show(drag.from + by, drag.to + by, true);
         return;
       }
       const times = [this.timeAt(drag.x), this.timeAt(Math.max(GUTTER, event.offsetX))].sort((a, b) => a - b);
-      const lines = [this.rowAt(drag.y), this.rowAt(event.offsetY)].map((row) =>
-        Math.max(0, Math.min(row, this.rows.length - 1))).sort((a, b) => a - b);
+      const lines = [this.rowAt(drag.y), this.rowAt(event.offsetY)]
+        .map((row) => Math.max(0, Math.min(row, this.rows.length - 1)))
+        .sort((a, b) => a - b);
       this.area = { from: times[0], to: times[1], top: lines[0], bottom: lines[1] };
       this.selected = null;
       this.chain = null;
@@ -351,8 +487,7 @@ class Timeline extends LaneCanvas {
       if (has && !isPan) {
         this.keepSelection();
         this.describe();
-      }
-      else if (!has && event.target === this.canvas) {
+      } else if (!has && event.target === this.canvas) {
         this.area = null;
         this.select(this.at(event));
       }
@@ -360,19 +495,24 @@ class Timeline extends LaneCanvas {
     addEventListener('mouseup', release);
     this.stop = () => removeEventListener('mouseup', release);
     this.canvas.addEventListener('dblclick', () => this.fit());
-    this.canvas.addEventListener('wheel', (event) => {
-      event.preventDefault();
-      if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(event.deltaY * 0.003), this.timeAt(event.offsetX));
-      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-        this.pan((event.shiftKey ? event.deltaY || event.deltaX : event.deltaX) / this.width);
-      else {
-        this.scroll += event.deltaY;
-        this.draw();
-      }
-    }, { passive: false });
+    this.canvas.addEventListener(
+      'wheel',
+      (event) => {
+        event.preventDefault();
+        if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(event.deltaY * 0.003), this.timeAt(event.offsetX));
+        else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+          this.pan((event.shiftKey ? event.deltaY || event.deltaX : event.deltaX) / this.width);
+        else {
+          this.scroll += event.deltaY;
+          this.draw();
+        }
+      },
+      { passive: false },
+    );
     const jump = (event) => {
       if (event.buttons !== 1 && event.type !== 'click') return;
-      const at = events.start + (event.offsetX - GUTTER) / (this.strip.clientWidth - GUTTER) * (events.end - events.start);
+      const at =
+        events.start + ((event.offsetX - GUTTER) / (this.strip.clientWidth - GUTTER)) * (events.end - events.start);
       const half = (this.to - this.from) / 2;
       this.show(at - half, at + half, true);
     };
@@ -392,7 +532,8 @@ class Timeline extends LaneCanvas {
   fit() {
     if (this.area) return this.show(this.area.from, this.area.to);
     if (!this.selected) return undefined;
-    const { track, i } = this.selected, length = Math.max(track.lengths[i], 100);
+    const { track, i } = this.selected,
+      length = Math.max(track.lengths[i], 100);
     return this.show(track.starts[i] - length * 0.2, track.starts[i] + length * 1.2);
   }
 
@@ -413,14 +554,16 @@ class Timeline extends LaneCanvas {
     if (i >= 0 && i < chosen.track.starts.length) this.select({ track: chosen.track, i }, true);
   }
   firstSeen() {
-    const row = this.rows.find((each) => each.track && each.y >= this.top && firstTouching(each.track, this.from) <
-      each.track.starts.length);
+    const row = this.rows.find(
+      (each) => each.track && each.y >= this.top && firstTouching(each.track, this.from) < each.track.starts.length,
+    );
     return row ? { track: row.track, i: firstTouching(row.track, this.from) } : null;
   }
   // What lies around the event in the same lane, or below its middle.
   upOrDown(by) {
     if (!this.selected) return this.beside(0);
-    const { track, i } = this.selected, middle = track.starts[i] + track.lengths[i] / 2;
+    const { track, i } = this.selected,
+      middle = track.starts[i] + track.lengths[i] / 2;
     const other = events.tracks.find((each) => each.lane === track.lane && each.depth === track.depth + by);
     if (!other) return undefined;
     const at = firstTouching(other, by < 0 ? middle : track.starts[i]);
@@ -428,15 +571,33 @@ class Timeline extends LaneCanvas {
   }
 
   explain() {
-    const keys = [['W S, ctrl-wheel', 'zoom'], ['A D, shift-drag, shift-wheel', 'pan'], ['drag', 'an area and its statistics'],
-      ['F, double click', 'fit the selection'], ['0', 'everything'], ['← →', 'event before, after'],
-      ['↑ ↓', 'around it, in it'], ['C', 'to what caused it'], ['/ Enter shift-Enter Esc', 'search, next, before, away'],
-      ['[ ]', 'step before, after'], ['M', 'keep the area with its length'], ['P', 'pin the lane on top, or no more'],
-      ['Q', 'details away and back'], ['ctrl-K', 'all commands'], ['alt-← →', 'where you were']];
+    const keys = [
+      ['W S, ctrl-wheel', 'zoom'],
+      ['A D, shift-drag, shift-wheel', 'pan'],
+      ['drag', 'an area and its statistics'],
+      ['F, double click', 'fit the selection'],
+      ['0', 'everything'],
+      ['← →', 'event before, after'],
+      ['↑ ↓', 'around it, in it'],
+      ['C', 'to what caused it'],
+      ['/ Enter shift-Enter Esc', 'search, next, before, away'],
+      ['[ ]', 'step before, after'],
+      ['M', 'keep the area with its length'],
+      ['P', 'pin the lane on top, or no more'],
+      ['Q', 'details away and back'],
+      ['ctrl-K', 'all commands'],
+      ['alt-← →', 'where you were'],
+    ];
     this.area = this.selected = null;
     this.details.classList.remove('idle');
-    this.details.replaceChildren(element('h3', {}, 'Keys'), element('dl.keys', {},
-      ...keys.map(([key, text]) => element('div', {}, element('dt', {}, key), element('dd', {}, text)))));
+    this.details.replaceChildren(
+      element('h3', {}, 'Keys'),
+      element(
+        'dl.keys',
+        {},
+        ...keys.map(([key, text]) => element('div', {}, element('dt', {}, key), element('dd', {}, text))),
+      ),
+    );
   }
 
   // Zooms and pans for as long as a key is held, ever faster.
@@ -447,7 +608,7 @@ class Timeline extends LaneCanvas {
     let last = begin;
     const move = (now) => {
       if (!this.held.has(code) || !this.canvas.isConnected) return;
-      const speed = Math.min(6, 1 + (now - begin) / 400) * Math.min(50, now - last) / 1000;
+      const speed = (Math.min(6, 1 + (now - begin) / 400) * Math.min(50, now - last)) / 1000;
       last = now;
       if (code === 'KeyW') this.zoom(Math.exp(-2 * speed));
       if (code === 'KeyS') this.zoom(Math.exp(2 * speed));
@@ -460,12 +621,28 @@ class Timeline extends LaneCanvas {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
-    const actions = { KeyM: () => this.measure(), KeyP: () => this.pin(), KeyQ: () => this.drawer(), KeyC: () => this.toCause(),
-       KeyF: () => this.fit(), Digit0: () => this.show(events.start, events.end), ArrowLeft: () => this.beside(-1),
-      ArrowRight: () => this.beside(1), Comma: () => this.beside(-1), Period: () => this.beside(1),
-      ArrowUp: () => this.upOrDown(-1), ArrowDown: () => this.upOrDown(1), BracketLeft: () => this.step(-1),
-      BracketRight: () => this.step(1), Enter: () => this.next(event.shiftKey ? -1 : 1),
-      Escape: () => { this.area = null; this.kept = []; this.select(null); } };
+    const actions = {
+      KeyM: () => this.measure(),
+      KeyP: () => this.pin(),
+      KeyQ: () => this.drawer(),
+      KeyC: () => this.toCause(),
+      KeyF: () => this.fit(),
+      Digit0: () => this.show(events.start, events.end),
+      ArrowLeft: () => this.beside(-1),
+      ArrowRight: () => this.beside(1),
+      Comma: () => this.beside(-1),
+      Period: () => this.beside(1),
+      ArrowUp: () => this.upOrDown(-1),
+      ArrowDown: () => this.upOrDown(1),
+      BracketLeft: () => this.step(-1),
+      BracketRight: () => this.step(1),
+      Enter: () => this.next(event.shiftKey ? -1 : 1),
+      Escape: () => {
+        this.area = null;
+        this.kept = [];
+        this.select(null);
+      },
+    };
     if (event.key === '/') this.input.focus();
     else if (event.key === '?') this.explain();
     else if (/^Key[WASD]$/.test(event.code)) this.hold(event.code);
@@ -478,7 +655,9 @@ class Timeline extends LaneCanvas {
 // ---- of a server ----
 
 async function readServedEvents(progress) {
-  const answer = await askEvents(), { head } = answer, all = await readEvents(progress, answer);
+  const answer = await askEvents(),
+    { head } = answer,
+    all = await readEvents(progress, answer);
   Object.assign(run, { bucket_ns: head.bucket_ns, events: head.all, cells: head.cells });
   whole = head.bucket_ns ? { all, bucket: head.bucket_ns, from: all.start, to: all.end } : null;
   return all;
@@ -486,11 +665,15 @@ async function readServedEvents(progress) {
 
 // The window three times over, by half a pixel, where what is there is coarser or ends in it.
 async function askDetail() {
-  const shown = shownTimeline(), mine = whole;
+  const shown = shownTimeline(),
+    mine = whole;
   if (!shown || !mine) return;
-  const { from, to } = shown, length = to - from, pixel = length / shown.width;
+  const { from, to } = shown,
+    length = to - from,
+    pixel = length / shown.width;
   if (from >= mine.from && to <= mine.to && mine.bucket <= pixel && mine.bucket * 16 > pixel) return;
-  const part = [Math.floor(from - length), Math.ceil(to + length)], bucket = 2 ** Math.floor(Math.log2(Math.max(1, pixel / 2)));
+  const part = [Math.floor(from - length), Math.ceil(to + length)],
+    bucket = 2 ** Math.floor(Math.log2(Math.max(1, pixel / 2)));
   try {
     const answer = await askEvents({ window: part.join('~'), bucket: bucket > 1 ? bucket : 0 });
     const found = await readEvents(() => {}, answer);
@@ -514,7 +697,8 @@ export async function reloadTimeline() {
     events = whole = null;
     return;
   }
-  const { end } = events, isAtEnd = Boolean(getState('t')) && shown.to >= end;
+  const { end } = events,
+    isAtEnd = Boolean(getState('t')) && shown.to >= end;
   const fresh = await readServedEvents(() => {});
   if (timeline !== shown) return;
   events = withCurves(fresh);
@@ -539,26 +723,36 @@ function withCurves(read) {
   if (read.tracks.length) return read;
   const times = curvesOf().flatMap((curve) => curve.times);
   if (!times.length) return read;
-  const start = times.reduce((a, b) => Math.min(a, b)), end = times.reduce((a, b) => Math.max(a, b), start + 1);
+  const start = times.reduce((a, b) => Math.min(a, b)),
+    end = times.reduce((a, b) => Math.max(a, b), start + 1);
   return { ...read, start, end };
 }
 
-export function forgetEvents() { events = whole = null; }
+export function forgetEvents() {
+  events = whole = null;
+}
 
 // Shows the timeline in the element.
 export async function showTimeline(root) {
   if (timeline) timeline.stop();
   timeline = null;
   if (!run.has_events) {
-    root.replaceChildren(element('p.empty', {},
-      'This file was written without events: tfprof report without --no-events has them.'));
+    root.replaceChildren(
+      element('p.empty', {}, 'This file was written without events: tfprof report without --no-events has them.'),
+    );
     return null;
   }
   if (!events) {
     const bar = element('progress', { max: '1', value: '0', 'aria-label': 'reading events' });
     root.replaceChildren(element('p.note', {}, `reading ${formatCount(run.events)} events `, bar));
     try {
-      events = isServed ? await readServedEvents((part) => { bar.value = part; }) : await readEvents((part) => { bar.value = part; });
+      events = isServed
+        ? await readServedEvents((part) => {
+            bar.value = part;
+          })
+        : await readEvents((part) => {
+            bar.value = part;
+          });
     } catch (error) {
       root.replaceChildren(element('p.empty', {}, `The server did not answer: ${error.message}`));
       return null;
@@ -575,6 +769,8 @@ export async function showTimeline(root) {
   return timeline;
 }
 
-onState((now, before) => { if (timeline && timeline.canvas.isConnected && now.page === before.page) timeline.follow(now, before); });
+onState((now, before) => {
+  if (timeline && timeline.canvas.isConnected && now.page === before.page) timeline.follow(now, before);
+});
 
 export const shownTimeline = () => (timeline && timeline.canvas.isConnected ? timeline : null);

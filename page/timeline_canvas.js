@@ -1,4 +1,5 @@
-// timeline_canvas.js: rows, window and drawing of the timeline: what is in which row, which time is where, what is painted.
+// timeline_canvas.js: rows, window and drawing of the timeline: what is in which row, which time is where, what is
+// painted.
 import { densityOf, drawTracks, GUTTER, paintOf, ROW, ticksOf } from './timeline_view.js';
 import { BAND, CURVE, bandsOf, curvesOf, drawBand, drawCurve } from './timeline_marks.js';
 import { chainOf } from './timeline_links.js';
@@ -7,15 +8,24 @@ import { element, getState, setState, stateSteps } from './state.js';
 import { formatCount, formatMoment, formatNs, formatUnit } from './units.js';
 import { token } from './charts.js';
 
-export const RULER = 22, STEPS = 18;
-const STRIP = 36, SHORTEST_WINDOW = 10;
+export const RULER = 22,
+  STEPS = 18;
+const STRIP = 36,
+  SHORTEST_WINDOW = 10;
 
-const titles = { ranges: 'ranges', ops: 'ops', api_calls: 'CUDA calls', kernels: 'kernels', transfers: 'copies',
-  collectives: 'collectives' };
+const titles = {
+  ranges: 'ranges',
+  ops: 'ops',
+  api_calls: 'CUDA calls',
+  kernels: 'kernels',
+  transfers: 'copies',
+  collectives: 'collectives',
+};
 
 // The rows from top to bottom: a title for each thread, then its tracks, pinned ones first; curves at the end.
 export function layOut(events, profile, pins) {
-  const lanes = panelOf('lanes'), rows = [];
+  const lanes = panelOf('lanes'),
+    rows = [];
   const at = Object.fromEntries(lanes.columns.map((column, i) => [column, i]));
   const threads = new Map(lanes.all.map((row) => [row[at.thread_id], row]));
   const groups = new Map();
@@ -30,23 +40,42 @@ export function layOut(events, profile, pins) {
   const several = new Set(list.map((group) => group.lane.profile_id)).size > 1;
   const isStream = (group) => (group.thread && group.thread[at.kind] === 'stream' ? 1 : group.thread ? 0 : 2);
   const isPinned = (group) => pins.has(keyOfLane(group.lane));
-  list.sort((a, b) => isPinned(b) - isPinned(a) || a.lane.profile_id - b.lane.profile_id || isStream(a) - isStream(b) ||
-    a.lane.thread_id - b.lane.thread_id);
+  list.sort(
+    (a, b) =>
+      isPinned(b) - isPinned(a) ||
+      a.lane.profile_id - b.lane.profile_id ||
+      isStream(a) - isStream(b) ||
+      a.lane.thread_id - b.lane.thread_id,
+  );
   for (const group of list) {
-    const thread = group.thread, stream = thread && thread[at.kind] === 'stream';
+    const thread = group.thread,
+      stream = thread && thread[at.kind] === 'stream';
     let name = 'without a thread';
     if (thread) {
-      name = stream ? `${thread[at.device] || 'device'} ${thread[at.ordinal] ?? ''} · stream ${thread[at.stream] ?? ''}`
-                    : thread[at.name] || `thread ${thread[at.tid] ?? ''}`;
+      name = stream
+        ? `${thread[at.device] || 'device'} ${thread[at.ordinal] ?? ''} · stream ${thread[at.stream] ?? ''}`
+        : thread[at.name] || `thread ${thread[at.tid] ?? ''}`;
     }
-    const rank = thread && thread[at.rank] !== null ? `rank ${thread[at.rank]} · ` : several ? `${processName(group.lane.profile_id)} · ` : '';
+    const rank =
+      thread && thread[at.rank] !== null
+        ? `rank ${thread[at.rank]} · `
+        : several
+          ? `${processName(group.lane.profile_id)} · `
+          : '';
     const title = rank + name;
     rows.push({ title: (isPinned(group) ? '◆ ' : '') + title, lane: group.lane });
-    group.tracks.forEach((track, i) => rows.push({ track, lane: track.lane, group: title,
-      name: i === 0 || group.tracks[i - 1].lane !== track.lane ? titles[track.lane.table] : '' }));
+    group.tracks.forEach((track, i) =>
+      rows.push({
+        track,
+        lane: track.lane,
+        group: title,
+        name: i === 0 || group.tracks[i - 1].lane !== track.lane ? titles[track.lane.table] : '',
+      }),
+    );
   }
   const curves = curvesOf();
-  if (curves.length) rows.push({ title: 'memory and counters' }, ...curves.map((curve) => ({ curve, name: curve.name })));
+  if (curves.length)
+    rows.push({ title: 'memory and counters' }, ...curves.map((curve) => ({ curve, name: curve.name })));
   let top = 0;
   for (const row of rows) {
     row.top = top;
@@ -59,7 +88,8 @@ export function layOut(events, profile, pins) {
 export const keyOfLane = (lane) => `${lane.profile_id}.${lane.thread_id ?? 0}`;
 export const pinsOf = () => new Set((getState('pin') || '').split(',').filter(Boolean));
 
-export const countAll = (track) => (track.counts ? track.counts.reduce((sum, count) => sum + count, 0) : track.starts.length);
+export const countAll = (track) =>
+  track.counts ? track.counts.reduce((sum, count) => sum + count, 0) : track.starts.length;
 
 function fitted(pen, text, width) {
   if (pen.measureText(text).width <= width) return text;
@@ -74,13 +104,17 @@ export class LaneCanvas {
     this.root = root;
     this.scroll = 0;
     this.selected = null; // {track, i}
-    this.area = null;     // {from, to, top, bottom} in time and rows
-    this.kept = [];       // areas that were measured
+    this.area = null; // {from, to, top, bottom} in time and rows
+    this.kept = []; // areas that were measured
     this.matches = null;
-    this.chain = null;    // of what is selected
+    this.chain = null; // of what is selected
     this.takeEvents(events);
-    this.canvas = element('canvas', { tabindex: '0', role: 'application', 'aria-label':
-      'timeline: W S zoom, A D pan, arrows go from event to event, slash searches, question mark lists the keys' });
+    this.canvas = element('canvas', {
+      tabindex: '0',
+      role: 'application',
+      'aria-label':
+        'timeline: W S zoom, A D pan, arrows go from event to event, slash searches, question mark lists the keys',
+    });
     this.strip = element('canvas.strip', { 'aria-hidden': 'true' });
     this.said = element('span.note', {});
     this.takeWindow();
@@ -96,12 +130,19 @@ export class LaneCanvas {
     this.bands = bandsOf(getState('profile'));
     this.paint = paintOf(events.names);
     const steps = panelOf('step_marks');
-    this.steps = steps ? rowsOf(steps).map((row) => ({ number: row[steps.at('number')],
-      from: row[steps.at('at_ns')], to: row[steps.at('at_ns')] + row[steps.at('dur_ns')] })) : [];
+    this.steps = steps
+      ? rowsOf(steps).map((row) => ({
+          number: row[steps.at('number')],
+          from: row[steps.at('at_ns')],
+          to: row[steps.at('at_ns')] + row[steps.at('dur_ns')],
+        }))
+      : [];
   }
 
   // Where lanes begin: below the ruler, the steps and the bands.
-  get top() { return RULER + STEPS + (getState('marks') === 'none' ? 0 : this.bands.length * BAND); }
+  get top() {
+    return RULER + STEPS + (getState('marks') === 'none' ? 0 : this.bands.length * BAND);
+  }
 
   takeWindow() {
     const match = /^(-?[\d.e+]+)~(-?[\d.e+]+)$/.exec(getState('t') || '');
@@ -117,16 +158,23 @@ export class LaneCanvas {
 
   // ---- the window ----
 
-  get width() { return Math.max(50, this.canvas.clientWidth - GUTTER); }
-  timeAt(x) { return this.from + (x - GUTTER) / this.width * (this.to - this.from); }
-  xOf(time) { return GUTTER + (time - this.from) / (this.to - this.from) * this.width; }
+  get width() {
+    return Math.max(50, this.canvas.clientWidth - GUTTER);
+  }
+  timeAt(x) {
+    return this.from + ((x - GUTTER) / this.width) * (this.to - this.from);
+  }
+  xOf(time) {
+    return GUTTER + ((time - this.from) / (this.to - this.from)) * this.width;
+  }
   rowHeight() {
     const last = this.rows[this.rows.length - 1];
     return last ? last.top + last.height : 0;
   }
   rowAt(y) {
     const at = y - this.top + this.scroll;
-    let low = 0, high = this.rows.length;
+    let low = 0,
+      high = this.rows.length;
     while (high - low > 1) {
       const middle = (low + high) >> 1;
       if (this.rows[middle].top <= at) low = middle;
@@ -134,12 +182,18 @@ export class LaneCanvas {
     }
     return at >= 0 && at < this.rowHeight() ? low : at < 0 ? -1 : this.rows.length;
   }
-  bandAt(y) { return y < this.top && y >= RULER + STEPS ? this.bands[Math.floor((y - RULER - STEPS) / BAND)] : null; }
+  bandAt(y) {
+    return y < this.top && y >= RULER + STEPS ? this.bands[Math.floor((y - RULER - STEPS) / BAND)] : null;
+  }
 
   show(from, to, isSmall = false) {
-    const whole = this.events.end - this.events.start, length = Math.max(SHORTEST_WINDOW, Math.min(to - from, whole * 1.1));
+    const whole = this.events.end - this.events.start,
+      length = Math.max(SHORTEST_WINDOW, Math.min(to - from, whole * 1.1));
     const middle = (from + to) / 2;
-    this.from = Math.max(this.events.start - whole * 0.05, Math.min(middle - length / 2, this.events.end + whole * 0.05 - length));
+    this.from = Math.max(
+      this.events.start - whole * 0.05,
+      Math.min(middle - length / 2, this.events.end + whole * 0.05 - length),
+    );
     this.to = this.from + length;
     this.draw();
     this.lookCloser();
@@ -149,7 +203,8 @@ export class LaneCanvas {
     else place();
   }
   zoom(factor, at = (this.from + this.to) / 2) {
-    const length = (this.to - this.from) * factor, part = (at - this.from) / (this.to - this.from);
+    const length = (this.to - this.from) * factor,
+      part = (at - this.from) / (this.to - this.from);
     this.show(at - length * part, at + length * (1 - part), true);
   }
   pan(part) {
@@ -169,8 +224,10 @@ export class LaneCanvas {
   }
 
   paintAll() {
-    const before = performance.now(), scale = devicePixelRatio || 1;
-    const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
+    const before = performance.now(),
+      scale = devicePixelRatio || 1;
+    const width = this.canvas.clientWidth,
+      height = this.canvas.clientHeight;
     if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
       this.canvas.width = Math.round(width * scale);
       this.canvas.height = Math.round(height * scale);
@@ -185,7 +242,8 @@ export class LaneCanvas {
     pen.fillStyle = token('--line');
     for (const tick of ticksOf(this.from, this.to, this.width)) pen.fillRect(Math.round(this.xOf(tick)), 0, 1, height);
     const count = drawTracks(pen, this.rows, view, this.paint, this.events.names, this.matches);
-    for (const row of this.rows) if (row.curve && row.y + row.height > this.top && row.y < height) drawCurve(pen, row.curve, row.y, view);
+    for (const row of this.rows)
+      if (row.curve && row.y + row.height > this.top && row.y < height) drawCurve(pen, row.curve, row.y, view);
     this.paintNames(pen, height);
     this.paintMarks(pen, height);
     this.paintTop(pen, width, view);
@@ -221,13 +279,15 @@ export class LaneCanvas {
     pen.font = '11px system-ui';
     pen.textBaseline = 'middle';
     for (const tick of ticksOf(this.from, this.to, this.width)) {
-      const x = Math.round(this.xOf(tick)), text = formatMoment(tick, (this.to - this.from) / this.width * 110);
+      const x = Math.round(this.xOf(tick)),
+        text = formatMoment(tick, ((this.to - this.from) / this.width) * 110);
       pen.fillStyle = token('--quiet');
       if (x >= GUTTER && x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, RULER / 2);
     }
     pen.fillText('steps', 6, RULER + STEPS / 2);
     for (const step of this.steps) {
-      const left = Math.max(GUTTER, this.xOf(step.from)), right = Math.min(width, this.xOf(step.to));
+      const left = Math.max(GUTTER, this.xOf(step.from)),
+        right = Math.min(width, this.xOf(step.to));
       if (right <= left) continue;
       pen.fillStyle = step.number % 2 ? token('--line') : token('--strong');
       pen.fillRect(left, RULER, Math.max(1, right - left - 1), STEPS - 2);
@@ -238,11 +298,14 @@ export class LaneCanvas {
     }
     pen.fillStyle = token('--panel');
     pen.fillRect(0, 0, GUTTER, RULER);
-    if (getState('marks') !== 'none') this.bands.forEach((band, i) => drawBand(pen, band, RULER + STEPS + i * BAND, view));
+    if (getState('marks') !== 'none')
+      this.bands.forEach((band, i) => drawBand(pen, band, RULER + STEPS + i * BAND, view));
     // Which of the rows are seen.
-    const room = view.height - this.top, rows = this.rowHeight();
+    const room = view.height - this.top,
+      rows = this.rowHeight();
     pen.fillStyle = token('--quiet');
-    if (rows > room) pen.fillRect(width - 5, this.top + this.scroll / rows * room, 4, Math.max(12, room / rows * room));
+    if (rows > room)
+      pen.fillRect(width - 5, this.top + (this.scroll / rows) * room, 4, Math.max(12, (room / rows) * room));
   }
 
   paintMarks(pen, whole) {
@@ -251,8 +314,11 @@ export class LaneCanvas {
     pen.rect(GUTTER, this.top, this.width, whole - this.top);
     pen.clip();
     for (const area of [...this.kept, this.area].filter(Boolean)) {
-      const { from, to, top, bottom } = area, left = this.xOf(from), right = this.xOf(to);
-      const y = this.rows[top].y, height = this.rows[bottom].y + this.rows[bottom].height - y;
+      const { from, to, top, bottom } = area,
+        left = this.xOf(from),
+        right = this.xOf(to);
+      const y = this.rows[top].y,
+        height = this.rows[bottom].y + this.rows[bottom].height - y;
       pen.fillStyle = token('--area');
       pen.fillRect(left, y, right - left, height);
       pen.strokeStyle = token('--focus');
@@ -262,7 +328,8 @@ export class LaneCanvas {
     }
     this.paintArrows(pen);
     if (this.selected) {
-      const { track, i } = this.selected, row = this.rows.find((each) => each.track === track);
+      const { track, i } = this.selected,
+        row = this.rows.find((each) => each.track === track);
       const left = this.xOf(track.starts[i]);
       pen.strokeStyle = token('--focus');
       pen.lineWidth = 2;
@@ -278,11 +345,16 @@ export class LaneCanvas {
     const rowOf = new Map(this.rows.filter((row) => row.track).map((row) => [row.track, row]));
     pen.strokeStyle = pen.fillStyle = token('--found');
     for (const [from, to] of this.chain.arrows) {
-      const above = rowOf.get(from.track), below = rowOf.get(to.track);
+      const above = rowOf.get(from.track),
+        below = rowOf.get(to.track);
       if (!above || !below) continue;
-      const start = to.track.starts[to.i], first = from.track.starts[from.i];
-      const x = this.xOf(Math.max(first, Math.min(start, first + from.track.lengths[from.i]))), y = above.y + ROW / 2;
-      const right = this.xOf(start), bottom = below.y + ROW / 2, bend = Math.max(12, Math.min(60, Math.abs(right - x) / 2));
+      const start = to.track.starts[to.i],
+        first = from.track.starts[from.i];
+      const x = this.xOf(Math.max(first, Math.min(start, first + from.track.lengths[from.i]))),
+        y = above.y + ROW / 2;
+      const right = this.xOf(start),
+        bottom = below.y + ROW / 2,
+        bend = Math.max(12, Math.min(60, Math.abs(right - x) / 2));
       if (Math.max(x, right) < GUTTER || Math.min(x, right) > GUTTER + this.width) continue;
       pen.beginPath();
       pen.moveTo(x, y);
@@ -297,32 +369,40 @@ export class LaneCanvas {
   }
 
   paintStrip() {
-    const scale = devicePixelRatio || 1, width = this.strip.clientWidth;
+    const scale = devicePixelRatio || 1,
+      width = this.strip.clientWidth;
     if (!width) return;
     this.strip.width = width * scale;
     this.strip.height = STRIP * scale;
     const inner = Math.max(50, Math.floor(width - GUTTER));
     if (!this.density || this.density.length !== inner) {
-      this.density = densityOf(this.rows.filter((row) => row.track).map((row) => row.track), this.events.start, this.events.end, inner);
+      this.density = densityOf(
+        this.rows.filter((row) => row.track).map((row) => row.track),
+        this.events.start,
+        this.events.end,
+        inner,
+      );
       this.hits = null;
     }
-    const pen = this.strip.getContext('2d'), most = Math.max(...this.density, 1e-9);
+    const pen = this.strip.getContext('2d'),
+      most = Math.max(...this.density, 1e-9);
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = token('--panel');
     pen.fillRect(GUTTER, 0, inner, STRIP);
     pen.fillStyle = token('--quiet');
     for (let x = 0; x < inner; x++) {
-      const height = this.density[x] / most * (STRIP - 8);
+      const height = (this.density[x] / most) * (STRIP - 8);
       if (height > 0) pen.fillRect(GUTTER + x, STRIP - height, 1, height);
     }
     if (this.marks) {
       pen.fillStyle = token('--found');
       for (const x of this.marks) pen.fillRect(GUTTER + x * inner, 0, 2, 6);
     }
-    const whole = this.events.end - this.events.start, left = GUTTER + (this.from - this.events.start) / whole * inner;
+    const whole = this.events.end - this.events.start,
+      left = GUTTER + ((this.from - this.events.start) / whole) * inner;
     pen.fillStyle = token('--area');
     pen.strokeStyle = token('--focus');
-    const seen = Math.max(3, (this.to - this.from) / whole * inner);
+    const seen = Math.max(3, ((this.to - this.from) / whole) * inner);
     pen.fillRect(left, 0, seen, STRIP);
     pen.strokeRect(left + 0.5, 0.5, seen - 1, STRIP - 1);
   }

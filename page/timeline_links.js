@@ -1,5 +1,5 @@
-// timeline_links.js: what belongs to an event: the launch and the op that caused it, what it caused, its line of source;
-// and a window as a trace that other viewers read.
+// timeline_links.js: what belongs to an event: the launch and the op that caused it, what it caused, its line of
+// source; and a window as a trace that other viewers read.
 import { firstTouching, idOf } from './lanes.js';
 import { panelOf } from './data.js';
 
@@ -23,10 +23,13 @@ export function causeOf(tracks, { track, i }) {
 
 // Rows of the op and of the ops inside it.
 function opsInside(tracks, { track, i }) {
-  const rows = new Set([track.rows[i]]), from = track.starts[i], to = from + track.lengths[i];
+  const rows = new Set([track.rows[i]]),
+    from = track.starts[i],
+    to = from + track.lengths[i];
   for (const other of tracks) {
     if (other.lane !== track.lane || other.depth <= track.depth) continue;
-    for (let k = firstTouching(other, from); k < other.starts.length && other.starts[k] < to; k++) rows.add(other.rows[k]);
+    for (let k = firstTouching(other, from); k < other.starts.length && other.starts[k] < to; k++)
+      rows.add(other.rows[k]);
   }
   return rows;
 }
@@ -34,7 +37,10 @@ function opsInside(tracks, { track, i }) {
 // {arrows: [[from, to]], causes: [event], work: [event]}: from op to launch to kernel, whichever of them is the event.
 // work: what ran on devices because of it.  Arrows are at most MOST_ARROWS, work is all of it.
 export function chainOf(tracks, event) {
-  const { lane } = event.track, arrows = [], causes = [], work = [];
+  const { lane } = event.track,
+    arrows = [],
+    causes = [],
+    work = [];
   for (let at = event, cause; (cause = causeOf(tracks, at)) && causes.length < 3; at = cause) {
     arrows.push([cause, at]);
     causes.push(cause);
@@ -44,7 +50,8 @@ export function chainOf(tracks, event) {
     for (const track of linked) {
       for (let i = 0; i < track.links.length; i++) {
         const link = track.links[i];
-        if (link >= 0 && link % 2 === isOp && wanted.has(Math.floor(link / 2))) take({ track, i }, Math.floor(link / 2));
+        if (link >= 0 && link % 2 === isOp && wanted.has(Math.floor(link / 2)))
+          take({ track, i }, Math.floor(link / 2));
       }
     }
   };
@@ -74,7 +81,11 @@ function readPlaces() {
   if (!places.size && panel && !panel.error) {
     const at = (name) => panel.at(name);
     for (const row of panel.all) {
-      places.set(row[at('code_trace_id')], { location: row[at('location')], name: row[at('function')], text: row[at('text')] });
+      places.set(row[at('code_trace_id')], {
+        location: row[at('location')],
+        name: row[at('function')],
+        text: row[at('text')],
+      });
     }
   }
   return places;
@@ -88,24 +99,43 @@ export function placeOf(event) {
 
 // The stacks of which a line is the program's, or any line of a file.
 export function tracesOf(line) {
-  return new Set([...readPlaces()].filter(([, { location }]) => location &&
-    [location, location.replace(/:\d+$/, '')].some((each) => each.toLowerCase() === line)).map(([id]) => id));
+  return new Set(
+    [...readPlaces()]
+      .filter(
+        ([, { location }]) =>
+          location && [location, location.replace(/:\d+$/, '')].some((each) => each.toLowerCase() === line),
+      )
+      .map(([id]) => id),
+  );
 }
 
 // The events of a window as trace events in JSON, with their titles and flows; NULL: they are more than `most`.
 export function traceOf(names, groups, from, to, most) {
-  const parts = [], calls = new Map(), works = [];
-  let thread = 0, count = 0;
+  const parts = [],
+    calls = new Map(),
+    works = [];
+  let thread = 0,
+    count = 0;
   const put = (record) => parts.push(JSON.stringify(record));
   for (const { title, tracks } of groups) {
     thread++;
-    const pid = tracks[0].lane.profile_id, begun = parts.length;
+    const pid = tracks[0].lane.profile_id,
+      begun = parts.length;
     for (const track of tracks) {
       for (let i = firstTouching(track, from); i < track.starts.length && track.starts[i] < to; i++) {
         if (++count > most) return null;
-        const [name, cat] = names[track.names[i]], { table } = track.lane;
-        const record = { ph: 'X', name: name || '', cat, pid, tid: thread, ts: track.starts[i] / 1000,
-          dur: track.lengths[i] / 1000, args: { table, id: idOf(track, i) } };
+        const [name, cat] = names[track.names[i]],
+          { table } = track.lane;
+        const record = {
+          ph: 'X',
+          name: name || '',
+          cat,
+          pid,
+          tid: thread,
+          ts: track.starts[i] / 1000,
+          dur: track.lengths[i] / 1000,
+          args: { table, id: idOf(track, i) },
+        };
         if (track.counts && track.counts[i] > 1) record.args.events = track.counts[i];
         put(record);
         const flow = { pid, tid: thread, ts: record.ts };

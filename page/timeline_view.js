@@ -1,11 +1,12 @@
 // timeline_view.js: what a canvas shows of the tracks: rows from top to bottom, a window of time from left to right.
 //
-// An event of two pixels or more is a rectangle.  What is narrower is put together by the pixel: as high as the share of
-// the pixel that it fills, in the colour of what fills most, so that a lane that is half idle looks half idle.
+// An event of two pixels or more is a rectangle.  What is narrower is put together by the pixel: as high as the share
+// of the pixel that it fills, in the colour of what fills most, so that a lane that is half idle looks half idle.
 import { busyOf, countOf, firstTouching } from './lanes.js';
 import { colourOf, inkOn, token } from './charts.js';
 
-export const ROW = 17, GUTTER = 210;
+export const ROW = 17,
+  GUTTER = 210;
 
 const shades = new Map();
 
@@ -15,9 +16,11 @@ function shadeOf(category, name) {
   for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) >>> 0;
   const key = category + (hash % 3);
   if (!shades.has(key)) {
-    const hex = colourOf(category), part = [0, 0.16, 0.32][hash % 3];
-    const mixed = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).map((value) =>
-      Math.round(value + (255 - value) * part));
+    const hex = colourOf(category),
+      part = [0, 0.16, 0.32][hash % 3];
+    const mixed = [1, 3, 5]
+      .map((at) => parseInt(hex.slice(at, at + 2), 16))
+      .map((value) => Math.round(value + (255 - value) * part));
     const fill = `rgb(${mixed.join(' ')})`;
     shades.set(key, { fill, ink: inkOn(fill) });
   }
@@ -29,23 +32,27 @@ export function paintOf(names) {
 }
 
 function roundStep(step) {
-  const power = 10 ** Math.floor(Math.log10(step)), part = step / power;
+  const power = 10 ** Math.floor(Math.log10(step)),
+    part = step / power;
   return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
 // Times at which the ruler has a mark.
 export function ticksOf(from, to, width) {
-  const step = roundStep((to - from) / Math.max(1, width / 110)), ticks = [];
+  const step = roundStep((to - from) / Math.max(1, width / 110)),
+    ticks = [];
   for (let at = Math.ceil(from / step) * step; at <= to; at += step) ticks.push(at);
   return ticks;
 }
 
 // Puts what is drawn in one colour together, since to change colours is what costs.
 class Brush {
-  constructor() { this.boxes = new Map(); }
+  constructor() {
+    this.boxes = new Map();
+  }
   add(fill, x, y, width, height) {
     let list = this.boxes.get(fill);
-    if (!list) this.boxes.set(fill, list = []);
+    if (!list) this.boxes.set(fill, (list = []));
     list.push(x, y, width, height);
   }
   paint(pen) {
@@ -56,29 +63,44 @@ class Brush {
   }
 }
 
-// matches: by name, 1 where the search finds it, unless the track has `hits`, by event; NULL: no search. Returns how many events there are in the window.
+// matches: by name, 1 where the search finds it, unless the track has `hits`, by event; NULL: no search. Returns how
+// many events there are in the window.
 export function drawTrack(brush, texts, track, y, view, paint, matches) {
-  const { starts, lengths, names } = track, perPixel = (view.to - view.from) / view.width;
+  const { starts, lengths, names } = track,
+    perPixel = (view.to - view.from) / view.width;
   const isHit = (i) => !matches || (track.hits ? track.hits[i] : matches[names[i]]);
-  let pixel = -1, busy = 0, most = 0, longest = 0, count = 0;
+  let pixel = -1,
+    busy = 0,
+    most = 0,
+    longest = 0,
+    count = 0;
   const flush = () => {
     if (pixel < 0) return;
-    const share = Math.min(1, busy / perPixel), height = Math.max(2, Math.round((ROW - 2) * share));
+    const share = Math.min(1, busy / perPixel),
+      height = Math.max(2, Math.round((ROW - 2) * share));
     const fill = isHit(longest) ? paint[names[longest]].fill : view.faint;
     brush.add(fill, GUTTER + pixel, y + ROW - 1 - height, 1, height);
     pixel = -1;
   };
   for (let i = firstTouching(track, view.from); i < starts.length && starts[i] < view.to; i++) {
-    const x = (starts[i] - view.from) / perPixel, width = lengths[i] / perPixel, cells = countOf(track, i);
+    const x = (starts[i] - view.from) / perPixel,
+      width = lengths[i] / perPixel,
+      cells = countOf(track, i);
     count += cells;
     if (width >= 2) {
       flush();
-      const left = Math.max(0, x), right = Math.min(view.width, x + width);
+      const left = Math.max(0, x),
+        right = Math.min(view.width, x + width);
       const share = track.busy ? Math.min(1, track.busy[i] / (lengths[i] || 1)) : 1;
       const height = Math.max(2, Math.round((ROW - 2) * share));
       const isFound = isHit(i);
-      brush.add(isFound ? paint[names[i]].fill : view.faint, GUTTER + Math.round(left), y + ROW - 1 - height,
-                Math.max(1, Math.round(right) - Math.round(left) - (right - left > 4 ? 1 : 0)), height);
+      brush.add(
+        isFound ? paint[names[i]].fill : view.faint,
+        GUTTER + Math.round(left),
+        y + ROW - 1 - height,
+        Math.max(1, Math.round(right) - Math.round(left) - (right - left > 4 ? 1 : 0)),
+        height,
+      );
       if (right - left > 36 && share > 0.6) texts.push(names[i], left, right - left, y, isFound, cells);
       continue;
     }
@@ -89,7 +111,8 @@ export function drawTrack(brush, texts, track, y, view, paint, matches) {
       busy = most = 0;
     }
     // A match is seen whatever lies beside it in its pixel.
-    const length = busyOf(track, i), weight = matches && isHit(i) ? length + 1e15 : length;
+    const length = busyOf(track, i),
+      weight = matches && isHit(i) ? length + 1e15 : length;
     busy += length;
     if (weight >= most) {
       most = weight;
@@ -101,7 +124,8 @@ export function drawTrack(brush, texts, track, y, view, paint, matches) {
 }
 
 export function drawTracks(pen, rows, view, paint, names, matches) {
-  const brush = new Brush(), texts = [];
+  const brush = new Brush(),
+    texts = [];
   let count = 0;
   view.faint = token('--line');
   for (const row of rows) {
@@ -124,10 +148,12 @@ export function drawTracks(pen, rows, view, paint, names, matches) {
 
 // How busy all lanes are together over the whole run: a height for each pixel of the strip.
 export function densityOf(tracks, start, end, width) {
-  const busy = new Float64Array(width), perPixel = (end - start) / width;
+  const busy = new Float64Array(width),
+    perPixel = (end - start) / width;
   for (const track of tracks) {
     for (let i = 0; i < track.starts.length; i++) {
-      const from = (track.starts[i] - start) / perPixel, to = from + track.lengths[i] / perPixel;
+      const from = (track.starts[i] - start) / perPixel,
+        to = from + track.lengths[i] / perPixel;
       const share = track.lengths[i] > 0 ? busyOf(track, i) / track.lengths[i] : 0;
       for (let at = Math.floor(from); at <= to && at < width; at++) {
         if (at >= 0) busy[at] += share * Math.max(0, Math.min(to, at + 1) - Math.max(from, at));

@@ -1,8 +1,9 @@
-// units.js: numbers for people: three digits with their unit, as format_ns() and the shell write them.  The unit follows
-// from the name of a column; the exact value stands in the tooltip and in what is downloaded.
+// units.js: numbers for people: three digits with their unit, as format_ns() and the shell write them.  The unit
+// follows from the name of a column; the exact value stands in the tooltip and in what is downloaded.
 
 function scaled(number, step, units) {
-  let size = Math.abs(number), unit = 0;
+  let size = Math.abs(number),
+    unit = 0;
   const limit = step === 1000 ? 999.5 : 1023.5;
   while (size >= limit && unit + 1 < units.length) {
     size /= step;
@@ -32,8 +33,9 @@ export function unitOf(column) {
   if (/(^|_)bytes_per_second$/.test(column)) return 'rate';
   if (/(^|_)bytes$/.test(column)) return 'bytes';
   if (/(^|_)ratio$/.test(column)) return 'ratio';
-  if (/_ms$/.test(column)) return 'ms';
-  if (column === 'id' || /_id$|^(number|rank|pid|tid|stream|line|offset|cell|iterator|address)$/.test(column)) return 'id';
+  if (column.endsWith('_ms')) return 'ms';
+  if (column === 'id' || /_id$|^(number|rank|pid|tid|stream|line|offset|cell|iterator|address)$/.test(column))
+    return 'id';
   if (/^(is|has|uses)_|_eligible$|^complete$/.test(column)) return 'flag';
   return 'plain';
 }
@@ -42,14 +44,22 @@ export function formatUnit(value, unit) {
   if (value === null || value === undefined) return '–';
   if (typeof value !== 'number') return String(value);
   switch (unit) {
-    case 'ns': return formatNs(value);
-    case 'ms': return formatNs(value * 1e6);
-    case 'bytes': return formatBytes(value);
-    case 'rate': return formatBytes(value) + '/s';
-    case 'ratio': return formatRatio(value);
-    case 'id': return String(value);
-    case 'flag': return value === 1 ? 'yes' : value === 0 ? 'no' : String(value);
-    default: return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString('en') : formatCount(value);
+    case 'ns':
+      return formatNs(value);
+    case 'ms':
+      return formatNs(value * 1e6);
+    case 'bytes':
+      return formatBytes(value);
+    case 'rate':
+      return formatBytes(value) + '/s';
+    case 'ratio':
+      return formatRatio(value);
+    case 'id':
+      return String(value);
+    case 'flag':
+      return value === 1 ? 'yes' : value === 0 ? 'no' : String(value);
+    default:
+      return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString('en') : formatCount(value);
   }
 }
 
@@ -59,7 +69,8 @@ export function formatTicks(ticks, unit) {
   return ticks.map((tick) => {
     if (tick === 0 && unit !== 'plain') return '0';
     if (unit !== 'ns' || !(step > 0)) return formatUnit(tick, unit);
-    const power = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.abs(tick)) / 3 + 1e-9))), part = step / 1000 ** power;
+    const power = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.abs(tick)) / 3 + 1e-9))),
+      part = step / 1000 ** power;
     let digits = 0;
     while (digits < 9 && Math.abs(part * 10 ** digits - Math.round(part * 10 ** digits)) > 1e-6) digits++;
     return (tick / 1000 ** power).toFixed(digits) + '\u202f' + ['ns', 'µs', 'ms', 's'][power];
@@ -68,6 +79,12 @@ export function formatTicks(ticks, unit) {
 
 // A column's name as people read it.
 export function titleOf(column) {
-  const words = column.replace(/_(ns|ms)$/, '').replace(/_ratio$/, ' %').replace(/_/g, ' ');
-  return words.replace(/\bpid\b/, 'process').replace(/^at$/, 'time').replace(/^is /, '');
+  const words = column
+    .replace(/_(ns|ms)$/, '')
+    .replace(/_ratio$/, ' %')
+    .replace(/_/g, ' ');
+  return words
+    .replace(/\bpid\b/, 'process')
+    .replace(/^at$/, 'time')
+    .replace(/^is /, '');
 }

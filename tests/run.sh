@@ -45,15 +45,16 @@ done
 
 need_test_python() {
   need_python_environment
-  if ! "$PYTHON" -c 'import apsw, coverage, eventlet, gevent, numpy, nvtx' 2>/dev/null; then
+  if ! "$PYTHON" -c 'import apsw, coverage, eventlet, gevent, numpy, nvtx' 2>/dev/null ||
+    [ ! -x "$(dirname "$PYTHON")/oxlint" ]; then
     # Never into the system's Python: a virtual environment that sees the PyTorch which is already there.
     if [ "$PYTHON" != "$PWD/.venv/bin/python" ]; then
       [ -x .venv/bin/python ] || "$PYTHON" -m venv --system-site-packages .venv
       .venv/bin/python -c 'import torch' 2>/dev/null || install_pytorch
       PYTHON=$PWD/.venv/bin/python
     fi
-    if ! "$PYTHON" -m pip install -q apsw coverage eventlet gevent numpy nvtx nvidia-nvtx py-spy; then
-      local what="apsw, coverage, eventlet, gevent, NumPy, NVTX and py-spy"
+    if ! "$PYTHON" -m pip install -q apsw coverage eventlet gevent numpy nvtx nvidia-nvtx oxlint py-spy; then
+      local what="apsw, coverage, eventlet, gevent, NumPy, NVTX, oxlint and py-spy"
       [ -z "${CI:-}" ] || fail "$what could not be installed, and nothing may be left out for them"
       echo "$what could not be installed; tests that need them are skipped"
     fi

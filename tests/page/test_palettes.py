@@ -115,7 +115,7 @@ def main():
     assert set(order) == set(colours) and len(colours) == 9
     ordered = ["#" + "".join(f"{int(value):02x}" for value in colour.split(", ")) for colour in
                re.findall(r"\[(\d+, \d+, \d+)\]", re.search(r"cividis = \[(.*?)\];", script, re.S)[1])]
-    differences = [re.search(rf"\.difference\.{side} \{{ background: (#[0-9a-f]+)", css)[1]
+    differences = [re.search(rf"\.difference\.{side} \{{\s*background: (#[0-9a-f]+)", css)[1]
                    for side in ("less", "more")]
     assert len(ordered) == 10
     # inkOn() takes black from the luminance on where both inks are read equally well: sqrt(1.05 * 0.05) - 0.05.

@@ -9,9 +9,9 @@ import os
 import re
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-FOLDERS = ("base", "capture", "examples", "ext", "proto", "sql", "tests", "tools")
-SOURCES = (".c", ".h", ".def", ".cpp", ".py", ".sh", ".sql", ".cmake", ".map", "CMakeLists.txt", "CMakePresets.json",
-           ".clang-format", ".clang-tidy")
+FOLDERS = ("base", "capture", "examples", "ext", "page", "proto", "sql", "tests", "tools")
+SOURCES = (".c", ".h", ".def", ".cpp", ".py", ".sh", ".sql", ".js", ".css", ".html", ".cmake", ".map", "CMakeLists.txt",
+           "CMakePresets.json", ".clang-format", ".clang-tidy")
 COLUMNS = 120
 FILES_OF_A_NAME = 3
 
@@ -19,13 +19,13 @@ STATIC = re.compile(r"^static (?!struct \w+ \{)[\w ]*?[ *]+(\w+)\(", re.M)
 
 
 def sources():
-    """(path below the root, text) of what people write; golden files are as the tools that made them wrote them."""
+    """(path below the root, text) of what people write; golden files and libraries are as others wrote them."""
     for top in ("", *FOLDERS):
         for folder, folders, names in os.walk(os.path.join(ROOT, top)):
             folders[:] = [] if not top else [name for name in folders if name != "__pycache__"]
             for name in names:
                 path = os.path.relpath(os.path.join(folder, name), ROOT)
-                if name.endswith(SOURCES) and not re.match(r"tests/golden/.*\.sql$", path):
+                if name.endswith(SOURCES) and not re.match(r"tests/golden/.*\.sql$|page/vendor/", path):
                     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
                         yield path, file.read()
 
