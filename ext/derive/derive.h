@@ -1,6 +1,6 @@
 /* derive.h: what is computed once from raw rows.
 **
-** Each pass is one file, declares what it reads and writes (struct derive_pass in store/store.h), works on one profile
+** Each pass is one file, declares what it reads and writes (struct derive_pass in store/pass.h), works on one profile
 ** at a time in linear time (or n log n where it must sort), and knows neither SQLite nor file formats. The folders are
 ** what the passes compute:
 **

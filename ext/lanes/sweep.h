@@ -14,6 +14,7 @@
 #ifndef TFPROF_LANES_SWEEP_H
 #define TFPROF_LANES_SWEEP_H
 
+#include "store/snapshot.h"
 #include "store/store.h"
 
 enum { LANES_BLOCK = 1024, LANES_DEEPEST = 1023, LANE_TABLES = 6 };

@@ -1,8 +1,8 @@
 /* read.h: opens any profile, whatever wrote it.
 **
 ** One reader per family of formats; each recognises its files by content and fills the store through the functions of
-** store.h.  read_open() looks at what a path names (file, run directory, glob), asks each of readers[] once about
-** each file, lets the readers say which files belong together, and adds one run with the profiles.
+** store.h and profile.h.  read_open() looks at what a path names (file, run directory, glob), asks each of readers[]
+** once about each file, lets the readers say which files belong together, and adds one run with the profiles.
 */
 #ifndef TFPROF_READ_H
 #define TFPROF_READ_H

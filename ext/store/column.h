@@ -9,7 +9,7 @@
 ** with an optional null bitmap (bit r set: row r is NULL).  Real numbers are in columns of TYPE_REAL and nowhere else,
 ** which readers see to, so that a column is asked for by its type.  Text is pool ids (0 is NULL as well); references
 ** are row numbers in the target table; times are in the profile's own clock.  What SQL sees (ids, epoch times) is made
-** by snapshot_value() in store.h.
+** by segment_value() in segment.h.
 **
 ** Columns are reference-counted, because a refreshed profile shares them with cursors that still read the older one.
 */

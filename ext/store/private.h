@@ -2,6 +2,7 @@
 #ifndef TFPROF_STORE_PRIVATE_H
 #define TFPROF_STORE_PRIVATE_H
 
+#include "store/snapshot.h"
 #include "store/store.h"
 
 #include <assert.h>

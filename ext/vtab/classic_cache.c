@@ -1,6 +1,8 @@
 /* classic_cache.c: see classic_cache.h. */
 #include "vtab/classic_cache.h"
 
+#include "store/snapshot.h"
+
 #include <stdlib.h>
 #include <string.h>
 

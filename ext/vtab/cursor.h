@@ -12,6 +12,7 @@
 
 #include <sqlite3ext.h>
 
+#include "store/snapshot.h"
 #include "vtab/connection.h"
 #include "vtab/filter.h"
 #include "vtab/plan.h"

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "read/read.h"
+#include "store/snapshot.h"
 #include "vtab/classic_cache.h"
 #include "vtab/stored_views.h"
 

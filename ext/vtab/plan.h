@@ -20,6 +20,7 @@
 
 #include <sqlite3ext.h>
 
+#include "store/snapshot.h"
 #include "store/store.h"
 
 enum access {

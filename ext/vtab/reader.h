@@ -1,6 +1,6 @@
 /* reader.h: one column of one segment, ready to be read row by row as SQL sees it.
 **
-** The same values as segment_value() of store.h, but what that decides for each value is decided here once for each
+** The same values as segment_value() of segment.h, but what that decides for each value is decided here once for each
 ** segment: the form of the column, and the constant that turns row numbers into ids and clock readings into times.
 */
 #ifndef TFPROF_READER_H

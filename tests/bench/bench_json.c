@@ -25,6 +25,7 @@
 #include "read/file/inflate.h"
 #include "read/json/json.h"
 #include "store/parallel.h"
+#include "store/snapshot.h"
 #ifdef BENCH_SIMDJSON
 #include "bench/simdjson_dom.h"
 #endif

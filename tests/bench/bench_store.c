@@ -7,6 +7,7 @@
 */
 #include "derive/derive.h"
 #include "read/read.h"
+#include "store/snapshot.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "mend_dump.h"
 #include "read/dump/saved_runs.h"
 #include "read/read.h"
+#include "store/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "read/read.h"
+#include "store/snapshot.h"
 
 /* Reads whatever a store has open; the number of rows, those of diagnostics left out. */
 static inline uint64_t read_all(struct store *store) {

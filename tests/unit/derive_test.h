@@ -8,6 +8,7 @@
 
 #include "derive/derive.h"
 #include "derive/rows.h"
+#include "store/snapshot.h"
 #include "store/store.h"
 
 #include <stdio.h>

@@ -10,6 +10,7 @@
 
 #include "read/json/json.h"
 #include "scratch.h"
+#include "store/snapshot.h"
 
 static int json_test_failures;
 #define CHECK(condition) json_test_check((condition), #condition, __FILE__, __LINE__)

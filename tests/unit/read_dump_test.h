@@ -9,6 +9,7 @@
 #include "dump/writer.h"
 #include "read/dump/saved_runs.h"
 #include "read/read.h"
+#include "store/snapshot.h"
 
 #include "store_check.h"
 

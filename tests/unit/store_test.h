@@ -6,6 +6,7 @@
 #ifndef TFPROF_STORE_TEST_H
 #define TFPROF_STORE_TEST_H
 
+#include "store/snapshot.h"
 #include "store/store.h"
 
 #include "store_check.h"

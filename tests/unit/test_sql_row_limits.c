@@ -7,6 +7,7 @@
 #include "check.h"
 #include "schema/schema.h"
 #include "vtab/connection.h"
+#include "store/snapshot.h"
 
 
 enum { SEGMENT_ROWS = 1u << 30 };

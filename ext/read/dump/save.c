@@ -8,6 +8,7 @@
 
 #include "dump/writer.h"
 #include "read/dump/source.h"
+#include "store/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
