@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "func/functions.h"
-#include "read/rows/list.h"
 #include "vtab/connection.h"
 #include "write/hlo_dot.h"
 #include "write/scaled_text.h"

@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "func/functions.h"
-#include "read/rows/list.h"
 #include "vtab/connection.h"
 #include "write/pprof.h"
 

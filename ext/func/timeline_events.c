@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "derive/rows.h"
 
 /* ---- values ---- */
@@ -68,7 +69,7 @@ static void put_string(struct timeline_piece *piece, string_id text) {
 static void put_real(struct timeline_piece *piece, double real) {
   uint64_t bits;
   memcpy(&bits, &real, sizeof bits);
-  struct timeline_real *known = &piece->reals[bits * 0x9e3779b97f4a7c15 >> 59];
+  struct timeline_real *known = &piece->reals[hash_spread(bits, 5)];
   _Static_assert(TIMELINE_REALS == 1 << (64 - 59), "as many as five bits tell apart");
   if (!known->length || bits != known->bits) {
     known->bits = bits;

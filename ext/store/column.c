@@ -1,6 +1,7 @@
 /* column.c: see column.h. */
 #include "store/column.h"
 
+#include "base/hash.h"
 #include "base/vectors.h"
 
 #include <assert.h>
@@ -207,7 +208,7 @@ struct dictionary {
 
 /* The number of a real; MOST_KINDS: there are too many. */
 static inline uint32_t number_of_kind(struct dictionary *dictionary, uint64_t bits) {
-  uint32_t place = (uint32_t)(bits * UINT64_C(0x9e3779b97f4a7c15) >> 50); /* below PLACES */
+  uint32_t place = (uint32_t)hash_spread(bits, 14); /* below PLACES */
   for (; dictionary->places[place]; place = (place + 1) & (PLACES - 1)) {
     if (dictionary->kinds[dictionary->places[place] - 1] == bits) return dictionary->places[place] - 1u;
   }

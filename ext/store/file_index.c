@@ -3,6 +3,7 @@
 ** Made when it is first asked for and forgotten with every change of what is open.  Files with one hash are chained in
 ** the order of the profiles, the published ones first, so that the first that fits is found.
 */
+#include "base/hash.h"
 #include "store/private.h"
 
 #include <stdlib.h>
@@ -19,14 +20,11 @@ struct file_index {
 };
 enum { BY_PLACE, BY_INODE };
 
-static uint64_t hash_of_place(const char *place) { /* FNV-1a */
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (; *place; place++) hash = (hash ^ (unsigned char)*place) * UINT64_C(0x100000001b3);
-  return hash ^ hash >> 32;
+static uint64_t hash_of_place(const char *place) {
+  return hash_text(0, place, strlen(place));
 }
 static uint64_t hash_of_inode(uint64_t device, uint64_t inode) {
-  uint64_t hash = (inode ^ device << 32) * UINT64_C(0x9e3779b97f4a7c15);
-  return hash ^ hash >> 32;
+  return hash_pair(device, inode);
 }
 
 void store_forget_files(struct store *store) {

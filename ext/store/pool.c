@@ -7,6 +7,7 @@
 */
 #include "store/pool.h"
 
+#include "base/hash.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -52,7 +53,7 @@ struct pool *pool_create(void) {
   if (getrandom(&pool->seed, sizeof pool->seed, GRND_NONBLOCK) != (ssize_t)sizeof pool->seed) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    pool->seed = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)pool;
+    pool->seed = (uint64_t)now.tv_nsec * HASH_FACTOR_1 ^ (uint64_t)(uintptr_t)pool;
   }
   pool->capacity = SMALLEST_TABLE / 2;
   pool->slot_count = SMALLEST_TABLE;
@@ -77,31 +78,6 @@ void pool_free(struct pool *pool) {
   free(pool->slots);
   free(pool->tags);
   free(pool);
-}
-
-static uint64_t mix_pool_hash(uint64_t left, uint64_t right) {
-  __extension__ unsigned __int128 product = (unsigned __int128)left * right;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t load_bytes(const char *bytes, size_t length) {
-  uint64_t word = 0;
-  memcpy(&word, bytes, length);
-  return word;
-}
-
-static uint32_t hash_pool_text(uint64_t seed, const char *text, size_t length) {
-  const uint64_t a = 0xa0761d6478bd642fu, b = 0xe7037ed1a0b428dbu;
-  uint64_t state = seed ^ mix_pool_hash(length ^ a, seed ^ b);
-  while (length > 16) {
-    state = mix_pool_hash(load_bytes(text, 8) ^ a ^ state, load_bytes(text + 8, 8) ^ b ^ seed);
-    text += 16;
-    length -= 16;
-  }
-  uint64_t first = load_bytes(text, length < 8 ? length : 8);
-  uint64_t second = length > 8 ? load_bytes(text + 8, length - 8) : 0;
-  state = mix_pool_hash(first ^ a ^ state, second ^ b ^ seed);
-  return (uint32_t)(state ^ state >> 32);
 }
 
 /* Of the hash's highest bits, which hardly say where the slot is. Never 0. */
@@ -204,7 +180,7 @@ enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t lengt
   *id = 0;
   if (!text) return TFPROF_OK;
   if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
-  return intern(pool, text, length, hash_pool_text(pool->seed, text, length), id);
+  return intern(pool, text, length, hash_text(pool->seed, text, length), id);
 }
 
 enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
@@ -239,7 +215,7 @@ enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *t
     for (size_t i = first; i < end && !status; i++) {
       if (!texts[i].bytes) continue;
       if (texts[i].length > MAXIMUM_LENGTH) status = TFPROF_LIMIT;
-      else hashes[i - first] = hash_pool_text(pool->seed, texts[i].bytes, texts[i].length);
+      else hashes[i - first] = hash_text(pool->seed, texts[i].bytes, texts[i].length);
       if (status) continue;
       __builtin_prefetch(&pool->tags[hashes[i - first] & (pool->slot_count - 1)], 1);
       __builtin_prefetch(&pool->slots[hashes[i - first] & (pool->slot_count - 1)], 1);
@@ -257,7 +233,7 @@ enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *t
 
 string_id pool_find(const struct pool *pool, const char *text, size_t length) {
   if (!text || length > MAXIMUM_LENGTH) return 0;
-  return pool->slots[find_pool_slot(pool, text, length, hash_pool_text(pool->seed, text, length))];
+  return pool->slots[find_pool_slot(pool, text, length, hash_text(pool->seed, text, length))];
 }
 
 const char *pool_text(const struct pool *pool, string_id id) { return pool->entries[id].text; }

@@ -1,6 +1,7 @@
 /* classic_cache.c: see classic_cache.h. */
 #include "vtab/classic_cache.h"
 
+#include "base/hash.h"
 #include "store/snapshot.h"
 
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static void user_types_free(struct user_types *types) {
 }
 
 static void hash_option_text(uint64_t *hash, const char *text) {
-  do *hash = (*hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+  do *hash = hash_fnv1a_value(*hash, (uint8_t)*text);
   while (*text++);
 }
 
@@ -70,7 +71,7 @@ static enum tfprof_status read_user_types(struct connection *connection, struct 
   int code = sqlite3_prepare_v2(connection->db, "SELECT pattern, type FROM temp.node_type_patterns ORDER BY rowid", -1,
                                 &statement, NULL);
   enum tfprof_status status = TFPROF_OK;
-  *types = (struct user_types){.hash = UINT64_C(0xcbf29ce484222325)};
+  *types = (struct user_types){.hash = HASH_FNV1A_START};
   while (!status && code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     const char *pattern = (const char *)sqlite3_column_text(statement, 0),
                *type = (const char *)sqlite3_column_text(statement, 1);

@@ -1,6 +1,8 @@
 /* outer_join.c: see outer_join.h. */
 #include "vtab/outer_join.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,7 +261,7 @@ static bool find_outer_join(sqlite3 *db) {
 static uint64_t running_statements(sqlite3 *db) {
   uint64_t hash = 0;
   for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement; statement = sqlite3_next_stmt(db, statement)) {
-    if (sqlite3_stmt_busy(statement)) hash = (hash ^ (uint64_t)(uintptr_t)statement) * UINT64_C(0x9e3779b97f4a7c15);
+    if (sqlite3_stmt_busy(statement)) hash = (hash ^ (uint64_t)(uintptr_t)statement) * HASH_FACTOR_1;
   }
   return hash;
 }

@@ -11,6 +11,7 @@
 */
 #include "base/bytes.h"
 #include "base/checksum.h"
+#include "base/hash.h"
 #include "dump/column_codec.h"
 #include "dump/huffman.h"
 
@@ -160,7 +161,7 @@ static int compare_entries(const void *left, const void *right) {
 
 /* The slot of a value, or the free one where it belongs. There are always free slots. */
 static inline unsigned find_value_slot(const struct column_encoder *encoder, uint64_t value) {
-  unsigned slot = (unsigned)(value * 0x9e3779b97f4a7c15u >> 54); /* 10 bits */
+  unsigned slot = (unsigned)hash_spread(value, 10); /* 10 bits */
   while (encoder->slot_code[slot] >= 0 && encoder->slot_value[slot] != value) slot = (slot + 1) % DICTIONARY_SLOTS;
   return slot;
 }

@@ -3,6 +3,7 @@
 #include "dump/string_table.h"
 
 #include "base/bytes.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 
@@ -22,36 +23,6 @@ void string_table_clear(struct string_table *table) {
   free(table->slots);
   free(table->entries);
   memset(table, 0, sizeof *table);
-}
-
-__extension__ typedef unsigned __int128 wide;
-
-static inline uint64_t mix_string_hash(uint64_t left, uint64_t right) {
-  wide product = (wide)left * right;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Eight bytes at a time, the last ones overlapping; only the machine's own order matters, for no hash leaves memory. */
-static inline uint32_t hash_table_text(const char *text, size_t length) {
-  const uint64_t first = 0xa0761d6478bd642fu, second = 0xe7037ed1a0b428dbu;
-  uint64_t state = first ^ length, left, right;
-  if (length >= 8) {
-    size_t at = 0;
-    for (; length - at > 16; at += 16)
-      state = mix_string_hash(load_u64(text + at) ^ second, load_u64(text + at + 8) ^ state);
-    left = load_u64(text + (length - at > 8 ? at : length - 8));
-    right = load_u64(text + length - 8);
-  } else if (length >= 4) {
-    left = load_u32(text);
-    right = load_u32(text + length - 4);
-  } else {
-    left = length
-               ? (uint64_t)(uint8_t)text[0] << 16 | (uint64_t)(uint8_t)text[length / 2] << 8 | (uint8_t)text[length - 1]
-               : 0;
-    right = 0;
-  }
-  state = mix_string_hash(left ^ second, right ^ state);
-  return (uint32_t)(state ^ state >> 32);
 }
 
 static bool grow_slots(struct string_table *table) {
@@ -113,7 +84,7 @@ static uint32_t add_text(struct string_table *table, const char *text, size_t le
 }
 
 uint32_t string_table_add(struct string_table *table, const char *text, size_t length) {
-  uint32_t hash = hash_table_text(text, length);
+  uint32_t hash = hash_text(0, text, length);
   if (table->slot_count) {
     size_t mask = table->slot_count - 1, at = hash & mask;
     for (; table->slots[at].id; at = (at + 1) & mask) {

@@ -8,7 +8,7 @@
 #ifndef TFPROF_CAPTURE_INTERN_H
 #define TFPROF_CAPTURE_INTERN_H
 
-#include "recorder/hash.h"
+#include "base/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ struct intern_table {
   uint32_t last_id;
 };
 
-static inline uint32_t intern_place(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32); }
+static inline uint32_t intern_place(uint64_t key) { return (uint32_t)hash_spread(key, 32); }
 
 /* The entry with this key, or NULL. With several of the same key (hashes), call again with `after` set to the last
 ** one. */

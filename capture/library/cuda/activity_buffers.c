@@ -1,6 +1,7 @@
 /* activity_buffers.c: see activity_buffers.h. */
 #include "activity_buffers.h"
 
+#include "base/hash.h"
 #include "recorder/clock.h"
 #include "recorder/doorbell.h"
 
@@ -275,7 +276,7 @@ __attribute__((no_sanitize("thread"))) static uint64_t hash_content(const struct
                                                                     uint64_t hash) {
   const uint64_t *words = (const uint64_t *)(const void *)buffer->bytes;
   for (size_t i = 0; i < buffer->size / sizeof *words; i++) {
-    hash = (hash ^ __atomic_load_n(&words[i], __ATOMIC_RELAXED)) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ __atomic_load_n(&words[i], __ATOMIC_RELAXED)) * HASH_FACTOR_1;
     hash ^= hash >> 32;
   }
   return hash;

@@ -1,6 +1,7 @@
 /* call_rows.c: see call_rows.h. */
 #include "call_rows.h"
 
+#include "base/hash.h"
 #include "function_names.h"
 #include "kernel_rows.h"
 
@@ -168,7 +169,7 @@ void call_rows_add(struct activity_lanes *lanes, const struct cupti_api *api, co
 }
 
 static struct recorded_event *event_place(uint32_t context, uint32_t event, uint64_t sync) {
-  uint64_t hash = ((uint64_t)context << 32 | event) * 0x9e3779b97f4a7c15u + sync * 0xff51afd7ed558ccdu;
+  uint64_t hash = ((uint64_t)context << 32 | event) * HASH_FACTOR_1 + sync * HASH_FACTOR_2;
   return &events[hash >> 52];
 }
 

@@ -1,6 +1,7 @@
 /* graph_links.c: see graph_links.h. */
 #include "graph_links.h"
 
+#include "base/hash.h"
 #include "device_clock.h"
 
 #include <stdlib.h>
@@ -42,7 +43,7 @@ void graph_links_note_launch(uint64_t correlation, int64_t start_ns) {
 
 bool graph_links_is_repeated(const struct graph_work *work) {
   has_any = true;
-  struct seen_node *seen = &nodes[work->node * 0x9e3779b97f4a7c15u >> (64 - NODES_BITS)];
+  struct seen_node *seen = &nodes[hash_spread(work->node, NODES_BITS)];
   bool is_repeated = seen->node == work->node && seen->correlation == work->correlation;
   *seen = (struct seen_node){work->node, work->correlation};
   return is_repeated;

@@ -3,7 +3,7 @@
 
 #include "demangle.h"
 #include "launch_budget.h"
-#include "recorder/hash.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +139,7 @@ void kernel_rows_close(void) {
 
 static uint32_t name_string(struct recorder *recorder, const char *address) {
   if (!address) return 0;
-  struct known_name *name = &names[((uintptr_t)address * 0x9e3779b97f4a7c15u) >> (64 - 14)];
+  struct known_name *name = &names[hash_spread((uintptr_t)address, 14)];
   if (name->address == address && name->text && !strcmp(name->text, address)) return name->string;
   char *readable = demangle(address);
   const char *shown = readable ? readable : address;
@@ -173,8 +173,8 @@ static uint32_t add_configuration(const struct configuration *key) {
 static uint32_t configuration_row(const struct configuration *key) {
   uint64_t words[sizeof *key / 8];
   memcpy(words, key, sizeof words);
-  uint64_t first = hash_words(words, sizeof words / 8), second = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < sizeof words / 8; i++) second = (second ^ words[i]) * 0x9e3779b97f4a7c15u;
+  uint64_t first = hash_words(words, sizeof words / 8), second = HASH_FNV1A_START;
+  for (size_t i = 0; i < sizeof words / 8; i++) second = (second ^ words[i]) * HASH_FACTOR_1;
   if (known.used >= CONFIGURATIONS_MAXIMUM) row_map_end(&known);
   struct row_map_entry *entry = row_map_entry(&known, first, second);
   if (!entry) return 0;

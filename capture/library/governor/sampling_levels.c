@@ -1,17 +1,17 @@
 /* sampling_levels.c: see sampling_levels.h. */
 #include "sampling_levels.h"
 
+#include "base/hash.h"
+
 /* MurmurHash3's finaliser: each bit of the number moves each bit of the hash. */
 static uint64_t mix(uint64_t number) {
-  number = (number ^ number >> 33) * 0xff51afd7ed558ccdu;
+  number = (number ^ number >> 33) * HASH_STEP_FACTOR;
   number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
   return number ^ number >> 33;
 }
 
 uint64_t sampling_seed_of(const char *job) {
-  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-  for (; *job; job++) hash = (hash ^ (unsigned char)*job) * 0x100000001b3u;
-  return mix(hash);
+  return mix(hash_fnv1a(HASH_FNV1A_START, job, strlen(job)));
 }
 
 unsigned sampling_level_of(uint64_t seed, uint64_t step) {

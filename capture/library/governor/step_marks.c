@@ -1,7 +1,7 @@
 /* step_marks.c: see step_marks.h. */
 #include "step_marks.h"
 
-#include "recorder/hash.h"
+#include "base/hash.h"
 #include "steps/optimizer_steps.h"
 #include "steps/step_words.h"
 

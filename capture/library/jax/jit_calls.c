@@ -1,6 +1,7 @@
 /* jit_calls.c: see jit_calls.h. */
 #include "jit_calls.h"
 
+#include "base/hash.h"
 #include "python/call_hooks.h"
 #include "python/python_api.h"
 #include "recorder/clock.h"
@@ -44,7 +45,7 @@ void jit_calls_begin(void *is_traced, void *step_begins) {
 
 /* The place of the object, or where it belongs. */
 static struct jit_function **place_of_function(struct jit_function **table, size_t count, const void *object) {
-  size_t place = ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> 20;
+  size_t place = hash_spread((uintptr_t)object >> 4, 44);
   while (table[place % count] && table[place % count]->object != object) place++;
   return &table[place % count];
 }

@@ -1,7 +1,7 @@
 /* nvtx_texts.c: see nvtx_texts.h. */
 #include "nvtx_texts.h"
 
-#include "recorder/hash.h"
+#include "base/hash.h"
 #include "steps/step_words.h"
 
 #include <pthread.h>

@@ -26,11 +26,11 @@ static __attribute__((noinline, cold)) uint32_t number_node(struct capture_threa
 static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent, const struct stack_frame *frame,
                                   struct recent_node *recent) {
   /* All that tells frames apart, but for the parent, and when: each multiplied by a large odd number of its own. */
-  uint64_t place = frame->code * 0x9e3779b97f4a7c15u + thread->generation * 0xa0761d6478bd642fu +
-                   frame->instruction * 0xc2b2ae3d27d4eb4fu + frame->module * 0x165667b19e3779f9u +
-                   frame->type * 0xd6e8feb86659fd93u;
+  uint64_t place = frame->code * HASH_FACTOR_1 + thread->generation * HASH_FACTOR_5 +
+                   frame->instruction * HASH_FACTOR_2 + frame->module * HASH_FACTOR_3 +
+                   frame->type * HASH_FACTOR_4;
   if (recent && recent->place == place && recent->parent == parent && recent->node) return recent->node;
-  struct recent_node *set = thread->recent_nodes[hash_mix(place, parent) % NODE_SETS];
+  struct recent_node *set = thread->recent_nodes[hash_step(place, parent) % NODE_SETS];
   _Static_assert(NODE_WAYS == 4, "all ways are looked at");
   struct recent_node *found = set;
   for (unsigned way = 1; way < NODE_WAYS; way++)

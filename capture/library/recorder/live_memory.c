@@ -1,11 +1,13 @@
 /* live_memory.c: open addressing; the hole of a piece that is taken out is closed by moving back those behind it. */
 #include "live_memory.h"
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static size_t home_of(uintptr_t address) { return (size_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 20); }
+static size_t home_of(uintptr_t address) { return (size_t)hash_spread(address >> 4, 44); }
 
 static struct live_piece *find_piece(const struct live_memory *live, uintptr_t address) {
   size_t place = home_of(address);

@@ -1,10 +1,10 @@
 /* pulse.c: see pulse.h. */
 #include "pulse.h"
 
-#include "hash.h"
+#include "base/hash.h"
 
 static struct pulse of_slot(uint64_t number, uint64_t slot_ns) {
-  uint64_t begin = number * slot_ns, hash = hash_mix(hash_mix(slot_ns, number), number);
+  uint64_t begin = number * slot_ns, hash = hash_step(hash_step(slot_ns, number), number);
   return (struct pulse){begin, begin + slot_ns, begin + hash % slot_ns};
 }
 

@@ -1,12 +1,13 @@
 /* row_map.c: see row_map.h. */
 #include "row_map.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static uint32_t place_of(uint64_t high, uint64_t low) {
-  uint64_t hash = (high ^ low * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-  return (uint32_t)(hash >> 32);
+  return (uint32_t)(hash_pair(high, low) >> 32);
 }
 
 static bool row_map_grow(struct row_map *map) {

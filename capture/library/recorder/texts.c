@@ -1,7 +1,7 @@
 /* texts.c: see texts.h. */
 #include "texts.h"
 
-#include "hash.h"
+#include "base/hash.h"
 
 enum {
   KEPT_TEXT_BYTES = 32 * 1024 * 1024, /* of all together, with what each takes besides */
@@ -15,9 +15,8 @@ void texts_end(struct texts *texts) {
 
 /* Two hashes of 64 bits stand for the text. */
 uint32_t texts_keep(struct texts *texts, struct dump_writer *writer, const char *text, size_t length) {
-  uint64_t second = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < length; i++) second = (second ^ (uint8_t)text[i]) * 0x100000001b3u;
-  struct row_map_entry *entry = row_map_entry(&texts->strings, hash_bytes(text, length), second);
+  struct row_map_entry *entry =
+      row_map_entry(&texts->strings, hash_bytes(text, length), hash_fnv1a(HASH_FNV1A_START, text, length));
   if (entry && entry->row_plus_one) return entry->row_plus_one;
   if (!entry || texts->bytes >= KEPT_TEXT_BYTES) {
     texts->refused++;

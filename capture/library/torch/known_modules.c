@@ -3,6 +3,7 @@
 */
 #include "known_modules.h"
 
+#include "base/hash.h"
 #include "recorder/row_map.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static struct {
 
 /* ---- The table. */
 
-static size_t home_of(uintptr_t address) { return (size_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 20); }
+static size_t home_of(uintptr_t address) { return (size_t)hash_spread(address >> 4, 44); }
 
 static struct slot *place_of(uintptr_t address) {
   size_t place = home_of(address);

@@ -136,7 +136,7 @@ static uint32_t hold(struct walk *walk, void *module) {
   return number;
 }
 
-static void sign(struct walk *walk, uint64_t word) { walk->signature = hash_mix(walk->signature, word); }
+static void sign(struct walk *walk, uint64_t word) { walk->signature = hash_step(walk->signature, word); }
 
 static void sign_object(struct walk *walk, void *object) {
   int64_t hash = python_api.hash(object);

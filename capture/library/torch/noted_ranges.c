@@ -7,7 +7,7 @@
 #include "recorder/clock.h"
 #include "governor/sampling.h"
 #include "recorder/gate.h"
-#include "recorder/hash.h"
+#include "base/hash.h"
 #include "recorder/source.h"
 
 #include <string.h>

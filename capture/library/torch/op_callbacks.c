@@ -56,10 +56,10 @@ static inline const char *name_text(const uint8_t *object, uint32_t *length) {
 static inline uint64_t schema_hash(const uint8_t *schema) {
   const uint8_t *text = torch_pointer(schema, 0);
   uint64_t length = torch_word(schema, 8), last = length < 8 ? 0 : length - 8, before = length < 16 ? 0 : length - 16;
-  return (uintptr_t)schema * 0x9e3779b97f4a7c15u + (uintptr_t)text * 0xc2b2ae3d27d4eb4fu +
-         torch_word(text, 0) * 0x165667b19e3779f9u +
-         (torch_word(text, (unsigned)before) ^ length) * 0xd6e8feb86659fd93u +
-         torch_word(text, (unsigned)last) * 0xa0761d6478bd642fu;
+  return (uintptr_t)schema * HASH_FACTOR_1 + (uintptr_t)text * HASH_FACTOR_2 +
+         torch_word(text, 0) * HASH_FACTOR_3 +
+         (torch_word(text, (unsigned)before) ^ length) * HASH_FACTOR_4 +
+         torch_word(text, (unsigned)last) * HASH_FACTOR_5;
 }
 
 static inline bool has_schema(const uint8_t *object) {

@@ -3,7 +3,7 @@
 
 #include "python/guarded_read.h"
 #include "python/python_layout.h"
-#include "recorder/hash.h"
+#include "base/hash.h"
 
 #include <stdatomic.h>
 
@@ -17,7 +17,7 @@ static uintptr_t optimizer_code;    /* 0: nothing is looked for */
 ** follows itself. */
 static _Atomic uint32_t made[4096];
 
-static uint64_t address_hash(uintptr_t optimizer) { return hash_mix(optimizer, 0x9e3779b97f4a7c15u); }
+static uint64_t address_hash(uintptr_t optimizer) { return hash_step(optimizer, HASH_FACTOR_1); }
 
 void optimizer_objects_made(uintptr_t optimizer) {
   uint64_t place = (address_hash(optimizer) >> 32) % (sizeof made / sizeof *made);
@@ -73,7 +73,7 @@ uint32_t optimizer_object(void) {
     const uint8_t *optimizer = arguments ? python_at(arguments, first_item) : NULL;
     uint64_t hash = address_hash((uintptr_t)optimizer);
     uint64_t place = (hash >> 32) % (sizeof made / sizeof *made);
-    hash = hash_mix(hash, atomic_load_explicit(&made[place], memory_order_relaxed));
+    hash = hash_step(hash, atomic_load_explicit(&made[place], memory_order_relaxed));
     return optimizer ? (uint32_t)(hash >> 32) | 1 : 0;
   }
   return 0;

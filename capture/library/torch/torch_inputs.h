@@ -18,6 +18,7 @@
 #ifndef TFPROF_CAPTURE_TORCH_INPUTS_H
 #define TFPROF_CAPTURE_TORCH_INPUTS_H
 
+#include "base/hash.h"
 #include "torch_api.h"
 
 #include <string.h>
@@ -152,10 +153,6 @@ void torch_inputs_read(struct input_sink *sink, const uint8_t *record_function);
 ** sizes are taken in whether it has them or not, each with a factor of its own (multilinear hashing), which is 0 then.
 */
 enum { SIZES_READ = 4 };
-#define SIZE_FACTOR_1 0x9e3779b97f4a7c15u
-#define SIZE_FACTOR_2 0xc2b2ae3d27d4eb4fu
-#define SIZE_FACTOR_3 0x165667b19e3779f9u
-#define SIZE_FACTOR_4 0xd6e8feb86659fd93u
 extern uint8_t input_kinds[32]; /* by tag, an enum input_kind; 0: a list */
 /* Fills input_kinds, once input_layout is proved. */
 void torch_inputs_ready(void);
@@ -172,10 +169,10 @@ static inline uint64_t torch_inputs_hash(uint64_t hash, const uint8_t *record_fu
   static const uint8_t no_tensor[256];
   static const uint64_t by_dimensions[SIZES_READ + 1][SIZES_READ] = {
       {0},
-      {SIZE_FACTOR_1},
-      {SIZE_FACTOR_1, SIZE_FACTOR_2},
-      {SIZE_FACTOR_1, SIZE_FACTOR_2, SIZE_FACTOR_3},
-      {SIZE_FACTOR_1, SIZE_FACTOR_2, SIZE_FACTOR_3, SIZE_FACTOR_4},
+      {HASH_FACTOR_1},
+      {HASH_FACTOR_1, HASH_FACTOR_2},
+      {HASH_FACTOR_1, HASH_FACTOR_2, HASH_FACTOR_3},
+      {HASH_FACTOR_1, HASH_FACTOR_2, HASH_FACTOR_3, HASH_FACTOR_4},
   };
   const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
   uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);

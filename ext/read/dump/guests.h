@@ -10,8 +10,8 @@
 #ifndef TFPROF_DUMP_GUESTS_H
 #define TFPROF_DUMP_GUESTS_H
 
+#include "base/list.h"
 #include "read/dump/source.h"
-#include "read/rows/list.h"
 #include "read/rows/row_map.h"
 
 #define GUEST_NO_ROW UINT32_MAX

@@ -7,7 +7,7 @@
 */
 #include "read/dump/source.h"
 
-#include "read/rows/list.h"
+#include "base/list.h"
 
 /* Rows without a gap between them, up to the next run. */
 struct row_run {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/rows/hash.h"
+#include "base/hash.h"
 #include "read/tensorflow/tensorflow.h"
 
 enum { MAXIMUM_RUNS = 1 << 20, MAXIMUM_GUESTS = 256, CLOCK_SLACK_NS = 1000000 };

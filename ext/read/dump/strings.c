@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/utf8.h"
-#include "read/rows/list.h"
 
 enum {
   STRING_BLOCK = 1024,

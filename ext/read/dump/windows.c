@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "read/dump/guests.h"
-#include "read/rows/hash.h"
 #include "read/tensorflow/files.h"
 #include "read/xplane/xplane.h"
 

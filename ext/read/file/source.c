@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "read/file/inflate.h"
-#include "read/rows/list.h"
 #include "store/store.h"
 
 enum { INPUT_BYTES = 256 << 10 }; /* of compressed bytes at a time: stays in the second-level cache */

@@ -1,7 +1,7 @@
 /* whole_file.c: see whole_file.h. */
 #include "read/file/whole_file.h"
 
-#include "read/rows/list.h"
+#include "base/list.h"
 
 enum { FIRST_BYTES = 1 << 20 };
 

@@ -17,8 +17,8 @@
 #ifndef TFPROF_HLO_GRAPH_H
 #define TFPROF_HLO_GRAPH_H
 
+#include "base/list.h"
 #include "base/wire.h"
-#include "read/rows/list.h"
 
 enum { HLO_NONE = UINT32_MAX };
 

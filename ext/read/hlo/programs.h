@@ -6,7 +6,7 @@
 #ifndef TFPROF_HLO_PROGRAMS_H
 #define TFPROF_HLO_PROGRAMS_H
 
-#include "read/rows/list.h"
+#include "base/list.h"
 #include "read/rows/row_map.h"
 #include "read/xplane/texts.h"
 #include "store/store.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "derive/names/communication_names.h"
 #include "read/hlo/instruction_rows.h"
-#include "read/rows/hash.h"
 #include "read/rows/stacks.h"
 
 void hlo_programs_free(struct hlo_programs *programs) {

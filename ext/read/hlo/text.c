@@ -1,8 +1,8 @@
 /* text.c: see text.h. */
 #include "read/hlo/text.h"
 
+#include "base/list.h"
 #include "read/hlo/text_parts.h"
-#include "read/rows/list.h"
 
 struct reading {
   const char *start, *at, *end;

@@ -1,8 +1,8 @@
 /* text_parts.c: see text_parts.h. */
 #include "read/hlo/text_parts.h"
 
+#include "base/hash.h"
 #include "read/hlo/shape_text.h"
-#include "read/rows/hash.h"
 
 enum { MAXIMUM_DEPTH = 64 };
 

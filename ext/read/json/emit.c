@@ -6,8 +6,8 @@
 ** rest: both run the same code.  The categories are here, and the phases without a duration; events with a duration are
 ** in emit_host.c and emit_device.c.
 */
+#include "base/hash.h"
 #include "read/json/emit.h"
-#include "read/rows/hash.h"
 
 static bool has_part(const struct field *f, const char *part) {
   return f->kind == FIELD_TEXT && memmem(f->text, f->length, part, strlen(part));

@@ -5,42 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/rows/hash.h"
-#include "read/rows/list.h"
+#include "base/hash.h"
+#include "base/list.h"
 
-static inline uint64_t load8(const char *p) {
-  uint64_t value;
-  memcpy(&value, p, 8);
-  return value;
-}
-
-/* As wyhash, for texts of any length. */
-static inline uint64_t hash_bytes(const char *p, uint32_t length) {
+/* As wyhash, for texts of any length: unlike hash_text of 64 bits, and the fastest where bytes behind may be read. */
+static inline uint64_t hash_ahead(const char *p, uint32_t length) {
   const uint64_t a = HASH_FIRST, b = HASH_SECOND, c = HASH_THIRD;
   uint64_t seed = length * c, other = seed;
   uint32_t left = length;
   for (; left > 32; left -= 32, p += 32) {
-    seed = hash_mix(load8(p) ^ a, load8(p + 8) ^ seed);
-    other = hash_mix(load8(p + 16) ^ b, load8(p + 24) ^ other);
+    seed = hash_mix(load_u64(p) ^ a, load_u64(p + 8) ^ seed);
+    other = hash_mix(load_u64(p + 16) ^ b, load_u64(p + 24) ^ other);
   }
   seed ^= other;
   /* The last 1 ... 32 bytes; what lies behind the text is masked off. */
   while (left > 16) {
-    seed = hash_mix(load8(p) ^ a, load8(p + 8) ^ seed);
+    seed = hash_mix(load_u64(p) ^ a, load_u64(p + 8) ^ seed);
     p += 16;
     left -= 16;
   }
   uint64_t low = 0, high = 0;
   if (left >= 8) {
-    low = load8(p);
-    if (left > 8) high = load8(p + 8) << (8 * (16 - left)); /* at most 8 bytes are read behind the text */
+    low = load_u64(p);
+    if (left > 8) high = load_u64(p + 8) << (8 * (16 - left)); /* at most 8 bytes are read behind the text */
   } else if (left) {
-    low = load8(p) << (8 * (8 - left));
+    low = load_u64(p) << (8 * (8 - left));
   }
   return hash_mix(low ^ b, high ^ seed ^ a);
 }
 
-uint64_t text_hash(const char *bytes, uint32_t length) { return hash_bytes(bytes, length); }
+uint64_t text_hash(const char *bytes, uint32_t length) { return hash_ahead(bytes, length); }
 
 bool text_table_init(struct text_table *table) {
   memset(table, 0, sizeof *table);
@@ -75,7 +69,7 @@ static bool grow_slots(struct text_table *table) {
 }
 
 uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t length, enum text_form form) {
-  uint64_t bits = hash_bytes(bytes, length) + form;
+  uint64_t bits = hash_ahead(bytes, length) + form;
   uint32_t hash = (uint32_t)(bits ^ bits >> 32);
   uint64_t at = hash & table->mask;
   for (; table->slots[at].index; at = (at + 1) & table->mask) {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "read/file/source.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/list.h"
 
 enum { BUFFER_BYTES = 1 << 18, FIELDS = 4 };
 enum { ACTION_PREEXISTING = 1, ACTION_CREATE, ACTION_RECATEGORIZE, ACTION_DESTROY };

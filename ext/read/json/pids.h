@@ -8,7 +8,7 @@
 #ifndef TFPROF_JSON_PIDS_H
 #define TFPROF_JSON_PIDS_H
 
-#include "read/rows/list.h"
+#include "base/list.h"
 #include "read/rows/row_map.h"
 #include "store/store.h"
 

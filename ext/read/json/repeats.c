@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "read/json/sections.h"
 #include "read/json/trace.h"
-#include "read/rows/hash.h"
 
 enum { SAMPLES = 1 << 16, SAMPLES_OF_DEVICES = 1 << 14, WHOLE_SHARE = 4, SEVERAL_SHARE = 4 };
 

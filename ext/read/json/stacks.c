@@ -4,8 +4,8 @@
 ** (torch/csrc/profiler/util.cpp, and torch/profiler's python tracer for "Call stack" of verbose traces); built-in
 ** functions have no file.  Traces share their outer frames: a trace is a frame on top of another trace.
 */
+#include "base/hash.h"
 #include "read/json/trace.h"
-#include "read/rows/hash.h"
 #include "read/rows/stacks.h"
 
 #include <string.h>

@@ -7,12 +7,12 @@
 #ifndef TFPROF_JSON_WORKER_H
 #define TFPROF_JSON_WORKER_H
 
-#include "read/rows/eager_rows.h"
-#include "read/rows/list.h"
+#include "base/list.h"
 #include "read/json/intern.h"
 #include "read/json/keys.h"
 #include "read/json/processes.h"
 #include "read/json/scan.h"
+#include "read/rows/eager_rows.h"
 #include "schema/schema.h"
 
 /* ---- wide rows ---- */

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/rows/hash.h"
+#include "base/hash.h"
 
 struct mark { uint64_t key; int64_t end; };
 struct marks {

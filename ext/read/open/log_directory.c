@@ -17,9 +17,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/list.h"
 #include "read/file/run_stamp.h"
 #include "read/read.h"
-#include "read/rows/list.h"
 
 enum {
   MAXIMUM_DEPTH = 24,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/rows/list.h"
+#include "base/list.h"
 
 void paths_clear(struct path_list *list) {
   for (size_t i = 0; i < list->count; i++) free(list->paths[i]);

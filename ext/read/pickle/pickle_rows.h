@@ -6,8 +6,8 @@
 #ifndef TFPROF_PICKLE_ROWS_H
 #define TFPROF_PICKLE_ROWS_H
 
+#include "base/list.h"
 #include "read/pickle/pickle.h"
-#include "read/rows/list.h"
 #include "read/rows/stacks.h"
 
 struct pickle_frame {

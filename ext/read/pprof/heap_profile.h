@@ -16,8 +16,8 @@
 #ifndef TFPROF_HEAP_PROFILE_H
 #define TFPROF_HEAP_PROFILE_H
 
+#include "base/list.h"
 #include "base/wire.h"
-#include "read/rows/list.h"
 #include "read/rows/stacks.h"
 
 struct heap_text {

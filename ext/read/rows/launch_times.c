@@ -21,10 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "read/rows/device_clocks.h"
 #include "read/rows/eager_rows.h"
 #include "read/rows/launch_order.h"
-#include "read/rows/list.h"
 
 enum { FEW_SHARE = 20, OUT_SHARE = 4, DENSE = 8 };
 static const int64_t SKEW_NS = ORDER_SKEW_NS, SLACK_NS = 100000000;

@@ -35,9 +35,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "derive/names/communication_names.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/list.h"
 
 enum { ENOUGH = 8, FEW = 4, FEW_SHARE = 10, FAR_BEYOND = 1000, LONE_TIMES = 100, FAR_TIMES = 10, TOGETHER_SHARE = 100 };
 enum { LOOKED_AT = 32 };

@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/list.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/hash.h"
-#include "read/rows/list.h"
 #include "read/rows/row_map.h"
 #include "read/rows/time_faults.h"
 

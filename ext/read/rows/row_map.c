@@ -1,8 +1,8 @@
 /* row_map.c: see row_map.h. Open addressing, at most half full. */
 #include "read/rows/row_map.h"
 
-#include "read/rows/hash.h"
-#include "read/rows/list.h"
+#include "base/hash.h"
+#include "base/list.h"
 
 #include <assert.h>
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/list.h"
 #include "read/rows/time_faults.h"
 
 enum { FAR_TIMES = 10, FEW_SHARE = 10, FEWER_SHARE = 3, SAMPLES = 1 << 20 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "read/rows/hash.h"
+#include "base/hash.h"
 
 uint32_t stacks_push(struct row_map *stacks, uint32_t parent, uint32_t frame) {
   assert(parent <= stacks->count);
@@ -13,13 +13,13 @@ uint32_t stacks_push(struct row_map *stacks, uint32_t parent, uint32_t frame) {
   return row + 1;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text) {
+static uint64_t hash_frame_text(uint64_t hash, const char *text) {
   return hash_fnv1a_value(text ? hash_fnv1a(hash, text, strlen(text)) : hash, 0xff);
 }
 
 int64_t stacks_hash(const int64_t *below, const char *file, const char *function, int64_t line) {
   uint64_t hash = below ? (uint64_t)*below : HASH_FNV1A_START;
-  hash = hash_fnv1a_value(hash_text(hash_text(hash, file), function), (uint64_t)line);
+  hash = hash_fnv1a_value(hash_frame_text(hash_frame_text(hash, file), function), (uint64_t)line);
   return (int64_t)hash == ROW_NULL ? 0 : (int64_t)hash;
 }
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/list.h"
 
 enum { COVERED = 4, LOOKED_AT = 8 * COVERED, FEW = 2, FEW_SHARE = 20, FAR_BEYOND = 1000, TOLD_SHARE = 100 };
 static const int64_t LONG_NS = 10000000; /* streams with both kernels and copies are looked at where one is as long */

@@ -1,7 +1,7 @@
 /* text_buffer.c: see text_buffer.h. */
 #include "read/rows/text_buffer.h"
 
-#include "read/rows/list.h"
+#include "base/list.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/list.h"
 #include "read/rows/time_faults.h"
 
 enum { ENOUGH = 8, FAR_TIMES = 100, COVERED = 4, FEW = 2, FEW_SHARE = 10, LANE_SHARE = 20, SKEW_SHARE = 100 };

@@ -15,9 +15,9 @@
 #define TFPROF_TENSORFLOW_MODEL_H
 
 #include "base/bytes.h"
+#include "base/hash.h"
+#include "base/list.h"
 #include "base/wire.h"
-#include "read/rows/hash.h"
-#include "read/rows/list.h"
 #include "read/rows/row_map.h"
 #include "read/rows/stacks.h"
 #include "read/rows/text_buffer.h"

@@ -5,7 +5,7 @@
 ** user where the program marked them or a step, else runtime. What tf.data has is an input event besides, and so is a
 ** stage of any other pipeline that says that it is one (_ipl_stage_name).
 */
-#include "read/rows/hash.h"
+#include "base/hash.h"
 #include "read/xplane/batch.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef TFPROF_XPLANE_INDEX_H
 #define TFPROF_XPLANE_INDEX_H
 
-#include "read/rows/list.h"
+#include "base/list.h"
 #include "read/xplane/window.h"
 
 enum plane_kind {

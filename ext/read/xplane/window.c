@@ -1,7 +1,7 @@
 /* window.c: see window.h. */
 #include "read/xplane/window.h"
 
-#include "read/rows/list.h"
+#include "base/list.h"
 
 void window_free(struct window *window) {
   free(window->bytes);

@@ -2,8 +2,8 @@
 **
 ** A list is any struct with `items`, `count` and `capacity`; zeroed it is empty.  Adding is inline, growing is not.
 */
-#ifndef TFPROF_READ_ROWS_LIST_H
-#define TFPROF_READ_ROWS_LIST_H
+#ifndef TFPROF_LIST_H
+#define TFPROF_LIST_H
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* list.c: see list.h. */
-#include "read/rows/list.h"
+#include "base/list.h"
 
 #include <stdint.h>
 
