@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # update_reference.sh: brings up to date what documents take from the programs: the table reference of sql/TABLES.md
-# (proto/schema/tables.def) and the options of tfprof-capture in capture/README.md (its --help).
+# (proto/schema/tables.def), the options of tfprof-capture in capture/README.md (its --help), and the figures of
+# tests/bench/README.md and README.md (tests/bench/results).
 #
 #   tools/update_reference.sh [BUILD]           rewrites what stands between the markers of each
 #   tools/update_reference.sh --check [BUILD]   changes nothing; exit status 1 and the difference when one is out
@@ -52,4 +53,9 @@ replace sql/TABLES.md 'table reference'
   echo '```'
 } >"$part"
 replace capture/README.md 'options of tfprof-capture'
+python=${TFPROF_PYTHON:-python3}
+"$python" -B tests/bench/figures_page.py page >"$part"
+replace tests/bench/README.md figures
+"$python" -B tests/bench/figures_page.py headline >"$part"
+replace README.md figures
 exit $status
