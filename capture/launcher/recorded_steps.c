@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AT_ONCE = 65536, FEWEST_CALLS = 3, FEWEST_ASKED_CALLS = 1 }; /* as in ext/derive/steps */
+enum { MOST_AT_ONCE = 65536, FEWEST_CALLS = 3, FEWEST_ASKED_CALLS = 1, MARGIN_NS = 1000 }; /* as in ext/derive/steps */
 enum {
   NOT_ASKED,
   NO_MARK,
@@ -139,6 +139,10 @@ void recorded_steps_add_ops(struct recorded_steps *steps, struct dump_cursor *cu
 
 void recorded_steps_add_counter(struct recorded_steps *steps, const char *name, int64_t time_ns, double value) {
   steps->begins_late |= !strcmp(name, "capture_steps_before") && value > 0;
+  if (!strcmp(name, "capture_step_cut")) {
+    steps->is_cut = true;
+    steps->cut_ns = time_ns;
+  }
   if (strcmp(name, "capture_ops_recorded")) return;
   struct detail_change *change =
       add_item(steps, &steps->changes, &steps->change_count, &steps->change_room, sizeof *change);
@@ -254,10 +258,19 @@ static bool is_last_empty(const struct recorded_steps *steps, const struct dump_
   return in_other.has_ranges || (has_all && in_other.has_ops);
 }
 
+/* Whether what ends then is a whole step, or what begins then: see leave_out_cut of steps.c. */
+static bool ends_whole(const struct recorded_steps *steps, int64_t end) {
+  return !steps->is_cut || (double)end - (double)steps->cut_ns > MARGIN_NS;
+}
+static bool begins_whole(const struct recorded_steps *steps, int64_t start) {
+  return !steps->is_cut || (double)start - (double)steps->cut_ns >= -MARGIN_NS;
+}
+
 static struct step_counts count_marked(const struct recorded_steps *steps, const struct marked_step *marked,
                                        size_t count) {
   struct step_counts counts = {.steps = 0};
   for (size_t i = 0; i < count; i++) {
+    if (!begins_whole(steps, marked[i].start)) continue;
     counts.steps += marked[i].count;
     if (has_ops(steps, marked[i].start, marked[i].end)) counts.with_ops += marked[i].count;
   }
@@ -348,11 +361,14 @@ static struct step_counts choose(struct recorded_steps *steps, const struct dump
     if (!count) marked = find_kind(steps, OF_CALLS, &count);
     if (count || !of_optimizers->count) return count_marked(steps, marked, count);
   }
-  struct step_counts counts = {.steps = of_optimizers->count, .of_optimizer = !of_optimizers->by_batches};
+  struct step_counts counts = {.of_optimizer = !of_optimizers->by_batches};
   int64_t start = of_optimizers->first_start; /* or before, as where recording began */
   for (uint32_t i = 0; i < of_optimizers->count; i++) {
-    counts.with_ops += has_ops(steps, start, of_optimizers->ends[i].end);
-    start = of_optimizers->ends[i].end;
+    int64_t end = of_optimizers->ends[i].end;
+    bool is_whole = ends_whole(steps, end);
+    counts.steps += is_whole;
+    counts.with_ops += is_whole && has_ops(steps, start, end);
+    start = end;
   }
   return counts;
 }

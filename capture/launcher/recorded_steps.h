@@ -46,6 +46,8 @@ struct recorded_steps {
   uint32_t rows; /* of ops, so far */
   bool has_failed; /* memory is short: nothing is counted */
   bool begins_late; /* steps had ended before */
+  bool is_cut;      /* it began within a step, which ended then: */
+  int64_t cut_ns;
 };
 
 struct step_counts {

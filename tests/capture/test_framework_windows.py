@@ -456,6 +456,57 @@ while not os.path.exists(%r):
     print("attach")
 
 
+EARLY = """
+import sys, os, time
+sys.path[:0] = [%r, %r]
+import jax, doubles
+def work(x): doubles.did('dot.3', 300000)
+step, first = jax.jit(work), jax.jit(lambda x: x)
+while not os.path.exists(%r):
+    time.sleep(0.01)
+for number in range(2):
+    first(1)
+for number in range(60):
+    step(1)
+    doubles.did('await', 100000)
+"""
+
+
+def test_attach_early():
+    """Asked for before the first step, while another function is called: 12 steps of what turns out to be the step."""
+    with Doubles() as here:
+        folder = os.path.dirname(here.packages)
+        begin, run = os.path.join(folder, "begin"), os.path.join(folder, "early")
+        command = [CAPTURE, "--dormant", "-o", run, "--", capturing.PYTHON, "-c",
+                   EARLY % (here.packages, TESTS, begin)]
+        own = dict(os.environ, XDG_RUNTIME_DIR=os.path.abspath(folder))
+        os.chmod(folder, 0o700)
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+        def wait_for(state):
+            end = time.monotonic() + 60
+            its = [CAPTURE, "--list", "--attach", "run:" + run]
+            while state not in capturing.bounded.run(its, capturing.SECONDS, env=own).stdout:
+                assert time.monotonic() < end, state
+                time.sleep(0.1)
+
+        ask = [CAPTURE, "--attach", "run:" + run, "--steps", "12"]
+        with capturing.bounded.started(command, env=own, **streams) as child:
+            try:
+                wait_for("dormant")
+                with capturing.bounded.started(ask, env=own, stderr=subprocess.PIPE, text=True) as asking:
+                    wait_for("waiting")
+                    open(begin, "w").close()
+                    error = asking.communicate(timeout=capturing.SECONDS)[1]
+            finally:
+                open(begin, "w").close()
+            child.wait()
+        assert asking.returncode == 0 and "recorded 12 steps and " in error, error
+        held = ops_of_steps(run)
+        assert len(held) == 12 and set(list(held.values())[:-1]) == {"await,dot.3"}, held  # the last ends with its call
+    print("attach early")
+
+
 def test_failures():
     """What sessions raise does not reach the program."""
     with Doubles() as here:

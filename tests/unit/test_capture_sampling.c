@@ -463,6 +463,37 @@ static void test_another_optimizer(void) {
         (unsigned long long)marks.steps);
 }
 
+/* Steps are counted from a moment on, by what is found to end them later: of two functions called in turn the one whose
+** first call, which compiles, took longer leads at first. */
+static void test_counted(void) {
+  struct step_marks marks;
+  step_marks_begin(&marks);
+  uint64_t now = 5000, counted = 0;
+  step_at(&marks, MARK_CALL, 1, 0, 3000);
+  step_at(&marks, MARK_CALL, 2, 3000, 4000);
+  step_at(&marks, MARK_CALL, 2, 4000, 4500);
+  check(marks.leader->name == 1 && marks.steps == 1, "the one that compiled leads");
+  step_marks_count_from(&marks, COUNT_OF_VISIT);
+  check(!step_marks_counted(&marks, COUNT_OF_VISIT), "nothing has ended since");
+  for (uint64_t i = 1; i <= 12; i++, now += 1000) {
+    step_at(&marks, MARK_CALL, 1, now, now + 10);
+    step_at(&marks, MARK_CALL, 2, now + 10, now + 600);
+    counted = step_marks_counted(&marks, COUNT_OF_VISIT);
+    check(counted == i, "%llu of %llu steps are counted", (unsigned long long)counted, (unsigned long long)i);
+  }
+  check(marks.leader->name == 2, "the one in which the time passes leads");
+  step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10); /* better than calls, of which no step is one any more */
+  counted = step_marks_counted(&marks, COUNT_OF_VISIT);
+  check(counted == 1, "%llu steps of the optimizer", (unsigned long long)counted);
+  for (int i = 0; i < 20; i++, now += 100) step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+  step_marks_count_from(&marks, COUNT_OF_VISIT);
+  for (int i = 0; i < 3; i++, now += 100) step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+  for (int i = 0; i < 200; i++, now += 100) step_at(&marks, MARK_OPTIMIZER, 8, now, now + 10);
+  counted = step_marks_counted(&marks, COUNT_OF_VISIT);
+  check(marks.leader->name == 8 && counted == 203, "%llu steps of one optimizer and the next",
+        (unsigned long long)counted);
+}
+
 /* Where there is nothing better, what NVTX marks ends steps: of several names what covers most time. An optimizer takes
 ** its place, and is not gone because of many marks of NVTX. */
 static void test_nvtx(void) {
@@ -517,6 +548,7 @@ int main(void) {
   test_marks();
   test_rounds();
   test_another_optimizer();
+  test_counted();
   test_nvtx();
   test_kinds();
   return 0;

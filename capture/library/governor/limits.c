@@ -94,6 +94,10 @@ static void add_sampling(struct recorder *recorder) {
       restate(recorder, &event, time_ns);
       continue;
     }
+    if (event.cuts_step) {
+      process_counters_add(recorder, time_ns, "capture_step_cut", "steps", (double)event.step);
+      continue;
+    }
     if (event.begins_visit) diagnose_visit(recorder, time_ns, event.step);
     if (tells_steps(&event)) process_counters_add(recorder, time_ns, "capture_ops_recorded", "ratio", event.is_on);
     if (event.op_ns > 0) process_counters_add(recorder, time_ns, "capture_op_cost", "ns", event.op_ns);

@@ -40,8 +40,9 @@ static const struct capture_source *const *sources;
 /* Of a dormant program: with the lock. */
 static struct {
   struct visit facts;
-  uint64_t wanted_ns, wanted_steps, first_step;
-  bool is_new; /* the writer thread has not been told that it begins */
+  uint64_t wanted_ns, wanted_steps;
+  bool is_new;    /* the writer thread has not been told that it begins */
+  bool is_within; /* it began within the step that goes on */
 } visit;
 static _Atomic uint64_t steps_so_far;
 
@@ -140,6 +141,13 @@ static bool has_ops(void) {
 
 static bool has_event_room(void) { return atomic_load(&events_added) - atomic_load(&events_taken) < EVENTS - 1; }
 
+/* Where there is room. */
+static void add_event(const struct sampling_event *event) {
+  uint64_t added = atomic_load_explicit(&events_added, memory_order_relaxed);
+  events[added % EVENTS] = *event;
+  atomic_store_explicit(&events_added, added + 1, memory_order_release);
+}
+
 /* Recording begins or ends at `ticks`. `interval`: for how many steps one speaks from here on. */
 static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
   if (sampling.is_paused || sampling.is_dormant) is_wanted = false;
@@ -154,39 +162,34 @@ static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
     bool is_set = change_detail(is_wanted ? DETAIL_FULL : DETAIL_ALWAYS);
     sampling.is_on = is_wanted = is_wanted && is_set;
   }
-  uint64_t added = atomic_load_explicit(&events_added, memory_order_relaxed);
-  events[added % EVENTS] = (struct sampling_event){.ticks = ticks,
-                                                   .is_on = is_wanted,
-                                                   .has_ops = has_ops(),
-                                                   .interval = interval,
-                                                   .is_new = interval != told_interval,
-                                                   .op_ns = is_new_cost ? op_ns_now : 0,
-                                                   .is_others = sampling.plan.level > sampling.plan.wanted,
-                                                   .step = (int64_t)step_marks_all(&sampling.marks),
-                                                   .begins_visit = visit.is_new,
-                                                   .cost_ns = (uint32_t)sampling.plan.cost_ns,
-                                                   .step_ns = (uint32_t)sampling.plan.step_ns,
-                                                   .always_ns = (uint32_t)sampling.plan.always_ns};
+  add_event(&(struct sampling_event){.ticks = ticks,
+                                     .is_on = is_wanted,
+                                     .has_ops = has_ops(),
+                                     .interval = interval,
+                                     .is_new = interval != told_interval,
+                                     .op_ns = is_new_cost ? op_ns_now : 0,
+                                     .is_others = sampling.plan.level > sampling.plan.wanted,
+                                     .step = (int64_t)step_marks_all(&sampling.marks),
+                                     .begins_visit = visit.is_new,
+                                     .cost_ns = (uint32_t)sampling.plan.cost_ns,
+                                     .step_ns = (uint32_t)sampling.plan.step_ns,
+                                     .always_ns = (uint32_t)sampling.plan.always_ns});
   visit.is_new = false;
   told_interval = interval;
   if (is_new_cost) told_op_ns = op_ns_now;
-  atomic_store_explicit(&events_added, added + 1, memory_order_release);
 }
 
 void sampling_restate(void) {
   pthread_mutex_lock(&sampling_lock);
   bool is_told = sampling.is_active && !sampling.is_dormant && told_interval != UINT32_MAX;
-  if (is_told && has_event_room()) {
-    uint64_t added = atomic_load_explicit(&events_added, memory_order_relaxed);
-    events[added % EVENTS] = (struct sampling_event){.ticks = clock_ticks(),
-                                                     .is_on = sampling.is_on,
-                                                     .has_ops = has_ops(),
-                                                     .interval = told_interval,
-                                                     .op_ns = told_op_ns,
-                                                     .step = (int64_t)sampling.marks.steps,
-                                                     .is_restated = true};
-    atomic_store_explicit(&events_added, added + 1, memory_order_release);
-  }
+  if (is_told && has_event_room())
+    add_event(&(struct sampling_event){.ticks = clock_ticks(),
+                                       .is_on = sampling.is_on,
+                                       .has_ops = has_ops(),
+                                       .interval = told_interval,
+                                       .op_ns = told_op_ns,
+                                       .step = (int64_t)sampling.marks.steps,
+                                       .is_restated = true});
   pthread_mutex_unlock(&sampling_lock);
 }
 
@@ -231,13 +234,14 @@ static void forget_events(void) {
 
 /* ---- Visits. */
 
-/* With the lock, at the end of a step or between two. */
-static void open_visit(uint64_t ticks) {
+/* With the lock, at the end of a step or within one. By their numbers no steps are chosen: these change where something
+** else is found to end them. */
+static void open_visit(uint64_t ticks, bool is_within) {
   if (!gate_move(GATE_WOKEN, GATE_RECORDING)) return;
-  visit.first_step = step_marks_all(&sampling.marks);
-  sampling.options.first_step = (int64_t)visit.first_step;
-  bool is_limited = visit.wanted_steps && visit.wanted_steps <= INT64_MAX - visit.first_step; /* whoever asks says it */
-  sampling.options.last_step = is_limited ? (int64_t)(visit.first_step + visit.wanted_steps) - 1 : INT64_MAX;
+  step_marks_count_from(&sampling.marks, COUNT_OF_VISIT);
+  visit.is_within = is_within;
+  sampling.options.first_step = (int64_t)step_marks_all(&sampling.marks);
+  sampling.options.last_step = INT64_MAX;
   sampling_plan_begin(&sampling.plan, &sampling.options);
   sampling.is_dormant = sampling.is_on = false;
   sampling.is_started = false;
@@ -264,12 +268,25 @@ static void close_visit(uint64_t ticks) {
 
 /* With the lock: a step has ended while nothing is recorded. */
 static void pass_step(uint64_t ticks) {
-  if (visit.facts.state == VISIT_AWAITED && moment_now_ns() >= visit.wanted_ns) open_visit(ticks);
+  if (visit.facts.state == VISIT_AWAITED && moment_now_ns() >= visit.wanted_ns) open_visit(ticks, false);
+}
+
+/* The step within which it began has ended. */
+static void cut_step(uint64_t ticks) {
+  if (!has_event_room()) return; /* then the next one counts not, either */
+  add_event(
+      &(struct sampling_event){.ticks = ticks, .step = (int64_t)step_marks_all(&sampling.marks), .cuts_step = true});
+  step_marks_count_from(&sampling.marks, COUNT_OF_VISIT);
+  visit.is_within = false;
 }
 
 static void end_step_of_visit(uint64_t ticks) {
   if (visit.facts.state != VISIT_GOES_ON) return;
-  visit.facts.steps = step_marks_all(&sampling.marks) - visit.first_step;
+  if (visit.is_within) {
+    cut_step(ticks);
+    return;
+  }
+  visit.facts.steps = step_marks_counted(&sampling.marks, COUNT_OF_VISIT);
   if (visit.wanted_steps && visit.facts.steps >= visit.wanted_steps) close_visit(ticks);
 }
 
@@ -301,8 +318,10 @@ void sampling_look_at_visit(struct visit *facts) {
 
 void sampling_begin_visit(void) {
   pthread_mutex_lock(&sampling_lock);
-  if (visit.facts.state == VISIT_AWAITED) open_visit(clock_ticks());
-  sampling.is_step_whole = false;
+  if (visit.facts.state == VISIT_AWAITED) {
+    open_visit(clock_ticks(), true);
+    sampling.is_step_whole = false;
+  }
   pthread_mutex_unlock(&sampling_lock);
 }
 
@@ -520,6 +539,7 @@ void sampling_leave_out(uint64_t ns) {
 void sampling_hold(bool is_open) {
   pthread_mutex_lock(&sampling_lock);
   sampling.is_held = is_open;
+  if (is_open) step_marks_count_from(&sampling.marks, COUNT_OF_WINDOW);
   pthread_mutex_unlock(&sampling_lock);
 }
 
@@ -528,7 +548,7 @@ void sampling_look(struct sampling_now *now) {
   const struct step_marks *marks = &sampling.marks;
   *now = (struct sampling_now){
       .steps = step_marks_all(marks),
-      .series = marks->steps_before * SERIES_MAXIMUM + (marks->leader ? marks->leader->first_ended : 0),
+      .in_window = step_marks_counted(marks, COUNT_OF_WINDOW),
       .seed = sampling.options.seed,
       .overhead = sampling.options.overhead,
       .wants_ops = sampling.is_active && sampling.is_on,

@@ -41,10 +41,11 @@ void sampling_await_visit(uint64_t begin_ns, uint64_t steps);
 struct visit {
   enum visit_state state;
   uint64_t begin_ns, end_ns; /* when it began, if it did, and ended */
-  uint64_t steps;            /* that have ended in it */
+  uint64_t steps;            /* whole ones that have ended in it */
 };
 void sampling_look_at_visit(struct visit *facts);
-/* Begins one that is awaited, though no step has come. */
+/* Begins one that is awaited though no step has come: of the one that goes on only a part is there, so it does not
+** count. */
 void sampling_begin_visit(void);
 /* Ends one, and what was awaited is awaited no more. */
 void sampling_end_visit(void);
@@ -71,7 +72,7 @@ bool sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
 
 struct sampling_now {
   uint64_t steps;  /* that have ended */
-  uint64_t series; /* what ends them: another number where something else does */
+  uint64_t in_window; /* since one was opened last (sampling_hold), by what ends them now */
   uint64_t seed;
   double overhead;
   bool wants_ops, is_chosen; /* of the next step; all of those that want ops were asked for */
@@ -115,6 +116,7 @@ struct sampling_event {
   double op_ns;       /* what recording an op takes; 0: as said before */
   int64_t step;       /* the number of the step that begins */
   bool begins_visit;  /* with it recording does: the steps before have ended unrecorded */
+  bool cuts_step;     /* recording began within the step before, of which only a part is there */
   bool is_restated;   /* nothing changes: this is what holds, for who does not know what was said before */
   uint32_t cost_ns, step_ns, always_ns; /* of the ops of a step; of a step; of what is recorded always in it */
 };

@@ -47,6 +47,21 @@ static void forget(struct step_marks *marks) {
   step_marks_begin(marks);
   marks->steps = marks->steps_before = steps;
   marks->in_calls = in_calls;
+  for (int i = 0; i < STEP_COUNTS; i++) marks->in_calls_then[i] = in_calls;
+}
+
+void step_marks_count_from(struct step_marks *marks, enum step_count which) {
+  for (unsigned i = 0; i < marks->series_count; i++) marks->series[i].count_then[which] = marks->series[i].count;
+  marks->batches_then[which] = marks->batches;
+  marks->skipped_then[which] = marks->skipped;
+  marks->in_calls_then[which] = marks->in_calls;
+}
+
+uint64_t step_marks_counted(const struct step_marks *marks, enum step_count which) {
+  uint64_t in_calls = marks->in_calls - marks->in_calls_then[which];
+  if (marks->by_batches) return marks->batches - marks->batches_then[which] + in_calls;
+  uint64_t of_leader = marks->leader ? marks->leader->count - marks->leader->count_then[which] : 0;
+  return of_leader + marks->skipped - marks->skipped_then[which] + in_calls;
 }
 
 /* What ended the steps does so no more, or the program has begun to mark them. */
@@ -146,6 +161,10 @@ static void note_other(struct step_marks *marks, struct mark_series *series) {
   if (++series->since > marks->most_since) marks->most_since = series->since;
   if (!marks->is_learnt || marks->by_batches || series->since <= marks->most_between + GONE_MARKS) return;
   marks->steps_before = marks->steps + series->since - series->count; /* its steps since then were steps */
+  for (int i = 0; i < STEP_COUNTS; i++) {
+    series->count_then[i] = series->count - series->since - step_marks_counted(marks, (enum step_count)i);
+    marks->skipped_then[i] = 0;
+  }
   marks->skipped = 0;
   marks->most_since = 0;
   marks->leader = series;

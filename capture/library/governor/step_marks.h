@@ -41,12 +41,14 @@ enum {
   MARKING_THREADS = 4096,
 };
 
+enum step_count { COUNT_OF_VISIT, COUNT_OF_WINDOW, STEP_COUNTS }; /* what steps are counted for, beside all */
+
 struct mark_series {
   enum step_mark kind;
   uint32_t thread; /* 0 for optimizers */
   uint32_t name;   /* of an optimizer the object, of NVTX, calls and frameworks the name, all hashed; else 0 */
   unsigned first_ended; /* which of the series ended its first mark when */
-  uint64_t count;
+  uint64_t count, count_then[STEP_COUNTS];
   uint64_t covered; /* ticks, of all marks */
   uint64_t turn;    /* the leader's count when it was last counted by `since` */
   uint32_t since;   /* marks since the leader's last one */
@@ -72,6 +74,7 @@ struct step_marks {
   uint32_t at_once;           /* how many ran in the last call, if more than one */
   uint64_t steps_before;      /* when the series were forgotten last */
   uint64_t skipped;           /* since then, without a step of the optimizer */
+  uint64_t batches_then[STEP_COUNTS], skipped_then[STEP_COUNTS], in_calls_then[STEP_COUNTS];
   uint64_t marking[MARKING_THREADS / 64]; /* threads on which optimizers stepped: a bit each */
 };
 
@@ -84,6 +87,10 @@ uint32_t step_mark_name(enum step_mark kind, const char *name);
 void step_marks_begin(struct step_marks *marks);
 /* With those that ran in one call, as many as there were: batches of Keras, by steps_per_execution. */
 static inline uint64_t step_marks_all(const struct step_marks *marks) { return marks->steps + marks->in_calls; }
+/* Steps are counted from here on: how many have ended since, by what ends them now. Where something else is found to
+** end them, these are its marks since then. */
+void step_marks_count_from(struct step_marks *marks, enum step_count which);
+uint64_t step_marks_counted(const struct step_marks *marks, enum step_count which);
 /* A mark has ended on this thread, or of a batch begun; `name` is a number that stands for its name or optimizer. */
 unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name,
                         uint64_t start_ticks, uint64_t end_ticks);

@@ -75,7 +75,7 @@ static const uint64_t LONGEST_NS = 5000000000u, LONGEST_CHOSEN_NS = 30000000000u
 struct window {
   struct window *next;
   uint32_t tid;
-  uint64_t handle, series;
+  uint64_t handle;
   int64_t start_ns, end_ns, opening_ns, closing_ns, start_realtime_ns, end_realtime_ns, first_step, step_count;
   char framework[16], ending[16], error[160], reason[40];
   bool has_programs;
@@ -219,7 +219,6 @@ void windows_opened(bool is_on) {
   window->tid = capture_current_thread ? capture_current_thread->tid : (uint32_t)syscall(SYS_gettid);
   window->handle = (uint64_t)pthread_self();
   window->first_step = (int64_t)now.steps;
-  window->series = now.series;
   uint64_t least = state.is_chosen ? LONGEST_CHOSEN_NS : LONGEST_NS;
   uint64_t usual = (uint64_t)(4 * window_plan_expected_ns(&state.plan, state.is_chosen));
   window_plan_opened(&state.plan, now_ns, now.steps, cost_until(now_ns));
@@ -237,7 +236,7 @@ bool windows_closing(const char *ending) {
   sampling_hold(false);
   struct sampling_now now;
   sampling_look(&now);
-  window->step_count = now.series == window->series ? (int64_t)now.steps - window->first_step : -1;
+  window->step_count = (int64_t)now.in_window;
   bool is_planned = state.wanted == WINDOW_CLOSE || state.is_closing;
   snprintf(window->ending, sizeof window->ending, "%s", is_planned ? "steps" : ending);
   struct clock_reading reading;
@@ -359,7 +358,7 @@ static void add_row(struct recorder *recorder, const struct window *window, cons
   if (file->name[0]) row_set(&rows, row, WINDOW_FILE, own_text(recorder, file->name));
   if (file->name[0]) row_set(&rows, row, WINDOW_BYTES, (int64_t)file->written);
   if (thread >= 0) row_set(&rows, row, WINDOW_THREAD, thread);
-  if (window->step_count >= 0) row_set(&rows, row, WINDOW_STEP_COUNT, window->step_count);
+  row_set(&rows, row, WINDOW_STEP_COUNT, window->step_count);
   if (error[0]) row_set(&rows, row, WINDOW_ERROR, texts_keep(&recorder->texts, recorder->writer, error, strlen(error)));
   row_put(&rows, row, WINDOW_FRAMEWORK, own_text(recorder, window->framework));
   row_put(&rows, row, WINDOW_START, window->start_ns);

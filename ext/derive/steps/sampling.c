@@ -64,6 +64,7 @@ enum tfprof_status sampling_load(struct sampling *sampling, const struct profile
   leave_out_repeated(&sampling->interval);
   if (!status) status = load_counter(&sampling->cost, profile, "capture_op_cost", error);
   if (!status) status = load_counter(&sampling->before, profile, "capture_steps_before", error);
+  if (!status) status = load_counter(&sampling->cut, profile, "capture_step_cut", error);
   return status ? status : load_counter(&sampling->calibration, profile, "capture_calibration", error);
 }
 
@@ -82,6 +83,7 @@ void sampling_free(struct sampling *sampling) {
   free_changes(&sampling->cost);
   free_changes(&sampling->calibration);
   free_changes(&sampling->before);
+  free_changes(&sampling->cut);
   *sampling = (struct sampling){.recorded = {.count = 0}};
 }
 
@@ -123,8 +125,20 @@ int64_t sampling_interval_at(const struct sampling *sampling, int64_t time) {
 }
 
 double sampling_steps_before(const struct sampling *sampling) {
-  double steps = sampling->before.count ? sampling->before.values[0] : 0;
+  const struct sampling_changes *told = sampling->cut.count ? &sampling->cut : &sampling->before;
+  double steps = told->count ? told->values[0] : 0;
   return steps >= 0 ? steps : 0;
+}
+
+enum tfprof_status sampling_cut_until(const struct profile *profile, int64_t *until_ns, int64_t *steps,
+                                      struct tfprof_error *error) {
+  struct sampling_changes cut = {.count = 0};
+  enum tfprof_status status = load_counter(&cut, profile, "capture_step_cut", error);
+  bool is_told = !status && cut.count && cut.values[0] >= 0 && cut.values[0] < 1e15;
+  *until_ns = is_told ? cut.times[0] : NO_VALUE;
+  *steps = is_told ? (int64_t)cut.values[0] : 0;
+  free_changes(&cut);
+  return status;
 }
 
 enum tfprof_status sampling_kept_from(const struct profile *profile, int64_t *from_ns, int64_t *steps,

@@ -19,7 +19,8 @@
 ** the period from one end to the next: what the program does between the end and its first op of the next iteration,
 ** which is loading data as a rule, belongs to the iteration that waits for it.  Numbers count from 0, of a
 ** recording of a program that ran already from how many had ended (capture_steps_before), so that those of two such
-** recordings go on.  What follows the last optimizer step is no step.
+** recordings go on.  What follows the last optimizer step is no step, nor is what a recording that began within one
+** (capture_step_cut) has of it.
 **
 ** NVTX.  Where there is neither mark nor optimizer, ranges that NVTX marked and that are called as the field calls its
 ** steps (step 3, Iteration_3, train_step, [pl][profile]run_training_batch; steps/step_words.h) are the steps (origin
@@ -312,6 +313,37 @@ static enum tfprof_status find_first_start(struct profile *profile, const struct
   return TFPROF_OK;
 }
 
+/* ---- where a recording begins within a step ---- */
+
+static enum tfprof_status name_step(struct profile *profile, struct step *step, int64_t number,
+                                    struct tfprof_error *error) {
+  char name[40];
+  step->number = number;
+  snprintf(name, sizeof name, "step %lld", (long long)number);
+  return derive_text(profile, name, &step->name, error);
+}
+
+/* One that began within a step has whole ones from its end on. `are_counted`: their numbers are those that the recorder
+** counted; `have_starts`: they do not go from one end to the next. */
+static enum tfprof_status leave_out_cut(struct profile *profile, bool are_counted, bool have_starts, struct step *steps,
+                                        uint32_t *count, struct tfprof_error *error) {
+  enum { MARGIN_NS = 1000 }; /* the same moment, of several notes */
+  int64_t until_ns, before;
+  enum tfprof_status status = sampling_cut_until(profile, &until_ns, &before, error);
+  if (status || until_ns < INT64_MIN + MARGIN_NS || until_ns > INT64_MAX - MARGIN_NS) return status;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < *count && !status; i++) {
+    struct step step = steps[i];
+    bool is_whole = have_starts ? step.start >= until_ns - MARGIN_NS : step.end > until_ns + MARGIN_NS;
+    if (!is_whole) continue;
+    if (step.start < until_ns) step.start = until_ns;
+    if (are_counted) status = name_step(profile, &step, before + kept, error);
+    steps[kept++] = step;
+  }
+  *count = kept;
+  return status;
+}
+
 /* ---- the last part of a recording ---- */
 
 /* What goes on when it begins is no whole step, and the others have the numbers that they have in the whole. */
@@ -325,12 +357,9 @@ static enum tfprof_status number_kept(struct profile *profile, struct step *step
   if (before && ended >= before) return TFPROF_OK; /* they are all there */
   uint32_t left_out = ended < *count && *count > 1 ? ended + 1 : 0;
   for (uint32_t i = left_out; i < *count && !status; i++) {
-    char name[40];
     struct step *step = &steps[i - left_out];
     *step = steps[i];
-    step->number = before + (int64_t)i - ended;
-    snprintf(name, sizeof name, "step %lld", (long long)step->number);
-    status = derive_text(profile, name, &step->name, error);
+    status = name_step(profile, step, before + (int64_t)i - ended, error);
   }
   *count -= left_out;
   return status;
@@ -596,7 +625,9 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     } else {
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     }
-    if (!status && (is_of_optimizers || kind == REPEATED_CALL)) status = number_kept(profile, steps, &count, error);
+    bool are_counted = is_of_optimizers || kind == REPEATED_CALL;
+    if (!status && are_counted) status = number_kept(profile, steps, &count, error);
+    if (!status) status = leave_out_cut(profile, are_counted, !are_counted || has_start, steps, &count, error);
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
     if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
     if (!status && repeated[kind])
