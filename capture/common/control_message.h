@@ -7,6 +7,8 @@
 **
 **   who asks    ASK                                    answered by FACTS
 **               RECORD  steps or duration, directory   answered by BEGUN when recording begins, then ENDED; or REFUSED
+**                       together: steps                between these by ENOUGH, when it has them: recording goes on to
+**                                                      END, but not for much longer than it took
 **               WRITE                          of a program that keeps its last seconds: they are written; ENDED with
 **                                              the file, or REFUSED
 **               END, or it hangs up                    the recording that it asked for ends, and ENDED comes
@@ -34,6 +36,7 @@ enum control_kind {
   CONTROL_REFUSED,
   CONTROL_WRITE,
   CONTROL_MET,
+  CONTROL_ENOUGH,
   CONTROL_KINDS
 };
 
@@ -46,6 +49,8 @@ enum control_number {
   CONTROL_START,    /* CLOCK_MONOTONIC: RECORD: not before; BEGUN, ENDED: when recording began; MET: when it was */
   CONTROL_STOP,     /* the same: when it ended */
   CONTROL_STATE,    /* enum control_state */
+  CONTROL_TOGETHER, /* RECORD: 1: others begin and end with it, so it does at START, within a step if need be, which
+                     * then counts not */
   CONTROL_NUMBERS
 };
 

@@ -91,6 +91,12 @@ bool asked_send(struct asked *asked, const struct control_message *message) {
   return false;
 }
 
+void asked_tell(struct asked *asked, const struct control_message *message) {
+  uint8_t bytes[CONTROL_MAXIMUM];
+  size_t length = control_message_write(message, bytes, sizeof bytes);
+  if (asked->socket >= 0) (void)!send(asked->socket, bytes, length, MSG_NOSIGNAL);
+}
+
 static size_t message_size(const uint8_t *bytes) { return CONTROL_HEAD + (bytes[6] | (size_t)bytes[7] << 8); }
 
 enum asked_news asked_receive(struct asked *asked, struct control_message *message) {

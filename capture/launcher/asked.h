@@ -38,6 +38,8 @@ bool asked_is_of_run(const struct asked *asked, const char *directory);
 
 /* Connects where it is not. false: it has a problem. */
 bool asked_send(struct asked *asked, const struct control_message *message);
+/* The same without that: where it is gone, what it had said before is still to be received. */
+void asked_tell(struct asked *asked, const struct control_message *message);
 enum asked_news { ASKED_NOTHING, ASKED_MESSAGE, ASKED_GONE /* it has hung up, or has a problem */ };
 /* What has come by now. */
 enum asked_news asked_receive(struct asked *asked, struct control_message *message);

@@ -1,8 +1,10 @@
 /* attach.c: see attach.h.
 **
-** All targets are asked what they are, then told one moment to begin at, and each begins with its first step from then
-** on.  Who cannot be recorded is named, and the others are.  SIGINT, SIGTERM and SIGHUP end the recordings in order, a
-** second one leaves at once: the targets then see that nobody is there any more, and end theirs.
+** All targets are asked what they are.  One begins with its next step.  Several are told one moment to begin at, within
+** a step if need be.  Where steps are asked for each goes on until all have theirs, and then they are told to end: who
+** has its steps waits for the others no longer than a bound of its own (library/control.h), and nobody waits for one
+** that is gone.  Who cannot be recorded is named, and the others are.  SIGINT, SIGTERM and SIGHUP end the recordings in
+** order, a second one leaves at once: the targets then see that nobody is there any more, and end theirs.
 */
 #include "attach.h"
 
@@ -37,9 +39,11 @@ struct target {
   char file[CONTROL_TEXT_MAXIMUM + 1];
   uint64_t begin_ns, end_ns, steps; /* of CLOCK_MONOTONIC; 0: not yet */
   bool is_written, is_over, is_noted;
+  bool has_enough; /* steps, of those that all are asked for */
 };
 
 static bool is_write; /* what is kept is asked for (--write) */
+static uint64_t steps_of_all; /* that each of several is asked for; 0: not so */
 static volatile sig_atomic_t signals;
 static void count_signal(int number) {
   (void)number;
@@ -100,6 +104,7 @@ static void take(struct target *target, const struct control_message *message) {
   const uint64_t *numbers = message->numbers;
   if (file) snprintf(target->file, sizeof target->file, "%s", file);
   if (message->kind == CONTROL_BEGUN) target->begin_ns = numbers[CONTROL_START];
+  if (message->kind == CONTROL_ENOUGH) target->has_enough = true;
   if (message->kind == CONTROL_REFUSED)
     fail(target, control_text(message, CONTROL_PROBLEM) ? control_text(message, CONTROL_PROBLEM) : "it refuses");
   if (message->kind != CONTROL_ENDED) return;
@@ -139,12 +144,14 @@ static size_t count_open(const struct target *targets, size_t count) {
 }
 
 static void note_waiting(struct target *target, bool is_quiet) {
-  if (target->is_over || target->begin_ns || target->is_noted) return;
+  bool is_late = steps_of_all && !target->has_enough; /* it has begun as the others have, but not its steps */
+  if (target->is_over || (target->begin_ns && !is_late) || target->is_noted) return;
   target->is_noted = true;
   if (asked_is_stopped(target->asked)) fail(target, "it does not answer: it is stopped (kill -CONT lets it go on)");
   if (target->is_over || is_quiet) return;
-  fprintf(stderr, "tfprof: process %ld has ended no step for %d s, and recording begins with one; Ctrl-C gives it up\n",
-          (long)target->asked->process, NOTE_MS / 1000);
+  fprintf(stderr, "tfprof: process %ld has ended %s for %d s, and recording %s; Ctrl-C gives it up\n",
+          (long)target->asked->process, target->begin_ns ? "too few steps" : "no step", NOTE_MS / 1000,
+          target->begin_ns ? "goes on until it has" : "begins with one");
 }
 
 /* Until something comes of any of them. */
@@ -163,11 +170,20 @@ static void wait_for_news(const struct attach_wanted *wanted) {
   attach_servers_tell_failures(wanted->servers);
 }
 
-static void end_all(struct target *targets, size_t count, struct profiler_servers *servers) {
+static void end_all(struct target *targets, size_t count) {
   static const struct control_message end = {.kind = CONTROL_END};
   for (size_t i = 0; i < count; i++)
-    if (!targets[i].is_over && !asked_send(targets[i].asked, &end)) fail(&targets[i], targets[i].asked->problem);
-  profiler_servers_end(servers);
+    if (!targets[i].is_over) asked_tell(targets[i].asked, &end);
+}
+
+/* Of several that are asked for steps: those that still record have theirs. */
+static bool have_all_enough(const struct target *targets, size_t count) {
+  bool have_any = false;
+  for (size_t i = 0; i < count && steps_of_all; i++) {
+    if (!targets[i].is_over && !targets[i].has_enough) return false;
+    have_any |= !targets[i].is_over;
+  }
+  return have_any;
 }
 
 static void record(struct target *targets, size_t count, const struct attach_wanted *wanted, bool is_quiet) {
@@ -179,10 +195,15 @@ static void record(struct target *targets, size_t count, const struct attach_wan
     uint64_t now = now_ns();
     bool is_long = now - asked_ns > NOTE_MS * UINT64_C(1000000);
     for (size_t i = 0; i < count && is_long && !is_write; i++) note_waiting(&targets[i], is_quiet);
+    if (!end_ns && !signals && have_all_enough(targets, count)) {
+      end_ns = now + END_MS * UINT64_C(1000000);
+      end_all(targets, count);
+    }
     if (signals && !seen) {
       seen = signals;
       end_ns = now + END_MS * UINT64_C(1000000);
-      end_all(targets, count, wanted->servers);
+      end_all(targets, count);
+      profiler_servers_end(wanted->servers);
       if (profiler_servers_count_open(wanted->servers) && !is_quiet)
         fputs("tfprof: waiting for what was recorded until now; Ctrl-C once more gives it up\n", stderr);
     }
@@ -222,6 +243,21 @@ static void say_overlap(const struct target *targets, size_t count) {
           recorded, both / 1e6, both / (double)longest * 100);
 }
 
+/* Where it was more than was asked for. */
+static void say_more_steps(const struct target *targets, size_t count) {
+  uint64_t least = UINT64_MAX, most = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!targets[i].has_enough || targets[i].steps < steps_of_all) continue;
+    if (targets[i].steps < least) least = targets[i].steps;
+    if (targets[i].steps > most) most = targets[i].steps;
+  }
+  if (!steps_of_all || most <= steps_of_all) return;
+  fprintf(stderr, "tfprof: %llu step%s asked for; until all had theirs ", (unsigned long long)steps_of_all,
+          steps_of_all == 1 ? " was" : "s were");
+  if (least < most) fprintf(stderr, "%llu to ", (unsigned long long)least);
+  fprintf(stderr, "%llu were recorded of each\n", (unsigned long long)most);
+}
+
 /* As one would type it here. */
 static const char *short_path(const char *path) {
   char here[PATH_MAX];
@@ -245,6 +281,7 @@ static int conclude(const struct target *targets, size_t count, const struct att
     const struct attached attached = {files, recorded, wanted->servers, output ? output : directory};
     report_attached(&attached, is_quiet, tools, extension);
     if (!is_quiet) say_overlap(targets, count);
+    if (!is_quiet) say_more_steps(targets, count);
   }
   free(files);
   size_t failed = wanted->failed + (count - recorded) + (profiler_servers_count(wanted->servers) - sent);
@@ -267,7 +304,11 @@ static int record_wanted(const struct capture_options *options, struct attach_wa
   size_t count = 0;
   plan.directory = directory ? directory->absolute : NULL;
   if (directory) control_set_text(wish, CONTROL_DIRECTORY, directory->absolute);
-  if (processes->count > 1) wish->numbers[CONTROL_START] = now_ns() + ms_to_get_ready(processes->count) * 1000000;
+  if (processes->count > 1) {
+    wish->numbers[CONTROL_START] = now_ns() + ms_to_get_ready(processes->count) * 1000000;
+    wish->numbers[CONTROL_TOGETHER] = 1;
+    steps_of_all = wish->numbers[CONTROL_STEPS];
+  }
   for (; targets && count < processes->count; count++) {
     targets[count].asked = processes->all[count];
     if (!asked_send(processes->all[count], wish)) fail(&targets[count], processes->all[count]->problem);

@@ -32,6 +32,7 @@ enum {
   CROWD_MS = 100,    /* and where others wait for a place */
   LOOK_MS = 10,      /* so often a visit is looked at */
   STEP_WAIT_MS = 1000, /* a visit by time begins without a step where none comes for so long */
+  MORE_MS = 1000, /* so long it waits for others to have their steps, or for as long as its own took */
   END_MS = 300,
   SOCKET_MODE = 0600,
 };
@@ -60,8 +61,9 @@ void control_set_session(const struct control_session *its_session) { session = 
 static struct connection connections[CONNECTIONS];
 static struct {
   int connection; /* of who asked; -1: nobody any more */
-  bool goes_on, is_told;
+  bool goes_on, is_told, is_together, has_enough;
   uint64_t asked_ns, duration_ns;
+  uint64_t steps, until_ns; /* asked of one together with others; it waits for theirs until then */
 } visit;
 
 static bool is_visitor(const struct connection *connection) {
@@ -128,6 +130,7 @@ static void begin_visit(struct connection *connection, const struct control_mess
   char problem[2300];
   const char *directory = control_text(request, CONTROL_DIRECTORY);
   uint64_t begin_ns = request->numbers[CONTROL_START], steps = request->numbers[CONTROL_STEPS];
+  bool is_together = request->numbers[CONTROL_TOGETHER] != 0;
   if (!steps && !request->numbers[CONTROL_DURATION]) {
     refuse_request(connection, "neither steps nor a time are asked for");
     return;
@@ -144,12 +147,14 @@ static void begin_visit(struct connection *connection, const struct control_mess
     refuse_request(connection, "it is being recorded for somebody else now; ask again when that has ended");
     return;
   }
-  if (!session->begin_visit(directory, begin_ns, steps, problem, sizeof problem)) {
+  if (!session->begin_visit(directory, begin_ns, is_together ? 0 : steps, problem, sizeof problem)) {
     refuse_request(connection, problem);
     return;
   }
   visit.connection = (int)(connection - connections);
-  visit.is_told = false;
+  visit.is_told = visit.has_enough = false;
+  visit.is_together = is_together;
+  visit.steps = is_together ? steps : 0;
   visit.duration_ns = request->numbers[CONTROL_DURATION];
   uint64_t now_ns = moment_now_ns();
   visit.asked_ns = begin_ns > now_ns ? begin_ns : now_ns;
@@ -195,15 +200,37 @@ static void finish_visit(const struct visit *facts) {
   if (connections[connection].socket >= 0) hang_up(&connections[connection]);
 }
 
+/* Whether it begins now though no step ends. Until the first has, a program with others is in none yet. */
+static bool has_to_begin(uint64_t now_ns) {
+  uint64_t wait_ns = STEP_WAIT_MS * UINT64_C(1000000);
+  if (visit.is_together && sampling_steps()) return now_ns >= visit.asked_ns;
+  if (visit.duration_ns && visit.duration_ns < wait_ns) wait_ns = visit.duration_ns;
+  return visit.duration_ns && now_ns >= visit.asked_ns + wait_ns;
+}
+
+/* It has its steps, and waits for the others to have theirs. */
+static void tell_enough(const struct visit *facts, uint64_t now_ns) {
+  const struct control_message message = {.kind = CONTROL_ENOUGH};
+  uint64_t took_ns = now_ns - facts->begin_ns, more_ns = MORE_MS * UINT64_C(1000000);
+  visit.has_enough = true;
+  visit.until_ns = now_ns + (took_ns > more_ns ? took_ns : more_ns);
+  if (visit.connection >= 0) answer(&connections[visit.connection], &message);
+}
+
 static void look_at_visit(void) {
   struct visit facts;
+  uint64_t now_ns = moment_now_ns();
   sampling_look_at_visit(&facts);
-  uint64_t now_ns = moment_now_ns(), wait_ns = STEP_WAIT_MS * UINT64_C(1000000);
-  if (visit.duration_ns && visit.duration_ns < wait_ns) wait_ns = visit.duration_ns;
-  if (facts.state == VISIT_AWAITED && visit.duration_ns && now_ns >= visit.asked_ns + wait_ns) sampling_begin_visit();
+  if (facts.state == VISIT_AWAITED && has_to_begin(now_ns)) {
+    sampling_begin_visit();
+    sampling_look_at_visit(&facts);
+  }
   if (facts.begin_ns && !visit.is_told) tell_begun(&facts);
-  bool is_time_over =
-      facts.state == VISIT_GOES_ON && visit.duration_ns && now_ns - facts.begin_ns >= visit.duration_ns;
+  bool is_on = facts.state == VISIT_GOES_ON;
+  if (is_on && visit.steps && !visit.has_enough && facts.steps >= visit.steps) tell_enough(&facts, now_ns);
+  uint64_t passed_ns = facts.begin_ns && now_ns > facts.begin_ns ? now_ns - facts.begin_ns : 0;
+  bool is_time_over = is_on && visit.duration_ns && passed_ns >= visit.duration_ns;
+  is_time_over |= is_on && visit.has_enough && now_ns >= visit.until_ns;
   if (facts.state != VISIT_OVER && (is_time_over || visit.connection < 0)) {
     sampling_end_visit();
     sampling_look_at_visit(&facts);
@@ -296,7 +323,9 @@ static int patience(void) {
     int left = (int)((connection->until_ns - earlier_ns - now_ns) / 1000000) + 1;
     if (least < 0 || left < least) least = left;
   }
-  return visit.goes_on ? LOOK_MS : least;
+  uint64_t begins_ns = visit.goes_on && visit.is_together && !visit.is_told ? visit.asked_ns : 0;
+  int until = begins_ns > now_ns ? (int)((begins_ns - now_ns) / 1000000) : LOOK_MS;
+  return visit.goes_on ? (until < LOOK_MS ? until : LOOK_MS) : least;
 }
 
 static void serve(int listener) {

@@ -4,8 +4,9 @@
 ** The thread sleeps in poll() and costs nothing until somebody asks: what the process is, or that it be recorded (a
 ** visit, session.h). Its descriptors lie in a table of its own, as those of file_threads.h do; where the system does
 ** not grant that, there is no socket, which is said. The peer must be the same user or root. A recording ends with its
-** steps or its time, or when who asked for it hangs up.  Nothing in here ever waits for the other side: what does not
-** come in time or cannot be sent at once ends the connection.
+** steps or its time, or when who asked for it hangs up.  One of several that are recorded together ends when it is told
+** to, at the latest some time after its steps have come: nobody holds it for longer.  Nothing in here ever waits for
+** the other side: what does not come in time or cannot be sent at once ends the connection.
 */
 #ifndef TFPROF_CAPTURE_CONTROL_H
 #define TFPROF_CAPTURE_CONTROL_H

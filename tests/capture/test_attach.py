@@ -19,8 +19,9 @@ bounded = capturing.bounded
 PROGRAM = os.path.join(capturing.PROGRAMS, "steps_until.py")
 CAPTURE = os.path.join(capturing.BUILD, "tfprof-capture")
 ASK, RECORD, END, FACTS, BEGUN, ENDED, REFUSED = range(1, 8)
+ENOUGH = 10
 PATIENCE = 120  # seconds; a test that waits for so long has failed
-STEPS, DURATION, FILE, PROBLEM = 4, 5, 67, 68  # tags of capture/common/control_message.h
+STEPS, DURATION, TOGETHER, FILE, PROBLEM = 4, 5, 9, 67, 68  # tags of capture/common/control_message.h
 
 
 def ask(*options, status=0):
@@ -102,7 +103,8 @@ def receive(one):
     head = one.recv(8, socket.MSG_WAITALL)
     if len(head) < 8:
         return None
-    body, found = one.recv(struct.unpack("<H", head[6:])[0] or 1, socket.MSG_WAITALL), {}
+    size = struct.unpack("<H", head[6:])[0]
+    body, found = one.recv(size, socket.MSG_WAITALL) if size else b"", {}
     while body:
         wide = body[0] >= 64
         length = struct.unpack("<H", body[1:3])[0] if wide else 8
@@ -277,6 +279,45 @@ def test_several(folder):
     print("several processes")
 
 
+def check_whole_steps(path, least):
+    """What was recorded of a step before its end only is none, and the others are whole."""
+    cut = capturing.query(path, "SELECT time_ns, value FROM counters WHERE name = 'capture_step_cut'")
+    steps = capturing.query(
+        path,
+        """SELECT number, steps.start_ns, ops_recorded AS r, sum(ops.name = 'aten::addmm') AS n,
+            sum(ops.name LIKE 'Optim%') AS o
+        FROM steps JOIN ops ON step_id = steps.id GROUP BY steps.id ORDER BY steps.id""",
+    )
+    first = steps[0]["number"]
+    assert len(steps) >= least and [step["number"] for step in steps] == list(range(first, first + len(steps))), steps
+    assert all((step["r"], step["n"], step["o"]) == (1, 2, 2) for step in steps), steps
+    if cut:  # it began within a step, as nearly all do
+        assert (first, steps[0]["start_ns"] >= cut[0]["time_ns"]) == (cut[0]["value"], True), (cut, steps)
+    return len(steps), len(cut)
+
+
+def test_together(folder):
+    """Several begin and end at one moment each, with at least the asked steps; none holds the others."""
+    with dormant(folder, "3", count=3) as (processes, run, program):
+        for number in (1, 2):
+            target = os.path.join(folder, "together%d" % number)
+            error = ask("--attach", ",".join(map(str, processes)), "--steps", "5", "-o", target)[1]
+            counts = [check_whole_steps(path, 5) for path in capturing.dumps(target)]
+            most = max(steps for steps, _ in counts)
+            assert len(counts) == 3 and sum(cut for _, cut in counts), counts
+            said = re.search(r"5 steps were asked for; until all had theirs (?:\d+ to )?(\d+) were", error)
+            assert (most > 5) == bool(said) and (not said or int(said.group(1)) == most), (counts, error)
+        print("three processes, asked for 5 steps:", counts, *re.findall(r"\d+ % of the longest", error))
+        with connect(processes[0]) as one:  # who never says that all have theirs does not hold it
+            one.sendall(message(RECORD, {STEPS: 5, TOGETHER: 1}))
+            assert [receive(one)[0] for _ in range(2)] == [BEGUN, ENOUGH]
+            kind, found = receive(one)
+            assert kind == ENDED and found[STEPS] >= 5 and receive(one) is None, (kind, found)
+            assert check_whole_steps(found[FILE], 5)[0] == found[STEPS], found
+        end(program, folder)
+    print("together")
+
+
 def test_others(folder):
     """Processes that cannot be asked, and what is said of them."""
     assert "there is no such process" in ask("--attach", "4194303", status=125)[1]
@@ -361,7 +402,7 @@ def main():
     with capturing.Directory() as directory:
         os.environ["XDG_RUNTIME_DIR"] = os.path.abspath(directory)
         os.chmod(directory, 0o700)
-        for test in (test_others, test_one, test_several, test_what_it_says_of_itself):
+        for test in (test_others, test_one, test_several, test_together, test_what_it_says_of_itself):
             if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
                 continue
             with capturing.Directory() as folder:
