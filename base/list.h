@@ -1,6 +1,10 @@
 /* list.h: arrays that grow.
 **
-** A list is any struct with `items`, `count` and `capacity`; zeroed it is empty.  Adding is inline, growing is not.
+** A list is any struct with `items`, `count` and `capacity`; zeroed it is empty.  Adding is inline, growing is not.  An
+** array whose parts have other names, or integers of 32 bits for its count and capacity, grows in the same way:
+**
+**   if (!array_room(graph->edges, graph->edge_count, graph->edge_capacity)) return error_no_memory(error);
+**   graph->edges[graph->edge_count++] = edge;
 */
 #ifndef TFPROF_LIST_H
 #define TFPROF_LIST_H
@@ -18,22 +22,25 @@
   }
 #define LIST(type) LIST_NAMED(, type)
 
-/* Makes an array longer, by half at least; `items` is the address of the pointer to it. False: no memory, and nothing
-** has changed. */
-bool list_grow(void *items, size_t *capacity, size_t needed, size_t item_size);
+/* Makes an array longer, by half at least; `items` is the address of the pointer to it, `capacity` that of an unsigned
+** integer of `capacity_bytes` (4 or 8). False: no memory, or more than that can count; and nothing has changed. */
+bool list_grow(void *items, void *capacity, size_t capacity_bytes, size_t needed, size_t item_size);
 
 static inline void *list_next(void *items, size_t *count, size_t *capacity, size_t item_size) {
   char *first;
   assert(*count <= *capacity);
-  if (*count == *capacity && !list_grow(items, capacity, *count + 1, item_size)) return NULL;
+  if (*count == *capacity && !list_grow(items, capacity, sizeof *capacity, *count + 1, item_size)) return NULL;
   memcpy(&first, items, sizeof first);
   return memset(first + (*count)++ * item_size, 0, item_size);
 }
 
 /* Room for `needed` items in an array, or in a list. False: no memory. */
 #define array_reserve(items, capacity, needed) \
-  ((needed) <= (capacity) || list_grow(&(items), &(capacity), (needed), sizeof *(items)))
+  ((needed) <= (capacity) || list_grow(&(items), &(capacity), sizeof(capacity), (needed), sizeof *(items)))
 #define list_reserve(list, needed) array_reserve((list)->items, (list)->capacity, needed)
+/* Room for one more than `count`. False: no memory. */
+#define array_room(items, count, capacity) \
+  ((count) < (capacity) || list_grow(&(items), &(capacity), sizeof(capacity), (size_t)(count) + 1, sizeof *(items)))
 /* One more item, zeroed. NULL: no memory. */
 #define list_add(list)               \
   ((__typeof__((list)->items))list_next(&(list)->items, &(list)->count, &(list)->capacity, sizeof *(list)->items))

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/list.h"
 #include "secret_names.h"
 
 /* ---- Texts that grow. */
@@ -24,15 +25,9 @@ struct text {
 };
 
 static void text_add(struct text *text, const char *bytes, size_t length) {
-  if (text->length + length >= text->capacity) {
-    size_t capacity = 2 * (text->length + length) + 64;
-    char *larger = text->has_failed ? NULL : realloc(text->bytes, capacity);
-    if (!larger) {
-      text->has_failed = true;
-      return;
-    }
-    text->bytes = larger;
-    text->capacity = capacity;
+  if (text->has_failed || !array_reserve(text->bytes, text->capacity, text->length + length + 1)) {
+    text->has_failed = true;
+    return;
   }
   memcpy(text->bytes + text->length, bytes, length);
   text->length += length;

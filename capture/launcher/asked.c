@@ -1,6 +1,8 @@
 /* asked.c: see asked.h. */
 #include "asked.h"
 
+#include "base/list.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -134,9 +136,8 @@ void asked_wait(const struct asked_list *list, int milliseconds) {
 /* ---- Who there is. */
 
 static bool add(struct asked_list *list, const char *place, const char *name, pid_t process) {
-  struct asked **all = realloc(list->all, (list->count + 1) * sizeof *all), *asked = calloc(1, sizeof *asked);
-  if (all) list->all = all;
-  if (!all || !asked) {
+  struct asked *asked = calloc(1, sizeof *asked);
+  if (!asked || !array_room(list->all, list->count, list->capacity)) {
     free(asked);
     return false;
   }
@@ -144,7 +145,7 @@ static bool add(struct asked_list *list, const char *place, const char *name, pi
   asked->socket = -1;
   snprintf(asked->place, sizeof asked->place, "%s", place);
   snprintf(asked->name, sizeof asked->name, "%.*s", CONTROL_NAME_SIZE - 1, name);
-  all[list->count++] = asked;
+  list->all[list->count++] = asked;
   return true;
 }
 
@@ -222,7 +223,7 @@ bool asked_find(pid_t process, struct asked_list *list) {
   char places[CONTROL_PLACES][4096], path[64];
   uid_t owner = geteuid();
   struct stat facts;
-  *list = (struct asked_list){NULL, 0};
+  *list = (struct asked_list){0};
   snprintf(path, sizeof path, "/proc/%ld", (long)process);
   if (process && owner == 0 && stat(path, &facts) == 0) owner = facts.st_uid;
   unsigned count = control_places(owner, owner == geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL, places);
@@ -251,5 +252,5 @@ void asked_free(struct asked_list *list) {
     free(list->all[i]);
   }
   free(list->all);
-  *list = (struct asked_list){NULL, 0};
+  *list = (struct asked_list){0};
 }

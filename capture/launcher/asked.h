@@ -21,7 +21,7 @@ struct asked {
 
 struct asked_list {
   struct asked **all;
-  size_t count;
+  size_t count, capacity;
 };
 
 /* All that have a socket, by their numbers, with what they say of themselves; those that do not answer within some

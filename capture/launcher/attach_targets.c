@@ -1,6 +1,7 @@
 /* attach_targets.c: see attach_targets.h. */
 #include "attach_targets.h"
 
+#include "base/list.h"
 #include "common/command_line.h"
 #include "run_link.h"
 
@@ -106,10 +107,8 @@ static bool choose_target(struct asked_list *list, size_t place, struct asked_li
   struct asked *asked = list->all[place];
   for (size_t i = 0; i < chosen->count; i++)
     if (chosen->all[i]->process == asked->process) return true;
-  struct asked **all = realloc(chosen->all, (chosen->count + 1) * sizeof *all);
-  if (!all) return false;
-  chosen->all = all;
-  all[chosen->count++] = asked;
+  if (!array_room(chosen->all, chosen->count, chosen->capacity)) return false;
+  chosen->all[chosen->count++] = asked;
   list->all[place] = list->all[--list->count];
   return true;
 }

@@ -14,6 +14,7 @@
 */
 #include "profiler_servers.h"
 
+#include "base/list.h"
 #include "curl_library.h"
 #include "dump/directory.h"
 
@@ -71,7 +72,7 @@ struct profiler_servers {
   struct curl_slist *headers;
   const struct profiler_plan *plan;
   struct recording_server **servers;
-  size_t count;
+  size_t count, capacity;
   int never[2]; /* a pipe of which nothing comes */
 };
 
@@ -130,9 +131,8 @@ void profiler_servers_free(struct profiler_servers *servers) {
 
 const char *profiler_servers_add(struct profiler_servers *servers, const char *word) {
   struct recording_server *server = calloc(1, sizeof *server);
-  struct recording_server **grown = realloc(servers->servers, (servers->count + 1) * sizeof *grown);
-  const char *wrong = server && grown ? profiler_address_read(word, &server->it.address) : "there is no memory for it";
-  if (grown) servers->servers = grown;
+  bool has_room = server && array_room(servers->servers, servers->count, servers->capacity);
+  const char *wrong = has_room ? profiler_address_read(word, &server->it.address) : "there is no memory for it";
   bool is_there = false;
   for (size_t i = 0; i < servers->count && !wrong; i++)
     is_there |= strcmp(servers->servers[i]->it.address.text, server->it.address.text) == 0;

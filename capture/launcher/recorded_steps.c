@@ -1,6 +1,7 @@
 /* recorded_steps.c: see recorded_steps.h. */
 #include "recorded_steps.h"
 
+#include "base/list.h"
 #include "schema/schema.h"
 #include "steps/step_words.h"
 
@@ -32,15 +33,9 @@ void recorded_steps_begin(struct recorded_steps *steps, const struct recorded_st
 /* Room for one more item at the end; NULL: no memory. */
 static void *add_item(struct recorded_steps *steps, void *list, size_t *count, size_t *room, size_t size) {
   void **items = list;
-  if (*count == *room) {
-    size_t larger = *room ? *room * 2 : 256;
-    void *grown = realloc(*items, larger * size);
-    if (!grown) {
-      steps->has_failed = true;
-      return NULL;
-    }
-    *items = grown;
-    *room = larger;
+  if (*count == *room && !list_grow(list, room, sizeof *room, *count + 1, size)) {
+    steps->has_failed = true;
+    return NULL;
   }
   return (char *)*items + (*count)++ * size;
 }

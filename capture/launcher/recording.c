@@ -5,6 +5,7 @@
 ** the capture library says how far what it has of GPUs lags behind, and `diagnostics`, where it says which of its parts
 ** do not record and why.
 */
+#include "base/list.h"
 #include "recording.h"
 #include "run_directory.h"
 
@@ -289,13 +290,11 @@ static int by_ops(const void *a, const void *b) {
 /* Takes the path over. false: no memory. */
 static bool add_file(struct recording *recording, char *path, bool is_alive_wanted) {
   size_t count = recording->process_count;
-  struct process_recording *processes =
-      path ? realloc(recording->processes, (count + 1) * sizeof *processes) : NULL;
-  if (!processes) {
+  if (!path || !array_room(recording->processes, count, recording->process_capacity)) {
     free(path);
     return false;
   }
-  recording->processes = processes;
+  struct process_recording *processes = recording->processes;
   processes[count] = (struct process_recording){.path = path};
   if (!read_process(&processes[count], is_alive_wanted)) {
     free(processes[count].problem);

@@ -43,6 +43,7 @@ struct process_recording {
 
 struct recording {
   struct process_recording *processes; /* a file each, the one with most ops first */
+  size_t process_capacity;
   size_t process_count, distinct_count; /* files; processes, of which one that was asked several times has several */
   uint64_t ops, kernels, ranges, window_steps, session_runs, dropped, bytes;
   struct step_counts steps; /* of the process with most of them */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "classic/model.h"
 #include "classic/ops_graph.h"
 
@@ -81,16 +82,8 @@ static enum tfprof_status fill_nodes(struct finishing *f) {
 
 static enum tfprof_status add_input(struct finishing *f, struct classic_input input) {
   struct classic_model *model = f->model;
-  if (f->input_count == f->input_capacity) {
-    uint32_t capacity = f->input_capacity * 2 + 1024;
-    struct classic_input *inputs = realloc(model->inputs, (size_t)capacity * sizeof *inputs);
-    if (!inputs || capacity > INT32_MAX) {
-      if (inputs) model->inputs = inputs;
-      return error_no_memory(f->graph->error);
-    }
-    model->inputs = inputs;
-    f->input_capacity = capacity;
-  }
+  if (f->input_count == INT32_MAX || !array_room(model->inputs, f->input_count, f->input_capacity))
+    return error_no_memory(f->graph->error);
   model->inputs[f->input_count++] = input;
   return TFPROF_OK;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "classic/ops_graph.h"
 #include "derive/links/ancestors.h"
 
@@ -124,12 +125,7 @@ static enum tfprof_status name_node(struct ops_graph *graph, uint32_t parent, st
   const char *above = parent != NO_ROW ? pool_text(graph->pool, graph->list[parent].name) : "";
   size_t above_length = parent != NO_ROW ? pool_length(graph->pool, graph->list[parent].name) : 0;
   size_t own_length = own_name_length(graph, name), size = above_length + own_length + 20;
-  if (size > graph->text_size) {
-    char *text = realloc(graph->text, size * 2);
-    if (!text) return error_no_memory(graph->error);
-    graph->text = text;
-    graph->text_size = size * 2;
-  }
+  if (!array_reserve(graph->text, graph->text_size, size)) return error_no_memory(graph->error);
   int length =
       snprintf(graph->text, graph->text_size, "%s%s%.*s", above, above_length ? "/" : "", (int)own_length,
                pool_text(graph->pool, name));
@@ -159,16 +155,8 @@ enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, stri
   string_id full;
   enum tfprof_status status = name_node(graph, parent, name, counted->node, &full);
   if (status) return status;
-  if (graph->count == graph->capacity) {
-    uint32_t capacity = graph->capacity * 2 + 1024;
-    struct ops_node *list = realloc(graph->list, (size_t)capacity * sizeof *list);
-    if (!list || capacity > INT32_MAX) {
-      if (list) graph->list = list;
-      return error_no_memory(graph->error);
-    }
-    graph->list = list;
-    graph->capacity = capacity;
-  }
+  if (graph->count == INT32_MAX || !array_room(graph->list, graph->count, graph->capacity))
+    return error_no_memory(graph->error);
   if (!counted->node) {
     *counted = counter;
     counted->node = 1;
@@ -194,16 +182,8 @@ enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, stri
 }
 
 static enum tfprof_status add_edge(struct ops_graph *graph, uint32_t node, uint32_t source, bool is_control) {
-  if (graph->edge_count == graph->edge_capacity) {
-    uint32_t capacity = graph->edge_capacity * 2 + 1024;
-    struct ops_edge *edges = realloc(graph->edges, (size_t)capacity * sizeof *edges);
-    if (!edges || capacity > INT32_MAX) {
-      if (edges) graph->edges = edges;
-      return error_no_memory(graph->error);
-    }
-    graph->edges = edges;
-    graph->edge_capacity = capacity;
-  }
+  if (graph->edge_count == INT32_MAX || !array_room(graph->edges, graph->edge_count, graph->edge_capacity))
+    return error_no_memory(graph->error);
   graph->edges[graph->edge_count++] = (struct ops_edge){node, source, is_control};
   return TFPROF_OK;
 }

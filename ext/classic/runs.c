@@ -6,6 +6,7 @@
 */
 #include "classic/runs.h"
 
+#include "base/list.h"
 #include "classic/ops_graph.h"
 
 #include <ctype.h>
@@ -134,13 +135,7 @@ static enum tfprof_status name_lanes(struct taking *taking) {
 
 static enum tfprof_status append_run(struct taking *taking, struct classic_run **runs, uint32_t *count,
                                      size_t *capacity, const struct classic_run *run) {
-  if (*count == *capacity) {
-    size_t more = *capacity * 2 + 256;
-    struct classic_run *grown = more < INT32_MAX ? realloc(*runs, more * sizeof *grown) : NULL;
-    if (!grown) return error_no_memory(taking->error);
-    *runs = grown;
-    *capacity = more;
-  }
+  if (*count == INT32_MAX || !array_room(*runs, *count, *capacity)) return error_no_memory(taking->error);
   (*runs)[(*count)++] = *run;
   return TFPROF_OK;
 }

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "classic/runs.h"
 #include "write/output_file.h"
 
@@ -254,13 +255,8 @@ static bool collect_graph_events(struct graph *graph) {
 }
 
 static bool add_arrow(struct graph *graph, uint32_t from, uint32_t to) {
-  if (graph->arrow_count == graph->arrow_capacity) {
-    uint32_t capacity = graph->arrow_capacity * 2 + 256;
-    struct arrow *grown = capacity < INT32_MAX ? realloc(graph->arrows, capacity * sizeof *grown) : NULL;
-    if (!grown) return false;
-    graph->arrows = grown;
-    graph->arrow_capacity = capacity;
-  }
+  if (graph->arrow_count == INT32_MAX || !array_room(graph->arrows, graph->arrow_count, graph->arrow_capacity))
+    return false;
   uint32_t arrow = graph->arrow_count++;
   graph->arrows[arrow] = (struct arrow){to, NONE};
   if (graph->shown[from].arrow == NONE)

@@ -10,24 +10,17 @@
 */
 #include "classic/tree.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { NO_ITEM = UINT32_MAX };
 
-struct list {
-  uint32_t *items;
-  size_t count, capacity;
-};
+LIST_NAMED(list, uint32_t);
 
-static bool list_add(struct list *list, const uint32_t *items, size_t count) {
-  if (!list->items || list->count + count > list->capacity) {
-    size_t capacity = (list->count + count) * 2 + 64;
-    uint32_t *grown = realloc(list->items, capacity * sizeof *grown);
-    if (!grown) return false;
-    list->items = grown;
-    list->capacity = capacity;
-  }
+static bool list_append(struct list *list, const uint32_t *items, size_t count) {
+  if (!array_reserve(list->items, list->capacity, list->count + count + !list->items)) return false;
   if (count) memcpy(list->items + list->count, items, count * sizeof *items);
   list->count += count;
   return true;
@@ -47,13 +40,7 @@ struct stack {
 };
 
 static bool push(struct stack *stack, struct frame frame) {
-  if (stack->count == stack->capacity) {
-    size_t capacity = stack->capacity * 2 + 64;
-    struct frame *grown = realloc(stack->frames, capacity * sizeof *grown);
-    if (!grown) return false;
-    stack->frames = grown;
-    stack->capacity = capacity;
-  }
+  if (!array_room(stack->frames, stack->count, stack->capacity)) return false;
   stack->frames[stack->count++] = frame;
   return true;
 }
@@ -79,7 +66,7 @@ static void found_free(struct found *found) {
 static bool found_set(struct found *found, uint32_t item, const uint32_t *children, size_t count) {
   found->first[item] = (uint32_t)found->items.count;
   found->count[item] = (uint32_t)count;
-  return list_add(&found->items, children, count);
+  return list_append(&found->items, children, count);
 }
 
 void classic_children_free(struct classic_children *children) {
@@ -103,7 +90,7 @@ static bool account(struct classic_tree *tree, struct found *kept) {
   uint8_t *visited = calloc((size_t)root + 1, 1);
   struct stack stack = {0};
   struct list pending = {0};
-  bool ok = visited && list_add(&pending, NULL, 0) &&
+  bool ok = visited && list_append(&pending, NULL, 0) &&
             push(&stack, (struct frame){.item = root, .next = tree->children.first[root]});
   while (ok && stack.count && tree_goes_on(tree)) {
     struct frame *frame = &stack.frames[stack.count - 1];
@@ -135,7 +122,7 @@ static bool account(struct classic_tree *tree, struct found *kept) {
       classic_add_values(&result->total[item], &result->total[pending.items[i]]);
     ok = found_set(kept, item, pending.items + mark, count);
     pending.count = mark;
-    ok = ok && list_add(&pending, &item, 1);
+    ok = ok && list_append(&pending, &item, 1);
   }
   free(visited);
   free(stack.frames);
@@ -158,15 +145,15 @@ static bool search_start(struct classic_tree *tree, struct found *kept) {
   bool ok = true;
   /* Those to look at lie on a stack, the next one on top. */
   for (uint32_t i = kept->count[root]; i-- > 0 && ok;)
-    ok = list_add(&todo, &kept->items.items[kept->first[root] + i], 1);
+    ok = list_append(&todo, &kept->items.items[kept->first[root] + i], 1);
   while (ok && todo.count && tree_goes_on(tree)) {
     uint32_t item = todo.items[--todo.count];
     if (is_match(result, tree->start, item)) {
-      ok = list_add(&starts, &item, 1);
+      ok = list_append(&starts, &item, 1);
       continue;
     }
     for (uint32_t i = kept->count[item]; i-- > 0 && ok;)
-      ok = list_add(&todo, &kept->items.items[kept->first[item] + i], 1);
+      ok = list_append(&todo, &kept->items.items[kept->first[item] + i], 1);
   }
   ok = ok && found_set(kept, root, starts.items, starts.count);
   free(starts.items);
@@ -268,7 +255,7 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
   struct list pending = {0};
   struct frame first = {.item = result->item_count, .depth = 1};
   enter(tree, &first);
-  bool ok = list_add(&pending, NULL, 0) && push(&stack, first);
+  bool ok = list_append(&pending, NULL, 0) && push(&stack, first);
   while (ok && stack.count && tree_goes_on(tree)) {
     struct frame *frame = &stack.frames[stack.count - 1];
     uint32_t item = frame->item;
@@ -295,7 +282,7 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
     ok = classic_sort(result, pending.items + mark, pending.count - mark) &&
          found_set(shown, item, pending.items + mark, pending.count - mark);
     pending.count = mark;
-    ok = ok && list_add(&pending, &item, 1);
+    ok = ok && list_append(&pending, &item, 1);
   }
   free(stack.frames);
   free(pending.items);
@@ -304,13 +291,7 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
 
 static bool add_tree_row(struct classic_result *result, size_t *capacity, uint32_t item, int32_t depth,
                          int64_t parent) {
-  if (result->row_count == *capacity) {
-    size_t more = *capacity * 2 + 64;
-    struct classic_row *rows = realloc(result->rows, more * sizeof *rows);
-    if (!rows) return false;
-    result->rows = rows;
-    *capacity = more;
-  }
+  if (!array_room(result->rows, result->row_count, *capacity)) return false;
   result->rows[result->row_count++] = (struct classic_row){item, depth, parent};
   return true;
 }

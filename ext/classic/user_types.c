@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "classic/classic.h"
 
 struct labelling {
@@ -11,13 +12,8 @@ struct labelling {
 };
 
 static bool add_labelled_type(struct labelling *labelling, string_id type) {
-  if (labelling->count == labelling->capacity) {
-    size_t capacity = labelling->capacity * 2 + 1024;
-    string_id *types = capacity < INT32_MAX ? realloc(labelling->types, capacity * sizeof *types) : NULL;
-    if (!types) return false;
-    labelling->types = types;
-    labelling->capacity = capacity;
-  }
+  if (labelling->count == INT32_MAX || !array_room(labelling->types, labelling->count, labelling->capacity))
+    return false;
   labelling->types[labelling->count++] = type;
   return true;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "derive/rows.h"
 
 enum { NO_CELL = -1 };
@@ -54,13 +55,7 @@ static enum tfprof_status add_further_part(struct open_cell *open, string_id cat
     open->parts[i].ns = add_times(open->parts[i].ns, ns);
     return TFPROF_OK;
   }
-  if (open->part_count > open->part_capacity) {
-    uint32_t capacity = open->part_capacity ? open->part_capacity * 2 : 4;
-    struct part *parts = realloc(open->parts, capacity * sizeof *parts);
-    if (!parts) return error_no_memory(error);
-    open->parts = parts;
-    open->part_capacity = capacity;
-  }
+  if (!array_reserve(open->parts, open->part_capacity, open->part_count)) return error_no_memory(error);
   open->parts[open->part_count++ - 1] = (struct part){category, ns};
   return TFPROF_OK;
 }
@@ -92,13 +87,7 @@ static enum tfprof_status open_cell(struct cell_maker *maker, uint32_t track, in
   struct open_cell *open = &maker->open[track];
   close_cell(maker, open);
   if (maker->count == maker->most) return error_set(error, TFPROF_LIMIT, "more than %zu cells", maker->most);
-  if (maker->count == maker->capacity) {
-    size_t capacity = maker->capacity ? maker->capacity * 2 : 4096;
-    struct cell *cells = realloc(maker->cells, capacity * sizeof *cells);
-    if (!cells) return error_no_memory(error);
-    maker->cells = cells;
-    maker->capacity = capacity;
-  }
+  if (!array_room(maker->cells, maker->count, maker->capacity)) return error_no_memory(error);
   int64_t bucket = start, bucket_end = INT64_MIN;
   if (maker->bucket_ns) {
     bucket = bucket_of(start, maker->bucket_ns);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "derive/rows.h"
 #include "lanes/sweep_index.h"
 
@@ -47,17 +48,6 @@ struct pass {
   struct lane_block block;
 };
 
-static enum tfprof_status grow_array(void **items, uint32_t count, uint32_t *capacity, size_t size,
-                                     struct tfprof_error *error) {
-  if (count < *capacity) return TFPROF_OK;
-  uint32_t larger = *capacity ? *capacity * 2 : 64;
-  void *grown = realloc(*items, larger * size);
-  if (!grown) return error_no_memory(error);
-  *items = grown;
-  *capacity = larger;
-  return TFPROF_OK;
-}
-
 /* ---- lanes and tracks ---- */
 
 static int compare_thread_ids(const void *left, const void *right) {
@@ -72,9 +62,7 @@ static bool is_thread_wanted(const struct sweep *sweep, int64_t thread_id) {
 
 static enum tfprof_status add_lane(struct pass *pass, uint64_t thread, struct tfprof_error *error) {
   struct sweep *sweep = pass->sweep;
-  enum tfprof_status status =
-      grow_array((void **)&sweep->lanes, sweep->lane_count, &sweep->lane_capacity, sizeof *sweep->lanes, error);
-  if (status) return status;
+  if (!array_room(sweep->lanes, sweep->lane_count, sweep->lane_capacity)) return error_no_memory(error);
   int64_t thread_id = thread < pass->thread_rows ? id_make(pass->profile_number, thread) : 0;
   pass->lane_of_thread[thread] = sweep->lane_count;
   sweep->lanes[sweep->lane_count++] = (struct lane){.profile_number = pass->profile_number,
@@ -115,8 +103,10 @@ static int64_t make_track(struct sweep *sweep, struct lane *lane, uint32_t depth
     lane->depth_count = count;
   }
   if (lane->tracks[depth] == UINT32_MAX) {
-    if (grow_array((void **)&sweep->tracks, sweep->track_count, &sweep->track_capacity, sizeof *sweep->tracks, error))
+    if (!array_room(sweep->tracks, sweep->track_count, sweep->track_capacity)) {
+      error_no_memory(error);
       return NO_TRACK;
+    }
     lane->tracks[depth] = sweep->track_count;
     sweep->tracks[sweep->track_count++] = (struct track){(uint32_t)(lane - sweep->lanes), depth, INT64_MIN, INT64_MIN};
   }

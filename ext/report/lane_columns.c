@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "derive/rows.h"
 #include "dump/compress.h"
 
@@ -45,14 +46,7 @@ struct lane_writer {
 /* ---- bytes ---- */
 
 static bool reserve_bytes(struct packed_bytes *packed, size_t more) {
-  if (packed->length + more <= packed->capacity) return true;
-  size_t capacity = packed->capacity ? packed->capacity * 2 : 64;
-  while (capacity < packed->length + more) capacity *= 2;
-  unsigned char *bytes = realloc(packed->bytes, capacity);
-  if (!bytes) return false;
-  packed->bytes = bytes;
-  packed->capacity = capacity;
-  return true;
+  return array_reserve(packed->bytes, packed->capacity, packed->length + more);
 }
 
 static bool put_varint(struct packed_bytes *packed, uint64_t value) {
@@ -94,13 +88,7 @@ static bool find_name(struct lane_writer *writer, unsigned kind, string_id name,
       return true;
     }
   }
-  if (columns->name_count == columns->name_capacity) {
-    uint32_t capacity = columns->name_capacity ? columns->name_capacity * 2 : 256;
-    struct packed_name *names = realloc(columns->names, capacity * sizeof *names);
-    if (!names) return false;
-    columns->names = names;
-    columns->name_capacity = capacity;
-  }
+  if (!array_room(columns->names, columns->name_count, columns->name_capacity)) return false;
   *index = columns->name_count++;
   columns->names[*index] = (struct packed_name){name, category, (uint8_t)kind, writer->first_names[name]};
   writer->first_names[name] = *index + 1;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "vtab/stored_select.h"
 
 enum {
@@ -137,13 +138,7 @@ static enum tfprof_status take_text(struct redaction *redaction, const char *tex
   if (redaction->count == MOST_TEXTS)
     return error_set(error, TFPROF_LIMIT, "more than %d hosts, paths, commands, lines and names are open: too many to "
                      "redact", MOST_TEXTS);
-  if (redaction->count == redaction->capacity) {
-    size_t capacity = redaction->capacity ? 2 * redaction->capacity : 256;
-    struct hidden_text *grown = realloc(redaction->texts, capacity * sizeof *grown);
-    if (!grown) return error_no_memory(error);
-    redaction->texts = grown;
-    redaction->capacity = capacity;
-  }
+  if (!array_room(redaction->texts, redaction->count, redaction->capacity)) return error_no_memory(error);
   char *copy = strdup(text);
   if (!copy) return error_no_memory(error);
   redaction->texts[redaction->count++] =

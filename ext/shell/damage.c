@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "vtab/connection.h"
 
 struct damage {
@@ -71,12 +72,9 @@ static bool was_told(struct session *session, uint32_t profile) {
   for (size_t i = 0; i < session->told_count; i++) {
     if (session->told[i] == profile) return true;
   }
-  uint32_t *told = realloc(session->told, (session->told_count + 1) * sizeof *told);
-  if (told) {
-    session->told = told;
-    told[session->told_count++] = profile;
-  }
-  return !told;
+  if (!array_room(session->told, session->told_count, session->told_capacity)) return true;
+  session->told[session->told_count++] = profile;
+  return false;
 }
 
 void damage_tell(struct session *session) {

@@ -17,6 +17,7 @@
 ** characters, which could play tricks on the terminal, are shown as their pictures.  Without a terminal (width 0)
 ** nothing is narrowed.
 */
+#include "base/list.h"
 #include "cell.h"
 #include "output_private.h"
 #include "write/block_text.h"
@@ -484,13 +485,7 @@ static bool box_begin(struct output *output) {
 static bool box_row(struct output *output) {
   struct box *box = output->box;
   size_t count = (size_t)output->column_count;
-  if (box->kept == box->room) {
-    size_t room = box->room ? box->room * 2 : 16;
-    struct cell *cells = realloc(box->cells, room * count * sizeof *cells);
-    if (!cells) return false;
-    box->cells = cells;
-    box->room = room;
-  }
+  if (!array_reserve(box->cells, box->room, (box->kept + 1) * count)) return false;
   struct cell *cells = &box->cells[box->kept * count];
   memset(cells, 0, count * sizeof *cells);
   box->kept++; /* print_kept and box_end free whatever was made */

@@ -11,6 +11,7 @@
 ** more than a hundred times the middle one and all are above 0, have equal ratios, since else nearly all rows would be
 ** in the first. Rows that are no numbers are counted behind.
 */
+#include "base/list.h"
 #include "cell.h"
 #include "output_private.h"
 #include "write/block_text.h"
@@ -43,13 +44,7 @@ static bool chart_row(struct output *output) {
     numbers->others++;
     return true;
   }
-  if (numbers->count == numbers->room) {
-    size_t room = numbers->room ? numbers->room * 2 : 1024;
-    double *larger = realloc(numbers->values, room * sizeof *larger);
-    if (!larger) return false;
-    numbers->values = larger;
-    numbers->room = room;
-  }
+  if (!array_room(numbers->values, numbers->count, numbers->room)) return false;
   numbers->values[numbers->count++] = value;
   return true;
 }

@@ -2,20 +2,15 @@
 ** looked for where a statement would begin. */
 #include "script.h"
 
+#include "base/list.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static bool append_script_text(struct script *script, const char *text) {
   size_t length = strlen(text);
-  if (script->length + length + 2 > script->room) {
-    size_t room = script->room ? script->room * 2 : 256;
-    while (room < script->length + length + 2) room *= 2;
-    char *larger = realloc(script->text, room);
-    if (!larger) return false;
-    script->text = larger;
-    script->room = room;
-  }
+  if (!array_reserve(script->text, script->room, script->length + length + 2)) return false;
   memcpy(script->text + script->length, text, length);
   script->length += length;
   script->text[script->length++] = '\n';

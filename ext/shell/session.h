@@ -22,7 +22,7 @@ struct session {
   struct classic_settings *classic; /* classic.h */
   sqlite3_stmt *work;  /* between session_begin_work() and session_end_work() */
   uint32_t *told;      /* damage_tell(): the profiles whose damage was told */
-  size_t told_count;
+  size_t told_count, told_capacity;
   bool has_views;      /* session_make_views() was called */
   bool has_no_pager;   /* --no-pager */
   bool is_width_given; /* by --width: the terminal's does not count */

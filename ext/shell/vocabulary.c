@@ -11,16 +11,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/list.h"
 #include "base/nearest_name.h"
 
 static void add_word(struct vocabulary *vocabulary, const char *word, size_t length) {
-  if (vocabulary->count == vocabulary->room) {
-    size_t room = vocabulary->room ? vocabulary->room * 2 : 256;
-    char **words = realloc(vocabulary->words, room * sizeof *words);
-    if (!words) return;
-    vocabulary->words = words;
-    vocabulary->room = room;
-  }
+  if (!array_room(vocabulary->words, vocabulary->count, vocabulary->room)) return;
   char *copy = strndup(word, length);
   if (copy) vocabulary->words[vocabulary->count++] = copy;
 }

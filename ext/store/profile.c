@@ -1,4 +1,5 @@
 /* profile.c: one version of a profile: its segments, its diagnostics, and values as SQL sees them. */
+#include "base/list.h"
 #include "store/private.h"
 
 #include <pthread.h>
@@ -98,15 +99,6 @@ void profile_release(struct profile *profile) {
 
 /* ---- segments ---- */
 
-static bool reserve_segments(struct profile_table *rows) {
-  size_t count = rows->segment_count;
-  if (count & (count - 1)) return true; /* grows at powers of two */
-  struct segment **segments = realloc(rows->segments, (count ? count * 2 : 1) * sizeof(struct segment *));
-  if (!segments) return false;
-  rows->segments = segments;
-  return true;
-}
-
 /* Tables that the store makes itself: arrays by row number are made of none of them. */
 static bool is_of_store(unsigned table) {
   return table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
@@ -130,7 +122,8 @@ enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, 
   }
   if (!status && rows) {
     segment = segment_create(profile, table, first_row, rows, source_data);
-    if (!segment || !reserve_segments(list)) status = error_no_memory(error);
+    if (!segment || !array_room(list->segments, list->segment_count, list->segment_capacity))
+      status = error_no_memory(error);
   }
   if (status || !rows) {
     if (segment) segment_free(segment);
@@ -230,7 +223,7 @@ static bool share_segment(struct profile *profile, const struct segment *old, st
   struct profile_table *list = &profile->tables[old->table];
   struct segment *segment = calloc(1, sizeof *segment);
   if (!segment) return false;
-  if (!reserve_segments(list)) {
+  if (!array_room(list->segments, list->segment_count, list->segment_capacity)) {
     free(segment);
     return false;
   }
@@ -339,17 +332,8 @@ static void diagnose_with_key(struct profile *profile, uint64_t key, const char 
                                   .key = key};
   pthread_mutex_lock(&lock);
   profile->store->diagnostic_changes++;
-  if (profile->diagnostic_count == profile->diagnostic_capacity && !failed) {
-    size_t capacity = profile->diagnostic_capacity ? profile->diagnostic_capacity * 2 : 8;
-    struct diagnostic *diagnostics = realloc(profile->diagnostics, capacity * sizeof *diagnostics);
-    if (diagnostics) {
-      profile->diagnostics = diagnostics;
-      profile->diagnostic_capacity = capacity;
-    } else {
-      failed = true;
-    }
-  }
-  if (failed) profile->diagnostics_lost++;
+  if (failed || !array_room(profile->diagnostics, profile->diagnostic_count, profile->diagnostic_capacity))
+    profile->diagnostics_lost++;
   else profile->diagnostics[profile->diagnostic_count++] = diagnostic;
   pthread_mutex_unlock(&lock);
 }

@@ -94,7 +94,7 @@ struct profile {
   bool is_listing;          /* source->list runs */
   struct profile_table {
     struct segment **segments;
-    size_t segment_count;
+    size_t segment_count, segment_capacity;
     uint64_t rows;     /* row number after the last; of a deferred table as many as the source said */
     bool is_deferred;  /* source->list has not been asked yet: there are no segments */
     bool is_estimated; /* deferred, and it may turn out to have other than `rows` rows */

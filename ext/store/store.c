@@ -3,6 +3,7 @@
 ** life.c has the life of a store, profile.c what happens inside a profile, passes.c how columns come to be, snapshot.c
 ** and the files after it how they are read.
 */
+#include "base/list.h"
 #include "store/private.h"
 
 #include <stdlib.h>
@@ -37,26 +38,14 @@ enum tfprof_status store_add_run(struct store *store, const char *path, const ch
   if (!status) status = intern(store, format, &run.format, error);
   if (!status && location_intern(store->pool, path, &run.location, &run.real_location)) status = error_no_memory(error);
   if (status) return status;
-  if (store->run_count == store->run_capacity) {
-    size_t capacity = store->run_capacity ? store->run_capacity * 2 : 8;
-    struct run *runs = realloc(store->runs, capacity * sizeof *runs);
-    if (!runs) return error_no_memory(error);
-    store->runs = runs;
-    store->run_capacity = capacity;
-  }
+  if (!array_room(store->runs, store->run_count, store->run_capacity)) return error_no_memory(error);
   store->runs[store->run_count++] = run;
   *run_number = store->last_run = run.number;
   return TFPROF_OK;
 }
 
 static bool profile_list_add(struct profile_list *list, struct profile *profile) {
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity ? list->capacity * 2 : 8;
-    struct profile **items = realloc(list->items, capacity * sizeof *items);
-    if (!items) return false;
-    list->items = items;
-    list->capacity = capacity;
-  }
+  if (!array_room(list->items, list->count, list->capacity)) return false;
   size_t at = list->count++;
   for (; at > 0 && list->items[at - 1]->number > profile->number; at--) list->items[at] = list->items[at - 1];
   list->items[at] = profile;
@@ -71,17 +60,11 @@ enum tfprof_status store_add_pending(struct store *store, uint32_t run_number, s
   /* Publishing must not fail: room in the list of the published is made here. */
   struct profile_list *published = &store->profiles;
   size_t needed = published->count + store->pending.count + 1;
-  if (needed > published->capacity) {
-    struct profile **items = realloc(published->items, (needed + needed / 2) * sizeof *items);
-    if (items) {
-      published->items = items;
-      published->capacity = needed + needed / 2;
-    }
-  }
+  if (!list_reserve(published, needed)) return error_no_memory(error);
   profile->store = store;
   profile->number = store->last_profile + 1;
   profile->run_number = run_number;
-  if (needed > published->capacity || !profile_list_add(&store->pending, profile)) return error_no_memory(error);
+  if (!profile_list_add(&store->pending, profile)) return error_no_memory(error);
   store_forget_files(store);
   store->last_profile++;
   return TFPROF_OK;

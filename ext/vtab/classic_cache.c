@@ -2,6 +2,7 @@
 #include "vtab/classic_cache.h"
 
 #include "base/hash.h"
+#include "base/list.h"
 #include "store/snapshot.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ sqlite3_int64 classic_types_count(struct connection *connection) {
 
 struct user_types {
   struct classic_user_type *items;
-  size_t count;
+  size_t count, capacity;
   uint64_t hash;
 };
 
@@ -75,11 +76,11 @@ static enum tfprof_status read_user_types(struct connection *connection, struct 
   while (!status && code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     const char *pattern = (const char *)sqlite3_column_text(statement, 0),
                *type = (const char *)sqlite3_column_text(statement, 1);
-    struct classic_user_type *items = realloc(types->items, (types->count + 1) * sizeof *items);
-    if (items) types->items = items;
-    if (items && pattern && type)
+    bool has_room = array_room(types->items, types->count, types->capacity);
+    struct classic_user_type *items = types->items;
+    if (has_room && pattern && type)
       items[types->count++] = (struct classic_user_type){strdup(pattern), strdup(type)};
-    if (!items || !pattern || !type || !items[types->count - 1].pattern || !items[types->count - 1].type) {
+    if (!has_room || !pattern || !type || !items[types->count - 1].pattern || !items[types->count - 1].type) {
       status = error_no_memory(error);
     } else {
       hash_option_text(&types->hash, pattern);

@@ -1,6 +1,8 @@
 /* filter.c: see filter.h. */
 #include "vtab/filter.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,17 +130,6 @@ static void prepare_real(struct filter *filter, sqlite3_value *value) {
 
 /* ---- sets of numbers ---- */
 
-/* Makes room for one more element. */
-static int reserve_filter_items(void **array, size_t *capacity, size_t count, size_t size) {
-  if (count < *capacity) return SQLITE_OK;
-  size_t larger = *capacity ? *capacity * 2 : 16;
-  void *moved = realloc(*array, larger * size);
-  if (!moved) return SQLITE_NOMEM;
-  *array = moved;
-  *capacity = larger;
-  return SQLITE_OK;
-}
-
 static size_t place_of_integer(int64_t value, size_t mask) {
   return (size_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 20) & mask;
 }
@@ -184,25 +175,23 @@ bool filter_reals_have(const struct filter *filter, double value) {
 }
 
 static int add_number(struct filter *filter, bool is_real, sqlite3_value *value) {
-  int type = sqlite3_value_numeric_type(value), result;
+  int type = sqlite3_value_numeric_type(value);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return SQLITE_OK; /* equals no number */
   if (is_real) {
     double minimum, maximum;
     if (!real_interval(TERM_EQUAL, value, &minimum, &maximum)) return SQLITE_OK;
-    result = reserve_filter_items((void **)&filter->reals, &filter->real_capacity, filter->real_count,
-                                  sizeof *filter->reals);
-    if (!result) filter->reals[filter->real_count++] = minimum;
-    return result;
+    if (!array_room(filter->reals, filter->real_count, filter->real_capacity)) return SQLITE_NOMEM;
+    filter->reals[filter->real_count++] = minimum;
+    return SQLITE_OK;
   }
   int64_t minimum, maximum;
   bool is_found = type == SQLITE_INTEGER
                       ? interval_for_integer(TERM_EQUAL, sqlite3_value_int64(value), &minimum, &maximum)
                       : interval_for_real(TERM_EQUAL, sqlite3_value_double(value), &minimum, &maximum);
   if (!is_found) return SQLITE_OK;
-  result = reserve_filter_items((void **)&filter->integers, &filter->integer_capacity, filter->integer_count,
-                                sizeof *filter->integers);
-  if (!result) filter->integers[filter->integer_count++] = minimum;
-  return result;
+  if (!array_room(filter->integers, filter->integer_count, filter->integer_capacity)) return SQLITE_NOMEM;
+  filter->integers[filter->integer_count++] = minimum;
+  return SQLITE_OK;
 }
 
 /* ---- texts ---- */
@@ -210,15 +199,8 @@ static int add_number(struct filter *filter, bool is_real, sqlite3_value *value)
 static int add_text(struct text_list *list, sqlite3_value *value) {
   const char *text = (const char *)sqlite3_value_text(value);
   size_t length = (size_t)sqlite3_value_bytes(value);
-  if (!text) return SQLITE_NOMEM;
-  if (list->capacity - list->used < length + 1) {
-    size_t larger = (list->capacity + length + 64) * 2;
-    char *moved = realloc(list->bytes, larger);
-    if (!moved) return SQLITE_NOMEM;
-    list->bytes = moved;
-    list->capacity = larger;
-  }
-  if (reserve_filter_items((void **)&list->items, &list->item_capacity, list->count, sizeof *list->items)) {
+  if (!text || !array_reserve(list->bytes, list->capacity, list->used + length + 1) ||
+      !array_room(list->items, list->count, list->item_capacity)) {
     return SQLITE_NOMEM;
   }
   memcpy(list->bytes + list->used, text, length + 1);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "read/read.h"
 #include "store/snapshot.h"
 #include "vtab/classic_cache.h"
@@ -64,15 +65,9 @@ struct listing_cursor {
 /* ---- what is listed ---- */
 
 static struct cell *add_cell(struct rows *rows) {
-  if (rows->count == rows->capacity) {
-    size_t capacity = rows->capacity ? rows->capacity * 2 : 256;
-    struct cell *cells = realloc(rows->cells, capacity * sizeof *cells);
-    if (!cells) {
-      rows->is_out_of_memory = true;
-      return NULL;
-    }
-    rows->cells = cells;
-    rows->capacity = capacity;
+  if (!array_room(rows->cells, rows->count, rows->capacity)) {
+    rows->is_out_of_memory = true;
+    return NULL;
   }
   rows->cells[rows->count] = (struct cell){0};
   return &rows->cells[rows->count++];

@@ -2,6 +2,7 @@
 #include "vtab/outer_join.h"
 
 #include "base/hash.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,15 +152,9 @@ static bool add_views(sqlite3 *db, const char *schema, struct views *views) {
       "SELECT name, sql, type = 'trigger' FROM \"%w\".sqlite_master WHERE type IN ('view', 'trigger')", schema);
   bool is_complete = sql && sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK;
   while (is_complete && sqlite3_step(statement) == SQLITE_ROW) {
-    if (views->count == views->capacity) {
-      size_t capacity = views->capacity ? views->capacity * 2 : 64;
-      struct view *items = realloc(views->items, capacity * sizeof *items);
-      if (!items) {
-        is_complete = false;
-        break;
-      }
-      views->items = items;
-      views->capacity = capacity;
+    if (!array_room(views->items, views->count, views->capacity)) {
+      is_complete = false;
+      break;
     }
     struct view *view = &views->items[views->count++];
     *view = (struct view){.name = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0)),

@@ -4,6 +4,7 @@
 ** nothing is opened or closed.  For a single query a scan that compares is cheaper.  So the first lookups scan, and the
 ** index is built when a column is looked up often enough: at once for what a join does, never for what is asked once.
 */
+#include "base/list.h"
 #include "vtab/cursor.h"
 
 #include <stdlib.h>
@@ -213,13 +214,7 @@ static int compare_positions(const void *left, const void *right) {
 
 static enum tfprof_status append_positions(struct cursor *cursor, size_t *used, const uint32_t *list, uint64_t count,
                                            struct tfprof_error *error) {
-  if (cursor->own_capacity - *used < count) {
-    size_t larger = (*used + (size_t)count) * 2;
-    uint32_t *moved = realloc(cursor->own_positions, larger * sizeof *moved);
-    if (!moved) return error_no_memory(error);
-    cursor->own_positions = moved;
-    cursor->own_capacity = larger;
-  }
+  if (!array_reserve(cursor->own_positions, cursor->own_capacity, *used + count)) return error_no_memory(error);
   if (count) memcpy(cursor->own_positions + *used, list, (size_t)count * sizeof *list);
   *used += (size_t)count;
   return TFPROF_OK;

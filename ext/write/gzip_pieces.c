@@ -4,6 +4,8 @@
 */
 #include "write/gzip_pieces.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -50,13 +52,7 @@ void gzip_piece_free(struct gzip_piece *piece) {
 /* Compresses what the stream has, until it has room left when it is done. */
 static bool deflate_all(struct gzip_piece *piece, int flush) {
   do {
-    if (piece->capacity - piece->length < ROOM) {
-      size_t capacity = 2 * piece->capacity + ROOM;
-      unsigned char *bytes = realloc(piece->bytes, capacity);
-      if (!bytes) return false;
-      piece->bytes = bytes;
-      piece->capacity = capacity;
-    }
+    if (!array_reserve(piece->bytes, piece->capacity, piece->length + ROOM)) return false;
     size_t room = piece->capacity - piece->length;
     piece->stream.next_out = piece->bytes + piece->length;
     piece->stream.avail_out = room < LARGEST_STEP ? (uInt)room : LARGEST_STEP;

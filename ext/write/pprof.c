@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/list.h"
 #include "store/pool.h"
 #include "write/output_file.h"
 
@@ -71,7 +72,7 @@ struct pprof {
   size_t value_capacity;
   struct labelled *labelled;
   int64_t *labelled_values; /* type_count for each */
-  size_t labelled_count, labelled_capacity;
+  size_t labelled_count, labelled_capacity, labelled_value_capacity;
   string_id comment; /* 0: none */
 };
 
@@ -204,14 +205,10 @@ enum tfprof_status pprof_labelled_sample(struct pprof *profile, uint32_t node, c
   enum tfprof_status status = pool_intern(profile->texts, key, strlen(key), &sample.key);
   if (!status) status = pool_intern(profile->texts, text, strlen(text), &sample.text);
   if (status) return status;
-  if (profile->labelled_count == profile->labelled_capacity) {
-    size_t capacity = profile->labelled_capacity ? profile->labelled_capacity * 2 : 256;
-    struct labelled *samples = realloc(profile->labelled, capacity * sizeof *samples);
-    if (samples) profile->labelled = samples;
-    int64_t *all = realloc(profile->labelled_values, capacity * width);
-    if (all) profile->labelled_values = all;
-    if (!samples || !all) return TFPROF_NO_MEMORY;
-    profile->labelled_capacity = capacity;
+  if (!array_room(profile->labelled, profile->labelled_count, profile->labelled_capacity) ||
+      !array_reserve(profile->labelled_values, profile->labelled_value_capacity,
+                     (profile->labelled_count + 1) * profile->type_count)) {
+    return TFPROF_NO_MEMORY;
   }
   memcpy(profile->labelled_values + profile->labelled_count * profile->type_count, values, width);
   profile->labelled[profile->labelled_count++] = sample;
@@ -300,12 +297,7 @@ static bool write_sample(const struct pprof *profile, struct output_file *file, 
     location_bytes += varint_length(nodes[at - 1].location);
   for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
   size_t needed = location_bytes + value_bytes + (size_t)6 * LONGEST_FIELD;
-  if (needed > buffer->capacity) {
-    uint8_t *larger = realloc(buffer->bytes, needed * 2);
-    if (!larger) return false;
-    buffer->bytes = larger;
-    buffer->capacity = needed * 2;
-  }
+  if (!array_reserve(buffer->bytes, buffer->capacity, needed)) return false;
   uint8_t *end = field(buffer->bytes, SAMPLE_LOCATIONS, location_bytes);
   for (uint32_t at = node; frames; at = nodes[at - 1].caller, frames--)
     end = varint_write(end, nodes[at - 1].location);

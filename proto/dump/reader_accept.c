@@ -5,6 +5,7 @@
 ** what lies between is lost and said to be so.
 */
 #include "base/bytes.h"
+#include "base/list.h"
 #include "dump/reader_private.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static enum tfprof_status accept_rows(struct dump_file *file, const struct dump_
     *refusal = "its directory has an impossible length";
     return TFPROF_OK;
   }
-  if (!reader_grow(&file->frames, file->frame_count, &state->frame_capacity, sizeof *file->frames)) {
+  if (!array_room(file->frames, file->frame_count, state->frame_capacity)) {
     return error_no_memory(error);
   }
   struct dump_block *blocks = allocate_blocks(state, (size_t)count);
@@ -134,7 +135,7 @@ static enum tfprof_status accept_strings(struct dump_file *file, const struct du
   }
   *refusal = read_string_directory(header, offset, head, &strings);
   if (*refusal) return TFPROF_OK;
-  if (!reader_grow(&state->strings, state->string_frames, &state->string_capacity, sizeof *state->strings)) {
+  if (!array_room(state->strings, state->string_frames, state->string_capacity)) {
     return error_no_memory(error);
   }
   if (strings.first_id > state->next_string) {
@@ -159,7 +160,7 @@ static enum tfprof_status accept_clock(struct dump_file *file, const struct dump
       return TFPROF_OK;
     }
   }
-  if (!reader_grow(&file->clocks, file->clock_count, &state->clock_capacity, sizeof *file->clocks)) {
+  if (!array_room(file->clocks, file->clock_count, state->clock_capacity)) {
     return error_no_memory(error);
   }
   file->clocks[file->clock_count++] =

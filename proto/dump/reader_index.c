@@ -6,6 +6,7 @@
 ** show something else.
 */
 #include "base/bytes.h"
+#include "base/list.h"
 #include "dump/reader_private.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static enum tfprof_status read_chain(struct index_reader *reader, uint64_t offse
     *is_right = false;
     const uint8_t *end = head + header.head_length, *at = varint_read(head, end, &before);
     if (!at || before > UINT64_MAX / DUMP_FRAME_ALIGNMENT) return TFPROF_OK;
-    if (!reader_grow(&reader->pieces, reader->piece_count, &reader->piece_capacity, sizeof *reader->pieces)) {
+    if (!array_room(reader->pieces, reader->piece_count, reader->piece_capacity)) {
       return error_no_memory(error);
     }
     struct index_piece *piece = &reader->pieces[reader->piece_count];

@@ -1,5 +1,6 @@
 /* reader_memory.c: what a reader has found so far, and what was wrong: the ground on which scanning, accepting frames
 ** and reading the index stand. */
+#include "base/list.h"
 #include "dump/reader_private.h"
 
 #include <errno.h>
@@ -8,18 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-bool reader_grow(void *array, size_t count, size_t *capacity, size_t element_size) {
-  void *pointer;
-  if (count < *capacity) return true;
-  size_t wanted = *capacity ? *capacity * 2 : 8;
-  memcpy(&pointer, array, sizeof pointer); /* `array` is the address of a pointer of some type */
-  pointer = realloc(pointer, wanted * element_size);
-  if (!pointer) return false;
-  memcpy(array, &pointer, sizeof pointer);
-  *capacity = wanted;
-  return true;
-}
 
 struct reader_table *reader_table_of(struct dump_file *file, uint16_t table_dump_id) {
   struct reader_table **page = &file->private_state->table_pages[table_dump_id >> 8];
@@ -32,7 +21,7 @@ struct reader_table *reader_table_of(struct dump_file *file, uint16_t table_dump
 int reader_problem(struct dump_file *file, const char *severity, const char *reason, uint16_t table, uint64_t count,
                    uint64_t offset, const char *format, ...) {
   struct dump_reader_private *state = file->private_state;
-  if (!reader_grow(&file->problems, file->problem_count, &state->problem_capacity, sizeof *file->problems)) {
+  if (!array_room(file->problems, file->problem_count, state->problem_capacity)) {
     return DUMP_NO_PROBLEM;
   }
   if (file->problem_count >= DUMP_MAXIMUM_PROBLEMS) { /* the last one counts the rest */

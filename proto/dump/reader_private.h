@@ -103,7 +103,4 @@ enum tfprof_status reader_read_index(struct dump_file *file, struct reader_windo
 enum tfprof_status reader_read(int fd, const char *path, uint64_t offset, size_t length, uint8_t *to,
                                struct tfprof_error *error);
 
-/* Makes room for one more element: doubles *array when count == *capacity. */
-bool reader_grow(void *array, size_t count, size_t *capacity, size_t element_size);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 
@@ -42,15 +43,6 @@ static bool grow_slots(struct string_table *table) {
   return true;
 }
 
-static bool grow_entries(struct string_table *table) {
-  uint32_t capacity = table->capacity ? table->capacity * 2 : FIRST_SLOTS / 2;
-  struct string_table_entry *entries = realloc(table->entries, capacity * sizeof *entries);
-  if (!entries) return false;
-  table->entries = entries;
-  table->capacity = capacity;
-  return true;
-}
-
 /* Room for a text, in the current chunk or a new one. A long text gets a chunk of its own. */
 static char *allocate_text(struct string_table *table, size_t length) {
   if (!table->chunk || length > table->chunk_size - table->chunk_used) {
@@ -69,7 +61,7 @@ static char *allocate_text(struct string_table *table, size_t length) {
 
 static uint32_t add_text(struct string_table *table, const char *text, size_t length, uint32_t hash) {
   if (table->count >= STRING_TABLE_MAXIMUM_COUNT || length > STRING_TABLE_MAXIMUM_BYTES - table->bytes) return 0;
-  if (table->count == table->capacity && !grow_entries(table)) return 0;
+  if (!array_room(table->entries, table->count, table->capacity)) return 0;
   if (table->count * (size_t)2 >= table->slot_count && !grow_slots(table)) return 0;
   char *copy = allocate_text(table, length);
   if (!copy) return 0;

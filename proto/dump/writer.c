@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/checksum.h"
+#include "base/list.h"
 #include "dump/column_codec.h"
 #include "dump/descriptor.h"
 #include "dump/directory.h"
@@ -76,15 +77,7 @@ struct dump_writer {
 };
 
 static bool buffer_reserve(struct buffer *buffer, size_t more) {
-  if (more <= buffer->capacity - buffer->length) return true;
-  size_t capacity = buffer->capacity + buffer->capacity / 2;
-  if (capacity < buffer->length + more) capacity = buffer->length + more;
-  if (capacity < 4096) capacity = 4096;
-  uint8_t *grown = realloc(buffer->bytes, capacity);
-  if (!grown) return false;
-  buffer->bytes = grown;
-  buffer->capacity = capacity;
-  return true;
+  return array_reserve(buffer->bytes, buffer->capacity, buffer->length + more);
 }
 
 static bool buffer_append(struct buffer *buffer, const void *bytes, size_t length) {
@@ -474,13 +467,7 @@ static uint64_t *table_rows(struct dump_writer *writer, uint16_t table_dump_id) 
   for (size_t i = 0; i < writer->table_count; i++) {
     if (writer->tables[i].table_dump_id == table_dump_id) return &writer->tables[i].rows;
   }
-  if (writer->table_count == writer->table_capacity) {
-    size_t capacity = writer->table_capacity ? writer->table_capacity * 2 : 32;
-    struct table_count *grown = realloc(writer->tables, capacity * sizeof *grown);
-    if (!grown) return NULL;
-    writer->tables = grown;
-    writer->table_capacity = capacity;
-  }
+  if (!array_room(writer->tables, writer->table_count, writer->table_capacity)) return NULL;
   writer->tables[writer->table_count] = (struct table_count){.table_dump_id = table_dump_id};
   return &writer->tables[writer->table_count++].rows;
 }
@@ -494,13 +481,7 @@ static struct column_choice *column_choice(struct dump_writer *writer, uint16_t 
       return &slot->choice;
     }
   }
-  if (writer->choice_count == writer->choice_capacity) {
-    size_t capacity = writer->choice_capacity ? writer->choice_capacity * 2 : 64;
-    struct choice_slot *grown = realloc(writer->choices, capacity * sizeof *grown);
-    if (!grown) return NULL;
-    writer->choices = grown;
-    writer->choice_capacity = capacity;
-  }
+  if (!array_room(writer->choices, writer->choice_count, writer->choice_capacity)) return NULL;
   writer->choices[writer->choice_count] = (struct choice_slot){.table_dump_id = table_dump_id, .dump_id = dump_id};
   return &writer->choices[writer->choice_count++].choice;
 }

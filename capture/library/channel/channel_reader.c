@@ -1,6 +1,7 @@
 /* channel_reader.c: see channel_reader.h. */
 #include "channel_reader.h"
 
+#include "base/list.h"
 #include "op_table.h"
 #include "recorder/clock_watch.h"
 #include "recorder/parts.h"
@@ -186,15 +187,9 @@ static void give(struct recorder *recorder, const struct channel_item *item) {
 
 /* The names of an op that another thread ended may still lie unread in the chunks of the one that began it. */
 static void keep_for_later(const struct op_item *item) {
-  if (late_count == late_capacity) {
-    uint32_t capacity = late_capacity ? late_capacity * 2 : 64;
-    struct op_item *larger = capacity <= LATE_MAXIMUM ? realloc(late, capacity * sizeof *larger) : NULL;
-    if (!larger) {
-      late_lost++;
-      return;
-    }
-    late = larger;
-    late_capacity = capacity;
+  if (late_count >= LATE_MAXIMUM || !array_room(late, late_count, late_capacity)) {
+    late_lost++;
+    return;
   }
   late[late_count++] = *item;
 }

@@ -1,6 +1,8 @@
 /* id_map.c: see id_map.h. */
 #include "id_map.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +10,7 @@ bool id_put(struct id_map *map, uint32_t id, uint64_t value) {
   if (!map->count) map->base = id;
   if (id < map->base) return false;
   uint32_t place = id - map->base;
-  if (place >= map->capacity) {
-    uint32_t capacity = map->capacity ? map->capacity : 64;
-    while (capacity <= place) capacity *= 2;
-    uint64_t *values = realloc(map->values, capacity * sizeof *values);
-    if (!values) return false;
-    map->values = values;
-    map->capacity = capacity;
-  }
+  if (!array_room(map->values, place, map->capacity)) return false;
   while (map->count <= place) map->values[map->count++] = 0;
   map->values[place] = value;
   return true;

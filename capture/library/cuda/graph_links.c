@@ -2,13 +2,14 @@
 #include "graph_links.h"
 
 #include "base/hash.h"
+#include "base/list.h"
 #include "device_clock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { LAUNCHES = 1 << 16, NODES_BITS = 14, NODES = 1 << NODES_BITS };
-enum { HELD_LEAST = 1 << 10, HELD_MAXIMUM = 1 << 16 }; /* of 250 bytes each */
+enum { HELD_MAXIMUM = 1 << 16 }; /* of 250 bytes each */
 #define EARLY_NS 50000 /* by so much CUPTI's times of devices may be off */
 
 static struct launch {
@@ -58,13 +59,7 @@ enum graph_link graph_links_judge(const struct graph_work *work) {
 }
 
 bool graph_links_hold(const struct held_work *work) {
-  if (held_count == held_room) {
-    unsigned room = held_room ? held_room * 2 : HELD_LEAST;
-    struct held_work *grown = room <= HELD_MAXIMUM ? realloc(held, room * sizeof *held) : NULL;
-    if (!grown) return false;
-    held = grown;
-    held_room = room;
-  }
+  if (held_count >= HELD_MAXIMUM || !array_room(held, held_count, held_room)) return false;
   held[held_count++] = *work;
   return true;
 }

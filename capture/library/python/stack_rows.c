@@ -1,6 +1,7 @@
 /* stack_rows.c: see stack_rows.h. */
 #include "stack_rows.h"
 
+#include "base/list.h"
 #include "python_code.h"
 #include "python_layout.h"
 #include "source_text.h"
@@ -131,13 +132,7 @@ static void set_typed(struct recorder *recorder, uint32_t row, const struct type
 
 /* Without memory the row has no text. */
 static void await_text(uint32_t row, const struct typed_source *source, int32_t line, int32_t function_line) {
-  if (stacks.awaited_count == stacks.awaited_capacity) {
-    uint32_t capacity = stacks.awaited_capacity ? stacks.awaited_capacity * 2 : 16;
-    struct awaited_frame *larger = realloc(stacks.awaited, capacity * sizeof *larger);
-    if (!larger) return;
-    stacks.awaited = larger;
-    stacks.awaited_capacity = capacity;
-  }
+  if (!array_room(stacks.awaited, stacks.awaited_count, stacks.awaited_capacity)) return;
   stacks.awaited[stacks.awaited_count++] =
       (struct awaited_frame){stacks.frames.first_row + row, source, line, function_line};
 }

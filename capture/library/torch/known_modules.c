@@ -4,6 +4,7 @@
 #include "known_modules.h"
 
 #include "base/hash.h"
+#include "base/list.h"
 #include "recorder/row_map.h"
 
 #include <stdlib.h>
@@ -259,13 +260,7 @@ void *known_module_died(uintptr_t address, void *reference) {
 
 static uint32_t new_model(uint64_t signature, unsigned count) {
   if (known.numbers_kept + count > NUMBERS_MAXIMUM) return 0;
-  if (known.model_count == known.model_capacity) {
-    uint32_t capacity = known.model_capacity ? known.model_capacity * 2 : 16;
-    struct model *models = realloc(known.models, capacity * sizeof *models);
-    if (!models) return 0;
-    known.models = models;
-    known.model_capacity = capacity;
-  }
+  if (!array_room(known.models, known.model_count, known.model_capacity)) return 0;
   uint32_t *numbers = malloc((count ? count : 1) * sizeof *numbers);
   if (!numbers) return 0;
   known.models[known.model_count] = (struct model){.signature = signature, .numbers = numbers, .count = count};

@@ -1,10 +1,12 @@
 /* left_out_memory.c: an array with a list of free places. */
 #include "left_out_memory.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPACITY_MINIMUM = 1024, CAPACITY_MAXIMUM = 1 << 22 };
+enum { CAPACITY_MAXIMUM = 1 << 22 };
 
 struct left_out_piece *left_out_piece(struct left_out_memory *left_out, uint32_t number) {
   return number && number <= left_out->count ? &left_out->pieces[number - 1] : NULL;
@@ -15,14 +17,8 @@ uint32_t left_out_add(struct left_out_memory *left_out, const struct memory_even
   if (number) {
     left_out->first_free = left_out->pieces[number - 1].next;
   } else {
-    if (left_out->count == left_out->capacity) {
-      uint32_t capacity = left_out->capacity ? left_out->capacity * 2 : CAPACITY_MINIMUM;
-      struct left_out_piece *pieces =
-          capacity <= CAPACITY_MAXIMUM ? realloc(left_out->pieces, capacity * sizeof *pieces) : NULL;
-      if (!pieces) return 0;
-      left_out->pieces = pieces;
-      left_out->capacity = capacity;
-    }
+    if (left_out->count >= CAPACITY_MAXIMUM || !array_room(left_out->pieces, left_out->count, left_out->capacity))
+      return 0;
     number = ++left_out->count;
   }
   left_out->pieces[number - 1] =

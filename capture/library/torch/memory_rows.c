@@ -1,6 +1,7 @@
 /* memory_rows.c: see memory_rows.h. */
 #include "memory_rows.h"
 
+#include "base/list.h"
 #include "channel/thread_rows.h"
 #include "device_names.h"
 #include "governor/limits.h"
@@ -206,13 +207,7 @@ static struct memory_total *find_sum(uint32_t trace, unsigned pool) {
   struct row_map_entry *entry = row_map_entry(&rows.total_map, trace, pool + 1);
   if (!entry) return NULL;
   if (entry->row_plus_one) return &rows.sums[entry->row_plus_one - 1];
-  if (rows.sum_count == rows.sum_capacity) {
-    uint32_t capacity = rows.sum_capacity ? rows.sum_capacity * 2 : 64;
-    struct memory_total *sums = realloc(rows.sums, capacity * sizeof *sums);
-    if (!sums) return NULL;
-    rows.sums = sums;
-    rows.sum_capacity = capacity;
-  }
+  if (!array_room(rows.sums, rows.sum_count, rows.sum_capacity)) return NULL;
   rows.sums[rows.sum_count] = (struct memory_total){.trace = trace, .pool = pool};
   entry->row_plus_one = ++rows.sum_count;
   row_map_added(&rows.total_map);

@@ -1,6 +1,7 @@
 /* module_calls.c: see module_calls.h. */
 #include "module_calls.h"
 
+#include "base/list.h"
 #include "channel/thread_rows.h"
 #include "python/stack_nodes.h"
 
@@ -79,14 +80,7 @@ static void close_calls(struct recorder *recorder, const struct capture_thread *
 }
 
 static bool reserve(struct open_calls *open, uint32_t count) {
-  if (count <= open->capacity) return true;
-  uint32_t capacity = open->capacity ? open->capacity * 2 : 16;
-  while (capacity < count) capacity *= 2;
-  struct open_call *larger = realloc(open->calls, capacity * sizeof *larger);
-  if (!larger) return false;
-  open->calls = larger;
-  open->capacity = capacity;
-  return true;
+  return array_reserve(open->calls, open->capacity, count);
 }
 
 /* `level` others are around it. */

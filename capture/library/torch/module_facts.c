@@ -1,6 +1,7 @@
 /* module_facts.c: see module_facts.h. Everything here runs with the GIL held. */
 #include "module_facts.h"
 
+#include "base/list.h"
 #include "channel/intern.h"
 #include "known_modules.h"
 #include "python/python_api.h"
@@ -106,24 +107,14 @@ struct walk {
   uint64_t signature;
 };
 
-static void *room(void *items, unsigned count, unsigned *capacity, size_t size) {
-  if (count < *capacity) return items;
-  unsigned larger = *capacity ? *capacity * 2 : 64;
-  void *grown = realloc(items, larger * size);
-  if (grown) *capacity = larger;
-  return grown;
-}
-
 /* Its number; 0: an error is set, or there is no memory. */
 static uint32_t hold(struct walk *walk, void *module) {
   uintptr_t address = (uintptr_t)module, type = (uintptr_t)type_of(module);
   uint32_t held = known_module_find(address).number;
   if (held) return held;
-  struct seen_module *seen = room(walk->seen, walk->seen_count, &walk->seen_capacity, sizeof *seen);
-  if (seen) walk->seen = seen;
-  uintptr_t *fresh = room(walk->fresh, walk->fresh_count, &walk->fresh_capacity, sizeof *fresh);
-  if (fresh) walk->fresh = fresh;
-  void *reference = seen && fresh ? refer(module) : NULL;
+  bool has_room = array_room(walk->seen, walk->seen_count, walk->seen_capacity) &&
+                  array_room(walk->fresh, walk->fresh_count, walk->fresh_capacity);
+  void *reference = has_room ? refer(module) : NULL;
   if (!reference) return 0;
   bool was_seen;
   uint32_t number = known_module_hold(address, type, reference, &was_seen);
@@ -187,9 +178,7 @@ static void *facts_of_child(struct walk *walk, void *child) {
 }
 
 static bool wait_for(struct walk *walk, void *module) {
-  void **waiting = room(walk->waiting, walk->waiting_count, &walk->waiting_capacity, sizeof *waiting);
-  if (!waiting) return false;
-  walk->waiting = waiting;
+  if (!array_room(walk->waiting, walk->waiting_count, walk->waiting_capacity)) return false;
   walk->waiting[walk->waiting_count++] = same(module);
   return true;
 }

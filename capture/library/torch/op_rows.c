@@ -5,6 +5,7 @@
 */
 #include "op_rows.h"
 
+#include "base/list.h"
 #include "channel/id_map.h"
 #include "channel/op_table.h"
 #include "channel/thread_rows.h"
@@ -43,7 +44,8 @@ static struct {
   struct row_map logical;          /* PyTorch's number of a thread to its row */
   struct row_map optimizers;       /* to their numbers */
   struct row_map input_map;        /* the three texts of an op's inputs to their place in input_texts */
-  struct input_texts *input_texts; /* as many as input_map has, room for the next power of two */
+  struct input_texts *input_texts; /* as many as input_map has */
+  size_t input_capacity;
 } rows;
 
 bool op_rows_open(struct recorder *recorder) {
@@ -90,11 +92,7 @@ static uint64_t keep_inputs(struct input_texts texts) {
   if (!entry) return 0;
   if (entry->row_plus_one) return entry->row_plus_one;
   uint32_t count = rows.input_map.used;
-  if ((count & (count - 1)) == 0) { /* as many as there is room for, or none yet */
-    struct input_texts *larger = realloc(rows.input_texts, (count ? (size_t)count * 2 : 1) * sizeof *larger);
-    if (!larger) return 0;
-    rows.input_texts = larger;
-  }
+  if (!array_room(rows.input_texts, count, rows.input_capacity)) return 0;
   rows.input_texts[count] = texts;
   entry->row_plus_one = count + 1;
   row_map_added(&rows.input_map);

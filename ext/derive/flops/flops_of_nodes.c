@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "derive/flops/recorded_calls.h"
 #include "derive/passes.h"
 
@@ -103,13 +104,7 @@ struct shapes {
 };
 
 static bool add_input_shape(struct shapes *shapes, struct flops_text shape, bool is_json) {
-  if (shapes->length + shape.length + 8 > shapes->size) {
-    size_t size = (shapes->length + shape.length) * 2 + 256;
-    char *text = realloc(shapes->text, size);
-    if (!text) return false;
-    shapes->text = text;
-    shapes->size = size;
-  }
+  if (!array_reserve(shapes->text, shapes->size, shapes->length + shape.length + 8)) return false;
   char *at = shapes->text + shapes->length;
   *at++ = shapes->count++ ? ',' : '[';
   if (!shape.bytes) at = (char *)memcpy(at, "null", 4) + 4;

@@ -2,6 +2,8 @@
 ** in the step goes before what the graph says of it. */
 #include "derive/flops/recorded_calls.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,13 +117,7 @@ static struct flops_text shape_of_input(const struct recorded_calls *calls, cons
 }
 
 static bool append(struct recorded_calls *calls, size_t *length, const char *bytes, size_t count) {
-  if (*length + count > calls->text_size) {
-    size_t size = (*length + count) * 2 + 256;
-    char *text = realloc(calls->text, size);
-    if (!text) return false;
-    calls->text = text;
-    calls->text_size = size;
-  }
+  if (!array_reserve(calls->text, calls->text_size, *length + count)) return false;
   memcpy(calls->text + *length, bytes, count);
   *length += count;
   return true;

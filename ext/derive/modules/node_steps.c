@@ -8,6 +8,7 @@
 ** they launched, requested_bytes what they allocated; nothing is counted twice, so that sums over modules are right.
 ** Ops outside all steps make a row without a step.  The classic views go further, to single ops (classic/ops_graph.h).
 */
+#include "base/list.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 
@@ -28,13 +29,7 @@ struct accounts {
 };
 
 static struct account *make_account(struct accounts *accounts, uint32_t node, uint32_t step) {
-  if (accounts->count == accounts->capacity) {
-    uint32_t capacity = accounts->capacity * 2 + 256;
-    struct account *list = realloc(accounts->list, (size_t)capacity * sizeof *list);
-    if (!list) return NULL;
-    accounts->list = list;
-    accounts->capacity = capacity;
-  }
+  if (!array_room(accounts->list, accounts->count, accounts->capacity)) return NULL;
   struct account *made = &accounts->list[accounts->count];
   *made = (struct account){.node = node,
                            .step = step,
