@@ -13,8 +13,9 @@
 **
 ** TABLES
 **
-**   profiles, steps, ops, kernels and some thirty more exist as soon as the extension is loaded and show what is open.
-**   Reading them decodes no more than the columns and rows that a query needs, on first use, and keeps it.
+**   profiles, steps, ops, kernels and some sixty more exist as soon as the extension is loaded and show what is open.
+**   Reading them decodes no more than the columns and rows that a query needs, on first use, and keeps it.  Tables that
+**   are there for speed alone, such as op_totals, are not listed, but where the hidden column is_cache is named.
 **
 **   tfprof_tables(name, rows, title)                                    what there is
 **   tfprof_columns(table_name, column_name, type, unit, description)    what it means

@@ -220,9 +220,10 @@ static enum script_result show_columns(struct session *session, const char *name
     return SCRIPT_ERROR;
   }
   session_make_views(session);
-  if (is_there(session, "SELECT 1 FROM tfprof_columns WHERE table_name = lower(%Q)", name)) {
+  if (is_there(session, "SELECT 1 FROM tfprof_columns WHERE table_name = lower(%Q) AND is_cache >= 0", name)) {
     return run_select(session,
-                      "SELECT column_name, type, unit, description FROM tfprof_columns WHERE table_name = lower(%Q)",
+                      "SELECT column_name, type, unit, description FROM tfprof_columns "
+                      "WHERE table_name = lower(%Q) AND is_cache >= 0",
                       name);
   }
   if (is_there(session, "SELECT 1 FROM pragma_table_info(%Q)", name)) {

@@ -4,6 +4,8 @@
 **                    makes the tables that are derived on first use, and reads all there is for what diagnostics tells
 **                    of it.  node_type_patterns, which the user fills, comes last
 **   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
+**                    Caches (tables.def) are in neither, unless the hidden column is_cache is named, such as by
+**                    WHERE is_cache >= 0
 **   tfprof_formats   name, description: the kinds of files that tfprof_open() knows by their content; name is what
 **                    profiles.format has
 **   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
@@ -24,6 +26,9 @@
 #include "vtab/stored_views.h"
 
 SQLITE_EXTENSION_INIT3
+
+/* The hidden columns is_cache: who names one sees caches, too. */
+enum { TABLES_IS_CACHE = 4, COLUMNS_IS_CACHE = 5 };
 
 struct cell {
   char *text;
@@ -141,6 +146,7 @@ static void add_table(struct rows *rows, const struct table_spec *table, sqlite3
   add_integer(rows, count);
   add_text(rows, table->title);
   add_text(rows, message);
+  add_integer(rows, table->is_cache);
   sqlite3_free(message);
 }
 
@@ -149,6 +155,7 @@ static void list_tables(struct connection *connection, struct rows *rows, sqlite
   if (used & 2) count_rows(connection, rows, counts);
   sqlite3_stmt *namesakes = used & 8 ? prepare_namesakes(connection->db) : NULL;
   for (unsigned table = 0; table < TABLE_count && !rows->status; table++) {
+    if (schema_tables[table].is_cache && !(used >> TABLES_IS_CACHE & 1)) continue;
     add_table(rows, &schema_tables[table], (sqlite3_int64)counts[table],
               namesakes ? tell_namesakes(namesakes, schema_tables[table].name) : NULL);
   }
@@ -171,12 +178,13 @@ static void add_columns(struct rows *rows, const struct table_spec *table) {
     add_text(rows, type_name((enum column_type)spec->type));
     add_text(rows, *spec->unit ? spec->unit : NULL);
     add_text(rows, spec->doc);
+    add_integer(rows, table->is_cache);
   }
 }
 
 static void list_columns(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
-  (void)used;
-  for (unsigned table = 0; table < TABLE_count; table++) add_columns(rows, &schema_tables[table]);
+  for (unsigned table = 0; table < TABLE_count; table++)
+    if (!schema_tables[table].is_cache || used >> COLUMNS_IS_CACHE & 1) add_columns(rows, &schema_tables[table]);
   if (classic_types_count(connection) >= 0) add_columns(rows, &classic_types_table);
 }
 
@@ -224,9 +232,12 @@ static void list_formats(struct connection *connection, struct rows *rows, sqlit
 }
 
 static const struct listing listings[] = {
-    {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT, message TEXT)", 4, list_tables},
-    {"tfprof_columns", "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT)", 5,
-     list_columns},
+    {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT, message TEXT, is_cache INTEGER HIDDEN)", 5,
+     list_tables},
+    {"tfprof_columns",
+     "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT, is_cache INTEGER "
+     "HIDDEN)",
+     6, list_columns},
     {"tfprof_formats", "CREATE TABLE x(name TEXT, description TEXT)", 2, list_formats},
     {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6,
      list_views},

@@ -58,10 +58,12 @@ enum {
 #define AFTER_START(table, distance) (SPAN_START_##table < 0 ? -1 : SPAN_START_##table + (distance))
 
 const struct table_spec schema_tables[TABLE_count] = {
-#define TABLE(table, id, table_title) \
-  [TABLE_##table] = {.name = #table, .dump_id = (id), .column_count = COLUMN_COUNT_##table, \
+#define TABLE_SPEC(table, id, table_title, cache) \
+  [TABLE_##table] = {.name = #table, .dump_id = (id), .column_count = COLUMN_COUNT_##table, .is_cache = (cache), \
                      .start_column = SPAN_START_##table, .end_column = AFTER_START(table, 1), \
                      .dur_column = AFTER_START(table, 2), .title = table_title, .columns = columns_of_##table},
+#define TABLE(table, id, table_title) TABLE_SPEC(table, id, table_title, false)
+#define CACHE(table, id, table_title) TABLE_SPEC(table, id, table_title, true)
 #include "tables.def"
 };
 

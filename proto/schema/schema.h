@@ -71,6 +71,7 @@ struct table_spec {
   const char *name;
   uint16_t dump_id;
   uint16_t column_count;
+  bool is_cache; /* there for speed alone: usable by name, listed nowhere */
   /* Index of the span columns or -1. end_ns is start_ns + dur_ns and is never stored beside both. */
   int16_t start_column, end_column, dur_column;
   const char *title;

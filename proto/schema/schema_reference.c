@@ -2,8 +2,8 @@
 **
 **   schema_reference > reference.md
 **
-** One section per table with its title and a list of its columns, all from tables.def.  sql/TABLES.md carries the
-** output between two markers.  Exit status 1 when the output could not be written.
+** One section for each table that is no cache, with its title and a list of its columns, all from tables.def.
+** sql/TABLES.md carries the output between two markers.  Exit status 1 when the output could not be written.
 */
 #include "schema/schema.h"
 
@@ -56,6 +56,7 @@ static void print_table(const struct table_spec *table) {
 
 int main(void) {
   for (int table = 0; table < TABLE_count; table++) {
+    if (schema_tables[table].is_cache) continue;
     if (table > 0) printf("\n");
     print_table(&schema_tables[table]);
   }

@@ -257,7 +257,7 @@ static void keep(const char *sql) {
 
 static void find_tables_of_many_rows(void) {
   sqlite3_stmt *statement = NULL;
-  int result = sqlite3_prepare_v2(db, "SELECT name, rows FROM tfprof_tables", -1, &statement, NULL);
+  int result = sqlite3_prepare_v2(db, "SELECT name, rows FROM tfprof_tables WHERE is_cache >= 0", -1, &statement, NULL);
   while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
     int table = schema_find_table((const char *)sqlite3_column_text(statement, 0));
     if (table >= 0) has_many_rows[table] = sqlite3_column_int64(statement, 1) > FEW_ROWS;
@@ -420,7 +420,7 @@ static void ask_patterns(void) {
 
 static void ask_questions(void) {
   static const char *const views[] = {"scope", "graph", "code", "op"};
-  ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s"); /* of each there is one plan */
+  ask_each("SELECT name FROM tfprof_tables WHERE is_cache >= 0", "SELECT * FROM %s"); /* of each there is one plan */
   find_run();
   if (kept_count) find_tables_of_many_rows(); /* all have been read */
   is_judged = true;

@@ -101,7 +101,7 @@ def test(what, path, directory):
     trace.values(f"SELECT tfprof_save('{saved}')")
     dump.values(f"SELECT tfprof_open('{saved}')")
     paths = list(zip(*(names(db, "SELECT path FROM profiles ORDER BY id") for db in (trace, dump))))
-    tables = names(trace, "SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns'")
+    tables = names(trace, "SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns' AND is_cache >= 0")
     for name, parameters in trace.values("SELECT name, parameters FROM tfprof_views WHERE parameters IS NOT NULL"):
         PARAMETERS[name] = len(parameters.split(","))
     views = names(trace, "SELECT name FROM tfprof_views")

@@ -197,7 +197,7 @@ def table_ids():
     with open(definitions, encoding="utf-8") as file:
         text = file.read()
     tables = {}
-    for name, number in re.findall(r"^TABLE\((\w+), (\d+),", text, re.M):
+    for name, number in re.findall(r"^(?:TABLE|CACHE)\((\w+), (\d+),", text, re.M):
         tables[name] = (int(number), {"attributes": (3, "JSON", None)})
     for table, name, number, type_ in re.findall(r"^(?:COLUMN|INTERNAL)\((\w+), (\w+), (\d+),\s+([A-Z]+)", text, re.M):
         tables[table][1][name] = (int(number), type_, None)

@@ -194,7 +194,7 @@ FEW_ROWS = 200  # of a table, for which every plan does
 
 def plans_do(connection):
     """Whether what was prepared with nothing open is as SQLite, which plans by how many rows there are, prepares it."""
-    return connection.values(f"SELECT max(rows) > {FEW_ROWS} FROM tfprof_tables") != [(1,)]
+    return connection.values(f"SELECT max(rows) > {FEW_ROWS} FROM tfprof_tables WHERE is_cache >= 0") != [(1,)]
 
 
 def in_child(work):
@@ -228,7 +228,7 @@ def copy_table(connection, table):
     """c_TABLE: a table of SQLite's own with the same rows and the same rowids."""
     columns = connection.values(
         f"SELECT group_concat(column_name || ' ' || type || iif(column_name = 'id', ' PRIMARY KEY', ''), ', ') "
-        f"FROM tfprof_columns WHERE table_name = '{table}'"
+        f"FROM tfprof_columns WHERE table_name = '{table}' AND is_cache >= 0"
     )[0][0]
     for sql in (f"CREATE TABLE c_{table}({columns})", f"INSERT INTO c_{table} SELECT * FROM {table}"):
         error = connection.query(sql)[1]

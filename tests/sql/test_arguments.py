@@ -445,6 +445,12 @@ def test_describing(engine):
     connection.query("DROP TABLE temp.node_type_patterns")
     for listing in ("tfprof_tables WHERE name", "tfprof_columns WHERE table_name"):
         assert connection.values(f"SELECT count(*) FROM {listing} = 'node_type_patterns'") == [(0,)], listing
+    # Caches are usable by name, and listed to who asks for them.
+    caches = [name for name, in connection.values("SELECT name FROM tfprof_tables WHERE is_cache")]
+    assert len(caches) > 20 and "op_totals" in caches and not set(caches) & set(tables), caches
+    assert [is_cache for is_cache, in connection.values("SELECT DISTINCT is_cache FROM tfprof_columns ORDER BY 1")] == [
+        0, 1]
+    assert not connection.values("SELECT 1 FROM tfprof_columns WHERE table_name = 'op_totals'")
     # What was copied out of it does not go away with it.
     assert connection.values(
         "SELECT length(group_concat(name)) > 100 FROM (SELECT DISTINCT name FROM tfprof_tables ORDER BY name DESC)"

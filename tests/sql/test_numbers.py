@@ -448,7 +448,7 @@ def main():
         ]
         for make in engines():
             engine = make()
-            OUR_TABLES.update(row[0] for row in engine.query("SELECT name FROM tfprof_tables")[1])
+            OUR_TABLES.update(row[0] for row in engine.query("SELECT name FROM tfprof_tables WHERE is_cache >= 0")[1])
             for one in stored():
                 engine.query(f"CREATE TEMP VIEW form_of_it AS {one.sql}")
                 columns = [row[0] for row in engine.query("SELECT name FROM pragma_table_xinfo('form_of_it')")[1]]

@@ -45,7 +45,8 @@ MOST_ROWS = 20000  # of a changed copy that is asked: others take longer than th
 def questions(engine):
     """{what is asked: SQL}."""
     connection = engine()
-    names = [name for name, in connection.values("SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns'")]
+    names = [name for name, in connection.values(
+        "SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns' AND is_cache >= 0")]
     names += [name for name, in connection.values("SELECT name FROM tfprof_views WHERE kind = 'view'")]
     asked = {name: f"temp.{name}" for name in names}
     for name, sql in connection.values("SELECT name, sql FROM tfprof_panels"):
@@ -106,7 +107,7 @@ def differences(engine, paths, folder, is_limited=False):
     if is_limited:
         connection = engine()
         is_small = not connection.query(f"SELECT tfprof_open('{paths[0]}')")[1] and connection.values(
-            "SELECT max(rows) <= %d FROM tfprof_tables" % MOST_ROWS) == [(1,)]
+            "SELECT max(rows) <= %d FROM tfprof_tables WHERE is_cache >= 0" % MOST_ROWS) == [(1,)]
         connection.close()
         if not is_small:
             return None
