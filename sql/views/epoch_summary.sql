@@ -9,6 +9,7 @@
 --   step_count            steps that ended in it
 --   input_ns              waiting for batches, with the start of the data loader; NULL where Keras tells epochs
 --   evaluation_ns         of evaluation
+--   paused_ns             what of it the recorder took to open and close profiler_windows (steps.paused_ns)
 -- Cost: one pass over step_phases, two over ranges.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
 WITH of_keras AS (
   SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY start_ns) - 1 AS epoch, start_ns, end_ns,
@@ -40,7 +41,8 @@ SELECT
   coalesce(bounded.next_start_ns, bounded.end_ns) - bounded.start_ns AS dur_ns,
   coalesce(ended.step_count, 0) AS step_count,
   CAST(bounded.input_ns AS INTEGER) AS input_ns,
-  CAST(bounded.evaluation_ns AS INTEGER) AS evaluation_ns
+  CAST(bounded.evaluation_ns AS INTEGER) AS evaluation_ns,
+  NULL AS paused_ns
 FROM bounded
 JOIN temp.profiles AS profiles ON profiles.id = bounded.profile_id
 LEFT JOIN ended ON ended.profile_id = bounded.profile_id AND ended.epoch = bounded.epoch
@@ -56,7 +58,9 @@ SELECT
     AND steps.end_ns > of_keras.start_ns AND steps.end_ns <= of_keras.end_ns) AS step_count,
   NULL AS input_ns,
   (SELECT CAST(total(dur_ns) AS INTEGER) FROM evaluated WHERE evaluated.profile_id = of_keras.profile_id
-    AND evaluated.start_ns >= of_keras.start_ns AND evaluated.end_ns <= of_keras.end_ns) AS evaluation_ns
+    AND evaluated.start_ns >= of_keras.start_ns AND evaluated.end_ns <= of_keras.end_ns) AS evaluation_ns,
+  (SELECT sum(paused_ns) FROM temp.steps AS steps WHERE steps.profile_id = of_keras.profile_id
+    AND steps.end_ns > of_keras.start_ns AND steps.end_ns <= of_keras.end_ns) AS paused_ns
 FROM of_keras
 JOIN temp.profiles AS profiles ON profiles.id = of_keras.profile_id
 ORDER BY profile_id, epoch

@@ -10,8 +10,8 @@
 --                  where the step before it by number is not among them, so that others may lie between, where each
 --                  step was recorded by itself (steps.origin is session): what passes there is the recorder's own
 --                  work, for the most part; and between batches of requests (serving), which come as they are asked
---                  for.  Of a step whose work on devices was not recorded (thinned_steps) the
---                  host's end counts
+--                  for.  Without steps.paused_ns, which the recorder took.  Of a step whose work on devices was not
+--                  recorded (thinned_steps) the host's end counts
 -- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
 -- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
 WITH worked AS (
@@ -22,7 +22,7 @@ WITH worked AS (
   SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.start_ns AS start_ns,
     max(steps.net_ns, steps.training_ns) AS taken_ns,
     max(steps.end_ns, coalesce(worked.end_ns, steps.end_ns)) AS end_ns, steps.pace_ns IS NOT NULL AS runs_ahead,
-    coalesce(steps.origin IN ('session', 'serving'), 0) AS is_alone
+    coalesce(steps.paused_ns, 0) AS paused_ns, coalesce(steps.origin IN ('session', 'serving'), 0) AS is_alone
   FROM temp.steps AS steps LEFT JOIN worked ON worked.step_id = steps.id
   WHERE steps.is_warmup = 0 AND steps.is_hung IS NOT 1
 ), ordered AS (
@@ -35,6 +35,7 @@ SELECT
   step_id AS step_id,
   number AS number,
   taken_ns AS taken_ns,
-  CASE WHEN distance BETWEEN 0 AND 1 AND NOT is_alone THEN max(gap_ns, iif(runs_ahead, 0, -taken_ns)) END AS gap_ns
+  CASE WHEN distance BETWEEN 0 AND 1 AND NOT is_alone THEN
+    max(gap_ns - max(0, min(gap_ns, paused_ns)), iif(runs_ahead, 0, -taken_ns)) END AS gap_ns
 FROM ordered
 ORDER BY profile_id, start_ns, step_id

@@ -235,5 +235,77 @@ def test_steps_of_marks(directory):
           [(6,), (7,)], "marks of the file")
 
 
+OPENING, CLOSING = 2 * MS, 6 * MS
+
+
+def calls_with_windows(directory, name, windows, behind=False, count=30):
+    """A recording of calls of 3 ms, each 7 ms after the one before; the program waits before the calls, or behind them,
+    while a window is opened (2 ms) or closed (6 ms). windows: (first step, step behind it)."""
+    recording, calls, now, begun = Recording(0), [], BOOT, {}
+
+    def wait(step):
+        nonlocal now
+        now += 5_000  # of the hooks
+        for first, end in windows:
+            if step == end:
+                recording.window(None, first, end - first, start_ns=begun[first], dur_ns=now - begun[first],
+                                 opening_ns=OPENING, closing_ns=CLOSING, ending="error")
+                now += CLOSING
+        for first, _ in windows:
+            if step == first:
+                now += OPENING
+                begun[first] = now
+        now += 5_000
+
+    for i in range(count):
+        if not behind:
+            wait(i)
+        calls.append({"name": name.replace("#", f"#{i}"), "category": "user", "thread_id": 0, "start_ns": now,
+                      "dur_ns": 3 * MS})
+        now += 3 * MS
+        if behind:
+            wait(i + 1)
+        now += 7 * MS
+    recording.add("ops", calls)
+    return recording.write(directory)
+
+
+def test_time_of_windows(directory):
+    """What the recorder took to open and close windows is in no step, wherever steps end; nor is it a gap."""
+    windows = [(4, 7), (9, 11), (11, 14), (20, 23), (25, 26)]
+    for name, behind, length in (("PjitFunction(step)", False, 10), ("tf.function(step)", True, 10),
+                                 ("keras.step#", False, 3), ("tfprof.step#", True, 3)):
+        run = calls_with_windows(os.path.join(directory, name), name, windows, behind)
+        told = rows(run, "SELECT number, dur_ns, net_ns, paused_ns, recording_ns FROM steps ORDER BY number")
+        check(len(told), 30, name)
+        first = 1 if behind else 0  # the first one begins with its call, as nothing ended before
+        check([row for row in told[first:-1] if abs(row[1] - length * MS) > 20_000 or row[2] != row[1] or row[4]], [],
+              f"{name}: durations")
+        expected = {4: OPENING, 7: CLOSING, 9: OPENING, 11: CLOSING + OPENING, 14: CLOSING, 20: OPENING, 23: CLOSING,
+                    25: OPENING, 26: CLOSING}
+        check({number: paused for number, _, _, paused, _ in told if paused}, expected, f"{name}: before which steps")
+        check(column(run, "SELECT count(*) FROM step_gaps WHERE abs(gap_ns) > 7030000 OR taken_ns + gap_ns > 10030000"),
+              [0], f"{name}: gaps")
+        check(rows(run, "SELECT count(*) FROM steps AS s JOIN profiler_windows AS w ON s.start_ns < w.start_ns AND "
+                        "s.end_ns > w.start_ns - w.opening_ns OR s.start_ns < w.end_ns + w.closing_ns AND s.end_ns > "
+                        "w.end_ns"), [(0,)], f"{name}: none lies in one")
+
+
+def test_window_within_a_step(directory):
+    """One that is closed in the middle of a step, since the program starts a profiler itself: what that took counts as
+    recording, and not for others; one that was closed on another thread keeps nobody."""
+    for ending, closing in (("profiler", 4 * MS), ("budget", None)):
+        recording = Recording(0)
+        recording.add("ops", [{"name": "PjitFunction(step)", "category": "user", "thread_id": 0, "dur_ns": 3 * MS,
+                               "start_ns": BOOT + 10 * MS * i} for i in range(20)])
+        recording.window(None, 6, 2, start_ns=BOOT + 60 * MS - 5_000, dur_ns=13 * MS, closing_ns=4 * MS, ending=ending)
+        run = recording.write(os.path.join(directory, ending))
+        told = dict((row[0], row[1:]) for row in
+                    rows(run, "SELECT number, dur_ns, recording_ns, net_ns, paused_ns FROM steps"))
+        check(told[7], (10 * MS, closing, 10 * MS - (closing or 0), 0), f"{ending}: the step")
+        check([told[i][1] for i in told if i != 7], [None] * 19, f"{ending}: the others")
+        check(column(run, "SELECT max(training_ns) <= 10010000 FROM steps"), [1], f"{ending}: statistics")
+
+
 if __name__ == "__main__":
     run_tests(globals())

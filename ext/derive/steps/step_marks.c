@@ -14,7 +14,8 @@
 **
 ** recording_ns.  The ops that began in the step, on its own thread and on those that run its backward pass, times what
 ** recording one takes where the recorder tells it (recording_cost.h); but no more than half of what the step took,
-** which it never is.  net_ns is the rest.
+** which it never is.  Where it opened or closed a window of the framework's own profiler in the middle of a step, what
+** that took counts as well (window_stops.h).  net_ns is the rest.
 **
 ** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms and
 ** fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those whose
@@ -31,6 +32,7 @@
 #include "derive/steps/step_lookup.h"
 #include "derive/steps/step_weights.h"
 #include "derive/steps/window_steps.h"
+#include "derive/steps/window_stops.h"
 #include "schema/framework_list.h"
 
 #include <math.h>
@@ -108,6 +110,24 @@ static void find_costs(double of_op, const int64_t *starts, const int64_t *ends,
     if (of_op == 0 || !(cost >= 0) || starts[i] == NO_VALUE || !(most >= 0)) costs[i] = NO_VALUE;
     else costs[i] = (int64_t)(cost > most ? most : cost);
   }
+}
+
+/* Adds what the recorder took in the middle of steps to open and close windows. *is_told becomes true where it did. */
+static enum tfprof_status add_stops(struct profile *profile, const struct step_facts *steps, const uint32_t *threads,
+                                    int64_t *costs, bool *is_told, struct tfprof_error *error) {
+  struct window_stops stops;
+  enum tfprof_status status = window_stops_load(&stops, profile, error);
+  int64_t *within = status ? NULL : scratch_allocate(((size_t)steps->count + 1) * sizeof *within);
+  if (!status && !within) status = error_no_memory(error);
+  if (!status) window_stops_within(&stops, steps->order, steps->starts, steps->ends, threads, steps->count, within);
+  for (uint32_t i = 0; i < steps->count && !status; i++) {
+    if (!within[i]) continue;
+    costs[i] = derive_sum(costs[i] == NO_VALUE ? 0 : costs[i], within[i]);
+    *is_told = true;
+  }
+  scratch_free(within);
+  window_stops_free(&stops);
+  return status;
 }
 
 /* Of the profile's durations themselves, where nothing is to be taken off. */
@@ -211,6 +231,9 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, warmup, error);
     find_costs(cost.of_op, starts, ends, count, costs);
     const struct step_facts facts = {count, rows, starts, ends, recorded, warmup, costs};
+    bool has_costs = cost.of_op > 0;
+    if (!status && window_steps_are_told(profile))
+      status = add_stops(profile, &facts, threads, costs, &has_costs, error);
     if (!status) status = step_weights_find(&facts, &sampling, weights, error);
     for (uint32_t i = 0; i < count && !status; i++)
       if (is_calibration[i]) weights[i] = 0;
@@ -220,7 +243,7 @@ static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_
     if (!status && profile->tables[TABLE_ops].segment_count) {
       status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
     }
-    if (!status) status = set_net_times(profile, costs, cost.of_op > 0, error);
+    if (!status) status = set_net_times(profile, costs, has_costs, error);
   }
   sampling_free(&sampling);
   recording_cost_free(&cost);
@@ -248,6 +271,7 @@ const struct derive_pass derive_step_marks = {
               {TABLE_steps, COLUMN_steps_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               WINDOW_STEPS_READ,
+              WINDOW_STOPS_READ,
               {TABLE_compilations, COLUMN_compilations_start_ns},
               {TABLE_compilations, COLUMN_compilations_end_ns},
               {TABLE_session_records, COLUMN_session_records_start_ns},

@@ -38,6 +38,9 @@
 ** (repeated_calls.h; origin repetition): periods as of optimizers, of JAX from call to call, which a diagnostic tells.
 ** In a recording of ours they go before the batches of PyTorch's loaders.
 **
+** Windows.  What the recorder took between two steps to open or close one of the framework's own profiler is in neither
+** of them (window_stops.h), but in steps.paused_ns.
+**
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
 ** left out. Where there is no such op it begins with the first op on the thread.  Outermost is what no other row that
@@ -51,18 +54,13 @@
 #include "derive/steps/sampling.h"
 #include "derive/steps/served_steps.h"
 #include "derive/steps/window_steps.h"
+#include "derive/steps/window_stops.h"
 #include "steps/step_words.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct step {
-  int64_t number, start, end;
-  uint32_t thread;
-  string_id name;
-};
 
 enum { MOST_AT_ONCE = 65536 /* steps that one mark stands for */, MOST_SPREAD = 1 << 24 /* steps in all */ };
 
@@ -520,14 +518,35 @@ static void steps_of_nvtx(const struct profile *profile, const struct mark_list 
   }
 }
 
-static enum tfprof_status set_steps(struct profile *profile, const struct step *steps, uint32_t count,
-                                    const char *origin_name, struct tfprof_error *error) {
+enum shape { AS_MARKED, FROM_END_TO_END, FROM_CALL_TO_CALL };
+
+/* Steps are without what the recorder took to open and close windows. */
+static enum tfprof_status leave_out_stops(struct profile *profile, struct step *steps, uint32_t count, enum shape shape,
+                                          struct tfprof_error *error) {
+  struct window_stops stops;
+  if (!window_steps_are_told(profile) || !count) return TFPROF_OK;
+  enum tfprof_status status = window_stops_load(&stops, profile, error);
+  int64_t *paused = status ? NULL : scratch_allocate(count * sizeof *paused);
+  if (!status && !paused) status = error_no_memory(error);
+  if (!status) {
+    if (shape != AS_MARKED) window_stops_part(&stops, steps, count, shape == FROM_CALL_TO_CALL);
+    window_stops_before(&stops, steps, count, paused);
+    status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_paused_ns, paused, error);
+  }
+  scratch_free(paused);
+  window_stops_free(&stops);
+  return status;
+}
+
+static enum tfprof_status set_steps(struct profile *profile, struct step *steps, uint32_t count,
+                                    const char *origin_name, enum shape shape, struct tfprof_error *error) {
   int64_t *numbers = scratch_allocate(4 * (size_t)count * sizeof *numbers);
   uint32_t *names = scratch_allocate(3 * (size_t)count * sizeof *names);
   enum tfprof_status status = numbers && names ? TFPROF_OK : error_no_memory(error);
   string_id origin = 0;
   if (!status) status = derive_text(profile, origin_name, &origin, error);
   if (!status) status = derive_make_table(profile, TABLE_steps, count, error);
+  if (!status) status = leave_out_stops(profile, steps, count, shape, error);
   if (!status) {
     int64_t *starts = numbers + count, *ends = starts + count, *durations = ends + count;
     uint32_t *threads = names + count, *origins = threads + count;
@@ -626,9 +645,10 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     }
     bool are_counted = is_of_optimizers || kind == REPEATED_CALL;
+    enum shape shape = !are_counted ? AS_MARKED : has_start ? FROM_CALL_TO_CALL : FROM_END_TO_END;
     if (!status && are_counted) status = number_kept(profile, steps, &count, error);
     if (!status) status = leave_out_cut(profile, are_counted, !are_counted || has_start, steps, &count, error);
-    if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
+    if (!status && count) status = set_steps(profile, steps, count, origins[kind], shape, error);
     if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
     if (!status && repeated[kind])
       profile_diagnose_once(profile, "warning", "repeated_step_marks",
@@ -663,14 +683,16 @@ const struct derive_pass derive_steps = {
               {TABLE_counters, COLUMN_counters_time_ns},
               {TABLE_counters, COLUMN_counters_value},
               {TABLE_triggers, COLUMN_triggers_kind},
-              WINDOW_STEPS_READ},
+              WINDOW_STEPS_READ,
+              WINDOW_STOPS_READ},
     .writes = {{TABLE_steps, COLUMN_steps_number},
                {TABLE_steps, COLUMN_steps_name},
                {TABLE_steps, COLUMN_steps_origin},
                {TABLE_steps, COLUMN_steps_thread_id},
                {TABLE_steps, COLUMN_steps_start_ns},
                {TABLE_steps, COLUMN_steps_end_ns},
-               {TABLE_steps, COLUMN_steps_dur_ns}},
+               {TABLE_steps, COLUMN_steps_dur_ns},
+               {TABLE_steps, COLUMN_steps_paused_ns}},
     .run = run_steps,
     .has_diagnostics = true,
     .texts = repetition,
