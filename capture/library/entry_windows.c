@@ -13,6 +13,8 @@ enum { WINDOW_IS_CHOSEN = 4, WINDOW_IS_FIRST = 8 };
 ENTRY_POINT int tfprof_capture_windows_wanted(void);
 /* A step has ended by a range of PyTorch's. 1: before the next one begins the hooks are to ask what is to be done. */
 ENTRY_POINT int tfprof_capture_step_has_ended(void);
+/* The work that the program has handed on has been waited for, before either of these. */
+ENTRY_POINT void tfprof_capture_window_settled(void);
 /* Around the opening of a session, and then its closing. */
 ENTRY_POINT void tfprof_capture_window_opening(const char *framework, int begins_at_end);
 ENTRY_POINT void tfprof_capture_window_opened(int is_on);
@@ -30,6 +32,8 @@ int tfprof_capture_windows_wanted(void) {
 }
 
 int tfprof_capture_step_has_ended(void) { return windows_step_ended(); }
+
+void tfprof_capture_window_settled(void) { windows_settled(); }
 
 void tfprof_capture_window_opening(const char *framework, int begins_at_end) {
   windows_opening(framework, begins_at_end != 0);

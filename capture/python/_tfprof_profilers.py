@@ -70,7 +70,7 @@ class Sessions:
             return
         self.is_settled = is_chosen or is_first
         if self.is_settled:
-            opener.settle()  # a handler of a signal may raise in it: the window is asked for again at the next step
+            self.settle(opener)  # a handler of a signal may raise in it: the window is asked for again at the next step
         self.is_busy = True
         session = None
         is_at_end = mark is not None and mark.startswith(self.process.marks.AT_END)
@@ -85,10 +85,14 @@ class Sessions:
         self.library.tfprof_capture_window_opened(int(session is not None))
         self.is_busy = False
 
+    def settle(self, opener):
+        opener.settle()
+        self.library.tfprof_capture_window_settled()
+
     def close(self, ending):
         """Whether there was one."""
         if self.open is not None and self.is_settled and ending == "steps" and not self.is_busy:
-            self.of[self.open[0]].settle()
+            self.settle(self.of[self.open[0]])
         if self.open is None or not self.library.tfprof_capture_window_closing(ending.encode()):
             return False
         (framework, session), self.open, self.is_busy = self.open, None, True

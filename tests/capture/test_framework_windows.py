@@ -120,7 +120,7 @@ class Function:
     "tensorflow/python/profiler/__init__.py": "",
     "tensorflow/python/profiler/internal/__init__.py": "",
     "tensorflow/python/profiler/internal/_pywrap_profiler.py": """
-import os, doubles
+import os, time, doubles
 class ProfilerSession(doubles.Events):
     def start(self, logdir, options):
         self.directory, self.options = logdir, options
@@ -131,6 +131,7 @@ class ProfilerSession(doubles.Events):
     def export_to_tb(self):
         place = os.path.join(self.directory, 'plugins', 'profile', '2026_01_01')
         os.makedirs(place)
+        if 'SLOW_STOP' in os.environ: time.sleep(0.03)
         with open(os.path.join(place, 'vm.xplane.pb'), 'wb') as file: file.write(self.ended(False))
 def start_server(port): pass
 """,
@@ -222,6 +223,21 @@ print(number)
 """
 
 
+TENSORFLOW = """
+import tensorflow as tf, doubles
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+class Ends(AtomicFunction):
+    def call_preflattened(self, args): raise IndexError('there is no more data')
+step, evaluate = Function(AtomicFunction()), Function(Ends())
+for number in range(150):
+    step(400000)
+    if number == 1:
+        try: evaluate(0)
+        except IndexError: pass
+"""
+
+
 def jax(count=200, before="pass"):
     return JAX.replace("COUNT", str(count)).replace("BEFORE", before)
 
@@ -238,6 +254,36 @@ def test_jax():
         names = capturing.query(directory, "SELECT name, count FROM op_summary WHERE name = 'dot.3'")
         assert len(names) == 1 and 180 <= names[0]["count"] <= 200, names
     print("windows of JAX")
+
+
+def check_time_of_windows(directory, count):
+    """What they took lies between steps, or, where something came in between, is told as a part of one."""
+    facts = capturing.query(directory, """WITH stops AS (
+          SELECT end_ns AS start_ns, end_ns + closing_ns AS end_ns, closing_ns AS dur_ns FROM profiler_windows
+          WHERE ending = 'steps'), within AS (
+          SELECT stops.dur_ns AS took_ns, min(stops.end_ns, steps.end_ns) - max(stops.start_ns, steps.start_ns) AS ns
+          FROM stops JOIN steps ON steps.start_ns < stops.end_ns AND steps.end_ns > stops.start_ns)
+        SELECT (SELECT count(*) FROM stops) AS n, (SELECT count(*) FROM within) AS within,
+          (SELECT count(*) FROM within WHERE ns < took_ns) AS part, (SELECT total(ns) FROM within) AS ns,
+          (SELECT total(recording_ns) FROM steps) AS recording_ns, (SELECT total(paused_ns) FROM steps) AS paused_ns,
+          (SELECT total(dur_ns) FROM stops) AS stops_ns, (SELECT count(*) FROM steps) AS steps""")[0]
+    assert facts["steps"] == count and facts["n"] >= 3 and facts["stops_ns"] >= 3 * 30e6, facts
+    assert facts["within"] <= facts["n"] / 2 and not facts["part"] and facts["recording_ns"] >= facts["ns"], facts
+    assert facts["paused_ns"] >= facts["stops_ns"] - facts["ns"], facts
+
+
+def test_time():
+    """Steps of less than a millisecond, and windows that take 30 to close, before a call and behind one."""
+    with Doubles() as here:
+        os.environ["SLOW_STOP"] = "1"
+        try:
+            directory, _, _ = here.run("jax", jax(100), steps="10-60")
+            check_time_of_windows(directory, 100)
+            directory, _, _ = here.run("tensorflow", TENSORFLOW, steps="10-60")
+            check_time_of_windows(directory, 150)
+        finally:
+            del os.environ["SLOW_STOP"]
+    print("what windows take is in no step")
 
 
 def test_evaluation():
@@ -296,21 +342,8 @@ def test_jax_that_loads_with_pytorch():
 
 
 def test_tensorflow():
-    program = """
-import tensorflow as tf, doubles
-from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
-from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
-class Ends(AtomicFunction):
-    def call_preflattened(self, args): raise IndexError('there is no more data')
-step, evaluate = Function(AtomicFunction()), Function(Ends())
-for number in range(150):
-    step(400000)
-    if number == 1:
-        try: evaluate(0)
-        except IndexError: pass
-"""
     with Doubles() as here:
-        directory, _, _ = here.run("tf", program, overhead=50)
+        directory, _, _ = here.run("tf", TENSORFLOW, overhead=50)
         windows, recorded, _ = check_steps(directory, 150, "MatMul,step")
         assert len(windows) >= 3 and {one["framework"] for one in windows} == {"tensorflow"}, windows
     print("windows of TensorFlow")
@@ -541,9 +574,11 @@ def test_kept():
         windows, recorded, _ = check_steps(directory, 60, "await,dot.3")
         assert len(windows) > 1 and len(recorded) > 3, windows
         assert len(os.listdir(directory)) == 1 + len(windows), os.listdir(directory)
-        # A step is not slow by a window that took its time to open.
+        # A step is not slow by a window that took its time to open, nor since work was waited for before and after it.
         late = "import doubles, time\nbegan = doubles.Events.began\n" \
-               "doubles.Events.began = lambda self: print('opens') or time.sleep(2) or began(self)\n"
+               "doubles.Events.began = lambda self: print('opens') or time.sleep(1) or began(self)\n" \
+               "import jax\nclass Array:\n    block_until_ready = lambda self: time.sleep(1)\n" \
+               "jax.live_arrays = lambda: [Array()]\n"
         kept["slow_step"] = "800"
         directory, out, _ = here.run("late", late + jax(60) + "time.sleep(1)", steps="40-42", **kept)
         assert out == "opens\nopens\n59\n", out  # once at the import, to see whether it can

@@ -95,6 +95,8 @@ static struct {
   struct window now;
   uint64_t programs_ns; /* when a window with the programs was closed last */
   uint64_t began_ns;    /* opening or closing */
+  uint64_t asked_ns;    /* what is to be done was, and the program waits since then; 0: it was not */
+  uint64_t stopped_ns;  /* the program waits since then for what began */
   double began_thread_ns;
   long waits;
 } state;
@@ -127,15 +129,22 @@ static void begin_cost(void) {
   state.began_ns = clock_monotonic_ns();
 }
 
+/* Since when the program has waited for what begins now: since it was asked for, if it was. */
+static uint64_t take_asked(bool is_planned) {
+  uint64_t asked_ns = state.asked_ns;
+  state.asked_ns = 0;
+  return is_planned && asked_ns && asked_ns < state.began_ns ? asked_ns : state.began_ns;
+}
+
 /* Processor time of a thread that waited for nothing: others may have kept it from running. */
 static double cost_until(uint64_t now_ns) {
   double thread_ns = clock_thread_ns() - state.began_thread_ns;
   return waits_of_thread() == state.waits ? thread_ns : (double)(now_ns - state.began_ns);
 }
 
-/* Until now, on the thread that runs the steps: none of them is slow by that. */
-static void leave_out(uint64_t now_ns) {
-  if (now_ns > state.began_ns) sampling_leave_out(now_ns - state.began_ns);
+/* On the thread that runs the steps: none of them is slow by that. */
+static void leave_out(uint64_t since_ns, uint64_t now_ns) {
+  if (now_ns > since_ns) sampling_leave_out(now_ns - since_ns);
 }
 
 /* ---- Steps. */
@@ -174,6 +183,7 @@ enum window_act windows_wanted(bool *is_chosen, bool *is_first) {
   enum window_act wanted = state.wanted;
   state.wanted = WINDOW_NOTHING;
   state.is_closing = wanted == WINDOW_CLOSE;
+  state.asked_ns = clock_monotonic_ns();
   *is_chosen = state.is_chosen;
   /* What is kept must have the programs that its ops are of, which one window in half of its time has. */
   uint64_t held_ns = (uint64_t)recording_held_ns();
@@ -183,12 +193,20 @@ enum window_act windows_wanted(bool *is_chosen, bool *is_first) {
 
 /* ---- A window. */
 
+void windows_settled(void) {
+  uint64_t now_ns = clock_monotonic_ns();
+  if (state.asked_ns) leave_out(state.asked_ns, now_ns);
+  if (state.asked_ns) state.asked_ns = now_ns;
+}
+
 void windows_opening(const char *framework, bool begins_at_end) {
   begin_cost();
+  state.stopped_ns = take_asked(true);
   uint64_t part_ns = (uint64_t)(window_plan_expected_ns(&state.plan, false) / WINDOW_STEPS / 4);
   uint64_t since_mark_ns = part_ns && part_ns < MARK_NS ? part_ns : MARK_NS;
   bool is_at_end = begins_at_end && state.plan.last_ns > since_mark_ns;
-  state.now = (struct window){.opening_ns = (int64_t)(is_at_end ? state.plan.last_ns - since_mark_ns : state.began_ns)};
+  uint64_t since_ns = is_at_end ? state.plan.last_ns - since_mark_ns : state.stopped_ns;
+  state.now = (struct window){.opening_ns = (int64_t)since_ns};
   snprintf(state.now.framework, sizeof state.now.framework, "%s", framework);
 }
 
@@ -206,7 +224,7 @@ void windows_opened(bool is_on) {
   struct clock_reading reading;
   read_clocks(&reading);
   uint64_t now_ns = (uint64_t)reading.monotonic_ns;
-  leave_out(now_ns);
+  leave_out(state.stopped_ns, now_ns);
   window->start_realtime_ns = reading.realtime_ns;
   window->start_ns = reading.monotonic_ns;
   if (!is_on) {
@@ -241,9 +259,10 @@ bool windows_closing(const char *ending) {
   snprintf(window->ending, sizeof window->ending, "%s", is_planned ? "steps" : ending);
   struct clock_reading reading;
   read_clocks(&reading);
-  window->end_realtime_ns = reading.realtime_ns;
   begin_cost();
-  window->end_ns = (int64_t)state.began_ns;
+  state.stopped_ns = take_asked(is_planned);
+  window->end_ns = (int64_t)state.stopped_ns;
+  window->end_realtime_ns = reading.realtime_ns - (reading.monotonic_ns - window->end_ns);
   return true;
 }
 
@@ -278,7 +297,7 @@ void windows_closed(const struct window_result *result) {
     if (!is_told) snprintf(window->ending, sizeof window->ending, "error");
   }
   now_ns = clock_monotonic_ns();
-  leave_out(now_ns);
+  leave_out(state.stopped_ns, now_ns);
   if (window) window->closing_ns = (int64_t)(now_ns - (uint64_t)window->end_ns);
   window_plan_closed(&state.plan, now_ns, now.steps, cost_until(now_ns), (double)result->size, result->has_programs);
   if (result->has_programs) state.programs_ns = now_ns;

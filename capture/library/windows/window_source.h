@@ -30,6 +30,8 @@ bool windows_is_wanted(void);
 /* What that is, told once; *is_chosen: the steps were asked for; *is_first: the file has no window yet. */
 enum window_act windows_wanted(bool *is_chosen, bool *is_first);
 
+/* The work of the program has been waited for, since that was told: no step is slow by it. */
+void windows_settled(void);
 /* A session is about to be opened. `begins_at_end`: the first step in it begins where the one before has ended. */
 void windows_opening(const char *framework, bool begins_at_end);
 /* It is on, or could not be opened. */
