@@ -224,22 +224,16 @@ class Marks:
             self.step_begins(self.wanted)
         return self.begin()
 
-    def end(self, name, ticks, number=0, is_inside=False):
-        """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0. `is_inside`: of something
-        that will end soon, which calls step_is_over() then.
-        """
-        self.ended(name, self.end_mark(name.encode("utf-8", "replace"), number, ticks), is_inside)
+    def end(self, name, ticks, number=0):
+        """The range that began at `ticks` ends. `number`: which optimizer steps in it, not 0."""
+        self.ended(name, self.end_mark(name.encode("utf-8", "replace"), number, ticks))
 
-    def ended(self, name, ended, is_inside=False):
+    def ended(self, name, ended):
         """0: no step has ended with that mark; 2: one has, and windows are to be asked before the next one; else 1."""
         if ended == 2:
             self.wanted = name
-            if not is_inside:
-                self.step_is_over()
-
-    def step_is_over(self):
-        if self.wanted.startswith(self.AT_END):
-            self.step_begins(self.wanted)
+            if name.startswith(self.AT_END):
+                self.step_begins(name)
 
     def step_begins(self, name=None):
         self.wanted = ""

@@ -39,6 +39,7 @@ class Here(threading.local):
 
     function = None  # the tf.function that is called
     start = of = None  # of the call of a concrete function, or of the run of a session
+    over = None  # of a call of a concrete function that has ended: its range, and when it began
 
 
 class TensorFlow:
@@ -92,8 +93,8 @@ class TensorFlow:
         here = self.here
         if here.function is function:
             here.function = None
-            if self.marks.wanted:
-                self.marks.step_is_over()
+            if here.over is not None:
+                self.end_call()
 
     def call_begins(self, atomic, *_):
         """This runs in each step of the program, and is written to take little of it."""
@@ -107,16 +108,23 @@ class TensorFlow:
             known = self.known[name] = text.encode("utf-8", "replace")
             if known:
                 self.process.lead("tensorflow")
+        if here.over is not None:
+            self.end_call()
         if known:
             here.of, here.start = atomic, self.marks.begin()
 
     def call_ends(self, atomic, *_):
         here = self.here
         if here.of is atomic and here.start:
-            start, here.start, here.of = here.start, None, None
-            name = self.known[atomic.name]
-            if self.marks.end_mark(name, 0, start) == 2:
-                self.marks.ended(name.decode(), 2, is_inside=here.function is not None)
+            here.over, here.start, here.of = (self.known[atomic.name], here.start), None, None
+            if here.function is None:
+                self.end_call()
+
+    def end_call(self):
+        """With the tf.function around it: what that does at its end is of this step, and not of the next."""
+        (name, start), self.here.over = self.here.over, None
+        if self.marks.end_mark(name, 0, start) == 2:
+            self.marks.ended(name.decode(), 2)
 
     def call_failed(self, atomic, *_):
         if self.here.of is atomic:
