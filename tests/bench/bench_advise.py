@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+import figures
+
 
 def measure(command, repeat):
     """(wall, processor) in milliseconds, the smallest of each."""
@@ -42,10 +44,17 @@ def main():
             runs.append(os.path.join(directory, "ops-%d.tfprof" % rows))
             maker = os.path.join(options.build, "tests", "make_ops_dump")
             subprocess.run([maker, runs[-1], str(rows)], check=True, stdout=subprocess.DEVNULL)
+        made = {} if options.runs else dict(zip(runs, ("no ops", "%s ops" % figures.count(options.rows))))
         for run in runs:
             wall, processor = measure([os.path.join(options.build, "tfprof"), run, "advise"], options.repeat)
             most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # of all so far
             print("%-32s %7.0f ms  %7.0f ms of processors  %4.0f MiB" % (os.path.basename(run), wall, processor, most))
+            of = made.get(run, "`%s`" % os.path.basename(run))
+            for unit, value in (("CPU ms", processor), ("ms", wall)):
+                figures.tell("queries", "`tfprof RUN advise` of %s, from a cold process%s"
+                             % (of, ": time that passes" if unit == "ms" else ""), value, unit, "bench_advise.py",
+                             trials=options.repeat)
+            figures.tell("queries", "`tfprof RUN advise` of %s: memory" % of, most * 1.048576, "MB", "bench_advise.py")
 
 
 if __name__ == "__main__":

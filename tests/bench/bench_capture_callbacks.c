@@ -12,6 +12,7 @@
 */
 #include "../unit/fake_nvtx.h"
 #include "../unit/fake_torch.h"
+#include "bench/figures.h"
 
 #include "torch/memory_callbacks.h"
 #include "torch/op_callbacks.h"
@@ -120,6 +121,23 @@ static double run_ranges(enum nvtx_way way) {
   return best;
 }
 
+static void tell_ns(const char *what, double ns) {
+  tell_figure(&(struct figure){.subject = "recorder", .value = ns, .unit = "ns", .command = "bench_capture_callbacks"},
+              "%s", what);
+}
+
+static void bench_ranges(void) {
+  double by_text = run_ranges(BY_TEXT), by_handle = run_ranges(BY_HANDLE), by_new_text = run_ranges(BY_NEW_TEXT);
+  double started = run_ranges(STARTED);
+  printf("ns per range of NVTX: %.0f by a text, %.0f by a registered one with a value, %.0f by new texts, %.0f started "
+         "and ended\n",
+         by_text, by_handle, by_new_text, started);
+  tell_ns("A range of NVTX, pushed and popped, in the cache: by a text", by_text);
+  tell_ns("A range of NVTX, pushed and popped, in the cache: by a registered text with a number", by_handle);
+  tell_ns("A range of NVTX, pushed and popped, in the cache: by texts that are new every time", by_new_text);
+  tell_ns("A range of NVTX, started and ended, in the cache", started);
+}
+
 int main(void) {
   fake_torch_begin();
   for (int i = 0; i < OPERATORS; i++) {
@@ -137,6 +155,8 @@ int main(void) {
   check(tfprof_capture_arm(), "the library does not arm");
   double warm = run(false, true), cold = run(true, true) - run(true, false);
   printf("ns per op: %.0f with warm caches, %.0f with 200 kB of other work at each level\n", warm, cold);
+  tell_ns("Our callbacks for an op, with warm caches", warm);
+  tell_ns("Our callbacks for an op, with 200 kB of other work at each level", cold);
   torch_memory = (struct torch_memory_functions){give, take, NULL, NULL, 1, 2};
   double none = run_memory();
   memory_begin();
@@ -146,10 +166,12 @@ int main(void) {
   double without = run_memory();
   printf("ns per allocation or release: %.1f while ops are recorded, %.1f while none are\n", with_ops - none,
          without - none);
+  tell_ns("An allocation or a release beyond PyTorch's own part, in the cache, while ops are recorded",
+          with_ops - none);
+  tell_ns("An allocation or a release beyond PyTorch's own part, in the cache, while no ops are recorded",
+          without - none);
   check(fake_nvtx_begin(), "NVTX is not attached");
-  printf("ns per range of NVTX: %.0f by a text, %.0f by a registered one with a value, %.0f by new texts, %.0f started "
-         "and ended\n",
-         run_ranges(BY_TEXT), run_ranges(BY_HANDLE), run_ranges(BY_NEW_TEXT), run_ranges(STARTED));
+  bench_ranges();
   tfprof_capture_finish();
   return 0;
 }

@@ -7,6 +7,7 @@
 ** - our part of a launch on the program's thread: what asking for buffers and giving them back takes, by launch;
 ** - lost at a million records a second: threads that make as many, for some seconds.
 */
+#include "bench/figures.h"
 #include "cuda/activity_buffers.h"
 #include "cuda/cuda_listener.h"
 #include "cuda/cupti_api.h"
@@ -81,6 +82,26 @@ static uint64_t file_bytes(void) {
   return stat(recording_path(), &status) ? 0 : (uint64_t)status.st_size;
 }
 
+static void tell_ns(const char *what, double ns) {
+  tell_figure(&(struct figure){.subject = "recorder", .value = ns, .unit = "ns", .command = "bench_capture_cuda"}, "%s",
+              what);
+}
+
+static void tell_handling(double taken_ns, double bytes, double making_ns) {
+  double records = 2.0 * (double)launches;
+  struct figure figure = {.subject = "recorder", .unit = "million/s", .command = "bench_capture_cuda"};
+  figure.value = records / taken_ns * 1e3;
+  figure.better = "higher";
+  tell_figure(&figure, "Records of GPUs that the writer thread takes to the dump in a second of its time");
+  tell_ns("Time of the writer thread for a record of a GPU", taken_ns / records);
+  figure = (struct figure){.subject = "recorder", .unit = "B", .command = figure.command};
+  figure.value = bytes / (double)launches;
+  tell_figure(&figure, "A kernel and its call in the dump");
+  figure = (struct figure){.subject = "recorder", .unit = "ns", .command = figure.command, .better = "neither"};
+  figure.value = making_ns / (double)launches;
+  tell_figure(&figure, "Making a launch's two records on the double of CUPTI, buffers included");
+}
+
 /* Launches are made in bursts that the buffers hold; the recorder takes each before the next begins. */
 static void measure_handling(void) {
   double taken_ns = 0, making_ns = 0;
@@ -98,6 +119,7 @@ static void measure_handling(void) {
          records / taken_ns * 1e3, taken_ns / records);
   printf("%.2f bytes in the dump for a kernel and its call\n", (double)(file_bytes() - before) / (double)launches);
   printf("%.0f ns to make a launch's two records on the double, buffers included\n", making_ns / (double)launches);
+  tell_handling(taken_ns, (double)(file_bytes() - before), making_ns);
 }
 
 /* Our part on the program's threads: a buffer is asked for and given back once in so many records. */
@@ -118,6 +140,13 @@ static void measure_buffers(void) {
   size_t bytes = cupti_layout_of(cupti->version)->sizes[CUPTI_KERNEL] + sizeof(struct cupti_call);
   printf("%.0f ns of ours for a buffer: %.2f ns for a launch of %zu bytes of records\n", each_ns,
          each_ns * (double)bytes / (double)buffer_bytes, bytes);
+  char what[100], size[32];
+  snprintf(size, sizeof size, buffer_bytes >= 1 << 20 ? "%zu MiB" : "%zu KiB",
+           buffer_bytes >> (buffer_bytes >= 1 << 20 ? 20 : 10));
+  snprintf(what, sizeof what, "Our part of a buffer of %s on the program's thread", size);
+  tell_ns(what, each_ns);
+  snprintf(what, sizeof what, "Our part of a launch on the program's thread, with buffers of %s", size);
+  tell_ns(what, each_ns * (double)bytes / (double)buffer_bytes);
 }
 
 static _Atomic bool is_over;
@@ -147,8 +176,14 @@ static void measure_rate(void) {
   pthread_join(thread, NULL);
   double seconds = (double)(clock_monotonic_ns() - begin_ns) * 1e-9;
   struct activity_losses after = activity_buffers_losses();
-  printf("%.2f million records a second: %llu lost of %ld\n", 2 * (double)made / seconds / 1e6,
-         (unsigned long long)(after.dropped + after.discarded - before.dropped - before.discarded), 2 * made);
+  unsigned long long lost = after.dropped + after.discarded - before.dropped - before.discarded;
+  printf("%.2f million records a second: %llu lost of %ld\n", 2 * (double)made / seconds / 1e6, lost, 2 * made);
+  tell_figure(&(struct figure){.subject = "recorder",
+                               .value = (double)lost,
+                               .unit = "",
+                               .command = "bench_capture_cuda",
+                               .trials = 2 * made},
+              "Records of GPUs lost, made at a million a second for 5 s");
 }
 
 int main(int argc, char **argv) {

@@ -9,6 +9,7 @@
 ** twentieth of the ops is out of pattern. Time is that of this thread only (CLOCK_THREAD_CPUTIME_ID), from columns in
 ** memory to bytes in the page cache.
 */
+#include "bench/figures.h"
 #include "dump/reader.h"
 
 #include <math.h>
@@ -70,6 +71,11 @@ static void *allocate(size_t bytes) {
   if (memory) return memory;
   fprintf(stderr, "out of memory\n");
   exit(1);
+}
+
+static void tell_op(const char *subject, double value, const char *unit, const char *what, const char *how) {
+  tell_figure(&(struct figure){.subject = subject, .value = value, .unit = unit, .command = "bench_dump_writer"},
+              "%s%s", what, how);
 }
 
 /* ---- Making ops ---- */
@@ -173,7 +179,9 @@ static void intern_names(struct dump_writer *writer, struct ops *ops) {
     int64_t name = ops->name[row];
     if (dump_writer_string(writer, text[name], lengths[name]) != ids[name]) abort();
   }
-  printf("  looking up a known text       %6.1f ns\n", (double)(cpu_ns() - start) / (double)ops->count);
+  double each_ns = (double)(cpu_ns() - start) / (double)ops->count;
+  printf("  looking up a known text       %6.1f ns\n", each_ns);
+  tell_op("recorder", each_ns, "ns", "Looking up a text that the writer knows", "");
 }
 
 static void write_ops(const char *path, struct ops *ops, bool has_stacks) {
@@ -210,6 +218,9 @@ static void write_ops(const char *path, struct ops *ops, bool has_stacks) {
   printf("%s stacks\n", has_stacks ? "with" : "without");
   printf("  bytes per op                  %6.2f\n", (double)bytes / (double)ops->count);
   printf("  ns per op                     %6.1f\n", (double)ns / (double)ops->count);
+  const char *how = has_stacks ? ", with stacks" : ", without stacks";
+  tell_op("recorder", (double)bytes / (double)ops->count, "B", "A recorded op in the dump", how);
+  tell_op("recorder", (double)ns / (double)ops->count, "ns", "Time of the writer thread for an op", how);
   if (dump_writer_close(writer, &error)) fail(&error);
 }
 
@@ -245,6 +256,8 @@ static void read_ops(const struct dump_file *file, uint16_t dump_id, const char 
   printf("  reading %-20s  %6.1f ns %6.2f bytes", name, (double)ns / (double)rows, (double)bytes / (double)rows);
   if (dump_id) printf("  %s, low width %.1f", encoding_names[most], (double)width / (double)file->frame_count);
   printf("\n");
+  tell_op("opening", (double)ns / (double)rows, "ns", "Decoding an op of a dump: ", name);
+  tell_op("opening", (double)bytes / (double)rows, "B", "Size of an op in a dump with stacks: ", name);
   dump_cursor_close(cursor);
 }
 

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import figures
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HTA_RELEASE = "0.5.0"
 HTA_PROGRAM = """
@@ -112,6 +114,9 @@ def main():
         told = f"HTA raises {rows}: left out" if analysis in raised else f"{my_rows[analysis]:>9} rows   HTA {rows}"
         print(f"{analysis:<24}{view:<24}{told}   {spent:.1f} CPU s")
     size = sum(os.path.getsize(name) for name in files) / 1e6
+    ranks = "1 rank" if len(files) == 1 else f"{len(files)} ranks"
+    figures.tell("peers", f"{len(views)} analyses of HTA, {ranks} of {size / len(files):.0f} MB, opening included",
+                 mine[0], "CPU s", "bench_hta.py", compared=(f"HTA {HTA_RELEASE}", processor))
     print(f"{len(files)} files, {size:.0f} MB, {len(views)} analyses: tfprof {mine[0]:.2f} CPU s ({mine[1]:.2f} s), "
           f"HTA {processor:.1f} CPU s ({seconds:.1f} s): 1/{processor / mine[0]:.0f}")
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "bench/figures.h"
 #include "derive/derive.h"
 #include "read/file/inflate.h"
 #include "read/json/json.h"
@@ -54,7 +55,22 @@ static char *read_file(const char *path, size_t *length) {
   return bytes;
 }
 
+static unsigned runs(void);
+
 struct figures { double open_seconds, seconds, cpu_seconds, peak_bytes, store_bytes, rows; };
+
+/* A figure of a trace; `better` as in struct figure. */
+static void tell_trace(const char *path, double bytes, const char *what, double value, const char *unit,
+                       const char *better) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  tell_figure(&(struct figure){.subject = "opening",
+                               .value = value,
+                               .unit = unit,
+                               .command = "bench_json FILE.json",
+                               .better = better,
+                               .trials = (long)runs()},
+              "Trace in JSON of %.0f MB, `%.*s`: %s", bytes / 1e6, (int)strcspn(name, "."), name, what);
+}
 
 /* Tables that no file has and no link leads through: what the analyses ask for, computed from all others. */
 static bool is_analysis(unsigned table) {
@@ -140,8 +156,6 @@ static struct figures load_apart(const char *path, bool with_analyses) {
   return figures;
 }
 
-static unsigned runs(void);
-
 /* simdjson's rate in MB/s, in a process of its own too. 0: not built with it. */
 static double dom_apart(const char *path) {
   double best = 0;
@@ -189,6 +203,17 @@ static double bench_load(const char *path, double bytes, bool with_analyses) {
          with_analyses ? "  and the tables of analyses" : path, bytes / best.seconds / 1e6,
          bytes / best.open_seconds / 1e6, best.seconds, best.cpu_seconds, best.peak_bytes / 1e6,
          best.peak_bytes / bytes, best.store_bytes / 1e6, best.rows);
+  bool is_gzip = strcmp(path + strlen(path) - 3, ".gz") == 0;
+  if (!is_gzip && !with_analyses) {
+    tell_trace(path, bytes, "opened", bytes / best.open_seconds / 1e9, "GB/s", "higher");
+    tell_trace(path, bytes, "every table, link and derived column", bytes / best.seconds / 1e9, "GB/s", "higher");
+    tell_trace(path, bytes, "most memory for a byte of the file", best.peak_bytes / bytes, "bytes per byte", NULL);
+  } else if (!is_gzip) {
+    tell_trace(path, bytes, "with the tables of analyses", bytes / best.seconds / 1e9, "GB/s", "higher");
+    tell_trace(path, bytes, "with the tables of analyses, processor time", best.cpu_seconds, "CPU s", NULL);
+    tell_trace(path, bytes, "most memory for a byte of the file, with the tables of analyses", best.peak_bytes / bytes,
+               "bytes per byte", NULL);
+  }
   return bytes / best.seconds / 1e6;
 }
 
@@ -203,8 +228,18 @@ static void bench_file(const char *path) {
   snprintf(compressed, sizeof compressed, "%s.gz", path);
   if (access(compressed, R_OK) == 0) gzip = bench_load(compressed, (double)length, false);
   double dom = dom_apart(path);
-  if (dom > 0) printf("  load / simdjson DOM = %.2f; with analyses %.2f\n", plain / dom, all / dom);
-  if (gzip > 0) printf("  gzip / plain = %.2f\n", gzip / plain);
+  if (dom > 0) {
+    printf("  load / simdjson DOM = %.2f; with analyses %.2f\n", plain / dom, all / dom);
+    tell_trace(path, (double)length, "the same, in times of the rate of simdjson's DOM parse on one core", plain / dom,
+               "times", "higher");
+    tell_trace(path, (double)length, "with the tables of analyses, in times of simdjson's DOM parse", all / dom,
+               "times", "higher");
+  }
+  if (gzip > 0) {
+    printf("  gzip / plain = %.2f\n", gzip / plain);
+    tell_trace(path, (double)length, "from gzip, in times of the rate of the plain file", gzip / plain, "times",
+               "higher");
+  }
 }
 
 static void bench_inflate(const char *path) {
@@ -229,6 +264,7 @@ static void bench_inflate(const char *path) {
     inflater_free(inflater);
   }
   printf("%s: %.1f MB\n  read/file/inflate  %6.0f MB/s\n", path, (double)total / 1e6, (double)total / best / 1e6);
+  tell_trace(path, (double)total, "inflating alone, from gzip", (double)total / best / 1e9, "GB/s", "higher");
   best = 1e9;
   for (unsigned i = 0; i < runs(); i++) {
     z_stream stream = {.next_in = (Bytef *)bytes, .avail_in = (uInt)length};

@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import figures
 from engines import BUILD, CommandLine
 
 QUERIES = [
@@ -95,6 +97,10 @@ def measure_cold(extension, dump):
         f"open {opened:.1f} ms, first row {first:.1f} ms, first row of all columns {everything:.1f} ms; "
         f"with all columns in memory {(connection.memory() - before) / rows:.0f} bytes a row"
     )
+    dump_name = f"Dump of {figures.count(rows)} ops"
+    for what, value in (("open, through SQLite", opened), ("first row, two columns", first),
+                        ("every column, derived ones too, through SQLite", everything)):
+        figures.tell("opening", f"{dump_name}: {what}", value, "CPU ms", "bench_queries.py")
     connection = Timed(extension)
     connection.values(f"SELECT tfprof_open('{dump}')")
     print(f"group by name right after opening {connection.time(QUERIES[2][1].format(t='ops')):.1f} ms")
@@ -129,6 +135,8 @@ def main():
                 connection.time(sql)  # warm: all pages read, all columns loaded
                 times.append(min(connection.time(sql) for _ in range(arguments.repeat)))
             print(f"{name:<34}{times[0]:>9.2f}{times[1]:>9.2f}{times[1] / max(times[0], 0.01):>7.1f}x")
+            figures.tell("queries", f"{figures.count(rows)} ops, {name}", times[0], "CPU ms", "bench_queries.py",
+                         trials=arguments.repeat, compared=("a native SQLite table of the same rows", times[1]))
         print(
             f"native database {os.path.getsize(database) / rows:.0f} bytes a row, "
             f"dump {os.path.getsize(dump) / rows:.2f}"

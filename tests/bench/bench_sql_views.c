@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
+#include "figures.h"
 #include "linked.h"
 
 static double clock_ms(clockid_t clock) {
@@ -52,8 +54,22 @@ static struct figures measure(sqlite3 *db, const char *sql) {
 }
 
 struct sums {
+  const char *called; /* what stands before the name of a figure: of a view nothing but a backquote */
   double first, warm;
 };
+
+static double file_bytes; /* of what is opened; 0: a folder */
+
+static void tell_question(const char *called, const char *name, const char *when, double cpu_ms, int runs) {
+  char size[40] = "Run";
+  if (file_bytes > 0) snprintf(size, sizeof size, "Trace of %.0f MB", file_bytes / 1e6);
+  tell_figure(&(struct figure){.subject = "queries",
+                               .value = cpu_ms,
+                               .unit = "CPU ms",
+                               .command = "bench_sql_views FILE",
+                               .trials = runs},
+              "%s: %s%s%s%s", size, called, name, strchr(called, '`') ? "`" : "", when);
+}
 
 /* Whether the environment variable, names separated by commas, has the name, or is not set. */
 static bool is_chosen(const char *variable, const char *name) {
@@ -76,6 +92,8 @@ static void report(sqlite3 *db, const char *name, const char *sql, double limit,
   printf("%-34s %8ld rows  first %8.1f (cpu %8.1f)  warm %8.1f (cpu %8.1f)%s\n", name, first.rows, first.wall,
          first.cpu, best.wall, best.cpu, best.wall > limit ? "  above the limit" : "");
   fflush(stdout);
+  tell_question(sums->called, name, ", the first time", first.cpu, 0);
+  if (runs) tell_question(sums->called, name, ", warm", best.cpu, runs);
   sums->first += first.cpu;
   sums->warm += best.cpu;
 }
@@ -144,10 +162,10 @@ static void measure_panels(sqlite3 *db, double limit, struct sums *sums) {
   sqlite3_finalize(panels);
 }
 
-static void measure_kind(const char *group, const char *path, double limit) {
+static void measure_kind(const char *group, const char *called, const char *path, double limit) {
   sqlite3 *db;
   char *message = NULL;
-  struct sums sums = {0};
+  struct sums sums = {.called = called};
   if (!is_chosen("KINDS", group)) return;
   if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) fail(db, "cannot start");
   if (getenv("PRAGMAS")) sqlite3_exec(db, getenv("PRAGMAS"), NULL, NULL, NULL);
@@ -159,17 +177,22 @@ static void measure_kind(const char *group, const char *path, double limit) {
   else if (strcmp(group, "panels") == 0) measure_panels(db, limit, &sums);
   else measure_views(db, strcmp(group, "checks") == 0, limit, &sums);
   printf("%-34s %8s       first %8s (cpu %8.1f)  warm %8s (cpu %8.1f)\n", group, "", "", sums.first, "", sums.warm);
+  tell_question("all ", group, ", one after the other in one connection", sums.first, 0);
   sqlite3_close(db);
 }
 
 int main(int count, char **arguments) {
-  static const char *const groups[] = {"joins", "views", "checks", "panels"};
+  static const struct {
+    const char *name, *called;
+  } groups[] = {{"joins", ""}, {"views", "`"}, {"checks", "the check `"}, {"panels", "the panel `"}};
   if (count < 2) {
     fprintf(stderr, "usage: bench_sql_views FILE [LIMIT]\n");
     return 2;
   }
+  struct stat status;
+  if (!stat(arguments[1], &status) && S_ISREG(status.st_mode)) file_bytes = (double)status.st_size;
   double limit = count > 2 ? atof(arguments[2]) : 300;
   for (size_t i = getenv("VIEWS") ? 1 : 0; i < sizeof groups / sizeof *groups; i++)
-    measure_kind(groups[i], arguments[1], limit);
+    measure_kind(groups[i].name, groups[i].called, arguments[1], limit);
   return 0;
 }

@@ -5,6 +5,7 @@
 ** Prints one line for each measurement: what, milliseconds that passed and, in parentheses, that all threads worked:
 ** the two agree on a machine with nothing else to do.
 */
+#include "bench/figures.h"
 #include "derive/derive.h"
 #include "read/read.h"
 #include "store/snapshot.h"
@@ -30,9 +31,20 @@ static struct moment now(void) {
   return (struct moment){read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
 }
 
+static uint64_t op_count; /* of the dump; 0 before it is open */
+
+static void tell_store(const char *what, double value, const char *unit) {
+  tell_figure(&(struct figure){.subject = "opening", .value = value, .unit = unit, .command = "bench_store DUMP"},
+              "Dump of %s ops: %s", figure_count(op_count).text, what);
+}
+
 static void print_since(const char *what, struct moment begin) {
   struct moment end = now();
-  printf("%-36s %8.2f ms (%.2f)\n", what, end.passed - begin.passed, end.worked - begin.worked);
+  char worked[120];
+  snprintf(worked, sizeof worked, "%s, processor time", what);
+  tell_store(what, end.passed - begin.passed, "ms");
+  tell_store(worked, end.worked - begin.worked, "CPU ms");
+  printf("%-46s %8.2f ms (%.2f)\n", what, end.passed - begin.passed, end.worked - begin.worked);
 }
 
 static double resident_bytes(void) {
@@ -67,6 +79,7 @@ static struct opened open_ops_with(const char *path, bool with_passes) {
   struct moment begin = now();
   if (read_open(opened.store, path, &run, &error)) stop(&error);
   if (store_snapshot(opened.store, TABLE_ops, NULL, &opened.ops, &error)) stop(&error);
+  op_count = opened.ops->rows;
   print_since("open", begin);
   return opened;
 }
@@ -87,11 +100,14 @@ static void require(struct opened *opened, const uint16_t *columns, unsigned cou
   print_since(what, begin);
 }
 
-static void print_memory(const struct opened *opened) {
+static void print_memory(const struct opened *opened, const char *of) {
   malloc_trim(0);
   double rows = (double)opened->ops->rows;
+  char what[100];
   printf("  memory                            %8.1f bytes/op by store_bytes, %.1f resident\n",
          (double)store_bytes(opened->store) / rows, (resident_bytes() - opened->begin_resident) / rows);
+  snprintf(what, sizeof what, "memory for an op, %s", of);
+  tell_store(what, (double)store_bytes(opened->store) / rows, "B");
 }
 
 static void three_columns(const char *path) {
@@ -99,11 +115,11 @@ static void three_columns(const char *path) {
   struct opened opened = open_ops(path);
   struct tfprof_error error;
   const uint32_t *positions;
-  require(&opened, columns, 3, "require name, start_ns, dur_ns");
+  require(&opened, columns, 3, "three columns: name, start_ns, dur_ns");
   struct moment begin = now();
   if (snapshot_order(opened.ops, columns, 1, &positions, &error)) stop(&error);
   print_since("order by name", begin);
-  print_memory(&opened);
+  print_memory(&opened, "three columns and the order by name");
   begin = now();
   if (snapshot_order(opened.ops, columns + 1, 1, &positions, &error)) stop(&error);
   print_since("order by start_ns", begin);
@@ -124,7 +140,7 @@ static void one_segment(const char *path, bool with_passes) {
   for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++) column_set_add(&all, column);
   struct moment begin = now();
   if (snapshot_require_segment(opened.ops, 0, &all, &error)) stop(&error);
-  print_since(with_passes ? "first segment, all columns, derived" : "first segment, all columns", begin);
+  print_since(with_passes ? "first segment, every column, derived ones too" : "first segment, every column", begin);
   close_ops(&opened);
 }
 
@@ -134,8 +150,8 @@ static void all_columns(const char *path, bool with_passes) {
   struct opened opened = open_ops_with(path, with_passes);
   for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++)
     columns[count++] = (uint16_t)column;
-  require(&opened, columns, count, with_passes ? "require all columns, derived" : "require all columns");
-  print_memory(&opened);
+  require(&opened, columns, count, with_passes ? "every column, derived ones too" : "every column");
+  print_memory(&opened, with_passes ? "every column, derived ones too" : "every column");
   close_ops(&opened);
 }
 
@@ -164,7 +180,7 @@ static void lookups(const char *path, unsigned column, const char *name) {
     if (snapshot_equal(ops, column, values[i], &positions, &count, &error)) stop(&error);
     found += count != 0;
   }
-  snprintf(what, sizeof what, "%llu lookups by %s", (unsigned long long)ops->rows, name);
+  snprintf(what, sizeof what, "a lookup by %s for each row", name);
   print_since(what, begin);
   if (found != ops->rows) printf("  only %llu found\n", (unsigned long long)found);
   free(values);

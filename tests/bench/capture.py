@@ -42,7 +42,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "capture"))
+sys.path.insert(0, HERE)
 import capturing  # noqa: E402
+import figures  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "capture_program.py")
 # By mode: the variables that are set where the program is recorded.
@@ -57,6 +59,18 @@ MODES = {
     "launch_bound": ["again", "none", "sampled", "empty", "all", "profiler", "profiler_full", "py_spy"],
     "tiny": ["again", "none", "sampled", "empty", "all", "profiler", "profiler_full"],
     "long": ["again", "all", "profiler_full"],
+}
+# How figures call them.
+STEP_NAMES = {"launch_bound": "Launch-bound step", "tiny": "Tiny step", "long": "Long step"}
+MODE_NAMES = {
+    "again": "the same against the same",
+    "none": "`--ops=none`",
+    "sampled": "default settings",
+    "empty": "an empty callback for every op",
+    "all": "every op",
+    "profiler": "`torch.profiler`",
+    "profiler_full": "`torch.profiler` with the same data",
+    "py_spy": "py-spy",
 }
 # Steps of a turn: few, so that both sides meet the same machine.  Turns of a cycle, as many without as with; where few
 # steps are recorded a cycle has to hold several of those.  A profiler that keeps all in memory gets as little as
@@ -218,6 +232,12 @@ def run_fastest(seconds=10):
         rows = summary["rows"]["ops"]
         print("fastest: %.0f operations a second; %d in the dump, %d lost" % (count / elapsed, rows, lost), end="")
         print(", %.2f bytes each; the end took %.0f ms" % (os.path.getsize(path) / rows, 1e3 * end))
+        command = "capture.py fastest"
+        figures.tell("recorder", "Ops lost of the fastest there are, each recorded", lost, "", command, trials=rows)
+        figures.tell("recorder", "The fastest ops there are, each recorded", count / elapsed / 1e6, "million/s",
+                     command, better="higher")
+        figures.tell("recorder", "An op in the dump, of the fastest there are", os.path.getsize(path) / rows, "B",
+                     command)
 
 
 # ---- Statistics.
@@ -234,6 +254,31 @@ def told(values, form):
     return (form + " (" + form + " to " + form + ")") % ((statistics.median(values),) + interval(values))
 
 
+def tell_steps(kind, cycles, mode, pairs, memory):
+    """One mode's figures as data."""
+    command = "capture.py %s --modes %s" % (kind, ",".join(name for name in MODES[kind] if name in cycles[0]))
+
+    def tell(what, values, unit):
+        low, high = interval(values)
+        figures.tell("recording", "%s, %s: %s" % (STEP_NAMES[kind], MODE_NAMES[mode], what), statistics.median(values),
+                     unit, command, low=float(low), high=float(high), trials=len(values))
+
+    for name, what in (("thread_ns", "processor time of the training thread"), ("wall_ns", "time that passes"),
+                       ("process_ns", "processor time of the process")):
+        tell(what, [100 * (its[name] / plain[name] - 1) for plain, its in pairs], "% more")
+    if memory:
+        tell("resident memory", memory, "MB more")
+    stops = [its["stop_ns"] / 1e3 for _, its in pairs if "stop_ns" in its]
+    if stops:
+        tell("time for each op when it stops", stops, "µs")
+
+
+def tell_plain_step(kind, plain, modes):
+    values = [its["wall_ns"] / 1e6 for its in plain]
+    figures.tell("recording", "%s, not recorded: time that passes" % STEP_NAMES[kind], statistics.median(values), "ms",
+                 "capture.py %s --modes %s" % (kind, ",".join(modes)), better="neither")
+
+
 def report_steps(kind, cycles):
     plain = [its[0] for cycle in cycles for its in cycle.values()]
     print(
@@ -245,6 +290,7 @@ def report_steps(kind, cycles):
             statistics.median(its["thread_ns"] for its in plain) / 1e6,
         )
     )
+    tell_plain_step(kind, plain, cycles[0])
     titles = ("", "training thread, %", "time passed, %", "whole process, %", "MB more")
     print("  %-14s %-26s %-26s %-26s %-8s" % titles)
     added = collections.defaultdict(dict)  # by column and mode
@@ -259,6 +305,7 @@ def report_steps(kind, cycles):
         both = [(cycle[mode][1], cycle["again"][1]) for cycle in cycles if mode in cycle and "again" in cycle]
         memory = [(its["resident_bytes"] - plain["resident_bytes"]) / 1e6 for its, plain in both]
         print("  %-14s %-26s %-26s %-26s %s" % (mode, *columns, "%+.1f" % statistics.median(memory) if memory else ""))
+        tell_steps(kind, cycles, mode, pairs, memory)
         for title, name in (("training thread", "thread_ns"), ("whole process", "process_ns")):
             added[title][mode] = statistics.median(its[name] - plain[name] for plain, its in pairs)
         stops = [its["stop_ns"] / 1e3 for _, its in pairs if "stop_ns" in its]
@@ -268,10 +315,24 @@ def report_steps(kind, cycles):
         for other in ("empty", "profiler", "profiler_full"):
             if "all" in medians and medians.get(other, 0) > 0:
                 print("  all adds %.2f times what %s adds, %s" % (medians["all"] / medians[other], other, title))
+                what = "%s, every op: what it adds, in times of what %s adds, %s"
+                figures.tell("recording", what % (STEP_NAMES[kind], MODE_NAMES[other], title),
+                             medians["all"] / medians[other], "times", "capture.py %s" % kind)
     both = [(cycle["none"][0], cycle["again"][0]) for cycle in cycles if "again" in cycle and "none" in cycle]
     if both:
         paused = told([100 * (its["thread_ns"] / plain["thread_ns"] - 1) for its, plain in both], "%+.2f")
         print("  loaded and paused, beside another process without: %s %% in the training thread" % paused)
+
+
+def tell_start(name, mode, its, plain):
+    what = "Start of a Python that %s torch" % ("imports" if name == "torch" else "does not import")
+    what += ", the same against the same" if mode == "again" else ""
+    for key, more, unit in (("wall_ns", "", "ms more"), ("thread_ns", ": processor time", "ms more"),
+                            ("resident_bytes", ": largest memory", "MB more")):
+        values = [(a[key] - b[key]) / 1e6 for a, b in zip(its, plain)]
+        low, high = interval(values)
+        figures.tell("starting", what + more, statistics.median(values), unit, "capture.py start", low=float(low),
+                     high=float(high), trials=len(values))
 
 
 def report_starts(cycles):
@@ -287,6 +348,7 @@ def report_starts(cycles):
                 for key in ("wall_ns", "thread_ns", "resident_bytes")
             ]
             print("  %-26s %-30s %-30s %s" % ((text + ", " + mode,) + tuple(columns)))
+            tell_start(name, mode, its, plain)
 
 
 # ---- Command line.

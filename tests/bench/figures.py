@@ -24,7 +24,7 @@ ROW is one figure, an object on one line, with these keys (those with a star mus
     host       the machine, where it is not the one that the page names
     commit     the commit that was measured, and `date`, its day
     command*   what repeats it, or how it was found by hand
-    headline   true: README.md shows it, too
+    headline   the sentence by which README.md shows it, too
 
 A benchmark tells a figure by tell() here or, in C, by tell_figure() of figures.h. Where TFPROF_BENCH_RESULTS names a
 file, each is appended to it as one line: a ROW with `subject` (the name of the file in results/) and without what is
@@ -36,6 +36,7 @@ Figures that were told several times, by several runs, become one: the median, w
 """
 
 import json
+import math
 import os
 import re
 import statistics
@@ -50,7 +51,7 @@ UNITS = ("", "%", "% more", "B", "B more", "kB", "kB more", "MB", "MB more", "Mi
 NUMBER = (int, float)
 KEYS = {"subject": str, "what": str, "value": (*NUMBER, type(None)), "unit": str, "low": NUMBER, "high": NUMBER,
         "error": NUMBER, "trials": int, "better": str, "compared": list, "machine": str, "load": (*NUMBER, list),
-        "host": str, "commit": str, "date": str, "command": str, "headline": bool}
+        "host": str, "commit": str, "date": str, "command": str, "headline": str}
 COMPARED_KEYS = {"with": str, "value": (*NUMBER, type(None)), "unit": str, "low": NUMBER, "high": NUMBER}
 LONGEST = 120  # characters of a cell
 
@@ -93,6 +94,8 @@ def check_row(row, needed):
         return wrong
     if not row["what"] or len(row["what"]) > LONGEST:
         return f"has a `what` of {len(row['what'])} characters; a cell has 1 to {LONGEST}"
+    if len(row.get("headline", "")) > LONGEST:
+        return f"has a `headline` of {len(row['headline'])} characters; a cell has {LONGEST}"
     if row.get("machine", "idle") not in ("idle", "busy"):
         return f"has {row['machine']!r} as `machine`; it is idle or busy"
     if row.get("better", "lower") not in ("lower", "higher", "neither"):
@@ -262,6 +265,11 @@ def ratio(row, other):
     return other["value"] / row["value"]
 
 
+def count(number_of):
+    """As sentences have it: "1 million", or "12,345"."""
+    return f"{number_of // 1000000} million" if number_of and number_of % 1000000 == 0 else f"{number_of:,}"
+
+
 def rounded(value, digits=4):
     """Of so many digits that count."""
     return float(f"%.{digits}g" % value)
@@ -269,16 +277,17 @@ def rounded(value, digits=4):
 
 def tell(subject, what, value, unit, command, **more):
     """Appends a figure to the file that TFPROF_BENCH_RESULTS names, if it does. `more` are the other keys of the form;
-    compared may be one tuple (with, value)."""
+    compared may be one tuple (with, value). A value that is no number is not told."""
     path = os.environ.get("TFPROF_BENCH_RESULTS")
-    if not path:
+    if not path or value is not None and not math.isfinite(value):
         return
     row = {"subject": subject, "what": re.sub(r"\s+", " ", what), "value": None if value is None else rounded(value),
            "unit": unit, "command": command}
     compared = more.pop("compared", None)
     row.update((key, rounded(value) if isinstance(value, float) else value) for key, value in more.items())
     if compared:
-        row["compared"] = [{"with": compared[0], "value": rounded(compared[1])}]
+        is_one = isinstance(compared, tuple)
+        row["compared"] = [{"with": compared[0], "value": rounded(compared[1])}] if is_one else compared
     wrong = check_row(row, ("what", "value", "unit"))
     if wrong:
         raise Wrong(f"the figure {what!r} {wrong}")

@@ -2,7 +2,7 @@
 """figures_page.py: what the documents show of tests/bench/results, for tools/update_reference.sh.
 
     figures_page.py page        the tables of tests/bench/README.md, one for each subject, and the commands below each
-    figures_page.py headline    the table of README.md: the figures that are marked as headlines
+    figures_page.py headline    the table of README.md: the figures that have a `headline`
 
 No cell has more than one figure, and none is longer than figures.LONGEST characters.
 """
@@ -111,7 +111,7 @@ def headline():
         if row.get("headline"):
             other = (row.get("compared") or [{}])[0]
             its = figures.shown({"unit": row["unit"], **other})[0] if other else ""
-            lines.append([row["what"], figures.shown(row)[0], other.get("with", ""), its])
+            lines.append([row["headline"], figures.shown(row)[0], other.get("with", ""), its])
     yield from table(("what", "figure", "compared with", "its figure"), lines)
 
 

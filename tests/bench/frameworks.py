@@ -25,13 +25,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "capture"))
 sys.path.insert(0, HERE)
 import capturing  # noqa: E402
-from capture import told  # noqa: E402
+import figures  # noqa: E402
+from capture import interval, told  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "frameworks_program.py")
 PYTHONS = {"jax": "TFPROF_JAX_PYTHON", "tensorflow": "TFPROF_TENSORFLOW_PYTHON", "keras": "TFPROF_TENSORFLOW_PYTHON"}
 SETTINGS = {"recorded": {"ops": "sampled"}, "dormant": {"ops": "sampled", "dormant": 1}}
 TURN_STEPS, WARMUP_STEPS = 50, 200
 TIMES = ("passed_ns", "thread_ns", "process_ns")
+# How figures call them.
+FRAMEWORK_NAMES = {"jax": "JAX", "tensorflow": "`tf.function`", "keras": "Keras `fit()`"}
+MODE_NAMES = {"again": "the same against the same", "recorded": "default settings", "dormant": "dormant"}
+TIME_NAMES = {"passed_ns": "time that passes", "thread_ns": "processor time of the training thread",
+              "process_ns": "processor time of the process"}
 
 
 class Side:
@@ -74,6 +80,21 @@ def one_pair(framework, width, mode, cycles, keep):
                 side.end()
 
 
+def tell(framework, width, modes, steps, ratios):
+    """All of it as data."""
+    step = "A step of %s of width %d" % (FRAMEWORK_NAMES[framework], width)
+    command = "frameworks.py %s --width %d --modes %s" % (framework, width, ",".join(modes))
+    for name, values in steps.items():
+        figures.tell("frameworks", "%s, not recorded: %s" % (step, TIME_NAMES[name]), statistics.median(values) / 1e6,
+                     "ms", command, better="neither")
+    for mode in modes:
+        for name, values in ratios[mode].items():
+            low, high = interval(values)
+            figures.tell("frameworks", "%s, %s: %s" % (step, MODE_NAMES[mode], TIME_NAMES[name]),
+                         statistics.median(values), "% more", command, low=float(low), high=float(high),
+                         trials=len(values))
+
+
 def measure(framework, width, modes, pairs, cycles):
     ratios, steps = {mode: {name: [] for name in TIMES} for mode in modes}, {name: [] for name in TIMES}
     for _ in range(pairs):
@@ -89,6 +110,7 @@ def measure(framework, width, modes, pairs, cycles):
     for mode in modes:
         print("  %-10s time %s %%, thread %s %%, process %s %%"
               % (mode, *(told(ratios[mode][name], "%+.1f") for name in TIMES)), flush=True)
+    tell(framework, width, modes, steps, ratios)
 
 
 def main():

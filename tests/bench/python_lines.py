@@ -23,10 +23,13 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "capture"))
+sys.path.insert(0, HERE)
 import capturing  # noqa: E402
+import figures  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "python_lines_program.py")
 PROGRAMS = ("data", "augmentation", "tokenizer")
+NAMES = {"data": "data preparation", "augmentation": "augmentation", "tokenizer": "tokenizer"}
 FEW = 10  # samples: lines with fewer are taken together
 
 
@@ -95,6 +98,13 @@ def compare(name, seconds, mode):
         chi_square += (mine - other) ** 2 / (both * (1 / count + 1 / all_theirs))
         lines += 1
     print("  others    %5.1f %%  py-spy %5.1f %%" % (100 * rest[0], 100 * rest[1]))
+    largest = max(ours, key=ours.get)
+    command = "python_lines.py %s --seconds %g" % (name, seconds)
+    figures.tell("accuracy", "Share of the largest line of Python between operations: %s" % NAMES[name],
+                 100 * ours[largest] / ratio, "%", command, better="neither",
+                 compared=("py-spy in the same run", 100 * theirs.get(largest, 0) / all_theirs))
+    figures.tell("accuracy", "Chi-square of all lines between operations against py-spy, its p: %s" % NAMES[name],
+                 upper_tail(chi_square, lines - 1), "", command, better="neither")
     print("  chi-square %.1f of %d lines, p = %.3f" % (chi_square, lines, upper_tail(chi_square, lines - 1)))
 
 
@@ -108,6 +118,9 @@ def cost(name, seconds, mode, pairs):
             taken[python_mode] = float(out)
         differences.append(taken["stacks"] - taken["none"])
         print("%s: %.3f %% with stacks, %.3f %% without" % (name, taken["stacks"], taken["none"]), flush=True)
+    figures.tell("recorder", "Looking at lines of Python with %s recorded, of one processor: %s"
+                 % ("every step" if mode == "all" else "some steps", NAMES[name]), statistics.median(differences), "%",
+                 "python_lines.py %s --cost %d --seconds %g" % (name, pairs, seconds), trials=pairs)
     print("%s: looking takes %.3f %% of a processor (median)" % (name, statistics.median(differences)))
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import figures
 
 QUESTIONS = ("SELECT count(*) FROM profiles", "SELECT * FROM step_summary", "SELECT * FROM op_summary LIMIT 10")
 
@@ -69,6 +70,10 @@ def grown(asked, sql, grow):
     return sum(times) / len(times)
 
 
+def tell(what, milliseconds, trials):
+    figures.tell("refreshing", what, milliseconds, "CPU ms", "refresh_runs.py", trials=trials)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -77,6 +82,8 @@ def main():
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--build", default=os.path.join(here, "..", "..", "build"))
     options = parser.parse_args()
+    if options.files < 15:
+        parser.error("--files: there must be 15 at least, as all of one comes before each of so many questions")
     with tempfile.TemporaryDirectory(prefix="tfprof-bench-") as directory:
         closed, growing = os.path.join(directory, "closed"), os.path.join(directory, "growing")
         os.mkdir(closed)
@@ -107,15 +114,23 @@ def main():
         for run in (closed, growing):
             asked = Asked(options.build, run)
             print("%s, %d files:" % (os.path.basename(run), options.files))
+            files = "%s %s" % (figures.count(options.files), "files that grow" if run == growing else "closed files")
             for count in (0, 1, 10, options.files) if run == growing else (0,):
                 taken, answers = means(asked, "SELECT tfprof_refresh()", options.repeat, lambda: grow(count))
                 print("  refresh, %4d files grew        %8.2f ms, %s rows" % (count, taken, sum(map(int, answers))))
+                grew = "nothing new" if not count else "all grew" if count == options.files else "%d grew" % count
+                tell("`tfprof_refresh()` of %s, %s" % (files, grew), taken, options.repeat)
             for sql in QUESTIONS:
                 first = asked.ask(sql)[1]
                 taken, _ = means(asked, sql, 5)
                 print("  %-40s %8.2f ms, the first time %.2f ms" % (sql[:40], taken, first))
+                name = "`%s` of %s of %s ops" % (sql.split(" FROM ")[1].split()[0], files, figures.count(options.rows))
+                tell(name + ", again without new rows", taken, 5)
+                tell(name + ", the first time", first, 1)
                 if run == growing:
-                    print("  %-40s %8.2f ms" % ("  with more of one file", grown(asked, sql, end_one)))
+                    taken = grown(asked, sql, end_one)
+                    print("  %-40s %8.2f ms" % ("  with more of one file", taken))
+                    tell(name + ", after rows of one of them came", taken, 5)
             asked.close()
 
 

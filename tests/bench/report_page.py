@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+import figures
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "..", "build")
 LOADS = 5
@@ -54,6 +56,21 @@ SEARCH = """async () => {
 }"""
 
 
+def name_of(path):
+    """What is opened, as figures call it: its name and, of a file, its size."""
+    path = os.path.normpath(path)
+    name = f"`{os.path.basename(path).partition('.')[0]}`"
+    return name if os.path.isdir(path) else f"{name} of {os.path.getsize(path) / 1e6:.0f} MB"
+
+
+def tell_frames(subject, what, frames, command):
+    """The times of frames as data."""
+    for name, (middle, most) in frames.items():
+        name = "of everything" if name == "everything" else f"while {name}"
+        figures.tell(subject, f"{what}: a frame {name}, median", middle, "ms", command, trials=60)
+        figures.tell(subject, f"{what}: a frame {name}, 95 %", most, "ms", command, trials=60)
+
+
 def say_frames(frames):
     print(", ".join(f"{name} {middle:.1f} ms (95 %: {most:.1f})" for name, (middle, most) in frames.items()))
 
@@ -67,6 +84,10 @@ def main():
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"{os.path.getsize(path) / 1e6:.1f} MB, {used.ru_utime + used.ru_stime:.1f} CPU s, "
               f"{used.ru_maxrss / 1000:.0f} MB of memory")
+        of, command = name_of(sys.argv[1]), "report_page.py FILE"
+        figures.tell("reports", f"Report of {of}: processor time", used.ru_utime + used.ru_stime, "CPU s", command)
+        figures.tell("reports", f"Report of {of}: memory", used.ru_maxrss / 1000, "MB", command)
+        figures.tell("reports", f"Report of {of}: size of the page", os.path.getsize(path) / 1e6, "MB", command)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -84,6 +105,13 @@ def main():
         print(", ".join(f"{name} {statistics.median(load[name] for load in loads):.0f} ms" for name in loads[0]))
         say_frames(frames)
         print(f"search {search:.0f} ms, {heap:.0f} MB of JavaScript's memory")
+        for name, called in (("first paint", "first paint"), ("rows", "all rows"), ("events", "all events"),
+                             ("first frame", "first frame")):
+            seconds = statistics.median(load[name] for load in loads) / 1e3
+            figures.tell("reports", f"Page of {of}: {called}", seconds, "s", command, trials=LOADS)
+        tell_frames("reports", f"Page of {of}", frames, command)
+        figures.tell("reports", f"Page of {of}: a search over all events", search, "ms", command)
+        figures.tell("reports", f"Page of {of}: memory of JavaScript", heap, "MB", command)
 
 
 if __name__ == "__main__":

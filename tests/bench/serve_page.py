@@ -17,10 +17,32 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "page"))
-from report_page import FRAMES, say_frames  # noqa: E402
+import figures  # noqa: E402
+from report_page import FRAMES, name_of, say_frames, tell_frames  # noqa: E402
 from serving import Served  # noqa: E402
 
 STARTS, WINDOWS = 5, 20
+# How figures call them.
+NAMES = {
+    "address": "command to address",
+    "first page complete": "last panel of the first page",
+    "timeline": "answer of all that the timeline draws",
+    "window": "answer of a window",
+    "window, processor": "processor time of the server for a window of a 200th",
+    "first frame": "first frame of the timeline's page",
+}
+
+
+def tell(path, took, frames, answer_bytes, used, memory):
+    """All of it as data."""
+    of, command = f"{name_of(path)}, served", "serve_page.py RUN"
+    for name, times in took.items():
+        figures.tell("serving", f"{of}: {NAMES.get(name, name)}", statistics.median(times) * 1000,
+                     "CPU ms" if "processor" in name else "ms", command, trials=len(times))
+    tell_frames("serving", of, frames, command)
+    for what, value, unit in (("size of the answer of all that the timeline draws", answer_bytes / 1e6, "MB"),
+                              ("processor time of the server", used, "CPU s"), ("memory of the server", memory, "MB")):
+        figures.tell("serving", f"{of}: {what}", value, unit, command)
 
 
 def processor_seconds(process):
@@ -86,6 +108,7 @@ def main():
         browser.close()
     print(", ".join(f"{name} {statistics.median(times) * 1000:.0f} ms" for name, times in took.items()))
     say_frames(frames)
+    tell(sys.argv[1], took, frames, len(body), used, memory)
     print(f"timeline {len(body) / 1e6:.2f} MB; the server took {used:.2f} CPU s and {memory:.0f} MB")
 
 

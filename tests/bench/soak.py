@@ -29,12 +29,18 @@ import sys
 import tempfile
 import time
 
+import figures
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "..", "build"))
 PROGRAM = os.path.join(HERE, "frameworks_program.py")
 PYTHONS = {"jax": "TFPROF_JAX_PYTHON", "tensorflow": "TFPROF_TENSORFLOW_PYTHON", "torch": "TFPROF_PYTHON"}
 PAUSE, START_SECONDS, ATTACH_SECONDS = 0.05, 180, 120
 COUNTED = ("descriptors", "own_descriptors", "threads", "shm_files", "runtime_entries")
+# How figures call them.
+FRAMEWORK_NAMES = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+COUNTED_NAMES = ("Open descriptors", "Open descriptors of the recorder", "Threads", "Files in `/dev/shm`",
+                 "Entries of the runtime directory")
 COLUMNS = ("minute", "framework", "attaches", "rss_kb", "anon_kb", *COUNTED, "shm_bytes", "processor_s", "attach_s",
            "status", "steps")
 
@@ -147,6 +153,25 @@ def slope_and_error(points, parts=8):
     return slope_of(points), ((parts - 1) / parts * sum((one - mean) ** 2 for one in left_out)) ** 0.5
 
 
+def tell(program, failed, percent, every):
+    """What was measured, as data."""
+    rows, command = program.rows[1:], "soak.py --every %g" % every
+    last, of = rows[len(rows) // 2:], "a process of %s" % FRAMEWORK_NAMES[program.framework]
+
+    def one(what, value, unit, **more):
+        figures.tell("attaching", "%s, every %g s" % (what, every), value, unit, command, trials=program.attaches,
+                     **more)
+
+    one("Attaches that failed to %s" % of, failed, "")
+    one("Processor time of %s, steps and attaches included, of one processor" % of, percent, "%")
+    one("Memory of %s after all attaches" % of, (rows[-1]["rss_kb"] - rows[0]["rss_kb"]) / 1024, "MiB more")
+    slope, error = slope_and_error([(row["attaches"], row["rss_kb"]) for row in last])
+    more = {"error": error} if error == error else {}
+    one("Memory of %s for each attach, in the second half" % of, slope, "kB more", **more)
+    for name, called in zip(COUNTED, COUNTED_NAMES):
+        one("%s of %s that came since the first attach" % (called, of), rows[-1][name] - rows[0][name], "")
+
+
 def conclude(program, steps):
     """Whether it stayed as it was."""
     rows = program.rows[1:]  # the first one is from before the first attach
@@ -161,6 +186,7 @@ def conclude(program, steps):
     print("%s: %d attaches, %d of them failed, in %.0f minutes; an attach takes %.2f s (median); %.1f %% of a processor"
           % (program.framework, program.attaches, failed, minutes,
              sorted(float(row["attach_s"]) for row in rows)[len(rows) // 2], processor_s / minutes / 60 * 100))
+    tell(program, failed, processor_s / minutes / 60 * 100, program.options.every)
     for name in ("rss_kb", "anon_kb"):
         slope, error = slope_and_error([(row["attaches"], row[name]) for row in last])
         grows = slope > 1 and slope > 3 * error

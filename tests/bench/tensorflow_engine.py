@@ -23,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 
+import figures
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("TFPROF_BUILD", HERE.parents[1] / "build"))
 FURTHER = 10  # further views in one process, of which the mean is told
@@ -134,11 +136,21 @@ def further_views(profile, views, times):
             turn_name = "a further" if turn else "the first"
             print(f"    by SQL, {turn_name} {view:5s} by {order:6s} {taken:6.1f} ms, {count} lines")
     print(f"    the slowest further view {slowest:.1f} ms")
+    figures.tell("peers", f"The slowest further view of a ProfileProto of {os.path.getsize(profile) / 1e6:.0f} MB",
+                 slowest, "CPU ms", "tensorflow_engine.py", trials=times)
 
 
 def memory_left():
     with open("/proc/meminfo") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+
+
+def tell(profile, view, times, ours, theirs):
+    """Both sides of a view as data."""
+    of, other = f"`{view}` of a ProfileProto of {os.path.getsize(profile) / 1e6:.0f} MB", "TensorFlow's own engine"
+    for what, i, scale, unit in (("processor time", 0, 1, "CPU s"), ("memory", 1, 1e6, "MB")):
+        figures.tell("peers", f"{of}: {what}", ours[i] / scale, unit, "tensorflow_engine.py", trials=times,
+                     compared=(other, theirs[i] / scale) if theirs else None)
 
 
 def compare(profile, views, python, times, expected):
@@ -161,6 +173,8 @@ def compare(profile, views, python, times, expected):
         if ours and theirs:
             line += f"   {(theirs[0] + theirs[1]) / ours[0]:.1f} times, memory {theirs[2] / ours[1]:.0f} times"
         print(line, flush=True)
+        if ours:
+            tell(profile, view, times, ours, measured[view][1])
     return measured
 
 
@@ -173,6 +187,12 @@ def growth(sizes):
                 told = "; ".join(f"{1e6 * facts[0] / nodes:.1f} us and {facts[1] / nodes:.0f} bytes of {nodes}"
                                  for nodes, facts in known)
                 print(f"  per node, {view:6s} {name:10s} {told}")
+            for nodes, facts in known if engine == 0 else ():
+                of = f"of {figures.count(nodes)}"
+                figures.tell("peers", f"`{view}`, processor time for a node {of}", 1e6 * facts[0] / nodes, "µs",
+                             "tensorflow_engine.py")
+                figures.tell("peers", f"`{view}`, memory for a node {of}", facts[1] / nodes / 1e3, "kB",
+                             "tensorflow_engine.py")
 
 
 def count_nodes(profile):

@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import figures
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
 PROGRAM = """
@@ -83,12 +85,25 @@ def common_steps(recording):
     return int(row["common"]), int(row["alone"])
 
 
-def told(ratios):
-    """The median and its 95 % confidence interval, by order statistics."""
+def percents(ratios):
+    """The median and its 95 % confidence interval, by order statistics, in percent more."""
     ratios, half = sorted(ratios), 0.98 * math.sqrt(len(ratios))
     low = ratios[max(0, math.floor(len(ratios) / 2 - half))]
     high = ratios[min(len(ratios) - 1, math.ceil(len(ratios) / 2 + half))]
-    return "%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (ratio - 1) for ratio in (statistics.median(ratios), low, high))
+    return tuple(100 * (ratio - 1) for ratio in (statistics.median(ratios), low, high))
+
+
+def told(ratios):
+    return "%+.2f %% (%+.2f to %+.2f)" % percents(ratios)
+
+
+def tell(mode, what, ratios, more=None):
+    """The figures as data; more: of the sums, in percent."""
+    value, low, high = percents(ratios)
+    name = "Two gloo ranks, %s: %s" % (mode, what)
+    figures.tell("recording", name, value, "% more", "two_ranks.py", low=low, high=high, trials=len(ratios))
+    if more is not None:
+        figures.tell("recording", name + ", of the sums", more, "% more", "two_ranks.py", trials=len(ratios))
 
 
 def main():
@@ -107,9 +122,14 @@ def main():
         turns = [cycle[kind] for cycle in cycles]
         plain, again, recorded = (sum(turn[i] for turn in turns) for i in range(3))
         print("%s: %.2f ms a step; %d cycles of %d steps" % (what, 1e3 * plain / steps / len(turns), len(turns), steps))
-        slower = told([turn[2] / (turn[0] + turn[1]) * 2 for turn in turns])
-        print("  recorded %s, of the sums %+.2f %%" % (slower, 100 * (recorded / (plain + again) * 2 - 1)))
-        print("  the same against the same %s" % told([turn[1] / turn[0] for turn in turns]))
+        slower, of_sums = [turn[2] / (turn[0] + turn[1]) * 2 for turn in turns], recorded / (plain + again) * 2
+        noise = [turn[1] / turn[0] for turn in turns]
+        print("  recorded %s, of the sums %+.2f %%" % (told(slower), 100 * (of_sums - 1)))
+        print("  the same against the same %s" % told(noise))
+        tell("default settings", what, slower, 100 * (of_sums - 1))
+        tell("the same against the same", what, noise)
+    figures.tell("recording", "Two gloo ranks, default settings: steps recorded by one rank alone", alone, "",
+                 "two_ranks.py", trials=common + alone)
     print("recorded: %d steps on both ranks, %d on one" % (common, alone))
 
 

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+import figures
+
 # view of tfprof, tool of XProf, command of xprof-rs
 VIEWS = (
     ("overview", "overview_page", "get_overview"),
@@ -62,6 +64,16 @@ def told(name, figures, base=None):
     return f"{name} {figures[0]:.2f} s, {figures[1]:.2f} CPU s, {figures[2]:.0f} MB{ratio}"
 
 
+def tell(size, what, ours, others):
+    """The figures of a view as data; others: {tool: figures}."""
+    if not ours:
+        return
+    for i, of, unit in ((0, "time that passes", "s"), (1, "processor time", "CPU s"), (2, "memory", "MB")):
+        compared = [{"with": name, "value": figures.rounded(its[i])} for name, its in others.items() if its]
+        figures.tell("peers", f"XPlane file of {size:.0f} MB: {what}, {of}", ours[i], unit, "xplane_tools.py FILE",
+                     **({"compared": compared} if compared else {}))
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -76,6 +88,8 @@ def main():
     print(f"load {os.getloadavg()[0]:.1f}; {os.path.getsize(path) / 1e6:.0f} MB")
     opened = best(run([tfprof, path, "SELECT 1"]) for _ in range(options.times))
     print(told("opened, with the start of the program:", opened))
+    size = os.path.getsize(path) / 1e6
+    tell(size, "opened, with the start of the program", opened, {})
     for view, tool, command in VIEWS:
         if options.only and view not in options.only:
             continue
@@ -83,7 +97,7 @@ def main():
             json = os.path.join(directory, "timeline.json")
             sql = f"SELECT tfprof_timeline('{json}')" if view == "timeline" else f"SELECT * FROM {view}"
             ours = best(run([tfprof, "--format", "csv", path, sql]) for _ in range(options.times))
-            line = [told(f"{view}: tfprof", ours)]
+            line, others = [told(f"{view}: tfprof", ours)], {}
             profiles = os.path.join(directory, "plugins", "profile", "run")
             os.makedirs(profiles)
             linked = os.path.join(profiles, "host.xplane.pb")
@@ -95,12 +109,15 @@ def main():
                     one = (float(seconds), float(used), one[2])
                     tool += f" ({int(length) / 1e6:.0f} MB)"
                 line.append(told(f"XProf's {tool}", one, ours))
+                others["XProf"] = one
             if options.xprof_rs and command:
                 for name in os.listdir(profiles):
                     if name != "host.xplane.pb":
                         os.unlink(os.path.join(profiles, name))
-                line.append(told(f"xprof-rs {command}", run([options.xprof_rs, command, linked]), ours))
+                others["xprof-rs"] = run([options.xprof_rs, command, linked])
+                line.append(told(f"xprof-rs {command}", others["xprof-rs"], ours))
             print("; ".join(line), flush=True)
+            tell(size, f"`{view}`" if view != "timeline" else "as JSON for timeline viewers", ours, others)
     print(f"load {os.getloadavg()[0]:.1f}")
 
 
