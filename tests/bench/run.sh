@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# run.sh: every benchmark, one after the other; the figures of README.md beside it come from here.
+# run.sh: every benchmark that needs nothing more than the tests do, one after the other.
 #
 #   tests/bench/run.sh [ROWS] [MEGABYTES]      ROWS of the dumps that are read (1000000), size of the traces (500)
 #
-# HolisticTraceAnalysis, which takes minutes: tests/bench/bench_hta.py TRACE.json.
+# What they tell, in the form of figures.py, is collected with the commit and the machine in build/bench/COMMIT.json,
+# which compare.py takes.  To show it in README.md beside this file:
+#
+#   python3 tests/bench/collect.py build/bench/COMMIT.json --into tests/bench/results && tools/update_reference.sh
+#
+# Those that need more: bench_hta.py, frameworks.py, report_page.py, serve_page.py, soak.py, tensorflow_engine.py,
+# two_ranks.py, xplane_tools.py.  They append their figures to the file that TFPROF_BENCH_RESULTS names.
 #
 # Nothing else should run meanwhile.  Ratios are what counts: each benchmark measures both sides in the same run.
 set -eu
@@ -12,12 +18,14 @@ cd "$(dirname "$0")/../.."
 . tools/dependencies.sh
 rows=${1:-1000000}
 megabytes=${2:-500}
+read -r load_before _ </proc/loadavg
 say "Building"
 build_release tests
 need_python_environment
 export TFPROF_BUILD=$PWD/build TFPROF_PYTHON=$PYTHON
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export TFPROF_BENCH_RESULTS=$work/figures.jsonl
 
 say "The machine"
 printf '%s, %s CPUs, load %s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
@@ -49,3 +57,6 @@ for kind in repeat distinct; do
   build/tests/bench_sql_views "$work/$kind.json"
   rm "$work/$kind.json" "$work/$kind.json.gz"
 done
+say "The figures"
+"$PYTHON" tests/bench/collect.py "$TFPROF_BENCH_RESULTS" --load-before "$load_before" \
+  -o "build/bench/$(git rev-parse --short=8 HEAD).json"
