@@ -8,33 +8,34 @@
 #include "base/list.h"
 #include "store/pool.h"
 #include "write/output_file.h"
+#include "write/pprof_fields.h"
 
 /* Fields of the messages, as NUMBER << 3 | wire type: 0 is a number, 2 bytes with their length before them. */
 enum {
-  PROFILE_SAMPLE_TYPE = 1 << 3 | 2,
-  PROFILE_SAMPLE = 2 << 3 | 2,
-  PROFILE_LOCATION = 4 << 3 | 2,
-  PROFILE_FUNCTION = 5 << 3 | 2,
-  PROFILE_STRING = 6 << 3 | 2,
-  PROFILE_TIME = 9 << 3,
-  PROFILE_DURATION = 10 << 3,
-  PROFILE_COMMENT = 13 << 3,
-  PROFILE_DEFAULT_TYPE = 14 << 3,
-  TYPE_NAME = 1 << 3,
-  TYPE_UNIT = 2 << 3,
-  SAMPLE_LOCATIONS = 1 << 3 | 2,
-  SAMPLE_VALUES = 2 << 3 | 2,
-  SAMPLE_LABEL = 3 << 3 | 2,
-  LABEL_KEY = 1 << 3,
-  LABEL_TEXT = 2 << 3,
-  LOCATION_ID = 1 << 3,
-  LOCATION_LINE = 4 << 3 | 2,
-  LINE_FUNCTION = 1 << 3,
-  LINE_NUMBER = 2 << 3,
-  FUNCTION_ID = 1 << 3,
-  FUNCTION_NAME = 2 << 3,
-  FUNCTION_FILE = 4 << 3,
-  FUNCTION_FIRST_LINE = 5 << 3,
+  PROFILE_SAMPLE_TYPE = Profile_sample_type << 3 | 2,
+  PROFILE_SAMPLE = Profile_sample << 3 | 2,
+  PROFILE_LOCATION = Profile_location << 3 | 2,
+  PROFILE_FUNCTION = Profile_function << 3 | 2,
+  PROFILE_STRING = Profile_string_table << 3 | 2,
+  PROFILE_TIME = Profile_time_nanos << 3,
+  PROFILE_DURATION = Profile_duration_nanos << 3,
+  PROFILE_COMMENT = Profile_comment << 3,
+  PROFILE_DEFAULT_TYPE = Profile_default_sample_type << 3,
+  TYPE_NAME = ValueType_type << 3,
+  TYPE_UNIT = ValueType_unit << 3,
+  SAMPLE_LOCATIONS = Sample_location_id << 3 | 2,
+  SAMPLE_VALUES = Sample_value << 3 | 2,
+  SAMPLE_LABEL = Sample_label << 3 | 2,
+  LABEL_KEY = Label_key << 3,
+  LABEL_TEXT = Label_str << 3,
+  LOCATION_ID = Location_id << 3,
+  LOCATION_LINE = Location_line << 3 | 2,
+  LINE_FUNCTION = Line_function_id << 3,
+  LINE_NUMBER = Line_line << 3,
+  FUNCTION_ID = Function_id << 3,
+  FUNCTION_NAME = Function_name << 3,
+  FUNCTION_FILE = Function_filename << 3,
+  FUNCTION_FIRST_LINE = Function_start_line << 3,
 };
 
 struct function {

@@ -82,16 +82,17 @@ static int64_t realtime_ahead_now(void) {
   return (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (before + (after - before) / 2);
 }
 
-/* In a RunMetadata: step_stats (1) has devices (1), and these have what ran (2). */
+/* In a RunMetadata the statistics of a step have devices, and these have what ran. */
+enum { RunMetadata_step_stats = 1, DeviceStepStats_node_stats = 2 };
 static uint64_t count_nodes(const void *bytes, size_t length) {
   uint64_t count = 0;
   struct wire_reader message = wire_open(bytes, length);
   for (struct wire_field stats; wire_next(&message, &stats);) {
-    if (stats.number != 1) continue;
+    if (stats.number != RunMetadata_step_stats) continue;
     struct wire_reader devices = wire_enter(&message, &stats);
     for (struct wire_field device; wire_next(&devices, &device);) {
       struct wire_reader nodes = wire_enter(&devices, &device);
-      for (struct wire_field node; wire_next(&nodes, &node);) count += node.number == 2;
+      for (struct wire_field node; wire_next(&nodes, &node);) count += node.number == DeviceStepStats_node_stats;
     }
   }
   return count;

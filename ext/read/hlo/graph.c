@@ -1,6 +1,8 @@
 /* graph.c: see graph.h. */
 #include "read/hlo/graph.h"
 
+#include "read/hlo/fields.h"
+
 #include <string.h>
 
 void hlo_graph_clear(struct hlo_graph *graph) {
@@ -85,7 +87,7 @@ static uint64_t bits_of_layout(const struct wire_reader *outer, const struct wir
   struct wire_field field;
   uint64_t bits = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number == 7) bits = wire_uint64(&field);
+    if (field.number == LayoutProto_element_size_in_bits) bits = wire_uint64(&field);
   }
   return bits <= 128 ? bits : 0;
 }
@@ -99,10 +101,10 @@ static bool read_shape(struct hlo_graph *graph, const struct wire_reader *outer,
   struct hlo_shape shape = {.first_size = (uint32_t)graph->numbers.count};
   uint64_t type = 0, bits = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number == 2) type = wire_uint64(&field);
-    else if (field.number == 3 && !add_numbers(graph, &field, &shape.size_count)) return false;
-    else if (field.number == 4 && field.type == WIRE_BYTES) shape.part_count++;
-    else if (field.number == 5) bits = bits_of_layout(&reader, &field);
+    if (field.number == ShapeProto_element_type) type = wire_uint64(&field);
+    else if (field.number == ShapeProto_dimensions && !add_numbers(graph, &field, &shape.size_count)) return false;
+    else if (field.number == ShapeProto_tuple_shapes && field.type == WIRE_BYTES) shape.part_count++;
+    else if (field.number == ShapeProto_layout) bits = bits_of_layout(&reader, &field);
   }
   if (type != TUPLE) {
     shape.part_count = 0;
@@ -115,7 +117,7 @@ static bool read_shape(struct hlo_graph *graph, const struct wire_reader *outer,
     if (graph->shapes.count >= HLO_NONE || !list_add(&graph->shapes)) return false;
   }
   for (uint32_t i = 0; i < shape.part_count && wire_next(&parts, &field);) {
-    if (field.number != 4 || field.type != WIRE_BYTES) continue;
+    if (field.number != ShapeProto_tuple_shapes || field.type != WIRE_BYTES) continue;
     if (!read_shape(graph, &parts, &field, shape.first_part + i++)) return false;
   }
   for (uint32_t i = 0; i < shape.part_count; i++) {
@@ -147,7 +149,7 @@ static bool read_window(struct hlo_graph *graph, const struct wire_reader *outer
   details->first_window = (uint32_t)graph->windows.count;
   details->window_count = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number != 1 || field.type != WIRE_BYTES) continue;
+    if (field.number != Window_dimensions || field.type != WIRE_BYTES) continue;
     struct hlo_window_dimension *dimension = list_add(&graph->windows);
     if (!dimension) return false;
     *dimension = (struct hlo_window_dimension){1, 1, 0, 0, 1, 1};
@@ -155,12 +157,12 @@ static bool read_window(struct hlo_graph *graph, const struct wire_reader *outer
     struct wire_reader inner = wire_enter(&reader, &field);
     while (wire_next(&inner, &part)) {
       switch (part.number) {
-        case 1: dimension->size = wire_int64(&part); break;
-        case 2: dimension->stride = wire_int64(&part); break;
-        case 3: dimension->padding_low = wire_int64(&part); break;
-        case 4: dimension->padding_high = wire_int64(&part); break;
-        case 5: dimension->window_dilation = wire_int64(&part); break;
-        case 6: dimension->base_dilation = wire_int64(&part); break;
+        case WindowDimension_size: dimension->size = wire_int64(&part); break;
+        case WindowDimension_stride: dimension->stride = wire_int64(&part); break;
+        case WindowDimension_padding_low: dimension->padding_low = wire_int64(&part); break;
+        case WindowDimension_padding_high: dimension->padding_high = wire_int64(&part); break;
+        case WindowDimension_window_dilation: dimension->window_dilation = wire_int64(&part); break;
+        case WindowDimension_base_dilation: dimension->base_dilation = wire_int64(&part); break;
         default: break;
       }
     }
@@ -187,9 +189,11 @@ static bool read_convolution(struct hlo_graph *graph, const struct wire_reader *
   struct wire_field field;
   uint32_t inputs = 0, kernels = 0, outputs = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number == 7) details->input_batch = wire_int64(&field);
-    else if (field.number == 8) details->input_feature = wire_int64(&field);
-    else if (field.number == 10) details->output_feature = wire_int64(&field);
+    if (field.number == ConvolutionDimensionNumbers_input_batch_dimension) details->input_batch = wire_int64(&field);
+    else if (field.number == ConvolutionDimensionNumbers_input_feature_dimension)
+      details->input_feature = wire_int64(&field);
+    else if (field.number == ConvolutionDimensionNumbers_output_feature_dimension)
+      details->output_feature = wire_int64(&field);
   }
   bool ok = read_repeated(graph, outer, whole, 11, &details->input_spatial, &inputs) &&
             read_repeated(graph, outer, whole, 6, &details->kernel_spatial, &kernels) &&
@@ -273,19 +277,21 @@ static bool add_links(struct hlo_graph *graph, const struct wire_field *field, u
 
 /* Fields whose values stand in details. */
 static bool take_detail(struct hlo_graph *graph, const struct wire_reader *reader, const struct wire_field *field) {
-  enum hlo_roles roles = field->number == 28 ? roles_of_target(field) : ROLES_NONE;
-  if (field->number == 28 && !roles) return true;
+  enum hlo_roles roles = field->number == HloInstructionProto_custom_call_target ? roles_of_target(field) : ROLES_NONE;
+  if (field->number == HloInstructionProto_custom_call_target && !roles) return true;
   struct hlo_details *details = details_of(graph);
   if (!details) return false;
   switch (field->number) {
-    case 15: return read_window(graph, reader, field, details);
-    case 16: return read_convolution(graph, reader, field, details);
-    case 28: details->roles = (uint8_t)roles; return true;
-    case 30: return read_repeated(graph, reader, field, 1, &details->first_number, &details->number_count);
-    case 32:
+    case HloInstructionProto_window: return read_window(graph, reader, field, details);
+    case HloInstructionProto_convolution_dimension_numbers: return read_convolution(graph, reader, field, details);
+    case HloInstructionProto_custom_call_target: details->roles = (uint8_t)roles; return true;
+    case HloInstructionProto_dot_dimension_numbers:
+      return read_repeated(graph, reader, field, DotDimensionNumbers_lhs_contracting_dimensions, &details->first_number,
+                           &details->number_count);
+    case HloInstructionProto_fft_length:
       if (!details->number_count) details->first_number = (uint32_t)graph->numbers.count;
       return add_numbers(graph, field, &details->number_count);
-    case 50: details->feature_groups = wire_int64(field); return true;
+    case HloInstructionProto_feature_group_count: details->feature_groups = wire_int64(field); return true;
     default: details->batch_groups = wire_int64(field); return true;
   }
 }
@@ -296,14 +302,16 @@ static uint32_t size_of_group(const struct wire_reader *outer, const struct wire
   struct wire_field field, part;
   uint32_t size = 0;
   while (wire_next(&reader, &field) && !size) {
-    if (is_list && field.type == WIRE_BYTES && field.number == 1) size = size_of_group(&reader, &field, false);
-    if (is_list && field.type == WIRE_BYTES && field.number == 2) {
+    if (is_list && field.type == WIRE_BYTES && field.number == CollectiveDeviceListProto_replica_groups)
+      size = size_of_group(&reader, &field, false);
+    if (is_list && field.type == WIRE_BYTES && field.number == CollectiveDeviceListProto_iota_replica_group_list) {
       struct wire_reader list = wire_enter(&reader, &field);
       while (wire_next(&list, &part)) {
-        if (part.number == 2 && wire_uint64(&part) <= INT32_MAX) size = wire_uint32(&part);
+        if (part.number == IotaReplicaGroupListProto_num_devices_per_group && wire_uint64(&part) <= INT32_MAX)
+          size = wire_uint32(&part);
       }
     }
-    if (is_list || field.number != 1) continue;
+    if (is_list || field.number != ReplicaGroup_replica_ids) continue;
     struct wire_packed ids = wire_unpack(&field, WIRE_VARINT);
     for (uint64_t id; wire_packed_next(&ids, &id);) size++;
   }
@@ -315,33 +323,36 @@ bool hlo_graph_take(struct hlo_graph *graph, const struct wire_reader *reader, c
   size_t length;
   const char *text;
   switch (field->number) {
-    case 2:
+    case HloInstructionProto_opcode:
       text = wire_text(field, &length);
       instruction->cost = (uint8_t)cost_of_opcode(text, length);
       return true;
-    case 3:
+    case HloInstructionProto_shape:
       if (field->type != WIRE_BYTES) return true;
       if (graph->shapes.count >= HLO_NONE || !list_add(&graph->shapes)) return false;
       instruction->shape = (uint32_t)graph->shapes.count - 1;
       return read_shape(graph, reader, field, instruction->shape);
-    case 9:
-    case 13: instruction->number = wire_uint32(field); return true;
-    case 35: instruction->id = wire_int64(field); return true;
-    case 36: return add_links(graph, field, &instruction->first_operand, &instruction->operand_count);
-    case 38: return add_links(graph, field, &instruction->first_called, &instruction->called_count);
-    case 43: return read_backend_config(graph, field);
-    case 49:
-    case 87:
+    case HloInstructionProto_parameter_number:
+    case HloInstructionProto_tuple_index: instruction->number = wire_uint32(field); return true;
+    case HloInstructionProto_id: instruction->id = wire_int64(field); return true;
+    case HloInstructionProto_operand_ids:
+      return add_links(graph, field, &instruction->first_operand, &instruction->operand_count);
+    case HloInstructionProto_called_computation_ids:
+      return add_links(graph, field, &instruction->first_called, &instruction->called_count);
+    case HloInstructionProto_backend_config: return read_backend_config(graph, field);
+    case HloInstructionProto_replica_groups:
+    case HloInstructionProto_collective_device_list:
       if (field->type == WIRE_BYTES && !instruction->group_size)
-        instruction->group_size = size_of_group(reader, field, field->number == 87);
+        instruction->group_size =
+            size_of_group(reader, field, field->number == HloInstructionProto_collective_device_list);
       return true;
-    case 15:
-    case 16:
-    case 28:
-    case 30:
-    case 32:
-    case 50:
-    case 58: return take_detail(graph, reader, field);
+    case HloInstructionProto_window:
+    case HloInstructionProto_convolution_dimension_numbers:
+    case HloInstructionProto_custom_call_target:
+    case HloInstructionProto_dot_dimension_numbers:
+    case HloInstructionProto_fft_length:
+    case HloInstructionProto_feature_group_count:
+    case HloInstructionProto_batch_group_count: return take_detail(graph, reader, field);
     default: return true;
   }
 }

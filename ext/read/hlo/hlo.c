@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "read/file/whole_file.h"
+#include "read/hlo/fields.h"
 #include "read/hlo/instruction_rows.h"
 #include "read/hlo/proto.h"
 #include "read/hlo/text.h"
@@ -235,25 +236,28 @@ static bool is_opcode(struct text_part text) {
   return text.length > 1;
 }
 
-/* A computation has a name (1) and instructions (2), these a name (1) and an opcode (2). */
+/* A computation begins with a name and an instruction, this with a name and an opcode. */
 static bool is_computation(struct text_part computation) {
   const uint8_t *at = (const uint8_t *)computation.bytes, *end = at + computation.length;
   struct text_part part;
-  if (next_bytes(&at, end, &part) != 1 || !is_name(part) || next_bytes(&at, end, &part) != 2) return false;
+  if (next_bytes(&at, end, &part) != HloComputationProto_name || !is_name(part) ||
+      next_bytes(&at, end, &part) != HloComputationProto_instructions)
+    return false;
   at = (const uint8_t *)part.bytes;
   end = at + part.length;
-  return next_bytes(&at, end, &part) == 1 && is_name(part) && next_bytes(&at, end, &part) == 2 && is_opcode(part);
+  return next_bytes(&at, end, &part) == HloInstructionProto_name && is_name(part) &&
+         next_bytes(&at, end, &part) == HloInstructionProto_opcode && is_opcode(part);
 }
 
-/* A module has its name (1), that of a computation (2), and computations (3). */
+/* A module has its name, that of a computation, and computations. */
 static bool is_module(const uint8_t *at, const uint8_t *end) {
   struct text_part part;
   uint32_t number = next_bytes(&at, end, &part);
-  if (number == 1 && !is_name(part)) return false;
-  if (number == 1) number = next_bytes(&at, end, &part);
-  if (number == 2 && !is_name(part)) return false;
-  if (number == 2) number = next_bytes(&at, end, &part);
-  return number == 3 && is_computation(part);
+  if (number == HloModuleProto_name && !is_name(part)) return false;
+  if (number == HloModuleProto_name) number = next_bytes(&at, end, &part);
+  if (number == HloModuleProto_entry_computation_name && !is_name(part)) return false;
+  if (number == HloModuleProto_entry_computation_name) number = next_bytes(&at, end, &part);
+  return number == HloModuleProto_computations && is_computation(part);
 }
 
 static bool is_proto(const uint8_t *head, size_t length) {

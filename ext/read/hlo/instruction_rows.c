@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "read/hlo/fields.h"
 #include "read/hlo/shape_text.h"
 
 void hlo_rows_free(struct hlo_rows *rows) {
@@ -67,12 +68,14 @@ void hlo_rows_take(struct hlo_reading *r, const struct wire_reader *reader, cons
   if (!row) return;
   const char *text = wire_text(field, &length);
   switch (field->number) {
-    case 3:
+    case HloInstructionProto_shape:
       if (field->type == WIRE_BYTES) print_result(r, row, wire_enter(reader, field));
       break;
-    case 9: row->parameter = wire_int64(field) >= 0 ? wire_int64(field) : ROW_NULL; break;
-    case 11: row->fusion_kind = hlo_enter(r, text, length); break;
-    case 28: row->target = hlo_enter(r, text, length); break;
+    case HloInstructionProto_parameter_number:
+      row->parameter = wire_int64(field) >= 0 ? wire_int64(field) : ROW_NULL;
+      break;
+    case HloInstructionProto_fusion_kind: row->fusion_kind = hlo_enter(r, text, length); break;
+    case HloInstructionProto_custom_call_target: row->target = hlo_enter(r, text, length); break;
     default: break;
   }
 }

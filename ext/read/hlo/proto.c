@@ -1,6 +1,8 @@
 /* proto.c: see proto.h. */
 #include "read/hlo/proto.h"
 
+#include "read/hlo/fields.h"
+
 #include <stdlib.h>
 #include <string.h>
 enum {
@@ -37,9 +39,9 @@ static void read_location(struct hlo_reading *r, const struct wire_reader *outer
   }
   location->line = ROW_NULL;
   while (wire_next(&reader, &field)) {
-    if (field.number == 1) location->file = wire_uint32(&field);
-    else if (field.number == 2) location->function = wire_uint32(&field);
-    else if (field.number == 3 && wire_int32(&field) > 0) location->line = wire_int32(&field);
+    if (field.number == FileLocation_file_name_id) location->file = wire_uint32(&field);
+    else if (field.number == FileLocation_function_name_id) location->function = wire_uint32(&field);
+    else if (field.number == FileLocation_line && wire_int32(&field) > 0) location->line = wire_int32(&field);
   }
 }
 
@@ -52,8 +54,8 @@ static void read_frame(struct hlo_reading *r, const struct wire_reader *outer, c
     return;
   }
   while (wire_next(&reader, &field)) {
-    if (field.number == 1) frame->location = wire_uint32(&field);
-    else if (field.number == 2) frame->parent = wire_uint32(&field);
+    if (field.number == StackFrame_file_location_id) frame->location = wire_uint32(&field);
+    else if (field.number == StackFrame_parent_frame_id) frame->parent = wire_uint32(&field);
   }
 }
 
@@ -64,14 +66,14 @@ static void read_stacks(struct hlo_reading *r, const struct far_field *far) {
   while (!r->status && wire_next(&reader, &field)) {
     size_t length;
     const char *text = wire_text(&field, &length);
-    if (field.number == 1 || field.number == 2) {
+    if (field.number == StackFrameIndexProto_file_names || field.number == StackFrameIndexProto_function_names) {
       int64_t id = hlo_enter(r, text, length);
-      int64_t *added = field.number == 1 ? list_add(&r->files) : list_add(&r->functions);
+      int64_t *added = field.number == StackFrameIndexProto_file_names ? list_add(&r->files) : list_add(&r->functions);
       if (added) *added = id;
       else hlo_no_memory(r);
-    } else if (field.number == 3) {
+    } else if (field.number == StackFrameIndexProto_file_locations) {
       read_location(r, &reader, &field);
-    } else if (field.number == 4) {
+    } else if (field.number == StackFrameIndexProto_stack_frames) {
       read_frame(r, &reader, &field);
     }
   }
@@ -84,11 +86,11 @@ static void read_metadata(struct wire_reader reader, struct hlo_metadata *metada
   struct wire_field field;
   while (wire_next(&reader, &field)) {
     switch (field.number) {
-      case 1: metadata->op_type.bytes = wire_text(&field, &metadata->op_type.length); break;
-      case 2: metadata->op_name.bytes = wire_text(&field, &metadata->op_name.length); break;
-      case 3: metadata->file.bytes = wire_text(&field, &metadata->file.length); break;
-      case 4: metadata->line = wire_int32(&field) > 0 ? wire_int32(&field) : ROW_NULL; break;
-      case 15: metadata->frame = wire_uint32(&field); break;
+      case OpMetadata_op_type: metadata->op_type.bytes = wire_text(&field, &metadata->op_type.length); break;
+      case OpMetadata_op_name: metadata->op_name.bytes = wire_text(&field, &metadata->op_name.length); break;
+      case OpMetadata_source_file: metadata->file.bytes = wire_text(&field, &metadata->file.length); break;
+      case OpMetadata_source_line: metadata->line = wire_int32(&field) > 0 ? wire_int32(&field) : ROW_NULL; break;
+      case OpMetadata_stack_frame_id: metadata->frame = wire_uint32(&field); break;
       default: break;
     }
   }
@@ -103,9 +105,10 @@ static const struct instruction_texts no_texts = {{"", 0}, {"", 0}, {{"", 0}, {"
 
 static void take_field(struct hlo_reading *r, const struct wire_reader *reader, const struct wire_field *field,
                        struct instruction_texts *texts) {
-  if (field->number == 1) texts->name.bytes = wire_text(field, &texts->name.length);
-  else if (field->number == 2) texts->opcode.bytes = wire_text(field, &texts->opcode.length);
-  else if (field->number == 7 && field->type == WIRE_BYTES) read_metadata(wire_enter(reader, field), &texts->metadata);
+  if (field->number == HloInstructionProto_name) texts->name.bytes = wire_text(field, &texts->name.length);
+  else if (field->number == HloInstructionProto_opcode) texts->opcode.bytes = wire_text(field, &texts->opcode.length);
+  else if (field->number == HloInstructionProto_metadata && field->type == WIRE_BYTES)
+    read_metadata(wire_enter(reader, field), &texts->metadata);
   hlo_take_field(r, reader, field);
 }
 
@@ -132,8 +135,8 @@ static void read_long_instruction(struct hlo_reading *r, const struct far_field 
     struct text_part bytes = {"", 0};
     if (part.type == WIRE_BYTES && part.length > MAXIMUM_INSTRUCTION) continue;
     if (part.type == WIRE_BYTES) bytes = hlo_field_bytes(r, &part, MAXIMUM_INSTRUCTION);
-    unsigned place = part.number == 1 ? 0 : part.number == 2 ? 1 : 2;
-    if (part.type == WIRE_BYTES && (place < 2 || part.number == 7)) {
+    unsigned place = part.number == HloInstructionProto_name ? 0 : part.number == HloInstructionProto_opcode ? 1 : 2;
+    if (part.type == WIRE_BYTES && (place < 2 || part.number == HloInstructionProto_metadata)) {
       free(kept[place]);
       kept[place] = keep(r, &bytes);
     }
@@ -176,10 +179,10 @@ static void read_computation(struct hlo_reading *r, const struct far_field *far)
   struct far_field part;
   if (!hlo_graph_begin(&r->graph)) hlo_no_memory(r);
   while (hlo_next_field(r, &at, end, &part)) {
-    if (part.number == 2 && part.type == WIRE_BYTES) read_instruction(r, &part);
-    else if (part.number == 1 && r->rows) name = enter_field(r, &part);
-    else if (part.number == 5) id = (int64_t)part.value;
-    else if (part.number == 6) root = (int64_t)part.value;
+    if (part.number == HloComputationProto_instructions && part.type == WIRE_BYTES) read_instruction(r, &part);
+    else if (part.number == HloComputationProto_name && r->rows) name = enter_field(r, &part);
+    else if (part.number == HloComputationProto_id) id = (int64_t)part.value;
+    else if (part.number == HloComputationProto_root_id) root = (int64_t)part.value;
   }
   hlo_end_computation(r, name, id, root);
 }
@@ -189,12 +192,12 @@ static void read_module(struct hlo_reading *r, const struct far_field *far) {
   struct far_field field;
   hlo_begin_module(r);
   while (hlo_next_field(r, &at, end, &field)) { /* the stacks stand behind what refers to them */
-    if (field.number == 1) hlo_set_module_name(r, hlo_field_bytes(r, &field, MAXIMUM_INSTRUCTION));
-    else if (field.number == 6) r->entry = (int64_t)field.value;
-    else if (field.number == 17 && field.type == WIRE_BYTES) read_stacks(r, &field);
+    if (field.number == HloModuleProto_name) hlo_set_module_name(r, hlo_field_bytes(r, &field, MAXIMUM_INSTRUCTION));
+    else if (field.number == HloModuleProto_entry_computation_id) r->entry = (int64_t)field.value;
+    else if (field.number == HloModuleProto_stack_frame_index && field.type == WIRE_BYTES) read_stacks(r, &field);
   }
   for (at = far->offset; hlo_next_field(r, &at, end, &field);) {
-    if (field.number != 3 || field.type != WIRE_BYTES) continue;
+    if (field.number != HloModuleProto_computations || field.type != WIRE_BYTES) continue;
     read_computation(r, &field);
     if (!r->status && store_interrupted(r->profile->store))
       r->status = error_set(r->error, TFPROF_INTERRUPTED, "interrupted");
@@ -205,7 +208,7 @@ static void read_module(struct hlo_reading *r, const struct far_field *far) {
 void hlo_read_proto(struct hlo_reading *r, uint64_t at, uint64_t end) {
   struct far_field field;
   while (hlo_next_field(r, &at, end, &field)) {
-    if (field.number == 1 && field.type == WIRE_BYTES) read_module(r, &field);
+    if (field.number == HloProto_hlo_module && field.type == WIRE_BYTES) read_module(r, &field);
   }
 }
 
@@ -213,7 +216,7 @@ void hlo_read_proto(struct hlo_reading *r, uint64_t at, uint64_t end) {
 static bool is_bare_module(struct hlo_reading *r, uint64_t length) {
   struct far_field field;
   for (uint64_t at = 0; hlo_next_field(r, &at, length, &field);) {
-    if (field.number != 1 || field.type != WIRE_BYTES) return true;
+    if (field.number != HloModuleProto_name || field.type != WIRE_BYTES) return true;
     struct text_part text = hlo_field_bytes(r, &field, 1);
     return text.length && (unsigned char)*text.bytes > ' ';
   }

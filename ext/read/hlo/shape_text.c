@@ -1,6 +1,8 @@
 /* shape_text.c: see shape_text.h. */
 #include "read/hlo/shape_text.h"
 
+#include "read/hlo/fields.h"
+
 enum { TUPLE = 13, MAXIMUM_DYNAMIC = 64 };
 
 /* In the order of XLA's PrimitiveType. */
@@ -23,7 +25,7 @@ static uint64_t type_of_shape(struct wire_reader shape) {
   struct wire_field field;
   uint64_t type = 0;
   while (wire_next(&shape, &field)) {
-    if (field.number == 2) type = wire_uint64(&field);
+    if (field.number == ShapeProto_element_type) type = wire_uint64(&field);
   }
   return type < TYPE_COUNT ? type : 0;
 }
@@ -39,7 +41,7 @@ static void print_layout(struct text_buffer *text, struct wire_reader layout) {
   uint64_t dimension;
   bool is_first = true;
   while (wire_next(&layout, &field)) {
-    if (field.number != 1) continue;
+    if (field.number != LayoutProto_minor_to_major) continue;
     for (struct wire_packed list = wire_unpack(&field, WIRE_VARINT); wire_packed_next(&list, &dimension);) {
       text_buffer_add(text, is_first ? "{" : ",", 1);
       text_buffer_integer(text, (int64_t)dimension);
@@ -55,7 +57,7 @@ static uint64_t dynamic_dimensions(struct wire_reader shape) {
   uint64_t value, bits = 0;
   unsigned place = 0;
   while (wire_next(&shape, &field)) {
-    if (field.number != 6) continue;
+    if (field.number != ShapeProto_is_dynamic_dimension) continue;
     for (struct wire_packed list = wire_unpack(&field, WIRE_VARINT); wire_packed_next(&list, &value); place++) {
       if (value && place < MAXIMUM_DYNAMIC) bits |= UINT64_C(1) << place;
     }
@@ -72,7 +74,7 @@ static void print_array(struct text_buffer *text, struct wire_reader shape) {
   text_buffer_add(text, name, strlen(name));
   text_buffer_add(text, "[", 1);
   while (wire_next(&reader, &field)) {
-    if (field.number != 3) continue;
+    if (field.number != ShapeProto_dimensions) continue;
     for (struct wire_packed list = wire_unpack(&field, WIRE_VARINT); wire_packed_next(&list, &size); place++) {
       if (place) text_buffer_add(text, ",", 1);
       if (place < MAXIMUM_DYNAMIC && dynamic >> place & 1) text_buffer_add(text, "<=", 2);
@@ -82,7 +84,7 @@ static void print_array(struct text_buffer *text, struct wire_reader shape) {
   }
   text_buffer_add(text, "]", 1);
   for (reader = shape; wire_next(&reader, &field);) {
-    if (field.number == 5 && field.type == WIRE_BYTES) print_layout(text, wire_enter(&reader, &field));
+    if (field.number == ShapeProto_layout && field.type == WIRE_BYTES) print_layout(text, wire_enter(&reader, &field));
   }
 }
 
@@ -95,7 +97,7 @@ void hlo_shape_print(struct text_buffer *text, struct wire_reader shape) {
   }
   text_buffer_add(text, "(", 1);
   while (wire_next(&shape, &field)) {
-    if (field.number != 4 || field.type != WIRE_BYTES) continue;
+    if (field.number != ShapeProto_tuple_shapes || field.type != WIRE_BYTES) continue;
     if (!is_first) text_buffer_add(text, ", ", 2);
     is_first = false;
     hlo_shape_print(text, wire_enter(&shape, &field));

@@ -2,6 +2,7 @@
 #include "read/hlo/text.h"
 
 #include "base/list.h"
+#include "read/hlo/fields.h"
 #include "read/hlo/text_parts.h"
 
 struct reading {
@@ -74,10 +75,10 @@ static int64_t number_behind(struct hlo_cursor line, const char *key) {
 }
 
 static void read_location(struct reading *r, struct hlo_cursor line) {
-  size_t place = message_begin(r->proto, 3);
-  message_number(r->proto, 1, (uint64_t)number_behind(line, "file_name_id="));
-  message_number(r->proto, 2, (uint64_t)number_behind(line, "function_name_id="));
-  message_number(r->proto, 3, (uint64_t)number_behind(line, " line="));
+  size_t place = message_begin(r->proto, StackFrameIndexProto_file_locations);
+  message_number(r->proto, FileLocation_file_name_id, (uint64_t)number_behind(line, "file_name_id="));
+  message_number(r->proto, FileLocation_function_name_id, (uint64_t)number_behind(line, "function_name_id="));
+  message_number(r->proto, FileLocation_line, (uint64_t)number_behind(line, " line="));
   message_end(r->proto, place);
 }
 
@@ -90,7 +91,8 @@ static void read_table_line(struct reading *r, struct hlo_cursor line) {
   }
   hlo_skip_space(&line);
   if (r->table == TABLE_FILES || r->table == TABLE_FUNCTIONS) {
-    size_t place = message_begin(r->proto, r->table == TABLE_FILES ? 1 : 2);
+    size_t place = message_begin(r->proto, r->table == TABLE_FILES ? StackFrameIndexProto_file_names
+                                                                   : StackFrameIndexProto_function_names);
     hlo_unquote((struct text_part){line.at, (size_t)(line.end - line.at)}, r->proto);
     message_end(r->proto, place);
   } else if (r->table == TABLE_LOCATIONS) {
@@ -108,9 +110,9 @@ static void end_tables(struct reading *r) {
   if (!r->has_frames) return;
   for (size_t i = 0; i < r->stack.count; i++) more = r->stack.items[i].parent == 0 ? 0 : more;
   for (size_t i = 0; i < r->stack.count; i++) {
-    size_t place = message_begin(r->proto, 4);
-    message_number(r->proto, 1, (uint64_t)r->stack.items[i].location);
-    message_number(r->proto, 2, (uint64_t)(r->stack.items[i].parent - more));
+    size_t place = message_begin(r->proto, StackFrameIndexProto_stack_frames);
+    message_number(r->proto, StackFrame_file_location_id, (uint64_t)r->stack.items[i].location);
+    message_number(r->proto, StackFrame_parent_frame_id, (uint64_t)(r->stack.items[i].parent - more));
     message_end(r->proto, place);
   }
   message_end(r->proto, r->frames);
@@ -131,7 +133,7 @@ static enum table table_named(struct text_part name) {
 /* "%a, f32[8]{0} %b": the last name of each. */
 static void read_operands(struct reading *r, struct hlo_cursor within) {
   struct text_part part;
-  size_t list = message_begin(r->proto, 36);
+  size_t list = message_begin(r->proto, HloInstructionProto_operand_ids);
   while (hlo_take_part(&within, &part)) {
     const char *start = part.bytes + part.length;
     while (start > part.bytes && start[-1] != ' ' && start[-1] != '%') start--;
@@ -148,14 +150,15 @@ static bool read_instruction(struct reading *r, struct hlo_cursor line) {
   bool is_root = hlo_is_text(name, "ROOT");
   if (is_root) name = hlo_take_name(&line);
   if (!name.length || !hlo_take(&line, '=')) return false;
-  message_bytes(r->proto, 1, name.bytes, name.length);
-  message_number(r->proto, 35, hlo_id_of_name(name));
+  message_bytes(r->proto, HloInstructionProto_name, name.bytes, name.length);
+  message_number(r->proto, HloInstructionProto_id, hlo_id_of_name(name));
   if (!hlo_take_shape(&line, r->proto, 3)) return false;
   struct text_part opcode = hlo_take_name(&line);
   if (!opcode.length || !hlo_take_within(&line, &within)) return false;
-  message_bytes(r->proto, 2, opcode.bytes, opcode.length);
+  message_bytes(r->proto, HloInstructionProto_opcode, opcode.bytes, opcode.length);
   if (hlo_is_text(opcode, "parameter")) {
-    if (hlo_take_number(&within, &number) && number >= 0) message_number(r->proto, 9, (uint64_t)number);
+    if (hlo_take_number(&within, &number) && number >= 0)
+      message_number(r->proto, HloInstructionProto_parameter_number, (uint64_t)number);
   } else if (!hlo_is_text(opcode, "constant")) {
     read_operands(r, within);
   }
@@ -168,7 +171,7 @@ static bool read_instruction(struct reading *r, struct hlo_cursor line) {
 
 static void take_instruction(struct reading *r, struct hlo_cursor line) {
   size_t before = r->proto->length;
-  size_t place = message_begin(r->proto, 2);
+  size_t place = message_begin(r->proto, HloComputationProto_instructions);
   if (read_instruction(r, line)) {
     message_end(r->proto, place);
     return;
@@ -180,8 +183,8 @@ static void take_instruction(struct reading *r, struct hlo_cursor line) {
 /* ---- computations ---- */
 
 static void end_computation(struct reading *r) {
-  message_number(r->proto, 5, r->id);
-  message_number(r->proto, 6, r->root);
+  message_number(r->proto, HloComputationProto_id, r->id);
+  message_number(r->proto, HloComputationProto_root_id, r->root);
   message_end(r->proto, r->computation);
   r->is_in_computation = false;
 }
@@ -196,9 +199,9 @@ static bool begin_computation(struct reading *r, struct hlo_cursor line) {
   if (is_entry) name = hlo_take_name(&line);
   if (!name.length) return false;
   r->id = hlo_id_of_name(name);
-  if (is_entry) message_number(r->proto, 6, r->id);
-  r->computation = message_begin(r->proto, 3);
-  message_bytes(r->proto, 1, name.bytes, name.length);
+  if (is_entry) message_number(r->proto, HloModuleProto_entry_computation_id, r->id);
+  r->computation = message_begin(r->proto, HloModuleProto_computations);
+  message_bytes(r->proto, HloComputationProto_name, name.bytes, name.length);
   r->is_in_computation = true;
   r->has_root = false;
   r->root = 0;
@@ -213,7 +216,7 @@ static void read_outer_line(struct reading *r, struct hlo_cursor line) {
   struct text_part name = hlo_take_name(&rest);
   enum table table = table_named(name);
   if (table) {
-    if (!r->has_frames) r->frames = message_begin(r->proto, 17);
+    if (!r->has_frames) r->frames = message_begin(r->proto, HloModuleProto_stack_frame_index);
     r->has_frames = true;
     r->table = table;
   } else if (r->table && name.length && *name.bytes >= '0' && *name.bytes <= '9') {
@@ -223,7 +226,7 @@ static void read_outer_line(struct reading *r, struct hlo_cursor line) {
     if (hlo_is_text(name, "HloModule")) {
       name = hlo_take_name(&rest);
       if (r->has_module) note_fault(r, line.at, "a second module begins, of which all is left out");
-      else message_bytes(r->proto, 1, name.bytes, name.length);
+      else message_bytes(r->proto, HloModuleProto_name, name.bytes, name.length);
       if (r->has_module) r->at = r->end;
       r->has_module = true;
     } else if (!begin_computation(r, line)) {

@@ -2,6 +2,7 @@
 #include "read/hlo/text_parts.h"
 
 #include "base/hash.h"
+#include "read/hlo/fields.h"
 #include "read/hlo/shape_text.h"
 
 enum { MAXIMUM_DEPTH = 64 };
@@ -156,7 +157,7 @@ static void put_unquoted(struct text_buffer *out, unsigned field, struct text_pa
 /* "{1,0:T(8,128)E(4)}". */
 static void read_layout(struct hlo_cursor cursor, struct text_buffer *out) {
   int64_t number;
-  size_t layout = message_begin(out, 5), list = message_begin(out, 1);
+  size_t layout = message_begin(out, ShapeProto_layout), list = message_begin(out, LayoutProto_minor_to_major);
   while (hlo_take_number(&cursor, &number)) {
     message_varint(out, (uint64_t)number);
     hlo_take(&cursor, ',');
@@ -164,14 +165,15 @@ static void read_layout(struct hlo_cursor cursor, struct text_buffer *out) {
   message_end(out, list);
   const char *bits = memmem(cursor.at, (size_t)(cursor.end - cursor.at), "E(", 2);
   if (bits) cursor.at = bits + 2;
-  if (bits && hlo_take_number(&cursor, &number) && number > 0) message_number(out, 7, (uint64_t)number);
+  if (bits && hlo_take_number(&cursor, &number) && number > 0)
+    message_number(out, LayoutProto_element_size_in_bits, (uint64_t)number);
   message_end(out, layout);
 }
 
 static void read_dimensions(struct hlo_cursor cursor, struct text_buffer *out) {
   struct hlo_cursor again = cursor;
   bool is_dynamic = memchr(cursor.at, '<', (size_t)(cursor.end - cursor.at));
-  size_t list = message_begin(out, 3);
+  size_t list = message_begin(out, ShapeProto_dimensions);
   struct text_part part;
   while (hlo_take_part(&cursor, &part)) {
     struct hlo_cursor size = {part.bytes, part.bytes + part.length};
@@ -182,7 +184,7 @@ static void read_dimensions(struct hlo_cursor cursor, struct text_buffer *out) {
   }
   message_end(out, list);
   if (!is_dynamic) return;
-  list = message_begin(out, 6);
+  list = message_begin(out, ShapeProto_is_dynamic_dimension);
   while (hlo_take_part(&again, &part)) message_varint(out, part.length && *part.bytes == '<');
   message_end(out, list);
 }
@@ -197,16 +199,16 @@ static bool take_nested_shape(struct hlo_cursor *cursor, struct text_buffer *out
   bool is_tuple = *cursor->at == '(', is_shape = true;
   if (is_tuple) {
     is_shape = hlo_take_within(cursor, &within);
-    message_number(out, 2, TUPLE);
+    message_number(out, ShapeProto_element_type, TUPLE);
     while (is_shape && hlo_take_part(&within, &part)) {
       struct hlo_cursor one = {part.bytes, part.bytes + part.length};
-      is_shape = take_nested_shape(&one, out, 4, depth + 1);
+      is_shape = take_nested_shape(&one, out, ShapeProto_tuple_shapes, depth + 1);
     }
   } else {
     unsigned type = hlo_type_number(hlo_take_name(cursor));
     is_shape = type && cursor->at < cursor->end && *cursor->at == '[' && hlo_take_within(cursor, &within);
     if (is_shape) {
-      message_number(out, 2, type);
+      message_number(out, ShapeProto_element_type, type);
       read_dimensions(within, out);
     }
     bool has_layout = is_shape && cursor->at < cursor->end && *cursor->at == '{' && hlo_take_within(cursor, &within);
@@ -249,7 +251,7 @@ static void put_number(struct text_buffer *out, unsigned field, struct text_part
 static void put_computations(struct text_buffer *out, struct text_part value) {
   struct hlo_cursor cursor = cursor_of(value), within;
   struct text_part part;
-  size_t list = message_begin(out, 38);
+  size_t list = message_begin(out, HloInstructionProto_called_computation_ids);
   if (cursor.at < cursor.end && *cursor.at == '{' && hlo_take_within(&cursor, &within)) cursor = within;
   while (hlo_take_part(&cursor, &part)) {
     struct hlo_cursor one = cursor_of(part);
@@ -264,14 +266,14 @@ static void put_metadata(struct text_buffer *out, struct text_part value) {
     const char *key;
     unsigned field;
     bool is_number;
-  } fields[] = {{"op_type", 1, false},
-                {"op_name", 2, false},
-                {"source_file", 3, false},
-                {"source_line", 4, true},
-                {"stack_frame_id", 15, true}};
+  } fields[] = {{"op_type", OpMetadata_op_type, false},
+                {"op_name", OpMetadata_op_name, false},
+                {"source_file", OpMetadata_source_file, false},
+                {"source_line", OpMetadata_source_line, true},
+                {"stack_frame_id", OpMetadata_stack_frame_id, true}};
   struct hlo_cursor cursor = cursor_of(value), within;
   if (!hlo_take_within(&cursor, &within)) return;
-  size_t place = message_begin(out, 7);
+  size_t place = message_begin(out, HloInstructionProto_metadata);
   for (hlo_skip_space(&within); within.at < within.end; hlo_skip_space(&within)) {
     size_t depth = 0;
     const char *start = within.at;
@@ -328,12 +330,13 @@ static void put_window(struct text_buffer *out, struct text_part value) {
     unsigned its = read_window_key(parts, key, text);
     count = its > count ? its : count;
   }
-  size_t window = message_begin(out, 15);
+  size_t window = message_begin(out, HloInstructionProto_window);
   for (unsigned i = 0; i < count; i++) {
     const int64_t values[] = {parts[i].size, parts[i].stride,          parts[i].low,
                               parts[i].high, parts[i].window_dilation, parts[i].base_dilation};
-    size_t dimension = message_begin(out, 1);
-    for (unsigned k = 0; k < sizeof values / sizeof *values; k++) message_number(out, k + 1, (uint64_t)values[k]);
+    size_t dimension = message_begin(out, Window_dimensions);
+    for (unsigned k = 0; k < sizeof values / sizeof *values; k++)
+      message_number(out, WindowDimension_size + k, (uint64_t)values[k]);
     message_end(out, dimension);
   }
   message_end(out, window);
@@ -360,11 +363,19 @@ static void put_labels(struct text_buffer *out, struct text_part labels, const u
 
 /* "b01f_01io->b01f". */
 static void put_convolution(struct text_buffer *out, struct text_part value) {
-  static const unsigned input[] = {7, 8, 11}, kernel[] = {3, 4, 6}, output[] = {9, 10, 12};
+  static const unsigned input[] = {ConvolutionDimensionNumbers_input_batch_dimension,
+                                   ConvolutionDimensionNumbers_input_feature_dimension,
+                                   ConvolutionDimensionNumbers_input_spatial_dimensions},
+                        kernel[] = {ConvolutionDimensionNumbers_kernel_input_feature_dimension,
+                                    ConvolutionDimensionNumbers_kernel_output_feature_dimension,
+                                    ConvolutionDimensionNumbers_kernel_spatial_dimensions},
+                        output[] = {ConvolutionDimensionNumbers_output_batch_dimension,
+                                    ConvolutionDimensionNumbers_output_feature_dimension,
+                                    ConvolutionDimensionNumbers_output_spatial_dimensions};
   const char *first = memchr(value.bytes, '_', value.length), *end = value.bytes + value.length;
   const char *second = first ? memmem(first, (size_t)(end - first), "->", 2) : NULL;
   if (!second) return;
-  size_t place = message_begin(out, 16);
+  size_t place = message_begin(out, HloInstructionProto_convolution_dimension_numbers);
   put_labels(out, (struct text_part){value.bytes, (size_t)(first - value.bytes)}, input, "bf");
   put_labels(out, (struct text_part){first + 1, (size_t)(second - first - 1)}, kernel, "io");
   put_labels(out, (struct text_part){second + 2, (size_t)(end - second - 2)}, output, "bf");
@@ -409,15 +420,16 @@ static int64_t size_of_group(struct text_part value) {
 static void put_group(struct text_buffer *out, struct text_part value) {
   int64_t size = size_of_group(value);
   if (size <= 0 || size > INT32_MAX) return;
-  size_t list = message_begin(out, 87), iota = message_begin(out, 2);
-  message_number(out, 2, (uint64_t)size);
+  size_t list = message_begin(out, HloInstructionProto_collective_device_list);
+  size_t iota = message_begin(out, CollectiveDeviceListProto_iota_replica_group_list);
+  message_number(out, IotaReplicaGroupListProto_num_devices_per_group, (uint64_t)size);
   message_end(out, iota);
   message_end(out, list);
 }
 
 static void put_dot(struct text_buffer *out, struct text_part value) {
-  size_t place = message_begin(out, 30);
-  put_numbers(out, 1, value);
+  size_t place = message_begin(out, HloInstructionProto_dot_dimension_numbers);
+  put_numbers(out, DotDimensionNumbers_lhs_contracting_dimensions, value);
   message_end(out, place);
 }
 
@@ -452,16 +464,16 @@ static const struct {
 static void put_attribute(struct text_buffer *out, enum attribute attribute, struct text_part value) {
   switch (attribute) {
     case COMPUTATIONS: put_computations(out, value); break;
-    case KIND: message_bytes(out, 11, value.bytes, value.length); break;
-    case INDEX: put_number(out, 13, value); break;
+    case KIND: message_bytes(out, HloInstructionProto_fusion_kind, value.bytes, value.length); break;
+    case INDEX: put_number(out, HloInstructionProto_tuple_index, value); break;
     case DOT: put_dot(out, value); break;
     case WINDOW: put_window(out, value); break;
     case LABELS: put_convolution(out, value); break;
-    case FEATURES: put_number(out, 50, value); break;
-    case BATCHES: put_number(out, 58, value); break;
-    case LENGTHS: put_numbers(out, 32, value); break;
-    case TARGET: put_unquoted(out, 28, value); break;
-    case CONFIG: put_unquoted(out, 43, value); break;
+    case FEATURES: put_number(out, HloInstructionProto_feature_group_count, value); break;
+    case BATCHES: put_number(out, HloInstructionProto_batch_group_count, value); break;
+    case LENGTHS: put_numbers(out, HloInstructionProto_fft_length, value); break;
+    case TARGET: put_unquoted(out, HloInstructionProto_custom_call_target, value); break;
+    case CONFIG: put_unquoted(out, HloInstructionProto_backend_config, value); break;
     case GROUPS: put_group(out, value); break;
     case METADATA: put_metadata(out, value); break;
   }

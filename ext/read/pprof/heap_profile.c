@@ -7,6 +7,7 @@
 
 #include "read/rows/text_buffer.h"
 #include "write/json_text.h"
+#include "write/pprof_fields.h"
 
 enum {
   FREE_FRAMES = 1 << 20, /* always allowed; beyond that as many as a file can name without repeating itself */
@@ -77,10 +78,10 @@ static bool take_function(struct heap_profile *heap, struct wire_reader message)
   struct heap_function *function = list_add(&heap->functions);
   if (!function) return false;
   while (wire_next(&message, &field)) {
-    if (field.number == 1) id = wire_uint64(&field);
-    else if (field.number == 2) function->name = wire_uint64(&field);
-    else if (field.number == 4) function->file = wire_uint64(&field);
-    else if (field.number == 5) function->first_line = wire_int64(&field);
+    if (field.number == Function_id) id = wire_uint64(&field);
+    else if (field.number == Function_name) function->name = wire_uint64(&field);
+    else if (field.number == Function_filename) function->file = wire_uint64(&field);
+    else if (field.number == Function_start_line) function->first_line = wire_int64(&field);
   }
   return number_id(&heap->function_ids, id, heap->functions.count - 1);
 }
@@ -90,8 +91,8 @@ static bool take_mapping(struct heap_profile *heap, struct wire_reader message) 
   uint64_t id = 0, *name = list_add(&heap->mappings);
   if (!name) return false;
   while (wire_next(&message, &field)) {
-    if (field.number == 1) id = wire_uint64(&field);
-    else if (field.number == 5) *name = wire_uint64(&field);
+    if (field.number == Mapping_id) id = wire_uint64(&field);
+    else if (field.number == Mapping_filename) *name = wire_uint64(&field);
   }
   return number_id(&heap->mapping_ids, id, heap->mappings.count - 1);
 }
@@ -103,16 +104,16 @@ static bool take_location(struct heap_profile *heap, struct wire_reader message)
   if (!location) return false;
   location->first_line = heap->lines.count;
   while (wire_next(&message, &field)) {
-    if (field.number == 1) id = wire_uint64(&field);
-    else if (field.number == 2) location->mapping = wire_uint64(&field);
-    else if (field.number == 3) location->address = wire_uint64(&field);
-    if (field.number != 4 || field.type != WIRE_BYTES) continue;
+    if (field.number == Location_id) id = wire_uint64(&field);
+    else if (field.number == Location_mapping_id) location->mapping = wire_uint64(&field);
+    else if (field.number == Location_address) location->address = wire_uint64(&field);
+    if (field.number != Location_line || field.type != WIRE_BYTES) continue;
     struct wire_reader inner = wire_enter(&message, &field);
     struct heap_line *line = list_add(&heap->lines);
     if (!line) return false;
     while (wire_next(&inner, &part)) {
-      if (part.number == 1) line->function = wire_uint64(&part);
-      else if (part.number == 2) line->line = wire_int64(&part);
+      if (part.number == Line_function_id) line->function = wire_uint64(&part);
+      else if (part.number == Line_line) line->line = wire_int64(&part);
     }
   }
   location->line_count = heap->lines.count - location->first_line;
@@ -124,8 +125,8 @@ static bool take_type(struct value_types *types, struct wire_reader message) {
   struct value_type *type = list_add(types);
   if (!type) return false;
   while (wire_next(&message, &field)) {
-    if (field.number == 1) type->name = wire_uint64(&field);
-    else if (field.number == 2) type->unit = wire_uint64(&field);
+    if (field.number == ValueType_type) type->name = wire_uint64(&field);
+    else if (field.number == ValueType_unit) type->unit = wire_uint64(&field);
   }
   return true;
 }
@@ -150,12 +151,12 @@ static bool read_names(struct heap_profile *heap, struct wire_reader reader, str
   while (ok && wire_next(&reader, &field)) {
     struct wire_reader inner = wire_enter(&reader, &field);
     switch (field.number) {
-      case 1: ok = take_type(types, inner); break;
-      case 3: ok = take_mapping(heap, inner); break;
-      case 4: ok = take_location(heap, inner); break;
-      case 5: ok = take_function(heap, inner); break;
-      case 6: ok = take_string(heap, &field); break;
-      case 9: heap->time_ns = wire_int64(&field); break;
+      case Profile_sample_type: ok = take_type(types, inner); break;
+      case Profile_mapping: ok = take_mapping(heap, inner); break;
+      case Profile_location: ok = take_location(heap, inner); break;
+      case Profile_function: ok = take_function(heap, inner); break;
+      case Profile_string_table: ok = take_string(heap, &field); break;
+      case Profile_time_nanos: heap->time_ns = wire_int64(&field); break;
     }
   }
   note_damage(heap, &reader);
@@ -273,10 +274,10 @@ static enum tfprof_status take_label(struct heap_profile *heap, struct wire_read
   struct label label = {0};
   while (wire_next(&message, &field)) {
     switch (field.number) {
-      case 1: label.key = wire_uint64(&field); break;
-      case 2: label.text = wire_uint64(&field); break;
-      case 3: label.number = wire_int64(&field); break;
-      case 4: label.unit = wire_uint64(&field); break;
+      case Label_key: label.key = wire_uint64(&field); break;
+      case Label_str: label.text = wire_uint64(&field); break;
+      case Label_num: label.number = wire_int64(&field); break;
+      case Label_num_unit: label.unit = wire_uint64(&field); break;
     }
   }
   bool is_kind = text_is(heap, label.key, "kind");
@@ -301,15 +302,15 @@ static enum tfprof_status take_sample(struct heap_profile *heap, struct wire_rea
   enum tfprof_status status = TFPROF_OK;
   room->locations.count = room->values.count = room->json.length = 0;
   while (!status && wire_next(&message, &field)) {
-    if (field.number == 1 || field.number == 2) {
+    if (field.number == Sample_location_id || field.number == Sample_value) {
       uint64_t number, *item;
       struct wire_packed packed = wire_unpack(&field, WIRE_VARINT);
       while (wire_packed_next(&packed, &number)) {
-        item = field.number == 1 ? list_add(&room->locations) : list_add(&room->values);
+        item = field.number == Sample_location_id ? list_add(&room->locations) : list_add(&room->values);
         if (!item) return TFPROF_NO_MEMORY;
         *item = number;
       }
-    } else if (field.number == 3 && field.type == WIRE_BYTES) {
+    } else if (field.number == Sample_label && field.type == WIRE_BYTES) {
       status = take_label(heap, wire_enter(&message, &field), &allocation, &room->json);
     }
   }
@@ -338,10 +339,12 @@ static enum tfprof_status read_samples(struct heap_profile *heap, struct wire_re
   struct text_buffer comments = {0};
   enum tfprof_status status = TFPROF_OK;
   while (!status && !heap->is_too_much && wire_next(&reader, &field)) {
-    if (field.number == 2 && field.type == WIRE_BYTES) status = take_sample(heap, wire_enter(&reader, &field), &room);
+    if (field.number == Profile_sample && field.type == WIRE_BYTES)
+      status = take_sample(heap, wire_enter(&reader, &field), &room);
     struct wire_packed packed = wire_unpack(&field, WIRE_VARINT);
     for (uint64_t place;
-         field.number == 13 && comments.length < MAXIMUM_ATTRIBUTES && wire_packed_next(&packed, &place);) {
+         field.number == Profile_comment && comments.length < MAXIMUM_ATTRIBUTES &&
+         wire_packed_next(&packed, &place);) {
       const char *before = comments.length ? "," : "{\"comments\":[";
       text_buffer_add(&comments, before, strlen(before));
       put_text(heap, &comments, place);

@@ -11,6 +11,7 @@
 
 #include "read/file/whole_file.h"
 #include "read/pprof/heap_profile.h"
+#include "write/pprof_fields.h"
 
 enum { MAXIMUM_BYTES = 256 << 20 };
 
@@ -117,7 +118,7 @@ const struct read_format read_format_pprof = {
 static bool is_value_type(struct wire_reader message) {
   struct wire_field field;
   while (wire_next(&message, &field)) {
-    if (field.number > 2 || field.type != WIRE_VARINT) return false;
+    if (field.number > ValueType_unit || field.type != WIRE_VARINT) return false;
   }
   return !message.wrong;
 }
@@ -128,13 +129,15 @@ static bool is_pprof(const uint8_t *head, size_t length) {
   struct wire_reader reader = wire_open(head, length);
   struct wire_field field;
   unsigned types = 0;
-  while (wire_next(&reader, &field) && field.number == 1) {
+  while (wire_next(&reader, &field) && field.number == Profile_sample_type) {
     if (field.type != WIRE_BYTES || !field.length || !is_value_type(wire_enter(&reader, &field))) return false;
     types++;
   }
   if (!types) return false;
-  bool is_number = field.number >= 7 && field.number != 11 && field.number != 13;
-  return reader.at == reader.end || reader.wrong || (field.number <= 14 && is_number == (field.type == WIRE_VARINT));
+  bool is_number = field.number >= Profile_drop_frames && field.number != Profile_period_type &&
+                   field.number != Profile_comment;
+  return reader.at == reader.end || reader.wrong ||
+         (field.number <= Profile_default_sample_type && is_number == (field.type == WIRE_VARINT));
 }
 
 static struct recognised probe_pprof(const char *path, const uint8_t *head, size_t length) {

@@ -7,6 +7,7 @@
 ** all }.  A sharded V1 checkpoint is several such files, each with the tensors and slices that it holds.
 */
 #include "read/tensorflow/checkpoint_private.h"
+#include "read/tensorflow/fields.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -46,16 +47,16 @@ bool tf_read_extent(struct wire_reader message, struct extent *extent) {
   struct wire_reader again = message;
   unsigned rank = 0;
   *extent = (struct extent){0};
-  while (wire_next(&again, &field)) rank += field.number == 1 && rank < MAXIMUM_DIMENSIONS;
+  while (wire_next(&again, &field)) rank += field.number == TensorSliceProto_extent && rank < MAXIMUM_DIMENSIONS;
   if (rank && !(extent->parts = malloc(rank * sizeof *extent->parts))) return false;
   while (extent->rank < rank && wire_next(&message, &field)) {
-    if (field.number != 1) continue;
+    if (field.number != TensorSliceProto_extent) continue;
     struct wire_reader part = wire_enter(&message, &field);
     struct extent_part *made = &extent->parts[extent->rank++];
     *made = (struct extent_part){.length = -1};
     while (wire_next(&part, &field)) {
-      if (field.number == 1) made->start = wire_int64(&field);
-      else if (field.number == 2) made->length = wire_int64(&field);
+      if (field.number == Extent_start) made->start = wire_int64(&field);
+      else if (field.number == Extent_length) made->length = wire_int64(&field);
     }
   }
   return true;
@@ -93,16 +94,16 @@ static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_l
   while (ok && wire_next(&reader, &field)) {
     struct wire_reader child = wire_enter(&reader, &field);
     switch (field.number) {
-      case 1: tensor.dtype = wire_int32(&field); break;
-      case 2: ok = set_shape(&tensor, &child); break;
-      case 3: tensor.shard = wire_uint32(&field); break;
-      case 4: tensor.offset = wire_uint64(&field); break;
-      case 5: tensor.size = wire_uint64(&field); break;
-      case 6:
+      case BundleEntryProto_dtype: tensor.dtype = wire_int32(&field); break;
+      case BundleEntryProto_shape: ok = set_shape(&tensor, &child); break;
+      case BundleEntryProto_shard_id: tensor.shard = wire_uint32(&field); break;
+      case BundleEntryProto_offset: tensor.offset = wire_uint64(&field); break;
+      case BundleEntryProto_size: tensor.size = wire_uint64(&field); break;
+      case BundleEntryProto_crc32c:
         tensor.crc = wire_uint32(&field);
         tensor.has_crc = true;
         break;
-      case 7: ok = add_slice(&tensor, &child); break;
+      case BundleEntryProto_slices: ok = add_slice(&tensor, &child); break;
     }
   }
   tf_check(model, &reader);
@@ -154,10 +155,10 @@ static bool read_meta_tensor(struct reading *reading, struct wire_reader reader)
     struct wire_reader child = wire_enter(&reader, &field);
     size_t length;
     const char *text = wire_text(&field, &length);
-    if (field.number == 1 && !tf_intern(model, text, length, &tensor->name)) return false;
-    else if (field.number == 2 && !set_shape(tensor, &child)) return tf_no_memory(model);
-    else if (field.number == 3) tensor->dtype = wire_int32(&field);
-    else if (field.number == 4 && !add_slice(tensor, &child)) return tf_no_memory(model);
+    if (field.number == SavedSliceMeta_name && !tf_intern(model, text, length, &tensor->name)) return false;
+    else if (field.number == SavedSliceMeta_shape && !set_shape(tensor, &child)) return tf_no_memory(model);
+    else if (field.number == SavedSliceMeta_type) tensor->dtype = wire_int32(&field);
+    else if (field.number == SavedSliceMeta_slice && !add_slice(tensor, &child)) return tf_no_memory(model);
   }
   tf_check(model, &reader);
   return reading->checkpoint->files.count == 1 || merge_shards(reading);
@@ -168,12 +169,14 @@ static bool read_header(struct reading *reading, const uint8_t *value, size_t le
   struct wire_reader reader = wire_open(value, length);
   struct wire_field field;
   while (wire_next(&reader, &field)) {
-    if (field.number == 1 && field.type == WIRE_VARINT) reading->checkpoint->shards = wire_uint32(&field);
-    if (field.number != 1 || field.type != WIRE_BYTES) continue;
+    if (field.number == BundleHeaderProto_num_shards && field.type == WIRE_VARINT)
+      reading->checkpoint->shards = wire_uint32(&field);
+    if (field.number != SavedTensorSlices_meta || field.type != WIRE_BYTES) continue;
     struct wire_reader meta = wire_enter(&reader, &field);
     reading->checkpoint->is_v1 = true;
     while (wire_next(&meta, &field)) {
-      if (field.number == 1 && !read_meta_tensor(reading, wire_enter(&meta, &field))) return false;
+      if (field.number == SavedTensorSliceMeta_tensor && !read_meta_tensor(reading, wire_enter(&meta, &field)))
+        return false;
     }
     tf_check(reading->model, &meta);
   }

@@ -1,5 +1,6 @@
 /* checkpoint_values.c: the values of the tensors of a checkpoint, read when they are asked for (checkpoint.h). */
 #include "read/tensorflow/checkpoint_private.h"
+#include "read/tensorflow/fields.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -253,13 +254,16 @@ static bool tensor_bytes(struct wire_reader reader, int dtype, struct text_buffe
     uint64_t value;
     size_t length;
     const char *text = wire_text(&field, &length);
-    enum wire_type type = field.number == 5 || field.number == 9    ? WIRE_FIXED32
-                          : field.number == 6 || field.number == 12 ? WIRE_FIXED64
-                                                                    : WIRE_VARINT;
+    bool is_complex = field.number == TensorProto_scomplex_val || field.number == TensorProto_dcomplex_val;
+    bool is_float = field.number == TensorProto_float_val || field.number == TensorProto_scomplex_val;
+    bool is_double = field.number == TensorProto_double_val || field.number == TensorProto_dcomplex_val;
+    enum wire_type type = is_float ? WIRE_FIXED32 : is_double ? WIRE_FIXED64 : WIRE_VARINT;
     switch (field.number) {
-      case 4: text_buffer_add(bytes, text, length); break; /* tensor_content */
-      case 5: case 6: case 7: case 9: case 10: case 11: case 12: case 13: case 16: case 17: {
-        size_t part = field.number == 9 ? 4 : field.number == 12 ? 8 : width; /* complex numbers come in halves */
+      case TensorProto_tensor_content: text_buffer_add(bytes, text, length); break; /* tensor_content */
+      case TensorProto_float_val: case TensorProto_double_val: case TensorProto_int_val: case TensorProto_scomplex_val:
+      case TensorProto_int64_val: case TensorProto_bool_val: case TensorProto_dcomplex_val: case TensorProto_half_val:
+      case TensorProto_uint32_val: case TensorProto_uint64_val: {
+        size_t part = !is_complex ? width : is_float ? 4 : 8; /* complex numbers come in halves */
         for (struct wire_packed list = wire_unpack(&field, type); wire_packed_next(&list, &value);)
           text_buffer_add(bytes, (const char *)&value, part);
         break;
@@ -275,13 +279,13 @@ static bool tensor_texts(struct wire_reader reader, struct text_buffer *bytes, i
   struct wire_reader again = reader;
   while (wire_next(&reader, &field)) {
     uint8_t length[VARINT_MAXIMUM_BYTES];
-    if (field.number != 8) continue;
+    if (field.number != TensorProto_string_val) continue;
     text_buffer_add(bytes, (const char *)length, (size_t)(varint_write(length, field.length) - length));
     ++*count;
   }
   text_buffer_add(bytes, "\0\0\0\0", 4);
   while (wire_next(&again, &field)) {
-    if (field.number == 8) text_buffer_add(bytes, (const char *)field.bytes, field.length);
+    if (field.number == TensorProto_string_val) text_buffer_add(bytes, (const char *)field.bytes, field.length);
   }
   return !bytes->failed;
 }
@@ -332,9 +336,9 @@ static void take_v1_slice(struct v1_reading *reading, struct wire_reader slice) 
     struct wire_reader child = wire_enter(&slice, &field);
     size_t size;
     const char *text = wire_text(&field, &size);
-    if (field.number == 1) name = pool_find(reading->pool, text, size);
-    else if (field.number == 3) data = child;
-    if (field.number != 2) continue;
+    if (field.number == SavedSlice_name) name = pool_find(reading->pool, text, size);
+    else if (field.number == SavedSlice_data) data = child;
+    if (field.number != SavedSlice_slice) continue;
     free(extent.parts);
     reading->has_failed |= !tf_read_extent(child, &extent);
   }
@@ -355,7 +359,7 @@ static bool take_v1_entry(void *context, const uint8_t *key, size_t key_length, 
   if (key_length == 0) return true;
   (void)key;
   while (wire_next(&reader, &field)) {
-    if (field.number == 2) take_v1_slice(reading, wire_enter(&reader, &field));
+    if (field.number == SavedTensorSlices_data) take_v1_slice(reading, wire_enter(&reader, &field));
   }
   return !reading->has_failed;
 }

@@ -12,6 +12,7 @@
 */
 #include "read/tensorflow/files.h"
 
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/tensorflow.h"
 
 #include <ctype.h>
@@ -61,8 +62,10 @@ static bool is_name(const struct wire_field *field) {
 /* A DeviceStepStats begins with its device, which has a slash: "/job:localhost/...", "/host:CPU". */
 static bool is_device_stats(const uint8_t *at, const uint8_t *end) {
   struct wire_field field;
-  return peek(&at, end, &field) && field.number == 1 && is_name(&field) && memchr(field.bytes, '/', field.length) &&
-         (at == end || (peek(&at, end, &field) && field.number == 2 && field.type == WIRE_BYTES));
+  return peek(&at, end, &field) && field.number == DeviceStepStats_device && is_name(&field) &&
+         memchr(field.bytes, '/', field.length) &&
+         (at == end ||
+          (peek(&at, end, &field) && field.number == DeviceStepStats_node_stats && field.type == WIRE_BYTES));
 }
 
 /* A device of a Trace: {1: name, 2: number, 3: {1: number, 2: resource}}. */
@@ -76,56 +79,62 @@ static bool is_trace_device(const uint8_t *at, const uint8_t *end) {
 static bool is_profile_node(const struct wire_field *value) {
   struct wire_field field;
   const uint8_t *inner = value->bytes, *end = value->bytes + value->length;
-  return value->number == 2 && value->type == WIRE_BYTES && !is_trace_device(inner, end) &&
-         peek(&inner, end, &field) && field.number == 1 && is_name(&field);
+  return value->number == MapEntry_value && value->type == WIRE_BYTES && !is_trace_device(inner, end) &&
+         peek(&inner, end, &field) && field.number == ProfileNode_name && is_name(&field);
 }
 
 bool tf_is_trace(const uint8_t *head, size_t length) {
   const uint8_t *at = head;
   struct wire_field entry, key, device;
-  if (!peek(&at, head + length, &entry) || entry.number != 1 || entry.type != WIRE_BYTES) return false;
+  if (!peek(&at, head + length, &entry) || entry.number != MapEntry_key || entry.type != WIRE_BYTES) return false;
   const uint8_t *inner = entry.bytes, *end = entry.bytes + entry.length;
-  return peek(&inner, end, &key) && key.number == 1 && key.type == WIRE_VARINT && peek(&inner, end, &device) &&
-         device.number == 2 && device.type == WIRE_BYTES && is_trace_device(device.bytes, device.bytes + device.length);
+  return peek(&inner, end, &key) && key.number == MapEntry_key && key.type == WIRE_VARINT &&
+         peek(&inner, end, &device) && device.number == MapEntry_value && device.type == WIRE_BYTES &&
+         is_trace_device(device.bytes, device.bytes + device.length);
 }
 
 /* A list of definitions of ops. */
 static bool is_op_list(const struct wire_field *list) {
   struct wire_field op, name;
   const uint8_t *at = list->bytes;
-  if (list->type != WIRE_BYTES || !peek(&at, list->bytes + list->length, &op) || op.number != 1) return false;
+  if (list->type != WIRE_BYTES || !peek(&at, list->bytes + list->length, &op) || op.number != OpList_op) return false;
   const uint8_t *inner = op.bytes;
-  return op.type == WIRE_BYTES && peek(&inner, op.bytes + op.length, &name) && name.number == 1 && is_name(&name);
+  return op.type == WIRE_BYTES && peek(&inner, op.bytes + op.length, &name) && name.number == OpDef_name &&
+         is_name(&name);
 }
 
-/* A MetaInfoDef: version=1, ops=2, any=3, tags=4, version of TensorFlow=5, of its source=6. */
+/* A MetaInfoDef. */
 static bool is_meta_info(const uint8_t *at, const uint8_t *end) {
   struct wire_field field;
   bool has_texts = false;
   while (at < end && peek(&at, end, &field)) {
-    if (field.number == 2 && is_op_list(&field)) return true;
-    if (field.number == 2 || field.number > 7 || (field.number == 7) != (field.type == WIRE_VARINT)) return false;
-    if (field.number != 3 && field.number != 7 && !is_name(&field)) return false;
-    has_texts |= field.number >= 4 && field.number <= 6;
+    if (field.number == MetaInfoDef_stripped_op_list && is_op_list(&field)) return true;
+    bool is_flag = field.number == MetaInfoDef_stripped_default_attrs;
+    if (field.number == MetaInfoDef_stripped_op_list || field.number > MetaInfoDef_stripped_default_attrs ||
+        is_flag != (field.type == WIRE_VARINT))
+      return false;
+    if (field.number != MetaInfoDef_any_info && !is_flag && !is_name(&field)) return false;
+    has_texts |= field.number >= MetaInfoDef_tags && field.number <= MetaInfoDef_tensorflow_git_version;
   }
   return has_texts;
 }
 
 static bool is_saved_model(const uint8_t *at, const uint8_t *end) {
   struct wire_field version, graph, info;
-  if (!peek(&at, end, &version) || version.number != 1 || version.type != WIRE_VARINT || version.value > 100 ||
-      !peek(&at, end, &graph) || graph.number != 2 || graph.type != WIRE_BYTES)
+  if (!peek(&at, end, &version) || version.number != SavedModel_saved_model_schema_version ||
+      version.type != WIRE_VARINT || version.value > 100 ||
+      !peek(&at, end, &graph) || graph.number != SavedModel_meta_graphs || graph.type != WIRE_BYTES)
     return false;
   const uint8_t *inner = graph.bytes;
-  return peek(&inner, graph.bytes + graph.length, &info) && info.number == 1 && info.type == WIRE_BYTES &&
-         is_meta_info(info.bytes, info.bytes + info.length);
+  return peek(&inner, graph.bytes + graph.length, &info) && info.number == MetaGraphDef_meta_info_def &&
+         info.type == WIRE_BYTES && is_meta_info(info.bytes, info.bytes + info.length);
 }
 
 /* The third field of a node is an input, which is a name. */
 static bool is_node_so_far(const uint8_t *at, const uint8_t *end) {
   struct wire_field field;
   while (at < end && peek(&at, end, &field)) {
-    if (field.number == 3) return is_name(&field);
+    if (field.number == NodeDef_input) return is_name(&field);
   }
   return true;
 }
@@ -140,13 +149,13 @@ static enum tf_kind kind_of_first_field(const uint8_t *at, const uint8_t *end) {
   if (field.number != 1 || field.type != WIRE_BYTES) return TF_KIND_NONE;
   if (is_device_stats(field.bytes, field.bytes + field.length)) return TF_KIND_RUN_METADATA;
   if (!is_name(&field) || !peek(&at, end, &second)) return TF_KIND_NONE;
-  if (second.number == 2 && second.type == WIRE_BYTES)
+  if (second.number == NodeDef_op && second.type == WIRE_BYTES)
     return is_name(&second) && is_node_so_far(at, end) ? TF_KIND_GRAPH : TF_KIND_NONE;
-  if (second.number == 2 && second.type == WIRE_VARINT) return TF_KIND_OP_LOG;
-  if (second.number == 3 && is_name(&second)) return TF_KIND_OP_LOG;
+  if (second.number == OpLogEntry_float_ops && second.type == WIRE_VARINT) return TF_KIND_OP_LOG;
+  if (second.number == OpLogEntry_types && is_name(&second)) return TF_KIND_OP_LOG;
   const uint8_t *inner = second.bytes;
-  if (second.number == 4 && inner && peek(&inner, inner + second.length, &field) && field.number == 1 &&
-      field.type == WIRE_BYTES && !is_name(&field))
+  if (second.number == OpLogEntry_code_def && inner && peek(&inner, inner + second.length, &field) &&
+      field.number == CodeDef_traces && field.type == WIRE_BYTES && !is_name(&field))
     return TF_KIND_OP_LOG;
   return TF_KIND_NONE;
 }
@@ -241,7 +250,7 @@ bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length) {
     const uint8_t *start = at;
     if (!peek(&at, end, &field)) return start > head && end - start < 20; /* cut by the end of the head */
     int8_t type = field.number < 6 ? outermost_fields[kind][field.number] : -1;
-    bool is_packed = kind == TF_KIND_PROFILE && field.number == 3 && field.type == WIRE_BYTES;
+    bool is_packed = kind == TF_KIND_PROFILE && field.number == ProfileProto_steps && field.type == WIRE_BYTES;
     if (type < 0 || (field.type != (uint32_t)type && !is_packed)) return false;
     if (field.number == 1 && !may_be_first(kind, &field)) return false;
   }

@@ -1,8 +1,7 @@
 /* functions.c: see functions.h.
 **
-** Messages (tensorflow/core/framework): FunctionDefLibrary function=1; FunctionDef signature=1 {name=1, input_arg=2
-** {name=1}}, node_def=3.  An input in a function is "argument", "argument:0", "node:output:2", its number within
-** the output, which may be a list, or "^node".
+** An input in a function is "argument", "argument:0", "node:output:2", its number within the output, which may be a
+** list, or "^node".
 **
 ** A program of TensorFlow 2 computes in functions: its graph is a call.  Steps tell what ran under which name; without
 ** any the nodes of a function take the place of each call, as the runtime puts them there: MatMul in what
@@ -13,6 +12,7 @@
 */
 #include "read/tensorflow/functions.h"
 
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/messages.h"
 
 enum { MOST_DEPTH = 64, FREE_BYTES = 16 << 20, BYTES_OF_A_BYTE = 16, BYTES_OF_A_NODE = 256, LONGEST_NAME = 4096 };
@@ -25,7 +25,7 @@ static bool add_argument(struct tf_model *model, struct wire_reader argument) {
   while (wire_next(&argument, &field)) {
     size_t length;
     const char *text = wire_text(&field, &length);
-    if (field.number == 1 && !tf_intern(model, text, length, &name)) return false;
+    if (field.number == ArgDef_name && !tf_intern(model, text, length, &name)) return false;
   }
   string_id *item = list_add(&model->function_arguments);
   if (!item) return tf_no_memory(model);
@@ -38,8 +38,9 @@ static bool read_signature(struct tf_model *model, struct wire_reader signature,
   while (wire_next(&signature, &field)) {
     size_t length;
     const char *text = wire_text(&field, &length);
-    if (field.number == 1 && !tf_intern(model, text, length, name)) return false;
-    if (field.number == 2 && field.type == WIRE_BYTES && !add_argument(model, wire_enter(&signature, &field)))
+    if (field.number == OpDef_name && !tf_intern(model, text, length, name)) return false;
+    if (field.number == OpDef_input_arg && field.type == WIRE_BYTES &&
+        !add_argument(model, wire_enter(&signature, &field)))
       return false;
   }
   return true;
@@ -68,10 +69,10 @@ static bool read_function_node(struct tf_model *model, struct wire_reader reader
     size_t length;
     const char *text = wire_text(&field, &length);
     struct wire_reader entry = wire_enter(&reader, &field);
-    if (field.number == 1) ok = tf_intern(model, text, length, &node.name);
-    else if (field.number == 2) ok = tf_intern(model, text, length, &node.op);
-    else if (field.number == 3) ok = add_function_input(model, text, length);
-    else if (field.number == 5) ok = tf_attributes_take(model, attributes, &entry);
+    if (field.number == NodeDef_name) ok = tf_intern(model, text, length, &node.name);
+    else if (field.number == NodeDef_op) ok = tf_intern(model, text, length, &node.op);
+    else if (field.number == NodeDef_input) ok = add_function_input(model, text, length);
+    else if (field.number == NodeDef_attr) ok = tf_attributes_take(model, attributes, &entry);
   }
   tf_check(model, &reader);
   struct tf_node looks = {0};
@@ -103,8 +104,8 @@ static bool read_function(struct tf_model *model, struct wire_reader reader, str
   while (ok && wire_next(&reader, &field)) {
     if (field.type != WIRE_BYTES) continue;
     struct wire_reader part = wire_enter(&reader, &field);
-    if (field.number == 1) ok = read_signature(model, part, &name);
-    else if (field.number == 3) ok = read_function_node(model, part, attributes);
+    if (field.number == FunctionDef_signature) ok = read_signature(model, part, &name);
+    else if (field.number == FunctionDef_node_def) ok = read_function_node(model, part, attributes);
   }
   tf_check(model, &reader);
   function.argument_count = (uint32_t)model->function_arguments.count - function.first_argument;
@@ -122,7 +123,7 @@ bool tf_read_functions(struct tf_model *model, struct wire_reader library) {
   struct wire_field field;
   bool ok = true;
   while (ok && wire_next(&library, &field)) {
-    if (field.number == 1 && field.type == WIRE_BYTES)
+    if (field.number == FunctionDefLibrary_function && field.type == WIRE_BYTES)
       ok = read_function(model, wire_enter(&library, &field), &attributes);
   }
   tf_check(model, &library);

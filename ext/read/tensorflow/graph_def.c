@@ -1,5 +1,5 @@
-/* graph_def.c: reads GraphDef node=1, library=2, versions=4, by itself or within MetaGraphDef graph_def=2, SavedModel
-** meta_graphs=2; NodeDef name=1, op=2, input=3, device=4, attr=5. */
+/* graph_def.c: reads a GraphDef, by itself or within a MetaGraphDef or a SavedModel. */
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/functions.h"
 #include "read/tensorflow/messages.h"
 
@@ -8,7 +8,7 @@ static bool read_inputs(struct tf_model *model, struct wire_reader reader, uint3
   struct wire_field field;
   int32_t position = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number != 3) continue;
+    if (field.number != NodeDef_input) continue;
     size_t length;
     const char *text = wire_text(&field, &length);
     if (!tf_add_input(model, row, position++, text, length)) return false;
@@ -22,7 +22,7 @@ static bool read_attributes(struct tf_model *model, struct wire_reader reader, u
   bool ok = true;
   tf_attributes_begin(&attributes);
   while (ok && wire_next(&reader, &field)) {
-    if (field.number != 5) continue;
+    if (field.number != NodeDef_attr) continue;
     struct wire_reader entry = wire_enter(&reader, &field);
     ok = tf_attributes_take(model, &attributes, &entry);
   }
@@ -40,9 +40,9 @@ static bool read_node(struct tf_model *model, struct wire_reader reader) {
     size_t length;
     const char *text = wire_text(&field, &length);
     bool ok = true;
-    if (field.number == 1) ok = tf_intern(model, text, length, &name);
-    else if (field.number == 2) ok = tf_intern(model, text, length, &op);
-    else if (field.number == 4) ok = tf_intern(model, text, length, &device);
+    if (field.number == NodeDef_name) ok = tf_intern(model, text, length, &name);
+    else if (field.number == NodeDef_op) ok = tf_intern(model, text, length, &op);
+    else if (field.number == NodeDef_device) ok = tf_intern(model, text, length, &device);
     if (!ok) return false;
   }
   tf_check(model, &reader);
@@ -57,24 +57,24 @@ static bool read_node(struct tf_model *model, struct wire_reader reader) {
 }
 
 bool tf_take_graph(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
-  if (field->number == 1) return read_node(model, wire_enter(message, field));
-  if (field->number == 2) return tf_read_functions(model, wire_enter(message, field));
+  if (field->number == GraphDef_node) return read_node(model, wire_enter(message, field));
+  if (field->number == GraphDef_library) return tf_read_functions(model, wire_enter(message, field));
   return true;
 }
 
 bool tf_take_partition_graphs(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
-  if (field->number != 3) return true;
+  if (field->number != RunMetadata_partition_graphs) return true;
   struct wire_reader graph = wire_enter(message, field);
   struct wire_field node;
   while (wire_next(&graph, &node)) {
-    if (node.number == 1 && !read_node(model, wire_enter(&graph, &node))) return false;
+    if (node.number == GraphDef_node && !read_node(model, wire_enter(&graph, &node))) return false;
   }
   tf_check(model, &graph);
   return true;
 }
 
 bool tf_take_meta_graph(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
-  if (field->number != 2) return true;
+  if (field->number != MetaGraphDef_graph_def) return true;
   struct wire_reader graph = wire_enter(message, field);
   struct wire_field part;
   while (wire_next(&graph, &part)) {
@@ -85,7 +85,7 @@ bool tf_take_meta_graph(struct tf_model *model, struct wire_reader *message, con
 }
 
 bool tf_take_saved_model(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
-  if (field->number != 2) return true;
+  if (field->number != SavedModel_meta_graphs) return true;
   struct wire_reader meta_graph = wire_enter(message, field);
   struct wire_field part;
   while (wire_next(&meta_graph, &part)) {

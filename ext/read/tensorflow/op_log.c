@@ -1,6 +1,6 @@
-/* op_log.c: reads OpLogProto log_entries=1, id_to_string=2; OpLogEntry name=1, float_ops=2, types=3, code_def=4; and
-** the CodeDef of it and of ProfileNode: traces=1 { file=1, lineno=2, function=3, line=4, func_start_line=5, file_id=6,
-** function_id=7, line_id=8 }.  Older files carry the texts themselves (1, 3, 4), newer ones keys of id_to_string. */
+/* op_log.c: reads OpLogProto, and the CodeDef of its entries and of ProfileNode.  Older files carry the texts of a
+** frame themselves (file, function, line), newer ones keys of id_to_string. */
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/messages.h"
 
 static bool read_frame(struct tf_model *model, struct wire_reader *reader, struct tf_frame *frame) {
@@ -10,21 +10,21 @@ static bool read_frame(struct tf_model *model, struct wire_reader *reader, struc
     size_t length;
     const char *text = wire_text(&field, &length);
     string_id id = 0;
-    bool is_text = field.number == 1 || field.number == 3 || field.number == 4;
+    bool is_text = field.number == Trace_file || field.number == Trace_function || field.number == Trace_line;
     if (is_text && length) {
       if (!tf_intern(model, text, length, &id)) return false;
       if (!frame->is_inline) frame->file = frame->function = frame->text = TF_NONE;
       frame->is_inline = true;
     }
     switch (field.number) {
-      case 1: if (length) frame->file = id; break;
-      case 3: if (length) frame->function = id; break;
-      case 4: if (length) frame->text = id; break;
-      case 2: frame->line = wire_int32(&field); break;
-      case 5: frame->first_line = wire_int32(&field); break;
-      case 6: if (!frame->is_inline) frame->file = wire_int64(&field); break;
-      case 7: if (!frame->is_inline) frame->function = wire_int64(&field); break;
-      case 8: if (!frame->is_inline) frame->text = wire_int64(&field); break;
+      case Trace_file: if (length) frame->file = id; break;
+      case Trace_function: if (length) frame->function = id; break;
+      case Trace_line: if (length) frame->text = id; break;
+      case Trace_lineno: frame->line = wire_int32(&field); break;
+      case Trace_func_start_line: frame->first_line = wire_int32(&field); break;
+      case Trace_file_id: if (!frame->is_inline) frame->file = wire_int64(&field); break;
+      case Trace_function_id: if (!frame->is_inline) frame->function = wire_int64(&field); break;
+      case Trace_line_id: if (!frame->is_inline) frame->text = wire_int64(&field); break;
     }
   }
   tf_check(model, reader);
@@ -59,7 +59,7 @@ bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *tr
   bool is_whole = true;
   *trace = 0;
   while (wire_next(code, &field)) {
-    if (field.number != 1 || field.type != WIRE_BYTES) continue;
+    if (field.number != CodeDef_traces || field.type != WIRE_BYTES) continue;
     if (!find_bytes(model, &model->code_frames, field.bytes, field.length, &frame)) return false;
     if (!*frame) {
       struct wire_reader child = wire_enter(code, &field);
@@ -84,8 +84,8 @@ static bool read_string(struct tf_model *model, struct wire_reader *entry) {
   size_t length = 0;
   const char *text = "";
   while (wire_next(entry, &field)) {
-    if (field.number == 1) key = wire_int64(&field);
-    else if (field.number == 2) text = wire_text(&field, &length);
+    if (field.number == MapEntry_key) key = wire_int64(&field);
+    else if (field.number == MapEntry_value) text = wire_text(&field, &length);
   }
   return tf_add_string(model, key, text, length);
 }
@@ -97,7 +97,7 @@ static bool read_entry(struct tf_model *model, struct wire_reader *entry) {
   while (wire_next(entry, &field)) {
     size_t length;
     const char *text = wire_text(&field, &length);
-    if (field.number == 1 && !tf_intern(model, text, length, &name)) return false;
+    if (field.number == OpLogEntry_name && !tf_intern(model, text, length, &name)) return false;
   }
   tf_check(model, entry);
   uint32_t row = tf_find_node(model, name);
@@ -115,10 +115,11 @@ static bool read_entry(struct tf_model *model, struct wire_reader *entry) {
     const char *text = wire_text(&field, &length);
     struct wire_reader child = wire_enter(entry, &field);
     struct tf_node *node = &model->nodes.items[row];
-    if (field.number == 2 && wire_int64(&field)) node->flops = wire_int64(&field);
-    else if (field.number == 3 && (!tf_intern(model, text, length, &type) || !tf_add_type(model, row, type)))
+    if (field.number == OpLogEntry_float_ops && wire_int64(&field)) node->flops = wire_int64(&field);
+    else if (field.number == OpLogEntry_types &&
+             (!tf_intern(model, text, length, &type) || !tf_add_type(model, row, type)))
       return false;
-    else if (field.number == 4 && !node->trace) {
+    else if (field.number == OpLogEntry_code_def && !node->trace) {
       uint32_t trace = 0;
       if (!tf_read_code(model, &child, &trace)) return false;
       model->nodes.items[row].trace = trace;
@@ -129,7 +130,7 @@ static bool read_entry(struct tf_model *model, struct wire_reader *entry) {
 
 bool tf_take_op_log(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
   struct wire_reader child = wire_enter(message, field);
-  if (field->number == 1) return read_entry(model, &child);
-  if (field->number == 2) return read_string(model, &child);
+  if (field->number == OpLogProto_log_entries) return read_entry(model, &child);
+  if (field->number == OpLogProto_id_to_string) return read_string(model, &child);
   return true;
 }

@@ -1,10 +1,5 @@
 /* profile_execs.c: reads the executions of a ProfileProto, which are nine tenths of such a file.
 **
-** ProfileNode execs=12 map; ExecProfile run_count=1, all_start_micros=2, latest_end_micros=3, accelerator_execs=4 map,
-** cpu_execs=5 map, devices=6, memory_execs=7, allocations=11; ExecTime times=1 {int64_values=1}; ExecMemory
-** memory_micros=1, accelerator_persistent_bytes=5, requested_bytes=6, peak_bytes=7, residual_bytes=8, output_bytes=9,
-** allocator_bytes_in_use=10; AllocationRecord alloc_micros=1, alloc_bytes=2.
-**
 ** Executions repeat each other: in every step, and in many nodes, the same fields in the same order with texts and
 ** numbers of the same lengths.  So the form of one - where its numbers are, and what they are - is found out once and
 ** kept; those that differ from it in numbers only are then read without a look at their fields.  That they do is seen
@@ -12,6 +7,7 @@
 ** for a form, or written in another way than TensorFlow does, is read field by field, to the same effect.
 */
 #include "base/vectors.h"
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/profile_proto.h"
 
 /* A time or count that is absurd is left out. */
@@ -28,9 +24,9 @@ static const int64_t most_bytes = INT64_MAX / 4;
 static inline void take_number(struct tf_model *model, const struct wire_reader *place, unsigned number, int64_t value,
                                struct tf_exec *exec) {
   switch (number) {
-    case 1: exec->run_count = (uint32_t)checked(model, place, value, INT32_MAX); break;
-    case 2: exec->start_micros = checked(model, place, value, TF_MOST_MICROS); break;
-    case 3: exec->end_micros = checked(model, place, value, TF_MOST_MICROS); break;
+    case ExecProfile_run_count: exec->run_count = (uint32_t)checked(model, place, value, INT32_MAX); break;
+    case ExecProfile_all_start_micros: exec->start_micros = checked(model, place, value, TF_MOST_MICROS); break;
+    case ExecProfile_latest_end_micros: exec->end_micros = checked(model, place, value, TF_MOST_MICROS); break;
   }
 }
 
@@ -57,13 +53,13 @@ static inline void take_memory(struct tf_model *model, const struct wire_reader 
                                struct memory *memory, struct tf_exec *exec) {
   int64_t *sum;
   switch (number) {
-    case 1: memory->micros = value; return;
-    case 5: memory->persistent = value; return;
-    case 10: memory->in_use = value; return;
-    case 6: sum = &exec->requested_bytes; break;
-    case 7: sum = &exec->peak_bytes; break;
-    case 8: sum = &exec->residual_bytes; break;
-    case 9: sum = &exec->output_bytes; break;
+    case ExecMemory_memory_micros: memory->micros = value; return;
+    case ExecMemory_accelerator_persistent_bytes: memory->persistent = value; return;
+    case ExecMemory_allocator_bytes_in_use: memory->in_use = value; return;
+    case ExecMemory_requested_bytes: sum = &exec->requested_bytes; break;
+    case ExecMemory_peak_bytes: sum = &exec->peak_bytes; break;
+    case ExecMemory_residual_bytes: sum = &exec->residual_bytes; break;
+    case ExecMemory_output_bytes: sum = &exec->output_bytes; break;
     default: return;
   }
   if (value < -most_bytes || value > most_bytes) tf_trouble(model, TF_TROUBLE_TIME, wire_offset(place));
@@ -86,13 +82,13 @@ static bool read_runs(struct tf_model *model, const struct wire_reader *place, c
   const char *name = wire_text(&entry->key, &length);
   if (!find_lane(model, name, length, is_accelerator, &lane)) return false;
   while (wire_next(&times, &field)) {
-    if (field.number != 1) continue;
+    if (field.number != ExecTime_times) continue;
     struct wire_reader tuple = wire_enter(&times, &field);
     int64_t values[2] = {0, 0};
     unsigned count = 0;
     while (wire_next(&tuple, &field)) {
       uint64_t value;
-      if (field.number != 1) continue;
+      if (field.number != Tuple_int64_values) continue;
       for (struct wire_packed list = wire_unpack(&field, WIRE_VARINT); wire_packed_next(&list, &value);) {
         if (count < 2) values[count++] = (int64_t)value;
       }
@@ -118,8 +114,8 @@ static bool read_allocation(struct tf_model *model, struct wire_reader reader, u
   struct wire_field field;
   int64_t micros = 0, bytes = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number == 1 && wire_is_number(&field)) micros = wire_int64(&field);
-    else if (field.number == 2 && wire_is_number(&field)) bytes = wire_int64(&field);
+    if (field.number == AllocationRecord_alloc_micros && wire_is_number(&field)) micros = wire_int64(&field);
+    else if (field.number == AllocationRecord_alloc_bytes && wire_is_number(&field)) bytes = wire_int64(&field);
   }
   tf_check(model, &reader);
   return tf_add_allocation(model, node, false, micros, bytes);
@@ -133,18 +129,18 @@ static bool read_fields(struct tf_model *model, struct wire_reader *reader, int6
   for (; ok && wire_next(reader, &field); place.at = reader->at) {
     struct map_entry runs;
     switch (field.number) {
-      case 1:
-      case 2:
-      case 3:
+      case ExecProfile_run_count:
+      case ExecProfile_all_start_micros:
+      case ExecProfile_latest_end_micros:
         if (wire_is_number(&field)) take_number(model, &place, field.number, wire_int64(&field), exec);
         break;
-      case 4:
-      case 5:
+      case ExecProfile_accelerator_execs:
+      case ExecProfile_cpu_execs:
         runs = read_map_entry(reader, &field);
-        ok = read_runs(model, &place, &runs, exec, field.number == 4);
+        ok = read_runs(model, &place, &runs, exec, field.number == ExecProfile_accelerator_execs);
         break;
-      case 7: ok = read_memory(model, &place, wire_enter(reader, &field), exec); break;
-      case 11: ok = read_allocation(model, wire_enter(reader, &field), node); break;
+      case ExecProfile_memory_execs: ok = read_memory(model, &place, wire_enter(reader, &field), exec); break;
+      case ExecProfile_allocations: ok = read_allocation(model, wire_enter(reader, &field), node); break;
     }
   }
   if (ok) tf_check(model, reader);
@@ -255,7 +251,7 @@ static bool enter_only(struct wire_reader *reader, uint32_t number) {
 /* {1: start, micros} */
 static bool find_run(const struct finding *finding, struct wire_reader tuple) {
   uint64_t value;
-  if (!enter_only(&tuple, 1)) return false;
+  if (!enter_only(&tuple, Tuple_int64_values)) return false;
   for (int i = 0; i < 2; i++) {
     const uint8_t *start = tuple.at;
     tuple.at = varint_read(start, tuple.end, &value);
@@ -269,12 +265,14 @@ static bool find_runs(struct tf_model *model, const struct finding *finding, str
                       const uint8_t *at, bool is_accelerator) {
   struct wire_field field;
   uint32_t lane;
-  if (!wire_next(&reader, &field) || field.number != 1 || field.type != WIRE_BYTES || !enter_only(&reader, 2) ||
+  if (!wire_next(&reader, &field) || field.number != MapEntry_key || field.type != WIRE_BYTES ||
+      !enter_only(&reader, MapEntry_value) ||
       !find_lane(model, (const char *)field.bytes, field.length, is_accelerator, &lane))
     return false;
   while (wire_next(&reader, &field)) {
     struct form_part *part = find_part(finding, is_accelerator ? PART_ACCELERATOR_RUN : PART_CPU_RUN, at);
-    if (!part || field.number != 1 || field.type != WIRE_BYTES || !find_run(finding, wire_enter(&reader, &field)))
+    if (!part || field.number != ExecTime_times || field.type != WIRE_BYTES ||
+        !find_run(finding, wire_enter(&reader, &field)))
       return false;
     part->lane = lane;
     part->count = 2;
@@ -285,25 +283,26 @@ static bool find_runs(struct tf_model *model, const struct finding *finding, str
 /* A field of an execution, which was read from `at` on. */
 static bool find_field(struct tf_model *model, const struct finding *finding, const struct wire_reader *reader,
                        const struct wire_field *field, const uint8_t *at) {
-  bool is_number = field->number <= 3;
+  bool is_number = field->number <= ExecProfile_latest_end_micros;
   struct form_part *part;
   if (!has_plain_tag(at, field) || field->type != (is_number ? WIRE_VARINT : WIRE_BYTES)) return false;
   switch (field->number) {
-    case 1:
-    case 2:
-    case 3:
+    case ExecProfile_run_count:
+    case ExecProfile_all_start_micros:
+    case ExecProfile_latest_end_micros:
       part = find_part_of_numbers(finding, at);
       if (!part || !find_number(finding, at + 1, reader->at, field->number)) return false;
       break;
-    case 4:
-    case 5: return find_runs(model, finding, wire_enter(reader, field), at, field->number == 4);
-    case 7:
+    case ExecProfile_accelerator_execs:
+    case ExecProfile_cpu_execs:
+      return find_runs(model, finding, wire_enter(reader, field), at, field->number == ExecProfile_accelerator_execs);
+    case ExecProfile_memory_execs:
       part = find_part(finding, PART_MEMORY, at);
-      if (!part || !find_numbers(finding, wire_enter(reader, field), 10)) return false;
+      if (!part || !find_numbers(finding, wire_enter(reader, field), ExecMemory_allocator_bytes_in_use)) return false;
       break;
-    case 11:
+    case ExecProfile_allocations:
       part = find_part(finding, PART_ALLOCATION, at);
-      if (!part || !find_numbers(finding, wire_enter(reader, field), 2)) return false;
+      if (!part || !find_numbers(finding, wire_enter(reader, field), AllocationRecord_alloc_bytes)) return false;
       break;
     default: allow_others(finding, field->bytes, field->length, 0); return true;
   }
@@ -319,9 +318,9 @@ static bool find_form(struct tf_model *model, struct wire_reader reader, struct 
   form->number_count = form->part_count = 0;
   form->same[count - 1] = 0;
   memset(form->same, 0xff, length);
-  if (!wire_next(&reader, &field) || field.number != 1 || field.type != WIRE_VARINT ||
+  if (!wire_next(&reader, &field) || field.number != MapEntry_key || field.type != WIRE_VARINT ||
       !has_plain_tag(finding.start, &field) || !find_number(&finding, finding.start + 1, reader.at, 1) ||
-      !enter_only(&reader, 2))
+      !enter_only(&reader, MapEntry_value))
     return false;
   for (const uint8_t *at = reader.at; wire_next(&reader, &field); at = reader.at) {
     if (!find_field(model, &finding, &reader, &field, at)) return false;

@@ -9,6 +9,8 @@
 */
 #include "read/tensorflow/profile_proto.h"
 
+#include "read/tensorflow/fields.h"
+
 /* ---- nodes ---- */
 
 static void read_shape(const struct wire_field *field, struct tf_shape *shape) {
@@ -84,7 +86,7 @@ static bool read_output_shape(struct tf_model *model, struct map_entry *entry, s
   if (!output) return tf_no_memory(model);
   parts->output_shape.rank = 0;
   while (wire_next(&entry->value, &field)) {
-    if (field.number == 1) read_shape(&field, &parts->output_shape);
+    if (field.number == Tuple_int64_values) read_shape(&field, &parts->output_shape);
   }
   tf_check(model, &entry->value);
   /* The TensorFlow profiler writes a scalar as [1] and what it does not know as []. */
@@ -161,9 +163,9 @@ static bool read_texts(struct tf_model *model, struct wire_reader reader, string
     size_t length;
     const char *text = wire_text(&field, &length);
     bool ok = true;
-    if (field.number == 1) ok = tf_intern(model, text, length, name);
-    else if (field.number == 6) ok = tf_intern(model, text, length, device);
-    else if (field.number == 9) ok = tf_intern(model, text, length, op);
+    if (field.number == ProfileNode_name) ok = tf_intern(model, text, length, name);
+    else if (field.number == ProfileNode_canonical_device) ok = tf_intern(model, text, length, device);
+    else if (field.number == ProfileNode_op) ok = tf_intern(model, text, length, op);
     if (!ok) return false;
   }
   return true;
@@ -173,26 +175,30 @@ static bool read_part(struct tf_model *model, struct wire_reader *reader, const 
                       struct node_parts *parts) {
   struct map_entry entry;
   switch (field->number) {
-    case 2: entry = read_map_entry(reader, field); return read_input(model, &entry, row);
-    case 4: read_shape(field, &parts->shape); return true;
-    case 5: {
+    case ProfileNode_inputs: entry = read_map_entry(reader, field); return read_input(model, &entry, row);
+    case ProfileNode_shape: read_shape(field, &parts->shape); return true;
+    case ProfileNode_op_types: {
       size_t length;
       const char *text = wire_text(field, &length);
       string_id type;
       return tf_intern(model, text, length, &type) && tf_add_type(model, row, type);
     }
-    case 8: model->nodes.items[row].flops = wire_int64(field); return true;
-    case 10: {
+    case ProfileNode_float_ops: model->nodes.items[row].flops = wire_int64(field); return true;
+    case ProfileNode_trace: {
       struct wire_reader code = wire_enter(reader, field);
       return tf_read_code(model, &code, &model->nodes.items[row].trace);
     }
-    case 11: {
+    case ProfileNode_attrs: {
       struct wire_reader attribute = wire_enter(reader, field);
       return tf_attributes_take(model, &parts->attributes, &attribute);
     }
-    case 12: return tf_read_exec(model, reader, field, row);
-    case 14: entry = read_map_entry(reader, field); return read_source_output(model, &entry, &parts->sources);
-    case 15: entry = read_map_entry(reader, field); return read_output_shape(model, &entry, parts);
+    case ProfileNode_execs: return tf_read_exec(model, reader, field, row);
+    case ProfileNode_src_output_index:
+      entry = read_map_entry(reader, field);
+      return read_source_output(model, &entry, &parts->sources);
+    case ProfileNode_output_shapes:
+      entry = read_map_entry(reader, field);
+      return read_output_shape(model, &entry, parts);
   }
   return true;
 }
@@ -240,22 +246,22 @@ static void free_node_parts(struct node_parts *parts) {
 
 bool tf_take_profile(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
   uint64_t value;
-  if (field->number == 1) {
+  if (field->number == ProfileProto_nodes) {
     struct map_entry entry = read_map_entry(message, field);
     if (!model->node_parts && !(model->node_parts = calloc(1, sizeof *model->node_parts))) return tf_no_memory(model);
     model->free_node_parts = free_node_parts;
     return read_node(model, &entry, model->node_parts);
   }
-  if (field->number == 3) {
+  if (field->number == ProfileProto_steps) {
     for (struct wire_packed list = wire_unpack(field, WIRE_VARINT); wire_packed_next(&list, &value);) {
       if (!tf_begin_step(model, (int64_t)value)) return false;
     }
-  } else if (field->number == 4) {
+  } else if (field->number == ProfileProto_id_to_string) {
     struct map_entry entry = read_map_entry(message, field);
     size_t length;
     const char *text = wire_text(&entry.value_field, &length);
     return tf_add_string(model, wire_int64(&entry.key), text, length);
-  } else if (field->number == 5) {
+  } else if (field->number == ProfileProto_miss_accelerator_stream) {
     model->misses_streams |= wire_int64(field) != 0;
   }
   return true;

@@ -2,6 +2,7 @@
 #ifndef TFPROF_TENSORFLOW_PROFILE_PROTO_H
 #define TFPROF_TENSORFLOW_PROFILE_PROTO_H
 
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/messages.h"
 
 /* The entry {key=1, value=2} of a map. */
@@ -18,8 +19,8 @@ static inline struct map_entry read_map_entry(const struct wire_reader *outer, c
   entry.value = reader;
   entry.value.end = entry.value.at;
   while (wire_next(&reader, &part)) {
-    if (part.number == 1) entry.key = part;
-    if (part.number != 2) continue;
+    if (part.number == MapEntry_key) entry.key = part;
+    if (part.number != MapEntry_value) continue;
     entry.value_field = part;
     entry.value = wire_enter(&reader, &part);
   }

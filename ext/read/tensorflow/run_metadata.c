@@ -14,6 +14,7 @@
 **
 ** What a node computed, of what and with which shapes, is that of its last run in the step: a graph need not tell it.
 */
+#include "read/tensorflow/fields.h"
 #include "read/tensorflow/messages.h"
 #include "read/tensorflow/timeline_label.h"
 #include "read/tensorflow/transfers.h"
@@ -39,7 +40,7 @@ static bool is_accelerator_allocator(struct wire_reader reader) {
   while (wire_next(&reader, &field)) {
     size_t length;
     const char *name = wire_text(&field, &length);
-    if (field.number == 1 && memmem(name, length, "GPU", 3)) return true;
+    if (field.number == AllocatorMemoryUsed_allocator_name && memmem(name, length, "GPU", 3)) return true;
   }
   return false;
 }
@@ -48,11 +49,15 @@ static void read_allocator(struct tf_model *model, struct wire_reader reader, st
   struct wire_field field;
   bool is_accelerator = is_accelerator_allocator(reader);
   while (wire_next(&reader, &field)) {
-    if (field.number == 2) stats->total_bytes = tf_add(model, stats->total_bytes, wire_int64(&field));
-    else if (field.number == 3) stats->peak_bytes = tf_add(model, stats->peak_bytes, wire_int64(&field));
-    else if (field.number == 4) stats->live_bytes = tf_add(model, stats->live_bytes, wire_int64(&field));
-    else if (field.number == 5 && is_accelerator && wire_int64(&field) > stats->in_use_bytes)
-      stats->in_use_bytes = wire_int64(&field);
+    int64_t bytes = wire_int64(&field);
+    switch (field.number) {
+      case AllocatorMemoryUsed_total_bytes: stats->total_bytes = tf_add(model, stats->total_bytes, bytes); break;
+      case AllocatorMemoryUsed_peak_bytes: stats->peak_bytes = tf_add(model, stats->peak_bytes, bytes); break;
+      case AllocatorMemoryUsed_live_bytes: stats->live_bytes = tf_add(model, stats->live_bytes, bytes); break;
+      case AllocatorMemoryUsed_allocator_bytes_in_use:
+        if (is_accelerator && bytes > stats->in_use_bytes) stats->in_use_bytes = bytes;
+        break;
+    }
   }
   tf_check(model, &reader);
 }
@@ -61,12 +66,12 @@ static void read_allocator(struct tf_model *model, struct wire_reader reader, st
 static bool take_records(struct tf_model *model, struct wire_reader reader, uint32_t node) {
   struct wire_field field;
   while (wire_next(&reader, &field)) {
-    if (field.number != 6) continue;
+    if (field.number != AllocatorMemoryUsed_allocation_records) continue;
     struct wire_reader record = wire_enter(&reader, &field);
     int64_t micros = 0, bytes = 0;
     while (wire_next(&record, &field)) {
-      if (field.number == 1) micros = wire_int64(&field);
-      else if (field.number == 2) bytes = wire_int64(&field);
+      if (field.number == AllocationRecord_alloc_micros) micros = wire_int64(&field);
+      else if (field.number == AllocationRecord_alloc_bytes) bytes = wire_int64(&field);
     }
     if (!tf_add_allocation(model, node, false, micros, bytes)) return false;
   }
@@ -79,7 +84,8 @@ static bool take_memory(struct tf_model *model, const struct stats *stats, const
   struct wire_field field;
   while (wire_next(&reader, &field)) {
     struct wire_reader allocator = wire_enter(&reader, &field);
-    if (field.number == 6 && is_accelerator_allocator(allocator) && !take_records(model, allocator, exec->node))
+    if (field.number == NodeExecStats_memory && is_accelerator_allocator(allocator) &&
+        !take_records(model, allocator, exec->node))
       return false;
   }
   return tf_add_allocation(model, exec->node, true, 0, stats->persistent_bytes) &&
@@ -106,19 +112,21 @@ static void read_output(struct tf_model *model, struct wire_reader reader, struc
   int64_t slot = 0;
   shape.is_known = false;
   while (wire_next(&reader, &field)) {
-    if (field.number == 1) slot = wire_int64(&field);
-    if (field.number != 3) continue;
+    if (field.number == NodeOutput_slot) slot = wire_int64(&field);
+    if (field.number != NodeOutput_tensor_description) continue;
     struct wire_reader tensor = wire_enter(&reader, &field);
     while (wire_next(&tensor, &field)) {
-      if (field.number == 2 && field.type == WIRE_BYTES) {
+      if (field.number == TensorDescription_shape && field.type == WIRE_BYTES) {
         struct wire_reader message = wire_enter(&tensor, &field);
         tf_read_shape(&message, &shape);
       }
-      if (field.number != 4) continue;
+      if (field.number != TensorDescription_allocation_description) continue;
       struct wire_reader allocation = wire_enter(&tensor, &field);
       int64_t bytes = 0;
       while (wire_next(&allocation, &field)) {
-        if ((field.number == 1 || field.number == 2) && wire_int64(&field) > bytes) bytes = wire_int64(&field);
+        bool is_size = field.number == AllocationDescription_requested_bytes ||
+                       field.number == AllocationDescription_allocated_bytes;
+        if (is_size && wire_int64(&field) > bytes) bytes = wire_int64(&field);
       }
       stats->output_bytes = tf_add(model, stats->output_bytes, bytes);
     }
@@ -133,17 +141,17 @@ static void read_stats(struct tf_model *model, struct wire_reader reader, struct
   while (wire_next(&reader, &field)) {
     struct wire_reader child = wire_enter(&reader, &field);
     switch (field.number) {
-      case 1: stats->name = wire_text(&field, &stats->name_length); break;
-      case 2: stats->start_micros = wire_int64(&field); break;
-      case 4: stats->micros = wire_int64(&field); break;
-      case 6: read_allocator(model, child, stats); break;
-      case 7: read_output(model, child, stats); break;
-      case 8: stats->label = wire_text(&field, &stats->label_length); break;
-      case 10: stats->thread = (int64_t)wire_uint32(&field); break;
-      case 12:
+      case NodeExecStats_node_name: stats->name = wire_text(&field, &stats->name_length); break;
+      case NodeExecStats_all_start_micros: stats->start_micros = wire_int64(&field); break;
+      case NodeExecStats_op_end_rel_micros: stats->micros = wire_int64(&field); break;
+      case NodeExecStats_memory: read_allocator(model, child, stats); break;
+      case NodeExecStats_output: read_output(model, child, stats); break;
+      case NodeExecStats_timeline_label: stats->label = wire_text(&field, &stats->label_length); break;
+      case NodeExecStats_thread_id: stats->thread = (int64_t)wire_uint32(&field); break;
+      case NodeExecStats_memory_stats:
         while (wire_next(&child, &field)) {
-          if (field.number == 1) stats->temporary_bytes = wire_int64(&field);
-          else if (field.number == 3) stats->persistent_bytes = wire_int64(&field);
+          if (field.number == MemoryStats_temp_memory_size) stats->temporary_bytes = wire_int64(&field);
+          else if (field.number == MemoryStats_persistent_memory_size) stats->persistent_bytes = wire_int64(&field);
         }
         break;
     }
@@ -322,7 +330,7 @@ static bool read_device_name(struct tf_model *model, struct wire_reader reader, 
   while (wire_next(&reader, &field)) {
     size_t length;
     const char *text = wire_text(&field, &length);
-    if (field.number != 1) continue;
+    if (field.number != DeviceStepStats_device) continue;
     if (!tf_intern(model, text, length, &device->name) || !tf_intern_lower(model, text, length, &device->lower))
       return false;
   }
@@ -335,13 +343,13 @@ static bool read_device_name(struct tf_model *model, struct wire_reader reader, 
 }
 
 bool tf_take_run_metadata(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
-  if (field->number != 1) return true;
+  if (field->number != RunMetadata_step_stats) return true;
   model->has_calls = true;
   struct wire_reader step = wire_enter(message, field);
   struct wire_field part;
   bool has_accelerator = false, has_streams = false;
   while (wire_next(&step, &part)) {
-    if (part.number != 1) continue;
+    if (part.number != StepStats_dev_stats) continue;
     struct wire_reader lane = wire_enter(&step, &part);
     struct device device;
     if (!read_device_name(model, lane, &device)) return false;
@@ -350,7 +358,7 @@ bool tf_take_run_metadata(struct tf_model *model, struct wire_reader *message, c
     has_streams |= device.is_accelerator;
     while (wire_next(&lane, &part)) {
       if (!tf_goes_on(model)) return false;
-      if (part.number == 2 && !account(model, wire_enter(&lane, &part), &device)) return false;
+      if (part.number == DeviceStepStats_node_stats && !account(model, wire_enter(&lane, &part), &device)) return false;
     }
     tf_check(model, &lane);
   }

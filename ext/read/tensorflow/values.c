@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "read/tensorflow/fields.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,13 +41,13 @@ void tf_read_shape(struct wire_reader *message, struct tf_shape *shape) {
   shape->is_known = true;
   shape->rank = 0;
   while (wire_next(message, &field)) {
-    if (field.number == 3) shape->is_known = !wire_bool(&field);
-    if (field.number != 2) continue;
+    if (field.number == TensorShapeProto_unknown_rank) shape->is_known = !wire_bool(&field);
+    if (field.number != TensorShapeProto_dim) continue;
     struct wire_reader dimension = wire_enter(message, &field);
     struct wire_field part;
     int64_t size = 0;
     while (wire_next(&dimension, &part)) {
-      if (part.number == 1) size = wire_int64(&part);
+      if (part.number == Dim_size) size = wire_int64(&part);
     }
     if (shape->rank < TF_MAXIMUM_RANK) shape->sizes[shape->rank++] = size < 0 ? -1 : size;
   }
@@ -134,9 +135,9 @@ static void add_packed(struct text_buffer *text, const struct wire_field *field,
   uint64_t value;
   for (struct wire_packed list = wire_unpack(field, type); wire_packed_next(&list, &value);) {
     add_separator(text);
-    if (field->number == 4) tf_text_real(text, 9, wire_float_of_bits((uint32_t)value));
-    else if (field->number == 5) text_buffer_print(text, "%s", value ? "true" : "false");
-    else if (field->number == 6) add_dtype(text, (int64_t)value);
+    if (field->number == AttrValue_f) tf_text_real(text, 9, wire_float_of_bits((uint32_t)value));
+    else if (field->number == AttrValue_b) text_buffer_print(text, "%s", value ? "true" : "false");
+    else if (field->number == AttrValue_type) add_dtype(text, (int64_t)value);
     else text_buffer_print(text, "%lld", (long long)value);
   }
 }
@@ -146,7 +147,7 @@ static const char *function_name(struct wire_reader function, size_t *length) {
   const char *name = "";
   *length = 0;
   while (wire_next(&function, &part)) {
-    if (part.number == 1) name = wire_text(&part, length);
+    if (part.number == NameAttrList_name) name = wire_text(&part, length);
   }
   return name;
 }
@@ -156,32 +157,32 @@ static void add_value(struct text_buffer *text, struct wire_reader *message, boo
   struct wire_field field;
   while (wire_next(message, &field)) {
     struct wire_reader child = wire_enter(message, &field);
-    if (is_list && field.number >= 2 && field.number <= 10 && (field.number < 3 || field.number > 6))
-      add_separator(text);
-    unsigned number = is_list && field.number == 9 ? 10 : field.number;
+    bool is_packed = field.number >= AttrValue_i && field.number <= AttrValue_type; /* which parts them itself */
+    if (is_list && field.number >= AttrValue_s && field.number <= AttrValue_func && !is_packed) add_separator(text);
+    unsigned number = is_list && field.number == ListValue_func ? AttrValue_func : field.number;
     switch (number) {
-      case 1:
+      case AttrValue_list:
         if (is_list) break;
         text_buffer_add(text, "[", 1);
         add_value(text, &child, true);
         text_buffer_add(text, "]", 1);
         break;
-      case 2: case 9: {
+      case AttrValue_s: case AttrValue_placeholder: {
         size_t length;
         const char *bytes = wire_text(&field, &length);
         tf_text_quote(text, bytes, length);
         break;
       }
-      case 3: case 5: case 6: add_packed(text, &field, WIRE_VARINT); break;
-      case 4: add_packed(text, &field, WIRE_FIXED32); break;
-      case 7: {
+      case AttrValue_i: case AttrValue_b: case AttrValue_type: add_packed(text, &field, WIRE_VARINT); break;
+      case AttrValue_f: add_packed(text, &field, WIRE_FIXED32); break;
+      case AttrValue_shape: {
         struct tf_shape shape;
         tf_read_shape(&child, &shape);
         tf_shape_json(&shape, text);
         break;
       }
-      case 8: text_buffer_add(text, "null", 4); break;
-      case 10: {
+      case AttrValue_tensor: text_buffer_add(text, "null", 4); break;
+      case AttrValue_func: {
         size_t length;
         const char *name = function_name(child, &length);
         tf_text_quote(text, name, length);
@@ -213,7 +214,7 @@ static bool keep_own_shape(struct tf_model *model, struct tf_attributes *attribu
 static bool take_shape(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *value) {
   struct wire_field field;
   while (wire_next(value, &field)) {
-    if (field.number != 7 || attributes->has_shape) continue;
+    if (field.number != AttrValue_shape || attributes->has_shape) continue;
     struct wire_reader child = wire_enter(value, &field);
     struct tf_shape shape;
     tf_read_shape(&child, &shape);
@@ -247,13 +248,14 @@ static bool take_constant(struct tf_model *model, struct tf_attributes *attribut
   while (wire_next(&tensor, &field)) {
     struct wire_reader child = wire_enter(&tensor, &field);
     uint64_t value;
-    if (field.number == 1) dtype = wire_int32(&field);
-    else if (field.number == 2) tf_read_shape(&child, &shape);
-    else if (field.number == 4) content = wire_text(&field, &content_length);
-    else if ((field.number == 7 || field.number == 10) && given < TF_CONSTANT_VALUES) {
+    if (field.number == TensorProto_dtype) dtype = wire_int32(&field);
+    else if (field.number == TensorProto_tensor_shape) tf_read_shape(&child, &shape);
+    else if (field.number == TensorProto_tensor_content) content = wire_text(&field, &content_length);
+    else if ((field.number == TensorProto_int_val || field.number == TensorProto_int64_val) &&
+             given < TF_CONSTANT_VALUES) {
       for (struct wire_packed list = wire_unpack(&field, WIRE_VARINT);
            given < TF_CONSTANT_VALUES && wire_packed_next(&list, &value);)
-        constant->values[given++] = field.number == 7 ? (int32_t)value : (int64_t)value;
+        constant->values[given++] = field.number == TensorProto_int_val ? (int32_t)value : (int64_t)value;
     }
   }
   int64_t count = tf_shape_elements(&shape);
@@ -276,7 +278,7 @@ static bool take_constant(struct tf_model *model, struct tf_attributes *attribut
 static void take_output_shapes(struct tf_attributes *attributes, struct wire_reader *value) {
   struct wire_field field;
   while (wire_next(value, &field)) {
-    if (field.number != 1 || attributes->has_output_shapes) continue;
+    if (field.number != AttrValue_list || attributes->has_output_shapes) continue;
     struct wire_reader list = wire_enter(value, &field);
     attributes->has_output_shapes = true;
     text_buffer_add(&attributes->shapes, "[", 1);
@@ -288,7 +290,7 @@ static void take_output_shapes(struct tf_attributes *attributes, struct wire_rea
 static bool take_dtype(struct tf_model *model, struct wire_reader *value, string_id *id) {
   struct wire_field field;
   while (wire_next(value, &field)) {
-    const char *name = field.number == 6 ? tf_dtype_name(wire_int32(&field)) : NULL;
+    const char *name = field.number == AttrValue_type ? tf_dtype_name(wire_int32(&field)) : NULL;
     if (name && !tf_intern(model, name, strlen(name), id)) return false;
   }
   return true;
@@ -313,12 +315,12 @@ static bool take_calls(struct tf_model *model, struct tf_attributes *attributes,
   bool ok = true;
   int32_t number = 0;
   while (ok && wire_next(&value, &field)) {
-    if (field.type != WIRE_BYTES || (field.number != 1 && field.number != 10)) continue;
+    if (field.type != WIRE_BYTES || (field.number != AttrValue_list && field.number != AttrValue_func)) continue;
     struct wire_reader child = wire_enter(&value, &field);
     struct wire_field item;
-    if (field.number == 10) ok = add_call(model, attributes, key, key_length, child, -1);
-    while (ok && field.number == 1 && wire_next(&child, &item)) {
-      if (item.number == 9 && item.type == WIRE_BYTES)
+    if (field.number == AttrValue_func) ok = add_call(model, attributes, key, key_length, child, -1);
+    while (ok && field.number == AttrValue_list && wire_next(&child, &item)) {
+      if (item.number == ListValue_func && item.type == WIRE_BYTES)
         ok = add_call(model, attributes, key, key_length, wire_enter(&child, &item), number++);
     }
   }
@@ -335,8 +337,8 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
   const char *key = "";
   struct wire_reader value = {.at = entry->at, .end = entry->at, .origin = entry->origin};
   while (wire_next(entry, &field)) {
-    if (field.number == 1) key = wire_text(&field, &key_length);
-    else if (field.number == 2) value = wire_enter(entry, &field);
+    if (field.number == MapEntry_key) key = wire_text(&field, &key_length);
+    else if (field.number == MapEntry_value) value = wire_enter(entry, &field);
   }
   if (is_key(key, key_length, "shape")) return take_shape(model, attributes, &value);
   if (is_key(key, key_length, "_output_shapes")) {
@@ -352,12 +354,13 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
     while (wire_next(&again, &field)) {
       size_t length;
       const char *text = wire_text(&field, &length);
-      if (field.number == 2 && !tf_intern(model, text, length, &attributes->data_format)) return false;
+      if (field.number == AttrValue_s && !tf_intern(model, text, length, &attributes->data_format)) return false;
     }
   }
   if (is_key(key, key_length, "value")) { /* of constants: a tensor */
     while (wire_next(&again, &field)) {
-      if (field.number == 8 && !take_constant(model, attributes, wire_enter(&again, &field))) return false;
+      if (field.number == AttrValue_tensor && !take_constant(model, attributes, wire_enter(&again, &field)))
+        return false;
     }
     return true;
   }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "read/rows/text_buffer.h"
+#include "read/xplane/fields.h"
 #include "read/xplane/source.h"
 #include "write/json_text.h"
 
@@ -126,7 +127,8 @@ static bool is_replaced(const struct wire_reader *outer, const struct wire_field
   struct wire_field field;
   while (wire_next(&reader, &field)) {
     struct event_field value;
-    if (field.number == 4 && plane_read_stat(batch->names, &reader, &field, &value) && value.stat == stat) return true;
+    if (field.number == XEvent_stats && plane_read_stat(batch->names, &reader, &field, &value) && value.stat == stat)
+      return true;
   }
   return false;
 }
@@ -148,7 +150,7 @@ static void put_rest(const struct batch *batch, const struct wire_reader *outer,
   }
   while (wire_next(&reader, &field)) {
     struct event_field value;
-    bool is_stat = field.number == 4 && plane_read_stat(batch->names, &reader, &field, &value);
+    bool is_stat = field.number == XEvent_stats && plane_read_stat(batch->names, &reader, &field, &value);
     if (is_stat && !is_taken(batch, &value)) xplane_put_stat(json, batch->names, pool, &value);
   }
   for (uint32_t i = 0; name && i < name->stat_count; i++) {

@@ -8,6 +8,7 @@
 ** the first counts, so that it can be told without the rest of the event.
 */
 #include "read/xplane/batch.h"
+#include "read/xplane/fields.h"
 
 /* What is read straight needs no look at the end of the bytes where so many follow: the head of an event, or a stat. */
 enum { READ_AHEAD = 48 };
@@ -56,10 +57,12 @@ static void take_field(struct batch *batch, const struct event_field *field) {
 /* Takes the plain stats from `at` on; returns where the first field begins that is none. */
 static inline const uint8_t *take_plain_stats(struct batch *batch, const uint8_t *at, const uint8_t *end,
                                               const uint8_t *limit) {
-  enum { STAT = 4 << 3 | WIRE_BYTES, ID = 1 << 3 | WIRE_VARINT };
-  static const uint8_t forms[256] = {[2 << 3 | WIRE_FIXED64] = FIELD_REAL,    [3 << 3 | WIRE_VARINT] = FIELD_UNSIGNED,
-                                     [4 << 3 | WIRE_VARINT] = FIELD_INTEGER, [5 << 3 | WIRE_BYTES] = FIELD_TEXT,
-                                     [7 << 3 | WIRE_VARINT] = FIELD_REFERENCE};
+  enum { STAT = XEvent_stats << 3 | WIRE_BYTES, ID = XStat_metadata_id << 3 | WIRE_VARINT };
+  static const uint8_t forms[256] = {[XStat_double_value << 3 | WIRE_FIXED64] = FIELD_REAL,
+                                     [XStat_uint64_value << 3 | WIRE_VARINT] = FIELD_UNSIGNED,
+                                     [XStat_int64_value << 3 | WIRE_VARINT] = FIELD_INTEGER,
+                                     [XStat_str_value << 3 | WIRE_BYTES] = FIELD_TEXT,
+                                     [XStat_ref_value << 3 | WIRE_VARINT] = FIELD_REFERENCE};
   const struct plane_names *names = batch->names;
   uint64_t present = batch->event.present;
   while (at < end && limit - at >= READ_AHEAD) {
@@ -130,7 +133,7 @@ static int64_t number_of_name(const uint8_t *bytes, size_t length, const uint8_t
   struct wire_reader reader = {.at = bytes, .end = bytes + length, .origin = bytes, .limit = limit, .depth = 1};
   struct wire_field field;
   while (wire_next(&reader, &field)) {
-    if (field.number == 1) return wire_int64(&field);
+    if (field.number == XEvent_metadata_id) return wire_int64(&field);
   }
   return 0;
 }
@@ -147,7 +150,7 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
   const uint8_t *at = bytes, *end = bytes + length;
   int64_t id = 0, offset_ps = 0, dur_ps = 0;
   bool is_whole = true;
-  if (limit - at >= READ_AHEAD) at = take_varint(at, 1 << 3 | WIRE_VARINT, &id);
+  if (limit - at >= READ_AHEAD) at = take_varint(at, XEvent_metadata_id << 3 | WIRE_VARINT, &id);
   bool has_id = at != bytes && at <= end;
   if (!has_id) {
     at = bytes;
@@ -160,8 +163,8 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
   event->offset = offset;
   event->occurrences = ROW_NULL;
   if (has_id) {
-    const uint8_t *next = take_varint(at, 2 << 3 | WIRE_VARINT, &offset_ps);
-    next = take_varint(next, 3 << 3 | WIRE_VARINT, &dur_ps);
+    const uint8_t *next = take_varint(at, XEvent_offset_ps << 3 | WIRE_VARINT, &offset_ps);
+    next = take_varint(next, XEvent_duration_ps << 3 | WIRE_VARINT, &dur_ps);
     if (next <= end) at = next;
     else offset_ps = dur_ps = 0; /* of what follows the event */
   }
@@ -171,16 +174,16 @@ bool event_read(struct batch *batch, const uint8_t *bytes, size_t length, const 
     struct wire_field field;
     while (wire_next(&reader, &field)) {
       switch (field.number) {
-        case 2: offset_ps = wire_int64(&field); break;
-        case 3: dur_ps = wire_int64(&field); break;
-        case 4: {
+        case XEvent_offset_ps: offset_ps = wire_int64(&field); break;
+        case XEvent_duration_ps: dur_ps = wire_int64(&field); break;
+        case XEvent_stats: {
           struct event_field value;
           is_whole &= plane_read_stat(names, &reader, &field, &value);
           take_field(batch, &value);
           reader.at = take_plain_stats(batch, reader.at, end, limit);
           break;
         }
-        case 5: event->occurrences = wire_int64(&field); break;
+        case XEvent_num_occurrences: event->occurrences = wire_int64(&field); break;
       }
     }
     if (reader.wrong || !is_whole) batch_problem(batch, PROBLEM_DAMAGED, offset);

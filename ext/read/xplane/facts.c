@@ -11,6 +11,7 @@
 #include "dump/directory.h"
 #include "read/file/run_stamp.h"
 #include "read/rows/text_buffer.h"
+#include "read/xplane/fields.h"
 #include "read/xplane/source.h"
 #include "read/xplane/xplane.h"
 
@@ -57,7 +58,7 @@ static enum tfprof_status read_values(struct describing *d, const struct xplane_
     const uint8_t *bytes;
     size_t got;
     enum tfprof_status status = window_field(&d->window, &offset, plane->stats_end, &far, &wrong, d->error);
-    if (!status && (far.number != 6 || far.length > MAXIMUM_STATS)) continue;
+    if (!status && (far.number != XPlane_stats || far.length > MAXIMUM_STATS)) continue;
     if (!status) status = window_move(&d->window, far.offset, (size_t)far.length, &bytes, &got, d->error);
     if (status) return status;
     struct wire_reader reader = wire_open(bytes, got), inner = reader;
@@ -66,8 +67,8 @@ static enum tfprof_status read_values(struct describing *d, const struct xplane_
     if (!fact) return error_no_memory(d->error);
     plane_read_stat(&no_names, &reader, &whole, &fact->value);
     while (wire_next(&inner, &field)) {
-      if (field.number == 1) fact->id = wire_int64(&field);
-      if (field.number == 7) fact->value.number = wire_uint64(&field); /* resolved with the names */
+      if (field.number == XStat_metadata_id) fact->id = wire_int64(&field);
+      if (field.number == XStat_ref_value) fact->value.number = wire_uint64(&field); /* resolved with the names */
     }
     if (fact->value.bytes && fact->value.length <= MAXIMUM_FACT)
       fact->text = enter(d, fact->value.bytes, fact->value.length);
@@ -86,18 +87,18 @@ static enum tfprof_status read_fact_names(struct describing *d, const struct xpl
     const uint8_t *bytes;
     size_t got, length = 0;
     enum tfprof_status status = window_field(&d->window, &offset, plane->names_end, &far, &wrong, d->error);
-    if (!status && (far.number != 5 || far.length > MAXIMUM_STATS)) continue;
+    if (!status && (far.number != XPlane_stat_metadata || far.length > MAXIMUM_STATS)) continue;
     if (!status) status = window_move(&d->window, far.offset, (size_t)far.length, &bytes, &got, d->error);
     if (status) return status;
     struct wire_reader reader = wire_open(bytes, got);
     struct wire_field field, part;
     int64_t id = 0;
     while (wire_next(&reader, &field)) {
-      if (field.number == 1) id = wire_int64(&field);
-      if (field.number != 2) continue;
+      if (field.number == XMetadataEntry_key) id = wire_int64(&field);
+      if (field.number != XMetadataEntry_value) continue;
       struct wire_reader value = wire_enter(&reader, &field);
       while (wire_next(&value, &part)) {
-        if (part.number == 2) text = wire_text(&part, &length);
+        if (part.number == XStatMetadata_name) text = wire_text(&part, &length);
       }
     }
     for (size_t i = 0; i < facts->count; i++) {

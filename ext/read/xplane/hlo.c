@@ -6,6 +6,7 @@
 
 #include "read/file/inflate.h"
 #include "read/hlo/proto.h"
+#include "read/xplane/fields.h"
 
 enum {
   MAXIMUM_NAME = 64 << 10,        /* bytes of the name of a program */
@@ -76,12 +77,12 @@ static void read_stat(struct hlo_reading *r, const struct far_field *far, int64_
   uint64_t at = far->offset, end = far->offset + far->length, id = 0;
   struct far_field field, bytes = {0};
   while (hlo_next_field(r, &at, end, &field)) {
-    if (field.number == 1) id = field.value;
-    else if (field.number == 6 || field.number == 8) bytes = field;
+    if (field.number == XStat_metadata_id) id = field.value;
+    else if (field.number == XStat_bytes_value || field.number == XStat_compressed_value) bytes = field;
   }
   if (r->status || (int64_t)id != proto_stat) return;
-  if (bytes.number == 8) read_compressed(r, &bytes);
-  else if (bytes.number == 6) hlo_read_proto(r, bytes.offset, bytes.offset + bytes.length);
+  if (bytes.number == XStat_compressed_value) read_compressed(r, &bytes);
+  else if (bytes.number == XStat_bytes_value) hlo_read_proto(r, bytes.offset, bytes.offset + bytes.length);
 }
 
 /* An XEventMetadata. */
@@ -90,10 +91,11 @@ static void read_program(struct hlo_reading *r, const struct far_field *far, int
   struct far_field field;
   r->has_number = false;
   while (hlo_next_field(r, &at, end, &field)) {
-    if (field.number == 2) r->has_number = number_in_name(hlo_field_bytes(r, &field, MAXIMUM_NAME), &r->number);
+    if (field.number == XEventMetadata_name)
+      r->has_number = number_in_name(hlo_field_bytes(r, &field, MAXIMUM_NAME), &r->number);
   }
   for (at = far->offset; hlo_next_field(r, &at, end, &field);) {
-    if (field.number == 5 && field.type == WIRE_BYTES) read_stat(r, &field, proto_stat);
+    if (field.number == XEventMetadata_stats && field.type == WIRE_BYTES) read_stat(r, &field, proto_stat);
   }
 }
 
@@ -105,13 +107,13 @@ static bool find_proto_stat(struct hlo_reading *r, const struct xplane_plane *pl
   while (hlo_next_field(r, &at, plane->names_end, &entry)) {
     uint64_t inner = entry.offset, key = 0;
     bool is_it = false;
-    if (entry.number != 5 || entry.type != WIRE_BYTES) continue;
+    if (entry.number != XPlane_stat_metadata || entry.type != WIRE_BYTES) continue;
     while (hlo_next_field(r, &inner, entry.offset + entry.length, &part)) {
       uint64_t innermost = part.offset;
-      if (part.number == 1) key = part.value;
-      if (part.number != 2 || part.type != WIRE_BYTES) continue;
+      if (part.number == XMetadataEntry_key) key = part.value;
+      if (part.number != XMetadataEntry_value || part.type != WIRE_BYTES) continue;
       while (hlo_next_field(r, &innermost, part.offset + part.length, &field)) {
-        if (field.number != 2) continue;
+        if (field.number != XStatMetadata_name) continue;
         struct text_part text = hlo_field_bytes(r, &field, sizeof name);
         is_it = field.length == sizeof name - 1 && memcmp(text.bytes, name, text.length) == 0;
       }
@@ -137,10 +139,10 @@ enum tfprof_status hlo_programs_read(struct hlo_programs *programs, struct hlo_r
     if (!hlo_is_in_plane(plane) || !find_proto_stat(&r, plane, &proto_stat)) continue;
     struct far_field entry, part;
     for (uint64_t at = plane->names; hlo_next_field(&r, &at, plane->names_end, &entry);) {
-      if (entry.number != 4 || entry.type != WIRE_BYTES) continue;
+      if (entry.number != XPlane_event_metadata || entry.type != WIRE_BYTES) continue;
       uint64_t inner = entry.offset, end = entry.offset + entry.length;
       while (hlo_next_field(&r, &inner, end, &part)) {
-        if (part.number == 2 && part.type == WIRE_BYTES) read_program(&r, &part, proto_stat);
+        if (part.number == XMetadataEntry_value && part.type == WIRE_BYTES) read_program(&r, &part, proto_stat);
       }
     }
   }

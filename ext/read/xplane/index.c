@@ -1,6 +1,8 @@
 /* index.c: see index.h. */
 #include "read/xplane/index.h"
 
+#include "read/xplane/fields.h"
+
 #include <string.h>
 
 enum { MAXIMUM_NAME = 64 << 10, MAXIMUM_TEXTS = 1000 };
@@ -76,10 +78,10 @@ static enum tfprof_status index_line(struct indexing *i, const struct far_field 
     uint64_t start = offset;
     status = next_field(i, &offset, line->end, &field);
     if (status) break;
-    if (field.number == 1 && field.type == WIRE_VARINT) line->id = (int64_t)field.value;
-    if (field.number == 2) status = copy_text(i, &field, &line->name, NULL);
-    if (field.number == 3 && field.type == WIRE_VARINT) line->timestamp_ns = (int64_t)field.value;
-    if (field.number == 4) {
+    if (field.number == XLine_id && field.type == WIRE_VARINT) line->id = (int64_t)field.value;
+    if (field.number == XLine_name) status = copy_text(i, &field, &line->name, NULL);
+    if (field.number == XLine_timestamp_ns && field.type == WIRE_VARINT) line->timestamp_ns = (int64_t)field.value;
+    if (field.number == XLine_events) {
       line->events = start;
       break;
     }
@@ -141,13 +143,14 @@ static enum tfprof_status index_plane(struct indexing *i, const struct far_field
     status = next_field(i, &offset, end, &field);
     if (status || field.type != WIRE_BYTES) continue;
     switch (field.number) {
-      case 2: status = copy_text(i, &field, &plane->name, NULL); break;
-      case 3:
+      case XPlane_name: status = copy_text(i, &field, &plane->name, NULL); break;
+      case XPlane_lines:
         plane->event_bytes += field.length;
         status = index_line(i, &field, number);
         break;
-      case 4: case 5: widen_stretch(&plane->names, &plane->names_end, start, offset); break;
-      case 6: widen_stretch(&plane->stats, &plane->stats_end, start, offset); break;
+      case XPlane_event_metadata:
+      case XPlane_stat_metadata: widen_stretch(&plane->names, &plane->names_end, start, offset); break;
+      case XPlane_stats: widen_stretch(&plane->stats, &plane->stats_end, start, offset); break;
     }
   }
   if (!status && !plane->name && !(plane->name = calloc(1, 1))) return error_no_memory(i->error);
@@ -175,10 +178,10 @@ static enum tfprof_status index_space(struct indexing *i) {
     status = next_field(i, &offset, end, &field);
     if (status || field.type != WIRE_BYTES) continue;
     switch (field.number) {
-      case 1: status = index_plane(i, &field); break;
-      case 2: status = add_space_text(i, &i->index->errors, &field); break;
-      case 3: status = add_space_text(i, &i->index->warnings, &field); break;
-      case 4: status = add_space_text(i, &i->index->hostnames, &field); break;
+      case XSpace_planes: status = index_plane(i, &field); break;
+      case XSpace_errors: status = add_space_text(i, &i->index->errors, &field); break;
+      case XSpace_warnings: status = add_space_text(i, &i->index->warnings, &field); break;
+      case XSpace_hostnames: status = add_space_text(i, &i->index->hostnames, &field); break;
     }
   }
   return status;

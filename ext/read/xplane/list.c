@@ -12,6 +12,7 @@
 #include "read/rows/sound_times.h"
 #include "read/xplane/source.h"
 #include "store/parallel.h"
+#include "read/xplane/fields.h"
 
 enum {
   PIECE_BYTES = 1 << 20,
@@ -248,7 +249,7 @@ static void read_piece(struct pieces *all, const struct piece *piece, struct bat
     while (!batch->no_memory) {
       uint32_t at = (uint32_t)(reader.at - reader.origin);
       if (!wire_next(&reader, &field)) break;
-      if (field.number != 4 || field.type != WIRE_BYTES) continue;
+      if (field.number != XLine_events || field.type != WIRE_BYTES) continue;
       batch->place = part->place + at;
       if (!event_read(batch, field.bytes, field.length, reader.limit, part->offset + at)) continue;
       if (all->kind == PLANE_HOST) emit_host(batch);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "read/xplane/fields.h"
 #include "read/xplane/framework_names.h"
 
 enum { MAXIMUM_ENTRY = 16 << 20 /* bytes of one entry: modules are larger, but in planes that are not read so */ };
@@ -77,12 +78,15 @@ bool plane_read_stat(const struct plane_names *names, const struct wire_reader *
   *value = (struct event_field){.form = FIELD_NONE};
   while (wire_next(&reader, &part)) {
     bool is_bytes = part.type == WIRE_BYTES;
-    if (part.number == 1 && part.type == WIRE_VARINT) id = (int64_t)part.value;
-    if (part.number < 2 || part.number > 8) continue;
-    static const uint8_t forms[] = {[2] = FIELD_REAL,  [3] = FIELD_UNSIGNED,  [4] = FIELD_INTEGER,   [5] = FIELD_TEXT,
-                                    [6] = FIELD_BYTES, [7] = FIELD_REFERENCE, [8] = FIELD_COMPRESSED};
-    bool wants_bytes = part.number == 5 || part.number == 6 || part.number == 8;
-    bool wants_fixed = part.number == 2;
+    if (part.number == XStat_metadata_id && part.type == WIRE_VARINT) id = (int64_t)part.value;
+    if (part.number < XStat_double_value || part.number > XStat_compressed_value) continue;
+    static const uint8_t forms[] = {[XStat_double_value] = FIELD_REAL,   [XStat_uint64_value] = FIELD_UNSIGNED,
+                                    [XStat_int64_value] = FIELD_INTEGER, [XStat_str_value] = FIELD_TEXT,
+                                    [XStat_bytes_value] = FIELD_BYTES,   [XStat_ref_value] = FIELD_REFERENCE,
+                                    [XStat_compressed_value] = FIELD_COMPRESSED};
+    bool wants_bytes = part.number == XStat_str_value || part.number == XStat_bytes_value ||
+                       part.number == XStat_compressed_value;
+    bool wants_fixed = part.number == XStat_double_value;
     if (wants_bytes != is_bytes || (!is_bytes && wants_fixed != (part.type == WIRE_FIXED64))) continue;
     value->form = forms[part.number];
     value->number = part.value;
@@ -227,7 +231,7 @@ static enum tfprof_status add_stat_name(struct naming *n, int64_t id, const stru
   struct wire_reader reader = wire_enter(outer, value);
   struct wire_field field;
   while (wire_next(&reader, &field)) {
-    if (field.number == 2) text = wire_text(&field, &length);
+    if (field.number == XStatMetadata_name) text = wire_text(&field, &length);
   }
   int64_t *key = list_add(&n->names->stat_ids);
   struct stat_name *stat = list_add(&n->names->stats);
@@ -266,9 +270,9 @@ static enum tfprof_status add_event_name(struct naming *n, int64_t id, const str
   struct event_name name = {.first_stat = (uint32_t)n->names->inherited.count};
   enum tfprof_status status = TFPROF_OK;
   while (!status && wire_next(&reader, &field)) {
-    if (field.number == 2) text = wire_text(&field, &length);
-    else if (field.number == 4) display = wire_text(&field, &display_length);
-    else if (field.number == 5) status = add_inherited(n, &reader, &field, &name);
+    if (field.number == XEventMetadata_name) text = wire_text(&field, &length);
+    else if (field.number == XEventMetadata_display_name) display = wire_text(&field, &display_length);
+    else if (field.number == XEventMetadata_stats) status = add_inherited(n, &reader, &field, &name);
   }
   if (!status) status = intern_name(n, text, length, &name.name);
   if (!status && (display_length != length || memcmp(display, text, length) != 0))
@@ -295,12 +299,13 @@ static enum tfprof_status add_entry(struct naming *n, const struct far_field *fa
   struct wire_field field, value = {0};
   int64_t id = 0;
   while (wire_next(&reader, &field)) {
-    if (field.number == 1 && field.type == WIRE_VARINT) id = (int64_t)field.value;
-    if (field.number == 2 && field.type == WIRE_BYTES) value = field;
+    if (field.number == XMetadataEntry_key && field.type == WIRE_VARINT) id = (int64_t)field.value;
+    if (field.number == XMetadataEntry_value && field.type == WIRE_BYTES) value = field;
   }
   if (reader.wrong && !n->names->wrong++) n->names->wrong_offset = far->offset;
   if (!value.bytes) value.type = WIRE_VARINT; /* no message: an entry of nothing but its key */
-  return number == 5 ? add_stat_name(n, id, &reader, &value) : add_event_name(n, id, &reader, &value);
+  return number == XPlane_stat_metadata ? add_stat_name(n, id, &reader, &value)
+                                        : add_event_name(n, id, &reader, &value);
 }
 
 static enum tfprof_status add_entries(struct naming *n, const struct xplane_plane *plane, uint32_t number) {
@@ -324,10 +329,10 @@ enum tfprof_status plane_names_read(struct plane_names *names, const struct xpla
                                     const struct xplane_plane *plane, struct pool *pool, struct tfprof_error *error) {
   struct naming n = {names, index, {.file = index->file, .file_bytes = index->file_bytes}, pool, error};
   *names = (struct plane_names){0};
-  enum tfprof_status status = add_entries(&n, plane, 5);
+  enum tfprof_status status = add_entries(&n, plane, XPlane_stat_metadata);
   bool ok = make_map(&names->stat_map, names->stat_ids.items, names->stat_ids.count) && make_keys(names);
   if (!status && !ok) status = error_no_memory(error);
-  if (!status) status = add_entries(&n, plane, 4);
+  if (!status) status = add_entries(&n, plane, XPlane_event_metadata);
   if (!status && !make_map(&names->event_map, names->event_ids.items, names->event_ids.count))
     status = error_no_memory(error);
   window_free(&n.window);

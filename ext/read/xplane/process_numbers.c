@@ -8,6 +8,7 @@
 */
 #include <string.h>
 
+#include "read/xplane/fields.h"
 #include "read/xplane/source.h"
 
 enum { CPUS_OF_PROCESS = 2048, LOOKED_AT = 64 << 10, MOST_LINES = 64 };
@@ -24,16 +25,16 @@ static int64_t number_of_stat(struct window *window, const struct xplane_plane *
     int64_t id = 0;
     bool is_it = false;
     if (window_field(window, &offset, plane->names_end, &far, &wrong, NULL)) return 0;
-    if (far.number != 5 || far.length > 256) continue; /* stat_metadata */
+    if (far.number != XPlane_stat_metadata || far.length > 256) continue;
     if (window_move(window, far.offset, (size_t)far.length, &bytes, &got, NULL)) return 0;
     struct wire_reader reader = wire_open(bytes, got);
     while (wire_next(&reader, &field)) {
-      if (field.number == 1) id = wire_int64(&field);
-      if (field.number != 2) continue;
+      if (field.number == XMetadataEntry_key) id = wire_int64(&field);
+      if (field.number != XMetadataEntry_value) continue;
       struct wire_reader value = wire_enter(&reader, &field);
       while (wire_next(&value, &part)) {
-        const char *text = part.number == 2 ? wire_text(&part, &length) : "";
-        if (part.number == 2) is_it = length == strlen(name) && !memcmp(text, name, length);
+        const char *text = part.number == XStatMetadata_name ? wire_text(&part, &length) : "";
+        if (part.number == XStatMetadata_name) is_it = length == strlen(name) && !memcmp(text, name, length);
       }
     }
     if (is_it) return id;
@@ -46,15 +47,15 @@ static int64_t find_ordinal(const uint8_t *bytes, size_t length, int64_t id) {
   struct wire_reader line = wire_open(bytes, length);
   struct wire_field event, field, part;
   while (wire_next(&line, &event)) {
-    if (event.number != 4 || event.type != WIRE_BYTES) continue;
+    if (event.number != XLine_events || event.type != WIRE_BYTES) continue;
     struct wire_reader reader = wire_enter(&line, &event);
     while (wire_next(&reader, &field)) {
-      if (field.number != 4 || field.type != WIRE_BYTES) continue;
+      if (field.number != XEvent_stats || field.type != WIRE_BYTES) continue;
       struct wire_reader stat = wire_enter(&reader, &field);
       int64_t key = 0, value = -1;
       while (wire_next(&stat, &part)) {
-        if (part.number == 1) key = wire_int64(&part);
-        if (part.number == 3 || part.number == 4) value = wire_int64(&part);
+        if (part.number == XStat_metadata_id) key = wire_int64(&part);
+        if (part.number == XStat_uint64_value || part.number == XStat_int64_value) value = wire_int64(&part);
       }
       if (key == id && value >= 0) return value;
     }
