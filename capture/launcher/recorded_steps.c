@@ -3,8 +3,10 @@
 
 #include "base/list.h"
 #include "schema/schema.h"
+#include "steps/marked_calls.h"
 #include "steps/step_words.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,6 +274,30 @@ static struct step_counts count_marked(const struct recorded_steps *steps, const
   return counts;
 }
 
+/* What is to be said of calls that lie in none of those that are marked, which are in order. */
+static void count_beside(const struct recorded_steps *steps, const struct marked_step *marked, size_t count,
+                         struct step_counts *counts) {
+  struct marked_step_span *spans = count ? malloc(count * sizeof *spans) : NULL;
+  struct step_call *calls = spans ? malloc((steps->step_count + 1) * sizeof *calls) : NULL;
+  size_t call_count = 0;
+  for (size_t i = 0; i < count && calls; i++)
+    spans[i] = (struct marked_step_span){marked[i].start, marked[i].end};
+  for (size_t i = 0; i < steps->step_count && calls; i++) {
+    const struct marked_step *call = &steps->steps[i];
+    if (call->kind == OF_CALLS && call->thread == marked[0].thread)
+      calls[call_count++] = (struct step_call){call->start, (uint64_t)call->name};
+  }
+  if (calls) {
+    struct marked_calls found = marked_calls_count(spans, count, calls, call_count);
+    if (marked_calls_are_few(&found) &&
+        asprintf(&counts->in_part, STEPS_MARKED_IN_PART_TEXT, found.beside, found.beside + found.within,
+                 recorded_text(steps->strings, (int64_t)found.function)) < 0)
+      counts->in_part = NULL;
+  }
+  free(spans);
+  free(calls);
+}
+
 static int by_length(const void *left, const void *right) {
   const struct marked_step *a = left, *b = right;
   int64_t of_a = a->end - a->start, of_b = b->end - b->start;
@@ -285,6 +311,20 @@ static size_t calls_before(const struct marked_step *calls, size_t count, int64_
     if (calls[middle].start < time) low = middle + 1; else high = middle;
   }
   return low;
+}
+
+/* How many of the steps, which are in order, lie in windows: as many begin in one as ended in it, or else end in it,
+** too (ext/derive/steps/window_steps.c). */
+static uint64_t count_in_windows(const struct recorded_steps *steps, const struct marked_step *marked, size_t count) {
+  uint64_t in_windows = 0;
+  for (size_t i = 0; i < steps->window_count; i++) {
+    const struct counted_window *window = &steps->windows[i];
+    size_t end = calls_before(marked, count, window->end), first = calls_before(marked, count, window->start);
+    uint64_t within = end - first;
+    if (end > first && within < (uint64_t)window->count && marked[end - 1].end > window->end) within--;
+    in_windows += within < (uint64_t)window->count ? within : (uint64_t)window->count;
+  }
+  return in_windows;
 }
 
 /* In how many windows there are as many of the calls, which are in order, as steps ended in it. */
@@ -349,7 +389,14 @@ static struct step_counts choose(struct recorded_steps *steps, const struct dump
     return count_marked(steps, marked, count);
   }
   marked = find_kind(steps, OF_ANNOTATION, &count);
-  if (!count) marked = find_kind(steps, OF_KERAS, &count);
+  if (count) {
+    struct step_counts counts = count_marked(steps, marked, count);
+    counts.knows_windows = true;
+    counts.in_windows = count_in_windows(steps, marked, count);
+    count_beside(steps, marked, count, &counts);
+    return counts;
+  }
+  marked = find_kind(steps, OF_KERAS, &count);
   if (count) return count_marked(steps, marked, count);
   if (!of_optimizers->optimizers) {
     marked = find_kind(steps, OF_NVTX, &count);

@@ -52,6 +52,9 @@ struct recorded_steps {
 
 struct step_counts {
   uint64_t steps, with_ops;
+  bool knows_windows; /* so many of them lie in windows; else as many as the recorder has counted */
+  uint64_t in_windows;
+  char *in_part; /* free(): what is to be said where the program marks a few of its steps only; NULL */
   bool of_optimizer; /* they end with its steps */
 };
 

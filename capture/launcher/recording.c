@@ -11,6 +11,7 @@
 
 #include "dump/reader.h"
 #include "schema/schema.h"
+#include "steps/marked_calls.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -234,6 +235,10 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
   /* One that was going on as a recording by time ended is in its last window, and no step of it. */
   if (process->steps.steps && process->window_steps > process->steps.steps)
     process->window_steps = process->steps.steps;
+  if (process->steps.knows_windows) process->window_steps = process->steps.in_windows;
+  if (process->steps.in_part) add_note(process, STEPS_MARKED_IN_PART, process->steps.in_part);
+  free(process->steps.in_part);
+  process->steps.in_part = NULL;
   /* What went on when the last part of a recording begins is no step (ext/derive/steps/steps.c). */
   if (file->is_last_part && process->begins_late && process->steps.of_optimizer && process->steps.steps > 1)
     process->steps.steps--;

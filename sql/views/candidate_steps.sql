@@ -9,7 +9,8 @@
 -- (ops.optimizer): from step to step of each of them, from batch to batch of the data loader, and from backward pass to
 -- backward pass, where a capture tells these.  Where a trace does not tell which optimizer steps, since all steps look
 -- alike: the last two, and each second step, as of two optimizers that take turns.  Where calls of a compiled function
--- stand for steps in a recording: those of each function, and runs of each session's fetches, that came three times.
+-- stand for steps in a recording, or lie in none of those that are marked (diagnostics: steps_marked_in_part): those of
+-- each function, and runs of each session's fetches, that came three times.
 --   profile_id, rank      the profile
 --   number                counted from 0
 --   origin                repetition; optimizer, batch, backward, turns; call
@@ -80,7 +81,8 @@ WITH calls AS MATERIALIZED (
     SELECT profile_id, name, thread_id, start_ns, end_ns, count(*) OVER (PARTITION BY profile_id, name) AS call_count
     FROM temp.ops
     WHERE category = 'user' AND (name GLOB 'PjitFunction(*' OR name GLOB 'tf.function(*' OR name GLOB 'SessionRun(*')
-      AND profile_id IN (SELECT profile_id FROM temp.steps WHERE origin = 'repetition')
+      AND profile_id IN (SELECT profile_id FROM temp.steps WHERE origin = 'repetition'
+        UNION SELECT profile_id FROM temp.diagnostics WHERE reason = 'steps_marked_in_part')
   )
   WHERE call_count >= 3
 ), candidates AS (

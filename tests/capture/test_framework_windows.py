@@ -304,6 +304,31 @@ for _ in range(10): evaluate(1)
     print("an evaluation that takes longer than the training")
 
 
+def test_marked_in_part():
+    """A program that marks every tenth of its steps: these are its steps, and what is not is told."""
+    marked = jax(200).replace("    step(number)", "    if number % 10 == 5:\n"
+                              "        with jax._src.profiler.StepTraceAnnotation('train', step_num=number):\n"
+                              "            step(number)\n    else: step(number)\n    evaluate(number)", 1)
+    program = marked.replace("for number", "evaluate = jax.jit(lambda x: x)\nfor number", 1)
+    with Doubles() as here:
+        path = "import sys; sys.path[:0] = [%r, %r]\n" % (here.packages, TESTS)
+        for name, what, steps in (("part", program, 20), ("all", program.replace("% 10 == 5", "% 10 < 10"), 200)):
+            directory = os.path.join(os.path.dirname(here.packages), name)
+            _, error = capturing.launch(directory, [capturing.PYTHON, "-c", path + what], ["--overhead", "50"])
+            held = capturing.query(directory, "SELECT sum(ops_recorded) AS held FROM steps")[0]["held"]
+            told_of = "recorded %d steps and " % steps in error and "the ops of %d steps into" % held in error
+            assert told_of and held, (held, error)
+            part = "180 of 200 calls of PjitFunction(work) lie in none of the steps that the program marks"
+            rows = capturing.query(directory, "SELECT message FROM diagnostics WHERE reason = 'steps_marked_in_part'")
+            calls = capturing.query(directory, "SELECT name, count(*) AS n FROM candidate_steps GROUP BY 1 ORDER BY 1")
+            if name == "part":
+                assert len(rows) == 1 and rows[0]["message"].startswith(part) and part in error, (rows, error)
+                assert calls[-1] == {"name": "PjitFunction(work)", "n": 200}, calls
+            else:
+                assert not rows and "in_part" not in error and not calls, (rows, error, calls)
+    print("steps that are marked in part")
+
+
 def test_jax_that_runs_ahead():
     """Where steps were asked for, and in the first window, work that is done later is waited for."""
     late = """

@@ -53,6 +53,11 @@ static enum tfprof_status find_calls(struct profile *profile, struct mark_list *
   return status;
 }
 
+enum tfprof_status list_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+  int64_t end = NO_VALUE;
+  return find_calls(profile, list, &end, error);
+}
+
 static int by_thread_name_and_start(const void *left, const void *right) {
   const struct mark *a = left, *b = right;
   if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;

@@ -38,6 +38,9 @@ static inline bool mark_list_add(struct mark_list *list, struct mark mark) {
   return true;
 }
 
+/* Adds all calls of compiled functions to an empty list, in the order of their rows. */
+enum tfprof_status list_repeated_calls(struct profile *profile, struct mark_list *list, struct tfprof_error *error);
+
 /* Calls of a function that may be steps: so many at least; of a program that was recorded for some of its steps, as
 ** many as it was. */
 enum { FEWEST_CALLS = 3, FEWEST_ASKED_CALLS = 1 };

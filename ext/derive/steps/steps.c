@@ -55,6 +55,7 @@
 #include "derive/steps/served_steps.h"
 #include "derive/steps/window_steps.h"
 #include "derive/steps/window_stops.h"
+#include "steps/marked_calls.h"
 #include "steps/step_words.h"
 
 #include <ctype.h>
@@ -591,6 +592,34 @@ static enum tfprof_status steps_of_calls(struct profile *profile, const struct m
   return status;
 }
 
+/* Of a recording in which the program marks a few of its steps only. */
+static enum tfprof_status tell_marked_in_part(struct profile *profile, const struct mark_list *marks,
+                                              struct tfprof_error *error) {
+  struct mark_list list = {.count = 0};
+  if (!marks->count || strcmp(profile_origin(profile), "tfprof") != 0) return TFPROF_OK;
+  enum tfprof_status status = list_repeated_calls(profile, &list, error);
+  struct marked_step_span *spans = scratch_allocate(marks->count * sizeof *spans);
+  struct step_call *calls = scratch_allocate(((size_t)list.count + 1) * sizeof *calls);
+  uint32_t count = 0;
+  if (!status && (!spans || !calls)) status = error_no_memory(error);
+  for (uint32_t i = 0; i < marks->count && !status; i++)
+    spans[i] = (struct marked_step_span){marks->items[i].start, marks->items[i].end};
+  for (uint32_t i = 0; i < list.count && !status; i++)
+    if (list.items[i].thread == marks->items[0].thread)
+      calls[count++] = (struct step_call){list.items[i].start, list.items[i].name};
+  if (!status) {
+    struct marked_calls found = marked_calls_count(spans, marks->count, calls, count);
+    if (marked_calls_are_few(&found))
+      profile_diagnose_once(profile, "warning", STEPS_MARKED_IN_PART, STEPS_MARKED_IN_PART_TEXT, found.beside,
+                            found.beside + found.within,
+                            pool_text(store_pool(profile->store), (string_id)found.function));
+  }
+  scratch_free(spans);
+  scratch_free(calls);
+  scratch_free(list.items);
+  return status;
+}
+
 static enum tfprof_status find_calls_of_steps(struct profile *profile, struct mark_list *list, bool *last_until_next,
                                               struct tfprof_error *error) {
   int64_t before = 0;
@@ -650,6 +679,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     if (!status) status = leave_out_cut(profile, are_counted, !are_counted || has_start, steps, &count, error);
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], shape, error);
     if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
+    if (!status && kind == NUMBERED_STEP) status = tell_marked_in_part(profile, &lists[kind], error);
     if (!status && repeated[kind])
       profile_diagnose_once(profile, "warning", "repeated_step_marks",
                             "%u marks of steps have the number of another one at the same time (copies, such as of a "
