@@ -8,9 +8,10 @@
 **
 ** A phase is LAUNCHES,LAUNCH_NS,KERNEL_NS,COST_NS,STEPS: in each step so many launches, each of which takes the thread
 ** so long, and as much more as CUPTI takes for a kernel that it records; its kernel takes the device so long, behind
-** the ones before it, of which the host is no more than a millisecond ahead when a step ends. STEPS, or "told": until
-** a letter comes on the standard input, or "left": until a step was left out, of which CUPTI records no
-** kernel, and until it records them again: that goes for the end of a kernel which began before that step.
+** the ones before it, of which the host is no more than some milliseconds ahead when a step ends: a busy machine keeps
+** it waiting for one or two. STEPS, or "told": until a letter comes on the standard input, or "left": until a step was
+** left out, of which CUPTI records no kernel, and until it records them again: that goes for the end of a kernel which
+** began before that step.
 **
 ** Tells at the end of each phase how many steps there were, and of all, and at the end how many kernels CUPTI recorded.
 */
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 enum { CHATTER = 3 }; /* calls */
-enum { QUEUED_NS = 1000000, LATENCY_NS = 3000, MARGIN_NS = 5000 /* between a mark and what is launched within it */ };
+enum { QUEUED_NS = 8000000, LATENCY_NS = 3000, MARGIN_NS = 5000 /* between a mark and what is launched within it */ };
 
 static const struct double_cupti *cupti;
 static uint64_t device_free; /* when it has done all that was launched */
