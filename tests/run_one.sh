@@ -27,8 +27,11 @@ esac
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
 log=$TFPROF_BUILD/test-logs/${name//\//-}.log
 TIMEFORMAT='%U %S'
+# A test needs its processor time, however long it has to wait for it: each of its processes may take some minutes of
+# that, and only one that waits for what never comes is ended by the clock.
+ulimit -S -t 440
 # timeout gives it a process group of its own that is no orphan, in which programs can be stopped as at a terminal.
-try() { { time timeout 440 "$@" >"$log" 2>&1 </dev/null; } 2>"${log%.log}.cpu"; }
+try() { { time timeout 1500 "$@" >"$log" 2>&1 </dev/null; } 2>"${log%.log}.cpu"; }
 status=0
 try "$@" || status=$?
 case $name:$status in
