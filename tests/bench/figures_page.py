@@ -7,6 +7,7 @@
 No cell has more than one figure, and none is longer than figures.LONGEST characters.
 """
 
+import collections
 import os
 import sys
 
@@ -14,6 +15,7 @@ import figures
 
 HEADS = ("what", "figure", "interval", "compared with", "its figure", "its interval", "ratio")
 RIGHT = {"figure", "its figure", "ratio"}
+OWN_TABLE = 6  # so many figures that begin alike
 
 
 def machine_of(row):
@@ -44,11 +46,15 @@ def cells_of(row, what):
 
 
 def groups_of(rows):
-    """Figures of the same command and machine, in lists."""
-    by_key = {}
+    """Figures of the same command and machine, in lists; those that begin alike up to a colon have one of their own
+    where they are several."""
+    heads = collections.Counter((row["command"], row["what"].split(": ")[0]) for row in rows)
+    groups = {}
     for row in rows:
-        by_key.setdefault((row["command"], machine_of(row), row.get("trials")), []).append(row)
-    return by_key.items()
+        head = row["what"].split(": ")[0]
+        own = head if heads[row["command"], head] >= OWN_TABLE else ""
+        groups.setdefault((row["command"], machine_of(row), row.get("trials"), own), []).append(row)
+    return groups.items()
 
 
 def beginning_of(rows):
@@ -58,7 +64,7 @@ def beginning_of(rows):
 
 
 def caption_of(key, begin):
-    command, machine, trials = key
+    command, machine, trials, _ = key
     told = [f"**{begin[:-2]}**"] if begin else []
     told += [machine, f"{trials:,} trial{'s' if trials > 1 else ''}"] if trials else [machine]
     return " · ".join(told + [command if "by hand" in command else f"`{command}`"])
@@ -86,7 +92,7 @@ def wrapped(text, width=118):
 def capital(what, begin):
     """The rest of the sentence, with a capital where it is a word of its own."""
     rest = what[len(begin):]
-    return rest[:1].upper() + rest[1:]
+    return rest[:1].upper() + rest[1:] if rest.split()[0].strip(":,").isalpha() else rest
 
 
 def page():
