@@ -2,13 +2,14 @@
 """collect.py: makes one file of the figures that benchmarks have told, with the commit and the machine.
 
     collect.py ROWS.jsonl -o FILE.json [--load-before LOAD]
-    collect.py FILE.json --into tests/bench/results
+    collect.py FILE.json --into tests/bench/results [--busy]
 
 The first adds to the figures the commit that is checked out (`+` where files were changed) and its day, the processor,
 cores, memory and kernel of the machine, the load before and after, and whether the machine was idle: the load before
 was below half a processor, and that after at most one more than there are cores, which the benchmarks keep busy
 themselves. The second takes collected figures over into the results that the documents show: a figure of the same
-subject and sentence is replaced, in the unit that it had, others are added. Then run tools/update_reference.sh.
+subject and sentence is replaced, in the unit that it had, others are added. One of an idle machine stays where the new
+one is of a busy machine, unless --busy says otherwise. Then run tools/update_reference.sh.
 """
 
 import argparse
@@ -91,13 +92,13 @@ def adopted(row, old, about):
     return {key: row[key] for key in figures.KEYS if key in row}
 
 
-def take_over(path, folder):
+def take_over(path, folder, takes_busy):
     rows, about = figures.read(path)
     if "state" not in about:
         raise figures.Wrong(f"{path}: is not of collect.py: it does not tell the machine")
     if about["commit"].endswith("+"):
         raise figures.Wrong(f"{path}: was measured with changes that are in no commit ({about['commit']})")
-    replaced = added = 0
+    replaced = added = kept = 0
     for subject in dict.fromkeys(row["subject"] for row in rows):
         target = os.path.join(folder, subject + ".json")
         old, head = figures.read(target)
@@ -105,6 +106,9 @@ def take_over(path, folder):
         for row in rows:
             if row["subject"] == subject:
                 at = names.get(row["what"])
+                if at is not None and about["state"] == "busy" and old[at]["machine"] == "idle" and not takes_busy:
+                    kept += 1
+                    continue
                 new = adopted(row, None if at is None else old[at], about)
                 replaced, added = replaced + (at is not None), added + (at is None)
                 if at is None:
@@ -113,6 +117,8 @@ def take_over(path, folder):
                     old[at] = new
         figures.write(target, head, [{key: value for key, value in row.items() if key != "subject"} for row in old])
     print(f"{folder}: {replaced} figures replaced, {added} added; now run tools/update_reference.sh")
+    if kept:
+        print(f"{kept} of an idle machine stay, as the new ones are of a busy one: --busy takes these")
 
 
 def main():
@@ -122,12 +128,13 @@ def main():
     parser.add_argument("-o", dest="target", metavar="FILE.json")
     parser.add_argument("--load-before", type=float, metavar="LOAD", help="the load before the benchmarks ran")
     parser.add_argument("--into", metavar="FOLDER", help="take the figures over into the results there")
+    parser.add_argument("--busy", action="store_true", help="also where the machine was busy, and was idle before")
     options = parser.parse_args()
     if (options.target is None) == (options.into is None):
         parser.error("either -o or --into says where the figures go")
     try:
         if options.into:
-            take_over(options.rows, options.into)
+            take_over(options.rows, options.into, options.busy)
         else:
             collect(options.rows, options.target, options.load_before)
     except figures.Wrong as wrong:

@@ -6,7 +6,7 @@
 A is the older side and B the newer one. Each is one of these:
 
     a file     what TFPROF_BENCH_RESULTS collected (*.jsonl), what run.sh made of it, or one of tests/bench/results
-    a folder   all such files in it
+    a folder   all such files in it: several runs of one commit
     a commit   what run.sh left of it in build/bench; without that, tests/bench/results as it was in the commit
 
 Each figure that both sides have is told: old, new, their ratio, and what that means. A ratio above 1 is worse,
@@ -33,6 +33,7 @@ import csv
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -222,6 +223,7 @@ def main():
     parser.add_argument("--all", action="store_true", help="also what did not change, and all that came or went")
     parser.add_argument("--format", choices=("text", "csv", "json"), default="text")
     options = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs do when `head` has enough
     try:
         lines = compare(side(options.older), side(options.newer), options)
     except figures.Wrong as wrong:

@@ -76,6 +76,9 @@ def check_keys(row, keys, needed):
 
 def check_values(row):
     """The value, its unit and its range."""
+    for name in ("value", "low", "high", "error"):
+        if row.get(name) is not None and not math.isfinite(row[name]):
+            return f"has {row[name]} as `{name}`"
     if row.get("unit", "") not in UNITS:
         return f"has the unit {row['unit']!r}; figures.py lists the units"
     if ("low" in row) != ("high" in row):
@@ -188,17 +191,26 @@ def check_names(path, rows):
         seen.add(name)
 
 
+def read_folder(path):
+    """As one file: what several of them have are several runs of one commit."""
+    rows, said = [], {}
+    for name in sorted(os.listdir(path)):
+        if not name.endswith((".json", ".jsonl")):
+            continue
+        its, about = read(os.path.join(path, name))
+        if "commit" in about and said.setdefault("commit", about["commit"]) != about["commit"]:
+            raise Wrong(f"{path}: has figures of several commits, {said['commit']} and {about['commit']} ({name})")
+        said.update((key, about[key]) for key in ("state", "load", "machine", "date") if key in about)
+        rows += its
+    if not rows:
+        raise Wrong(f"{path}: has no figures in it")
+    return merge(rows), said
+
+
 def read(path):
     """The figures of a file, or of all *.json and *.jsonl of a folder, and what the file says of all of them."""
     if os.path.isdir(path):
-        rows = []
-        for name in sorted(os.listdir(path)):
-            if name.endswith((".json", ".jsonl")):
-                rows += read(os.path.join(path, name))[0]
-        if not rows:
-            raise Wrong(f"{path}: has no figures in it")
-        check_names(path, rows)
-        return rows, {}
+        return read_folder(path)
     try:
         with open(path, encoding="utf-8") as file:
             return parse(path, file.read())
@@ -291,5 +303,8 @@ def tell(subject, what, value, unit, command, **more):
     wrong = check_row(row, ("what", "value", "unit"))
     if wrong:
         raise Wrong(f"the figure {what!r} {wrong}")
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise SystemExit(f"{path}: {error.strerror}") from None

@@ -134,6 +134,20 @@ def test_several_runs_become_an_interval():
     assert answer(path, put("new.jsonl", NEW))[1][0]["verdict"] != "worse"  # 13 with 10 % is within 10 to 14
 
 
+def test_folders():
+    """Several runs of a commit are one; those of two commits are not."""
+    folder = path_of("runs")
+    os.makedirs(folder, exist_ok=True)
+    for number, value in enumerate((10, 12, 17)):
+        put(f"runs/{number}.jsonl", {"slower": (value, "ms", {})})
+    ((row,), _) = figures.read(folder)
+    assert (row["value"], row["low"], row["high"]) == (12, 10, 17), row
+    for commit in ("11111111", "22222222"):
+        figures.write(os.path.join(folder, commit + ".json"), {"commit": commit, "state": "idle"}, [row])
+    status, _, error = run("compare.py", folder, put("old.jsonl", OLD))
+    assert status == 2 and "has figures of several commits, 11111111 and 22222222" in error, error
+
+
 def test_wrong_input():
     good = put("old.jsonl", OLD)
     bad = put("bad.jsonl", {**OLD, "slower": ("ten", "ms", {})})
@@ -176,6 +190,11 @@ def test_taking_over():
                      "commit": "12345678", "date": "2026-01-02", "command": "now", "headline": "Shown",
                      "subject": "queries"}, first
     assert second["what"] == "more" and second["unit"] == "ms"
+    figures.write(collected, {**about, "state": "busy"}, [dict(new, value=50, low=40, high=60)])
+    for words, value in ((), 0.013), (("--busy",), 0.05):
+        status, out, _ = run("collect.py", collected, "--into", folder, *words)
+        assert status == 0 and ("1 of an idle machine stay" in out) == (not words), out
+        assert figures.read(os.path.join(folder, "queries.json"))[0][0]["value"] == value
     figures.write(collected, {**about, "commit": "12345678+"}, [new])
     status, _, error = run("collect.py", collected, "--into", folder)
     assert status == 2 and "changes that are in no commit" in error, error

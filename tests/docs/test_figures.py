@@ -80,6 +80,8 @@ WRONG = (
     ({"what": "x" * 121}, "has a `what` of 121 characters"),
     ({"compared": [{"with": "that"}]}, "is compared with what lacks `value`"),
     ({"trials": True}, "has True as `trials`"),
+    ({"value": float("nan")}, "has nan as `value`"),
+    ({"unit": "ms", "low": 1, "high": float("inf")}, "has inf as `high`"),
 )
 
 
