@@ -19,6 +19,7 @@ ENTRY_POINT void tfprof_capture_window_settled(void);
 ENTRY_POINT void tfprof_capture_window_opening(const char *framework, int begins_at_end);
 ENTRY_POINT void tfprof_capture_window_opened(int is_on);
 ENTRY_POINT int tfprof_capture_window_closing(const char *ending);
+ENTRY_POINT int tfprof_capture_window_is_closing(void);
 ENTRY_POINT void tfprof_capture_window_closed(const char *bytes, unsigned long size, const char *directory,
                                               int has_programs, const char *error);
 ENTRY_POINT void tfprof_capture_window_tell(const char *reason, const char *message);
@@ -42,6 +43,8 @@ void tfprof_capture_window_opening(const char *framework, int begins_at_end) {
 void tfprof_capture_window_opened(int is_on) { windows_opened(is_on != 0); }
 
 int tfprof_capture_window_closing(const char *ending) { return windows_closing(ending); }
+
+int tfprof_capture_window_is_closing(void) { return windows_are_closing(); }
 
 void tfprof_capture_window_closed(const char *bytes, unsigned long size, const char *directory, int has_programs,
                                   const char *error) {

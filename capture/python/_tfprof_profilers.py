@@ -71,19 +71,22 @@ class Sessions:
         self.is_settled = is_chosen or is_first
         if self.is_settled:
             self.settle(opener)  # a handler of a signal may raise in it: the window is asked for again at the next step
-        self.is_busy = True
         session = None
         is_at_end = mark is not None and mark.startswith(self.process.marks.AT_END)
-        self.library.tfprof_capture_window_opening(framework.encode(), int(is_at_end))
-        try:
-            if not opener.is_theirs():
-                session = opener.start(is_first)
-        except Exception as problem:
-            self.tell("profiler_window_failed", "a window of the profiler of %s could not be opened: %s"
-                      % (framework, text_of(problem).decode("utf-8", "replace")))
-        self.open = (framework, session) if session is not None else None
-        self.library.tfprof_capture_window_opened(int(session is not None))
-        self.is_busy = False
+        try:  # a handler of a signal may raise after any call: what has begun is ended in any case
+            self.is_busy = True
+            try:
+                self.library.tfprof_capture_window_opening(framework.encode(), int(is_at_end))
+                if not opener.is_theirs():
+                    session = opener.start(is_first)
+            except Exception as problem:
+                self.tell("profiler_window_failed", "a window of the profiler of %s could not be opened: %s"
+                          % (framework, text_of(problem).decode("utf-8", "replace")))
+            finally:
+                self.open = (framework, session) if session is not None else None
+                self.library.tfprof_capture_window_opened(int(session is not None))
+        finally:
+            self.is_busy = False
 
     def settle(self, opener):
         opener.settle()
@@ -93,18 +96,39 @@ class Sessions:
         """Whether there was one."""
         if self.open is not None and self.is_settled and ending == "steps" and not self.is_busy:
             self.settle(self.of[self.open[0]])
-        if self.open is None or not self.library.tfprof_capture_window_closing(ending.encode()):
+        if self.open is None or self.is_busy:
             return False
-        (framework, session), self.open, self.is_busy = self.open, None, True
-        opener, told, directory, has_programs, problem = self.of[framework], b"", None, False, None
-        try:
-            told, directory, has_programs = opener.stop(session)
-        except Exception as its_problem:
-            problem = text_of(its_problem)
-        size = len(told or b"")
-        self.library.tfprof_capture_window_closed(told, size, directory, int(has_programs), problem)
-        self.is_busy = False
-        return True
+        told, directory, has_programs, problem = b"", None, False, b"a handler of a signal raised as it was closed"
+        try:  # see begin()
+            self.is_busy = True
+            framework, session = self.open
+            try:
+                if self.library.tfprof_capture_window_closing(ending.encode()):
+                    told, directory, has_programs = self.of[framework].stop(session)
+                problem = None
+            except Exception as its_problem:
+                problem = text_of(its_problem)
+            except BaseException:
+                self.stop_at_last(framework, session)
+                told, directory = b"", None
+                raise
+            finally:
+                is_closing = self.library.tfprof_capture_window_is_closing()
+                if is_closing:
+                    self.open = None
+                    size = len(told or b"")
+                    self.library.tfprof_capture_window_closed(told, size, directory, int(has_programs), problem)
+            return bool(is_closing)
+        finally:
+            self.is_busy = False
+
+    def stop_at_last(self, framework, session):
+        """It may have been stopped before, and what it had to tell is lost then."""
+        if self.library.tfprof_capture_window_is_closing():
+            try:
+                self.of[framework].stop(session)
+            except Exception:
+                pass
 
     def close_late(self):
         """On another thread: no step has ended for long, or the recording ends."""

@@ -28,7 +28,7 @@ class Events:
         self.events, self.at = [], time.time_ns()
         return True
     def ended(self, programs):
-        current.remove(self)
+        if self in current: current.remove(self)
         facts = {'profile_start_time': Unsigned(self.at), 'profile_stop_time': Unsigned(time.time_ns())}
         of = {'dot.3': {'hlo_op': 'dot.3', 'hlo_module': 'jit_step'}}
         rows = [event(name, (start - self.at) * 1000, ns * 1000, **of.get(name, {})) for name, start, ns in self.events]
@@ -563,6 +563,52 @@ def test_attach_early():
         held = ops_of_steps(run)
         assert len(held) == 12 and set(list(held.values())[:-1]) == {"await,dot.3"}, held  # the last ends with its call
     print("attach early")
+
+
+INTERRUPTED = """
+import signal, jax, doubles
+class Array:
+    asked = 0
+    def block_until_ready(self):
+        Array.asked += 1
+        if Array.asked % 4 == 3: signal.raise_signal(signal.SIGINT)
+jax.live_arrays = lambda: [Array()]
+ended, ends = doubles.Events.ended, []
+def end_and_ask(session, programs):
+    told = ended(session, programs)
+    ends.append(session)
+    if len(ends) == 3: signal.raise_signal(signal.SIGINT)
+    return told
+doubles.Events.ended = end_and_ask
+def work(x): doubles.did('dot.3', 300000)
+step, interrupts = jax.jit(work), 0
+for number in range(80):
+    while True:
+        try:
+            step(1)
+            break
+        except KeyboardInterrupt:
+            interrupts += 1
+    doubles.did('await', 100000)
+print(number, interrupts, interrupts == (Array.asked + 1) // 4 + 1)
+"""
+
+
+def test_interrupted():
+    """Ctrl-C while the recorder waits for JAX's work, as a window begins or ends, and while one is closed: the program
+    sees it as before a call, and windows go on."""
+    with Doubles() as here:
+        directory, out, error = here.run("interrupted", INTERRUPTED, ops="all")
+        number, interrupts, are_all = out.split()
+        assert (number, are_all) == ("79", "True") and int(interrupts) >= 3, (out, error)
+        held = ops_of_steps(directory)
+        lost = 10  # what the session told whose end was interrupted
+        assert 79 - lost - int(interrupts) <= len(held) <= 79 and max(held) >= 78, (out, held)
+        assert {ops for step, ops in held.items() if step < 79} == {"await,dot.3"}, held
+        endings = [one["ending"] for one in windows_of(directory)][:-1]
+        assert set(endings) == {"steps", "error"} and endings.count("error") == 1, endings
+        assert "capture_hook_failed" not in told(directory), told(directory)
+    print("interrupted")
 
 
 def test_failures():

@@ -38,6 +38,31 @@ for number in range(40):  # nobody waits: calls return long before the work is d
     w = step(w, x)
 print(float(w.sum()).hex())
 """
+INTERRUPTED = """
+import signal, time, jax, jax.numpy as jnp
+class Asked(BaseException): pass
+def ask(*_): raise Asked
+@jax.jit
+def step(w, x): return w - 1e-3 * jax.grad(lambda w: (jnp.tanh(jnp.tanh(x @ w) @ w) ** 2).mean())(w)
+w, x = jnp.ones((64, 64)) * 0.1, jnp.ones((256, 64))
+step(w, x)
+signal.signal(signal.SIGALRM, ask)
+done = asked = 0
+while done < 400:  # nobody waits but the recorder
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
+        for _ in range(100):
+            w = step(w, x)
+            done += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Asked:
+        asked += 1
+time.sleep(1)  # what could not be opened is tried again after some time
+for _ in range(60):
+    w = step(w, x)
+    w.block_until_ready()
+print(done >= 400, asked)
+"""
 TENSORFLOW = """
 import os, sys; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
 import tensorflow as tf
@@ -97,6 +122,20 @@ def check_ahead(python):
     print("JAX that runs ahead")
 
 
+def check_interrupted(python):
+    """A handler of a signal raises at any moment, also while the recorder waits for JAX's work: windows go on."""
+    with capturing.Directory() as folder:
+        run = os.path.join(folder, "run")
+        out, error = capturing.launch(run, [python, "-c", INTERRUPTED], ["--ops=all"])
+        is_done, asked = out.split()
+        assert is_done == "True" and int(asked) >= 2, (out, error)
+        steps = query(run, """SELECT count(*) AS n, sum(ops_recorded) AS held, max(number) AS last,
+            max(number) FILTER (WHERE ops_recorded = 1) AS last_held FROM steps""")[0]
+        assert steps["n"] >= 460 and steps["held"] >= 50 and steps["last"] - steps["last_held"] <= 20, steps
+        assert not query(run, "SELECT * FROM diagnostics WHERE reason = 'capture_hook_failed'")
+        print("JAX, interrupted %s times: %d of %d steps have ops" % (asked, steps["held"], steps["n"]))
+
+
 def main():
     found = False
     for variable, program, name in (("TFPROF_TENSORFLOW_PYTHON", TENSORFLOW, "TensorFlow"),
@@ -107,6 +146,7 @@ def main():
             found = True
             if program is JAX:
                 check_ahead(python)
+                check_interrupted(python)
     if not found:
         capturing.skip("neither TFPROF_TENSORFLOW_PYTHON nor TFPROF_JAX_PYTHON is set")
 

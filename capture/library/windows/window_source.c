@@ -266,6 +266,8 @@ bool windows_closing(const char *ending) {
   return true;
 }
 
+bool windows_are_closing(void) { return atomic_load(&is_untold) && !atomic_load(&is_open); }
+
 static void hand_over(struct window *window) {
   struct window *last = atomic_load(&over);
   do window->next = last;

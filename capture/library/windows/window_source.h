@@ -38,6 +38,8 @@ void windows_opening(const char *framework, bool begins_at_end);
 void windows_opened(bool is_on);
 /* One is about to be closed: `ending` as in profiler_windows. false: none is open, as far as is known here. */
 bool windows_closing(const char *ending);
+/* Whether that has begun and has not ended: what the session has told is still to come (windows_closed). */
+bool windows_are_closing(void);
 /* What a session has told. */
 struct window_result {
   const char *bytes, *directory; /* the XSpace, or where TensorFlow has written it; NULL */
