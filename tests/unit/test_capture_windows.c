@@ -18,6 +18,7 @@ struct program {
   uint64_t steps;
   bool is_chosen;
   uint64_t first, last; /* steps that want ops */
+  double age_ns; /* of the process at its first step */
 };
 
 struct outcome {
@@ -46,7 +47,7 @@ static struct outcome run_program(const struct program *program) {
                                .seed = 7,
                                .wants_ops = steps >= program->first && steps <= program->last,
                                .is_chosen = program->is_chosen};
-    enum window_act act = window_plan_step(&plan, &step, 0);
+    enum window_act act = window_plan_step(&plan, &step, program->age_ns);
     if (act == WINDOW_CLOSE) {
       check_that(is_open);
       double cost = result.windows == 1 ? program->programs_ns : program->cost_ns;
@@ -81,6 +82,19 @@ static void test_budget(void) {
     check(seen.windows >= 2 && seen.windows < 1500, "%lu windows of steps of %g ns", seen.windows, program.step_ns);
     check_that(seen.first_step == FIRST_AT && seen.most_steps <= WINDOW_STEPS);
   }
+}
+
+/* A long start is no reason to spend more on short steps, but for some windows soon; nor is there more than their marks
+** leave of what is allowed. */
+static void test_short_steps(void) {
+  struct program program = {.step_ns = 150e3, .extra = 0.15, .cost_ns = 2.5e5, .programs_ns = 2.5e5, .overhead = 0.02,
+                            .steps = 2000, .last = UINT64_MAX, .age_ns = 10e9};
+  struct outcome seen = run_program(&program);
+  check(seen.windows >= 5 && seen.spent_ns < 0.012 * seen.plain_ns + 10 * program.cost_ns,
+        "%lu windows, %g of the time", seen.windows, seen.spent_ns / seen.plain_ns);
+  program.steps = 100000;
+  seen = run_program(&program);
+  check(seen.spent_ns < 0.01 * seen.plain_ns, "%g of the time", seen.spent_ns / seen.plain_ns);
 }
 
 static void test_short_run(void) { /* one window, whatever it costs */
@@ -169,6 +183,7 @@ static void test_files(void) {
 
 int main(void) {
   test_budget();
+  test_short_steps();
   test_short_run();
   test_chosen();
   test_counted_anew();

@@ -349,12 +349,15 @@ static struct source_cost cost_of_all(uint32_t thread) {
 
 /* Step `number` has ended. */
 static void end_step(uint64_t number, uint32_t thread) {
-  int64_t now = (int64_t)clock_monotonic_ns();
-  struct timespec used;
-  int64_t thread_now = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? -1 : used.tv_sec * 1000000000 + used.tv_nsec;
-  struct rusage usage = {0};
-  getrusage(RUSAGE_THREAD, &usage);
+  int64_t now = (int64_t)clock_monotonic_ns(), thread_now = -1;
   const struct source_cost cost = cost_of_all(thread), *before = &sampling.before;
+  struct rusage usage = {0};
+  /* Two calls of the system, a microsecond: where nothing is recorded that steps are sampled for nobody needs them. */
+  if (cost.full_ns > 0) {
+    struct timespec used;
+    if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used)) thread_now = used.tv_sec * 1000000000 + used.tv_nsec;
+    getrusage(RUSAGE_THREAD, &usage);
+  }
   bool is_same = thread == sampling.step_thread && thread_now >= 0 && sampling.step_began_thread_ns >= 0;
   if (sampling.step_began_ns && now >= sampling.step_began_ns) {
     int64_t wall_ns = now - sampling.step_began_ns;

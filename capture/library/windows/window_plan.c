@@ -7,7 +7,10 @@
 #include <string.h>
 
 #define ACCOUNT_SHARE 0.75
+#define MARKS_NS 1500.0 /* what a step takes without any window: its mark, here and on the writer thread; */
+#define LEAST_SHARE 0.25 /* of what the account gets of it where that is dear */
 #define SAVED_NS 10e9
+#define SAVED_WINDOWS 8 /* and no more than so many windows cost */
 #define SPACING_PART 128
 #define ASSUMED_EXTRA 0.2 /* of a step, until windows tell */
 #define PROGRAMS_PART 3   /* a first window with the programs costs so many times as much as others */
@@ -66,16 +69,23 @@ static double share_of_step(const struct window_plan *plan) {
   return extra < 0 ? 0 : extra > 1 ? 1 : extra;
 }
 
-static void take_in(struct window_plan *plan, const struct window_step *step, double took_ns) {
-  double usual = usual_step(plan), counted = usual > 0 && took_ns > 2 * usual ? 2 * usual : took_ns;
-  double most = SAVED_NS * ACCOUNT_SHARE * step->overhead;
-  plan->account_ns += counted * ACCOUNT_SHARE * step->overhead;
-  if (plan->account_ns > most) plan->account_ns = most;
-}
-
 /* What a window costs as a rule. */
 static double usual_cost(const struct window_plan *plan) {
   return plan->costs.count ? median(&plan->costs, KEPT_WINDOWS) : plan->spent_ns / PROGRAMS_PART;
+}
+
+/* What a step of that length brings in. */
+static double income(double overhead, double took_ns) {
+  double allowed = took_ns * overhead, share = allowed * ACCOUNT_SHARE, rest = allowed - MARKS_NS;
+  return rest > share ? share : rest > share * LEAST_SHARE ? rest : share * LEAST_SHARE;
+}
+
+static void take_in(struct window_plan *plan, const struct window_step *step, double took_ns) {
+  double usual = usual_step(plan), counted = usual > 0 && took_ns > 2 * usual ? 2 * usual : took_ns;
+  double most = SAVED_NS * ACCOUNT_SHARE * step->overhead, usual_windows = SAVED_WINDOWS * usual_cost(plan);
+  if (plan->has_had_one && !plan->is_open && usual_windows < most) most = usual_windows;
+  plan->account_ns += income(step->overhead, counted);
+  if (plan->account_ns > most) plan->account_ns = most;
 }
 
 /* ---- When. */
@@ -96,7 +106,7 @@ double window_plan_expected_ns(const struct window_plan *plan, bool is_chosen) {
 static double steps_since(uint64_t then, uint64_t now) { return now > then ? (double)(now - then) : 0; }
 
 static unsigned level_of(const struct window_plan *plan, const struct window_step *step) {
-  double a_step = usual_step(plan) * ACCOUNT_SHARE * step->overhead, cost = usual_cost(plan);
+  double a_step = income(step->overhead, usual_step(plan)), cost = usual_cost(plan);
   double ended = steps_since(plan->first_steps, step->steps) + 1, least = a_step / 2;
   a_step += plan->account_ns / (2 * ended);
   if (a_step < least) a_step = least; /* what is overdrawn is paid back by and by */

@@ -5,9 +5,10 @@
 ** it saw, as the thread's processor time, or the time that passes where the thread waited; and by how much the steps
 ** between last longer than those without, as far as their medians tell.
 **
-** The account.  Each step brings in ACCOUNT_SHARE of `overhead` of its time, one that takes much longer than others as
-** much as of two of those, the time before the first step as much again, up to what SAVED_NS bring in; a window takes
-** out what it cost.
+** The account.  Each step brings in ACCOUNT_SHARE of `overhead` of its time, less where its mark takes more than the
+** rest of that; one that takes much longer than others as much as of two of those; the time before the first step as
+** much again, up to what SAVED_NS bring in.  A window takes out what it cost.  Once one has told that, no more than
+** SAVED_WINDOWS cost is saved, so that a run of short steps does not spend on them what a long start has brought in.
 **
 ** The level.  As with ops of PyTorch (governor/sampling_plan.h) one step of 2^L begins a window, the one that all ranks
 ** of a job draw alike (governor/sampling_levels.h), with the least L that would not overdraw the account if twice as
