@@ -11,8 +11,9 @@
 
 #include "serve/answers.h"
 
-static const int64_t sql_limit_ns = 10000000000, panel_limit_ns = 120000000000, put_off_limit_ns = 60000000000;
-static const int64_t notice_ns = 2000000000; /* so long an interrupted query may take to end */
+#define SECOND_NS INT64_C(1000000000)
+static const int64_t sql_limit_ns = 10 * SECOND_NS, panel_limit_ns = 120 * SECOND_NS, put_off_limit_ns = 60 * SECOND_NS;
+static const int64_t notice_ns = 2 * SECOND_NS; /* so long an interrupted query may take to end */
 
 static atomic_uint left_count; /* of all workers */
 

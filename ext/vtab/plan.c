@@ -23,9 +23,6 @@
 
 SQLITE_EXTENSION_INIT3
 
-#define CONSTRAINT_LIMIT 73
-#define CONSTRAINT_OFFSET 74
-
 /* Below this part of the table, the rows found through a column are left to SQLite to sort. */
 static const double ORDER_THRESHOLD = 0.1;
 /* The same where the order is that in which they lie. */
@@ -182,7 +179,7 @@ static int choose_profile(struct choice *choice, char **message) {
   int profile = choice->table->sql_column_count - 1;
   bool is_offered = false;
   for (int i = 0; i < info->nConstraint; i++) {
-    if (info->aConstraint[i].iColumn != profile || info->aConstraint[i].op >= CONSTRAINT_LIMIT) continue;
+    if (info->aConstraint[i].iColumn != profile || info->aConstraint[i].op >= SQLITE_INDEX_CONSTRAINT_LIMIT) continue;
     if (info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) {
       *message = sqlite3_mprintf("profile takes = only, as in %s('path') or profile = 3", choice->table->spec->name);
       return SQLITE_ERROR;
@@ -231,7 +228,7 @@ static void choose_terms(struct choice *choice) {
   int profile = choice->table->sql_column_count - 1;
   for (int i = 0; i < info->nConstraint; i++) {
     const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-    if (constraint->op == CONSTRAINT_LIMIT || constraint->op == CONSTRAINT_OFFSET) continue;
+    if (constraint->op == SQLITE_INDEX_CONSTRAINT_LIMIT || constraint->op == SQLITE_INDEX_CONSTRAINT_OFFSET) continue;
     if (constraint->iColumn == profile) continue;
     enum term_operator operator = operator_of(constraint->op);
     bool is_exact;
@@ -366,7 +363,7 @@ static void choose_offset(struct choice *choice) {
   if (!choice->is_complete || (info->nOrderBy && !info->orderByConsumed)) return;
   if (sqlite3_libversion_number() < 3041000) return; /* in a UNION ALL these let each arm skip anew */
   for (int i = 0; i < info->nConstraint; i++) {
-    if (info->aConstraint[i].op != CONSTRAINT_OFFSET || !info->aConstraint[i].usable) continue;
+    if (info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_OFFSET || !info->aConstraint[i].usable) continue;
     if (choice->table->verify_constraints) continue;
     choice->plan->skip_argument = (int8_t)choice->argument_count;
     info->aConstraintUsage[i].argvIndex = ++choice->argument_count;

@@ -29,6 +29,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* A stream on which kernels follow each other this closely is busy, as Holistic Trace Analysis has it. */
+static const int64_t busy_gap_ns = 1500000;
+
 enum edge_type { OPERATOR, DEPENDENCY, LAUNCH_DELAY, KERNEL_DELAY, SYNC, EDGE_TYPES };
 /* The tables that events come from.  An event's number is that of its row, beyond those of the tables before. */
 enum source { OP, CALL, KERNEL, TRANSFER, SOURCES };
@@ -90,7 +93,8 @@ struct work {
   uint32_t step_count, thread_count; /* at least 1 step */
   bool has_steps;
   uint32_t first_event[SOURCES + 1];
-  string_id wanted[3], communication;
+  string_id op_category, autograd_category, input_category; /* of the ops that are looked at */
+  string_id communication;
   uint32_t autograd, waiting; /* threads; NO_ROW: they cannot be told */
   uint8_t *is_waiting;        /* by text: 1 a call of that name only waits, 2 it does not, 0 not known yet */
   struct list host, device;
@@ -193,7 +197,8 @@ static uint32_t step_of_host(const struct work *w, enum source source, const str
   uint32_t step = w->has_steps ? b->steps[i] : 0;
   bool is_known = b->starts[i] != NO_VALUE && b->ends[i] != NO_VALUE && b->ends[i] > b->starts[i];
   if (!is_known || b->threads[i] == NO_ROW) return NO_ROW;
-  if (source == OP && b->texts[i] != w->wanted[0] && b->texts[i] != w->wanted[1] && b->texts[i] != w->wanted[2])
+  if (source == OP && b->texts[i] != w->op_category && b->texts[i] != w->autograd_category &&
+      b->texts[i] != w->input_category)
     return NO_ROW;
   return step;
 }
@@ -212,8 +217,8 @@ static void count_block(struct work *w, enum source source, const struct block *
     uint32_t step = source <= CALL ? step_of_host(w, source, b, i) : step_of_device(w, b, i);
     if (source == OP) w->op_steps[row] = step;
     if (source == OP && b->threads[i] != NO_ROW) {
-      if (b->texts[i] == w->wanted[1]) backwards[b->threads[i]]++;
-      else if (b->texts[i] == w->wanted[0]) others[b->threads[i]]++;
+      if (b->texts[i] == w->autograd_category) backwards[b->threads[i]]++;
+      else if (b->texts[i] == w->op_category) others[b->threads[i]]++;
     } else if (source == CALL) {
       w->calls[row] = (struct call){b->starts[i], step, NO_ROW, NO_ROW};
       w->is_waiting_call[row] = is_waiting_call(w, b->texts[i]);
@@ -339,7 +344,7 @@ static bool add_device_lane(struct work *w, struct path_worker *p, uint32_t firs
     if (was_idle && is_alone) {
       if (!add_edge(p, call->start_node, work->start_node, true, call->start, span->start, span->row, LAUNCH_DELAY))
         return false;
-    } else if (before && derive_difference(span->start, before->end) < 1500000) {
+    } else if (before && derive_difference(span->start, before->end) < busy_gap_ns) {
       if (!add_edge(p, work->start_node - 1, work->start_node, true, before->end, span->start, span->row, KERNEL_DELAY))
         return false;
     }
@@ -651,9 +656,9 @@ static enum tfprof_status begin_path(struct work *w, struct tfprof_error *error)
     if (events >= NO_ROW) return error_set(error, TFPROF_LIMIT, "too many ops, calls and kernels for critical paths");
   }
   w->first_event[SOURCES] = (uint32_t)events;
-  w->wanted[0] = derive_known_text(w->profile, "op");
-  w->wanted[1] = derive_known_text(w->profile, "autograd");
-  w->wanted[2] = derive_known_text(w->profile, "input");
+  w->op_category = derive_known_text(w->profile, "op");
+  w->autograd_category = derive_known_text(w->profile, "autograd");
+  w->input_category = derive_known_text(w->profile, "input");
   w->communication = derive_known_text(w->profile, "communication");
   size_t calls = w->first_event[KERNEL] - w->first_event[CALL], works = events - w->first_event[KERNEL];
   w->calls = scratch_allocate((calls + 1) * sizeof *w->calls);

@@ -77,18 +77,18 @@ static void emit_memory(struct worker *w, bool is_failure) {
   taken(w, KEY_NAME);
   taken(w, KEY_CAT);
   taken(w, KEY_SCOPE);
-  SET(memory_events_time_ns, time);
-  SET(memory_events_kind, is_failure                       ? LITERAL_out_of_memory
-                          : bytes != ROW_NULL && bytes < 0 ? LITERAL_release
-                                                           : LITERAL_allocate);
-  SET(memory_events_bytes, bytes);
-  SET(memory_events_in_use_bytes, take_integer(w, KEY_TOTAL_ALLOCATED));
-  SET(memory_events_reserved_bytes, take_integer(w, KEY_TOTAL_RESERVED));
-  if (type == 0) SET(memory_events_device_id, as_value(device_number(w, DEVICE_CPU, 0)));
+  SET(row, memory_events_time_ns, time);
+  SET(row, memory_events_kind, is_failure                       ? LITERAL_out_of_memory
+                               : bytes != ROW_NULL && bytes < 0 ? LITERAL_release
+                                                                : LITERAL_allocate);
+  SET(row, memory_events_bytes, bytes);
+  SET(row, memory_events_in_use_bytes, take_integer(w, KEY_TOTAL_ALLOCATED));
+  SET(row, memory_events_reserved_bytes, take_integer(w, KEY_TOTAL_RESERVED));
+  if (type == 0) SET(row, memory_events_device_id, as_value(device_number(w, DEVICE_CPU, 0)));
   else if (type != ROW_NULL)
-    SET(memory_events_device_id, as_value(device_number(w, DEVICE_GPU, ordinal == ROW_NULL ? 0 : ordinal)));
-  SET(memory_events_address, take_integer(w, KEY_ADDRESS));
-  SET(memory_events_thread, as_value(host_lane(w)));
+    SET(row, memory_events_device_id, as_value(device_number(w, DEVICE_GPU, ordinal == ROW_NULL ? 0 : ordinal)));
+  SET(row, memory_events_address, take_integer(w, KEY_ADDRESS));
+  SET(row, memory_events_thread, as_value(host_lane(w)));
 }
 
 /* Of the phases that are moments of some other kind (a step of an asynchronous range, the creation of an object ...)
@@ -104,10 +104,10 @@ static void emit_instant(struct worker *w, bool is_plain) {
   if (is_plain) taken(w, KEY_PH);
   uint32_t row = row_in(w, ROWS_instants);
   if (row == UINT32_MAX) return;
-  SET(instants_name, take_name(w, &name_class));
-  SET(instants_domain, take_text(w, KEY_CAT));
-  SET(instants_thread_id, as_value(host_lane(w)));
-  SET(instants_time_ns, time);
+  SET(row, instants_name, take_name(w, &name_class));
+  SET(row, instants_domain, take_text(w, KEY_CAT));
+  SET(row, instants_thread_id, as_value(host_lane(w)));
+  SET(row, instants_time_ns, time);
 }
 
 /* The counter of an event: its name, and in brackets the id where it has one, as chrome://tracing shows them. Both stay
@@ -179,10 +179,10 @@ static void emit_counter(struct worker *w) {
       if (row == UINT32_MAX) return;
       bool is_plain = !has_plain && is_series_plain(&counter, &series);
       has_plain |= is_plain;
-      SET(counters_name, counter_name(w, &counter, is_plain ? NULL : &series));
-      SET(counters_thread_id, lane);
-      SET(counters_time_ns, time);
-      SET(counters_value, real_bits(real));
+      SET(row, counters_name, counter_name(w, &counter, is_plain ? NULL : &series));
+      SET(row, counters_thread_id, lane);
+      SET(row, counters_time_ns, time);
+      SET(row, counters_value, real_bits(real));
       numbers++;
     }
   }

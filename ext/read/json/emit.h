@@ -38,8 +38,8 @@ static inline uint32_t row_in(struct worker *w, enum row_table table) {
   }
   return worker_row(w, table);
 }
-/* The value of a column of a row that is called `row`. */
-#define SET(column, x) w->values[ROW_##column][row] = (x)
+/* The value of a column of a row of the worker `w`. */
+#define SET(row, column, x) w->values[ROW_##column][row] = (x)
 
 /* Adds an item to a list of the worker. */
 #define ADD_ITEM(w, list, ...)                                \

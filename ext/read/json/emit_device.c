@@ -26,35 +26,35 @@ void emit_kernel(struct worker *w, enum device_kind kind) {
   uint32_t row = row_in(w, ROWS_kernels);
   if (row == UINT32_MAX) return;
   enum name_class name_class;
-  SET(kernels_name, take_name(w, &name_class));
+  SET(row, kernels_name, take_name(w, &name_class));
   struct place place = kind == DEVICE_NPU
                            ? task_place(w)
                            : device_place(w, kind, has(w, KEY_STREAM) ? KEY_STREAM : KEY_STREAM_ID);
-  SET(kernels_device_id, place.device);
-  SET(kernels_thread_id, place.lane);
-  SET(kernels_start_ns, start);
-  SET(kernels_dur_ns, duration);
-  SET(kernels_correlation, take_either(w, KEY_CORRELATION, KEY_CONNECTION));
-  SET(kernels_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
+  SET(row, kernels_device_id, place.device);
+  SET(row, kernels_thread_id, place.lane);
+  SET(row, kernels_start_ns, start);
+  SET(row, kernels_dur_ns, duration);
+  SET(row, kernels_correlation, take_either(w, KEY_CORRELATION, KEY_CONNECTION));
+  SET(row, kernels_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
   /* 0 means that it was not launched by a graph. */
   int64_t graph = take_integer(w, KEY_GRAPH_ID), node = take_integer(w, KEY_GRAPH_NODE_ID);
-  if (graph != 0) SET(kernels_graph, graph);
-  if (graph != 0 && node != 0) SET(kernels_graph_node, node);
+  if (graph != 0) SET(row, kernels_graph, graph);
+  if (graph != 0 && node != 0) SET(row, kernels_graph_node, node);
   take_triple(w, KEY_GRID, grid);
   take_triple(w, KEY_BLOCK, block);
-  SET(kernels_grid_x, grid[0]);
-  SET(kernels_grid_y, grid[1]);
-  SET(kernels_grid_z, grid[2]);
-  SET(kernels_block_x, block[0]);
-  SET(kernels_block_y, block[1]);
-  SET(kernels_block_z, block[2]);
-  SET(kernels_registers_per_thread, take_integer(w, KEY_REGISTERS));
+  SET(row, kernels_grid_x, grid[0]);
+  SET(row, kernels_grid_y, grid[1]);
+  SET(row, kernels_grid_z, grid[2]);
+  SET(row, kernels_block_x, block[0]);
+  SET(row, kernels_block_y, block[1]);
+  SET(row, kernels_block_z, block[2]);
+  SET(row, kernels_registers_per_thread, take_integer(w, KEY_REGISTERS));
   /* libkineto writes static and dynamic shared memory as one sum. */
-  SET(kernels_dynamic_shared_bytes, take_integer(w, KEY_SHARED_MEMORY));
-  SET(kernels_priority, take_integer(w, KEY_PRIORITY));
-  SET(kernels_occupancy_ratio, take_real_within(w, KEY_OCCUPANCY, 0.01, 1));
-  SET(kernels_blocks_per_multiprocessor, take_real_within(w, KEY_BLOCKS_PER_SM, 1, INFINITY));
-  SET(kernels_warps_per_multiprocessor, take_real_within(w, KEY_WARPS_PER_SM, 1, INFINITY));
+  SET(row, kernels_dynamic_shared_bytes, take_integer(w, KEY_SHARED_MEMORY));
+  SET(row, kernels_priority, take_integer(w, KEY_PRIORITY));
+  SET(row, kernels_occupancy_ratio, take_real_within(w, KEY_OCCUPANCY, 0.01, 1));
+  SET(row, kernels_blocks_per_multiprocessor, take_real_within(w, KEY_BLOCKS_PER_SM, 1, INFINITY));
+  SET(row, kernels_warps_per_multiprocessor, take_real_within(w, KEY_WARPS_PER_SM, 1, INFINITY));
   if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, ROWS_kernels, row);
 }
@@ -92,23 +92,23 @@ void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
   uint32_t row = row_in(w, ROWS_transfers);
   if (row == UINT32_MAX) return;
   enum name_class name_class;
-  SET(transfers_name, take_name(w, &name_class));
-  SET(transfers_kind, is_copy ? LITERAL_memcpy : LITERAL_memset);
+  SET(row, transfers_name, take_name(w, &name_class));
+  SET(row, transfers_kind, is_copy ? LITERAL_memcpy : LITERAL_memset);
   struct place place = device == DEVICE_NPU ? task_place(w) : device_place(w, device, KEY_STREAM);
-  SET(transfers_device_id, place.device);
-  SET(transfers_thread_id, place.lane);
-  SET(transfers_start_ns, start);
-  SET(transfers_dur_ns, duration);
-  SET(transfers_bytes, take_integer(w, KEY_BYTES));
-  SET(transfers_bytes_per_second, take_real(w, KEY_BANDWIDTH, 1e9));
-  SET(transfers_correlation, take_either(w, KEY_CORRELATION, KEY_CONNECTION));
-  SET(transfers_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
+  SET(row, transfers_device_id, place.device);
+  SET(row, transfers_thread_id, place.lane);
+  SET(row, transfers_start_ns, start);
+  SET(row, transfers_dur_ns, duration);
+  SET(row, transfers_bytes, take_integer(w, KEY_BYTES));
+  SET(row, transfers_bytes_per_second, take_real(w, KEY_BANDWIDTH, 1e9));
+  SET(row, transfers_correlation, take_either(w, KEY_CORRELATION, KEY_CONNECTION));
+  SET(row, transfers_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
   const struct field *name = &w->fields[KEY_NAME], *kind = &w->fields[KEY_KIND];
   const char *end = has(w, KEY_NAME) ? name->text + name->length : NULL;
   if (!is_copy) {
     const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
-    if (open) SET(transfers_target_memory, find_memory(open + 1, end));
-    SET(transfers_target_device_id, place.device);
+    if (open) SET(row, transfers_target_memory, find_memory(open + 1, end));
+    SET(row, transfers_target_device_id, place.device);
     return;
   }
   int64_t direction = has(w, KEY_NAME) ? find_direction(name->text, name->length) : ROW_NULL;
@@ -117,20 +117,20 @@ void emit_transfer(struct worker *w, enum device_kind device, bool is_copy) {
     if (direction == ROW_NULL) direction = told;
     if (told != ROW_NULL && told == direction) taken(w, KEY_KIND);
   }
-  SET(transfers_direction, direction);
+  SET(row, transfers_direction, direction);
   const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
   const char *arrow = open ? memmem(open, (size_t)(end - open), "->", 2) : NULL;
   if (arrow) {
-    SET(transfers_source_memory, find_memory(open + 1, arrow));
-    SET(transfers_target_memory, find_memory(arrow + 2, end));
+    SET(row, transfers_source_memory, find_memory(open + 1, arrow));
+    SET(row, transfers_target_memory, find_memory(arrow + 2, end));
   }
   int64_t from = take_integer(w, KEY_FROM_DEVICE), to = take_integer(w, KEY_TO_DEVICE);
   bool reads_device = direction == LITERAL_DtoH || direction == LITERAL_DtoD;
   bool writes_device = direction == LITERAL_HtoD || direction == LITERAL_DtoD;
-  if (from != ROW_NULL) SET(transfers_source_device_id, as_value(device_number(w, DEVICE_GPU, from)));
-  else if (reads_device) SET(transfers_source_device_id, place.device);
-  if (to != ROW_NULL) SET(transfers_target_device_id, as_value(device_number(w, DEVICE_GPU, to)));
-  else if (writes_device) SET(transfers_target_device_id, place.device);
+  if (from != ROW_NULL) SET(row, transfers_source_device_id, as_value(device_number(w, DEVICE_GPU, from)));
+  else if (reads_device) SET(row, transfers_source_device_id, place.device);
+  if (to != ROW_NULL) SET(row, transfers_target_device_id, as_value(device_number(w, DEVICE_GPU, to)));
+  else if (writes_device) SET(row, transfers_target_device_id, place.device);
 }
 
 /* HCCL's engines exchange data beside the cores of an NPU: like copies that carry out a collective this is
@@ -147,14 +147,14 @@ void emit_exchange(struct worker *w) {
   text[length] = 0;
   communication_operation(text, operation, sizeof operation);
   enum name_class name_class;
-  SET(transfers_name, take_name(w, &name_class));
-  SET(transfers_kind, LITERAL_exchange);
+  SET(row, transfers_name, take_name(w, &name_class));
+  SET(row, transfers_kind, LITERAL_exchange);
   struct place place = task_place(w);
-  SET(transfers_device_id, place.device);
-  SET(transfers_thread_id, place.lane);
-  SET(transfers_start_ns, start);
-  SET(transfers_dur_ns, duration);
-  SET(transfers_correlation, take_integer(w, KEY_CONNECTION));
+  SET(row, transfers_device_id, place.device);
+  SET(row, transfers_thread_id, place.lane);
+  SET(row, transfers_start_ns, start);
+  SET(row, transfers_dur_ns, duration);
+  SET(row, transfers_correlation, take_integer(w, KEY_CONNECTION));
   struct collective found = {.row = row,
                              .rows = ROWS_transfers,
                              .name = intern_copy(w, operation),
@@ -182,20 +182,20 @@ void emit_sync(struct worker *w, enum device_kind device, bool waits) {
       {"Device Sync", LITERAL_device}};
   for (size_t i = 0; i < sizeof known / sizeof *known && has(w, kind_key); i++) {
     if (!scan_key_is(kind, known[i].text)) continue;
-    SET(syncs_kind, known[i].literal);
+    SET(row, syncs_kind, known[i].literal);
     taken(w, kind_key);
     if (has(w, KEY_NAME) && scan_key_is(&w->fields[KEY_NAME], known[i].text)) taken(w, KEY_NAME);
   }
-  if (waits) SET(syncs_kind, LITERAL_stream_wait);
+  if (waits) SET(row, syncs_kind, LITERAL_stream_wait);
   struct place place = device == DEVICE_NPU ? task_place(w) : device_place(w, device, KEY_STREAM);
-  SET(syncs_device_id, place.device);
-  SET(syncs_thread_id, place.lane);
-  SET(syncs_start_ns, start);
-  SET(syncs_dur_ns, duration);
-  SET(syncs_event, take_integer(w, KEY_WAIT_EVENT));
-  SET(syncs_correlation, take_integer(w, KEY_CORRELATION));
-  SET(syncs_op_correlation, take_integer(w, KEY_EXTERNAL_ID));
+  SET(row, syncs_device_id, place.device);
+  SET(row, syncs_thread_id, place.lane);
+  SET(row, syncs_start_ns, start);
+  SET(row, syncs_dur_ns, duration);
+  SET(row, syncs_event, take_integer(w, KEY_WAIT_EVENT));
+  SET(row, syncs_correlation, take_integer(w, KEY_CORRELATION));
+  SET(row, syncs_op_correlation, take_integer(w, KEY_EXTERNAL_ID));
   int64_t stream = take_integer(w, KEY_WAIT_STREAM), call = take_integer(w, KEY_WAIT_CORRELATION);
-  if (stream != -1 && stream != UINT32_MAX) SET(syncs_wait_stream, stream);
-  if (call != -1 && call != UINT32_MAX) SET(syncs_wait_correlation, call);
+  if (stream != -1 && stream != UINT32_MAX) SET(row, syncs_wait_stream, stream);
+  if (call != -1 && call != UINT32_MAX) SET(row, syncs_wait_correlation, call);
 }

@@ -45,43 +45,41 @@ void emit_op(struct worker *w, enum category category) {
   } else if (name_class == NAME_AUTOGRAD) {
     kind = LITERAL_autograd;
   }
-  SET(ops_name, name);
-  SET(ops_category, kind);
-  SET(ops_thread_id, as_value(lane));
-  SET(ops_start_ns, start);
-  SET(ops_dur_ns, duration);
-  SET(ops_correlation, take_integer(w, KEY_EXTERNAL_ID));
-  if (has(w, KEY_SEQUENCE)) SET(ops_sequence_number, take_integer(w, KEY_SEQUENCE));
-  if (has(w, KEY_FORWARD_THREAD)) SET(ops_forward_thread, take_integer(w, KEY_FORWARD_THREAD));
-  SET(ops_input_shapes, take_json(w, KEY_DIMS));
-  SET(ops_input_types, take_json(w, KEY_TYPES));
-  SET(ops_input_values, take_json(w, KEY_CONCRETE));
+  SET(row, ops_name, name);
+  SET(row, ops_category, kind);
+  SET(row, ops_thread_id, as_value(lane));
+  SET(row, ops_start_ns, start);
+  SET(row, ops_dur_ns, duration);
+  SET(row, ops_correlation, take_integer(w, KEY_EXTERNAL_ID));
+  if (has(w, KEY_SEQUENCE)) SET(row, ops_sequence_number, take_integer(w, KEY_SEQUENCE));
+  if (has(w, KEY_FORWARD_THREAD)) SET(row, ops_forward_thread, take_integer(w, KEY_FORWARD_THREAD));
+  SET(row, ops_input_shapes, take_json(w, KEY_DIMS));
+  SET(row, ops_input_types, take_json(w, KEY_TYPES));
+  SET(row, ops_input_values, take_json(w, KEY_CONCRETE));
   if (has(w, KEY_CALL_STACK) && w->fields[KEY_CALL_STACK].kind == FIELD_TEXT) {
     const struct field *f = &w->fields[KEY_CALL_STACK];
     taken(w, KEY_CALL_STACK);
     if (f->length) {
-      SET(ops_recorded_code_trace,
-          as_value(intern(w, f->text, f->length, f->is_escaped ? TEXT_STACK_ESCAPED : TEXT_STACK)));
+      SET(row, ops_recorded_code_trace,
+               as_value(intern(w, f->text, f->length, f->is_escaped ? TEXT_STACK_ESCAPED : TEXT_STACK)));
     }
   }
   if (has(w, KEY_MODULE_HIERARCHY)) {
-    if (w->fields[KEY_MODULE_HIERARCHY].length) SET(ops_module, take_text(w, KEY_MODULE_HIERARCHY));
+    if (w->fields[KEY_MODULE_HIERARCHY].length) SET(row, ops_module, take_text(w, KEY_MODULE_HIERARCHY));
     else taken(w, KEY_MODULE_HIERARCHY);
   }
   if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) emit_collective(w, ROWS_ops, row);
   bool is_mark = kind == LITERAL_user || kind == LITERAL_input;
   if (is_mark && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
-    uint32_t op = row;
-    row = worker_row(w, ROWS_ranges);
-    if (row == UINT32_MAX) return;
-    SET(ranges_name, name);
-    SET(ranges_domain, LITERAL_torch);
-    SET(ranges_category, LITERAL_user);
-    SET(ranges_thread_id, as_value(lane));
-    SET(ranges_start_ns, start);
-    SET(ranges_dur_ns, duration);
-    SET(ranges_is_process_wide, 0);
-    row = op;
+    uint32_t range = worker_row(w, ROWS_ranges);
+    if (range == UINT32_MAX) return;
+    SET(range, ranges_name, name);
+    SET(range, ranges_domain, LITERAL_torch);
+    SET(range, ranges_category, LITERAL_user);
+    SET(range, ranges_thread_id, as_value(lane));
+    SET(range, ranges_start_ns, start);
+    SET(range, ranges_dur_ns, duration);
+    SET(range, ranges_is_process_wide, 0);
   }
   if (!note_stack(w, row) && category == CATEGORY_PYTHON) {
     int64_t id = peek_integer(w, KEY_PYTHON_ID), parent = peek_integer(w, KEY_PYTHON_PARENT);
@@ -100,14 +98,14 @@ void emit_tensorflow_op(struct worker *w) {
   if (row == UINT32_MAX) return;
   enum name_class name_class;
   int64_t event_name = take_name(w, &name_class), name = take_text(w, KEY_ARGUMENT_NAME), type = take_text(w, KEY_OP);
-  SET(ops_name, name == ROW_NULL ? event_name : name);
-  if (type != ROW_NULL) SET(ops_op_type, type);
-  else if (name != ROW_NULL && event_name != name) SET(ops_op_type, event_name);
+  SET(row, ops_name, name == ROW_NULL ? event_name : name);
+  if (type != ROW_NULL) SET(row, ops_op_type, type);
+  else if (name != ROW_NULL && event_name != name) SET(row, ops_op_type, event_name);
   w->tensorflow_count++;
-  SET(ops_category, LITERAL_op);
-  SET(ops_thread_id, as_value(host_lane(w)));
-  SET(ops_start_ns, start);
-  SET(ops_dur_ns, duration);
+  SET(row, ops_category, LITERAL_op);
+  SET(row, ops_thread_id, as_value(host_lane(w)));
+  SET(row, ops_start_ns, start);
+  SET(row, ops_dur_ns, duration);
 }
 
 int process_of_xspace(const struct worker *w) {
@@ -131,16 +129,16 @@ void emit_op_of_xspace(struct worker *w, bool is_device) {
       has(w, KEY_FUNCTION_CALL) || has(w, KEY_SOURCE), &event);
   w->xspace_counts[is_program ? XSPACE_OTHER : framework]++;
   taken(w, KEY_NAME);
-  SET(ops_name, is_program ? take_text(w, KEY_HLO_OP) : as_value(intern_field(w, &event.name)));
-  SET(ops_category, is_program                                    ? LITERAL_op
-                    : is_device && event.category == LITERAL_user ? LITERAL_runtime
-                                                                  : event.category);
-  if (!is_program && event.type.length) SET(ops_op_type, as_value(intern_field(w, &event.type)));
-  SET(ops_thread_id, as_value(host_lane(w)));
-  SET(ops_start_ns, start);
-  SET(ops_dur_ns, duration);
-  if (has(w, KEY_HLO_MODULE)) SET(ops_hlo_module, take_text(w, KEY_HLO_MODULE));
-  if (has(w, KEY_STEP) && !is_device) SET(ops_marked_step, take_integer(w, KEY_STEP));
+  SET(row, ops_name, is_program ? take_text(w, KEY_HLO_OP) : as_value(intern_field(w, &event.name)));
+  SET(row, ops_category, is_program                                    ? LITERAL_op
+                         : is_device && event.category == LITERAL_user ? LITERAL_runtime
+                                                                       : event.category);
+  if (!is_program && event.type.length) SET(row, ops_op_type, as_value(intern_field(w, &event.type)));
+  SET(row, ops_thread_id, as_value(host_lane(w)));
+  SET(row, ops_start_ns, start);
+  SET(row, ops_dur_ns, duration);
+  if (has(w, KEY_HLO_MODULE)) SET(row, ops_hlo_module, take_text(w, KEY_HLO_MODULE));
+  if (has(w, KEY_STEP) && !is_device) SET(row, ops_marked_step, take_integer(w, KEY_STEP));
 }
 
 void emit_op_of_own(struct worker *w, enum category category) {
@@ -154,13 +152,13 @@ void emit_op_of_own(struct worker *w, enum category category) {
   bool is_told = is_mark ? step >= 0 : event.type.length > 0;
   const struct field *name = is_told ? &event.name : &w->fields[KEY_NAME];
   taken(w, KEY_NAME);
-  SET(ops_name, as_value(intern_field(w, name)));
-  SET(ops_category, is_mark ? LITERAL_user : category == CATEGORY_PYTHON ? LITERAL_python : kind);
-  if (!is_mark && event.type.length) SET(ops_op_type, as_value(intern_field(w, &event.type)));
-  if (is_mark && step >= 0) SET(ops_marked_step, step);
-  SET(ops_thread_id, as_value(host_lane(w)));
-  SET(ops_start_ns, start);
-  SET(ops_dur_ns, duration);
+  SET(row, ops_name, as_value(intern_field(w, name)));
+  SET(row, ops_category, is_mark ? LITERAL_user : category == CATEGORY_PYTHON ? LITERAL_python : kind);
+  if (!is_mark && event.type.length) SET(row, ops_op_type, as_value(intern_field(w, &event.type)));
+  if (is_mark && step >= 0) SET(row, ops_marked_step, step);
+  SET(row, ops_thread_id, as_value(host_lane(w)));
+  SET(row, ops_start_ns, start);
+  SET(row, ops_dur_ns, duration);
   note_stack(w, row);
 }
 
@@ -170,14 +168,14 @@ void emit_api_call(struct worker *w, bool is_driver) {
   uint32_t row = row_in(w, ROWS_api_calls);
   if (row == UINT32_MAX) return;
   enum name_class name_class;
-  SET(api_calls_name, take_name(w, &name_class));
-  SET(api_calls_domain, is_driver ? LITERAL_driver : LITERAL_runtime);
-  SET(api_calls_thread_id, as_value(host_lane(w)));
-  SET(api_calls_start_ns, start);
-  SET(api_calls_dur_ns, duration);
-  SET(api_calls_correlation, take_integer(w, KEY_CORRELATION));
-  SET(api_calls_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
-  SET(api_calls_result, take_integer(w, KEY_RESULT));
+  SET(row, api_calls_name, take_name(w, &name_class));
+  SET(row, api_calls_domain, is_driver ? LITERAL_driver : LITERAL_runtime);
+  SET(row, api_calls_thread_id, as_value(host_lane(w)));
+  SET(row, api_calls_start_ns, start);
+  SET(row, api_calls_dur_ns, duration);
+  SET(row, api_calls_correlation, take_integer(w, KEY_CORRELATION));
+  SET(row, api_calls_op_correlation, take_either(w, KEY_EXTERNAL_ID, KEY_OLD_EXTERNAL_ID));
+  SET(row, api_calls_result, take_integer(w, KEY_RESULT));
 }
 
 /* ---- of Ascend ---- */
@@ -197,12 +195,12 @@ void emit_queue_call(struct worker *w, enum queue_call_kind kind) {
   uint32_t row = row_in(w, ROWS_api_calls);
   if (row == UINT32_MAX) return;
   enum name_class name_class;
-  SET(api_calls_name, take_name(w, &name_class));
-  SET(api_calls_domain, LITERAL_runtime);
-  SET(api_calls_thread_id, as_value(host_lane(w)));
-  SET(api_calls_start_ns, start);
-  SET(api_calls_dur_ns, duration);
-  if (kind == QUEUE_LAUNCH) SET(api_calls_correlation, take_integer(w, KEY_CONNECTION));
+  SET(row, api_calls_name, take_name(w, &name_class));
+  SET(row, api_calls_domain, LITERAL_runtime);
+  SET(row, api_calls_thread_id, as_value(host_lane(w)));
+  SET(row, api_calls_start_ns, start);
+  SET(row, api_calls_dur_ns, duration);
+  if (kind == QUEUE_LAUNCH) SET(row, api_calls_correlation, take_integer(w, KEY_CONNECTION));
   note_queue_call(w, kind, start, duration, row, kind == QUEUE_LAUNCH ? KEY_CONNECTION : KEY_QUEUE_CORRELATION);
 }
 
@@ -214,10 +212,10 @@ void emit_overhead(struct worker *w) {
   uint32_t row = row_in(w, ROWS_overheads);
   if (row == UINT32_MAX) return;
   enum name_class name_class;
-  SET(overheads_kind, take_name(w, &name_class));
-  SET(overheads_thread_id, as_value(host_lane(w)));
-  SET(overheads_start_ns, start);
-  SET(overheads_dur_ns, duration);
+  SET(row, overheads_kind, take_name(w, &name_class));
+  SET(row, overheads_thread_id, as_value(host_lane(w)));
+  SET(row, overheads_start_ns, start);
+  SET(row, overheads_dur_ns, duration);
 }
 
 void emit_range(struct worker *w, enum category category) {
@@ -226,14 +224,14 @@ void emit_range(struct worker *w, enum category category) {
   uint32_t row = row_in(w, ROWS_ranges);
   if (row == UINT32_MAX) return;
   enum name_class name_class;
-  SET(ranges_name, take_name(w, &name_class));
-  SET(ranges_category, take_text(w, KEY_CAT));
-  if (category == CATEGORY_GPU_USER || category == CATEGORY_TRACE) SET(ranges_domain, LITERAL_torch);
+  SET(row, ranges_name, take_name(w, &name_class));
+  SET(row, ranges_category, take_text(w, KEY_CAT));
+  if (category == CATEGORY_GPU_USER || category == CATEGORY_TRACE) SET(row, ranges_domain, LITERAL_torch);
   if (category == CATEGORY_GPU_USER || has(w, KEY_STREAM))
-    SET(ranges_thread_id, device_place(w, DEVICE_GPU, KEY_STREAM).lane);
-  else SET(ranges_thread_id, as_value(host_lane(w)));
-  SET(ranges_start_ns, start);
-  SET(ranges_dur_ns, duration);
-  SET(ranges_is_process_wide, 0);
+    SET(row, ranges_thread_id, device_place(w, DEVICE_GPU, KEY_STREAM).lane);
+  else SET(row, ranges_thread_id, as_value(host_lane(w)));
+  SET(row, ranges_start_ns, start);
+  SET(row, ranges_dur_ns, duration);
+  SET(row, ranges_is_process_wide, 0);
   if (category == CATEGORY_DEQUEUE) note_queue_call(w, QUEUE_DEQUEUE, start, duration, 0, KEY_QUEUE_CORRELATION);
 }

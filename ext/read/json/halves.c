@@ -44,13 +44,13 @@ static void tally(struct trace *trace, enum problem problem, uint64_t offset) {
 static bool add_range(struct worker *out, const struct half_event *begin, int64_t duration) {
   uint32_t row = worker_row(out, ROWS_ranges);
   if (row == UINT32_MAX) return false;
-#define SET(column, x) out->values[ROW_ranges_##column][row] = (x)
-  SET(name, begin->name ? (int64_t)begin->name : ROW_NULL);
-  SET(category, begin->category ? (int64_t)begin->category : ROW_NULL);
-  SET(thread_id, begin->lane == INTERN_NONE ? ROW_NULL : (int64_t)begin->lane);
-  SET(start_ns, begin->time_ns);
-  SET(dur_ns, duration);
-  SET(is_process_wide, begin->is_async);
+#define SET(row, column, x) out->values[ROW_ranges_##column][row] = (x)
+  SET(row, name, begin->name ? (int64_t)begin->name : ROW_NULL);
+  SET(row, category, begin->category ? (int64_t)begin->category : ROW_NULL);
+  SET(row, thread_id, begin->lane == INTERN_NONE ? ROW_NULL : (int64_t)begin->lane);
+  SET(row, start_ns, begin->time_ns);
+  SET(row, dur_ns, duration);
+  SET(row, is_process_wide, begin->is_async);
 #undef SET
   return true;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define SET(column, x) batch_set(b, ROW_##column, row, x)
+#define SET(row, column, x) batch_set(b, ROW_##column, row, x)
 
 static int64_t literal(const struct batch *b, enum xplane_literal which) { return b->listing->literals[which]; }
 
@@ -37,8 +37,8 @@ static void set_op(struct batch *b, uint32_t row, const struct hlo_op *made_of) 
   if (is_op && field->form == FIELD_REFERENCE && b->names->stats.items[field->number].op_name) {
     const struct stat_name *stat = &b->names->stats.items[field->number];
     event_taken(b, KEY_TF_OP);
-    SET(kernels_op_name, stat->op_name);
-    SET(kernels_op_type, stat->op_type ? (int64_t)stat->op_type : ROW_NULL);
+    SET(row, kernels_op_name, stat->op_name);
+    SET(row, kernels_op_type, stat->op_type ? (int64_t)stat->op_type : ROW_NULL);
     return;
   }
   if (is_op) {
@@ -47,8 +47,8 @@ static void set_op(struct batch *b, uint32_t row, const struct hlo_op *made_of) 
     if (kind == OP_NONE || kind == OP_DATASET || kind == OP_COPY) type.length = 0;
     event_taken(b, KEY_TF_OP);
   } else if (made_of && made_of->framework_name) {
-    SET(kernels_op_name, made_of->framework_name);
-    SET(kernels_op_type, made_of->op_type ? (int64_t)made_of->op_type : ROW_NULL);
+    SET(row, kernels_op_name, made_of->framework_name);
+    SET(row, kernels_op_type, made_of->op_type ? (int64_t)made_of->op_type : ROW_NULL);
     return;
   } else if (event_peek_text(b, KEY_HLO_OP, &text) && text.length) {
     name = xplane_innermost(text.bytes, text.length);
@@ -56,8 +56,8 @@ static void set_op(struct batch *b, uint32_t row, const struct hlo_op *made_of) 
   } else {
     return;
   }
-  SET(kernels_op_name, batch_text(b, name));
-  SET(kernels_op_type, batch_text(b, type));
+  SET(row, kernels_op_name, batch_text(b, name));
+  SET(row, kernels_op_type, batch_text(b, type));
 }
 
 /* Shares a number by the kernels' durations; the last one has what rounding leaves. */
@@ -104,8 +104,8 @@ static void set_costs(struct batch *b, uint32_t row, const struct hlo_op *made_o
   if (b->is_dry) return;
   if (is_told || !goes_on(b, made_of, instruction, row)) emit_device_end(b);
   if (is_told) {
-    SET(kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
-    SET(kernels_bytes_accessed, bytes == ROW_NULL && made_of ? made_of->bytes_accessed : bytes);
+    SET(row, kernels_flops, flops == ROW_NULL && made_of ? made_of->flops : flops);
+    SET(row, kernels_bytes_accessed, bytes == ROW_NULL && made_of ? made_of->bytes_accessed : bytes);
     return;
   }
   if (!run->op)
@@ -117,36 +117,36 @@ static void set_costs(struct batch *b, uint32_t row, const struct hlo_op *made_o
 static void emit_kernel(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_kernels);
   if (row == UINT32_MAX) return;
-  SET(kernels_name, name_of_activity(b));
-  SET(kernels_device_id, b->line->device);
-  SET(kernels_thread_id, b->line->thread);
-  SET(kernels_start_ns, b->event.start_ns);
-  SET(kernels_dur_ns, b->event.dur_ns);
-  SET(kernels_correlation, event_integer(b, KEY_CORRELATION));
-  SET(kernels_equation, event_text(b, KEY_EQUATION));
-  SET(kernels_graph, event_integer(b, KEY_GRAPH_ID));
-  SET(kernels_graph_node, event_integer(b, KEY_GRAPH_NODE));
-  SET(kernels_hlo_module, event_text(b, KEY_HLO_MODULE));
-  SET(kernels_hlo_op, event_text(b, KEY_HLO_OP));
-  SET(kernels_program, event_integer(b, KEY_PROGRAM));
+  SET(row, kernels_name, name_of_activity(b));
+  SET(row, kernels_device_id, b->line->device);
+  SET(row, kernels_thread_id, b->line->thread);
+  SET(row, kernels_start_ns, b->event.start_ns);
+  SET(row, kernels_dur_ns, b->event.dur_ns);
+  SET(row, kernels_correlation, event_integer(b, KEY_CORRELATION));
+  SET(row, kernels_equation, event_text(b, KEY_EQUATION));
+  SET(row, kernels_graph, event_integer(b, KEY_GRAPH_ID));
+  SET(row, kernels_graph_node, event_integer(b, KEY_GRAPH_NODE));
+  SET(row, kernels_hlo_module, event_text(b, KEY_HLO_MODULE));
+  SET(row, kernels_hlo_op, event_text(b, KEY_HLO_OP));
+  SET(row, kernels_program, event_integer(b, KEY_PROGRAM));
   const struct hlo_op *made_of = event_hlo_op(b);
-  if (made_of) SET(kernels_hlo_instruction_id, made_of->instruction);
+  if (made_of) SET(row, kernels_hlo_instruction_id, made_of->instruction);
   set_costs(b, row, made_of);
-  SET(kernels_theoretical_occupancy_ratio, event_real(b, KEY_THEORETICAL_OCCUPANCY, 0.01));
+  SET(row, kernels_theoretical_occupancy_ratio, event_real(b, KEY_THEORETICAL_OCCUPANCY, 0.01));
   set_op(b, row, made_of);
   const struct xplane_details *details = event_details(b, KEY_KERNEL_DETAILS);
   if (!details) return;
-  SET(kernels_registers_per_thread, known(details->registers));
-  SET(kernels_static_shared_bytes, known(details->static_shared));
-  SET(kernels_dynamic_shared_bytes, known(details->dynamic_shared));
-  SET(kernels_grid_x, known(details->grid[0]));
-  SET(kernels_grid_y, known(details->grid[1]));
-  SET(kernels_grid_z, known(details->grid[2]));
-  SET(kernels_block_x, known(details->block[0]));
-  SET(kernels_block_y, known(details->block[1]));
-  SET(kernels_block_z, known(details->block[2]));
+  SET(row, kernels_registers_per_thread, known(details->registers));
+  SET(row, kernels_static_shared_bytes, known(details->static_shared));
+  SET(row, kernels_dynamic_shared_bytes, known(details->dynamic_shared));
+  SET(row, kernels_grid_x, known(details->grid[0]));
+  SET(row, kernels_grid_y, known(details->grid[1]));
+  SET(row, kernels_grid_z, known(details->grid[2]));
+  SET(row, kernels_block_x, known(details->block[0]));
+  SET(row, kernels_block_y, known(details->block[1]));
+  SET(row, kernels_block_z, known(details->block[2]));
   /* That of the launch on an empty multiprocessor, which the other stat has as well. */
-  if (details->occupancy >= 0) SET(kernels_theoretical_occupancy_ratio, real_bits(details->occupancy / 100));
+  if (details->occupancy >= 0) SET(row, kernels_theoretical_occupancy_ratio, real_bits(details->occupancy / 100));
 }
 
 /* ---- of TPUs ---- */
@@ -198,7 +198,7 @@ static void set_instruction(struct batch *b, uint32_t row) {
                                   pool_length(b->listing->pool, name->display)};
   const struct hlo_op *made_of =
       hlo_find(b->listing->programs, &program->number, (struct text_part){"", 0}, instruction);
-  if (made_of) SET(kernels_hlo_instruction_id, made_of->instruction);
+  if (made_of) SET(row, kernels_hlo_instruction_id, made_of->instruction);
 }
 
 static void emit_instruction(struct batch *b) {
@@ -207,31 +207,31 @@ static void emit_instruction(struct batch *b) {
   int64_t name = name_of_instruction(b), category = event_text(b, KEY_HLO_CATEGORY);
   int64_t framework = event_op_name(b);
   int64_t flops = event_count(b, KEY_FLOPS), of_model = event_count(b, KEY_MODEL_FLOPS);
-  SET(kernels_name, name);
-  SET(kernels_kind, literal(b, kind_of_category(text_at(b, KEY_HLO_CATEGORY))));
-  SET(kernels_device_id, b->line->device);
-  SET(kernels_thread_id, b->line->thread);
-  SET(kernels_start_ns, b->event.start_ns);
-  SET(kernels_dur_ns, duration_on_device(b));
-  SET(kernels_op_name, framework == ROW_NULL ? name : framework);
-  SET(kernels_op_type, category);
-  SET(kernels_hlo_op, name);
+  SET(row, kernels_name, name);
+  SET(row, kernels_kind, literal(b, kind_of_category(text_at(b, KEY_HLO_CATEGORY))));
+  SET(row, kernels_device_id, b->line->device);
+  SET(row, kernels_thread_id, b->line->thread);
+  SET(row, kernels_start_ns, b->event.start_ns);
+  SET(row, kernels_dur_ns, duration_on_device(b));
+  SET(row, kernels_op_name, framework == ROW_NULL ? name : framework);
+  SET(row, kernels_op_type, category);
+  SET(row, kernels_hlo_op, name);
   set_instruction(b, row);
-  SET(kernels_program, event_integer(b, KEY_PROGRAM));
-  SET(kernels_flops, of_model == ROW_NULL ? flops : of_model);
-  SET(kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+  SET(row, kernels_program, event_integer(b, KEY_PROGRAM));
+  SET(row, kernels_flops, of_model == ROW_NULL ? flops : of_model);
+  SET(row, kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
 }
 
 static void emit_program(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_graph_launches);
   if (row == UINT32_MAX) return;
-  SET(graph_launches_name, name_of_activity(b));
-  SET(graph_launches_graph, event_integer(b, KEY_PROGRAM));
-  SET(graph_launches_device_id, b->line->device);
-  SET(graph_launches_thread_id, b->line->thread);
-  SET(graph_launches_start_ns, b->event.start_ns);
-  SET(graph_launches_dur_ns, b->event.dur_ns);
-  SET(graph_launches_correlation, event_integer(b, KEY_RUN));
+  SET(row, graph_launches_name, name_of_activity(b));
+  SET(row, graph_launches_graph, event_integer(b, KEY_PROGRAM));
+  SET(row, graph_launches_device_id, b->line->device);
+  SET(row, graph_launches_thread_id, b->line->thread);
+  SET(row, graph_launches_start_ns, b->event.start_ns);
+  SET(row, graph_launches_dur_ns, b->event.dur_ns);
+  SET(row, graph_launches_correlation, event_integer(b, KEY_RUN));
 }
 
 /* What is copied beside the ops stays on the device or moves to the host's memory; which way is not told. */
@@ -246,19 +246,19 @@ static void emit_asynchronous(struct batch *b) {
     emit_instruction(b);
     if (!b->rows[ROWS_kernels].count || b->no_memory) return;
     row = b->rows[ROWS_kernels].count - 1;
-    SET(kernels_kind, literal(b, LITERAL_communication));
-    SET(kernels_op_name, ROW_NULL); /* the ops that start and await it are those of the program */
+    SET(row, kernels_kind, literal(b, LITERAL_communication));
+    SET(row, kernels_op_name, ROW_NULL); /* the ops that start and await it are those of the program */
     return;
   }
   row = batch_row(b, ROWS_transfers);
   if (row == UINT32_MAX) return;
-  SET(transfers_name, name);
-  SET(transfers_kind, literal(b, LITERAL_memcpy));
-  SET(transfers_device_id, b->line->device);
-  SET(transfers_thread_id, b->line->thread);
-  SET(transfers_start_ns, b->event.start_ns);
-  SET(transfers_dur_ns, duration_on_device(b));
-  SET(transfers_bytes, event_count(b, KEY_BYTES_ACCESSED));
+  SET(row, transfers_name, name);
+  SET(row, transfers_kind, literal(b, LITERAL_memcpy));
+  SET(row, transfers_device_id, b->line->device);
+  SET(row, transfers_thread_id, b->line->thread);
+  SET(row, transfers_start_ns, b->event.start_ns);
+  SET(row, transfers_dur_ns, duration_on_device(b));
+  SET(row, transfers_bytes, event_count(b, KEY_BYTES_ACCESSED));
 }
 
 /* ---- transfers ---- */
@@ -296,28 +296,28 @@ static void emit_transfer(struct batch *b, bool is_copy) {
   uint32_t row = batch_row(b, ROWS_transfers);
   if (row == UINT32_MAX) return;
   int64_t direction = is_copy ? direction_of(b) : ROW_NULL;
-  SET(transfers_name, name_of_activity(b));
-  SET(transfers_kind, literal(b, is_copy ? LITERAL_memcpy : LITERAL_memset));
-  SET(transfers_direction, direction);
-  SET(transfers_device_id, b->line->device);
-  SET(transfers_thread_id, b->line->thread);
-  SET(transfers_start_ns, b->event.start_ns);
-  SET(transfers_dur_ns, b->event.dur_ns);
-  SET(transfers_correlation, event_integer(b, KEY_CORRELATION));
+  SET(row, transfers_name, name_of_activity(b));
+  SET(row, transfers_kind, literal(b, is_copy ? LITERAL_memcpy : LITERAL_memset));
+  SET(row, transfers_direction, direction);
+  SET(row, transfers_device_id, b->line->device);
+  SET(row, transfers_thread_id, b->line->thread);
+  SET(row, transfers_start_ns, b->event.start_ns);
+  SET(row, transfers_dur_ns, b->event.dur_ns);
+  SET(row, transfers_correlation, event_integer(b, KEY_CORRELATION));
   bool reads_device = direction == literal(b, LITERAL_DtoH) || direction == literal(b, LITERAL_DtoD);
   bool writes_device = !is_copy || direction == literal(b, LITERAL_HtoD) || direction == literal(b, LITERAL_DtoD);
-  if (reads_device || direction == literal(b, LITERAL_PtoP)) SET(transfers_source_device_id, b->line->device);
-  if (writes_device) SET(transfers_target_device_id, b->line->device);
+  if (reads_device || direction == literal(b, LITERAL_PtoP)) SET(row, transfers_source_device_id, b->line->device);
+  if (writes_device) SET(row, transfers_target_device_id, b->line->device);
   const struct xplane_details *details = event_details(b, is_copy ? KEY_COPY_DETAILS : KEY_FILL_DETAILS);
   if (!details) return;
-  SET(transfers_bytes, known(details->bytes));
+  SET(row, transfers_bytes, known(details->bytes));
   if (details->bytes >= 0 && b->event.dur_ns > 0)
-    SET(transfers_bytes_per_second, real_bits(1e9 * (double)details->bytes / (double)b->event.dur_ns));
-  SET(transfers_is_async, known(details->is_async));
-  SET(transfers_source_memory, memory_of(b, details->source_memory));
-  SET(transfers_target_memory, memory_of(b, is_copy ? details->target_memory : details->memory));
+    SET(row, transfers_bytes_per_second, real_bits(1e9 * (double)details->bytes / (double)b->event.dur_ns));
+  SET(row, transfers_is_async, known(details->is_async));
+  SET(row, transfers_source_memory, memory_of(b, details->source_memory));
+  SET(row, transfers_target_memory, memory_of(b, is_copy ? details->target_memory : details->memory));
   if (direction == literal(b, LITERAL_PtoP) && details->destination != DETAIL_NONE)
-    SET(transfers_target_device_id, device_number(b, details->destination));
+    SET(row, transfers_target_device_id, device_number(b, details->destination));
 }
 
 /* ---- the other lines ---- */
@@ -325,20 +325,20 @@ static void emit_transfer(struct batch *b, bool is_copy) {
 static void emit_counter(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_counters);
   if (row == UINT32_MAX) return;
-  SET(counters_name, name_of_activity(b));
-  SET(counters_device_id, b->line->device);
-  SET(counters_thread_id, b->line->thread);
-  SET(counters_time_ns, b->event.start_ns);
-  SET(counters_value, event_real(b, KEY_COUNTER_VALUE, 1));
+  SET(row, counters_name, name_of_activity(b));
+  SET(row, counters_device_id, b->line->device);
+  SET(row, counters_thread_id, b->line->thread);
+  SET(row, counters_time_ns, b->event.start_ns);
+  SET(row, counters_value, event_real(b, KEY_COUNTER_VALUE, 1));
 }
 
 static void emit_overhead(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_overheads);
   if (row == UINT32_MAX) return;
-  SET(overheads_kind, name_of_activity(b));
-  SET(overheads_thread_id, b->line->thread);
-  SET(overheads_start_ns, b->event.start_ns);
-  SET(overheads_dur_ns, b->event.dur_ns);
+  SET(row, overheads_kind, name_of_activity(b));
+  SET(row, overheads_thread_id, b->line->thread);
+  SET(row, overheads_start_ns, b->event.start_ns);
+  SET(row, overheads_dur_ns, b->event.dur_ns);
 }
 
 void emit_device(struct batch *b) {

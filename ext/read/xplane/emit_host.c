@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define SET(column, x) batch_set(b, ROW_##column, row, x)
+#define SET(row, column, x) batch_set(b, ROW_##column, row, x)
 
 static int64_t literal(const struct batch *b, enum xplane_literal which) { return b->listing->literals[which]; }
 
@@ -94,23 +94,23 @@ static void emit_memory(struct batch *b, bool is_release) {
   if (row == UINT32_MAX) return;
   int64_t bytes = event_count(b, KEY_ALLOCATION_BYTES);
   int64_t number = number_of_device(b), device = device_of(b, number);
-  SET(memory_events_time_ns, b->event.start_ns);
-  SET(memory_events_kind, literal(b, is_release ? LITERAL_release : LITERAL_allocate));
-  SET(memory_events_bytes, bytes == ROW_NULL ? ROW_NULL : is_release ? -bytes : bytes);
-  SET(memory_events_requested_bytes, event_count(b, KEY_REQUESTED_BYTES));
-  SET(memory_events_in_use_bytes, event_integer(b, KEY_BYTES_ALLOCATED));
-  SET(memory_events_stack_bytes, event_integer(b, KEY_BYTES_RESERVED));
-  SET(memory_events_free_bytes, event_integer(b, KEY_BYTES_AVAILABLE));
-  SET(memory_events_peak_bytes, event_integer(b, KEY_PEAK_BYTES));
-  SET(memory_events_fragmentation_ratio, event_real(b, KEY_FRAGMENTATION, 1));
-  SET(memory_events_device_id, device);
-  SET(memory_events_allocator, allocator_of(b, device, number));
-  SET(memory_events_region, region_of(b));
-  SET(memory_events_dtype, data_type(b));
-  SET(memory_events_shape, event_text(b, KEY_SHAPE));
-  SET(memory_events_op_name, event_op_name(b));
-  SET(memory_events_address, event_integer(b, KEY_ADDRESS));
-  SET(memory_events_thread, b->line->thread);
+  SET(row, memory_events_time_ns, b->event.start_ns);
+  SET(row, memory_events_kind, literal(b, is_release ? LITERAL_release : LITERAL_allocate));
+  SET(row, memory_events_bytes, bytes == ROW_NULL ? ROW_NULL : is_release ? -bytes : bytes);
+  SET(row, memory_events_requested_bytes, event_count(b, KEY_REQUESTED_BYTES));
+  SET(row, memory_events_in_use_bytes, event_integer(b, KEY_BYTES_ALLOCATED));
+  SET(row, memory_events_stack_bytes, event_integer(b, KEY_BYTES_RESERVED));
+  SET(row, memory_events_free_bytes, event_integer(b, KEY_BYTES_AVAILABLE));
+  SET(row, memory_events_peak_bytes, event_integer(b, KEY_PEAK_BYTES));
+  SET(row, memory_events_fragmentation_ratio, event_real(b, KEY_FRAGMENTATION, 1));
+  SET(row, memory_events_device_id, device);
+  SET(row, memory_events_allocator, allocator_of(b, device, number));
+  SET(row, memory_events_region, region_of(b));
+  SET(row, memory_events_dtype, data_type(b));
+  SET(row, memory_events_shape, event_text(b, KEY_SHAPE));
+  SET(row, memory_events_op_name, event_op_name(b));
+  SET(row, memory_events_address, event_integer(b, KEY_ADDRESS));
+  SET(row, memory_events_thread, b->line->thread);
 }
 
 /* ---- calls of the driver ---- */
@@ -119,12 +119,12 @@ static void emit_call(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_api_calls);
   if (row == UINT32_MAX) return;
   bool is_driver = b->event.name && b->event.name->is_driver;
-  SET(api_calls_name, name_of(b));
-  SET(api_calls_domain, literal(b, is_driver ? LITERAL_driver : LITERAL_runtime));
-  SET(api_calls_thread_id, b->line->thread);
-  SET(api_calls_start_ns, b->event.start_ns);
-  SET(api_calls_dur_ns, b->event.dur_ns);
-  SET(api_calls_correlation, event_integer(b, KEY_CORRELATION));
+  SET(row, api_calls_name, name_of(b));
+  SET(row, api_calls_domain, literal(b, is_driver ? LITERAL_driver : LITERAL_runtime));
+  SET(row, api_calls_thread_id, b->line->thread);
+  SET(row, api_calls_start_ns, b->event.start_ns);
+  SET(row, api_calls_dur_ns, b->event.dur_ns);
+  SET(row, api_calls_correlation, event_integer(b, KEY_CORRELATION));
 }
 
 /* ---- the input pipeline ---- */
@@ -139,16 +139,16 @@ static int64_t stage_of(const struct batch *b) {
 static void emit_iterator(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_input_events);
   if (row == UINT32_MAX) return;
-  SET(input_events_name, b->event.name->op_name);
-  SET(input_events_stage, stage_of(b));
-  SET(input_events_thread_id, b->line->thread);
-  SET(input_events_start_ns, b->event.start_ns);
-  SET(input_events_dur_ns, b->event.dur_ns);
-  SET(input_events_iterator, event_integer(b, KEY_ID));
-  SET(input_events_parent_iterator, event_integer(b, KEY_PARENT_ID));
-  SET(input_events_long_name, name_of(b));
-  SET(input_events_parallelism, event_integer(b, KEY_PARALLELISM));
-  SET(input_events_buffer_size, event_integer(b, KEY_BUFFER_LIMIT));
+  SET(row, input_events_name, b->event.name->op_name);
+  SET(row, input_events_stage, stage_of(b));
+  SET(row, input_events_thread_id, b->line->thread);
+  SET(row, input_events_start_ns, b->event.start_ns);
+  SET(row, input_events_dur_ns, b->event.dur_ns);
+  SET(row, input_events_iterator, event_integer(b, KEY_ID));
+  SET(row, input_events_parent_iterator, event_integer(b, KEY_PARENT_ID));
+  SET(row, input_events_long_name, name_of(b));
+  SET(row, input_events_parallelism, event_integer(b, KEY_PARALLELISM));
+  SET(row, input_events_buffer_size, event_integer(b, KEY_BUFFER_LIMIT));
 }
 
 /* ---- stages that any program's pipeline marks ---- */
@@ -170,13 +170,13 @@ static void emit_stage(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_input_events);
   if (row == UINT32_MAX) return;
   int64_t name = event_text(b, KEY_STAGE_NAME);
-  SET(input_events_name, name == ROW_NULL ? name_of(b) : name);
-  SET(input_events_stage, literal(b, stage_of_category(b)));
+  SET(row, input_events_name, name == ROW_NULL ? name_of(b) : name);
+  SET(row, input_events_stage, literal(b, stage_of_category(b)));
   event_taken(b, KEY_STAGE_CATEGORY);
-  SET(input_events_thread_id, b->line->thread);
-  SET(input_events_start_ns, b->event.start_ns);
-  SET(input_events_dur_ns, b->event.dur_ns);
-  SET(input_events_long_name, name_of(b));
+  SET(row, input_events_thread_id, b->line->thread);
+  SET(row, input_events_start_ns, b->event.start_ns);
+  SET(row, input_events_dur_ns, b->event.dur_ns);
+  SET(row, input_events_long_name, name_of(b));
 }
 
 /* ---- ops ---- */
@@ -231,12 +231,12 @@ static void emit_op_of_name(struct batch *b, uint32_t row) {
   int64_t op_type = kind == EVENT_OP         ? (int64_t)name->op_type
                     : kind == EVENT_ITERATOR ? literal(b, LITERAL_Dataset)
                                              : op_name;
-  SET(ops_name, op_name);
-  SET(ops_op_type, op_type);
-  SET(ops_category, literal(b, is_users_mark(b) ? LITERAL_user : (enum xplane_literal)categories[kind]));
+  SET(row, ops_name, op_name);
+  SET(row, ops_op_type, op_type);
+  SET(row, ops_category, literal(b, is_users_mark(b) ? LITERAL_user : (enum xplane_literal)categories[kind]));
   if (kind != EVENT_OP) return;
-  if (name->module) SET(ops_module, name->module);
-  SET(ops_is_backward, name->is_backward);
+  if (name->module) SET(row, ops_module, name->module);
+  SET(row, ops_is_backward, name->is_backward);
 }
 
 /* The same of one that XLA compiled. */
@@ -244,21 +244,21 @@ static void emit_op_of_program(struct batch *b, uint32_t row) {
   const struct hlo_op *made_of = event_hlo_op(b);
   struct text_part text;
   int64_t op_name = event_peek_text(b, KEY_HLO_OP, &text) ? event_text(b, KEY_HLO_OP) : name_of(b);
-  SET(ops_name, op_name);
-  SET(ops_op_type, made_of && made_of->op_type ? (int64_t)made_of->op_type : op_name);
-  SET(ops_category, literal(b, LITERAL_op));
+  SET(row, ops_name, op_name);
+  SET(row, ops_op_type, made_of && made_of->op_type ? (int64_t)made_of->op_type : op_name);
+  SET(row, ops_category, literal(b, LITERAL_op));
   if (!made_of) return;
-  if (made_of->framework_name) SET(ops_framework_name, made_of->framework_name);
-  if (made_of->module) SET(ops_module, made_of->module);
-  SET(ops_is_backward, made_of->is_backward);
-  SET(ops_recorded_code_trace, made_of->trace);
-  SET(ops_hlo_instruction_id, made_of->instruction);
-  SET(ops_flops, made_of->flops);
-  SET(ops_bytes_accessed, made_of->bytes_accessed);
+  if (made_of->framework_name) SET(row, ops_framework_name, made_of->framework_name);
+  if (made_of->module) SET(row, ops_module, made_of->module);
+  SET(row, ops_is_backward, made_of->is_backward);
+  SET(row, ops_recorded_code_trace, made_of->trace);
+  SET(row, ops_hlo_instruction_id, made_of->instruction);
+  SET(row, ops_flops, made_of->flops);
+  SET(row, ops_bytes_accessed, made_of->bytes_accessed);
   if (!made_of->collective) return;
-  SET(ops_collective, made_of->collective);
-  SET(ops_exchanged_bytes, made_of->exchanged);
-  SET(ops_exchange_group, made_of->group_size);
+  SET(row, ops_collective, made_of->collective);
+  SET(row, ops_exchanged_bytes, made_of->exchanged);
+  SET(row, ops_exchange_group, made_of->group_size);
 }
 
 /* The same of one that is neither by its name: the stage of a pipeline, or the mark of a step. */
@@ -270,23 +270,23 @@ static void emit_op_of_stats(struct batch *b, uint32_t row) {
   if (kind == EVENT_OP || kind == EVENT_ITERATOR) return;
   if (is_stage) {
     int64_t type = event_text(b, KEY_STAGE_CATEGORY);
-    if (type != ROW_NULL) SET(ops_op_type, type);
-    SET(ops_category, literal(b, LITERAL_input));
+    if (type != ROW_NULL) SET(row, ops_op_type, type);
+    SET(row, ops_category, literal(b, LITERAL_input));
   } else if (is_mark && kind != EVENT_PYTHON) {
-    SET(ops_category, literal(b, LITERAL_user));
+    SET(row, ops_category, literal(b, LITERAL_user));
   }
 }
 
 /* Who caused it, and what it causes. */
 static void emit_connections(struct batch *b, uint32_t row) {
-  SET(ops_root_level, event_integer(b, KEY_ROOT_LEVEL));
-  SET(ops_produced_context, context_of(b, KEY_PRODUCED_TYPE, KEY_PRODUCED));
-  SET(ops_consumed_context, context_of(b, KEY_CONSUMED_TYPE, KEY_CONSUMED));
-  SET(ops_marked_step, event_integer(b, KEY_STEP));
-  SET(ops_iteration, event_integer(b, KEY_ITERATION));
-  SET(ops_call, event_integer(b, KEY_ID));
-  SET(ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
-  SET(ops_element, event_integer(b, KEY_ELEMENT));
+  SET(row, ops_root_level, event_integer(b, KEY_ROOT_LEVEL));
+  SET(row, ops_produced_context, context_of(b, KEY_PRODUCED_TYPE, KEY_PRODUCED));
+  SET(row, ops_consumed_context, context_of(b, KEY_CONSUMED_TYPE, KEY_CONSUMED));
+  SET(row, ops_marked_step, event_integer(b, KEY_STEP));
+  SET(row, ops_iteration, event_integer(b, KEY_ITERATION));
+  SET(row, ops_call, event_integer(b, KEY_ID));
+  SET(row, ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
+  SET(row, ops_element, event_integer(b, KEY_ELEMENT));
 }
 
 /* Whether the kernel is that of an op which batches. */
@@ -301,11 +301,11 @@ static void emit_serving(struct batch *b, uint32_t row) {
   static const enum xplane_key sizes[] = {KEY_BATCH_SIZE, KEY_INPUT_SIZE, KEY_TASK_SIZE};
   const uint64_t consumed = b->event.consumed;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-    if (event_has(b, sizes[i])) SET(ops_task_size, event_count(b, sizes[i]));
-  if (event_has(b, KEY_PADDED_SIZE)) SET(ops_padded_size, event_count(b, KEY_PADDED_SIZE));
-  if (event_has(b, KEY_PADDING)) SET(ops_padding, event_count(b, KEY_PADDING));
-  if (event_has(b, KEY_MODEL)) SET(ops_model_name, event_text(b, KEY_MODEL));
-  else if (is_batching_kernel(b)) SET(ops_model_name, event_text(b, KEY_NODE_NAME));
+    if (event_has(b, sizes[i])) SET(row, ops_task_size, event_count(b, sizes[i]));
+  if (event_has(b, KEY_PADDED_SIZE)) SET(row, ops_padded_size, event_count(b, KEY_PADDED_SIZE));
+  if (event_has(b, KEY_PADDING)) SET(row, ops_padding, event_count(b, KEY_PADDING));
+  if (event_has(b, KEY_MODEL)) SET(row, ops_model_name, event_text(b, KEY_MODEL));
+  else if (is_batching_kernel(b)) SET(row, ops_model_name, event_text(b, KEY_NODE_NAME));
   b->event.consumed = consumed;
 }
 
@@ -321,21 +321,21 @@ static void emit_op(struct batch *b) {
   if (is_compiled) emit_op_of_program(b, row);
   else if (event_has_any(b, KEY_BIT(STAGE_NAME) | KEY_BIT(STEP))) emit_op_of_stats(b, row);
   else emit_op_of_name(b, row);
-  SET(ops_thread_id, b->line->thread);
-  SET(ops_start_ns, b->event.start_ns);
-  SET(ops_dur_ns, b->event.dur_ns);
-  SET(ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
+  SET(row, ops_thread_id, b->line->thread);
+  SET(row, ops_start_ns, b->event.start_ns);
+  SET(row, ops_dur_ns, b->event.dur_ns);
+  SET(row, ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
   if (event_has_any(b, costs)) {
-    SET(ops_hlo_module, event_text(b, KEY_HLO_MODULE));
-    SET(ops_program, event_peek_integer(b, KEY_PROGRAM));
-    SET(ops_program_run, event_peek_integer(b, KEY_RUN));
-    if (event_has(b, KEY_FLOPS)) SET(ops_flops, event_count(b, KEY_FLOPS));
-    if (event_has(b, KEY_BYTES_ACCESSED)) SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+    SET(row, ops_hlo_module, event_text(b, KEY_HLO_MODULE));
+    SET(row, ops_program, event_peek_integer(b, KEY_PROGRAM));
+    SET(row, ops_program_run, event_peek_integer(b, KEY_RUN));
+    if (event_has(b, KEY_FLOPS)) SET(row, ops_flops, event_count(b, KEY_FLOPS));
+    if (event_has(b, KEY_BYTES_ACCESSED)) SET(row, ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
   }
   if (event_has_any(b, connections)) emit_connections(b, row);
   if (event_has_any(b, serving)) emit_serving(b, row);
   if (is_compiled || event_has(b, KEY_FUNCTION_CALL) || (b->event.name && b->event.name->mode))
-    SET(ops_called_mode, called_mode(b, is_compiled));
+    SET(row, ops_called_mode, called_mode(b, is_compiled));
 }
 
 /* A step of a TPU goes by its number, a mark within its ops by the name that the program gave it. */
@@ -344,18 +344,18 @@ static void emit_device_mark(struct batch *b) {
   if (row == UINT32_MAX) return;
   bool is_step = b->line->role == LINE_STEPS;
   int64_t name = is_step ? literal(b, LITERAL_Steps) : name_of(b);
-  SET(ops_name, name);
-  SET(ops_op_type, name);
-  SET(ops_category, literal(b, LITERAL_user));
-  SET(ops_thread_id, b->line->thread);
-  SET(ops_start_ns, b->event.start_ns);
-  SET(ops_dur_ns, b->event.dur_ns);
-  SET(ops_occurrence_count, 1);
+  SET(row, ops_name, name);
+  SET(row, ops_op_type, name);
+  SET(row, ops_category, literal(b, LITERAL_user));
+  SET(row, ops_thread_id, b->line->thread);
+  SET(row, ops_start_ns, b->event.start_ns);
+  SET(row, ops_dur_ns, b->event.dur_ns);
+  SET(row, ops_occurrence_count, 1);
   if (!is_step) return;
   struct text_part text = text_of_name(b);
   int64_t number = event_integer(b, KEY_STEP), told;
   bool is_number = text.length && xplane_number_behind(text.bytes, "", &told) && told >= 0;
-  SET(ops_marked_step, is_number ? told : number);
+  SET(row, ops_marked_step, is_number ? told : number);
 }
 
 void emit_host(struct batch *b) {
