@@ -58,17 +58,24 @@ struct sums {
   double first, warm;
 };
 
-static double file_bytes; /* of what is opened; 0: a folder */
+static char run_name[128]; /* how figures call what is opened */
+
+static void name_run(const char *path) {
+  struct stat status;
+  const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+  size_t length = strcspn(name, "./");
+  int end = snprintf(run_name, sizeof run_name, "`%.*s`", length < 60 ? (int)length : 60, name);
+  if (!stat(path, &status) && S_ISREG(status.st_mode))
+    snprintf(run_name + end, sizeof run_name - (size_t)end, " of %.0f MB", (double)status.st_size / 1e6);
+}
 
 static void tell_question(const char *called, const char *name, const char *when, double cpu_ms, int runs) {
-  char size[40] = "Run";
-  if (file_bytes > 0) snprintf(size, sizeof size, "Trace of %.0f MB", file_bytes / 1e6);
   tell_figure(&(struct figure){.subject = "queries",
                                .value = cpu_ms,
                                .unit = "CPU ms",
                                .command = "bench_sql_views FILE",
                                .trials = runs},
-              "%s: %s%s%s%s", size, called, name, strchr(called, '`') ? "`" : "", when);
+              "%s: %s%s%s%s", run_name, called, name, strchr(called, '`') ? "`" : "", when);
 }
 
 /* Whether the environment variable, names separated by commas, has the name, or is not set. */
@@ -189,8 +196,7 @@ int main(int count, char **arguments) {
     fprintf(stderr, "usage: bench_sql_views FILE [LIMIT]\n");
     return 2;
   }
-  struct stat status;
-  if (!stat(arguments[1], &status) && S_ISREG(status.st_mode)) file_bytes = (double)status.st_size;
+  name_run(arguments[1]);
   double limit = count > 2 ? atof(arguments[2]) : 300;
   for (size_t i = getenv("VIEWS") ? 1 : 0; i < sizeof groups / sizeof *groups; i++)
     measure_kind(groups[i].name, groups[i].called, arguments[1], limit);

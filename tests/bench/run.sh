@@ -25,7 +25,10 @@ need_python_environment
 export TFPROF_BUILD=$PWD/build TFPROF_PYTHON=$PYTHON
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export TFPROF_BENCH_RESULTS=$work/figures.jsonl
+commit=$(git rev-parse --short=8 HEAD)
+export TFPROF_BENCH_RESULTS=$PWD/build/bench/rows/$commit.jsonl # stays where a benchmark fails
+mkdir -p build/bench/rows
+rm -f "$TFPROF_BENCH_RESULTS"
 
 say "The machine"
 printf '%s, %s CPUs, load %s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
@@ -59,4 +62,4 @@ for kind in repeat distinct; do
 done
 say "The figures"
 "$PYTHON" tests/bench/collect.py "$TFPROF_BENCH_RESULTS" --load-before "$load_before" \
-  -o "build/bench/$(git rev-parse --short=8 HEAD).json"
+  -o "build/bench/$commit.json"
