@@ -5,6 +5,14 @@
 ** The name of the directory says the kind: files of a directory `advise` are checks, those of `panels` panels, all
 ** others views.
 **
+** The columns of a view stand in its first comment, each on a line of its own, in the order of the SELECT:
+**
+**   --   name  TYPE  unit  What it holds, as one sentence or more.
+**   --       A line that goes on begins further to the right.
+**
+** At least two blanks stand between the parts.  TYPE is INTEGER, REAL or TEXT; unit is - where there is none.  Checks
+** have the columns of the view advise.
+**
 ** What they read of tfprof is written temp.ops, and is embedded as tfprof_own.ops: see stored_select.h.  TEMP has no
 ** more than the views and what the user fills, node_type_patterns.
 */
@@ -14,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAXIMUM_FILE = 1 << 20, MAXIMUM_PARAMETERS = 16, MAXIMUM_NAME = 64 };
+enum { MAXIMUM_FILE = 1 << 20, MAXIMUM_PARAMETERS = 16, MAXIMUM_NAME = 64, MAXIMUM_TEXT = 2048 };
 
 struct file {
   const char *path;
@@ -182,6 +190,69 @@ static void write_sql(FILE *out, const char *text, const struct file *files, int
   write_string(out, written, length);
 }
 
+/* ---- columns ---- */
+
+static void write_column_word(FILE *out, const char **at, const char *letters, const char *path, const char *what) {
+  size_t length = strspn(*at, letters);
+  if (!length || strncmp(*at + length, "  ", 2) != 0) {
+    fprintf(stderr, "embed_sql: %s: a column without %s and two blanks: %.60s\n", path, what, *at);
+    exit(1);
+  }
+  if (length == 1 && **at == '-') fputs("NULL", out);
+  else write_string(out, *at, length);
+  fputs(", ", out);
+  *at += length + strspn(*at + length, " ");
+}
+
+/* The text of a column, which goes on on lines that are indented further; what comes behind them. */
+static const char *write_column_text(FILE *out, const char *at, const char *path) {
+  static char text[MAXIMUM_TEXT];
+  size_t length = 0;
+  for (;;) {
+    size_t size = strcspn(at, "\n");
+    if (length + size + 2 > sizeof text) fail_embedding(path, "has too long a text of a column");
+    if (length) text[length++] = ' ';
+    memcpy(text + length, at, size);
+    length += size;
+    at += size + (at[size] == '\n');
+    if (strncmp(at, "--    ", 6) != 0) break;
+    at += 2 + strspn(at + 2, " ");
+  }
+  if (!length || text[length - 1] != '.') fail_embedding(path, "has a column whose text does not end as a sentence");
+  write_string(out, text, length);
+  return at;
+}
+
+/* Their array, before what names it. */
+static void write_columns(FILE *out, const struct file *file) {
+  static const char start[] = "--   ", small[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  bool is_any = false;
+  const char *at = read_file(file->path);
+  fprintf(out, "static const struct stored_column columns_of_%s[] = {\n", file->name);
+  while (strncmp(at, "--", 2) == 0) {
+    if (strncmp(at, start, sizeof start - 1) != 0 || !islower((unsigned char)at[sizeof start - 1])) {
+      at += strcspn(at, "\n");
+      at += *at == '\n';
+      continue;
+    }
+    at += sizeof start - 1;
+    fputs("  {", out);
+    write_column_word(out, &at, small, file->path, "a name in small letters");
+    if (strncmp(at, "INTEGER ", 8) != 0 && strncmp(at, "REAL ", 5) != 0 && strncmp(at, "TEXT ", 5) != 0)
+      fail_embedding(file->path, "has a column whose type is none of INTEGER, REAL and TEXT");
+    write_column_word(out, &at, "INTEGRALX", file->path, "a type");
+    write_column_word(out, &at, "abcdefghijklmnopqrstuvwxyzH/-", file->path, "a unit");
+    at = write_column_text(out, at, file->path);
+    fputs("},\n", out);
+    is_any = true;
+  }
+  if (!is_any) fail_embedding(file->path, "tells of no column");
+  fputs("  {NULL, NULL, NULL, NULL},\n};\n", out);
+}
+
+/* Views and functions have columns of their own. */
+static bool has_columns(const struct file *file) { return strcmp(file->kind, "view") == 0; }
+
 static void write_array(FILE *out, const char *name, const struct file *files, int count, bool are_panels) {
   fprintf(out, "const struct stored_select %s[] = {\n", name);
   for (int i = 0; i < count; i++) {
@@ -199,9 +270,10 @@ static void write_array(FILE *out, const char *name, const struct file *files, i
     write_parameters(out, text, files[i].path);
     fputs(",\n    ", out);
     write_sql(out, text, files, count);
-    fputs("},\n", out);
+    if (are_panels) fputs(", NULL},\n", out);
+    else fprintf(out, ", columns_of_%s},\n", has_columns(&files[i]) ? files[i].name : "advise");
   }
-  fputs("  {NULL, NULL, NULL, NULL, NULL},\n};\n", out);
+  fputs("  {NULL, NULL, NULL, NULL, NULL, NULL},\n};\n", out);
 }
 
 int main(int count, char **arguments) {
@@ -222,6 +294,8 @@ int main(int count, char **arguments) {
   FILE *out = fopen(arguments[1], "wb");
   if (!out) fail_embedding(arguments[1], "cannot be written");
   fputs("/* Made by embed_sql. */\n#include <stddef.h>\n\n#include \"vtab/stored_select.h\"\n\n", out);
+  for (int i = 0; i < file_count; i++)
+    if (has_columns(&files[i])) write_columns(out, &files[i]);
   write_array(out, "stored_selects", files, file_count, false);
   write_array(out, "stored_panels", files, file_count, true);
   if (ferror(out) || fclose(out)) fail_embedding(arguments[1], "cannot be written");

@@ -4,8 +4,8 @@
 **                    makes the tables that are derived on first use, and reads all there is for what diagnostics tells
 **                    of it.  node_type_patterns, which the user fills, comes last
 **   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
-**                    Caches (tables.def) are in neither, unless the hidden column is_cache is named, such as by
-**                    WHERE is_cache >= 0
+**                    of tables, then of views, functions and checks.  Caches (tables.def) are in neither, unless the
+**                    hidden column is_cache is named, such as by WHERE is_cache >= 0
 **   tfprof_formats   name, description: the kinds of files that tfprof_open() knows by their content; name is what
 **                    profiles.format has
 **   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
@@ -182,10 +182,22 @@ static void add_columns(struct rows *rows, const struct table_spec *table) {
   }
 }
 
+static void add_view_columns(struct rows *rows, const struct stored_select *select) {
+  for (const struct stored_column *column = select->columns; column && column->name; column++) {
+    add_text(rows, select->name);
+    add_text(rows, column->name);
+    add_text(rows, column->type);
+    add_text(rows, column->unit);
+    add_text(rows, column->text);
+    add_integer(rows, false);
+  }
+}
+
 static void list_columns(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
   for (unsigned table = 0; table < TABLE_count; table++)
     if (!schema_tables[table].is_cache || used >> COLUMNS_IS_CACHE & 1) add_columns(rows, &schema_tables[table]);
   if (classic_types_count(connection) >= 0) add_columns(rows, &classic_types_table);
+  for (const struct stored_select *select = stored_selects; select->name; select++) add_view_columns(rows, select);
 }
 
 /* Whether a view works is found out by preparing it, which takes most of a millisecond: not where nobody asks. */

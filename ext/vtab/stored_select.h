@@ -4,6 +4,8 @@
 ** SQL finds our tables and functions as tfprof_own.ops.  No database is called that, so that SQLite looks for the
 ** virtual table at once, and comes upon no table of the user's, wherever that lies and whenever it was made.
 **
+** What a view has for columns is told by lines of its comment, which embed_sql.c has the grammar of.
+**
 ** A check that is called as a view is stands in NAME_check.sql: stragglers_check is the check `stragglers`. */
 #ifndef TFPROF_STORED_SELECT_H
 #define TFPROF_STORED_SELECT_H
@@ -12,12 +14,20 @@
 #include <string.h>
 #include <strings.h>
 
+struct stored_column {
+  const char *name;
+  const char *type; /* INTEGER, REAL or TEXT */
+  const char *unit; /* ns, bytes, count, ratio ...; NULL: none */
+  const char *text; /* what it holds: sentences */
+};
+
 struct stored_select {
   const char *name;       /* the file's name without .sql */
   const char *kind;       /* "view" (sql/views), "check" (sql/advise) or "panel" (sql/panels) */
   const char *title;      /* the first line of its first comment */
   const char *parameters; /* "a, b" in order of first appearance; NULL: none, it is a plain view */
   const char *sql;        /* all of it, without the final semicolon */
+  const struct stored_column *columns; /* ends at the first without a name; NULL of panels */
 };
 
 /* By kind and name; ends at the first without a name. */

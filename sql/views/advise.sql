@@ -3,15 +3,16 @@
 --
 -- One row for each finding.  A check that fails, for its input is damaged in a way that it does not expect, has a row
 -- that says so; the others are not concerned.
---   check_name            the check, a view of its own with the same columns
---   severity              critical, warning or info
---   subject               what it is about: a rank, a process, a line of the program
---   message               what was found
---   value, threshold      what was measured, and where the check begins to speak
---   saves_ns              what following the suggestion could spare over the whole recording, never more than
---                         that lasted; NULL: no time by itself, or nothing tells how much
---   suggestion            what to do
---   evidence              a SELECT that shows the rows behind it
+--   check_name  TEXT     -   The check, a view of its own with the same columns.
+--   severity    TEXT     -   Critical, warning or info.
+--   subject     TEXT     -   What it is about: a rank, a process, a line of the program.
+--   message     TEXT     -   What was found.
+--   value       REAL     -   What was measured, and where the check begins to speak.
+--   threshold   REAL     -   What was measured, and where the check begins to speak.
+--   saves_ns    INTEGER  ns  What following the suggestion could spare over the whole recording, never more than that
+--                            lasted; NULL: no time by itself, or nothing tells how much.
+--   suggestion  TEXT     -   What to do.
+--   evidence    TEXT     -   A SELECT that shows the rows behind it.
 -- Cost: that of all checks; with check_name = '...' of that one.
 -- Example: SELECT severity, message, suggestion FROM advise LIMIT 5;
 SELECT

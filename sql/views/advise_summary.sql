@@ -3,9 +3,17 @@
 -- One row for each check and thing that it speaks of; processes (rank 3, process 12) count as one thing, and where one
 -- has several rows of a check, its first goes with the first of the others.  It is the first of their rows in advise,
 -- the most severe, of these the one that saves most, with
---   process_count         how many rows of advise it stands for
---   others                their subjects, the first excepted, parted by commas; NULL: there are none
---   check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence   as in advise
+--   check_name     TEXT     -      As in advise.
+--   severity       TEXT     -      As in advise.
+--   subject        TEXT     -      As in advise.
+--   process_count  INTEGER  count  How many rows of advise it stands for.
+--   others         TEXT     -      Their subjects, the first excepted, parted by commas; NULL: there are none.
+--   message        TEXT     -      As in advise.
+--   value          REAL     -      As in advise.
+--   threshold      REAL     -      As in advise.
+--   saves_ns       INTEGER  ns     As in advise.
+--   suggestion     TEXT     -      As in advise.
+--   evidence       TEXT     -      As in advise.
 -- Cost: that of advise.  Example: SELECT severity, process_count, message FROM advise_summary LIMIT 5;
 WITH found AS MATERIALIZED (
   SELECT row_number() OVER () AS place, advise.* FROM temp.advise

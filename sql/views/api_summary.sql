@@ -2,13 +2,19 @@
 --
 -- One row for each profile, interface and function.  Those in warm-up steps are left out, those outside any step count.
 -- Where calls were recorded only in some steps, counts and times are weighed (thinned_steps).
---   profile_id, rank
---   domain, name              runtime or driver, and the function
---   count, error_count        calls; those with a result other than 0
---   sum_ns, sum_ratio         their time on the host; its share of all calls of the profile
---   sum_error_ns              error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                             where too few were (sampling_summary)
---   mean_ns, min_ns, max_ns   of their durations
+--   profile_id    INTEGER  -      Profile id.
+--   rank          INTEGER  -      Rank.
+--   domain        TEXT     -      Runtime or driver, and the function.
+--   name          TEXT     -      Runtime or driver, and the function.
+--   count         INTEGER  count  Calls; those with a result other than 0.
+--   error_count   INTEGER  count  Calls; those with a result other than 0.
+--   sum_ns        INTEGER  ns     Their time on the host; its share of all calls of the profile.
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were, NULL where too
+--                                 few were (sampling_summary).
+--   sum_ratio     REAL     ratio  Their time on the host; its share of all calls of the profile.
+--   mean_ns       INTEGER  ns     Of their durations.
+--   min_ns        INTEGER  ns     Of their durations.
+--   max_ns        INTEGER  ns     Of their durations.
 -- Cost: one pass over api_calls.  Example: SELECT name, count, mean_ns FROM api_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

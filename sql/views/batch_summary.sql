@@ -6,17 +6,28 @@
 -- is a row of batches, and a step where nothing else marks steps (steps.origin is serving): what views say by step they
 -- say of it.  Numbers are those of the inference profile of XProf, but for the waiting, which XProf counts from the
 -- beginning of the first request.
---   profile_id, host, rank
---   model                 with its version, or the op that batches where the source tells none; NULL: neither is known
---   count, per_second     batches; by the time from the first one's beginning to the last one's end
---   mean_tasks            requests, or parts of them, in a batch
---   mean_size, max_size   examples in a batch, without padding
---   mean_padded_size      with it: what was computed
---   padding_ratio         share of the computed examples that is padding: allowed_batch_sizes are far apart, or batches
---                         are closed before they are full (batch_timeout_micros)
---   mean_wait_ns, p99_wait_ns   from when the first request was put into a batch until it began: waiting for more, and
---                         for a thread (num_batch_threads)
---   mean_ns, p50_ns, p90_ns, p99_ns, max_ns   how long it took
+--   profile_id        INTEGER  -      Profile id.
+--   host              TEXT     -      Host.
+--   rank              INTEGER  -      Rank.
+--   model             TEXT     -      With its version, or the op that batches where the source tells none; NULL:
+--                                     neither is known.
+--   count             INTEGER  count  Batches; by the time from the first one's beginning to the last one's end.
+--   per_second        REAL     -      Batches; by the time from the first one's beginning to the last one's end.
+--   mean_tasks        REAL     -      Requests, or parts of them, in a batch.
+--   mean_size         REAL     -      Examples in a batch, without padding.
+--   max_size          INTEGER  count  Examples in a batch, without padding.
+--   mean_padded_size  REAL     -      With it: what was computed.
+--   padding_ratio     REAL     ratio  Share of the computed examples that is padding: allowed_batch_sizes are far
+--                                     apart, or batches are closed before they are full (batch_timeout_micros).
+--   mean_wait_ns      INTEGER  ns     From when the first request was put into a batch until it began: waiting for
+--                                     more, and for a thread (num_batch_threads).
+--   p99_wait_ns       INTEGER  ns     From when the first request was put into a batch until it began: waiting for
+--                                     more, and for a thread (num_batch_threads).
+--   mean_ns           INTEGER  ns     How long it took.
+--   p50_ns            INTEGER  ns     How long it took.
+--   p90_ns            INTEGER  ns     How long it took.
+--   p99_ns            INTEGER  ns     How long it took.
+--   max_ns            INTEGER  ns     How long it took.
 -- Cost: linear in batches, which are made from ops once.
 -- Example: SELECT model, count, mean_size, padding_ratio, p99_ns FROM batch_summary;
 SELECT

@@ -11,15 +11,20 @@
 -- alike: the last two, and each second step, as of two optimizers that take turns.  Where calls of a compiled function
 -- stand for steps in a recording, or lie in none of those that are marked (diagnostics: steps_marked_in_part): those of
 -- each function, and runs of each session's fetches, that came three times.
---   profile_id, rank      the profile
---   number                counted from 0
---   origin                repetition; optimizer, batch, backward, turns; call
---   name                  the range or op that begins it, of origin optimizer and turns ends it
---   optimizer             which optimizer, of that origin; else NULL
---   is_range              1: a range
---   thread_id             the thread
---   start_ns, end_ns, dur_ns   to where the next one begins; the last one to the end of the range or op itself; of
---                         origin optimizer and turns from the end of the one before
+--   profile_id  INTEGER  -   The profile.
+--   rank        INTEGER  -   The profile.
+--   number      INTEGER  -   Counted from 0.
+--   origin      TEXT     -   Repetition; optimizer, batch, backward, turns; call.
+--   name        TEXT     -   The range or op that begins it, of origin optimizer and turns ends it.
+--   optimizer   INTEGER  -   Which optimizer, of that origin; else NULL.
+--   is_range    INTEGER  -   1: a range.
+--   thread_id   INTEGER  -   The thread.
+--   start_ns    INTEGER  ns  To where the next one begins; the last one to the end of the range or op itself; of origin
+--                            optimizer and turns from the end of the one before.
+--   end_ns      INTEGER  ns  To where the next one begins; the last one to the end of the range or op itself; of origin
+--                            optimizer and turns from the end of the one before.
+--   dur_ns      INTEGER  ns  To where the next one begins; the last one to the end of the range or op itself; of origin
+--                            optimizer and turns from the end of the one before.
 -- Cost: one pass over ops.
 -- Example: SELECT origin, name, optimizer, count(*), median(dur_ns) FROM candidate_steps GROUP BY 1, 2, 3;
 WITH calls AS MATERIALIZED (

@@ -10,18 +10,23 @@
 -- Lines that call no op themselves and only lead to others (sum_ns) come last, with a self_ns of 0.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
---   profile_id, rank      the profile
---   location              file:line, the file without its directories; In[number]:line in the cell of a notebook
---   text                  the source line, where it could be read
---   count                 ops that count for this line (weighed)
---   self_ns, self_ratio   their self time; share of all lines of the profile
---   self_error_ns         error of self_ns where only some steps were recorded; 0 where all were, NULL where
---                         too few were (sampling_summary)
---   backward_ns           the part of self_ns that was spent in backward passes; NULL: none
---   sum_ns                self time of all ops with this line anywhere on the stack that their work comes from, so
---                         lines of main() have nearly all
---   function, file, line  of the frame
---   is_library            1: a line of an installed package or of Python's library
+--   profile_id     INTEGER  -      The profile.
+--   rank           INTEGER  -      The profile.
+--   location       TEXT     -      File:line, the file without its directories; In[number]:line in the cell of a
+--                                  notebook.
+--   text           TEXT     -      The source line, where it could be read.
+--   count          INTEGER  count  Ops that count for this line (weighed).
+--   self_ns        INTEGER  ns     Their self time; share of all lines of the profile.
+--   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--                                  too few were (sampling_summary).
+--   self_ratio     REAL     ratio  Their self time; share of all lines of the profile.
+--   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes; NULL: none.
+--   sum_ns         INTEGER  ns     Self time of all ops with this line anywhere on the stack that their work comes
+--                                  from, so lines of main() have nearly all.
+--   function       TEXT     -      Of the frame.
+--   file           TEXT     -      Of the frame.
+--   line           INTEGER  -      Of the frame.
+--   is_library     INTEGER  -      1: a line of an installed package or of Python's library.
 -- Cost: that of line_summary.  Example: SELECT * FROM code_summary WHERE self_ns > 0 LIMIT 10;
 SELECT
   profile_id AS profile_id, rank AS rank, location AS location, text AS text, count AS count, self_ns AS self_ns,

@@ -3,13 +3,15 @@
 -- One row for each code trace.  Functions without a file, lines of installed packages and of Python's own library and
 -- generated code are passed over, from the innermost outwards; where the whole stack lies in those it is the innermost
 -- of all.  Other views join it to say in one line where something comes from.
---   profile_id            the profile
---   code_trace_id         the trace
---   code_frame_id         the frame of the line
---   location              file:line, the file without its directories; In[number]:line in the cell of a notebook
---   text                  the source line, where it could be read
---   function, file, line  of the frame
---   is_library            1: a line of an installed package or of Python's library
+--   profile_id     INTEGER  -  The profile.
+--   code_trace_id  INTEGER  -  The trace.
+--   code_frame_id  INTEGER  -  The frame of the line.
+--   location       TEXT     -  File:line, the file without its directories; In[number]:line in the cell of a notebook.
+--   text           TEXT     -  The source line, where it could be read.
+--   function       TEXT     -  Of the frame.
+--   file           TEXT     -  Of the frame.
+--   line           INTEGER  -  Of the frame.
+--   is_library     INTEGER  -  1: a line of an installed package or of Python's library.
 -- Cost: linear in code_traces.  Example: SELECT location, count(*) FROM code_trace_line GROUP BY location;
 SELECT
   code_traces.profile_id AS profile_id,

@@ -5,18 +5,23 @@
 -- under a number what most of the others do; where as many do the one as the other, as the lowest rank.  Numbers that
 -- are no longer in all dumps of the group are left out.  Behind the first mismatch of a group others may follow from
 -- it.
---   run_id, process_group, description, number   the collective, as flight_records has it
---   place             which op of those that were coalesced under one number
---   mismatch          missing: the rank has not called it.  no dump: nor is there a dump of the rank, so that it is not
---                     known.  operation, size, dtype, state: this one differs.  no partner: a send or receive is
---                     pending whose other side is not pending on the rank that it names
---   is_first          1: of the first number of its group with a mismatch, of all but state
---   profile_id, rank  whose
---   name              what it called; NULL where it did not
---   expected, found   as it should be, and is; of missing the operation, and the last number of the rank
---   location          where it called it; of missing, where the first other one did
---   created_ns        when it was called
---   message           all that in a sentence
+--   run_id         INTEGER  -   The collective, as flight_records has it.
+--   process_group  TEXT     -   The collective, as flight_records has it.
+--   description    TEXT     -   The collective, as flight_records has it.
+--   number         INTEGER  -   The collective, as flight_records has it.
+--   place          TEXT     -   Which op of those that were coalesced under one number.
+--   mismatch       TEXT     -   Missing: the rank has not called it.  no dump: nor is there a dump of the rank, so that
+--                               it is not known.  operation, size, dtype, state: this one differs.  no partner: a send
+--                               or receive is pending whose other side is not pending on the rank that it names.
+--   is_first       INTEGER  -   1: of the first number of its group with a mismatch, of all but state.
+--   profile_id     INTEGER  -   Whose.
+--   rank           INTEGER  -   Whose.
+--   name           TEXT     -   What it called; NULL where it did not.
+--   expected       TEXT     -   As it should be, and is; of missing the operation, and the last number of the rank.
+--   found          TEXT     -   As it should be, and is; of missing the operation, and the last number of the rank.
+--   location       TEXT     -   Where it called it; of missing, where the first other one did.
+--   created_ns     INTEGER  ns  When it was called.
+--   message        TEXT     -   All that in a sentence.
 -- Cost: some sorts of flight_records.
 -- Example: SELECT message FROM collective_mismatches WHERE is_first = 1;
 WITH all_records AS MATERIALIZED (

@@ -3,20 +3,44 @@
 -- One row for each profile, operation, process group, number type and size; those of a warm-up step are left
 -- out.  Where kernels were recorded only in some steps, counts, bytes and times of what they carried out are weighed
 -- (thinned_steps).
---   profile_id, rank
---   name, process_group, group_size, dtype, bytes   what is exchanged, each time; all_reduce, all_gather and all_to_all
---                                     also where the source says allreduce, as c10d's rows in traces do
---   count, total_bytes                how often; the bytes of all of them
---   sum_error_ns                      error of sum_ns where only some steps were recorded; 0 where all were, NULL where
---                                     too few were (sampling_summary)
---   sum_ns, mean_ns, min_ns, max_ns   of the durations; the shortest is the closest to what the exchange itself takes,
---                                     as others contain waiting for a slower rank; of those only that are known
---                                     (collectives.carried_by), NULL where none is
---   transfer_ns, mean_transfer_ns     what the exchange itself took, told by the other ranks (collective_waits), in all
---                                     and each time; the rest of sum_ns is waiting; NULL where no other rank is open
---   bytes_per_second                  the bytes of those whose durations are known by sum_ns
---   bus_bytes_per_second              the same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) / n of
---                                     the data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
+--   profile_id            INTEGER  -        Profile id.
+--   rank                  INTEGER  -        Rank.
+--   name                  TEXT     -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
+--                                           where the source says allreduce, as c10d's rows in traces do.
+--   process_group         TEXT     -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
+--                                           where the source says allreduce, as c10d's rows in traces do.
+--   group_size            INTEGER  -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
+--                                           where the source says allreduce, as c10d's rows in traces do.
+--   dtype                 TEXT     -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
+--                                           where the source says allreduce, as c10d's rows in traces do.
+--   bytes                 INTEGER  bytes    What is exchanged, each time; all_reduce, all_gather and all_to_all also
+--                                           where the source says allreduce, as c10d's rows in traces do.
+--   count                 INTEGER  count    How often; the bytes of all of them.
+--   total_bytes           INTEGER  bytes    How often; the bytes of all of them.
+--   sum_ns                INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
+--                                           takes, as others contain waiting for a slower rank; of those only that are
+--                                           known (collectives.carried_by), NULL where none is.
+--   sum_error_ns          INTEGER  ns       Error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                                           where too few were (sampling_summary).
+--   mean_ns               INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
+--                                           takes, as others contain waiting for a slower rank; of those only that are
+--                                           known (collectives.carried_by), NULL where none is.
+--   min_ns                INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
+--                                           takes, as others contain waiting for a slower rank; of those only that are
+--                                           known (collectives.carried_by), NULL where none is.
+--   max_ns                INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
+--                                           takes, as others contain waiting for a slower rank; of those only that are
+--                                           known (collectives.carried_by), NULL where none is.
+--   transfer_ns           INTEGER  ns       What the exchange itself took, told by the other ranks (collective_waits),
+--                                           in all and each time; the rest of sum_ns is waiting; NULL where no other
+--                                           rank is open.
+--   mean_transfer_ns      INTEGER  ns       What the exchange itself took, told by the other ranks (collective_waits),
+--                                           in all and each time; the rest of sum_ns is waiting; NULL where no other
+--                                           rank is open.
+--   bytes_per_second      REAL     bytes/s  The bytes of those whose durations are known by sum_ns.
+--   bus_bytes_per_second  REAL     bytes/s  The same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) /
+--                                           n of the data, all_gather, reduce_scatter and all_to_all (n - 1) / n,
+--                                           others all of it.
 -- Cost: one pass over collectives, and collective_waits.
 -- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH thinned AS MATERIALIZED (

@@ -5,12 +5,19 @@
 -- The same collective on two ranks is that of the same process group, name and place within the step of the same
 -- number.  Where the host exchanges the data (Gloo, MPI, UCC) an operation begins when those queued before it end.
 -- Of steps whose kernels were not recorded (thinned_steps) those that kernels carried out have no rows.
---   profile_id, rank, collective_id, step_id, name   the collective, and joins collectives.id and steps.id
---   dur_ns                   how long this rank took part
---   rank_count               ranks that are open and took part
---   transfer_ns, waiting_ns  what the exchange took, and the rest of dur_ns; NULL where no other rank is open, where
---                            what carried it out was not recorded (collectives.carried_by), and for sends and receipts,
---                            in which not all ranks wait for each other
+--   profile_id     INTEGER  -      The collective, and joins collectives.id and steps.id.
+--   rank           INTEGER  -      The collective, and joins collectives.id and steps.id.
+--   collective_id  INTEGER  -      The collective, and joins collectives.id and steps.id.
+--   step_id        INTEGER  -      The collective, and joins collectives.id and steps.id.
+--   name           TEXT     -      The collective, and joins collectives.id and steps.id.
+--   dur_ns         INTEGER  ns     How long this rank took part.
+--   rank_count     INTEGER  count  Ranks that are open and took part.
+--   transfer_ns    INTEGER  ns     What the exchange took, and the rest of dur_ns; NULL where no other rank is open,
+--                                  where what carried it out was not recorded (collectives.carried_by), and for sends
+--                                  and receipts, in which not all ranks wait for each other.
+--   waiting_ns     INTEGER  ns     What the exchange took, and the rest of dur_ns; NULL where no other rank is open,
+--                                  where what carried it out was not recorded (collectives.carried_by), and for sends
+--                                  and receipts, in which not all ranks wait for each other.
 -- Cost: four sorts of collectives.
 -- Example: SELECT rank, name, waiting_ns FROM collective_waits ORDER BY waiting_ns DESC LIMIT 5;
 WITH begun AS (

@@ -3,11 +3,11 @@
 -- One row for each pod_step of pod_steps of the runs that have several hosts, where it is warm-up on none of them; of
 -- XPlane files for every one, as XProf counts them.
 -- Such a step ends for all with its slowest host: step_statistics and overview count these for all hosts of a run.
---   run_id
---   pod_step                the number of the step, as in pod_steps
---   dur_ns                  how long the slowest host took, the whole step, whatever was recorded of it
---   slowest_profile_id      the profile of that host
---   min_dur_ns              how long the fastest took
+--   run_id              INTEGER  -   Run id.
+--   pod_step            INTEGER  -   The number of the step, as in pod_steps.
+--   dur_ns              INTEGER  ns  How long the slowest host took, the whole step, whatever was recorded of it.
+--   slowest_profile_id  INTEGER  -   The profile of that host.
+--   min_dur_ns          INTEGER  ns  How long the fastest took.
 -- XProf and TensorFlow's profiler take the time of several hosts' steps so, and their parts from one of the hosts.
 -- Cost: that of pod_step_members; nothing where each run has one host.
 -- Example: SELECT pod_step, dur_ns, dur_ns - min_dur_ns AS spread_ns, slowest_profile_id FROM common_steps;

@@ -2,10 +2,13 @@
 --
 -- One row for each profile and device that communicated.  Left out is what HTA leaves out: see temporal_breakdown,
 -- as which it weighs, step by step, where work was recorded only in some.
---   profile_id, rank
---   communication_ns, overlap_ns   time in which a communication kernel ran; of it, while a compute kernel ran too
---   overlap_ratio                  their share: 1 is communication that costs nothing
---   device_id, device              joins devices.id; its name
+--   profile_id        INTEGER  -      Profile id.
+--   rank              INTEGER  -      Rank.
+--   communication_ns  INTEGER  ns     Time in which a communication kernel ran; of it, while a compute kernel ran too.
+--   overlap_ns        INTEGER  ns     Time in which a communication kernel ran; of it, while a compute kernel ran too.
+--   overlap_ratio     REAL     ratio  Their share: 1 is communication that costs nothing.
+--   device_id         INTEGER  -      Joins devices.id; its name.
+--   device            TEXT     -      Joins devices.id; its name.
 -- Cost: that of device_times.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -2,14 +2,17 @@
 --
 -- One row for each step in which something was compiled, warm-up steps included, as that is where most is; and one
 -- without a step for what was compiled outside of all.
---   profile_id, rank, step_id, number
---   is_warmup              1: the step is no part of the statistics of other views
---   dur_ns                 of the step
---   compile_ns             time of it in which something was compiled, on any thread; phases lie inside one another
---                          and count once
---   ratio                  its share of the step
---   count                  compilations and their phases
---   inductor_ns            time of it in which torch.compile's inductor made kernels
+--   profile_id   INTEGER  -      Profile id.
+--   rank         INTEGER  -      Rank.
+--   step_id      INTEGER  -      Step id.
+--   number       INTEGER  -      Number.
+--   is_warmup    INTEGER  -      1: the step is no part of the statistics of other views.
+--   dur_ns       INTEGER  ns     Of the step.
+--   compile_ns   INTEGER  ns     Time of it in which something was compiled, on any thread; phases lie inside one
+--                                another and count once.
+--   ratio        REAL     ratio  Its share of the step.
+--   count        INTEGER  count  Compilations and their phases.
+--   inductor_ns  INTEGER  ns     Time of it in which torch.compile's inductor made kernels.
 -- Of torch.compile captures have it, from PyTorch 2.6 on in every step, and traces; of XLA and tf.function, whose
 -- compiling is to make a graph of Python code, XPlane files.
 -- Cost: linear in compilations, a sort of them.

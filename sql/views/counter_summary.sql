@@ -1,8 +1,17 @@
 -- Counters: what was measured again and again, one row for each name.
 --
 -- Everything counts, warm-up too.
---   profile_id, rank, name, unit, device_id
---   count, first, last, minimum, maximum, mean   of the readings, in `unit`
+--   profile_id  INTEGER  -      Profile id.
+--   rank        INTEGER  -      Rank.
+--   name        TEXT     -      Name.
+--   unit        TEXT     -      Unit.
+--   device_id   INTEGER  -      Device id.
+--   count       INTEGER  count  Of the readings, in `unit`.
+--   first       REAL     -      Of the readings, in `unit`.
+--   last        REAL     -      Of the readings, in `unit`.
+--   minimum     REAL     -      Of the readings, in `unit`.
+--   maximum     REAL     -      Of the readings, in `unit`.
+--   mean        REAL     -      Of the readings, in `unit`.
 -- Cost: one pass over counters.  Example: SELECT name, mean, maximum FROM counter_summary;
 WITH ordered AS (
   SELECT profile_id, name, unit, device_id, value,

@@ -2,10 +2,15 @@
 --
 -- One row for each step (of a profile without steps one in all) and kind of piece on its critical path; see the table
 -- critical_path.  Steps whose work on devices was not recorded (thinned_steps, calibration_steps) are left out.
---   profile_id, rank, step_id, number
---   kind                  cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch, kernel_kernel or dependency
---   count, sum_ns         pieces of the kind, and their part of the length of the path
---   sum_ratio             its share of the length of the path
+--   profile_id  INTEGER  -      Profile id.
+--   rank        INTEGER  -      Rank.
+--   step_id     INTEGER  -      Step id.
+--   number      INTEGER  -      Number.
+--   kind        TEXT     -      Cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch, kernel_kernel or
+--                               dependency.
+--   count       INTEGER  count  Pieces of the kind, and their part of the length of the path.
+--   sum_ns      INTEGER  ns     Pieces of the kind, and their part of the length of the path.
+--   sum_ratio   REAL     ratio  Its share of the length of the path.
 -- Cost: linear in critical_path_totals, once these are made.
 -- Example: SELECT number, kind, sum_ratio FROM critical_path_summary;
 WITH sums AS (

@@ -6,16 +6,33 @@
 -- than two, so that what lies between readings that were missed is not known, nor what follows the last one.  A step
 -- shorter than a second takes the reading in whose time it lies, its neighbours the same; means are by time.  What no
 -- reading tells of a step is NULL.  Sums over steps: energy_joules; means: weighed by known_ns.
---   profile_id, rank, device_id, device, step_id, number   the device, its name; the step, its number
---   dur_ns, known_ns                     how long the step was, and of how much of that there are readings
---   reading_count                        readings whose time it shares
---   utilization_ratio, memory_utilization_ratio   share of the time in which kernels ran; memory was read or written
---   memory_used_bytes, max_memory_used_bytes   in use by all processes, in the mean and at most
---   process_memory_bytes                 in use by this process at most
---   power_watts, energy_joules           mean power, and what that is over known_ns
---   multiprocessor_clock_hz, memory_clock_hz, temperature_celsius   in the mean
---   throttled_ratio                      share of the time in which clocks were lowered (gpu_throttle_reasons)
---   pcie_sent_bytes_per_second, pcie_received_bytes_per_second   in the mean
+--   profile_id                      INTEGER  -        The device, its name; the step, its number.
+--   rank                            INTEGER  -        The device, its name; the step, its number.
+--   device_id                       INTEGER  -        The device, its name; the step, its number.
+--   device                          TEXT     -        The device, its name; the step, its number.
+--   step_id                         INTEGER  -        The device, its name; the step, its number.
+--   number                          INTEGER  -        The device, its name; the step, its number.
+--   dur_ns                          INTEGER  ns       How long the step was, and of how much of that there are
+--                                                     readings.
+--   known_ns                        INTEGER  ns       How long the step was, and of how much of that there are
+--                                                     readings.
+--   reading_count                   INTEGER  count    Readings whose time it shares.
+--   utilization_ratio               REAL     ratio    Share of the time in which kernels ran; memory was read or
+--                                                     written.
+--   memory_utilization_ratio        REAL     ratio    Share of the time in which kernels ran; memory was read or
+--                                                     written.
+--   memory_used_bytes               INTEGER  bytes    In use by all processes, in the mean and at most.
+--   max_memory_used_bytes           INTEGER  bytes    In use by all processes, in the mean and at most.
+--   process_memory_bytes            INTEGER  bytes    In use by this process at most.
+--   power_watts                     REAL     -        Mean power, and what that is over known_ns.
+--   energy_joules                   REAL     -        Mean power, and what that is over known_ns.
+--   multiprocessor_clock_hz         REAL     Hz       In the mean.
+--   memory_clock_hz                 REAL     Hz       In the mean.
+--   temperature_celsius             REAL     -        In the mean.
+--   throttled_ratio                 REAL     ratio    Share of the time in which clocks were lowered
+--                                                     (gpu_throttle_reasons).
+--   pcie_sent_bytes_per_second      REAL     bytes/s  In the mean.
+--   pcie_received_bytes_per_second  REAL     bytes/s  In the mean.
 -- Cost: one pass over counters, a sort of readings and of the ends of steps, a look-up for each reading of a step.
 -- Example: SELECT device, sum(energy_joules), sum(utilization_ratio * known_ns) / sum(known_ns)
 --   FROM device_counters_by_step GROUP BY device;

@@ -5,16 +5,26 @@
 -- session), what lies between them does not count.  The measures are those of the PyTorch TensorBoard plugin.
 -- Where kernels were recorded only in some steps, these stand for the others (thinned_steps): each with what it
 -- launched, over the time of all steps.  That of calibration_steps does not count.
---   profile_id, rank, device_id, device, model   the device, its name and product name
---   span_ns, busy_ns, utilization_ratio   the time looked at; in which a kernel ran; its share
---   utilization_error                  error of utilization_ratio where only some steps were recorded; 0 where all
---                                      were, NULL where too few were (sampling_summary)
---   sm_efficiency_ratio                share of the multiprocessors that had a block, estimated: blocks per
---                                      multiprocessor of the kernels that run together, at most 1, over the span
---   occupancy_ratio                    mean achieved occupancy of the kernels, by their time
---   tensor_core_ratio, tensor_core_eligible_ratio   share of the kernel time that uses tensor cores; of ops that could;
---                                      NULL of what is no GPU
---   kernel_count, kernel_ns            kernels in that time; their durations
+--   profile_id                  INTEGER  -      The device, its name and product name.
+--   rank                        INTEGER  -      The device, its name and product name.
+--   device_id                   INTEGER  -      The device, its name and product name.
+--   device                      TEXT     -      The device, its name and product name.
+--   model                       TEXT     -      The device, its name and product name.
+--   span_ns                     INTEGER  ns     The time looked at; in which a kernel ran; its share.
+--   busy_ns                     INTEGER  ns     The time looked at; in which a kernel ran; its share.
+--   utilization_ratio           REAL     ratio  The time looked at; in which a kernel ran; its share.
+--   utilization_error           REAL     -      Error of utilization_ratio where only some steps were recorded; 0 where
+--                                               all were, NULL where too few were (sampling_summary).
+--   sm_efficiency_ratio         REAL     ratio  Share of the multiprocessors that had a block, estimated: blocks per
+--                                               multiprocessor of the kernels that run together, at most 1, over the
+--                                               span.
+--   occupancy_ratio             REAL     ratio  Mean achieved occupancy of the kernels, by their time.
+--   tensor_core_ratio           REAL     ratio  Share of the kernel time that uses tensor cores; of ops that could;
+--                                               NULL of what is no GPU.
+--   tensor_core_eligible_ratio  REAL     ratio  Share of the kernel time that uses tensor cores; of ops that could;
+--                                               NULL of what is no GPU.
+--   kernel_count                INTEGER  count  Kernels in that time; their durations.
+--   kernel_ns                   INTEGER  ns     Kernels in that time; their durations.
 -- Cost: one pass over device_kernel_totals, once they are made, and one look at those that reach beyond that time,
 -- which is taken off; step_kernel_totals of thinned recordings.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;

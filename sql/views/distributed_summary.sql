@@ -6,21 +6,33 @@
 -- are.  Of a capture steps whose ops were recorded stand for the others there, and so they do where kernels were
 -- recorded only in some steps (steps.sample_weight).  Without any kernels ops are computation, but for those that ask
 -- for an exchange or wait for it (c10d::*).
---   profile_id, host, rank      of profiles without ranks, such as those of profiler servers, process_names tells
---                                which is which
---   step_count, step_ns          steps; mean time of one
---   computation_ns               mean time of a step in which a compute kernel (or an op on the host) ran
---   overlap_ns                   of it, while a communication kernel ran (or an exchange was marked) too
---   communication_ns             mean time of a step in which a communication kernel ran (or an exchange was marked)
---                                and no computation
---   other_ns                     the rest of the step
---   computation_error_ns, communication_error_ns   errors of computation_ns and communication_ns where only
---                                some steps stand for all; 0 where all count, NULL where too few were recorded
---                                (sampling_summary)
---   transfer_ns, waiting_ns      of overlap_ns and communication_ns together, mean time of a step in which data were
---                                exchanged, and the rest, in which this rank waited for others (collective_waits); NULL
---                                where no other rank is open
---   collective_count, bytes      collectives in all; the data of all of them
+--   profile_id              INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names
+--                                           tells which is which.
+--   host                    TEXT     -      Of profiles without ranks, such as those of profiler servers, process_names
+--                                           tells which is which.
+--   rank                    INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names
+--                                           tells which is which.
+--   step_count              INTEGER  count  Steps; mean time of one.
+--   step_ns                 INTEGER  ns     Steps; mean time of one.
+--   computation_ns          INTEGER  ns     Mean time of a step in which a compute kernel (or an op on the host) ran.
+--   overlap_ns              INTEGER  ns     Of it, while a communication kernel ran (or an exchange was marked) too.
+--   communication_ns        INTEGER  ns     Mean time of a step in which a communication kernel ran (or an exchange was
+--                                           marked) and no computation.
+--   other_ns                INTEGER  ns     The rest of the step.
+--   computation_error_ns    INTEGER  ns     Errors of computation_ns and communication_ns where only some steps stand
+--                                           for all; 0 where all count, NULL where too few were recorded
+--                                           (sampling_summary).
+--   communication_error_ns  INTEGER  ns     Errors of computation_ns and communication_ns where only some steps stand
+--                                           for all; 0 where all count, NULL where too few were recorded
+--                                           (sampling_summary).
+--   transfer_ns             INTEGER  ns     Of overlap_ns and communication_ns together, mean time of a step in which
+--                                           data were exchanged, and the rest, in which this rank waited for others
+--                                           (collective_waits); NULL where no other rank is open.
+--   waiting_ns              INTEGER  ns     Of overlap_ns and communication_ns together, mean time of a step in which
+--                                           data were exchanged, and the rest, in which this rank waited for others
+--                                           (collective_waits); NULL where no other rank is open.
+--   collective_count        INTEGER  count  Collectives in all; the data of all of them.
+--   bytes                   INTEGER  bytes  Collectives in all; the data of all of them.
 -- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits; where the host
 -- exchanges the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;

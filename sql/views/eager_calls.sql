@@ -4,11 +4,13 @@
 -- step, reading of the input left aside, and for each outermost call of a compiled function of JAX (PjitFunction) that
 -- the step calls again, where these are 16 or more: each op outside of jax.jit is such a function, and those of a
 -- program itself are few.
---   profile_id, op_id     the call
---   name                  what was called, such as MatMul
---   dur_ns                how long the call took
---   is_of_keras           1: what Keras itself calls around a step that it runs as a function (fit, evaluate, predict):
---                         asking the iterator whether there is more, constants, logs and summaries, reading metrics
+--   profile_id   INTEGER  -   The call.
+--   op_id        INTEGER  -   The call.
+--   name         TEXT     -   What was called, such as MatMul.
+--   dur_ns       INTEGER  ns  How long the call took.
+--   is_of_keras  INTEGER  -   1: what Keras itself calls around a step that it runs as a function (fit, evaluate,
+--                             predict): asking the iterator whether there is more, constants, logs and summaries,
+--                             reading metrics.
 -- Cost: two passes over the names of ops of profiles of TensorFlow and JAX.
 -- Example: SELECT name, count(*), sum(dur_ns) FROM eager_calls WHERE is_of_keras = 0 GROUP BY 1 ORDER BY 3 DESC;
 WITH calls AS MATERIALIZED (

@@ -3,13 +3,20 @@
 -- One row for each profile and epoch, where the source tells when a data loader begins anew, as a capture does; the
 -- time before the first start is in none.  Steps of the warm-up count.  The last epoch reaches to the last phase known.
 -- Of Keras, which tells its epochs itself, from where fit() begins one to where it ends, numbered over all calls.
---   profile_id, rank      the profile
---   epoch                 its number, from 0
---   start_ns, end_ns, dur_ns   from the start of its data loader to that of the next, evaluation in between included
---   step_count            steps that ended in it
---   input_ns              waiting for batches, with the start of the data loader; NULL where Keras tells epochs
---   evaluation_ns         of evaluation
---   paused_ns             what of it the recorder took to open and close profiler_windows (steps.paused_ns)
+--   profile_id     INTEGER  -      The profile.
+--   rank           INTEGER  -      The profile.
+--   epoch          INTEGER  -      Its number, from 0.
+--   start_ns       INTEGER  ns     From the start of its data loader to that of the next, evaluation in between
+--                                  included.
+--   end_ns         INTEGER  ns     From the start of its data loader to that of the next, evaluation in between
+--                                  included.
+--   dur_ns         INTEGER  ns     From the start of its data loader to that of the next, evaluation in between
+--                                  included.
+--   step_count     INTEGER  count  Steps that ended in it.
+--   input_ns       INTEGER  ns     Waiting for batches, with the start of the data loader; NULL where Keras tells
+--                                  epochs.
+--   evaluation_ns  INTEGER  ns     Of evaluation.
+--   paused_ns      INTEGER  ns     What of it the recorder took to open and close profiler_windows (steps.paused_ns).
 -- Cost: one pass over step_phases, two over ranges.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
 WITH of_keras AS (
   SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY start_ns) - 1 AS epoch, start_ns, end_ns,

@@ -4,12 +4,14 @@
 -- it launched, as HTA counts them (it looks under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Left
 -- out is what HTA leaves out: see temporal_breakdown.  Counts and times are weighed by ops.sample_weight: kernels have
 -- an op in the steps whose ops were recorded.
---   profile_id, rank
---   op_name                          of the outermost op; ranges, modules and Python frames do not count as ops
---   pattern                          short names in the order of their starts, with | between them
---   kernel_count                     how many they are
---   count                            how often it occurs
---   kernel_ns, op_ns                 time of all of them on the device, and of the ops on the host
+--   profile_id    INTEGER  -      Profile id.
+--   rank          INTEGER  -      Rank.
+--   op_name       TEXT     -      Of the outermost op; ranges, modules and Python frames do not count as ops.
+--   pattern       TEXT     -      Short names in the order of their starts, with | between them.
+--   kernel_count  INTEGER  count  How many they are.
+--   count         INTEGER  count  How often it occurs.
+--   kernel_ns     INTEGER  ns     Time of all of them on the device, and of the ops on the host.
+--   op_ns         INTEGER  ns     Time of all of them on the device, and of the ops on the host.
 -- Cost: a look-up in device_activities for each op that launched three, once outermost_totals are made.
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
 WITH calls AS (

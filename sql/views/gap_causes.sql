@@ -4,17 +4,21 @@
 -- next, however short.  gpu_gaps shows the longer ones for people; the checks of devices add them up.
 -- Where work was recorded only in some steps, only the gaps within these are known: what lies before the first work of
 -- a step that follows one which was not recorded (thinned_starts), or before what no step launched, is left out.
---   profile_id, device_id, step_id   the step that launched what came next
---   activity_id, op_id               what came next, joins device_activities.id; the op that launched it
---   busy_until_ns, gap_ns            when the gap began, and how long it was
---   reason                           what the device lacked: wait: the host waited for it in that moment (a call that
---                                    synchronises, a copy to the host that was done when its call returned), and so
---                                    had nothing ready when it ran dry; input: the host waited for input in the middle
---                                    of the gap; host: the call that launched what came next had not returned when the
---                                    gap began; device: it had, and what it launched had to wait for something else,
---                                    such as another stream; NULL where calls were not recorded
---   weight                           for how many steps it stands, as measured_steps has them; NULL where it is in none
---                                    of these, as in warm-up steps
+--   profile_id     INTEGER  -   The step that launched what came next.
+--   device_id      INTEGER  -   The step that launched what came next.
+--   step_id        INTEGER  -   The step that launched what came next.
+--   activity_id    INTEGER  -   What came next, joins device_activities.id; the op that launched it.
+--   op_id          INTEGER  -   What came next, joins device_activities.id; the op that launched it.
+--   busy_until_ns  INTEGER  ns  When the gap began, and how long it was.
+--   gap_ns         INTEGER  ns  When the gap began, and how long it was.
+--   reason         TEXT     -   What the device lacked: wait: the host waited for it in that moment (a call that
+--                               synchronises, a copy to the host that was done when its call returned), and so had
+--                               nothing ready when it ran dry; input: the host waited for input in the middle of the
+--                               gap; host: the call that launched what came next had not returned when the gap began;
+--                               device: it had, and what it launched had to wait for something else, such as another
+--                               stream; NULL where calls were not recorded.
+--   weight         REAL     -   For how many steps it stands, as measured_steps has them; NULL where it is in none of
+--                               these, as in warm-up steps.
 -- The reason is made with the tables (device_activities.idle_reason).
 -- Cost: one pass over device_activities.
 -- Example: SELECT reason, sum(gap_ns * weight) FROM gap_causes GROUP BY 1;

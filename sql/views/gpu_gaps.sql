@@ -3,15 +3,18 @@
 -- One row for each stretch of at least 10 µs between the end of all kernels, copies and fills so far on a device and
 -- the start of the next.  Everything counts, warm-up too; where work was recorded only in some steps, what is known of
 -- these (gap_causes).
---   profile_id, rank, device_id
---   start_ms                from the start of the run
---   gap_ns                  how long nothing ran
---   reason                  what the device lacked, as in gap_causes: host: what came next had not been launched yet;
---                           wait: nor was it, for the host waited for the device; input: for it waited for input;
---                           device: it had been launched, and waited for something else
---   next_name, next_op      what came next; the op that launched it
---   step_id                 the step that launched it
---   activity_id             joins device_activities.id
+--   profile_id   INTEGER  -   Profile id.
+--   rank         INTEGER  -   Rank.
+--   device_id    INTEGER  -   Device id.
+--   start_ms     REAL     -   From the start of the run.
+--   gap_ns       INTEGER  ns  How long nothing ran.
+--   reason       TEXT     -   What the device lacked, as in gap_causes: host: what came next had not been launched yet;
+--                             wait: nor was it, for the host waited for the device; input: for it waited for input;
+--                             device: it had been launched, and waited for something else.
+--   next_name    TEXT     -   What came next; the op that launched it.
+--   next_op      TEXT     -   What came next; the op that launched it.
+--   step_id      INTEGER  -   The step that launched it.
+--   activity_id  INTEGER  -   Joins device_activities.id.
 -- Cost: that of gap_causes.  Example: SELECT start_ms, gap_ns, next_op FROM gpu_gaps LIMIT 10;
 SELECT
   causes.profile_id AS profile_id,

@@ -5,36 +5,57 @@
 -- workers of a DataLoader, are left out.  A process that has ended no step was not watched, and has a row only as a
 -- rank.  Of dumps of PyTorch Flight Recorder a rank hangs in whose dump a collective is pending; a dump beside the
 -- recording of its rank adds to that what the recorder could not know, at the last hang of the job.
---   hang              1, 2, ... of the job, by time
---   run_id, job       the job, as profiles has it; a dump has that of the recordings beside it, and is empty without
---   profile_id, rank, host, name    the process; name as in process_names
---   role              missing: the others wait for it.  silent: missing, and nothing more was recorded of it from
---                     before the others were found hanging, while these were for seconds: it is dead, was killed or
---                     stopped.  ended: missing, since it had come to its end by then.  waiting: it waits for those.
---                     working: it ends no steps, but ops, ranges or allocations go on, as when it evaluates; where
---                     others wait for it, it is missing.  running: it was not found hanging.  absent: a rank of the
---                     group of which there is neither a dump nor a recording.  hanging: nothing tells who waits for
---                     whom, as of a process alone
---   is_missing        1: it is waited for.  Which these are is told by, in this order: who is silent or has ended;
---                     whose process group has not begun the collective that most others of the job wait in
---                     (hang_collectives); who is in another one than most under its number; who has ended fewer steps;
---                     who is not in torch.distributed, or in a call of TensorFlow, where others are; who is absent
---   start_ns          since when it has ended no step, of a dump, since when its collective is pending; of a silent or
---                     ended one, when it was recorded last
---   noticed_ns        when that was noticed
---   end_ns, lasted_ns  when it was over: by its next step or its end; NULL: the recording ends before, or it is of a
---                     dump.  How long it lasted, up to then, which a dump does not tell
---   step_number       the step that does not end
---   waits_for         what the thread that ends the steps waits for, in the words of python_samples; collective, of a
---                     dump; NULL: it runs
---   busy_ratio        the share of a processor that it had
---   location, text, function, file, line    where it is: the innermost line of the program, as code_trace_line has it;
---                     of a dump, which called the collective
---   system_call, thread    what it waits in; its name
---   collective, collective_number    that it waits in, or its last one, of the group that most wait in
---   doing             what it does and where, as words of a sentence
---   meanwhile         work: a process of the job went on working; input: one waited for a data loader; NULL: neither
---   message           all that in a sentence
+--   hang               INTEGER  -      1, 2, ... of the job, by time.
+--   run_id             INTEGER  -      The job, as profiles has it; a dump has that of the recordings beside it, and is
+--                                      empty without.
+--   job                TEXT     -      The job, as profiles has it; a dump has that of the recordings beside it, and is
+--                                      empty without.
+--   profile_id         INTEGER  -      The process; name as in process_names.
+--   rank               INTEGER  -      The process; name as in process_names.
+--   host               TEXT     -      The process; name as in process_names.
+--   name               TEXT     -      The process; name as in process_names.
+--   role               TEXT     -      Missing: the others wait for it.  silent: missing, and nothing more was recorded
+--                                      of it from before the others were found hanging, while these were for seconds:
+--                                      it is dead, was killed or stopped.  ended: missing, since it had come to its end
+--                                      by then.  waiting: it waits for those. working: it ends no steps, but ops,
+--                                      ranges or allocations go on, as when it evaluates; where others wait for it, it
+--                                      is missing.  running: it was not found hanging.  absent: a rank of the group of
+--                                      which there is neither a dump nor a recording.  hanging: nothing tells who waits
+--                                      for whom, as of a process alone.
+--   is_missing         INTEGER  -      1: it is waited for.  Which these are is told by, in this order: who is silent
+--                                      or has ended; whose process group has not begun the collective that most others
+--                                      of the job wait in (hang_collectives); who is in another one than most under its
+--                                      number; who has ended fewer steps; who is not in torch.distributed, or in a call
+--                                      of TensorFlow, where others are; who is absent.
+--   start_ns           INTEGER  ns     Since when it has ended no step, of a dump, since when its collective is
+--                                      pending; of a silent or ended one, when it was recorded last.
+--   noticed_ns         INTEGER  ns     When that was noticed.
+--   end_ns             INTEGER  ns     When it was over: by its next step or its end; NULL: the recording ends before,
+--                                      or it is of a dump.  How long it lasted, up to then, which a dump does not tell.
+--   lasted_ns          INTEGER  ns     When it was over: by its next step or its end; NULL: the recording ends before,
+--                                      or it is of a dump.  How long it lasted, up to then, which a dump does not tell.
+--   step_number        INTEGER  -      The step that does not end.
+--   waits_for          TEXT     -      What the thread that ends the steps waits for, in the words of python_samples;
+--                                      collective, of a dump; NULL: it runs.
+--   busy_ratio         REAL     ratio  The share of a processor that it had.
+--   location           TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
+--                                      dump, which called the collective.
+--   text               TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
+--                                      dump, which called the collective.
+--   function           TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
+--                                      dump, which called the collective.
+--   file               TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
+--                                      dump, which called the collective.
+--   line               INTEGER  -      Where it is: the innermost line of the program, as code_trace_line has it; of a
+--                                      dump, which called the collective.
+--   system_call        TEXT     -      What it waits in; its name.
+--   thread             TEXT     -      What it waits in; its name.
+--   collective         TEXT     -      That it waits in, or its last one, of the group that most wait in.
+--   collective_number  INTEGER  -      That it waits in, or its last one, of the group that most wait in.
+--   doing              TEXT     -      What it does and where, as words of a sentence.
+--   meanwhile          TEXT     -      Work: a process of the job went on working; input: one waited for a data loader;
+--                                      NULL: neither.
+--   message            TEXT     -      All that in a sentence.
 -- Cost: linear in hangs, hang_threads and the steps of their processes.  Example: SELECT message FROM hang_summary;
 WITH recorded AS MATERIALIZED ( -- the last recording of each rank
   SELECT run_id, rank, max(job) AS job, max(id) AS profile_id FROM temp.profiles

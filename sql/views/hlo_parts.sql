@@ -2,17 +2,25 @@
 --
 -- One row for each instruction that runs as a part of another one (hlo_instructions.part_of_id), be it that this ran
 -- or not; parameters, which only name what goes in, are left out.
---   profile_id, rank
---   hlo_module, program
---   whole_id, whole, whole_opcode
---                          the instruction that runs, as a rule a fusion
---   hlo_instruction_id, name, opcode, result, framework_name
---                          the part
---   depth                  how many computations lie between both: 1 for what stands in the fusion itself
---   is_root                1 for the one whose result is that of the computation that it stands in
---   location, text         of the part, as in hlo_summary
---   flops, bytes_accessed  what it computes, and what it would move if it ran by itself
---   flops_ratio            its share of flops of the whole; NULL where that has none, or it stands deeper
+--   profile_id          INTEGER  -      Profile id.
+--   rank                INTEGER  -      Rank.
+--   hlo_module          TEXT     -      Hlo module.
+--   program             INTEGER  -      Program.
+--   whole_id            INTEGER  -      The instruction that runs, as a rule a fusion.
+--   whole               TEXT     -      The instruction that runs, as a rule a fusion.
+--   whole_opcode        TEXT     -      The instruction that runs, as a rule a fusion.
+--   hlo_instruction_id  INTEGER  -      The part.
+--   name                TEXT     -      The part.
+--   opcode              TEXT     -      The part.
+--   result              TEXT     -      The part.
+--   framework_name      TEXT     -      The part.
+--   depth               INTEGER  -      How many computations lie between both: 1 for what stands in the fusion itself.
+--   is_root             INTEGER  -      1 for the one whose result is that of the computation that it stands in.
+--   location            TEXT     -      Of the part, as in hlo_summary.
+--   text                TEXT     -      Of the part, as in hlo_summary.
+--   flops               INTEGER  flops  What it computes, and what it would move if it ran by itself.
+--   bytes_accessed      INTEGER  bytes  What it computes, and what it would move if it ran by itself.
+--   flops_ratio         REAL     ratio  Its share of flops of the whole; NULL where that has none, or it stands deeper.
 -- Cost: one pass over hlo_instructions.
 -- Example: SELECT name, opcode, location, flops FROM hlo_parts WHERE whole = 'fusion.3';
 WITH RECURSIVE above(id, whole_id, caller_id, depth) AS (

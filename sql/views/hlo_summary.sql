@@ -3,22 +3,35 @@
 -- One row for each instruction that ops or kernels of the profile ran by themselves; in a file of a module alone,
 -- where nothing ran, for each that costs anything.  Ops and kernels of warm-up steps are left out; both are weighed by
 -- the steps that they stand for (ops.sample_weight, thinned_steps).
---   profile_id, rank
---   hlo_instruction_id, hlo_module, program, name, opcode, framework_name
---                          as in hlo_instructions
---   location, text         file:line of the innermost line of the program itself at which the op it was made of was
---                          called, the file without its directories, and the source line, where it could be read; NULL
---                          where the module does not tell
---   count, self_ns         runs on threads of the host, and their time without what they ran, in all; NULL: none
---   self_error_ns          error of self_ns where only some steps were recorded; 0 where all were, NULL where too few
---                          were (sampling_summary)
---   kernel_count, kernel_ns
---                          kernels that ran it, and their time on devices, in all; NULL: none
---   ratio                  its share of self_ns and kernel_ns of all rows of the profile
---   flops, bytes_accessed  of one run
---   part_count             instructions that run as a part of it, as those in a fusion; 0 for most others
---   locations              of a fusion the lines of the program that its parts come from, in the order of the
---                          alphabet, parted by commas: hlo_parts has each of them; NULL where none is told
+--   profile_id          INTEGER  -      Profile id.
+--   rank                INTEGER  -      Rank.
+--   hlo_instruction_id  INTEGER  -      As in hlo_instructions.
+--   hlo_module          TEXT     -      As in hlo_instructions.
+--   program             INTEGER  -      As in hlo_instructions.
+--   name                TEXT     -      As in hlo_instructions.
+--   opcode              TEXT     -      As in hlo_instructions.
+--   framework_name      TEXT     -      As in hlo_instructions.
+--   location            TEXT     -      File:line of the innermost line of the program itself at which the op it was
+--                                       made of was called, the file without its directories, and the source line,
+--                                       where it could be read; NULL where the module does not tell.
+--   text                TEXT     -      File:line of the innermost line of the program itself at which the op it was
+--                                       made of was called, the file without its directories, and the source line,
+--                                       where it could be read; NULL where the module does not tell.
+--   count               INTEGER  count  Runs on threads of the host, and their time without what they ran, in all;
+--                                       NULL: none.
+--   self_ns             INTEGER  ns     Runs on threads of the host, and their time without what they ran, in all;
+--                                       NULL: none.
+--   self_error_ns       INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                                       where too few were (sampling_summary).
+--   kernel_count        INTEGER  count  Kernels that ran it, and their time on devices, in all; NULL: none.
+--   kernel_ns           INTEGER  ns     Kernels that ran it, and their time on devices, in all; NULL: none.
+--   ratio               REAL     ratio  Its share of self_ns and kernel_ns of all rows of the profile.
+--   flops               INTEGER  flops  Of one run.
+--   bytes_accessed      INTEGER  bytes  Of one run.
+--   part_count          INTEGER  count  Instructions that run as a part of it, as those in a fusion; 0 for most others.
+--   locations           TEXT     -      Of a fusion the lines of the program that its parts come from, in the order of
+--                                       the alphabet, parted by commas: hlo_parts has each of them; NULL where none is
+--                                       told.
 -- Cost: one pass over ops, kernels and hlo_instructions.
 -- Example: SELECT name, location, count, self_ns, locations FROM hlo_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (

@@ -2,8 +2,9 @@
 -- and checks and sums of steps leave them out (steps.is_hung).
 --
 -- One row for each step that was going on when its process was found hanging (hangs) and nothing else went on in it.
---   profile_id, step_id   the step
---   noticed_ns            when it was found hanging
+--   profile_id  INTEGER  -   The step.
+--   step_id     INTEGER  -   The step.
+--   noticed_ns  INTEGER  ns  When it was found hanging.
 -- Cost: linear in the steps of processes that hung; next to nothing without hangs.
 -- Example: SELECT number, dur_ns FROM steps WHERE id IN (SELECT step_id FROM hung_steps);
 SELECT

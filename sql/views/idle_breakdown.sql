@@ -9,11 +9,22 @@
 -- Where work was recorded only in some steps, idle_ns, idle_ratio, count and mean_ns are weighed (thinned_steps), the
 -- others are of the gaps that are known; what lies before the first work of a step that follows one which was not
 -- recorded (thinned_starts), or before what no step launched, is none.
---   profile_id, rank, stream           the number of the stream
---   idle_category                      host_wait, kernel_wait or other
---   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream
---   count, mean_ns, stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns   of the gaps
---   device_id, thread_id               joins devices.id and threads.id
+--   profile_id     INTEGER  -      The number of the stream.
+--   rank           INTEGER  -      The number of the stream.
+--   stream         INTEGER  -      The number of the stream.
+--   idle_category  TEXT     -      Host_wait, kernel_wait or other.
+--   idle_ns        INTEGER  ns     Sum of the gaps; share of all gaps of the stream.
+--   idle_ratio     REAL     ratio  Sum of the gaps; share of all gaps of the stream.
+--   count          INTEGER  count  Of the gaps.
+--   mean_ns        REAL     ns     Of the gaps.
+--   stddev_ns      REAL     ns     Of the gaps.
+--   min_ns         INTEGER  ns     Of the gaps.
+--   p25_ns         REAL     ns     Of the gaps.
+--   median_ns      REAL     ns     Of the gaps.
+--   p75_ns         REAL     ns     Of the gaps.
+--   max_ns         INTEGER  ns     Of the gaps.
+--   device_id      INTEGER  -      Joins devices.id and threads.id.
+--   thread_id      INTEGER  -      Joins devices.id and threads.id.
 -- Cost: linear in idle_totals, once these are made; where work was recorded only in some steps, in device_activities.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
 WITH thinned AS MATERIALIZED (

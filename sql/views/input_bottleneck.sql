@@ -1,11 +1,16 @@
 -- Bottlenecks of input pipelines: what the slowest call of each waited for longest, and what to try.
 --
 -- One row for each pipeline that feeds the host (input_pipelines), as tf.data's bottleneck analysis has it.
---   profile_id, host, rank, pipeline
---   max_latency_ns        how long the slowest call took; up to 50 µs is no wait
---   iterator, name, long_name   what that call waited for longest: the iterator's number and names
---   self_ns               how long that took by itself, for this call; it may have begun before the call
---   suggestion            what to try
+--   profile_id      INTEGER  -   Profile id.
+--   host            TEXT     -   Host.
+--   rank            INTEGER  -   Rank.
+--   pipeline        TEXT     -   Pipeline.
+--   max_latency_ns  INTEGER  ns  How long the slowest call took; up to 50 µs is no wait.
+--   iterator        INTEGER  -   What that call waited for longest: the iterator's number and names.
+--   name            TEXT     -   What that call waited for longest: the iterator's number and names.
+--   long_name       TEXT     -   What that call waited for longest: the iterator's number and names.
+--   self_ns         INTEGER  ns  How long that took by itself, for this call; it may have begun before the call.
+--   suggestion      TEXT     -   What to try.
 -- Cost: that of input_pipeline_graph.  Example: SELECT pipeline, long_name, suggestion FROM input_bottleneck;
 WITH found AS (
   SELECT * FROM temp.input_pipeline_graph WHERE position = 1 AND is_bottleneck = 1 AND pipeline NOT GLOB 'Device:*'

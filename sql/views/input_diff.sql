@@ -4,13 +4,22 @@
 -- how long steps waited for their input, as input_steps has it; a and b select profiles as the hidden argument of every
 -- table does (an id, a path or a pattern over paths).  Measured steps count (no warm-up); the order goes by time per
 -- step, after the waiting, so runs need not be equally long.
---   name, category           of the part; NULL and wait: how long steps waited
---   a_count, b_count         events on each side, of the waiting steps; 0 where a side has none
---   a_ns, b_ns               their time without the events inside them on each side
---   count_diff, dur_diff_ns  b less a
---   change                   + where b has more of them in a step, - where fewer, = else; of the waiting by its time
---   a_step_ns, b_step_ns, step_diff_ns   the times by the number of measured steps of each side, and b less a; NULL
---                            where a side has no steps
+--   name          TEXT     -      Of the part; NULL and wait: how long steps waited.
+--   category      TEXT     -      Of the part; NULL and wait: how long steps waited.
+--   a_count       INTEGER  count  Events on each side, of the waiting steps; 0 where a side has none.
+--   b_count       INTEGER  count  Events on each side, of the waiting steps; 0 where a side has none.
+--   a_ns          INTEGER  ns     Their time without the events inside them on each side.
+--   b_ns          INTEGER  ns     Their time without the events inside them on each side.
+--   count_diff    INTEGER  count  B less a.
+--   dur_diff_ns   INTEGER  ns     B less a.
+--   change        TEXT     -      + where b has more of them in a step, - where fewer, = else; of the waiting by its
+--                                 time.
+--   a_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
+--                                 side has no steps.
+--   b_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
+--                                 side has no steps.
+--   step_diff_ns  INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
+--                                 side has no steps.
 -- parameters: a, b
 -- Cost: that of input_steps and input_op_stats.
 -- Example: SELECT name, step_diff_ns FROM input_diff('before*', 'after*');

@@ -4,14 +4,23 @@
 -- ALL_HOSTS for host and NULL for profile_id and rank.  Warm-up steps are left out; event rows are recorded in every
 -- step, so nothing is weighed.  Of XPlane files the whole recording counts, and names are those of the iterators with
 -- all around them.
---   profile_id, host, rank, run_id, name
---   count, sum_ns, sum_ratio    events, their time, its share of all self_ns of the process (1 at most: of events
---                               inside others of their name it counts twice)
---   self_ns, self_ratio         without the events inside them on the same thread
---   working_ns                  of that what is no waiting for events on other threads either: what is spent in a
---                               Prefetch is mostly such waiting
---   category                    input_events.stage
---   suggestion                  what may shorten it
+--   profile_id  INTEGER  -      Profile id.
+--   host        TEXT     -      Host.
+--   rank        INTEGER  -      Rank.
+--   run_id      INTEGER  -      Run id.
+--   name        TEXT     -      Name.
+--   count       INTEGER  count  Events, their time, its share of all self_ns of the process (1 at most: of events
+--                               inside others of their name it counts twice).
+--   sum_ns      INTEGER  ns     Events, their time, its share of all self_ns of the process (1 at most: of events
+--                               inside others of their name it counts twice).
+--   sum_ratio   REAL     ratio  Events, their time, its share of all self_ns of the process (1 at most: of events
+--                               inside others of their name it counts twice).
+--   self_ns     INTEGER  ns     Without the events inside them on the same thread.
+--   self_ratio  REAL     ratio  Without the events inside them on the same thread.
+--   working_ns  INTEGER  ns     Of that what is no waiting for events on other threads either: what is spent in a
+--                               Prefetch is mostly such waiting.
+--   category    TEXT     -      Input_events.stage.
+--   suggestion  TEXT     -      What may shorten it.
 -- XProf turns down what it does not find enqueued, where programs enqueue (TPU); here times are as they were.
 -- Cost: one pass over input_events; op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM input_op_stats;

@@ -3,16 +3,25 @@
 -- One row for each call of a pipeline (input_pipelines) and iterator that worked for it, on whatever thread and however
 -- long before, as tf.data's bottleneck analysis shows them; of PyTorch for each name of a stage. Calls of warm-up steps
 -- are left out.
---   profile_id, host, rank, pipeline
---   position                   1 for the pipeline's slowest call
---   call_id, step_id, call_ns  the call, an input event; its step; how long it took
---   iterator, parent_iterator  numbers of the source; NULL where it has none
---   name, long_name            without and with the names of all around it
---   is_async                   1: an iterator that works ahead of who asks it
---   count, start_ns            its calls, the first one
---   sum_ns, self_ns            their time; without what they waited for
---   is_blocking                1: the call waited for it
---   is_bottleneck              1: of all that it waited for, this took longest by itself
+--   profile_id       INTEGER  -      Profile id.
+--   host             TEXT     -      Host.
+--   rank             INTEGER  -      Rank.
+--   pipeline         TEXT     -      Pipeline.
+--   position         INTEGER  -      1 for the pipeline's slowest call.
+--   call_id          INTEGER  -      The call, an input event; its step; how long it took.
+--   step_id          INTEGER  -      The call, an input event; its step; how long it took.
+--   call_ns          INTEGER  ns     The call, an input event; its step; how long it took.
+--   iterator         INTEGER  -      Numbers of the source; NULL where it has none.
+--   parent_iterator  INTEGER  -      Numbers of the source; NULL where it has none.
+--   name             TEXT     -      Without and with the names of all around it.
+--   long_name        TEXT     -      Without and with the names of all around it.
+--   is_async         INTEGER  -      1: an iterator that works ahead of who asks it.
+--   count            INTEGER  count  Its calls, the first one.
+--   start_ns         INTEGER  ns     Its calls, the first one.
+--   sum_ns           INTEGER  ns     Their time; without what they waited for.
+--   self_ns          INTEGER  ns     Their time; without what they waited for.
+--   is_blocking      INTEGER  -      1: the call waited for it.
+--   is_bottleneck    INTEGER  -      1: of all that it waited for, this took longest by itself.
 -- XProf takes numbers of iterators from 2^63 on for 0, and several of them for one; here they are apart.
 -- Cost: one pass over input_events and a sort of them.
 -- Example: SELECT name, count, sum_ns, self_ns FROM input_pipeline_graph WHERE position = 1 AND is_blocking = 1;

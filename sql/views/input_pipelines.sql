@@ -2,12 +2,16 @@
 --
 -- One row for each profile and pipeline with calls: the pipelines of tf.data's bottleneck analysis, a data loader of
 -- PyTorch. Calls of warm-up steps are left out.
---   profile_id, host, rank
---   pipeline                   Host:0 …, Device:0 … for those that feed a device; of PyTorch the loader's class
---   iterator                   the number of its outermost iterator; NULL where the source has none
---   calls                      how often it was asked for an element
---   mean_ns, min_ns, max_ns    how long a call took
---   slow_calls                 calls longer than 50 µs: the element was not ready
+--   profile_id  INTEGER  -      Profile id.
+--   host        TEXT     -      Host.
+--   rank        INTEGER  -      Rank.
+--   pipeline    TEXT     -      Host:0 …, Device:0 … for those that feed a device; of PyTorch the loader's class.
+--   iterator    INTEGER  -      The number of its outermost iterator; NULL where the source has none.
+--   calls       INTEGER  count  How often it was asked for an element.
+--   mean_ns     INTEGER  ns     How long a call took.
+--   min_ns      INTEGER  ns     How long a call took.
+--   max_ns      INTEGER  ns     How long a call took.
+--   slow_calls  INTEGER  -      Calls longer than 50 µs: the element was not ready.
 -- Cost: one pass over input_events.  Example: SELECT pipeline, calls, mean_ns, slow_calls FROM input_pipelines;
 WITH calls AS (
   SELECT profile_id, pipeline, iterator, count(*) AS calls, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,

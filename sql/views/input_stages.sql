@@ -6,13 +6,20 @@
 -- numbers, so the n-th batch of the w-th of W processes since the loader began anew is the (n * W + w)-th that the
 -- program asked for.  What does not fit that, as it would have ended after the program had it, has no row, and so have
 -- loaders with processes that interleave.
---   profile_id, rank, step_id, number   of the step
---   name, category             input_events.name and stage: read_in_advance is the waiting for a process of the
---                              loader, preprocess reading the samples of a batch, batch putting them together
---   worker_pid                 the process that did it; NULL: the program's own
---   count, sum_ns, self_ns     events, their time, and without those inside them
---   ready_ns                   how long before the step had its batch this was done; a lead near 0: the step waited
---                              for it
+--   profile_id  INTEGER  -      Of the step.
+--   rank        INTEGER  -      Of the step.
+--   step_id     INTEGER  -      Of the step.
+--   number      INTEGER  -      Of the step.
+--   name        TEXT     -      Input_events.name and stage: read_in_advance is the waiting for a process of the
+--                               loader, preprocess reading the samples of a batch, batch putting them together.
+--   category    TEXT     -      Input_events.name and stage: read_in_advance is the waiting for a process of the
+--                               loader, preprocess reading the samples of a batch, batch putting them together.
+--   worker_pid  INTEGER  -      The process that did it; NULL: the program's own.
+--   count       INTEGER  count  Events, their time, and without those inside them.
+--   sum_ns      INTEGER  ns     Events, their time, and without those inside them.
+--   self_ns     INTEGER  ns     Events, their time, and without those inside them.
+--   ready_ns    INTEGER  ns     How long before the step had its batch this was done; a lead near 0: the step waited
+--                               for it.
 -- Cost: linear in input_events, sorts of them.
 -- Example: SELECT name, avg(sum_ns), avg(self_ns), avg(ready_ns) FROM input_stages GROUP BY 1;
 WITH families AS MATERIALIZED (

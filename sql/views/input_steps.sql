@@ -2,16 +2,25 @@
 --
 -- One row for each measured step (no warm-up) of a profile that has input_events, and of XPlane files for every step,
 -- as XProf counts them, and of TensorFlow in a capture those in windows of its profiler.
---   profile_id, host, rank, step_id, number, name
---   dur_ns, input_ns, input_ratio   of the step (steps.pace_ns where the host runs ahead); what of it was input; its
---                        share
---   wait_ns              waiting for the input pipeline: the outermost input_events on the step's own thread; of XPlane
---                        files, and of TensorFlow in windows, what of the step nothing but that counts for
---                        (step_breakdown)
---   copy_ns              in these, whose steps are cut as TensorFlow's profiler cuts them, the copies to devices
---                        that count as input with it; NULL in others, where input_ns is wait_ns
---   other_ns             in those what of the step is told by nothing that was recorded: reading, or Python; NULL in
---                        others
+--   profile_id   INTEGER  -      Profile id.
+--   host         TEXT     -      Host.
+--   rank         INTEGER  -      Rank.
+--   step_id      INTEGER  -      Step id.
+--   number       INTEGER  -      Number.
+--   name         TEXT     -      Name.
+--   dur_ns       INTEGER  ns     Of the step (steps.pace_ns where the host runs ahead); what of it was input; its
+--                                share.
+--   input_ns     INTEGER  ns     Of the step (steps.pace_ns where the host runs ahead); what of it was input; its
+--                                share.
+--   input_ratio  REAL     ratio  Of the step (steps.pace_ns where the host runs ahead); what of it was input; its
+--                                share.
+--   wait_ns      INTEGER  ns     Waiting for the input pipeline: the outermost input_events on the step's own thread;
+--                                of XPlane files, and of TensorFlow in windows, what of the step nothing but that
+--                                counts for (step_breakdown).
+--   copy_ns      INTEGER  ns     In these, whose steps are cut as TensorFlow's profiler cuts them, the copies to
+--                                devices that count as input with it; NULL in others, where input_ns is wait_ns.
+--   other_ns     INTEGER  ns     In those what of the step is told by nothing that was recorded: reading, or Python;
+--                                NULL in others.
 -- TensorFlow's profiler takes copies by GPUs for computing, and so has wait_ns for its input.
 -- Cost: linear in steps and input_events, or that of step_breakdown.
 -- Example: SELECT number, input_ratio FROM input_steps LIMIT 10;

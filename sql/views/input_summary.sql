@@ -2,15 +2,35 @@
 --
 -- One row for each process that input_steps has steps of, and one more for all hosts of a run that has several, with
 -- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of input_steps.
---   profile_id, host, rank, run_id, step_count
---   step_ns, input_ns, input_ratio   sums over those steps, and the share
---   mean_input_ns, stddev_input_ns, min_input_ns, max_input_ns           per step
---   mean_input_ratio, stddev_input_ratio, min_input_ratio, max_input_ratio   the same of its shares of each step
---   verdict                          not input-bound under 5 %, moderately under 20 %, else highly (the thresholds of
---                                    the TensorFlow 2 Profiler); of XPlane files potentially where it is under 5 %, but
---                                    3 % of the step time are told by nothing that was recorded
---   enqueue_ns, read_on_demand_ns, read_in_advance_ns, preprocess_ns, rest_ns   what the pipeline's threads spent, by
---                                    stage (input_op_stats.self_ns), NULL without input_events
+--   profile_id          INTEGER  -      Profile id.
+--   host                TEXT     -      Host.
+--   rank                INTEGER  -      Rank.
+--   run_id              INTEGER  -      Run id.
+--   step_count          INTEGER  count  Step count.
+--   step_ns             INTEGER  ns     Sums over those steps, and the share.
+--   input_ns            INTEGER  ns     Sums over those steps, and the share.
+--   input_ratio         REAL     ratio  Sums over those steps, and the share.
+--   mean_input_ns       INTEGER  ns     Per step.
+--   stddev_input_ns     INTEGER  ns     Per step.
+--   min_input_ns        INTEGER  ns     Per step.
+--   max_input_ns        INTEGER  ns     Per step.
+--   mean_input_ratio    REAL     ratio  The same of its shares of each step.
+--   stddev_input_ratio  REAL     ratio  The same of its shares of each step.
+--   min_input_ratio     REAL     ratio  The same of its shares of each step.
+--   max_input_ratio     REAL     ratio  The same of its shares of each step.
+--   verdict             TEXT     -      Not input-bound under 5 %, moderately under 20 %, else highly (the thresholds
+--                                       of the TensorFlow 2 Profiler); of XPlane files potentially where it is under 5
+--                                       %, but 3 % of the step time are told by nothing that was recorded.
+--   enqueue_ns          INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
+--                                       without input_events.
+--   read_on_demand_ns   INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
+--                                       without input_events.
+--   read_in_advance_ns  INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
+--                                       without input_events.
+--   preprocess_ns       INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
+--                                       without input_events.
+--   rest_ns             INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
+--                                       without input_events.
 -- Cost: that of input_steps and input_op_stats.  Example: SELECT input_ratio, verdict FROM input_summary;
 WITH sums AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, members.host AS host, members.rank AS rank,

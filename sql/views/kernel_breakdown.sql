@@ -4,11 +4,16 @@
 -- "others"; here are all of them, each with its own statistics.  Left out is what HTA leaves out: see
 -- temporal_breakdown.  Where work was recorded only in some steps, all but max_ns and min_ns is weighed
 -- (thinned_steps).
---   profile_id, rank
---   kernel_type                        COMPUTATION, COMMUNICATION or MEMORY
---   name                               of the kernel or transfer
---   count, sum_ns, max_ns, min_ns, mean_ns, stddev_ns   of the durations; the deviation is that of a sample, NULL for
---                                                       one
+--   profile_id   INTEGER  -      Profile id.
+--   rank         INTEGER  -      Rank.
+--   kernel_type  TEXT     -      COMPUTATION, COMMUNICATION or MEMORY.
+--   name         TEXT     -      Of the kernel or transfer.
+--   count        INTEGER  count  Of the durations; the deviation is that of a sample, NULL for one.
+--   sum_ns       INTEGER  ns     Of the durations; the deviation is that of a sample, NULL for one.
+--   max_ns       INTEGER  ns     Of the durations; the deviation is that of a sample, NULL for one.
+--   min_ns       INTEGER  ns     Of the durations; the deviation is that of a sample, NULL for one.
+--   mean_ns      REAL     ns     Of the durations; the deviation is that of a sample, NULL for one.
+--   stddev_ns    REAL     ns     Of the durations; the deviation is that of a sample, NULL for one.
 -- Cost: one pass over device_activities.
 -- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
 WITH thinned AS MATERIALIZED (

@@ -3,14 +3,17 @@
 -- One row for each profile, op name and kernel name; kernels that no recorded op launched have a row without an op
 -- name.  Those that a warm-up step launched are left out, those launched outside any step count.  Where kernels were
 -- recorded only in some steps, count and times are weighed (thinned_steps).
---   profile_id, rank
---   op_name                 the innermost op that launched the kernel
---   kernel_name, kind       of the kernel
---   count, sum_ns           launches and their time on the device
---   sum_error_ns            error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                           where too few were (sampling_summary)
---   sum_ratio               share of all kernel time of the profile
---   mean_ns                 of their durations
+--   profile_id    INTEGER  -      Profile id.
+--   rank          INTEGER  -      Rank.
+--   op_name       TEXT     -      The innermost op that launched the kernel.
+--   kernel_name   TEXT     -      Of the kernel.
+--   kind          TEXT     -      Of the kernel.
+--   count         INTEGER  count  Launches and their time on the device.
+--   sum_ns        INTEGER  ns     Launches and their time on the device.
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were, NULL where too
+--                                 few were (sampling_summary).
+--   sum_ratio     REAL     ratio  Share of all kernel time of the profile.
+--   mean_ns       INTEGER  ns     Of their durations.
 -- Cost: linear in kernel_totals, once these are made.  Example: SELECT * FROM kernel_by_op LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

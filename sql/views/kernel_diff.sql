@@ -4,11 +4,14 @@
 -- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is
 -- what changed; compare runs of as many steps.  Where kernels were recorded only in some steps, counts and times are
 -- weighed (thinned_steps); of calibration_steps there are none, which kernel_diff_steps makes up for.
---   name                     of the kernel or transfer
---   a_count, b_count         how often it ran on each side; 0 where it does not occur
---   a_ns, b_ns               the time that took
---   count_diff, dur_diff_ns  b less a
---   change                   + where b runs it more often, - where less, = else
+--   name         TEXT     -      Of the kernel or transfer.
+--   a_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
+--   b_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
+--   a_ns         INTEGER  ns     The time that took.
+--   b_ns         INTEGER  ns     The time that took.
+--   count_diff   INTEGER  count  B less a.
+--   dur_diff_ns  INTEGER  ns     B less a.
+--   change       TEXT     -      + where b runs it more often, - where less, = else.
 -- parameters: a, b
 -- Cost: linear in stream_totals, once these are made.
 -- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;

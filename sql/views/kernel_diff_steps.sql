@@ -5,12 +5,16 @@
 -- last step by steps.number.  They may be of the same profile.  A range without steps is an error, and so
 -- is one of which none was recorded; where some of its steps were, counts and times are weighed (thinned_steps), and
 -- for calibration_steps the other steps of the range stand.
---   name                     of the kernel or transfer
---   a_count, b_count         how often it ran on each side; 0 where it does not occur
---   a_ns, b_ns               the time that took
---   count_diff, dur_diff_ns  b less a
---   change                   + where b runs it more often, - where less, = else
---   a_total_ns, b_total_ns   a_ns and b_ns again, as in op_diff_steps
+--   name         TEXT     -      Of the kernel or transfer.
+--   a_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
+--   b_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
+--   a_ns         INTEGER  ns     The time that took.
+--   b_ns         INTEGER  ns     The time that took.
+--   count_diff   INTEGER  count  B less a.
+--   dur_diff_ns  INTEGER  ns     B less a.
+--   change       TEXT     -      + where b runs it more often, - where less, = else.
+--   a_total_ns   INTEGER  ns     A_ns and b_ns again, as in op_diff_steps.
+--   b_total_ns   INTEGER  ns     A_ns and b_ns again, as in op_diff_steps.
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: one pass over the device activities of each side.
 -- Example: SELECT name, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;

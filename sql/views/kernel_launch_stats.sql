@@ -5,14 +5,19 @@
 -- call that launches counts.  Left out besides is what HTA leaves out: see temporal_breakdown.  Rows come in the order
 -- of device_activities: by stream, then time.  Of steps whose launches were not recorded (thinned_steps) there are
 -- none.
---   profile_id, rank, correlation   correlation is the number that the call and what it launched share
---   api_name, kernel_name           the call, and what it launched
---   cpu_ns, gpu_ns                  how long the call took, and what it launched
---   launch_delay_ns                 from the end of the call to the start on the device; 0 when it started before
---   is_short_kernel                 1: shorter than its call
---   is_slow_launch                  1: the call took more than 50 µs
---   is_long_delay                   1: the delay is more than 100 µs
---   op_id, step_id                  joins ops.id and steps.id
+--   profile_id       INTEGER  -   Correlation is the number that the call and what it launched share.
+--   rank             INTEGER  -   Correlation is the number that the call and what it launched share.
+--   correlation      INTEGER  -   Correlation is the number that the call and what it launched share.
+--   api_name         TEXT     -   The call, and what it launched.
+--   kernel_name      TEXT     -   The call, and what it launched.
+--   cpu_ns           INTEGER  ns  How long the call took, and what it launched.
+--   gpu_ns           INTEGER  ns  How long the call took, and what it launched.
+--   launch_delay_ns  INTEGER  ns  From the end of the call to the start on the device; 0 when it started before.
+--   is_short_kernel  INTEGER  -   1: shorter than its call.
+--   is_slow_launch   INTEGER  -   1: the call took more than 50 µs.
+--   is_long_delay    INTEGER  -   1: the delay is more than 100 µs.
+--   op_id            INTEGER  -   Joins ops.id and steps.id.
+--   step_id          INTEGER  -   Joins ops.id and steps.id.
 -- Cost: one pass over device_activities, one look-up of a call for each.
 -- Example: SELECT kernel_name, count(*), sum(is_short_kernel) FROM kernel_launch_stats GROUP BY 1;
 SELECT

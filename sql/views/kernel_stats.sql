@@ -4,20 +4,28 @@
 -- kernel statistics of XProf and TensorBoard, for every source.  Those that a warm-up step launched are left
 -- out, those launched outside any step count.  Where kernels were recorded only in some steps, all but min_ns and
 -- max_ns is weighed (thinned_steps).
---   profile_id, host, rank
---   position                      1 for the row with the most time of the profile
---   kernel_name                   of the kernel, in full
---   registers_per_thread          NULL where the source does not say, and so are the next three
---   shared_bytes                  shared memory of a block, static and dynamic together
---   block, grid                   their sizes as x,y,z: threads of a block, blocks of the grid
---   occupancy_ratio               share of a multiprocessor's warp slots that the configuration allows to be filled;
---                                 NULL where neither the source says so nor the device is known
---   is_op_tensor_core_eligible    1: the op is one that tensor cores can compute; NULL without an op
---   uses_tensor_core              1: the kernel computes on tensor cores, judged by its name
---   op_name                       the innermost op that launched it; NULL: none was recorded
---   count, sum_ns, mean_ns, min_ns, max_ns   launches and their time
---   sum_error_ns                  error of sum_ns where only some steps were recorded; 0 where all were, NULL where
---                                 too few were (sampling_summary)
+--   profile_id                  INTEGER  -      Profile id.
+--   host                        TEXT     -      Host.
+--   rank                        INTEGER  -      Rank.
+--   position                    INTEGER  -      1 for the row with the most time of the profile.
+--   kernel_name                 TEXT     -      Of the kernel, in full.
+--   registers_per_thread        INTEGER  -      NULL where the source does not say, and so are the next three.
+--   shared_bytes                INTEGER  bytes  Shared memory of a block, static and dynamic together.
+--   block                       TEXT     -      Their sizes as x,y,z: threads of a block, blocks of the grid.
+--   grid                        TEXT     -      Their sizes as x,y,z: threads of a block, blocks of the grid.
+--   occupancy_ratio             REAL     ratio  Share of a multiprocessor's warp slots that the configuration allows to
+--                                               be filled; NULL where neither the source says so nor the device is
+--                                               known.
+--   is_op_tensor_core_eligible  INTEGER  -      1: the op is one that tensor cores can compute; NULL without an op.
+--   uses_tensor_core            INTEGER  -      1: the kernel computes on tensor cores, judged by its name.
+--   op_name                     TEXT     -      The innermost op that launched it; NULL: none was recorded.
+--   count                       INTEGER  count  Launches and their time.
+--   sum_ns                      INTEGER  ns     Launches and their time.
+--   mean_ns                     INTEGER  ns     Launches and their time.
+--   min_ns                      INTEGER  ns     Launches and their time.
+--   max_ns                      INTEGER  ns     Launches and their time.
+--   sum_error_ns                INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were,
+--                                               NULL where too few were (sampling_summary).
 -- XProf's list of names for tensor cores lacks the convolutions of Ampere and later (xmma_fprop_implicit_gemm), which
 -- use them, and has products of xmma that do not (ffma); eligible it calls also what only changes the layout for an op.
 -- It shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed

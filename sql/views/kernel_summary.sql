@@ -3,16 +3,26 @@
 -- One row for each profile, device and kernel name.  Those that a warm-up step launched are left out, those launched
 -- outside any step count.  Where kernels were recorded only in some steps, all but min_ns, max_ns and
 -- uses_tensor_core is weighed (thinned_steps).
---   profile_id, rank, device_id, device   where it ran; device is the device's name
---   name, kind                            of the kernel; the kind is compute or communication
---   count, sum_ns, sum_ratio              launches, their time, its share of all kernel time of the device
---   sum_error_ns                          error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                                         where too few were (sampling_summary)
---   mean_ns, min_ns, max_ns               of their durations
---   launch_delay_ns                       mean time from the end of the launching call to the start, as in kernels
---   per_step_count                        launches by the number of steps that launched any of them
---   uses_tensor_core                      1: it computes on tensor cores, judged by its name
---   blocks_per_multiprocessor, occupancy_ratio   means weighed by the durations
+--   profile_id                 INTEGER  -      Where it ran; device is the device's name.
+--   rank                       INTEGER  -      Where it ran; device is the device's name.
+--   device_id                  INTEGER  -      Where it ran; device is the device's name.
+--   device                     TEXT     -      Where it ran; device is the device's name.
+--   name                       TEXT     -      Of the kernel; the kind is compute or communication.
+--   kind                       TEXT     -      Of the kernel; the kind is compute or communication.
+--   count                      INTEGER  count  Launches, their time, its share of all kernel time of the device.
+--   sum_ns                     INTEGER  ns     Launches, their time, its share of all kernel time of the device.
+--   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were,
+--                                              NULL where too few were (sampling_summary).
+--   sum_ratio                  REAL     ratio  Launches, their time, its share of all kernel time of the device.
+--   mean_ns                    INTEGER  ns     Of their durations.
+--   min_ns                     INTEGER  ns     Of their durations.
+--   max_ns                     INTEGER  ns     Of their durations.
+--   launch_delay_ns            INTEGER  ns     Mean time from the end of the launching call to the start, as in
+--                                              kernels.
+--   per_step_count             REAL     count  Launches by the number of steps that launched any of them.
+--   uses_tensor_core           INTEGER  -      1: it computes on tensor cores, judged by its name.
+--   blocks_per_multiprocessor  REAL     -      Means weighed by the durations.
+--   occupancy_ratio            REAL     ratio  Means weighed by the durations.
 -- Cost: linear in kernel_totals and step_activity_totals, once these are made.
 -- Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (

@@ -3,8 +3,9 @@
 -- One row for each combination that occurs, with HTA's labels.  The time in which only kernels of one type ran counts
 -- for that type, time in which several did for their combination.  Left out is what HTA leaves out: see
 -- temporal_breakdown, as which it weighs, step by step, where work was recorded only in some.
---   kernel_type          COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping "
---   sum_ns, sum_ratio    the time, added up over profiles and devices; its share of all rows
+--   kernel_type  TEXT     -      COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping ".
+--   sum_ns       INTEGER  ns     The time, added up over profiles and devices; its share of all rows.
+--   sum_ratio    REAL     ratio  The time, added up over profiles and devices; its share of all rows.
 -- Cost: that of device_times.  Example: SELECT * FROM kernel_type_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -2,13 +2,17 @@
 --
 -- One row for each profile; the flags are those of kernel_launch_stats, and so is what counts.  Where launches were
 -- recorded only in some steps, all but the longest delay is weighed (thinned_steps).
---   profile_id, rank
---   count                                      kernels, copies and fills with their launching call
---   short_count, slow_count, long_delay_count  shorter than their call; launched by a call over 50 µs; delayed over 100
---                                              µs
---   short_ratio                                share of the short ones
---   cpu_ns, gpu_ns                             time of all launching calls, and of what they launched
---   mean_launch_delay_ns, max_launch_delay_ns  from the end of the call to the start, 0 where it started before
+--   profile_id            INTEGER  -      Profile id.
+--   rank                  INTEGER  -      Rank.
+--   count                 INTEGER  count  Kernels, copies and fills with their launching call.
+--   short_count           INTEGER  count  Shorter than their call; launched by a call over 50 µs; delayed over 100 µs.
+--   slow_count            INTEGER  count  Shorter than their call; launched by a call over 50 µs; delayed over 100 µs.
+--   long_delay_count      INTEGER  count  Shorter than their call; launched by a call over 50 µs; delayed over 100 µs.
+--   short_ratio           REAL     ratio  Share of the short ones.
+--   cpu_ns                INTEGER  ns     Time of all launching calls, and of what they launched.
+--   gpu_ns                INTEGER  ns     Time of all launching calls, and of what they launched.
+--   mean_launch_delay_ns  INTEGER  ns     From the end of the call to the start, 0 where it started before.
+--   max_launch_delay_ns   INTEGER  ns     From the end of the call to the start, 0 where it started before.
 -- Cost: linear in launch_totals, once these are made; where launches were recorded only in some steps, one pass over
 -- device_activities.  Example: SELECT rank, short_ratio FROM launch_summary;
 WITH thinned AS MATERIALIZED (

@@ -6,14 +6,22 @@
 -- read, else by their number.  Measured steps count (no warm-up; all where there are none), weighed by sample_weight;
 -- the order goes by time per step, so runs need not be equally long.  What a line takes without calling an op is in
 -- python_diff.
---   location                 file:line, as in b, or where b does not have it as in a
---   text, function           of the line
---   a_count, b_count         ops that count for it on each side; 0 where it calls none
---   a_ns, b_ns               their self time on each side
---   count_diff, dur_diff_ns  b less a
---   change                   + where b calls more ops, - where fewer, = else
---   a_step_ns, b_step_ns, step_diff_ns   the times by the number of measured steps of each side, and b less a; NULL
---                            where a side has no steps
+--   location      TEXT     -      File:line, as in b, or where b does not have it as in a.
+--   text          TEXT     -      Of the line.
+--   function      TEXT     -      Of the line.
+--   a_count       INTEGER  count  Ops that count for it on each side; 0 where it calls none.
+--   b_count       INTEGER  count  Ops that count for it on each side; 0 where it calls none.
+--   a_ns          INTEGER  ns     Their self time on each side.
+--   b_ns          INTEGER  ns     Their self time on each side.
+--   count_diff    INTEGER  count  B less a.
+--   dur_diff_ns   INTEGER  ns     B less a.
+--   change        TEXT     -      + where b calls more ops, - where fewer, = else.
+--   a_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
+--                                 side has no steps.
+--   b_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
+--                                 side has no steps.
+--   step_diff_ns  INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
+--                                 side has no steps.
 -- parameters: a, b
 -- Cost: that of code_summary.
 -- Example: SELECT location, text, step_diff_ns FROM line_diff('before*', 'after*') LIMIT 10;

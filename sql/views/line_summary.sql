@@ -9,20 +9,26 @@
 -- packages and of Python, at that of libraries none of frameworks and of Python, unless whole stacks lie in those.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
---   profile_id, rank      the profile
---   level                 program: of a stack the innermost line of the program itself has the time, see code_summary;
---                         library: the innermost one outside of PyTorch and Python's library, see library_lines
---   location              file:line, the file without its directories; In[number]:line in the cell of a notebook
---   text                  the source line, where it could be read
---   count                 ops that count for this line (weighed)
---   self_ns, self_ratio   their self time; share of all lines of the profile
---   self_error_ns         error of self_ns where only some steps were recorded; 0 where all were, NULL where
---                         too few were (sampling_summary)
---   backward_ns           the part of self_ns that was spent in backward passes
---   sum_ns                self time of all ops with this line anywhere on the stack of their origin, so lines of main()
---                         have nearly all; the same at both levels
---   function, file, line  of the frame
---   is_library            1: a line of an installed package or of Python's library
+--   profile_id     INTEGER  -      The profile.
+--   rank           INTEGER  -      The profile.
+--   level          TEXT     -      Program: of a stack the innermost line of the program itself has the time, see
+--                                  code_summary; library: the innermost one outside of PyTorch and Python's library,
+--                                  see library_lines.
+--   location       TEXT     -      File:line, the file without its directories; In[number]:line in the cell of a
+--                                  notebook.
+--   text           TEXT     -      The source line, where it could be read.
+--   count          INTEGER  count  Ops that count for this line (weighed).
+--   self_ns        INTEGER  ns     Their self time; share of all lines of the profile.
+--   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--                                  too few were (sampling_summary).
+--   self_ratio     REAL     ratio  Their self time; share of all lines of the profile.
+--   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes.
+--   sum_ns         INTEGER  ns     Self time of all ops with this line anywhere on the stack of their origin, so lines
+--                                  of main() have nearly all; the same at both levels.
+--   function       TEXT     -      Of the frame.
+--   file           TEXT     -      Of the frame.
+--   line           INTEGER  -      Of the frame.
+--   is_library     INTEGER  -      1: a line of an installed package or of Python's library.
 -- Cost: one pass over ops, then some over code_traces.
 -- Example: SELECT location, self_ns FROM line_summary WHERE level = 'library' LIMIT 10;
 WITH by_trace AS MATERIALIZED (

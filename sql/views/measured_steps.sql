@@ -3,9 +3,12 @@
 -- One row for each step that is no warm-up and whose ops were recorded, or for all that are no warm-up where ops were
 -- recorded in none.  A profile without steps, such as one of a CUDA program of another kind, has one row for all of it:
 -- from the first launch or start on a device to the last end there.
---   profile_id, step_id            step_id is NULL where a profile has no steps, as in the rows of what ran in it
---   dur_ns, weight                 how long it is (steps.pace_ns where the host runs ahead), and for how many steps it
---                                  stands: steps.sample_weight, else 1
+--   profile_id  INTEGER  -   Step_id is NULL where a profile has no steps, as in the rows of what ran in it.
+--   step_id     INTEGER  -   Step_id is NULL where a profile has no steps, as in the rows of what ran in it.
+--   dur_ns      INTEGER  ns  How long it is (steps.pace_ns where the host runs ahead), and for how many steps it
+--                            stands: steps.sample_weight, else 1.
+--   weight      REAL     -   How long it is (steps.pace_ns where the host runs ahead), and for how many steps it
+--                            stands: steps.sample_weight, else 1.
 -- Cost: linear in steps; one pass over device_activities where there are none.
 -- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM measured_steps GROUP BY 1;
 WITH with_ops AS (

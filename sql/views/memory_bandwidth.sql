@@ -2,9 +2,17 @@
 --
 -- One row for each profile and direction: statistics of memory_bandwidth_series, of the rates above 0, as in HTA.
 -- Where copies were recorded only in some steps, they are of those as they are, and are not weighed.
---   profile_id, rank
---   name                                           Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
---   count, mean, stddev, min, p25, p50, p75, max   of the rate, in GB/s
+--   profile_id  INTEGER  -      Profile id.
+--   rank        INTEGER  -      Rank.
+--   name        TEXT     -      Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP.
+--   count       INTEGER  count  Of the rate, in GB/s.
+--   mean        REAL     -      Of the rate, in GB/s.
+--   stddev      REAL     -      Of the rate, in GB/s.
+--   min         REAL     -      Of the rate, in GB/s.
+--   p25         REAL     -      Of the rate, in GB/s.
+--   p50         REAL     -      Of the rate, in GB/s.
+--   p75         REAL     -      Of the rate, in GB/s.
+--   max         REAL     -      Of the rate, in GB/s.
 -- Cost: one pass over device_activities, two sorts of transfers.
 -- Example: SELECT name, mean, max FROM memory_bandwidth;
 SELECT

@@ -4,10 +4,11 @@
 -- whole numbers, so that what is left when all have ended is 0 and not a rounding error; what claims to be faster than
 -- 100 TB/s is no copy.  Left out is what HTA leaves out: see temporal_breakdown.  Of steps whose copies were not
 -- recorded (thinned_steps) there are no events.
---   profile_id, rank
---   name                  Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
---   time_ms               from the start of the run
---   gigabytes_per_second  of all copies of that direction that go on
+--   profile_id            INTEGER  -        Profile id.
+--   rank                  INTEGER  -        Rank.
+--   name                  TEXT     -        Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP.
+--   time_ms               REAL     -        From the start of the run.
+--   gigabytes_per_second  REAL     bytes/s  Of all copies of that direction that go on.
 -- Cost: one pass over device_activities, a sort of transfers.
 -- Example: SELECT time_ms, gigabytes_per_second FROM memory_bandwidth_series WHERE name = 'Memcpy HtoD';
 WITH copies AS (

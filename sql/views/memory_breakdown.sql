@@ -2,23 +2,32 @@
 --
 -- One row for each profile, memory, op, line, module, region, dtype and shape among the pieces that were in use at
 -- memory_summary.peak_time_ns; the rows of a memory add up to its peak_bytes.
---   profile_id, host, rank, device_id, allocator, memory   as in memory_summary
---   op_name                 the op that allocated them; NULL: none was recorded
---   bytes                   what the allocator gave
---   requested_bytes         what the program had asked for: as the source tells, on a CPU what it gets, else what the
---                           tensors in them take; NULL where none of that is known
---   count                   pieces; NULL where they are not known one by one
---   region                  what they are for (allocations.region), unknown where that cannot be told; before: what was
---                           in use without an allocation on record, which was made before the recording; stack: what is
---                           set aside for stacks; where releases cannot be paired with allocations, since the source
---                           has no addresses, all that was in use is one row of unknown
---   dtype, shape            of the tensors in them when they were allocated (allocations.dtype): as the source tells,
---                           of parameters as the model has them, else as the op that allocated them was asked for or
---                           returns; NULL where neither tells, and shape of a single number
---   module                  the innermost module of the model that they were allocated in, of a parameter the module
---                           whose it is (allocations.module)
---   location                file:line of the innermost line of the program itself
---   peak_ratio              share of peak_bytes; 1 where the pieces are more than the source says was in use
+--   profile_id       INTEGER  -      As in memory_summary.
+--   host             TEXT     -      As in memory_summary.
+--   rank             INTEGER  -      As in memory_summary.
+--   device_id        INTEGER  -      As in memory_summary.
+--   allocator        TEXT     -      As in memory_summary.
+--   memory           TEXT     -      As in memory_summary.
+--   op_name          TEXT     -      The op that allocated them; NULL: none was recorded.
+--   bytes            INTEGER  bytes  What the allocator gave.
+--   requested_bytes  INTEGER  bytes  What the program had asked for: as the source tells, on a CPU what it gets, else
+--                                    what the tensors in them take; NULL where none of that is known.
+--   count            INTEGER  count  Pieces; NULL where they are not known one by one.
+--   region           TEXT     -      What they are for (allocations.region), unknown where that cannot be told; before:
+--                                    what was in use without an allocation on record, which was made before the
+--                                    recording; stack: what is set aside for stacks; where releases cannot be paired
+--                                    with allocations, since the source has no addresses, all that was in use is one
+--                                    row of unknown.
+--   dtype            TEXT     -      Of the tensors in them when they were allocated (allocations.dtype): as the source
+--                                    tells, of parameters as the model has them, else as the op that allocated them was
+--                                    asked for or returns; NULL where neither tells, and shape of a single number.
+--   shape            TEXT     -      Of the tensors in them when they were allocated (allocations.dtype): as the source
+--                                    tells, of parameters as the model has them, else as the op that allocated them was
+--                                    asked for or returns; NULL where neither tells, and shape of a single number.
+--   module           TEXT     -      The innermost module of the model that they were allocated in, of a parameter the
+--                                    module whose it is (allocations.module).
+--   location         TEXT     -      File:line of the innermost line of the program itself.
+--   peak_ratio       REAL     ratio  Share of peak_bytes; 1 where the pieces are more than the source says was in use.
 -- Of a profile for pprof all pieces were in use; their rows stand for several (occurrence_count).
 -- XProf knows of a piece only when it was allocated in the step of the peak, and calls the rest unused.
 -- Cost: that of memory_summary, one pass over allocations, a look-up of an op for each piece in use then.

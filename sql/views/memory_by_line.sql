@@ -11,24 +11,35 @@
 -- pieces without rows (memory_totals) were neither, and count for their line.  A memory profile of pprof's format tells
 -- what is held, and no more: all of it is live there and held at the peak, and a row of allocations counts as often as
 -- it stands for pieces (occurrence_count).
---   profile_id, rank, device_id, device
---   location                file:line, the file without its directories; NULL: it has no line
---   name                    location; of what has no line the function on its stack, else "op aten::mm", the op that
---                           allocated it, else "module net.0", the module whose it is, else "memory from before the
---                           recording", else "no line"
---   text                    the source line, where it could be read
---   count, bytes            allocations, and what they were given in all; of what was there before the recording the
---                           pieces that are known
---   bytes_error             error of bytes where only some steps were recorded; 0 where all were, NULL where
---                           too few were (sampling_summary)
---   bytes_ratio             share of all bytes on the device
---   live_count, live_bytes  of them never released; NULL where releases are not known, as the source has no addresses
---   peak_bytes              what of them was held when most was in use of each of its memories; NULL where the source
---                           has no totals
---   peak_ratio              its share of all that was in use then, what was allocated before the recording included; of
---                           what all lines held where that is more, as shared memory is outside the allocator's totals
---   function, file, line    of the frame
---   is_library              1: a line of an installed package or of Python's library
+--   profile_id   INTEGER  -      Profile id.
+--   rank         INTEGER  -      Rank.
+--   device_id    INTEGER  -      Device id.
+--   device       TEXT     -      Device.
+--   location     TEXT     -      File:line, the file without its directories; NULL: it has no line.
+--   name         TEXT     -      Location; of what has no line the function on its stack, else "op aten::mm", the op
+--                                that allocated it, else "module net.0", the module whose it is, else "memory from
+--                                before the recording", else "no line".
+--   text         TEXT     -      The source line, where it could be read.
+--   count        INTEGER  count  Allocations, and what they were given in all; of what was there before the recording
+--                                the pieces that are known.
+--   bytes        INTEGER  bytes  Allocations, and what they were given in all; of what was there before the recording
+--                                the pieces that are known.
+--   bytes_error  INTEGER  bytes  Error of bytes where only some steps were recorded; 0 where all were, NULL where too
+--                                few were (sampling_summary).
+--   bytes_ratio  REAL     ratio  Share of all bytes on the device.
+--   live_count   INTEGER  count  Of them never released; NULL where releases are not known, as the source has no
+--                                addresses.
+--   live_bytes   INTEGER  bytes  Of them never released; NULL where releases are not known, as the source has no
+--                                addresses.
+--   peak_bytes   INTEGER  bytes  What of them was held when most was in use of each of its memories; NULL where the
+--                                source has no totals.
+--   peak_ratio   REAL     ratio  Its share of all that was in use then, what was allocated before the recording
+--                                included; of what all lines held where that is more, as shared memory is outside the
+--                                allocator's totals.
+--   function     TEXT     -      Of the frame.
+--   file         TEXT     -      Of the frame.
+--   line         INTEGER  -      Of the frame.
+--   is_library   INTEGER  -      1: a line of an installed package or of Python's library.
 -- Cost: two passes over allocations, one over memory_totals and code_traces, a look-up of a step for each line in each
 -- step, and of an op for each op that made some without a line.
 -- Example: SELECT name, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;

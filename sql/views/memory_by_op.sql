@@ -5,15 +5,23 @@
 -- ops were recorded only in some steps, count and bytes are weighed by steps.sample_weight, and what was allocated in
 -- steps for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
 -- So is, without a name, what has no rows (memory_totals) where no recorded steps stand for it.
---   profile_id, rank, device_id, device, name
---   count, bytes                allocations, and what they were given in all
---   bytes_error                 error of bytes where only some steps were recorded; 0 where all were, NULL
---                               where too few were (sampling_summary)
---   mean_bytes, max_bytes       of one allocation
---   live_count, live_bytes      of them never released; NULL where releases are not known, as the source has no
---                               addresses
---   mean_held_ns                from allocation to release, of those released
---   bytes_ratio                 share of all bytes that the profile allocated on the device
+--   profile_id    INTEGER  -      Profile id.
+--   rank          INTEGER  -      Rank.
+--   device_id     INTEGER  -      Device id.
+--   device        TEXT     -      Device.
+--   name          TEXT     -      Name.
+--   count         INTEGER  count  Allocations, and what they were given in all.
+--   bytes         INTEGER  bytes  Allocations, and what they were given in all.
+--   bytes_error   INTEGER  bytes  Error of bytes where only some steps were recorded; 0 where all were, NULL where too
+--                                 few were (sampling_summary).
+--   mean_bytes    INTEGER  bytes  Of one allocation.
+--   max_bytes     INTEGER  bytes  Of one allocation.
+--   live_count    INTEGER  count  Of them never released; NULL where releases are not known, as the source has no
+--                                 addresses.
+--   live_bytes    INTEGER  bytes  Of them never released; NULL where releases are not known, as the source has no
+--                                 addresses.
+--   mean_held_ns  INTEGER  ns     From allocation to release, of those released.
+--   bytes_ratio   REAL     ratio  Share of all bytes that the profile allocated on the device.
 -- Cost: linear in allocation_totals, once these are made, and memory_totals; where only some steps were recorded one
 -- pass over allocations with one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;

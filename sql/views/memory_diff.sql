@@ -4,16 +4,25 @@
 -- memory_by_op have them: three ways to look at the same bytes, so choose a level.  a and b select profiles as the
 -- hidden argument of every table does (an id, a path or a pattern over paths); of several profiles on a side the bytes
 -- are added up.  Warm-up steps count like any other; lines that an edit has moved are the same, as in line_diff.
---   level                    memory, line or op
---   memory                   the device, or the allocator where there is none
---   name, text               memory_by_line.name and its text, or the op; NULL at the level of memories, and for what
---                            has no op
---   a_count, b_count         allocations on each side
---   a_bytes, b_bytes         what they were given in all
---   a_peak_bytes, b_peak_bytes   what of it was held when most was in use; NULL for ops, and where it is not known
---   a_live_bytes, b_live_bytes   what of it was never released; NULL where it is not known
---   count_diff, bytes_diff, peak_diff_bytes, live_diff_bytes   b less a
---   change                   + where b holds more at its peak (of ops: allocates more), - where less, = else
+--   level            TEXT     -      Memory, line or op.
+--   memory           TEXT     -      The device, or the allocator where there is none.
+--   name             TEXT     -      Memory_by_line.name and its text, or the op; NULL at the level of memories, and
+--                                    for what has no op.
+--   text             TEXT     -      Memory_by_line.name and its text, or the op; NULL at the level of memories, and
+--                                    for what has no op.
+--   a_count          INTEGER  count  Allocations on each side.
+--   b_count          INTEGER  count  Allocations on each side.
+--   a_bytes          INTEGER  bytes  What they were given in all.
+--   b_bytes          INTEGER  bytes  What they were given in all.
+--   a_peak_bytes     INTEGER  bytes  What of it was held when most was in use; NULL for ops, and where it is not known.
+--   b_peak_bytes     INTEGER  bytes  What of it was held when most was in use; NULL for ops, and where it is not known.
+--   a_live_bytes     INTEGER  bytes  What of it was never released; NULL where it is not known.
+--   b_live_bytes     INTEGER  bytes  What of it was never released; NULL where it is not known.
+--   count_diff       INTEGER  count  B less a.
+--   bytes_diff       INTEGER  bytes  B less a.
+--   peak_diff_bytes  INTEGER  bytes  B less a.
+--   live_diff_bytes  INTEGER  bytes  B less a.
+--   change           TEXT     -      + where b holds more at its peak (of ops: allocates more), - where less, = else.
 -- parameters: a, b
 -- Cost: that of the three views.
 -- Example: SELECT name, text, peak_diff_bytes FROM memory_diff('before*', 'after*') WHERE level = 'line' LIMIT 10;

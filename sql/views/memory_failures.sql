@@ -1,16 +1,21 @@
 -- Allocations that failed: how much was asked for, where, and how much was in use.
 --
 -- One row for each event of running out of memory, whether the program went on or died of it.
---   profile_id, rank, device_id, device
---   id, time_ns      the event in memory_events
---   bytes            how much was asked for
---   in_use_bytes     how much the program had then
---   peak_bytes       the most that it had had until then
---   reserved_bytes   how much the allocator held of the device; NULL where it holds nothing in reserve
---   capacity_bytes   the size of the device's memory; NULL when not known
---   op               the innermost op that asked, of a program that died in it, too
---   location, text   the innermost line of the program itself
---   step_id          the step
+--   profile_id      INTEGER  -      Profile id.
+--   rank            INTEGER  -      Rank.
+--   device_id       INTEGER  -      Device id.
+--   device          TEXT     -      Device.
+--   id              INTEGER  -      The event in memory_events.
+--   time_ns         INTEGER  ns     The event in memory_events.
+--   bytes           INTEGER  bytes  How much was asked for.
+--   in_use_bytes    INTEGER  bytes  How much the program had then.
+--   peak_bytes      INTEGER  bytes  The most that it had had until then.
+--   reserved_bytes  INTEGER  bytes  How much the allocator held of the device; NULL where it holds nothing in reserve.
+--   capacity_bytes  INTEGER  bytes  The size of the device's memory; NULL when not known.
+--   op              TEXT     -      The innermost op that asked, of a program that died in it, too.
+--   location        TEXT     -      The innermost line of the program itself.
+--   text            TEXT     -      The innermost line of the program itself.
+--   step_id         INTEGER  -      The step.
 -- Cost: linear in memory_events.  Example: SELECT * FROM memory_failures;
 SELECT
   memory_events.profile_id AS profile_id,

@@ -3,24 +3,40 @@
 -- One row for each profile, device and allocator that was seen at work; as XProf's memory profile has it.  Warm-up
 -- steps count like any other.  Where a capture has summed up what came and went (memory_totals), those pieces count as
 -- allocated and released.
---   profile_id, host, rank, device_id, device, allocator
---   memory                what the pages of XProf call it: the device's name, or the allocator's where there is none
---   allocations, deallocations   pieces that were given and taken back while it was recorded
---   capacity_bytes        what there was at the peak: in use, for stacks and free; where the source does not tell what
---                         was free, the size of the device's memory
---   lifetime_peak_bytes   the most that was in use since the program began, as the allocator counts it
---   peak_bytes            the most that was in use while it was recorded, stacks included; of a source without totals
---                         the most that allocations and releases add up to (memory_timeline.device_bytes), which is a
---                         lower bound: it lacks what was in use before the recording and not released in it
---   peak_time_ns          when that was; at the first such moment (XProf: the last)
---   step_id               the step that it was in
---   stack_bytes, heap_bytes, free_bytes   of it for stacks and in the hands of the program, and what was free then;
---                         of an allocator that holds memory from the device, what it held and had not given out
---   reserved_bytes        what the allocator held from the device then, in use or not
---   reserved_peak_bytes   the most of that
---   fragmentation_ratio   share of the free memory outside its largest piece then; NULL where it is neither told
---                         nor follows from the addresses of segments and pieces, and where nothing was free
---   unused_ratio          share of reserved_bytes that was not in use then
+--   profile_id           INTEGER  -      Profile id.
+--   host                 TEXT     -      Host.
+--   rank                 INTEGER  -      Rank.
+--   device_id            INTEGER  -      Device id.
+--   device               TEXT     -      Device.
+--   allocator            TEXT     -      Allocator.
+--   memory               TEXT     -      What the pages of XProf call it: the device's name, or the allocator's where
+--                                        there is none.
+--   allocations          INTEGER  -      Pieces that were given and taken back while it was recorded.
+--   deallocations        INTEGER  -      Pieces that were given and taken back while it was recorded.
+--   capacity_bytes       INTEGER  bytes  What there was at the peak: in use, for stacks and free; where the source does
+--                                        not tell what was free, the size of the device's memory.
+--   lifetime_peak_bytes  INTEGER  bytes  The most that was in use since the program began, as the allocator counts it.
+--   peak_bytes           INTEGER  bytes  The most that was in use while it was recorded, stacks included; of a source
+--                                        without totals the most that allocations and releases add up to
+--                                        (memory_timeline.device_bytes), which is a lower bound: it lacks what was in
+--                                        use before the recording and not released in it.
+--   peak_time_ns         INTEGER  ns     When that was; at the first such moment (XProf: the last).
+--   step_id              INTEGER  -      The step that it was in.
+--   stack_bytes          INTEGER  bytes  Of it for stacks and in the hands of the program, and what was free then; of
+--                                        an allocator that holds memory from the device, what it held and had not given
+--                                        out.
+--   heap_bytes           INTEGER  bytes  Of it for stacks and in the hands of the program, and what was free then; of
+--                                        an allocator that holds memory from the device, what it held and had not given
+--                                        out.
+--   free_bytes           INTEGER  bytes  Of it for stacks and in the hands of the program, and what was free then; of
+--                                        an allocator that holds memory from the device, what it held and had not given
+--                                        out.
+--   reserved_bytes       INTEGER  bytes  What the allocator held from the device then, in use or not.
+--   reserved_peak_bytes  INTEGER  bytes  The most of that.
+--   fragmentation_ratio  REAL     ratio  Share of the free memory outside its largest piece then; NULL where it is
+--                                        neither told nor follows from the addresses of segments and pieces, and where
+--                                        nothing was free.
+--   unused_ratio         REAL     ratio  Share of reserved_bytes that was not in use then.
 -- A profile for pprof tells of one moment: what was in use then is the peak, and all pieces count as often as their row
 -- stands for pieces (occurrence_count).
 -- XProf counts allocations of the 1,000 moments that it draws; here all count.

@@ -7,16 +7,23 @@
 -- allocations, and all is unknown.
 -- Where a capture has summed up what came and went (memory_totals) that is not in it; what was held for longer, all
 -- steps whose ops are recorded, and the moment when most was in use are whole.
---   profile_id, host, rank, device_id, device, allocator   the memory: each allocator of a device has its own
---   time_ns              when it changed
---   category             parameter, gradient, activation, optimizer_state, input, temporary ...: what the source tells
---                        of the event (raw memory timelines of PyTorch), else allocations.region; unknown where neither
---                        does
---   bytes                in use by this category after the change
---   device_bytes         in use by all categories together
---   fragmentation_ratio  share of the allocator's free memory outside its largest piece; NULL where it does not tell
---                        that and the addresses of its segments and pieces are not known, or nothing was free
---   event_id             the row of memory_events, which has its op, number type and shape, and what was free
+--   profile_id           INTEGER  -      The memory: each allocator of a device has its own.
+--   host                 TEXT     -      The memory: each allocator of a device has its own.
+--   rank                 INTEGER  -      The memory: each allocator of a device has its own.
+--   device_id            INTEGER  -      The memory: each allocator of a device has its own.
+--   device               TEXT     -      The memory: each allocator of a device has its own.
+--   allocator            TEXT     -      The memory: each allocator of a device has its own.
+--   time_ns              INTEGER  ns     When it changed.
+--   category             TEXT     -      Parameter, gradient, activation, optimizer_state, input, temporary ...: what
+--                                        the source tells of the event (raw memory timelines of PyTorch), else
+--                                        allocations.region; unknown where neither does.
+--   bytes                INTEGER  bytes  In use by this category after the change.
+--   device_bytes         INTEGER  bytes  In use by all categories together.
+--   fragmentation_ratio  REAL     ratio  Share of the allocator's free memory outside its largest piece; NULL where it
+--                                        does not tell that and the addresses of its segments and pieces are not known,
+--                                        or nothing was free.
+--   event_id             INTEGER  -      The row of memory_events, which has its op, number type and shape, and what
+--                                        was free.
 -- A profile for pprof tells of one moment without a time, and has no rows here.
 -- XProf draws a thousand moments at most, and takes each thread's times from the beginning of its line.
 -- Cost: a pass over memory_events, and over what their allocations are for.

@@ -6,17 +6,23 @@
 -- as step_phases does: of a backward node below which an op runs that only a forward pass has, all ops with a sequence
 -- number.  Of programs that XLA compiled it is what stands in a rematted_computation, as JAX calls what jax.checkpoint
 -- does again, and instructions that XLA itself made again to save memory, whose names have .remat.
---   profile_id, host, rank, step_id, number
---   dur_ns                  of the step; steps.pace_ns where the host runs ahead of its devices
---   flops                   floating point operations of the step, without those that checkpoints do again
---   recomputed_flops        those
---   flops_per_second        over its duration
---   device_count            devices that ran its profile's kernels; 0: it ran on the host
---   ideal_ns                how long these operations would take at the peak rate of their number type (device_peaks)
---                           on all devices; float on tensor cores counts as tf32; where no type is told the highest
---                           peak counts but those of float8 and integers; NULL where the device is not known
---   mfu                     ideal_ns over dur_ns: 1 would be a step that computes at the peak from end to end
---   hfu                     the same with recomputed_flops: how much the hardware computes
+--   profile_id        INTEGER  -        Profile id.
+--   host              TEXT     -        Host.
+--   rank              INTEGER  -        Rank.
+--   step_id           INTEGER  -        Step id.
+--   number            INTEGER  -        Number.
+--   dur_ns            INTEGER  ns       Of the step; steps.pace_ns where the host runs ahead of its devices.
+--   flops             INTEGER  flops    Floating point operations of the step, without those that checkpoints do again.
+--   recomputed_flops  INTEGER  flops    Those.
+--   flops_per_second  REAL     flops/s  Over its duration.
+--   device_count      INTEGER  count    Devices that ran its profile's kernels; 0: it ran on the host.
+--   ideal_ns          INTEGER  ns       How long these operations would take at the peak rate of their number type
+--                                       (device_peaks) on all devices; float on tensor cores counts as tf32; where no
+--                                       type is told the highest peak counts but those of float8 and integers; NULL
+--                                       where the device is not known.
+--   mfu               REAL     -        Ideal_ns over dur_ns: 1 would be a step that computes at the peak from end to
+--                                       end.
+--   hfu               REAL     -        The same with recomputed_flops: how much the hardware computes.
 -- Cost: linear in ops and kernels whose operations are known.
 -- Example: SELECT number, flops_per_second, mfu FROM mfu;
 WITH on_devices AS MATERIALIZED (

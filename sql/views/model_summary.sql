@@ -2,15 +2,22 @@
 --
 -- One row for each profile that has nodes or tensors.  Scopes and modules compute nothing themselves and are not
 -- counted, a node without an op_type is in no type.
---   profile_id, rank                        which; a graph and the checkpoint that was opened with it are one profile
---   node_count, node_types                  of its graph; the five types that most nodes have, each with their number
---   flops, flops_node_count                 floating point operations of one run of each node where they are known
---                                           (nodes.flops), and of how many nodes that is; NULL where of none
---   variable_count, param_count, param_bytes
---                                           nodes that hold parameters, and these
---   tensor_count, element_count, bytes      what the checkpoint stores
---   largest                                 the three variables with most bytes, with shape and size; of a checkpoint
---                                           without a graph the tensors; of long names the end
+--   profile_id        INTEGER  -      Which; a graph and the checkpoint that was opened with it are one profile.
+--   rank              INTEGER  -      Which; a graph and the checkpoint that was opened with it are one profile.
+--   node_count        INTEGER  count  Of its graph; the five types that most nodes have, each with their number.
+--   node_types        TEXT     -      Of its graph; the five types that most nodes have, each with their number.
+--   flops             INTEGER  flops  Floating point operations of one run of each node where they are known
+--                                     (nodes.flops), and of how many nodes that is; NULL where of none.
+--   flops_node_count  INTEGER  count  Floating point operations of one run of each node where they are known
+--                                     (nodes.flops), and of how many nodes that is; NULL where of none.
+--   variable_count    INTEGER  count  Nodes that hold parameters, and these.
+--   param_count       INTEGER  count  Nodes that hold parameters, and these.
+--   param_bytes       INTEGER  bytes  Nodes that hold parameters, and these.
+--   tensor_count      INTEGER  count  What the checkpoint stores.
+--   element_count     INTEGER  count  What the checkpoint stores.
+--   bytes             INTEGER  bytes  What the checkpoint stores.
+--   largest           TEXT     -      The three variables with most bytes, with shape and size; of a checkpoint without
+--                                     a graph the tensors; of long names the end.
 -- Cost: two passes over nodes, one over tensors.  Example: SELECT node_count, node_types, largest FROM model_summary;
 WITH sums AS (
   SELECT profile_id, sum(is_scope = 0) AS node_count,

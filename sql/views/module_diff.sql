@@ -3,16 +3,29 @@
 -- One row for each module of the model that either has, as module_summary has them; a and b select profiles as the
 -- hidden argument of every table does (an id, a path or a pattern over paths).  Measured steps count (no warm-up; all
 -- where there are none), weighed by sample_weight; the order goes by time per step, so runs need not be equally long.
---   module, class            the module's name in the model, and its class
---   a_count, b_count         ops in it on each side; 0 where a side does not have it
---   a_ns, b_ns               their self time on each side
---   count_diff, dur_diff_ns  b less a
---   change                   + where b calls more ops in a step, - where fewer, = else
---   a_step_ns, b_step_ns, step_diff_ns   the times by the number of measured steps of each side, and b less a; NULL
---                            where a side has no steps
---   a_backward_ns, b_backward_ns, backward_diff_ns   the time of their gradients (module_summary), and b less a
---   a_device_ns, b_device_ns, device_diff_ns   the time of the kernels that they launched, and b less a
---   a_calls, b_calls         how often the module was called; NULL where that is not told
+--   module            TEXT     -      The module's name in the model, and its class.
+--   class             TEXT     -      The module's name in the model, and its class.
+--   a_count           INTEGER  count  Ops in it on each side; 0 where a side does not have it.
+--   b_count           INTEGER  count  Ops in it on each side; 0 where a side does not have it.
+--   a_ns              INTEGER  ns     Their self time on each side.
+--   b_ns              INTEGER  ns     Their self time on each side.
+--   count_diff        INTEGER  count  B less a.
+--   dur_diff_ns       INTEGER  ns     B less a.
+--   change            TEXT     -      + where b calls more ops in a step, - where fewer, = else.
+--   a_step_ns         INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where
+--                                     a side has no steps.
+--   b_step_ns         INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where
+--                                     a side has no steps.
+--   step_diff_ns      INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where
+--                                     a side has no steps.
+--   a_backward_ns     INTEGER  ns     The time of their gradients (module_summary), and b less a.
+--   b_backward_ns     INTEGER  ns     The time of their gradients (module_summary), and b less a.
+--   backward_diff_ns  INTEGER  ns     The time of their gradients (module_summary), and b less a.
+--   a_device_ns       INTEGER  ns     The time of the kernels that they launched, and b less a.
+--   b_device_ns       INTEGER  ns     The time of the kernels that they launched, and b less a.
+--   device_diff_ns    INTEGER  ns     The time of the kernels that they launched, and b less a.
+--   a_calls           INTEGER  -      How often the module was called; NULL where that is not told.
+--   b_calls           INTEGER  -      How often the module was called; NULL where that is not told.
 -- parameters: a, b
 -- Cost: that of module_summary.
 -- Example: SELECT module, step_diff_ns FROM module_diff('before*', 'after*') LIMIT 10;

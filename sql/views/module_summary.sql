@@ -7,30 +7,43 @@
 -- Transformer/Block/Linear; modules of one class in one place are then added up.  Ops outside any module are left out,
 -- also Python's own time between ops.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile
 -- without such steps all; weighed by ops.sample_weight.
---   profile_id, rank, module
---   class                  of the module; NULL where the source does not tell it
---   depth                  how many modules are around it
---   count                  ops that it ran itself, without those of the modules inside it (weighed)
---   self_ns, self_ratio    their self time; share of the self time of all modules
---   self_error_ns          error of self_ns where only some steps were recorded; 0 where all were, NULL where
---                          too few were (sampling_summary)
---   sum_ns                 the same with the modules inside it
---   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
---                          autograd's own threads, where no Python runs, their self time is part of self_ns already,
---                          as of XPlane files all of it is: ops in transpose(jvp()) of JAX, gradient_tape of TensorFlow
---   device_self_ns         time of the kernels that its own ops launched; NULL without a device
---   device_sum_ns          the same with the modules inside it
---   flops, sum_flops       floating point operations of its own ops (as ops.flops counts them); with the modules inside
---   backward_flops         those of backward_ns
---   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where
---                          the source does not know them
---   node_id                the module in nodes
---   call_count, call_ns    how often it was called, and the time from start to end of these calls, in all (weighed),
---                          without what recording ops took of it,
---                          modules inside included; in a capture the calls in which ops ran (module_calls), from the
---                          start of the first of these to the end of the last, with --python=calls all calls as long
---                          as they took; NULL where the source knows of no calls
---   call_count_error, call_error_ns   their errors, as self_error_ns
+--   profile_id        INTEGER  -      Profile id.
+--   rank              INTEGER  -      Rank.
+--   module            TEXT     -      Module.
+--   class             TEXT     -      Of the module; NULL where the source does not tell it.
+--   depth             INTEGER  -      How many modules are around it.
+--   count             INTEGER  count  Ops that it ran itself, without those of the modules inside it (weighed).
+--   self_ns           INTEGER  ns     Their self time; share of the self time of all modules.
+--   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                                     where too few were (sampling_summary).
+--   self_ratio        REAL     ratio  Their self time; share of the self time of all modules.
+--   sum_ns            INTEGER  ns     The same with the modules inside it.
+--   backward_ns       INTEGER  ns     Time of the autograd nodes that answer its own forward ops, spent where
+--                                     backward() runs; on autograd's own threads, where no Python runs, their self time
+--                                     is part of self_ns already, as of XPlane files all of it is: ops in
+--                                     transpose(jvp()) of JAX, gradient_tape of TensorFlow.
+--   device_self_ns    INTEGER  ns     Time of the kernels that its own ops launched; NULL without a device.
+--   device_sum_ns     INTEGER  ns     The same with the modules inside it.
+--   flops             INTEGER  flops  Floating point operations of its own ops (as ops.flops counts them); with the
+--                                     modules inside.
+--   sum_flops         INTEGER  flops  Floating point operations of its own ops (as ops.flops counts them); with the
+--                                     modules inside.
+--   backward_flops    INTEGER  flops  Those of backward_ns.
+--   param_count       INTEGER  count  Parameters of the module and those inside it, shared ones where they come first;
+--                                     NULL where the source does not know them.
+--   node_id           INTEGER  -      The module in nodes.
+--   call_count        INTEGER  count  How often it was called, and the time from start to end of these calls, in all
+--                                     (weighed), without what recording ops took of it, modules inside included; in a
+--                                     capture the calls in which ops ran (module_calls), from the start of the first of
+--                                     these to the end of the last, with --python=calls all calls as long as they took;
+--                                     NULL where the source knows of no calls.
+--   call_count_error  REAL     count  Their errors, as self_error_ns.
+--   call_ns           INTEGER  ns     How often it was called, and the time from start to end of these calls, in all
+--                                     (weighed), without what recording ops took of it, modules inside included; in a
+--                                     capture the calls in which ops ran (module_calls), from the start of the first of
+--                                     these to the end of the last, with --python=calls all calls as long as they took;
+--                                     NULL where the source knows of no calls.
+--   call_error_ns     INTEGER  ns     Their errors, as self_error_ns.
 -- Sums reach 64 modules outwards.
 -- Cost: one pass over ops with a module or a stack, and one over the traces where modules are told from them.
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;

@@ -3,15 +3,19 @@
 -- One row for each profile and kernel name with a known occupancy or number of blocks; those that a warm-up step
 -- launched are left out.  Shares are means weighed by the duration of the launches.  Where kernels were recorded only
 -- in some steps, all but the largest uses is weighed by what these stand for, too (thinned_steps).
---   profile_id, rank, name
---   count, sum_ns                  launches and their time
---   sum_error_ns                   error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                                  where too few were (sampling_summary)
---   occupancy_ratio                achieved occupancy as the source estimates it
---   blocks_per_multiprocessor      blocks over multiprocessors; below 1 some had nothing to do
---   threads_per_block              mean size of a block
---   registers_per_thread, shared_bytes   largest use of a launch, by which occupancy may be limited
---   unused_ns                      sum_ns times the part of the device that was not occupied
+--   profile_id                 INTEGER  -      Profile id.
+--   rank                       INTEGER  -      Rank.
+--   name                       TEXT     -      Name.
+--   count                      INTEGER  count  Launches and their time.
+--   sum_ns                     INTEGER  ns     Launches and their time.
+--   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were,
+--                                              NULL where too few were (sampling_summary).
+--   occupancy_ratio            REAL     ratio  Achieved occupancy as the source estimates it.
+--   blocks_per_multiprocessor  REAL     -      Blocks over multiprocessors; below 1 some had nothing to do.
+--   threads_per_block          REAL     -      Mean size of a block.
+--   registers_per_thread       INTEGER  -      Largest use of a launch, by which occupancy may be limited.
+--   shared_bytes               INTEGER  bytes  Largest use of a launch, by which occupancy may be limited.
+--   unused_ns                  INTEGER  ns     Sum_ns times the part of the device that was not occupied.
 -- Cost: linear in kernel_totals, once these are made; one pass over kernels where only some steps were recorded.
 -- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (

@@ -3,11 +3,14 @@
 -- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does
 -- (an id, a path or a pattern over paths).  Counted are all ops but ranges, warm-up too, weighed by ops.sample_weight,
 -- since the question is what changed, not what is typical; compare runs of as many steps.
---   name                    of the op
---   a_count, b_count        calls on each side (weighed); 0 where the op does not occur
---   a_ns, b_ns              their self time on each side
---   count_diff, dur_diff_ns  b less a
---   change                  + where b calls it more often, - where less, = else
+--   name         TEXT     -      Of the op.
+--   a_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
+--   b_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
+--   a_ns         INTEGER  ns     Their self time on each side.
+--   b_ns         INTEGER  ns     Their self time on each side.
+--   count_diff   INTEGER  count  B less a.
+--   dur_diff_ns  INTEGER  ns     B less a.
+--   change       TEXT     -      + where b calls it more often, - where less, = else.
 -- parameters: a, b
 -- Cost: that of op_totals.  Example: SELECT * FROM op_diff('before*', 'after*') LIMIT 10;
 WITH sides AS (

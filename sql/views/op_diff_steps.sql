@@ -4,12 +4,16 @@
 -- (an id, a path or a pattern over paths), the numbers after each the first and the last step by steps.number.  They
 -- may be of the same profile.  A range without steps, or without a step whose ops were recorded, is an error.  Counted
 -- are all ops but ranges, weighed by ops.sample_weight.
---   name                      of the op
---   a_count, b_count          calls on each side (weighed); 0 where the op does not occur
---   a_ns, b_ns                their self time on each side
---   count_diff, dur_diff_ns   b less a
---   change                    + where b calls it more often, - where less, = else
---   a_total_ns, b_total_ns    their time with that of the ops that they called
+--   name         TEXT     -      Of the op.
+--   a_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
+--   b_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
+--   a_ns         INTEGER  ns     Their self time on each side.
+--   b_ns         INTEGER  ns     Their self time on each side.
+--   count_diff   INTEGER  count  B less a.
+--   dur_diff_ns  INTEGER  ns     B less a.
+--   change       TEXT     -      + where b calls it more often, - where less, = else.
+--   a_total_ns   INTEGER  ns     Their time with that of the ops that they called.
+--   b_total_ns   INTEGER  ns     Their time with that of the ops that they called.
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: linear in step_op_totals, once these are made.
 -- Example: SELECT name, dur_diff_ns FROM op_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;

@@ -5,14 +5,17 @@
 -- names, with the types of template arguments, of which one row here holds all, and leaves out ops other than aten::*.
 -- Left out besides is what HTA leaves out: see temporal_breakdown.  Weighed by steps.sample_weight, and
 -- without steps for which others stand: there only ranges around the ops were recorded.
---   profile_id, rank, op_name
---   kernel_sequence       short names of the kernels in the order of their launches, with -> between them
---   count, kernel_count   how often the op ran so; how many kernels that are each time
---   launch_delay_ns       mean time from the start of the op to its first launch
---   kernel_delay_ns       mean time from the start of the first launch to the start of what it launched, 0 where clocks
---                         have that before it
---                         (both NULL, and the order that of the starts, where no calls were recorded)
---   kernel_ns             time of all the kernels
+--   profile_id       INTEGER  -      Profile id.
+--   rank             INTEGER  -      Rank.
+--   op_name          TEXT     -      Op name.
+--   kernel_sequence  TEXT     -      Short names of the kernels in the order of their launches, with -> between them.
+--   count            INTEGER  count  How often the op ran so; how many kernels that are each time.
+--   kernel_count     INTEGER  count  How often the op ran so; how many kernels that are each time.
+--   launch_delay_ns  INTEGER  ns     Mean time from the start of the op to its first launch.
+--   kernel_delay_ns  INTEGER  ns     Mean time from the start of the first launch to the start of what it launched, 0
+--                                    where clocks have that before it (both NULL, and the order that of the starts,
+--                                    where no calls were recorded).
+--   kernel_ns        INTEGER  ns     Time of all the kernels.
 -- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
 WITH sampled AS (

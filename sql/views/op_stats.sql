@@ -17,28 +17,41 @@
 -- steps to the last; there XProf's types are Unknown.  Its mode is always Function; what is not known of the roofline
 -- is NULL here.  Its shares with IDLE are self_ns over the sum of all rows of the side.  Of TensorFlow's profile before
 -- XPlane the device has the nodes that ran there.
---   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
---   position                      place by self_ns among the ops of its side, from 1
---   side                          host or device
---   op_type, name, framework      of the op; the first two the same for frameworks whose ops have no other type; IDLE
---                                 is of none
---   count                         calls (weighed)
---   sum_ns, mean_ns               time from start to end with the ops inside, in all and per call
---   self_ns, mean_self_ns         without the ops inside
---   self_error_ns                 error of self_ns where only some steps were recorded; 0 where all were, NULL
---                                 where too few were (sampling_summary)
---   side_self_ratio               share of the self time of its side, of its framework where a process uses several
---   side_cumulative_ratio         that share added up from the first position to this
---   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is; of calls
---                                 that launched kernels on the side of the device
---   tensor_core_ratio             on the device the share of kernels on tensor cores in the op's time, of XPlane
---                                 files; NULL of others (operator_summary tells it), and where no kernel of it tells
---                                 by its name, as of TPUs and of TensorFlow's older profiles
---   bound_by                      on the device compute or memory: which rate is nearer to the highest that the device
---                                 allows for the number types of the inputs; of ops of PyTorch memory where operations
---                                 are not counted; NULL where a rate is not known (roofline has more)
---   execution_mode                eager, function or graph
---   is_idle                       1 for the row IDLE
+--   profile_id             INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   host                   TEXT     -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   rank                   INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   position               INTEGER  -        Place by self_ns among the ops of its side, from 1.
+--   side                   TEXT     -        Host or device.
+--   op_type                TEXT     -        Of the op; the first two the same for frameworks whose ops have no other
+--                                            type; IDLE is of none.
+--   name                   TEXT     -        Of the op; the first two the same for frameworks whose ops have no other
+--                                            type; IDLE is of none.
+--   framework              TEXT     -        Of the op; the first two the same for frameworks whose ops have no other
+--                                            type; IDLE is of none.
+--   count                  INTEGER  count    Calls (weighed).
+--   sum_ns                 INTEGER  ns       Time from start to end with the ops inside, in all and per call.
+--   mean_ns                INTEGER  ns       Time from start to end with the ops inside, in all and per call.
+--   self_ns                INTEGER  ns       Without the ops inside.
+--   self_error_ns          INTEGER  ns       Error of self_ns where only some steps were recorded; 0 where all were,
+--                                            NULL where too few were (sampling_summary).
+--   mean_self_ns           INTEGER  ns       Without the ops inside.
+--   side_self_ratio        REAL     ratio    Share of the self time of its side, of its framework where a process uses
+--                                            several.
+--   side_cumulative_ratio  REAL     ratio    That share added up from the first position to this.
+--   flops_per_second       REAL     flops/s  Of the calls whose work is known, by their time; NULL where none is; of
+--                                            calls that launched kernels on the side of the device.
+--   bytes_per_second       REAL     bytes/s  Of the calls whose work is known, by their time; NULL where none is; of
+--                                            calls that launched kernels on the side of the device.
+--   tensor_core_ratio      REAL     ratio    On the device the share of kernels on tensor cores in the op's time, of
+--                                            XPlane files; NULL of others (operator_summary tells it), and where no
+--                                            kernel of it tells by its name, as of TPUs and of TensorFlow's older
+--                                            profiles.
+--   bound_by               TEXT     -        On the device compute or memory: which rate is nearer to the highest that
+--                                            the device allows for the number types of the inputs; of ops of PyTorch
+--                                            memory where operations are not counted; NULL where a rate is not known
+--                                            (roofline has more).
+--   execution_mode         TEXT     -        Eager, function or graph.
+--   is_idle                INTEGER  -        1 for the row IDLE.
 -- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.
 -- Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
 WITH hosts AS MATERIALIZED ( -- of runs of several

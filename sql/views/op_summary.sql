@@ -4,17 +4,27 @@
 -- in a profile without such steps every op counts.  Where a capture recorded ops only in some steps, counts and times
 -- are weighed by ops.sample_weight, so that they stand for all steps.  Ranges of the program (category user) are left
 -- to range_summary.
---   profile_id, rank              the profile
---   name, category, framework     of the op; the category is op, autograd, module, python, runtime or input
---   count                         calls (weighed)
---   self_ns, self_ratio           time in the op itself without the ops inside it; share of all self time of the
---                                 profile, and there of the framework's
---   sum_ns, mean_ns               time from its start to its end, in all and per call; like all times here without what
---                                 recording took (ops.net_ns)
---   min_ns, max_ns                the shortest and the longest call
---   per_step_count, per_step_self_ns   per measured step; NULL without steps
---   per_step_count_error, per_step_self_error_ns   their errors where only some steps were recorded (sampling_summary)
---   device_self_ns                time of the kernels that it launched itself; NULL without a device
+--   profile_id              INTEGER  -      The profile.
+--   rank                    INTEGER  -      The profile.
+--   name                    TEXT     -      Of the op; the category is op, autograd, module, python, runtime or input.
+--   category                TEXT     -      Of the op; the category is op, autograd, module, python, runtime or input.
+--   framework               TEXT     -      Of the op; the category is op, autograd, module, python, runtime or input.
+--   count                   INTEGER  count  Calls (weighed).
+--   self_ns                 INTEGER  ns     Time in the op itself without the ops inside it; share of all self time of
+--                                           the profile, and there of the framework's.
+--   self_ratio              REAL     ratio  Time in the op itself without the ops inside it; share of all self time of
+--                                           the profile, and there of the framework's.
+--   sum_ns                  INTEGER  ns     Time from its start to its end, in all and per call; like all times here
+--                                           without what recording took (ops.net_ns).
+--   mean_ns                 INTEGER  ns     Time from its start to its end, in all and per call; like all times here
+--                                           without what recording took (ops.net_ns).
+--   min_ns                  INTEGER  ns     The shortest and the longest call.
+--   max_ns                  INTEGER  ns     The shortest and the longest call.
+--   per_step_count          REAL     count  Per measured step; NULL without steps.
+--   per_step_self_ns        INTEGER  ns     Per measured step; NULL without steps.
+--   per_step_count_error    REAL     count  Their errors where only some steps were recorded (sampling_summary).
+--   per_step_self_error_ns  INTEGER  ns     Their errors where only some steps were recorded (sampling_summary).
+--   device_self_ns          INTEGER  ns     Time of the kernels that it launched itself; NULL without a device.
 -- Cost: that of op_totals; where ops of only some steps were recorded, one pass over ops.
 -- Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
 WITH measured AS (

@@ -2,18 +2,24 @@
 --
 -- One row for each profile, side, framework and op_type (for PyTorch the name of the op, with its namespace), and of a
 -- run of several hosts one for all of them; IDLE is a type with a row of its own on each side that op_stats has one of.
---   profile_id, host, rank    of rows for all hosts of a run NULL, ALL_HOSTS and NULL
---   side                      host or device
---   op_type, framework
---   name_count                how many op names have that type
---   count, self_ns            calls and their self time (weighed)
---   self_error_ns             error of self_ns where only some steps were recorded; 0 where all were, NULL
---                             where too few were (sampling_summary)
---   self_ratio, cumulative_ratio   share of all self time of the profile's side and framework but IDLE, and with all
---                             rows before
---   idle_in_ratio             share of all self time of the side, IDLE included
---   execution_mode            eager, function or graph; mixed, where its ops differ
---   is_idle                   1 for IDLE
+--   profile_id        INTEGER  -      Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   host              TEXT     -      Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   rank              INTEGER  -      Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   side              TEXT     -      Host or device.
+--   op_type           TEXT     -      Op type.
+--   framework         TEXT     -      Framework.
+--   name_count        INTEGER  count  How many op names have that type.
+--   count             INTEGER  count  Calls and their self time (weighed).
+--   self_ns           INTEGER  ns     Calls and their self time (weighed).
+--   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                                     where too few were (sampling_summary).
+--   self_ratio        REAL     ratio  Share of all self time of the profile's side and framework but IDLE, and with all
+--                                     rows before.
+--   cumulative_ratio  REAL     ratio  Share of all self time of the profile's side and framework but IDLE, and with all
+--                                     rows before.
+--   idle_in_ratio     REAL     ratio  Share of all self time of the side, IDLE included.
+--   execution_mode    TEXT     -      Eager, function or graph; mixed, where its ops differ.
+--   is_idle           INTEGER  -      1 for IDLE.
 -- Cost: that of op_stats; one pass over ops where they were sampled.
 -- Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats WHERE side = 'host' LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several

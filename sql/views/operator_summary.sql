@@ -4,18 +4,26 @@
 -- is the only op called by one of the same name is the same call, as with overloads that hand on to each other.  All
 -- steps count, warm-up too.  Where a capture recorded ops only in some steps, counts and times are weighed by
 -- ops.sample_weight, those of calls and kernels by that of the op that asked for them.
---   profile_id, rank, op_name
---   count                            calls (weighed)
---   host_self_ns, host_total_ns      its time without the ops and the calls of the device's interfaces inside it; with
---                                    them
---   host_self_error_ns               error of host_self_ns where only some steps were recorded; 0 where all
---                                    were, NULL where too few were (sampling_summary)
---   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside
---                                    it
---   device_self_error_ns             error of device_self_ns, as host_self_error_ns
---   tensor_core_eligible             1: tensor cores can compute it
---   tensor_core_self_ratio, tensor_core_total_ratio   share of device_self_ns and of device_total_ns that kernels on
---                                    tensor cores took
+--   profile_id               INTEGER  -      Profile id.
+--   rank                     INTEGER  -      Rank.
+--   op_name                  TEXT     -      Op name.
+--   count                    INTEGER  count  Calls (weighed).
+--   host_self_ns             INTEGER  ns     Its time without the ops and the calls of the device's interfaces inside
+--                                            it; with them.
+--   host_self_error_ns       INTEGER  ns     Error of host_self_ns where only some steps were recorded; 0 where all
+--                                            were, NULL where too few were (sampling_summary).
+--   host_total_ns            INTEGER  ns     Its time without the ops and the calls of the device's interfaces inside
+--                                            it; with them.
+--   device_self_ns           INTEGER  ns     Time of the kernels, copies and fills that it launched itself; with the
+--                                            ops inside it.
+--   device_self_error_ns     INTEGER  ns     Error of device_self_ns, as host_self_error_ns.
+--   device_total_ns          INTEGER  ns     Time of the kernels, copies and fills that it launched itself; with the
+--                                            ops inside it.
+--   tensor_core_eligible     INTEGER  -      1: tensor cores can compute it.
+--   tensor_core_self_ratio   REAL     ratio  Share of device_self_ns and of device_total_ns that kernels on tensor
+--                                            cores took.
+--   tensor_core_total_ratio  REAL     ratio  Share of device_self_ns and of device_total_ns that kernels on tensor
+--                                            cores took.
 -- Cost: one pass over ops (three where only some steps were recorded) and one over api_calls; else linear in op_totals
 -- and kernel_totals.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;

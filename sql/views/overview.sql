@@ -3,24 +3,61 @@
 -- One row for each process but the workers of others, and one more for all hosts of a run that has several, with
 -- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of weighed_steps, ratios of the time of
 -- all of them.
---   profile_id, host, rank, run_id
---   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics: of all hosts of the
---                            steps that they share, each as long as its slowest host took; 0, NULL without
---   device_compute_ratio, device_to_device_ratio, device_collectives_ratio   what the step time goes to:
---   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, compile_ratio, other_ratio   they add up to 1;
---                            other is the time outside of ops, as the check host_bound has it (weighed_steps)
---   idle_ratio               what is no input, output, device compute or collective
---   kernel_ratio, memcpy_ratio, memset_ratio, data_loader_ratio   of the same, as the PyTorch TensorBoard plugin has it
---   verdict                  highly (20 %), moderately (5 %), potentially (3 % other) or not input-bound; NULL without
---                            steps
---   utilization_ratio, sm_efficiency_ratio, occupancy_ratio, tensor_core_ratio   of devices (device_utilization); the
---                            first two are means over devices, the others weighed by their kernels
---   half_precision_ratio     share of kernel time in 16 bits or less among that whose precision is known
---   host_op_ratio, device_op_ratio   share of calls of ops on hosts among those on hosts and devices; the rest
---   host_eager_ratio         share of the time in which an op runs that TensorFlow runs it eagerly (waiting for input
---                            left out); NULL for other frameworks
---   marks_ratio              of other_ratio, the share of what the program marked, of modules and of Python frames
---                            while no op ran: TensorFlow's profiler takes it for host compute, in its verdict too
+--   profile_id                INTEGER  -      Profile id.
+--   host                      TEXT     -      Host.
+--   rank                      INTEGER  -      Rank.
+--   run_id                    INTEGER  -      Run id.
+--   step_count                INTEGER  count  As in step_statistics: of all hosts of the steps that they share, each as
+--                                             long as its slowest host took; 0, NULL without.
+--   mean_step_ns              INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
+--                                             long as its slowest host took; 0, NULL without.
+--   stddev_step_ns            INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
+--                                             long as its slowest host took; 0, NULL without.
+--   min_step_ns               INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
+--                                             long as its slowest host took; 0, NULL without.
+--   max_step_ns               INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
+--                                             long as its slowest host took; 0, NULL without.
+--   device_compute_ratio      REAL     ratio  What the step time goes to:.
+--   device_to_device_ratio    REAL     ratio  What the step time goes to:.
+--   device_collectives_ratio  REAL     ratio  What the step time goes to:.
+--   host_compute_ratio        REAL     ratio  They add up to 1; other is the time outside of ops, as the check
+--                                             host_bound has it (weighed_steps).
+--   kernel_launch_ratio       REAL     ratio  They add up to 1; other is the time outside of ops, as the check
+--                                             host_bound has it (weighed_steps).
+--   input_ratio               REAL     ratio  They add up to 1; other is the time outside of ops, as the check
+--                                             host_bound has it (weighed_steps).
+--   output_ratio              REAL     ratio  They add up to 1; other is the time outside of ops, as the check
+--                                             host_bound has it (weighed_steps).
+--   compile_ratio             REAL     ratio  They add up to 1; other is the time outside of ops, as the check
+--                                             host_bound has it (weighed_steps).
+--   other_ratio               REAL     ratio  They add up to 1; other is the time outside of ops, as the check
+--                                             host_bound has it (weighed_steps).
+--   idle_ratio                REAL     ratio  What is no input, output, device compute or collective.
+--   kernel_ratio              REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
+--   memcpy_ratio              REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
+--   memset_ratio              REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
+--   data_loader_ratio         REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
+--   verdict                   TEXT     -      Highly (20 %), moderately (5 %), potentially (3 % other) or not
+--                                             input-bound; NULL without steps.
+--   utilization_ratio         REAL     ratio  Of devices (device_utilization); the first two are means over devices,
+--                                             the others weighed by their kernels.
+--   sm_efficiency_ratio       REAL     ratio  Of devices (device_utilization); the first two are means over devices,
+--                                             the others weighed by their kernels.
+--   occupancy_ratio           REAL     ratio  Of devices (device_utilization); the first two are means over devices,
+--                                             the others weighed by their kernels.
+--   tensor_core_ratio         REAL     ratio  Of devices (device_utilization); the first two are means over devices,
+--                                             the others weighed by their kernels.
+--   half_precision_ratio      REAL     ratio  Share of kernel time in 16 bits or less among that whose precision is
+--                                             known.
+--   host_op_ratio             REAL     ratio  Share of calls of ops on hosts among those on hosts and devices; the
+--                                             rest.
+--   device_op_ratio           REAL     ratio  Share of calls of ops on hosts among those on hosts and devices; the
+--                                             rest.
+--   host_eager_ratio          REAL     ratio  Share of the time in which an op runs that TensorFlow runs it eagerly
+--                                             (waiting for input left out); NULL for other frameworks.
+--   marks_ratio               REAL     ratio  Of other_ratio, the share of what the program marked, of modules and of
+--                                             Python frames while no op ran: TensorFlow's profiler takes it for host
+--                                             compute, in its verdict too.
 -- TensorFlow's profiler takes copies of GPUs for device compute, and of 32 bits; it takes bfloat16 for 32 bits, and
 -- eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
 -- More: step_statistics, top_device_ops, run_environment, recommendations; diagnostics.

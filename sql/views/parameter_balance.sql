@@ -3,13 +3,18 @@
 -- One row for each profile and device that holds parameters (nodes with param_count); those on no known device
 -- together.
 -- Parameters that several modules share count once.
---   profile_id, rank
---   device                 as nodes.canonical_device, else the processor that schedules them; NULL: not known
---   variable_count         how many tensors of parameters
---   param_count, param_bytes
---   trainable_count        parameters of those that training changes; NULL where that is not known
---   param_ratio            share of the bytes of all devices of the profile; of the parameters where no sizes are known
---   balance_ratio          that share over the share of an even spread: 1 is even, 2 twice as much as its part
+--   profile_id       INTEGER  -      Profile id.
+--   rank             INTEGER  -      Rank.
+--   device           TEXT     -      As nodes.canonical_device, else the processor that schedules them; NULL: not
+--                                    known.
+--   variable_count   INTEGER  count  How many tensors of parameters.
+--   param_count      INTEGER  count  Param count.
+--   param_bytes      INTEGER  bytes  Param bytes.
+--   trainable_count  INTEGER  count  Parameters of those that training changes; NULL where that is not known.
+--   param_ratio      REAL     ratio  Share of the bytes of all devices of the profile; of the parameters where no sizes
+--                                    are known.
+--   balance_ratio    REAL     ratio  That share over the share of an even spread: 1 is even, 2 twice as much as its
+--                                    part.
 -- Cost: one pass over nodes.  Example: SELECT device, param_bytes, balance_ratio FROM parameter_balance;
 WITH held AS (
   SELECT profile_id, coalesce(canonical_device, host_device) AS device, count(*) AS variable_count,

@@ -3,14 +3,22 @@
 -- One row for each phase of training that either has, as phase_summary has them; a and b select profiles as the hidden
 -- argument of every table does (an id, a path or a pattern over paths).  Measured steps count (no warm-up), weighed by
 -- sample_weight; the order goes by time per step, so runs need not be equally long.
---   phase                    input, forward, backward, optimizer, evaluation or other
---   a_count, b_count         how often it was entered on each side; 0 where a side does not have it
---   a_ns, b_ns               its time on each side
---   count_diff, dur_diff_ns  b less a
---   change                   + where b takes longer in a step, - where less, = else
---   a_step_ns, b_step_ns, step_diff_ns   the times by the number of measured steps of each side, and b less a; NULL
---                            where a side has no steps
---   a_recomputation_ns, b_recomputation_ns   what of it ran forward ops again, for checkpoints
+--   phase               TEXT     -      Input, forward, backward, optimizer, evaluation or other.
+--   a_count             INTEGER  count  How often it was entered on each side; 0 where a side does not have it.
+--   b_count             INTEGER  count  How often it was entered on each side; 0 where a side does not have it.
+--   a_ns                INTEGER  ns     Its time on each side.
+--   b_ns                INTEGER  ns     Its time on each side.
+--   count_diff          INTEGER  count  B less a.
+--   dur_diff_ns         INTEGER  ns     B less a.
+--   change              TEXT     -      + where b takes longer in a step, - where less, = else.
+--   a_step_ns           INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
+--                                       where a side has no steps.
+--   b_step_ns           INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
+--                                       where a side has no steps.
+--   step_diff_ns        INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
+--                                       where a side has no steps.
+--   a_recomputation_ns  INTEGER  ns     What of it ran forward ops again, for checkpoints.
+--   b_recomputation_ns  INTEGER  ns     What of it ran forward ops again, for checkpoints.
 -- parameters: a, b
 -- Cost: that of phase_summary.  Example: SELECT phase, step_diff_ns FROM phase_diff('before*', 'after*');
 WITH phases AS (

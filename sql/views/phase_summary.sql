@@ -4,14 +4,17 @@
 -- Phases of which ranges tell count in every step.  Those of which only ops tell are known of the steps whose ops were
 -- recorded: these divide what is left of the others as they divide their own, so that all phases together are the time
 -- of all steps that are spoken for.  What recording took is in no time here (step_phases.net_ns).
---   profile_id, rank      the profile
---   phase                 input, forward, backward, optimizer, evaluation or other, as in step_phases
---   step_count            measured steps that have it (weighed, but where ranges tell of it; never more than there are)
---   pass_count            how often it was entered, one micro-batch after the other (weighed)
---   sum_ns                its time in all measured steps
---   ratio                 share of the time of all measured steps
---   per_step_ns           sum_ns by the number of all measured steps
---   recomputation_ns      what of it ran forward ops again, for checkpoints; weighed by steps.sample_weight
+--   profile_id        INTEGER  -      The profile.
+--   rank              INTEGER  -      The profile.
+--   phase             TEXT     -      Input, forward, backward, optimizer, evaluation or other, as in step_phases.
+--   step_count        INTEGER  count  Measured steps that have it (weighed, but where ranges tell of it; never more
+--                                     than there are).
+--   pass_count        INTEGER  count  How often it was entered, one micro-batch after the other (weighed).
+--   sum_ns            INTEGER  ns     Its time in all measured steps.
+--   ratio             REAL     ratio  Share of the time of all measured steps.
+--   per_step_ns       INTEGER  ns     Sum_ns by the number of all measured steps.
+--   recomputation_ns  INTEGER  ns     What of it ran forward ops again, for checkpoints; weighed by
+--                                     steps.sample_weight.
 -- Cost: one pass over step_phases.  Example: SELECT phase, per_step_ns, ratio FROM phase_summary;
 WITH measured AS (
   SELECT profile_id, id, net_ns, sample_weight FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1

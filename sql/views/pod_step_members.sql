@@ -4,10 +4,12 @@
 -- that with the shortest span of steps leads, and the steps of each other profile are shifted against its own, by one
 -- number for all of them, so that most of their time overlaps.  Times of XPlane files are compared from the start of
 -- each profile, as XProf does, those of others by their clocks.  Windows of one process are one host.
---   run_id, profile_id, step_id
---   position              of the step among those of its host, from 0
---   pod_step              the number of the steps that were taken together, from 0; NULL where a host that was recorded
---                         at the time has no such step, or where of several none was
+--   run_id      INTEGER  -  Run id.
+--   profile_id  INTEGER  -  Profile id.
+--   step_id     INTEGER  -  Step id.
+--   position    INTEGER  -  Of the step among those of its host, from 0.
+--   pod_step    INTEGER  -  The number of the steps that were taken together, from 0; NULL where a host that was
+--                           recorded at the time has no such step, or where of several none was.
 -- pod_steps and common_steps tell more of them.
 -- Cost: a sort of the steps for each host.
 -- Example: SELECT pod_step, count(*) FROM pod_step_members GROUP BY pod_step;

@@ -3,14 +3,26 @@
 -- One row for each step of each host, as the pod viewer of XProf has it; hosts are the profiles that were opened as one
 -- run, ranks too.  Steps that the hosts went through at the same time share a pod_step (pod_step_members says how they
 -- are found); a step of which some host has none to match has no pod_step, and XProf hides it.
---   profile_id, host, rank
---   pod_step              the number of the steps that were taken together, from 0; NULL where a host has no such step
---   step_id, number, name, dur_ns   of the host's own step
---   device_compute_ns, device_to_device_ns, device_collectives_ns   work of devices, as in step_breakdown
---   host_compute_ns, kernel_launch_ns, compile_ns                   work of the host, as there
---   input_ns, output_ns, other_ns                                   waiting for input, copies from devices, the rest
---   bottleneck            the largest of these, without its _ns; NULL where not all are known
---   behind_ns             how much longer it took than the fastest host's step of the same pod_step
+--   profile_id             INTEGER  -   Profile id.
+--   host                   TEXT     -   Host.
+--   rank                   INTEGER  -   Rank.
+--   pod_step               INTEGER  -   The number of the steps that were taken together, from 0; NULL where a host has
+--                                       no such step.
+--   step_id                INTEGER  -   Of the host's own step.
+--   number                 INTEGER  -   Of the host's own step.
+--   name                   TEXT     -   Of the host's own step.
+--   dur_ns                 INTEGER  ns  Of the host's own step.
+--   device_compute_ns      INTEGER  ns  Work of devices, as in step_breakdown.
+--   device_to_device_ns    INTEGER  ns  Work of devices, as in step_breakdown.
+--   device_collectives_ns  INTEGER  ns  Work of devices, as in step_breakdown.
+--   host_compute_ns        INTEGER  ns  Work of the host, as there.
+--   kernel_launch_ns       INTEGER  ns  Work of the host, as there.
+--   input_ns               INTEGER  ns  Waiting for input, copies from devices, the rest.
+--   output_ns              INTEGER  ns  Waiting for input, copies from devices, the rest.
+--   compile_ns             INTEGER  ns  Work of the host, as there.
+--   other_ns               INTEGER  ns  Waiting for input, copies from devices, the rest.
+--   bottleneck             TEXT     -   The largest of these, without its _ns; NULL where not all are known.
+--   behind_ns              INTEGER  ns  How much longer it took than the fastest host's step of the same pod_step.
 -- The parts are those of step_breakdown, and differ from XProf's in what that says: there the copies and fills of GPUs
 -- are device compute, and the newest versions leave out all of the host where there is a device.
 -- Cost: that of step_breakdown and of pod_step_members.

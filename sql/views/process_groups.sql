@@ -4,9 +4,11 @@
 -- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.  Processes
 -- that never went on all together (process_windows.session_id) are no hosts of one job: runs that a pattern names,
 -- restarts.
---   run_id
---   profile_id, host, rank   of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL
---   member_id                the process that counts in it
+--   run_id      INTEGER  -  Run id.
+--   profile_id  INTEGER  -  Of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   host        TEXT     -  Of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   rank        INTEGER  -  Of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   member_id   INTEGER  -  The process that counts in it.
 -- Cost: linear in profiles.
 -- Example: SELECT g.host, count(*) FROM process_groups AS g JOIN kernels AS k ON k.profile_id = member_id GROUP BY 1;
 WITH kinds(is_of_all) AS (

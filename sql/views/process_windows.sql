@@ -11,15 +11,16 @@
 -- two profiles that have one rank at the same time, is no part of it.
 -- A file in which the host works while it works in another one of its process is no window, but by itself
 -- (overlapping_files; is_overlapping in profiles.attributes).
---   run_id, profile_id
---   process_id     the profile of the first window of its process
---   window         which window it is, from 0
---   window_count   how many there are
---   session_id     the first profile of those that were recorded together
---   session_count  how many processes there are among them
---   start_number   which of the processes of its rank it is, by time, from 1: of a rank that was started again. Of
---                  traces of PyTorch; else 1
---   start_count    how many there are
+--   run_id         INTEGER  -      Run id.
+--   profile_id     INTEGER  -      Profile id.
+--   process_id     INTEGER  -      The profile of the first window of its process.
+--   window         INTEGER  -      Which window it is, from 0.
+--   window_count   INTEGER  count  How many there are.
+--   session_id     INTEGER  -      The first profile of those that were recorded together.
+--   session_count  INTEGER  count  How many processes there are among them.
+--   start_number   INTEGER  -      Which of the processes of its rank it is, by time, from 1: of a rank that was
+--                                  started again. Of traces of PyTorch; else 1.
+--   start_count    INTEGER  count  How many there are.
 -- Times of XPlane files are compared from the start of each, as XProf does, where hosts began within an hour: by what
 -- the file says of that, else by the name of its directory (run_started_ns in profiles.attributes).  A process that
 -- comes again, or a host a minute later, is of another recording.

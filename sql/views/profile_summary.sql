@@ -1,14 +1,25 @@
 -- Profiles: what is open, one process or rank a row.
 --
 -- Everything counts, warm-up too.
---   profile_id, run_id, rank, host, pid       which process
---   format, framework, framework_version, command
---   dur_ns                                    from its first event to its last
---   step_count, op_count, kernel_count, thread_count
---                                             ops: no ranges, modules and Python frames
---   mean_cpu                                  processors kept busy on average: 1.0 is one
---   peak_resident_bytes                       the largest reading of the process's resident memory
---   file_bytes, complete, diagnostic_count    of the file
+--   profile_id           INTEGER  -      Which process.
+--   run_id               INTEGER  -      Which process.
+--   rank                 INTEGER  -      Which process.
+--   host                 TEXT     -      Which process.
+--   pid                  INTEGER  -      Which process.
+--   format               TEXT     -      Format.
+--   framework            TEXT     -      Framework.
+--   framework_version    TEXT     -      Framework version.
+--   command              TEXT     -      Command.
+--   dur_ns               INTEGER  ns     From its first event to its last.
+--   step_count           INTEGER  count  Ops: no ranges, modules and Python frames.
+--   op_count             INTEGER  count  Ops: no ranges, modules and Python frames.
+--   kernel_count         INTEGER  count  Ops: no ranges, modules and Python frames.
+--   thread_count         INTEGER  count  Ops: no ranges, modules and Python frames.
+--   mean_cpu             REAL     -      Processors kept busy on average: 1.0 is one.
+--   peak_resident_bytes  INTEGER  bytes  The largest reading of the process's resident memory.
+--   file_bytes           INTEGER  bytes  Of the file.
+--   complete             INTEGER  -      Of the file.
+--   diagnostic_count     INTEGER  count  Of the file.
 -- Cost: counts of tables, one pass over counters and over the categories of ops.
 -- Example: SELECT rank, op_count, mean_cpu FROM profile_summary;
 WITH op_counts AS (

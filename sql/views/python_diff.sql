@@ -5,15 +5,23 @@
 -- does (an id, a path or a pattern over paths); lines that an edit has moved are the same, as in line_diff.  Measured
 -- steps count (no warm-up; all where there are none); the order goes by time per step, so runs need not be equally
 -- long.
---   location                 file:line, as in b, or where b does not have it as in a
---   text, function           of the line
---   a_count, b_count         how often Python was seen there on each side
---   a_ns, b_ns               the time outside ops that these stand for
---   count_diff, dur_diff_ns  b less a
---   change                   + where b takes longer there, - where less, = else
---   a_step_ns, b_step_ns, step_diff_ns   the times by the number of measured steps of each side, and b less a; NULL
---                            where a side has no steps
---   step_diff_error_ns       standard error of the difference, as the samples spread by chance
+--   location            TEXT     -      File:line, as in b, or where b does not have it as in a.
+--   text                TEXT     -      Of the line.
+--   function            TEXT     -      Of the line.
+--   a_count             INTEGER  count  How often Python was seen there on each side.
+--   b_count             INTEGER  count  How often Python was seen there on each side.
+--   a_ns                INTEGER  ns     The time outside ops that these stand for.
+--   b_ns                INTEGER  ns     The time outside ops that these stand for.
+--   count_diff          REAL     count  B less a.
+--   dur_diff_ns         INTEGER  ns     B less a.
+--   change              TEXT     -      + where b takes longer there, - where less, = else.
+--   a_step_ns           INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
+--                                       where a side has no steps.
+--   b_step_ns           INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
+--                                       where a side has no steps.
+--   step_diff_ns        INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
+--                                       where a side has no steps.
+--   step_diff_error_ns  INTEGER  ns     Standard error of the difference, as the samples spread by chance.
 -- parameters: a, b
 -- Cost: that of python_summary.
 -- Example: SELECT location, text, step_diff_ns FROM python_diff('before*', 'after*') LIMIT 10;

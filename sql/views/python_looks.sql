@@ -3,13 +3,14 @@
 -- One row for each sample of the thread that trains, taken while no op ran.  Left out are those in which PyTorch
 -- waited for something else than Python: for other ranks, devices, its own threads or workers of a loader, none of
 -- which is time outside ops (step_op_time has it by itself).
---   profile_id, step_id   where it was taken; step_id is NULL outside all steps
---   trace_id              its stack, of code_traces
---   range_id              the innermost range around it on its thread; NULL outside of all
---   weight                the time that it stands for, weighed by steps.sample_weight
---   is_measured           1: in a measured step (no warm-up, none that a hang made long: hung_steps) whose ops were
---                         recorded
---   waits_for             what the thread waited for, see python_samples; NULL: it ran
+--   profile_id   INTEGER  -  Where it was taken; step_id is NULL outside all steps.
+--   step_id      INTEGER  -  Where it was taken; step_id is NULL outside all steps.
+--   trace_id     INTEGER  -  Its stack, of code_traces.
+--   range_id     INTEGER  -  The innermost range around it on its thread; NULL outside of all.
+--   weight       REAL     -  The time that it stands for, weighed by steps.sample_weight.
+--   is_measured  INTEGER  -  1: in a measured step (no warm-up, none that a hang made long: hung_steps) whose ops were
+--                            recorded.
+--   waits_for    TEXT     -  What the thread waited for, see python_samples; NULL: it ran.
 -- Cost: linear in python_samples.  Example: SELECT waits_for, sum(weight) FROM python_looks GROUP BY 1;
 SELECT
   samples.profile_id AS profile_id,

@@ -2,26 +2,33 @@
 --
 -- One row for each profile, line of the program, line of a library below it and part of the time at these in which no
 -- op ran: python_summary, divided by what was seen there.
---   profile_id            the profile
---   location, text        the line of the program, as python_summary has it
---   inner_location, inner_text   the innermost line outside of PyTorch and Python's library: of the program, or of a
---                         library that it calls
---   is_inside             1: that is another line
---   part                  waits: what it waits for (waits_for).  Where a line waits for half of its time or more, all
---                         of its time; and where it waits for a file, pipe, process or connection, that of the lines
---                         within two lines of it in the same function, which make what is written there, unless they
---                         call ops. calls: what calling ops costs: PyTorch's modules, optimizers and backward passes,
---                         and lines whose ops take longer than the Python around them. python: all else, which could be
---                         done elsewhere or not at all
---   waits_for             see python_samples; NULL where part is not waits
---   sample_count          how often it was seen
---   self_ns               the time outside ops; all rows of a line together are its self_ns in python_summary
---   saving_ns             the part of self_ns in which a checkpoint was written: in the range torch.save, or innermost
---                         in what frameworks save with
---   processor_ns          the part of self_ns in which the thread waited for a processor
---   op_ns                 where part is python, or would be: what the ops that it calls take besides, without what
---                         their backward passes take; less than self_ns
---   file, line, inner_file, inner_line   of both lines
+--   profile_id      INTEGER  -      The profile.
+--   location        TEXT     -      The line of the program, as python_summary has it.
+--   text            TEXT     -      The line of the program, as python_summary has it.
+--   inner_location  TEXT     -      The innermost line outside of PyTorch and Python's library: of the program, or of a
+--                                   library that it calls.
+--   inner_text      TEXT     -      The innermost line outside of PyTorch and Python's library: of the program, or of a
+--                                   library that it calls.
+--   is_inside       INTEGER  -      1: that is another line.
+--   part            TEXT     -      Waits: what it waits for (waits_for).  Where a line waits for half of its time or
+--                                   more, all of its time; and where it waits for a file, pipe, process or connection,
+--                                   that of the lines within two lines of it in the same function, which make what is
+--                                   written there, unless they call ops. calls: what calling ops costs: PyTorch's
+--                                   modules, optimizers and backward passes, and lines whose ops take longer than the
+--                                   Python around them. python: all else, which could be done elsewhere or not at all.
+--   waits_for       TEXT     -      See python_samples; NULL where part is not waits.
+--   sample_count    INTEGER  count  How often it was seen.
+--   self_ns         INTEGER  ns     The time outside ops; all rows of a line together are its self_ns in
+--                                   python_summary.
+--   saving_ns       INTEGER  ns     The part of self_ns in which a checkpoint was written: in the range torch.save, or
+--                                   innermost in what frameworks save with.
+--   processor_ns    INTEGER  ns     The part of self_ns in which the thread waited for a processor.
+--   op_ns           INTEGER  ns     Where part is python, or would be: what the ops that it calls take besides, without
+--                                   what their backward passes take; less than self_ns.
+--   file            TEXT     -      Of both lines.
+--   line            INTEGER  -      Of both lines.
+--   inner_file      TEXT     -      Of both lines.
+--   inner_line      INTEGER  -      Of both lines.
 -- Only what was seen in measured steps (no warm-up, none that a hang made long, ops recorded) counts.
 -- Cost: that of python_summary, and one pass over code_traces.
 -- Example: SELECT part, sum(self_ns) FROM python_parts GROUP BY part;

@@ -9,17 +9,26 @@
 -- Together they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
 -- steps.sample_weight; without steps for the time between the looks.  What recording took outside of ops, which is
 -- seen at the lines that call them, is taken off there.
---   profile_id, rank      the profile
---   location              file:line, the file without its directories
---   text                  the source line, where it could be read
---   sample_count          how often it was seen there
---   self_ns, self_ratio   the time outside ops at this line; share of all lines of the profile
---   self_error_ns         standard error of self_ns, as that of a share of so many samples of these weights
---   waits_for, wait_ns  what the thread waited for there, most of all where it was several things (python_samples has
---                       the words); the part of self_ns for which it waited; NULL and 0 where it ran.  That it lacked
---                       a processor is no waiting of its own: of that time the line has as much as of the rest
---   function, file, line  of the frame
---   is_library            1: a line of an installed package or of Python's library
+--   profile_id     INTEGER  -      The profile.
+--   rank           INTEGER  -      The profile.
+--   location       TEXT     -      File:line, the file without its directories.
+--   text           TEXT     -      The source line, where it could be read.
+--   sample_count   INTEGER  count  How often it was seen there.
+--   self_ns        INTEGER  ns     The time outside ops at this line; share of all lines of the profile.
+--   self_error_ns  INTEGER  ns     Standard error of self_ns, as that of a share of so many samples of these weights.
+--   self_ratio     REAL     ratio  The time outside ops at this line; share of all lines of the profile.
+--   waits_for      TEXT     -      What the thread waited for there, most of all where it was several things
+--                                  (python_samples has the words); the part of self_ns for which it waited; NULL and 0
+--                                  where it ran.  That it lacked a processor is no waiting of its own: of that time the
+--                                  line has as much as of the rest.
+--   wait_ns        INTEGER  ns     What the thread waited for there, most of all where it was several things
+--                                  (python_samples has the words); the part of self_ns for which it waited; NULL and 0
+--                                  where it ran.  That it lacked a processor is no waiting of its own: of that time the
+--                                  line has as much as of the rest.
+--   function       TEXT     -      Of the frame.
+--   file           TEXT     -      Of the frame.
+--   line           INTEGER  -      Of the frame.
+--   is_library     INTEGER  -      1: a line of an installed package or of Python's library.
 -- Cost: linear in python_samples, ops and code_traces.  Example: SELECT location, self_ns FROM python_summary LIMIT
 -- 10;
 WITH weighed AS MATERIALIZED (

@@ -6,10 +6,20 @@
 -- graphs do not count, nor what no recorded call launched; left out besides is what HTA leaves out: see
 -- temporal_breakdown.  Where launches were recorded only in some steps, the statistics are of these as they are, and
 -- full_ns is weighed step by step (thinned_steps).
---   profile_id, rank, stream
---   count, mean, stddev, min, p25, p50, p75, max   of the length at each event
---   full_ns                                        for how long 1024 or more were waiting
---   device_id, thread_id                           joins devices.id and threads.id
+--   profile_id  INTEGER  -      Profile id.
+--   rank        INTEGER  -      Rank.
+--   stream      INTEGER  -      Stream.
+--   count       INTEGER  count  Of the length at each event.
+--   mean        REAL     -      Of the length at each event.
+--   stddev      REAL     -      Of the length at each event.
+--   min         INTEGER  -      Of the length at each event.
+--   p25         REAL     -      Of the length at each event.
+--   p50         REAL     -      Of the length at each event.
+--   p75         REAL     -      Of the length at each event.
+--   max         INTEGER  -      Of the length at each event.
+--   full_ns     INTEGER  ns     For how long 1024 or more were waiting.
+--   device_id   INTEGER  -      Joins devices.id and threads.id.
+--   thread_id   INTEGER  -      Joins devices.id and threads.id.
 -- Cost: linear in queue_totals, once these are made; where launches were recorded only in some steps one pass over
 -- device_activities.  Example: SELECT stream, mean, max FROM queue_length;
 WITH thinned AS MATERIALIZED (

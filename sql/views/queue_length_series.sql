@@ -2,10 +2,13 @@
 --
 -- One row for each event of each stream; what counts is said in queue_length, of which this is the time series.
 -- Of steps whose launches were not recorded (thinned_steps) there are no events.
---   profile_id, rank, stream
---   time_ms              from the start of the run
---   queue_length         launched and not yet started
---   device_id, thread_id  joins devices.id and threads.id
+--   profile_id    INTEGER  -  Profile id.
+--   rank          INTEGER  -  Rank.
+--   stream        INTEGER  -  Stream.
+--   time_ms       REAL     -  From the start of the run.
+--   queue_length  INTEGER  -  Launched and not yet started.
+--   device_id     INTEGER  -  Joins devices.id and threads.id.
+--   thread_id     INTEGER  -  Joins devices.id and threads.id.
 -- Cost: one pass over queue_events.
 -- Example: SELECT time_ms, queue_length FROM queue_length_series WHERE stream = 7;
 WITH lanes AS MATERIALIZED (

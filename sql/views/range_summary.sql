@@ -4,15 +4,26 @@
 -- warm-up); in a profile without such steps all.  They are recorded in every step, so nothing is weighed but the work
 -- of devices, where that was recorded only in some steps (steps.sample_weight).
 -- ProfilerStep#N counts as one name, and so do tfprof.step#N, StepTraceAnnotation#N, keras.step#N and keras.epoch#N.
---   profile_id, rank, domain, name, category
---   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
---   outside_ns                               in which no op ran and no other range within it was open, added up
---   step_count                               in how many steps
---   device_ns, kernel_count                  how long devices worked for what was launched in them, in ranges inside
---                                            them too, and how many kernels that are; NULL where no such work is known,
---                                            as of ranges that end on another thread (ranges.is_process_wide)
---   crossing_count                           how many of them cross another range of their thread (ranges.is_crossing),
---                                            as those of coroutines do: what ran in both may be counted for either
+--   profile_id      INTEGER  -      Profile id.
+--   rank            INTEGER  -      Rank.
+--   domain          TEXT     -      Domain.
+--   name            TEXT     -      Name.
+--   category        TEXT     -      Category.
+--   count           INTEGER  count  Of their durations.
+--   sum_ns          INTEGER  ns     Of their durations.
+--   mean_ns         INTEGER  ns     Of their durations.
+--   min_ns          INTEGER  ns     Of their durations.
+--   max_ns          INTEGER  ns     Of their durations.
+--   outside_ns      INTEGER  ns     In which no op ran and no other range within it was open, added up.
+--   step_count      INTEGER  count  In how many steps.
+--   device_ns       INTEGER  ns     How long devices worked for what was launched in them, in ranges inside them too,
+--                                   and how many kernels that are; NULL where no such work is known, as of ranges that
+--                                   end on another thread (ranges.is_process_wide).
+--   kernel_count    INTEGER  count  How long devices worked for what was launched in them, in ranges inside them too,
+--                                   and how many kernels that are; NULL where no such work is known, as of ranges that
+--                                   end on another thread (ranges.is_process_wide).
+--   crossing_count  INTEGER  count  How many of them cross another range of their thread (ranges.is_crossing), as those
+--                                   of coroutines do: what ran in both may be counted for either.
 -- Of ranges inside others of their name all these sums count what is in both twice.  Which kernels a range launched:
 -- kernels.range_id, ops.range_id.
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns, device_ns FROM range_summary;

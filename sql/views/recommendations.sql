@@ -2,16 +2,20 @@
 --
 -- One row for each row of overview and topic about which something is known.  advise has more: by line of the program,
 -- and with what it could save.
---   profile_id, host, rank, run_id
---   topic        input, output, kernel_launch, other, device_collectives: shares of the step time;
---                precision: share of kernel time in 16 bits or less; tf_function: share of the time of functions that
---                was spent tracing or running eagerly; eager: share of op time spent in eager ops, which is no where
---                Keras alone calls them around its own steps
---   level        no, moderate or high; of input also potential, where other is 3 % or more, and unknown without steps
---   value        what was measured
---   threshold    where moderate begins; precision is moderate below it
---   statement    what that means, in words
---   look_at      the views that tell more
+--   profile_id  INTEGER  -  Profile id.
+--   host        TEXT     -  Host.
+--   rank        INTEGER  -  Rank.
+--   run_id      INTEGER  -  Run id.
+--   topic       TEXT     -  Input, output, kernel_launch, other, device_collectives: shares of the step time;
+--                           precision: share of kernel time in 16 bits or less; tf_function: share of the time of
+--                           functions that was spent tracing or running eagerly; eager: share of op time spent in eager
+--                           ops, which is no where Keras alone calls them around its own steps.
+--   level       TEXT     -  No, moderate or high; of input also potential, where other is 3 % or more, and unknown
+--                           without steps.
+--   value       REAL     -  What was measured.
+--   threshold   REAL     -  Where moderate begins; precision is moderate below it.
+--   statement   TEXT     -  What that means, in words.
+--   look_at     TEXT     -  The views that tell more.
 -- Thresholds are those of the TensorFlow 2 Profiler.  It counts copies of GPUs as device compute, so that it never
 -- finds a program output-bound on a GPU, and eager ops only where there is one.
 -- Cost: that of overview, one pass over ops.  Example: SELECT topic, level, statement FROM recommendations;

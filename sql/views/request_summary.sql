@@ -5,16 +5,26 @@
 -- ALL_HOSTS for host and NULL for profile_id and rank.  A request lasts from its beginning in the server until its
 -- answer is there: what the network takes is not in it.  Percentiles are interpolated, where XProf takes the request
 -- below.
---   profile_id, host, rank
---   model                  with its version, or the op that batches where the source tells none; NULL: neither is known
---   count, per_second      requests; by the time from the first one's beginning to the last one's end
---   mean_size              examples in a request, of those that were batched
---   batched_ratio          share of them that was put into a batch
---   split_ratio            share that was split over several
---   mean_ns, p50_ns, p90_ns, p99_ns, max_ns   how long they took
---   mean_wait_ns, p99_wait_ns   of batched ones, until their batch began: getting ready, waiting for others and for a
---                          thread
---   wait_ratio             share of their time that this is
+--   profile_id     INTEGER  -      Profile id.
+--   host           TEXT     -      Host.
+--   rank           INTEGER  -      Rank.
+--   model          TEXT     -      With its version, or the op that batches where the source tells none; NULL: neither
+--                                  is known.
+--   count          INTEGER  count  Requests; by the time from the first one's beginning to the last one's end.
+--   per_second     REAL     -      Requests; by the time from the first one's beginning to the last one's end.
+--   mean_size      REAL     -      Examples in a request, of those that were batched.
+--   batched_ratio  REAL     ratio  Share of them that was put into a batch.
+--   split_ratio    REAL     ratio  Share that was split over several.
+--   mean_ns        INTEGER  ns     How long they took.
+--   p50_ns         INTEGER  ns     How long they took.
+--   p90_ns         INTEGER  ns     How long they took.
+--   p99_ns         INTEGER  ns     How long they took.
+--   max_ns         INTEGER  ns     How long they took.
+--   mean_wait_ns   INTEGER  ns     Of batched ones, until their batch began: getting ready, waiting for others and for
+--                                  a thread.
+--   p99_wait_ns    INTEGER  ns     Of batched ones, until their batch began: getting ready, waiting for others and for
+--                                  a thread.
+--   wait_ratio     REAL     ratio  Share of their time that this is.
 -- Cost: linear in requests, which are made from ops once.
 -- Example: SELECT model, count, p50_ns, p99_ns, wait_ratio FROM request_summary;
 SELECT

@@ -6,28 +6,44 @@
 -- all of the recording, of windows the measured steps, weighed.  Of others it is an op, with the operations counted
 -- from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight; its time is that of kernels launched
 -- inside it, and calls that launched none do not count; without a device it is that on the host.
---   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
---   position                      by time, from 1; 0 for the program; of a loop of a TPU, whose time has that of the
---                                 ops in it, as its operations have theirs, the rest counts, for time_ratio, too
---   op_type, op_name, kernel_name   NULL for the program; the last for ops, too
---   dtype                         the number type whose peak counts: that of the op's inputs (tf32 where kernels use
---                                 tensor cores for float), the narrowest, as numbers of Python among them are double;
---                                 NULL where it is not told: then the highest counts, as in XProf, without those of
---                                 float8 and integers
---   count, sum_ns                 calls or kernels and their time; of the program from the first work of each device to
---                                 its last, of sources other than XPlane files that of the steps on each device
---   time_ratio                    share of the time of the program; NULL for what ran on the host beside others
---   flops, bytes_accessed         what they did; NULL where nothing tells, as the operations of most ops of PyTorch
---                                 that are no products; there inputs and outputs are bytes that have to be moved,
---                                 so that a rate above the memory's peak tells of caches
---   flops_per_second, bytes_per_second   by the time of those of which it is told; of the program by all its time
---   flops_per_byte                operational intensity
---   peak_flops_per_second, peak_bytes_per_second   of the device (device_peaks, devices); NULL where it is not known
---   ridge_flops_per_byte          above this intensity computing bounds, below it memory
---   bound_by                      compute or memory: which of the two is nearer to its peak; memory, too, of ops of
---                                 PyTorch that are no products, whose operations are not counted
---   compute_efficiency, memory_efficiency   the rates over their peaks
---   roofline_efficiency           the rate over the best that the intensity allows
+--   profile_id             INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   host                   TEXT     -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   rank                   INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
+--   position               INTEGER  -        By time, from 1; 0 for the program; of a loop of a TPU, whose time has
+--                                            that of the ops in it, as its operations have theirs, the rest counts, for
+--                                            time_ratio, too.
+--   op_type                TEXT     -        NULL for the program; the last for ops, too.
+--   op_name                TEXT     -        NULL for the program; the last for ops, too.
+--   kernel_name            TEXT     -        NULL for the program; the last for ops, too.
+--   dtype                  TEXT     -        The number type whose peak counts: that of the op's inputs (tf32 where
+--                                            kernels use tensor cores for float), the narrowest, as numbers of Python
+--                                            among them are double; NULL where it is not told: then the highest counts,
+--                                            as in XProf, without those of float8 and integers.
+--   count                  INTEGER  count    Calls or kernels and their time; of the program from the first work of
+--                                            each device to its last, of sources other than XPlane files that of the
+--                                            steps on each device.
+--   sum_ns                 INTEGER  ns       Calls or kernels and their time; of the program from the first work of
+--                                            each device to its last, of sources other than XPlane files that of the
+--                                            steps on each device.
+--   time_ratio             REAL     ratio    Share of the time of the program; NULL for what ran on the host beside
+--                                            others.
+--   flops                  INTEGER  flops    What they did; NULL where nothing tells, as the operations of most ops of
+--                                            PyTorch that are no products; there inputs and outputs are bytes that have
+--                                            to be moved, so that a rate above the memory's peak tells of caches.
+--   bytes_accessed         INTEGER  bytes    What they did; NULL where nothing tells, as the operations of most ops of
+--                                            PyTorch that are no products; there inputs and outputs are bytes that have
+--                                            to be moved, so that a rate above the memory's peak tells of caches.
+--   flops_per_second       REAL     flops/s  By the time of those of which it is told; of the program by all its time.
+--   bytes_per_second       REAL     bytes/s  By the time of those of which it is told; of the program by all its time.
+--   flops_per_byte         REAL     -        Operational intensity.
+--   peak_flops_per_second  REAL     flops/s  Of the device (device_peaks, devices); NULL where it is not known.
+--   peak_bytes_per_second  INTEGER  bytes/s  Of the device (device_peaks, devices); NULL where it is not known.
+--   ridge_flops_per_byte   REAL     -        Above this intensity computing bounds, below it memory.
+--   bound_by               TEXT     -        Compute or memory: which of the two is nearer to its peak; memory, too, of
+--                                            ops of PyTorch that are no products, whose operations are not counted.
+--   compute_efficiency     REAL     -        The rates over their peaks.
+--   memory_efficiency      REAL     -        The rates over their peaks.
+--   roofline_efficiency    REAL     -        The rate over the best that the intensity allows.
 -- XProf lists no kernel of which no op is known, and no ops of a CPU.  Of what XLA compiled for GPUs it counts the
 -- cycles that an element-wise instruction takes as operations; here they are those that XLA's cost analysis counts.
 -- Cost: linear in kernel_totals and op_shape_totals, once these are made.

@@ -2,15 +2,25 @@
 --
 -- One row for each process but the workers of others, and one more for all hosts of a run that has several,
 -- with ALL_HOSTS for host and NULL for profile_id and rank, and what is not the same in all of them.
---   profile_id, host, rank, run_id
---   host_count, task_count     hosts by their names, NULL where these are not told; processes that train
---   device_type                Nvidia GPU (Ampere) and the like by compute capability, a model's name, or CPU; several
---                              apart by commas
---   device_model               the product's name
---   device_count               GPUs and TPUs that it saw
---   device_memory_bytes        of the smallest of them
---   framework, framework_version, job, world_size, command
---   start_ns, end_ns, dur_ns   when it was recorded
+--   profile_id           INTEGER  -      Profile id.
+--   host                 TEXT     -      Host.
+--   rank                 INTEGER  -      Rank.
+--   run_id               INTEGER  -      Run id.
+--   host_count           INTEGER  count  Hosts by their names, NULL where these are not told; processes that train.
+--   task_count           INTEGER  count  Hosts by their names, NULL where these are not told; processes that train.
+--   device_type          TEXT     -      Nvidia GPU (Ampere) and the like by compute capability, a model's name, or
+--                                        CPU; several apart by commas.
+--   device_model         TEXT     -      The product's name.
+--   device_count         INTEGER  count  GPUs and TPUs that it saw.
+--   device_memory_bytes  INTEGER  bytes  Of the smallest of them.
+--   framework            TEXT     -      Framework.
+--   framework_version    TEXT     -      Framework version.
+--   job                  TEXT     -      Job.
+--   world_size           INTEGER  -      World size.
+--   command              TEXT     -      Command.
+--   start_ns             INTEGER  ns     When it was recorded.
+--   end_ns               INTEGER  ns     When it was recorded.
+--   dur_ns               INTEGER  ns     When it was recorded.
 -- XProf tells no command, time and version: its columns for those stay empty.
 -- Cost: linear in devices and profiles.  Example: SELECT host_count, device_type, device_count FROM run_environment;
 WITH accelerators AS (

@@ -2,8 +2,9 @@
 --
 -- One row for each thing that is known of all that is open together, in the order in which one reads them. What is not
 -- known has no row. Shares are of step time, of op time, or as the text says.
---   position        1, 2, ...
---   title, text     what is told; and that, with units
+--   position  INTEGER  -  1, 2, .
+--   title     TEXT     -  What is told; and that, with units.
+--   text      TEXT     -  What is told; and that, with units.
 -- run: program, framework, processes, or what is open of which nothing ran; a row for each framework where profiles
 -- of several are open.  steps: how many, how long.  step times: the curve of the process with the longest steps,
 -- least to most.  requests, batches: of servers of models.  time: the parts of step_breakdown, over measured steps

@@ -8,20 +8,25 @@
 -- steps may hold in the time by which they are longer than the longest recorded one.  A step that speaks for itself
 -- alone adds nothing.  Where the sum is a part of all time, and its share is what is stated, x is what a step's part
 -- differs from that share of it, and for the third unseen_ratio times the sum comes to it.
---   profile_id, rank, step_id   the step
---   weight                      steps.sample_weight
---   duration_ns, lead_ns        of the step, without what recording its ops took; and how much longer than the
---                               mean that is
---   step_count                  steps for which all rows of the profile speak
---   is_calibrated               1: weights are such that the recorded steps speak for all the time, too
---   spread_factor               n / (n - p) of the n rows, p being 1 or, calibrated, 2, times the sum of w * (w - 1) by
---                               the sum of w, times the square of half of Student's t (95 %, with step_count^2 / (sum
---                               of w^2) - p degrees of freedom); calibrated by 1 - the largest leverage more.  NULL
---                               where fewer than two rows speak for others, or so much more than the rest that no error
---                               can be stated
---   lead_factor                 calibrated: spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
---                               recording leave in doubt; else 0
---   unseen_ratio                time by which unrecorded steps are longer than the longest recorded one, by all time
+--   profile_id     INTEGER  -      The step.
+--   rank           INTEGER  -      The step.
+--   step_id        INTEGER  -      The step.
+--   weight         REAL     -      Steps.sample_weight.
+--   duration_ns    INTEGER  ns     Of the step, without what recording its ops took; and how much longer than the mean
+--                                  that is.
+--   lead_ns        REAL     ns     Of the step, without what recording its ops took; and how much longer than the mean
+--                                  that is.
+--   step_count     REAL     count  Steps for which all rows of the profile speak.
+--   is_calibrated  INTEGER  -      1: weights are such that the recorded steps speak for all the time, too.
+--   spread_factor  REAL     -      N / (n - p) of the n rows, p being 1 or, calibrated, 2, times the sum of w * (w - 1)
+--                                  by the sum of w, times the square of half of Student's t (95 %, with step_count^2 /
+--                                  (sum of w^2) - p degrees of freedom); calibrated by 1 - the largest leverage more.
+--                                  NULL where fewer than two rows speak for others, or so much more than the rest that
+--                                  no error can be stated.
+--   lead_factor    REAL     -      Calibrated: spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
+--                                  recording leave in doubt; else 0.
+--   unseen_ratio   REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, by all
+--                                  time.
 -- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM sampled_steps ORDER BY weight DESC LIMIT 5;
 WITH totals AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, min(rank) AS rank, count(*) FILTER (WHERE sample_weight > 0) AS row_count,

@@ -3,13 +3,16 @@
 -- One row for each profile of which ops were recorded only in some of the measured steps (no warm-up).  The other views
 -- weigh by steps.sample_weight and state errors: twice the error on either side is the 95 % interval, also where few
 -- steps speak for many (sampled_steps has the method).  Where all steps were recorded errors are 0.
---   profile_id, rank          the profile
---   recorded_count            steps whose ops were recorded
---   drawn_count               of them those that speak for others, too
---   step_count                steps for which they speak
---   is_calibrated             1: the weights also make the recorded steps speak for all the time, as durations vary
---   unseen_ratio              time by which unrecorded steps are longer than the longest recorded one, by all time
---   note                      why no errors are stated (they are NULL); NULL where they are
+--   profile_id      INTEGER  -      The profile.
+--   rank            INTEGER  -      The profile.
+--   recorded_count  INTEGER  count  Steps whose ops were recorded.
+--   drawn_count     INTEGER  count  Of them those that speak for others, too.
+--   step_count      REAL     count  Steps for which they speak.
+--   is_calibrated   INTEGER  -      1: the weights also make the recorded steps speak for all the time, as durations
+--                                   vary.
+--   unseen_ratio    REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, by all
+--                                   time.
+--   note            TEXT     -      Why no errors are stated (they are NULL); NULL where they are.
 -- Cost: that of sampled_steps.  Example: SELECT recorded_count, step_count FROM sampling_summary;
 SELECT
   profile_id AS profile_id,

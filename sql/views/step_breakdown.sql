@@ -17,21 +17,38 @@
 -- host where there is a device, and of several hosts it shows only the steps that overlap.  Nothing ever fills its
 -- category Compilation: what tf.function, XLA and JAX mark as compiling it shows as compute of the host, so that its
 -- Host compute is host_compute_ns and compile_ns together; the other categories are the same.
---   profile_id, host, rank, step_id, number, name, dur_ns
---   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
---   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between
---                               devices; communication
---   host_compute_ns, kernel_launch_ns                               cpu without compiling; runtime
---   input_ns, output_ns         data loading and copies to a device; copies from a device
---   compile_ns                  compiling (compilations) while none of the others went on; the plugin, and so cpu_ns,
---                               has it as cpu
---   other_ns                    rest_ns under the name of TensorFlow
---   marks_ns                    of cpu_ns, which both profilers count so, in what the program marked, in modules and
---                               Python frames while no op ran
---   outside_ns                  of cpu_ns and rest_ns together, what step_op_time and the check host_bound have as time
---                               outside of ops, with what recording took there; where devices worked no more of it than
---                               is rest or in marks, since their work counts first.  Where that is not known, rest and
---                               marks.  run_summary, overview and the page cut the host by this one
+--   profile_id             INTEGER  -   Profile id.
+--   host                   TEXT     -   Host.
+--   rank                   INTEGER  -   Rank.
+--   step_id                INTEGER  -   Step id.
+--   number                 INTEGER  -   Number.
+--   name                   TEXT     -   Name.
+--   dur_ns                 INTEGER  ns  Dur ns.
+--   kernel_ns              INTEGER  ns  The parts.
+--   memcpy_ns              INTEGER  ns  The parts.
+--   memset_ns              INTEGER  ns  The parts.
+--   communication_ns       INTEGER  ns  The parts.
+--   runtime_ns             INTEGER  ns  The parts.
+--   data_loader_ns         INTEGER  ns  The parts.
+--   cpu_ns                 INTEGER  ns  The parts.
+--   rest_ns                INTEGER  ns  The parts.
+--   device_compute_ns      INTEGER  ns  Kernels and fills; copies within and between devices; communication.
+--   device_to_device_ns    INTEGER  ns  Kernels and fills; copies within and between devices; communication.
+--   device_collectives_ns  INTEGER  ns  Kernels and fills; copies within and between devices; communication.
+--   host_compute_ns        INTEGER  ns  Cpu without compiling; runtime.
+--   kernel_launch_ns       INTEGER  ns  Cpu without compiling; runtime.
+--   input_ns               INTEGER  ns  Data loading and copies to a device; copies from a device.
+--   output_ns              INTEGER  ns  Data loading and copies to a device; copies from a device.
+--   compile_ns             INTEGER  ns  Compiling (compilations) while none of the others went on; the plugin, and so
+--                                       cpu_ns, has it as cpu.
+--   other_ns               INTEGER  ns  Rest_ns under the name of TensorFlow.
+--   marks_ns               INTEGER  ns  Of cpu_ns, which both profilers count so, in what the program marked, in
+--                                       modules and Python frames while no op ran.
+--   outside_ns             INTEGER  ns  Of cpu_ns and rest_ns together, what step_op_time and the check host_bound have
+--                                       as time outside of ops, with what recording took there; where devices worked no
+--                                       more of it than is rest or in marks, since their work counts first.  Where that
+--                                       is not known, rest and marks.  run_summary, overview and the page cut the host
+--                                       by this one.
 -- Cost: one pass over step_segment_totals, over host_steps and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (

@@ -1,19 +1,23 @@
 -- Ops in steps: what the time of each measured step went to, and how many ops there were.
 --
 -- One row for each step that is no warm-up and had its ops recorded.
---   profile_id, rank, step_id, number   the step
---   dur_ns, recording_ns                of the step, and how much of it recording its ops took, which is in none of the
---                                       other times (NULL: that is not told)
---   sample_weight                       how many steps it speaks for
---   op_ns                               how long an op ran on the step's own thread or on one that runs the backward
---                                       pass for it, overlaps counted once
---   input_ns                            how long its thread was in the input pipeline while no op ran
---   wait_ns                             how long, beside both, it took part in a collective of hosts or waited for a
---                                       device
---   outside_ns                          the rest of the step: Python, locks, files; these four are NULL where its
---                                       thread is not known
---   optimizer_ns                        time in the phase optimizer (step_phases), without closures that it calls
---   op_count                            ops that began in it, on any thread
+--   profile_id     INTEGER  -      The step.
+--   rank           INTEGER  -      The step.
+--   step_id        INTEGER  -      The step.
+--   number         INTEGER  -      The step.
+--   dur_ns         INTEGER  ns     Of the step, and how much of it recording its ops took, which is in none of the
+--                                  other times (NULL: that is not told).
+--   recording_ns   INTEGER  ns     Of the step, and how much of it recording its ops took, which is in none of the
+--                                  other times (NULL: that is not told).
+--   sample_weight  REAL     -      How many steps it speaks for.
+--   op_ns          INTEGER  ns     How long an op ran on the step's own thread or on one that runs the backward pass
+--                                  for it, overlaps counted once.
+--   input_ns       INTEGER  ns     How long its thread was in the input pipeline while no op ran.
+--   wait_ns        INTEGER  ns     How long, beside both, it took part in a collective of hosts or waited for a device.
+--   outside_ns     INTEGER  ns     The rest of the step: Python, locks, files; these four are NULL where its thread is
+--                                  not known.
+--   optimizer_ns   INTEGER  ns     Time in the phase optimizer (step_phases), without closures that it calls.
+--   op_count       INTEGER  count  Ops that began in it, on any thread.
 -- No ops here are ranges, modules and Python frames.  A step without ops has 0.
 -- Cost: one pass over ops, when host_steps is derived from them.
 -- Example: SELECT number, op_ns, outside_ns FROM step_op_time ORDER BY dur_ns DESC LIMIT 10;

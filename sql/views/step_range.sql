@@ -3,10 +3,10 @@
 -- profile selects as the hidden argument of every table does (an id, a path or a pattern over paths), first and last
 -- are steps.number.  A condition on steps.number that no step meets gives no rows, which what builds on it takes for an
 -- answer; this says which steps there are.
---   id            of the step
---   profile_id    its profile
---   number        its number
---   ops_recorded  1 when its ops were recorded, 0 when not, NULL when the source does not tell
+--   id            INTEGER  -  Of the step.
+--   profile_id    INTEGER  -  Its profile.
+--   number        INTEGER  -  Its number.
+--   ops_recorded  INTEGER  -  1 when its ops were recorded, 0 when not, NULL when the source does not tell.
 -- parameters: profile, first, last
 -- Cost: one pass over the steps.  Example: SELECT count(*) FROM step_range('*', 0, 9);
 SELECT id AS id, profile_id AS profile_id, number AS number, ops_recorded AS ops_recorded

@@ -5,17 +5,37 @@
 -- common_steps, which all hosts went through and which took as long as the slowest of them, and the parts are those of
 -- all steps of all hosts.  Parts are cut as step_breakdown cuts them.  Of a capture's steps only those count in which
 -- the part is known.
---   profile_id, host, rank, run_id
---   position, part              0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives,
---                               4 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
---                               it; and of these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy,
---                               13 memset, 14 data_loader (its communication and runtime are 3 and 5, its cpu 4 and 8)
---   step_count                  steps that count
---   sum_ns, ratio               what they spent on it, and its share of what they took; weighed where ops or the work
---                               of devices were recorded in some steps only, so that sum_ns speaks for all
---   mean_ns, stddev_ns, min_ns, max_ns            of the part in a step; the deviation is that of a sample
---   mean_ratio, stddev_ratio, min_ratio, max_ratio   of its shares of each step: with part 'input' the percentages
---                               that the input pipeline analyzer sums up
+--   profile_id    INTEGER  -      Profile id.
+--   host          TEXT     -      Host.
+--   rank          INTEGER  -      Rank.
+--   run_id        INTEGER  -      Run id.
+--   position      INTEGER  -      0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives, 4
+--                                 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
+--                                 it; and of these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy,
+--                                 13 memset, 14 data_loader (its communication and runtime are 3 and 5, its cpu 4 and
+--                                 8).
+--   part          TEXT     -      0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives, 4
+--                                 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
+--                                 it; and of these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy,
+--                                 13 memset, 14 data_loader (its communication and runtime are 3 and 5, its cpu 4 and
+--                                 8).
+--   step_count    INTEGER  count  Steps that count.
+--   sum_ns        INTEGER  ns     What they spent on it, and its share of what they took; weighed where ops or the work
+--                                 of devices were recorded in some steps only, so that sum_ns speaks for all.
+--   ratio         REAL     ratio  What they spent on it, and its share of what they took; weighed where ops or the work
+--                                 of devices were recorded in some steps only, so that sum_ns speaks for all.
+--   mean_ns       INTEGER  ns     Of the part in a step; the deviation is that of a sample.
+--   stddev_ns     INTEGER  ns     Of the part in a step; the deviation is that of a sample.
+--   min_ns        INTEGER  ns     Of the part in a step; the deviation is that of a sample.
+--   max_ns        INTEGER  ns     Of the part in a step; the deviation is that of a sample.
+--   mean_ratio    REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
+--                                 analyzer sums up.
+--   stddev_ratio  REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
+--                                 analyzer sums up.
+--   min_ratio     REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
+--                                 analyzer sums up.
+--   max_ratio     REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
+--                                 analyzer sums up.
 -- TensorFlow's profiler takes copies of GPUs for device compute, so its input and output lack them.  Of several hosts
 -- it has the parts of one of them, whichever that is; XProf leaves out the first and the
 -- last of more than five steps.

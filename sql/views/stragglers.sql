@@ -10,15 +10,19 @@
 -- of the same number, of ranks that were recorded together (process_windows.session_id), as in pod_steps.  Where
 -- kernels were recorded only in some steps, these are compared.  (HTA looks at the normalised start of one kernel
 -- instead, and fails on a single rank, which has no row here.)
---   profile_id, host, rank   of profiles without ranks, such as those of profiler servers, process_names tells which is
---                      which
---   count              steps in which others waited for this rank longer than for any other
---   metric             mean share of a step for which the others waited for it
---   step_id            the step in which they waited longest
---   late_ns            how long they waited for it in all steps that were compared
---   step_count         steps that were compared
---   even_ns            what these would be shorter by if the work of each were spread evenly: how much later its last
---                      rank came than its ranks on average; the same for all ranks of a run
+--   profile_id  INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names tells which
+--                               is which.
+--   host        TEXT     -      Of profiles without ranks, such as those of profiler servers, process_names tells which
+--                               is which.
+--   rank        INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names tells which
+--                               is which.
+--   count       INTEGER  count  Steps in which others waited for this rank longer than for any other.
+--   metric      TEXT     -      Mean share of a step for which the others waited for it.
+--   step_id     INTEGER  -      The step in which they waited longest.
+--   late_ns     INTEGER  ns     How long they waited for it in all steps that were compared.
+--   step_count  INTEGER  count  Steps that were compared.
+--   even_ns     INTEGER  ns     What these would be shorter by if the work of each were spread evenly: how much later
+--                               its last rank came than its ranks on average; the same for all ranks of a run.
 -- Cost: a sort of communication kernels and of collectives on hosts.
 -- Example: SELECT rank, count, metric FROM stragglers;
 WITH on_hosts AS (

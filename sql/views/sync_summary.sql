@@ -7,17 +7,20 @@
 -- is not pinned, and what it asks to wait for afterwards is over.
 -- Those in warm-up steps are left out, those outside any step count.  Where waits were recorded only in some steps,
 -- count and times are weighed (thinned_steps).
---   profile_id, rank
---   kind                         event, stream, stream_wait, context, device or copy
---   op_name                      the innermost op that made the call
---   location                     file:line of the program that asked for it (code_trace_line), without directories;
---                                NULL where no stack was recorded
---   count, sum_ns                how often and how long
---   sum_ratio                    share of all waiting of the profile
---   sum_error_ns                 error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                                where too few were (sampling_summary)
---   mean_ns, max_ns              of their durations
---   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
+--   profile_id    INTEGER  -      Profile id.
+--   rank          INTEGER  -      Rank.
+--   kind          TEXT     -      Event, stream, stream_wait, context, device or copy.
+--   op_name       TEXT     -      The innermost op that made the call.
+--   location      TEXT     -      File:line of the program that asked for it (code_trace_line), without directories;
+--                                 NULL where no stack was recorded.
+--   count         INTEGER  count  How often and how long.
+--   sum_ns        INTEGER  ns     How often and how long.
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were, NULL where too
+--                                 few were (sampling_summary).
+--   sum_ratio     REAL     ratio  Share of all waiting of the profile.
+--   mean_ns       INTEGER  ns     Of their durations.
+--   max_ns        INTEGER  ns     Of their durations.
+--   kernel_name   TEXT     -      A kernel that was waited for: of the last of the waits for which that is known.
 -- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
 WITH thinned AS MATERIALIZED (

@@ -10,12 +10,19 @@
 -- Where work was recorded only in some steps, these stand for the others (thinned_steps): kernel_ns is the time of all
 -- steps then, and the rest is added up step by step, with what each of them launched.  The time of calibration_steps
 -- does not count.
---   profile_id, rank
---   idle_ns, compute_ns, non_compute_ns, kernel_ns
---   idle_ratio, compute_ratio, non_compute_ratio   shares of kernel_ns
---   idle_error                                     error of idle_ratio where only some steps were recorded; 0 where
---                                                  all were, NULL where too few were (sampling_summary)
---   device_id, device                              joins devices.id; its name
+--   profile_id         INTEGER  -      Profile id.
+--   rank               INTEGER  -      Rank.
+--   idle_ns            INTEGER  ns     Idle ns.
+--   compute_ns         INTEGER  ns     Compute ns.
+--   non_compute_ns     INTEGER  ns     Non compute ns.
+--   kernel_ns          INTEGER  ns     Kernel ns.
+--   idle_ratio         REAL     ratio  Shares of kernel_ns.
+--   compute_ratio      REAL     ratio  Shares of kernel_ns.
+--   non_compute_ratio  REAL     ratio  Shares of kernel_ns.
+--   idle_error         REAL     -      Error of idle_ratio where only some steps were recorded; 0 where all were, NULL
+--                                      where too few were (sampling_summary).
+--   device_id          INTEGER  -      Joins devices.id; its name.
+--   device             TEXT     -      Joins devices.id; its name.
 -- Cost: that of device_times.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -5,8 +5,10 @@
 -- launched may have run until then, so that a gap which ends here, or began before, is no idle time: views and checks
 -- of gaps leave it out.  On devices that work on several streams the end of such work may lie in later gaps, too; that
 -- cannot be told.
---   profile_id, device_id, step_id   the step whose work was recorded
---   start_ns                         the start of the first kernel, copy or fill that it launched on the device
+--   profile_id  INTEGER  -   The step whose work was recorded.
+--   device_id   INTEGER  -   The step whose work was recorded.
+--   step_id     INTEGER  -   The step whose work was recorded.
+--   start_ns    INTEGER  ns  The start of the first kernel, copy or fill that it launched on the device.
 -- Cost: one pass over steps where there is such a profile, and a look-up in device_steps for each of its steps.
 -- Example: SELECT count(*) FROM thinned_starts;
 WITH left_out AS MATERIALIZED (

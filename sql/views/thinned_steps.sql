@@ -6,11 +6,12 @@
 -- its windows.  One row for each step of such a profile that stands for another number of steps than one; the views
 -- that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors (sampled_steps).
 -- What a device did before a step that follows one whose work was not recorded is not known either (thinned_starts).
---   profile_id, step_id
---   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded, or
---                   it is warm-up outside of all windows
---   has_work        1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some, and
---                   what is told of such a step by itself, as in step_breakdown, is not known of devices
+--   profile_id  INTEGER  -  Profile id.
+--   step_id     INTEGER  -  Step id.
+--   weight      REAL     -  Steps.sample_weight; 0: others stand for the step, also where its kernels were still
+--                           recorded, or it is warm-up outside of all windows.
+--   has_work    INTEGER  -  1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some,
+--                           and what is told of such a step by itself, as in step_breakdown, is not known of devices.
 -- Cost: linear in steps and device_steps, where there is such a profile.
 -- Example: SELECT count(*) FILTER (WHERE weight > 0) AS recorded, count(*) AS steps FROM thinned_steps;
 SELECT

@@ -3,18 +3,25 @@
 -- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here: the view is about what
 -- ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps, and so is the
 -- work of devices where that was recorded only in some (thinned_steps).
---   profile_id, rank, thread_id   joins threads.id
---   thread, kind                  its name and tid, or its stream; host or stream
---   op_count, op_ns               ops on it (ranges left aside) and the time in which one of them ran
---   op_error_ns                   error of op_ns where only some steps were recorded; 0 where all were, NULL
---                                 where too few were (sampling_summary)
---   autograd_count                of them autograd nodes
---   kernel_count, kernel_ns       kernels on the stream and their durations
---   kernel_error_ns               error of kernel_ns, as op_error_ns
---   transfer_count, transfer_ns   copies and fills on the stream and their durations
---   start_ms, end_ms              first start and last end, from the start of the run
---   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
---                                 they overlap
+--   profile_id       INTEGER  -      Joins threads.id.
+--   rank             INTEGER  -      Joins threads.id.
+--   thread_id        INTEGER  -      Joins threads.id.
+--   thread           TEXT     -      Its name and tid, or its stream; host or stream.
+--   kind             TEXT     -      Its name and tid, or its stream; host or stream.
+--   op_count         INTEGER  count  Ops on it (ranges left aside) and the time in which one of them ran.
+--   op_ns            INTEGER  ns     Ops on it (ranges left aside) and the time in which one of them ran.
+--   op_error_ns      INTEGER  ns     Error of op_ns where only some steps were recorded; 0 where all were, NULL where
+--                                    too few were (sampling_summary).
+--   autograd_count   INTEGER  count  Of them autograd nodes.
+--   kernel_count     INTEGER  count  Kernels on the stream and their durations.
+--   kernel_ns        INTEGER  ns     Kernels on the stream and their durations.
+--   kernel_error_ns  INTEGER  ns     Error of kernel_ns, as op_error_ns.
+--   transfer_count   INTEGER  count  Copies and fills on the stream and their durations.
+--   transfer_ns      INTEGER  ns     Copies and fills on the stream and their durations.
+--   start_ms         REAL     -      First start and last end, from the start of the run.
+--   end_ms           REAL     -      First start and last end, from the start of the run.
+--   busy_ratio       REAL     ratio  Op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
+--                                    they overlap.
 -- Cost: linear in op_totals and stream_totals, once these are made; where only some steps were recorded one pass over
 -- ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH thinned AS MATERIALIZED (

@@ -3,14 +3,22 @@
 -- Ten rows for each process whose ops launched work on devices, and ten more for all hosts of a run that has several,
 -- with ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of op_stats: of measured steps and weighed,
 -- of XPlane (profiles.has_xplane_kernels) those that kernels name.
---   profile_id, host, rank, run_id
---   position             1 is the longest
---   op_type, op_name     the op that launched it
---   count                calls that did, of XPlane told by the kernel that the op launched most often
---   self_ns              time of its kernels, and of its copies and fills where the source does not name ops of kernels
---   self_ratio, cumulative_ratio   share of that of all ops; with all rows before
---   flops_per_second     operations by time on devices, of calls whose operations are known
---   is_op_tensor_core_eligible, uses_tensor_core   whether one of its kernels could have used tensor cores, and did
+--   profile_id                  INTEGER  -        Profile id.
+--   host                        TEXT     -        Host.
+--   rank                        INTEGER  -        Rank.
+--   run_id                      INTEGER  -        Run id.
+--   position                    INTEGER  -        1 is the longest.
+--   op_type                     TEXT     -        The op that launched it.
+--   op_name                     TEXT     -        The op that launched it.
+--   count                       INTEGER  count    Calls that did, of XPlane told by the kernel that the op launched
+--                                                 most often.
+--   self_ns                     INTEGER  ns       Time of its kernels, and of its copies and fills where the source
+--                                                 does not name ops of kernels.
+--   self_ratio                  REAL     ratio    Share of that of all ops; with all rows before.
+--   cumulative_ratio            REAL     ratio    Share of that of all ops; with all rows before.
+--   flops_per_second            REAL     flops/s  Operations by time on devices, of calls whose operations are known.
+--   is_op_tensor_core_eligible  INTEGER  -        Whether one of its kernels could have used tensor cores, and did.
+--   uses_tensor_core            INTEGER  -        Whether one of its kernels could have used tensor cores, and did.
 -- All of them, with those on hosts: op_stats.
 -- Cost: linear in op_totals and kernel_totals, once these are made; a look at ops whose operations are known.
 -- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;

@@ -3,15 +3,22 @@
 -- One row for each profile, kind, direction and pair of memory kinds.  Those that a warm-up step launched are left
 -- out, those launched outside any step count.  Where transfers were recorded only in some steps, count, bytes and times
 -- are weighed (thinned_steps).
---   profile_id, rank
---   kind, direction                memcpy or memset; HtoD, DtoH, DtoD, PtoP or HtoH (NULL for a fill)
---   source_memory, target_memory   pageable, pinned, device, array or managed
---   count, bytes, mean_bytes       how many, and what they moved
---   sum_ns, sum_ratio              their time; its share of the time of all transfers of the profile
---   sum_error_ns                   error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                                  where too few were (sampling_summary)
---   mean_ns, max_ns                of their durations
---   bytes_per_second               all bytes by all time
+--   profile_id        INTEGER  -        Profile id.
+--   rank              INTEGER  -        Rank.
+--   kind              TEXT     -        Memcpy or memset; HtoD, DtoH, DtoD, PtoP or HtoH (NULL for a fill).
+--   direction         TEXT     -        Memcpy or memset; HtoD, DtoH, DtoD, PtoP or HtoH (NULL for a fill).
+--   source_memory     TEXT     -        Pageable, pinned, device, array or managed.
+--   target_memory     TEXT     -        Pageable, pinned, device, array or managed.
+--   count             INTEGER  count    How many, and what they moved.
+--   bytes             INTEGER  bytes    How many, and what they moved.
+--   mean_bytes        INTEGER  bytes    How many, and what they moved.
+--   sum_ns            INTEGER  ns       Their time; its share of the time of all transfers of the profile.
+--   sum_error_ns      INTEGER  ns       Error of sum_ns where only some steps were recorded; 0 where all were, NULL
+--                                       where too few were (sampling_summary).
+--   sum_ratio         REAL     ratio    Their time; its share of the time of all transfers of the profile.
+--   mean_ns           INTEGER  ns       Of their durations.
+--   max_ns            INTEGER  ns       Of their durations.
+--   bytes_per_second  REAL     bytes/s  All bytes by all time.
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -2,17 +2,32 @@
 --
 -- One row for each measured step (no warm-up) of step_breakdown, and of XPlane files for every one, as XProf counts
 -- them, with the parts that are added up over steps:
---   profile_id, step_id, dur_ns                                        the step, without what recording its ops took
---   device_compute_ns, device_to_device_ns, device_collectives_ns      as in step_breakdown, like all that follow, but
---                               host_compute and other without what recording took of them
---   host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns, other_ns
---   kernel_ns, memcpy_ns, memset_ns, data_loader_ns
---   marks_ns                    of host_compute_ns, in marks, modules and Python frames, outside of ops
---   outside_ns                  of host_compute and other together, the time outside of ops
---   host_weight                 for how many steps it stands in what ops tell: host_compute and other; 1 where every
---                               step has its ops
---   device_weight               in what the work of devices tells: all others but data_loader, which every step knows;
---                               where windows of the framework's profiler tell it (profiles.is_xplane) host_weight
+--   profile_id             INTEGER  -   The step, without what recording its ops took.
+--   step_id                INTEGER  -   The step, without what recording its ops took.
+--   dur_ns                 INTEGER  ns  The step, without what recording its ops took.
+--   device_compute_ns      INTEGER  ns  As in step_breakdown, like all that follow, but host_compute and other without
+--                                       what recording took of them.
+--   device_to_device_ns    INTEGER  ns  As in step_breakdown, like all that follow, but host_compute and other without
+--                                       what recording took of them.
+--   device_collectives_ns  INTEGER  ns  As in step_breakdown, like all that follow, but host_compute and other without
+--                                       what recording took of them.
+--   host_compute_ns        INTEGER  ns  Host compute ns.
+--   kernel_launch_ns       INTEGER  ns  Kernel launch ns.
+--   input_ns               INTEGER  ns  Input ns.
+--   output_ns              INTEGER  ns  Output ns.
+--   compile_ns             INTEGER  ns  Compile ns.
+--   other_ns               INTEGER  ns  Other ns.
+--   kernel_ns              INTEGER  ns  Kernel ns.
+--   memcpy_ns              INTEGER  ns  Memcpy ns.
+--   memset_ns              INTEGER  ns  Memset ns.
+--   data_loader_ns         INTEGER  ns  Data loader ns.
+--   marks_ns               INTEGER  ns  Of host_compute_ns, in marks, modules and Python frames, outside of ops.
+--   outside_ns             INTEGER  ns  Of host_compute and other together, the time outside of ops.
+--   host_weight            REAL     -   For how many steps it stands in what ops tell: host_compute and other; 1 where
+--                                       every step has its ops.
+--   device_weight          REAL     -   In what the work of devices tells: all others but data_loader, which every step
+--                                       knows; where windows of the framework's profiler tell it (profiles.is_xplane)
+--                                       host_weight.
 -- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
 -- Cost: that of step_breakdown and of host_steps.
 -- Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;

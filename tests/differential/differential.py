@@ -95,7 +95,8 @@ class Data:
         self.columns = {}
         # node_type_patterns is a table of SQLite's own.
         ours = ("SELECT table_name, column_name, type FROM tfprof_columns "
-                "WHERE table_name <> 'node_type_patterns' AND is_cache >= 0")
+                "WHERE table_name <> 'node_type_patterns' AND is_cache >= 0 "
+                "AND table_name IN (SELECT name FROM tfprof_tables WHERE is_cache >= 0)")
         for table, column, kind in self.rows(source, ours):
             self.columns.setdefault(table, {})[column] = kind
         self.rows(source, f"ATTACH {quoted(file)} AS file")

@@ -232,7 +232,9 @@ class Profile:
 
 def read_tables():
     engine = engines()[0]()
-    for table, column in engine.query("SELECT table_name, column_name FROM tfprof_columns WHERE is_cache >= 0")[1]:
+    for table, column in engine.query(
+            "SELECT table_name, column_name FROM tfprof_columns WHERE is_cache >= 0 "
+            "AND table_name IN (SELECT name FROM tfprof_tables WHERE is_cache >= 0)")[1]:
         Profile.tables.setdefault(table, []).append(column)
     for view in ("scope_view", "graph_view", "code_view", "op_view"):
         Profile.tables[view] = ['"%s"' % name

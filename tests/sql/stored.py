@@ -80,12 +80,9 @@ class Stored:
         self.parameters = [name for name in declared[len("-- parameters: ") :].split(", ") if name]
 
     def described_columns(self):
-        """The names in front of the descriptions, which are indented by three spaces."""
-        columns = []
-        for line in self.comment:
-            match = re.match(r"--   ([a-z][a-z0-9_]*(?:, [a-z][a-z0-9_]*)*)(?:  .*)?$", line)
-            columns += match.group(1).split(", ") if match else []
-        return columns
+        """The names of the columns that its comment describes (ext/vtab/embed_sql.c has the grammar)."""
+        found = (re.match(r"--   ([a-z][a-z0-9_]*)  +(?:INTEGER|REAL|TEXT)  ", line) for line in self.comment)
+        return [match[1] for match in found if match]
 
 
 def every_file():

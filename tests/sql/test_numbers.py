@@ -41,7 +41,7 @@ def test_form(one, columns):
         check(columns == CHECK_COLUMNS, f"{one.path}: columns {columns}")
     else:
         check(
-            sorted(one.described_columns()) == sorted(columns),
+            one.described_columns() == list(columns),
             f"{one.path}: the comment describes\n  {one.described_columns()}\nthe columns are\n  {columns}",
         )
     texts = re.sub(r"'(?:[^']|'')*'", "''", one.sql)

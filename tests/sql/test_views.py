@@ -40,6 +40,33 @@ def test_views_are_not_too_deep(engine):
             connection.values(f"SELECT (SELECT count(*) FROM (SELECT * FROM temp.{name})){beside} LIMIT 0")
 
 
+TYPES = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,)}
+UNITS = {"_ns": "ns", "_ratio": "ratio", "bytes_per_second": "bytes/s", "flops_per_second": "flops/s",
+         "_bytes": "bytes", "_count": "count"}
+
+
+def check_types(connection, name, rows):
+    """Every value is of the type that the column says, or NULL."""
+    described = connection.values(f"SELECT column_name, type FROM tfprof_columns WHERE table_name = '{name}'")
+    for row in rows:
+        for (column, kind), value in zip(described, eval(row, {"inf": float("inf")})):
+            assert value is None or isinstance(value, TYPES[kind]), (name, column, kind, value)
+
+
+def test_columns_are_described(engine):
+    """Of every view, check and function: each column in its order, with the unit that its name says."""
+    connection = engine()
+    for name, _, _, _ in views(connection):
+        named = connection.values(f"SELECT name FROM pragma_table_info('{name}')")
+        described = connection.values(
+            f"SELECT column_name, unit, description FROM tfprof_columns WHERE table_name = '{name}'")
+        assert named and named == [(column,) for column, _, _ in described], (name, named, described)
+        for column, unit, text in described:
+            ends = [told for end, told in UNITS.items() if column.endswith(end)]
+            assert column.isidentifier() and not ends or unit == ends[0], (name, column, unit)
+            assert text[0].upper() == text[0] and text.endswith("."), (name, column, text)
+
+
 def test_every_view_can_be_read(engine):
     for what, dumps in DUMPS.items():
         connection = engine()
@@ -59,9 +86,8 @@ def test_every_view_can_be_read(engine):
             assert not error or are_refused, (what, name, error)
             if name == "advise":
                 assert not any("could not be answered" in str(row) for row in rows), (what, rows)
-            # All columns are named.
-            columns = connection.values(f"SELECT name FROM pragma_table_info('{name}')")
-            assert columns and all(column.isidentifier() for column, in columns), (name, columns)
+            if engine is not CommandLine:  # whose rows are lines of text
+                check_types(connection, name, rows)
 
 
 def test_views_do_not_depend_on_the_plan(engine):
