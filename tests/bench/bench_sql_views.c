@@ -10,6 +10,7 @@
 ** time of the process, which a busy machine changes less.  What takes longer than LIMIT (300) warm is marked.  The last
 ** line of a group adds up the processor time: first is what one who asks for all of them once pays.
 */
+#include <libgen.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,8 +63,10 @@ static char run_name[128]; /* how figures call what is opened */
 
 static void name_run(const char *path) {
   struct stat status;
-  const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
-  size_t length = strcspn(name, "./");
+  char copy[4096];
+  snprintf(copy, sizeof copy, "%s", path);
+  const char *name = basename(copy); /* libgen.h's: of `run/` it is `run` */
+  size_t length = strcspn(name, ".");
   int end = snprintf(run_name, sizeof run_name, "`%.*s`", length < 60 ? (int)length : 60, name);
   if (!stat(path, &status) && S_ISREG(status.st_mode))
     snprintf(run_name + end, sizeof run_name - (size_t)end, " of %.0f MB", (double)status.st_size / 1e6);

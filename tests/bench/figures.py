@@ -151,7 +151,8 @@ def merge_one(rows):
     values = sorted(row["value"] for row in rows if row["value"] is not None)
     if not values:
         return rows[-1]
-    merged = dict(rows[-1], value=statistics.median(values), low=values[0], high=values[-1], trials=len(values))
+    trials = sum(row.get("trials", 1) for row in rows)
+    merged = dict(rows[-1], value=statistics.median(values), low=values[0], high=values[-1], trials=trials)
     if all(len(row.get("compared", ())) == len(merged.get("compared", ())) for row in rows):
         for i, other in enumerate(merged.get("compared", ())):
             others = [row["compared"][i]["value"] for row in rows]

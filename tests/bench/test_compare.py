@@ -139,9 +139,9 @@ def test_folders():
     folder = path_of("runs")
     os.makedirs(folder, exist_ok=True)
     for number, value in enumerate((10, 12, 17)):
-        put(f"runs/{number}.jsonl", {"slower": (value, "ms", {})})
+        put(f"runs/{number}.jsonl", {"slower": (value, "ms", {"trials": 5})})
     ((row,), _) = figures.read(folder)
-    assert (row["value"], row["low"], row["high"]) == (12, 10, 17), row
+    assert (row["value"], row["low"], row["high"], row["trials"]) == (12, 10, 17, 15), row
     for commit in ("11111111", "22222222"):
         figures.write(os.path.join(folder, commit + ".json"), {"commit": commit, "state": "idle"}, [row])
     status, _, error = run("compare.py", folder, put("old.jsonl", OLD))
