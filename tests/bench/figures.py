@@ -152,12 +152,12 @@ def merge_one(rows):
     if not values:
         return rows[-1]
     trials = sum(row.get("trials", 1) for row in rows)
-    merged = dict(rows[-1], value=statistics.median(values), low=values[0], high=values[-1], trials=trials)
+    merged = dict(rows[-1], value=rounded(statistics.median(values)), low=values[0], high=values[-1], trials=trials)
     if all(len(row.get("compared", ())) == len(merged.get("compared", ())) for row in rows):
         for i, other in enumerate(merged.get("compared", ())):
             others = [row["compared"][i]["value"] for row in rows]
             if None not in others:
-                other["value"] = statistics.median(others)
+                other["value"] = rounded(statistics.median(others))
     return merged
 
 

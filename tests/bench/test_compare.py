@@ -131,6 +131,10 @@ def test_several_runs_become_an_interval():
             file.write(json.dumps(row) + "\n")
     ((row,), _) = figures.read(path)
     assert (row["value"], row["low"], row["high"], row["trials"]) == (11, 10, 14, 3), row
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(dict(row, value=1.1001, low=1, high=2)) + "\n")
+    assert figures.read(path)[0][0]["value"] == 10.5  # of an even number: no more digits than count
+    put("several.jsonl", {"slower": (11, "ms", {"low": 10, "high": 14})})
     assert answer(path, put("new.jsonl", NEW))[1][0]["verdict"] != "worse"  # 13 with 10 % is within 10 to 14
 
 
