@@ -119,6 +119,9 @@ def check_ahead(python):
         theirs, ours = ({row["name"]: row["n"] for row in query(one, """
             SELECT name, count(*) AS n FROM ops WHERE category = 'op' GROUP BY 1""")} for one in (own, run))
         assert ours == theirs and sum(ours.values()) >= 50, (theirs, ours)
+        steps = query(run, """SELECT s.number, count(*) AS n FROM ops AS o JOIN steps AS s ON s.id = o.step_id
+            WHERE o.hlo_module = 'jit_step' GROUP BY 1""")
+        assert [row["number"] for row in steps] == list(range(10, 20)) and len({row["n"] for row in steps}) == 1, steps
     print("JAX that runs ahead")
 
 

@@ -235,6 +235,36 @@ def test_steps_of_marks(directory):
           [(6,), (7,)], "marks of the file")
 
 
+def test_launched_runs(directory):
+    """JAX that runs ahead: in a window before which its work was waited for, runs have the steps of their calls, in the
+    order of their numbers; where it was not, or more ran than was called, they have those in whose time they ran."""
+    recording = Recording(30)
+    for place, (first, settled, called) in enumerate(((4, 1, 3), (10, 0, 3), (16, 1, 1))):
+        main, pool = [], []
+        for i in range(called):
+            at = (10 * MS * i + 65_000) * 1000
+            main += [event("PjitFunction(step)", at + 1_000_000_000, 2_000_000_000),
+                     event("PjitFunction(step)", at + 1_100_000_000, 1_800_000_000)]
+        for i in range(3):  # all in the last step, the last one first
+            at = (28 * MS - 2 * MS * i + 65_000) * 1000
+            pool += [event(name, at + place, 100_000_000, hlo_op=name, hlo_module="jit_step", program_id=3,
+                           run_id=-70 + i) for name, place in (("dot.3", 0), ("tanh.1", 500_000_000))]
+        facts = {"profile_start_time": Unsigned(began(first))}
+        beside(directory, place, space(plane("/host:CPU", [line(LINE, "python", main, 0),
+                                                           line(2**63 + 5, "tf_XLAPjRtCpuClient/1", pool, 0)]),
+                                       plane("Task Environment", [], facts)))
+        recording.window(f"vm-4711.{place}.xplane.pb", first, 3, is_settled=settled)
+    recording.write(directory)
+    found = rows(directory, "SELECT s.number, count(*), group_concat(DISTINCT o.name) FROM ops AS o JOIN steps AS s ON "
+                            "s.id = o.step_id WHERE o.hlo_module = 'jit_step' GROUP BY 1 ORDER BY 1, o.name")
+    check([row[:2] for row in found], [(4, 2), (5, 2), (6, 2), (12, 6), (18, 6)], "steps")
+    copy = os.path.join(directory, "copies", "copy.tfprof")
+    os.makedirs(os.path.dirname(copy))
+    column(directory, f"SELECT tfprof_save('{copy}')")
+    check(rows(copy, "SELECT s.number, count(*) FROM ops AS o JOIN steps AS s ON s.id = o.step_id WHERE "
+                     "o.hlo_module = 'jit_step' GROUP BY 1 ORDER BY 1"), [row[:2] for row in found], "a copy")
+
+
 OPENING, CLOSING = 2 * MS, 6 * MS
 
 

@@ -42,6 +42,7 @@ enum {
   WINDOW_START_REALTIME,
   WINDOW_END_REALTIME,
   WINDOW_HANDLE,
+  WINDOW_SETTLED,
   WINDOW_COLUMNS
 };
 static const struct row_column window_columns[WINDOW_COLUMNS] = {
@@ -61,6 +62,7 @@ static const struct row_column window_columns[WINDOW_COLUMNS] = {
     {DUMP_profiler_windows_start_realtime_ns, DUMP_ASCENDING, false, true},
     {DUMP_profiler_windows_end_realtime_ns, DUMP_ASCENDING, false, true},
     {DUMP_profiler_windows_thread_handle, DUMP_UNORDERED, false, true},
+    {DUMP_profiler_windows_is_settled, DUMP_UNORDERED, false, true},
 };
 static const struct table_form form =
     TABLE_FORM(profiler_windows, TABLE_ROWS, "windows of the framework's profiler", window_columns, 64);
@@ -78,7 +80,7 @@ struct window {
   uint64_t handle;
   int64_t start_ns, end_ns, opening_ns, closing_ns, start_realtime_ns, end_realtime_ns, first_step, step_count;
   char framework[16], ending[16], error[160], reason[40];
-  bool has_programs;
+  bool has_programs, is_settled;
   char *directory, *bytes;
   size_t size;
 };
@@ -92,6 +94,7 @@ static struct {
   enum window_act wanted;
   bool is_closing; /* as planned */
   bool is_chosen, is_told_full;
+  bool is_settled; /* all work has been waited for, since what is to be done was asked */
   struct window now;
   uint64_t programs_ns; /* when a window with the programs was closed last */
   uint64_t began_ns;    /* opening or closing */
@@ -184,6 +187,7 @@ enum window_act windows_wanted(bool *is_chosen, bool *is_first) {
   state.wanted = WINDOW_NOTHING;
   state.is_closing = wanted == WINDOW_CLOSE;
   state.asked_ns = clock_monotonic_ns();
+  state.is_settled = false;
   *is_chosen = state.is_chosen;
   /* What is kept must have the programs that its ops are of, which one window in half of its time has. */
   uint64_t held_ns = (uint64_t)recording_held_ns();
@@ -197,6 +201,7 @@ void windows_settled(void) {
   uint64_t now_ns = clock_monotonic_ns();
   if (state.asked_ns) leave_out(state.asked_ns, now_ns);
   if (state.asked_ns) state.asked_ns = now_ns;
+  state.is_settled = true;
 }
 
 void windows_opening(const char *framework, bool begins_at_end) {
@@ -206,7 +211,8 @@ void windows_opening(const char *framework, bool begins_at_end) {
   uint64_t since_mark_ns = part_ns && part_ns < MARK_NS ? part_ns : MARK_NS;
   bool is_at_end = begins_at_end && state.plan.last_ns > since_mark_ns;
   uint64_t since_ns = is_at_end ? state.plan.last_ns - since_mark_ns : state.stopped_ns;
-  state.now = (struct window){.opening_ns = (int64_t)since_ns};
+  state.now = (struct window){.opening_ns = (int64_t)since_ns, .is_settled = state.is_settled};
+  state.is_settled = false;
   snprintf(state.now.framework, sizeof state.now.framework, "%s", framework);
 }
 
@@ -392,6 +398,7 @@ static void add_row(struct recorder *recorder, const struct window *window, cons
   row_put(&rows, row, WINDOW_START_REALTIME, window->start_realtime_ns);
   row_put(&rows, row, WINDOW_END_REALTIME, window->end_realtime_ns);
   row_put(&rows, row, WINDOW_HANDLE, (int64_t)window->handle);
+  row_put(&rows, row, WINDOW_SETTLED, window->is_settled);
 }
 
 static void note_size(struct recorder *recorder, const struct window_file *file) {

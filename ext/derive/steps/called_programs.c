@@ -6,36 +6,16 @@
 ** less, at the ends of the recording), the first call is that of the first run, and so on.  Runs are told apart by
 ** their own number where there is one, else by another program in between.
 */
+#include "derive/steps/called_programs.h"
 #include "derive/passes.h"
-#include "derive/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct call {
-  int64_t start, end;
-  string_id name, module; /* of the programs that it may run */
-  uint32_t row, thread;
-};
-
-struct execution { /* something that a program ran */
-  int64_t start, program, run;
-  string_id module;
-  uint32_t number; /* of the program among those of its module, from 1 on */
-};
-
-struct programs {
-  struct call *calls;
-  struct execution *executions;
-  struct row_value *values;
-  uint32_t call_count, call_capacity, execution_count, execution_capacity, value_count;
-};
-
 static const char called_by_jax[] = "PjitFunction(";
 
-static enum tfprof_status find_calls_of_jax(struct profile *profile, struct programs *programs,
-                                            struct tfprof_error *error) {
+enum tfprof_status find_calls_of_jax(struct profile *profile, struct programs *programs, struct tfprof_error *error) {
   const struct pool *pool = store_pool(profile->store);
   enum tfprof_status status = TFPROF_OK;
   /* By name; NO_ROW: it is no call. */
@@ -55,12 +35,12 @@ static enum tfprof_status find_calls_of_jax(struct profile *profile, struct prog
         modules[names[i]] = is_call ? derive_known_text(profile, module) : NO_ROW;
         if (!is_call) continue;
       }
-      struct call call = {.name = names[i], .module = modules[names[i]], .row = (uint32_t)block.row + i};
+      struct program_call call = {.name = names[i], .module = modules[names[i]], .row = (uint32_t)block.row + i};
       derive_integers(block.segment->columns[COLUMN_ops_start_ns], block.first + i, 1, &call.start);
       derive_integers(block.segment->columns[COLUMN_ops_end_ns], block.first + i, 1, &call.end);
       derive_references(block.segment->columns[COLUMN_ops_thread_id], block.first + i, 1, NO_ROW, &call.thread);
       if (call.start == NO_VALUE || call.end < call.start || call.thread == NO_ROW) continue;
-      struct call *calls =
+      struct program_call *calls =
           scratch_grow(programs->calls, programs->call_count, &programs->call_capacity, 256, sizeof *calls);
       if (calls) (programs->calls = calls)[programs->call_count++] = call;
       else status = error_no_memory(error);
@@ -70,10 +50,9 @@ static enum tfprof_status find_calls_of_jax(struct profile *profile, struct prog
   return status;
 }
 
-/* `run` is a column, or 0: nothing tells runs apart. */
-static enum tfprof_status find_executions(struct profile *profile, unsigned table, unsigned module, unsigned program,
-                                          unsigned run, unsigned start, struct programs *programs,
-                                          struct tfprof_error *error) {
+enum tfprof_status find_executions(struct profile *profile, unsigned table, unsigned module, unsigned program,
+                                   unsigned run, unsigned start, struct programs *programs,
+                                   struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (struct row_block block = {0}; derive_next_block(profile, table, &block, &status, error);) {
     int64_t numbers[ROWS_BLOCK];
@@ -82,11 +61,12 @@ static enum tfprof_status find_executions(struct profile *profile, unsigned tabl
     block_texts(&block, module, modules);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       if (numbers[i] == NO_VALUE || !modules[i]) continue;
-      struct execution one = {.program = numbers[i], .run = NO_VALUE, .module = modules[i]};
+      struct program_execution one = {.program = numbers[i], .run = NO_VALUE, .module = modules[i],
+                              .row = (uint32_t)block.row + i};
       derive_integers(block.segment->columns[start], block.first + i, 1, &one.start);
       if (run) derive_integers(block.segment->columns[run], block.first + i, 1, &one.run);
       if (one.start == NO_VALUE) continue;
-      struct execution *executions = scratch_grow(programs->executions, programs->execution_count,
+      struct program_execution *executions = scratch_grow(programs->executions, programs->execution_count,
                                                   &programs->execution_capacity, 256, sizeof *executions);
       if (executions) (programs->executions = executions)[programs->execution_count++] = one;
       else status = error_no_memory(error);
@@ -98,7 +78,7 @@ static enum tfprof_status find_executions(struct profile *profile, unsigned tabl
 /* ---- Putting them together. */
 
 static int by_name_and_thread(const void *left, const void *right) {
-  const struct call *a = left, *b = right;
+  const struct program_call *a = left, *b = right;
   if (a->module != b->module) return a->module < b->module ? -1 : 1;
   if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
@@ -106,13 +86,13 @@ static int by_name_and_thread(const void *left, const void *right) {
 }
 
 static int by_start_of_call(const void *left, const void *right) {
-  const struct call *a = left, *b = right;
+  const struct program_call *a = left, *b = right;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
 static int by_run(const void *left, const void *right) {
-  const struct execution *a = left, *b = right;
+  const struct program_execution *a = left, *b = right;
   if (a->module != b->module) return a->module < b->module ? -1 : 1;
   if (a->program != b->program) return a->program < b->program ? -1 : 1;
   if (a->run != b->run) return a->run < b->run ? -1 : 1;
@@ -120,16 +100,16 @@ static int by_run(const void *left, const void *right) {
 }
 
 static int by_start_of_run(const void *left, const void *right) {
-  const struct execution *a = left, *b = right;
+  const struct program_execution *a = left, *b = right;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   return a->program < b->program ? -1 : a->program > b->program;
 }
 
 /* The runs of one module in the order of their starts, of its executions; how many. */
-static uint32_t merge_runs(struct execution *executions, uint32_t count, bool *are_several) {
+static uint32_t merge_runs(struct program_execution *executions, uint32_t count, bool *are_several) {
   uint32_t runs = 0, kept = 0, number = 0;
   for (uint32_t i = 0; i < count; i++) { /* those that have a number: the first of each */
-    const struct execution *last = runs ? &executions[runs - 1] : NULL;
+    const struct program_execution *last = runs ? &executions[runs - 1] : NULL;
     bool is_of_last = last && last->program == executions[i].program;
     number += !is_of_last;
     executions[i].number = number;
@@ -145,12 +125,12 @@ static uint32_t merge_runs(struct execution *executions, uint32_t count, bool *a
   return kept;
 }
 
-static void join_module(struct programs *programs, struct call *calls, uint32_t call_count,
-                        struct execution *executions, uint32_t execution_count) {
+static void join_module(struct programs *programs, struct program_call *calls, uint32_t call_count,
+                        struct program_execution *executions, uint32_t execution_count) {
   uint32_t outermost = 0;
   bool are_several;
   for (uint32_t i = 0; i < call_count; i++) {
-    const struct call *last = outermost ? &calls[outermost - 1] : NULL;
+    const struct program_call *last = outermost ? &calls[outermost - 1] : NULL;
     if (last && last->thread == calls[i].thread && calls[i].start < last->end) continue; /* within another */
     calls[outermost++] = calls[i];
   }
@@ -168,8 +148,8 @@ static int by_row_of_call(const void *left, const void *right) {
 }
 
 static void join_programs(struct programs *programs) {
-  struct call *calls = programs->calls;
-  struct execution *executions = programs->executions;
+  struct program_call *calls = programs->calls;
+  struct program_execution *executions = programs->executions;
   qsort(calls, programs->call_count, sizeof *calls, by_name_and_thread);
   qsort(executions, programs->execution_count, sizeof *executions, by_run);
   for (uint32_t first = 0, end, run = 0; first < programs->call_count; first = end) {

@@ -12,12 +12,13 @@
 ** in it what it encloses (line_parents.h).  An executor and the iterators that its iteration asks (the same call and
 ** iteration) are connected as well.
 **
-** The step is that which the root marks or lies in.  What no root reaches has none here, and goes by time
-** (steps_of.c).
+** The step is that which the root marks or lies in.  What no root reaches has that of the call that launched it, where
+** this is known (launched_runs.h), or else none here, and goes by time (steps_of.c).
 */
 #include "derive/groups.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/steps/launched_runs.h"
 #include "derive/steps/line_parents.h"
 
 #include <stdatomic.h>
@@ -441,6 +442,7 @@ static void look_at_part(void *context, size_t part, unsigned worker) {
 enum { PARTS = 5 };
 
 static bool has_none(const struct profile *profile) {
+  if (launched_runs_are_told(profile)) return false;
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   for (size_t i = 0; i < ops->segment_count; i++) {
     if (column_set_has(&ops->segments[i]->is_raw, COLUMN_ops_root_level)) return false;
@@ -472,6 +474,7 @@ static enum tfprof_status run_connected_steps(struct profile *profile, struct tf
     status = derive_failure(atomic_load(&c.failure), error);
   }
   if (!status) status = reach_from_roots(&c, error);
+  if (!status) status = launched_runs_find(profile, c.steps, error);
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_connected_step, c.steps, error);
   connecting_free(&c);
   return status;
@@ -495,7 +498,8 @@ const struct derive_pass derive_connected_steps = {
               {TABLE_ops, COLUMN_ops_call},
               {TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_end_ns},
-              {TABLE_steps, COLUMN_steps_thread_id}},
+              {TABLE_steps, COLUMN_steps_thread_id},
+              LAUNCHED_RUNS_READ},
     .writes = {{TABLE_ops, COLUMN_ops_connected_step}},
     .run = run_connected_steps,
 };
