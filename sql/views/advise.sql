@@ -1,16 +1,17 @@
--- What to do about it: the findings of all checks, the most severe first, of these a hang, then what saves most, then
--- what names a line of the program.
+-- What to do about it: the findings of all checks, the most severe first.
 --
--- One row for each finding.  A check that fails, for its input is damaged in a way that it does not expect, has a row
--- that says so; the others are not concerned.
---   check_name  TEXT     -   The check, a view of its own with the same columns.
---   severity    TEXT     -   Critical, warning or info.
---   subject     TEXT     -   What it is about: a rank, a process, a line of the program.
---   message     TEXT     -   What was found.
---   value       REAL     -   What was measured, and where the check begins to speak.
---   threshold   REAL     -   What was measured, and where the check begins to speak.
---   saves_ns    INTEGER  ns  What following the suggestion could spare over the whole recording, never more than that
---                            lasted; NULL: no time by itself, or nothing tells how much.
+-- One row for each finding.  Rows go by severity.  Among rows of one severity hangs come first, then what saves most,
+-- then what names a line of the program.  A check fails where its input is damaged in a way that it does not expect.
+-- It has a row that says so then, and the other checks are not concerned.
+--   check_name  TEXT     -   The check that found it, which is a view of its own with the same columns.
+--   severity    TEXT     -   How much it matters: critical, warning or info.
+--   subject     TEXT     -   What it is about: a rank, a process or a line of the program.
+--   message     TEXT     -   What was found, in a sentence.
+--   value       REAL     -   What was measured.
+--   threshold   REAL     -   Value from which on the check speaks.
+--   saves_ns    INTEGER  ns  Time that following the suggestion could spare over the whole recording.  It is never more
+--                            than the recording lasted.  NULL where no time is saved by itself, or nothing tells how
+--                            much.
 --   suggestion  TEXT     -   What to do.
 --   evidence    TEXT     -   A SELECT that shows the rows behind it.
 -- Cost: that of all checks; with check_name = '...' of that one.

@@ -1,19 +1,20 @@
 -- Findings, each told once: what advise says of several processes is one row here.
 --
--- One row for each check and thing that it speaks of; processes (rank 3, process 12) count as one thing, and where one
--- has several rows of a check, its first goes with the first of the others.  It is the first of their rows in advise,
--- the most severe, of these the one that saves most, with
---   check_name     TEXT     -      As in advise.
---   severity       TEXT     -      As in advise.
---   subject        TEXT     -      As in advise.
---   process_count  INTEGER  count  How many rows of advise it stands for.
---   others         TEXT     -      Their subjects, the first excepted, parted by commas; NULL: there are none.
---   message        TEXT     -      As in advise.
---   value          REAL     -      As in advise.
---   threshold      REAL     -      As in advise.
---   saves_ns       INTEGER  ns     As in advise.
---   suggestion     TEXT     -      As in advise.
---   evidence       TEXT     -      As in advise.
+-- One row for each check and thing that it speaks of.  Processes (rank 3, process 12) count as one thing.  Where a
+-- process has several rows of a check, its first row goes with the first rows of the others, its second with their
+-- second.  Each row is the first of those rows in advise: the most severe one, and among these the one that saves most.
+--   check_name     TEXT     -      The check, as in advise.
+--   severity       TEXT     -      How much it matters, as in advise.
+--   subject        TEXT     -      What the first of the rows is about, as in advise.
+--   process_count  INTEGER  count  Number of rows of advise that it stands for.
+--   others         TEXT     -      Subjects of the other rows, with commas between them.  NULL where there are none.
+--   message        TEXT     -      What was found, as in advise.
+--   value          REAL     -      What was measured, as in advise.
+--   threshold      REAL     -      Value from which on the check speaks, as in advise.
+--   saves_ns       INTEGER  ns     Time that following the suggestion could spare, as in advise.  It is that of the
+--                                  first row alone.
+--   suggestion     TEXT     -      What to do, as in advise.
+--   evidence       TEXT     -      A SELECT that shows the rows behind it, as in advise.
 -- Cost: that of advise.  Example: SELECT severity, process_count, message FROM advise_summary LIMIT 5;
 WITH found AS MATERIALIZED (
   SELECT row_number() OVER () AS place, advise.* FROM temp.advise

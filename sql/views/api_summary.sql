@@ -1,20 +1,20 @@
 -- API calls: what the program asked of the CUDA runtime and driver.
 --
--- One row for each profile, interface and function.  Those in warm-up steps are left out, those outside any step count.
--- Where calls were recorded only in some steps, counts and times are weighed (thinned_steps).
---   profile_id    INTEGER  -      Profile id.
---   rank          INTEGER  -      Rank.
---   domain        TEXT     -      Runtime or driver, and the function.
---   name          TEXT     -      Runtime or driver, and the function.
---   count         INTEGER  count  Calls; those with a result other than 0.
---   error_count   INTEGER  count  Calls; those with a result other than 0.
---   sum_ns        INTEGER  ns     Their time on the host; its share of all calls of the profile.
---   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were, NULL where too
---                                 few were (sampling_summary).
---   sum_ratio     REAL     ratio  Their time on the host; its share of all calls of the profile.
---   mean_ns       INTEGER  ns     Of their durations.
---   min_ns        INTEGER  ns     Of their durations.
---   max_ns        INTEGER  ns     Of their durations.
+-- One row for each profile, interface and function.  Calls in warm-up steps are left out, calls outside of any step
+-- count.  Where calls were recorded only in some steps, counts and times are weighed (thinned_steps).
+--   profile_id    INTEGER  -      The profile: a process or rank.
+--   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   domain        TEXT     -      The interface: runtime or driver.
+--   name          TEXT     -      The function that was called.
+--   count         INTEGER  count  Number of calls.
+--   error_count   INTEGER  count  Number of calls with a result other than 0.
+--   sum_ns        INTEGER  ns     Time of the calls on the host.
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).  0 where all
+--                                 were, NULL where too few were.
+--   sum_ratio     REAL     ratio  Share of the time of all calls of the profile.
+--   mean_ns       INTEGER  ns     Mean duration of a call.
+--   min_ns        INTEGER  ns     Shortest duration of a call.
+--   max_ns        INTEGER  ns     Longest duration of a call.
 -- Cost: one pass over api_calls.  Example: SELECT name, count, mean_ns FROM api_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

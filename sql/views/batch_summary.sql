@@ -1,33 +1,35 @@
 -- Batches at a glance: how large a server of models makes them, what of them is padding, how long they wait and take.
 --
--- One row for each process and model that ran batches of requests (TensorFlow Serving, and any program with
--- tf.nondifferentiable_batch_function, recorded by its profiler server: tfprof-capture --attach HOST:PORT), and one
--- more for all hosts of a run that has several, with ALL_HOSTS for host and NULL for profile_id and rank.  Each batch
--- is a row of batches, and a step where nothing else marks steps (steps.origin is serving): what views say by step they
--- say of it.  Numbers are those of the inference profile of XProf, but for the waiting, which XProf counts from the
--- beginning of the first request.
---   profile_id        INTEGER  -      Profile id.
---   host              TEXT     -      Host.
---   rank              INTEGER  -      Rank.
---   model             TEXT     -      With its version, or the op that batches where the source tells none; NULL:
---                                     neither is known.
---   count             INTEGER  count  Batches; by the time from the first one's beginning to the last one's end.
---   per_second        REAL     -      Batches; by the time from the first one's beginning to the last one's end.
---   mean_tasks        REAL     -      Requests, or parts of them, in a batch.
---   mean_size         REAL     -      Examples in a batch, without padding.
---   max_size          INTEGER  count  Examples in a batch, without padding.
---   mean_padded_size  REAL     -      With it: what was computed.
---   padding_ratio     REAL     ratio  Share of the computed examples that is padding: allowed_batch_sizes are far
---                                     apart, or batches are closed before they are full (batch_timeout_micros).
---   mean_wait_ns      INTEGER  ns     From when the first request was put into a batch until it began: waiting for
---                                     more, and for a thread (num_batch_threads).
---   p99_wait_ns       INTEGER  ns     From when the first request was put into a batch until it began: waiting for
---                                     more, and for a thread (num_batch_threads).
---   mean_ns           INTEGER  ns     How long it took.
---   p50_ns            INTEGER  ns     How long it took.
---   p90_ns            INTEGER  ns     How long it took.
---   p99_ns            INTEGER  ns     How long it took.
---   max_ns            INTEGER  ns     How long it took.
+-- One row for each process and model that ran batches of requests, and one more for all hosts of a run that has
+-- several.  Such programs are TensorFlow Serving and any other with tf.nondifferentiable_batch_function, recorded by
+-- its profiler server: tfprof-capture --attach HOST:PORT.  Each batch is a row of batches.  Where nothing else marks
+-- steps it is a step, too (steps.origin is serving), and views by step speak of it.  Numbers are those of the inference
+-- profile of XProf, except for the waiting, which XProf counts from the beginning of the first request.
+--   profile_id        INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host              TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank              INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
+--   model             TEXT     -      The model with its version, or the op that batches where the source does not tell
+--                                     the model.  NULL where neither is known.
+--   count             INTEGER  count  Number of batches.
+--   per_second        REAL     -      Batches in a second, over the time from the beginning of the first to the end of
+--                                     the last.  NULL where that time is 0.
+--   mean_tasks        REAL     count  Mean number of requests, or parts of requests, in a batch.
+--   mean_size         REAL     count  Mean number of examples in a batch, without padding.
+--   max_size          INTEGER  count  Number of examples in the largest batch, without padding.
+--   mean_padded_size  REAL     count  Mean number of examples in a batch with padding, which is what was computed.
+--                                     NULL where the source does not tell.
+--   padding_ratio     REAL     ratio  Share of padding in the computed examples.  It is large where allowed_batch_sizes
+--                                     are far apart, or batches are closed before they are full (batch_timeout_micros).
+--                                     NULL where the source does not tell.
+--   mean_wait_ns      INTEGER  ns     Mean time from when the first request was put into a batch until the batch began.
+--                                     The batch waits for more requests, and for a thread (num_batch_threads).  NULL
+--                                     where it is not known.
+--   p99_wait_ns       INTEGER  ns     Time that 99 of 100 batches waited at most, counted as for mean_wait_ns.
+--   mean_ns           INTEGER  ns     Mean duration of a batch.
+--   p50_ns            INTEGER  ns     Median duration of a batch.
+--   p90_ns            INTEGER  ns     Duration that 90 of 100 batches took at most.
+--   p99_ns            INTEGER  ns     Duration that 99 of 100 batches took at most.
+--   max_ns            INTEGER  ns     Longest duration of a batch.
 -- Cost: linear in batches, which are made from ops once.
 -- Example: SELECT model, count, mean_size, padding_ratio, p99_ns FROM batch_summary;
 SELECT

@@ -1,30 +1,31 @@
 -- Candidate steps: what else could be steps, in programs without any and in those with several optimizers.
 --
--- One row for each candidate, by which no other view counts; tfprof.step() says better.  In profiles that have no
--- steps, for no optimizer runs there and nothing is marked, these are guesses: the repetitions of a server or a loop
--- over vmap.  They are those of one outermost range, the one that takes most time of those that came eight times or
--- more.  Without any they are those of one outermost call of an op (its name and the stack that it was called from):
--- the least number, from eight on, of which those of nine tenths of the thread's calls are multiples is that of the
--- repetitions, and the earliest call that came so often begins them.  In profiles in which several optimizers step
--- (ops.optimizer): from step to step of each of them, from batch to batch of the data loader, and from backward pass to
--- backward pass, where a capture tells these.  Where a trace does not tell which optimizer steps, since all steps look
--- alike: the last two, and each second step, as of two optimizers that take turns.  Where calls of a compiled function
--- stand for steps in a recording, or lie in none of those that are marked (diagnostics: steps_marked_in_part): those of
--- each function, and runs of each session's fetches, that came three times.
---   profile_id  INTEGER  -   The profile.
---   rank        INTEGER  -   The profile.
---   number      INTEGER  -   Counted from 0.
---   origin      TEXT     -   Repetition; optimizer, batch, backward, turns; call.
---   name        TEXT     -   The range or op that begins it, of origin optimizer and turns ends it.
---   optimizer   INTEGER  -   Which optimizer, of that origin; else NULL.
---   is_range    INTEGER  -   1: a range.
---   thread_id   INTEGER  -   The thread.
---   start_ns    INTEGER  ns  To where the next one begins; the last one to the end of the range or op itself; of origin
---                            optimizer and turns from the end of the one before.
---   end_ns      INTEGER  ns  To where the next one begins; the last one to the end of the range or op itself; of origin
---                            optimizer and turns from the end of the one before.
---   dur_ns      INTEGER  ns  To where the next one begins; the last one to the end of the range or op itself; of origin
---                            optimizer and turns from the end of the one before.
+-- One row for each candidate.  No other view counts by them, and tfprof.step() says better what a step is.
+-- In profiles that have no steps, since no optimizer runs there and nothing is marked, they are guesses: the
+-- repetitions of a server or of a loop over vmap.  They are those of one outermost range: of the ranges that came eight
+-- times or more, the one that takes most time.  Where there is no such range they are those of one outermost call of an
+-- op (its name and the stack that it was called from).  The number of repetitions is then the least one, from eight on,
+-- that divides how often nine tenths of the calls of the thread came.  The earliest call that came so often begins each
+-- repetition.
+-- In profiles in which several optimizers step (ops.optimizer), they go from step to step of each optimizer, from batch
+-- to batch of the data loader, and from backward pass to backward pass, where a capture tells these.  Where all steps
+-- of a trace look alike, it does not tell which optimizer steps.  There they go from batch to batch, from backward pass
+-- to backward pass, and to each second step, as of two optimizers that take turns.  In recordings calls of a compiled
+-- function may stand for steps, or lie in none of those that are marked (diagnostics: steps_marked_in_part).  There
+-- they are the calls of each function and the runs of the fetches of each session, that came three times.
+--   profile_id  INTEGER  -   The profile: a process or rank.
+--   rank        INTEGER  -   Rank of the process.  NULL where it is unknown.
+--   number      INTEGER  -   Place among the candidates of its kind, from 0.
+--   origin      TEXT     -   What repeats: repetition, optimizer, batch, backward, turns or call.
+--   name        TEXT     -   The range or op that begins it.  Of origin optimizer and turns it is the one that ends it.
+--   optimizer   INTEGER  -   Number of the optimizer.  NULL of another origin than optimizer.
+--   is_range    INTEGER  -   1: a range begins or ends it.  0: an op does.
+--   thread_id   INTEGER  -   The thread of that range or op, as in threads.
+--   start_ns    INTEGER  ns  When that range or op began.  Of origin optimizer and turns it is the end of the one
+--                            before, and for the first one its own beginning.
+--   end_ns      INTEGER  ns  When the next one begins, and for the last one the end of its range or op.  Of origin
+--                            optimizer and turns it is the end of the range.
+--   dur_ns      INTEGER  ns  Time from start_ns to end_ns.
 -- Cost: one pass over ops.
 -- Example: SELECT origin, name, optimizer, count(*), median(dur_ns) FROM candidate_steps GROUP BY 1, 2, 3;
 WITH calls AS MATERIALIZED (

@@ -1,17 +1,19 @@
 -- The line that a call stack stands for: the innermost one of the program itself.
 --
--- One row for each code trace.  Functions without a file, lines of installed packages and of Python's own library and
--- generated code are passed over, from the innermost outwards; where the whole stack lies in those it is the innermost
--- of all.  Other views join it to say in one line where something comes from.
---   profile_id     INTEGER  -  The profile.
---   code_trace_id  INTEGER  -  The trace.
---   code_frame_id  INTEGER  -  The frame of the line.
---   location       TEXT     -  File:line, the file without its directories; In[number]:line in the cell of a notebook.
---   text           TEXT     -  The source line, where it could be read.
---   function       TEXT     -  Of the frame.
---   file           TEXT     -  Of the frame.
---   line           INTEGER  -  Of the frame.
---   is_library     INTEGER  -  1: a line of an installed package or of Python's library.
+-- One row for each code trace.  The line is looked for from the innermost frame outwards.  Functions without a file,
+-- lines of installed packages and of the library of Python, and generated code are passed over.  Where the whole stack
+-- lies in those, the innermost line of all stands for it.  Other views join it to say in one line where something comes
+-- from.
+--   profile_id     INTEGER  -  The profile: a process or rank.
+--   code_trace_id  INTEGER  -  The call stack, as in code_traces.
+--   code_frame_id  INTEGER  -  The frame of the line, as in code_frames.
+--   location       TEXT     -  The line as file:line, the file without its directories.  In the cell of a notebook it
+--                              is In[number]:line.
+--   text           TEXT     -  The source line.  NULL where it could not be read.
+--   function       TEXT     -  Function that the line stands in.
+--   file           TEXT     -  File that the line stands in, with its directories.
+--   line           INTEGER  -  Number of the line in the file.
+--   is_library     INTEGER  -  1: a line of an installed package or of the library of Python.
 -- Cost: linear in code_traces.  Example: SELECT location, count(*) FROM code_trace_line GROUP BY location;
 SELECT
   code_traces.profile_id AS profile_id,

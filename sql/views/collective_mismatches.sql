@@ -1,27 +1,30 @@
--- Collectives that do not fit together, by the dumps of PyTorch Flight Recorder that are open: what a job hangs by, or
--- will.
+-- Collectives that do not fit together, so that a job hangs or will hang, by open dumps of PyTorch Flight Recorder.
 --
 -- Collectives of one process group carry the same numbers on all of its ranks.  One row for each rank that does not do
--- under a number what most of the others do; where as many do the one as the other, as the lowest rank.  Numbers that
--- are no longer in all dumps of the group are left out.  Behind the first mismatch of a group others may follow from
--- it.
---   run_id         INTEGER  -   The collective, as flight_records has it.
---   process_group  TEXT     -   The collective, as flight_records has it.
---   description    TEXT     -   The collective, as flight_records has it.
---   number         INTEGER  -   The collective, as flight_records has it.
---   place          TEXT     -   Which op of those that were coalesced under one number.
---   mismatch       TEXT     -   Missing: the rank has not called it.  no dump: nor is there a dump of the rank, so that
---                               it is not known.  operation, size, dtype, state: this one differs.  no partner: a send
---                               or receive is pending whose other side is not pending on the rank that it names.
---   is_first       INTEGER  -   1: of the first number of its group with a mismatch, of all but state.
---   profile_id     INTEGER  -   Whose.
---   rank           INTEGER  -   Whose.
---   name           TEXT     -   What it called; NULL where it did not.
---   expected       TEXT     -   As it should be, and is; of missing the operation, and the last number of the rank.
---   found          TEXT     -   As it should be, and is; of missing the operation, and the last number of the rank.
---   location       TEXT     -   Where it called it; of missing, where the first other one did.
---   created_ns     INTEGER  ns  When it was called.
---   message        TEXT     -   All that in a sentence.
+-- under a number what most of the others do.  Where as many ranks do one thing as another, the lowest rank tells what
+-- is expected.  Numbers that are no longer in all dumps of the group are left out.  Behind the first mismatch of a
+-- group others may follow from it.
+--   run_id         INTEGER  -   The run, as in runs.
+--   process_group  TEXT     -   Name of the process group, as in flight_records.
+--   description    TEXT     -   Description of the process group, as in flight_records.
+--   number         INTEGER  -   Number of the collective in its group, as in flight_records.
+--   place          INTEGER  -   Place among the ops that were coalesced under one number, from 1.
+--   mismatch       TEXT     -   What does not fit.  missing: the rank has not called it.  no dump: the rank has no
+--                               dump, so that it is not known whether it called it.  operation, size, dtype or state:
+--                               this one differs.  no partner: a send or receive is pending, and its other side is not
+--                               pending on the rank that it names.
+--   is_first       INTEGER  -   1: it has the first number of its group with a mismatch other than state and no
+--                               partner, or is a no partner itself.  It is 0 of state.
+--   profile_id     INTEGER  -   The profile of the dump of the rank.  NULL where it has none.
+--   rank           INTEGER  -   The rank that does not fit.
+--   name           TEXT     -   What the rank called.  NULL where it called nothing.
+--   expected       TEXT     -   What should be there, by what most others called.  Of missing it is the operation.
+--   found          TEXT     -   What is there in its place.  Of missing it is the last number of the rank.  NULL where
+--                               nothing is known.
+--   location       TEXT     -   Line that called it.  Of missing and no dump it is the line at which the first of the
+--                               others called it.
+--   created_ns     INTEGER  ns  When the rank called it.  NULL where it did not.
+--   message        TEXT     -   All of that in a sentence.
 -- Cost: some sorts of flight_records.
 -- Example: SELECT message FROM collective_mismatches WHERE is_first = 1;
 WITH all_records AS MATERIALIZED (

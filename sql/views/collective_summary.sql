@@ -1,46 +1,34 @@
 -- Collectives: what the ranks exchange, how much, and how fast.
 --
--- One row for each profile, operation, process group, number type and size; those of a warm-up step are left
+-- One row for each profile, operation, process group, number type and size.  Collectives of a warm-up step are left
 -- out.  Where kernels were recorded only in some steps, counts, bytes and times of what they carried out are weighed
--- (thinned_steps).
---   profile_id            INTEGER  -        Profile id.
---   rank                  INTEGER  -        Rank.
---   name                  TEXT     -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
---                                           where the source says allreduce, as c10d's rows in traces do.
---   process_group         TEXT     -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
---                                           where the source says allreduce, as c10d's rows in traces do.
---   group_size            INTEGER  -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
---                                           where the source says allreduce, as c10d's rows in traces do.
---   dtype                 TEXT     -        What is exchanged, each time; all_reduce, all_gather and all_to_all also
---                                           where the source says allreduce, as c10d's rows in traces do.
---   bytes                 INTEGER  bytes    What is exchanged, each time; all_reduce, all_gather and all_to_all also
---                                           where the source says allreduce, as c10d's rows in traces do.
---   count                 INTEGER  count    How often; the bytes of all of them.
---   total_bytes           INTEGER  bytes    How often; the bytes of all of them.
---   sum_ns                INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
---                                           takes, as others contain waiting for a slower rank; of those only that are
---                                           known (collectives.carried_by), NULL where none is.
---   sum_error_ns          INTEGER  ns       Error of sum_ns where only some steps were recorded; 0 where all were, NULL
---                                           where too few were (sampling_summary).
---   mean_ns               INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
---                                           takes, as others contain waiting for a slower rank; of those only that are
---                                           known (collectives.carried_by), NULL where none is.
---   min_ns                INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
---                                           takes, as others contain waiting for a slower rank; of those only that are
---                                           known (collectives.carried_by), NULL where none is.
---   max_ns                INTEGER  ns       Of the durations; the shortest is the closest to what the exchange itself
---                                           takes, as others contain waiting for a slower rank; of those only that are
---                                           known (collectives.carried_by), NULL where none is.
---   transfer_ns           INTEGER  ns       What the exchange itself took, told by the other ranks (collective_waits),
---                                           in all and each time; the rest of sum_ns is waiting; NULL where no other
+-- (thinned_steps).  Durations are of those collectives only that have a known one (collectives.carried_by), and NULL
+-- where none has.
+--   profile_id            INTEGER  -        The profile: a process or rank.
+--   rank                  INTEGER  -        Rank of the process.  NULL where it is unknown.
+--   name                  TEXT     -        The operation.  It is all_reduce, all_gather or all_to_all also where the
+--                                           source says allreduce, allgather or alltoall, as rows of c10d in traces do.
+--   process_group         TEXT     -        Name of the group of ranks.
+--   group_size            INTEGER  -        Number of ranks in the group.
+--   dtype                 TEXT     -        Number type of the data.
+--   bytes                 INTEGER  bytes    Size of the data of one collective.
+--   count                 INTEGER  count    Number of collectives.
+--   total_bytes           INTEGER  bytes    Size of the data of all collectives.
+--   sum_ns                INTEGER  ns       Sum of the durations.  They contain waiting for slower ranks.
+--   sum_error_ns          INTEGER  ns       Error of sum_ns where only some steps were recorded (sampling_summary).  0
+--                                           where all were, NULL where too few were.
+--   mean_ns               INTEGER  ns       Mean duration.
+--   min_ns                INTEGER  ns       Shortest duration.  It is closest to what the exchange itself takes, as
+--                                           others contain waiting for a slower rank.
+--   max_ns                INTEGER  ns       Longest duration.
+--   transfer_ns           INTEGER  ns       Time that the exchange itself took in all, as the other ranks tell it
+--                                           (collective_waits).  The rest of sum_ns is waiting.  NULL where no other
 --                                           rank is open.
---   mean_transfer_ns      INTEGER  ns       What the exchange itself took, told by the other ranks (collective_waits),
---                                           in all and each time; the rest of sum_ns is waiting; NULL where no other
---                                           rank is open.
---   bytes_per_second      REAL     bytes/s  The bytes of those whose durations are known by sum_ns.
---   bus_bytes_per_second  REAL     bytes/s  The same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) /
---                                           n of the data, all_gather, reduce_scatter and all_to_all (n - 1) / n,
---                                           others all of it.
+--   mean_transfer_ns      INTEGER  ns       Mean time that the exchange itself took.  NULL where no other rank is open.
+--   bytes_per_second      REAL     bytes/s  Bytes of the collectives with known durations over sum_ns.
+--   bus_bytes_per_second  REAL     bytes/s  The rate per link, as the tests of NCCL define it.  Of n ranks, all_reduce
+--                                           moves 2 (n - 1) / n of the data, all_gather, reduce_scatter and all_to_all
+--                                           move (n - 1) / n, and others move all of it.
 -- Cost: one pass over collectives, and collective_waits.
 -- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH thinned AS MATERIALIZED (

@@ -1,23 +1,22 @@
 -- Collectives one by one: how long each rank took part, and how much of that it waited for the others.
 --
--- One row for each collective.  All ranks leave a collective together, so the rank that is in it for the shortest time
--- entered it last, and its time is what the exchange itself took; what another rank was in it for longer it waited.
--- The same collective on two ranks is that of the same process group, name and place within the step of the same
--- number.  Where the host exchanges the data (Gloo, MPI, UCC) an operation begins when those queued before it end.
--- Of steps whose kernels were not recorded (thinned_steps) those that kernels carried out have no rows.
---   profile_id     INTEGER  -      The collective, and joins collectives.id and steps.id.
---   rank           INTEGER  -      The collective, and joins collectives.id and steps.id.
---   collective_id  INTEGER  -      The collective, and joins collectives.id and steps.id.
---   step_id        INTEGER  -      The collective, and joins collectives.id and steps.id.
---   name           TEXT     -      The collective, and joins collectives.id and steps.id.
---   dur_ns         INTEGER  ns     How long this rank took part.
---   rank_count     INTEGER  count  Ranks that are open and took part.
---   transfer_ns    INTEGER  ns     What the exchange took, and the rest of dur_ns; NULL where no other rank is open,
---                                  where what carried it out was not recorded (collectives.carried_by), and for sends
---                                  and receipts, in which not all ranks wait for each other.
---   waiting_ns     INTEGER  ns     What the exchange took, and the rest of dur_ns; NULL where no other rank is open,
---                                  where what carried it out was not recorded (collectives.carried_by), and for sends
---                                  and receipts, in which not all ranks wait for each other.
+-- One row for each collective.  All ranks leave a collective together.  So the rank that is in it for the shortest time
+-- entered it last, and its time is what the exchange itself took.  The time that another rank was in it for longer is
+-- waiting.  The same collective on two ranks is that of the same process group, name and place within the step of the
+-- same number.  Where the host exchanges the data (Gloo, MPI, UCC) an operation begins when those queued before it end.
+-- In steps whose kernels were not recorded (thinned_steps), collectives that kernels carry out have no rows.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   collective_id  INTEGER  -      The collective, as in collectives.
+--   step_id        INTEGER  -      The step, as in steps.  NULL outside of all steps.
+--   name           TEXT     -      The operation, as in collectives.
+--   dur_ns         INTEGER  ns     Time that this rank took part.
+--   rank_count     INTEGER  count  Number of ranks that are open and took part.
+--   transfer_ns    INTEGER  ns     Time that the exchange itself took.  NULL where no other rank is open, where what
+--                                  carried it out was not recorded (collectives.carried_by), and for sends and
+--                                  receives, in which not all ranks wait for each other.
+--   waiting_ns     INTEGER  ns     Time that this rank waited for the others, which is the rest of dur_ns.  NULL where
+--                                  transfer_ns is.
 -- Cost: four sorts of collectives.
 -- Example: SELECT rank, name, waiting_ns FROM collective_waits ORDER BY waiting_ns DESC LIMIT 5;
 WITH begun AS (

@@ -1,14 +1,14 @@
 -- Communication hidden behind computation: for how much of it compute kernels ran at the same time.
 --
--- One row for each profile and device that communicated.  Left out is what HTA leaves out: see temporal_breakdown,
--- as which it weighs, step by step, where work was recorded only in some.
---   profile_id        INTEGER  -      Profile id.
---   rank              INTEGER  -      Rank.
---   communication_ns  INTEGER  ns     Time in which a communication kernel ran; of it, while a compute kernel ran too.
---   overlap_ns        INTEGER  ns     Time in which a communication kernel ran; of it, while a compute kernel ran too.
---   overlap_ratio     REAL     ratio  Their share: 1 is communication that costs nothing.
---   device_id         INTEGER  -      Joins devices.id; its name.
---   device            TEXT     -      Joins devices.id; its name.
+-- One row for each profile and device that communicated.  Left out is what HTA leaves out: see temporal_breakdown.
+-- Where work was recorded only in some steps, it is weighed step by step as there.
+--   profile_id        INTEGER  -      The profile: a process or rank.
+--   rank              INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   communication_ns  INTEGER  ns     Time in which a communication kernel ran on the device.
+--   overlap_ns        INTEGER  ns     Part of communication_ns in which a compute kernel ran, too.
+--   overlap_ratio     REAL     ratio  Share of overlap_ns in communication_ns.  1 is communication that costs nothing.
+--   device_id         INTEGER  -      The device, as in devices.
+--   device            TEXT     -      Name of the device.
 -- Cost: that of device_times.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -1,20 +1,20 @@
 -- Compiling by step: which steps spent time on compiling code, and by which compiler.
 --
--- One row for each step in which something was compiled, warm-up steps included, as that is where most is; and one
--- without a step for what was compiled outside of all.
---   profile_id   INTEGER  -      Profile id.
---   rank         INTEGER  -      Rank.
---   step_id      INTEGER  -      Step id.
---   number       INTEGER  -      Number.
---   is_warmup    INTEGER  -      1: the step is no part of the statistics of other views.
---   dur_ns       INTEGER  ns     Of the step.
---   compile_ns   INTEGER  ns     Time of it in which something was compiled, on any thread; phases lie inside one
---                                another and count once.
---   ratio        REAL     ratio  Its share of the step.
---   count        INTEGER  count  Compilations and their phases.
---   inductor_ns  INTEGER  ns     Time of it in which torch.compile's inductor made kernels.
--- Of torch.compile captures have it, from PyTorch 2.6 on in every step, and traces; of XLA and tf.function, whose
--- compiling is to make a graph of Python code, XPlane files.
+-- One row for each step in which something was compiled, and one without a step for what was compiled outside of all.
+-- Warm-up steps are included, as most compiling is there.  Compiling by torch.compile is known in captures, from
+-- PyTorch 2.6 on in every step, and in traces.  Compiling by XLA and by tf.function, which makes a graph of Python
+-- code, is known in XPlane files.
+--   profile_id   INTEGER  -      The profile: a process or rank.
+--   rank         INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   step_id      INTEGER  -      The step, as in steps.  NULL in the row for what lies outside of all steps.
+--   number       INTEGER  -      Number of the step.  NULL without a step.
+--   is_warmup    INTEGER  -      1: the step is no part of the statistics of other views.  NULL without a step.
+--   dur_ns       INTEGER  ns     Duration of the step.  NULL without a step.
+--   compile_ns   INTEGER  ns     Time in which something was compiled, on any thread.  Phases lie inside one another
+--                                and count once.
+--   ratio        REAL     ratio  Share of compile_ns in the duration of the step.  NULL without a step.
+--   count        INTEGER  count  Number of compilations and of their phases.
+--   inductor_ns  INTEGER  ns     Part of compile_ns in which the inductor of torch.compile made kernels.
 -- Cost: linear in compilations, a sort of them.
 -- Example: SELECT number, format_ns(compile_ns), ratio FROM compilation_summary;
 WITH sums AS (

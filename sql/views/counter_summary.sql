@@ -1,17 +1,17 @@
 -- Counters: what was measured again and again, one row for each name.
 --
--- Everything counts, warm-up too.
---   profile_id  INTEGER  -      Profile id.
---   rank        INTEGER  -      Rank.
---   name        TEXT     -      Name.
---   unit        TEXT     -      Unit.
---   device_id   INTEGER  -      Device id.
---   count       INTEGER  count  Of the readings, in `unit`.
---   first       REAL     -      Of the readings, in `unit`.
---   last        REAL     -      Of the readings, in `unit`.
---   minimum     REAL     -      Of the readings, in `unit`.
---   maximum     REAL     -      Of the readings, in `unit`.
---   mean        REAL     -      Of the readings, in `unit`.
+-- One row for each profile, name and device.  Everything counts, warm-up too.
+--   profile_id  INTEGER  -      The profile: a process or rank.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   name        TEXT     -      What was measured, as in counters.
+--   unit        TEXT     -      Unit of the readings.  NULL where the source names none.
+--   device_id   INTEGER  -      The device, as in devices.  NULL where the process or the host was measured.
+--   count       INTEGER  count  Number of readings.
+--   first       REAL     -      The earliest reading, in the unit of the column unit.
+--   last        REAL     -      The latest reading, in that unit.
+--   minimum     REAL     -      The smallest reading, in that unit.
+--   maximum     REAL     -      The largest reading, in that unit.
+--   mean        REAL     -      Mean of the readings, in that unit.
 -- Cost: one pass over counters.  Example: SELECT name, mean, maximum FROM counter_summary;
 WITH ordered AS (
   SELECT profile_id, name, unit, device_id, value,

@@ -1,25 +1,26 @@
 -- Coverage: how much the other answers rest on.
 --
 -- One row for each profile.  Shares are NULL where there is nothing to take a share of.  Where a capture recorded ops
--- only in some steps, those of ops are weighed by ops.sample_weight and that of the step time by steps.sample_weight,
--- as the answers are that rest on them; of kernels, which are mostly recorded in every step (thinned_steps), those of
--- steps for which others speak are left out.
---   profile_id               INTEGER  -      Profile id.
---   rank                     INTEGER  -      Rank.
---   steps_recorded_ratio     REAL     ratio  Steps whose ops were recorded, among all steps.
---   step_time_in_ops_ratio   REAL     ratio  Time of recorded, measured steps in which an op ran on the step's own
---                                            thread, or on one that runs the backward pass for it.
---   ops_in_steps_ratio       REAL     ratio  Ops that lie in a step.
---   ops_with_stack_ratio     REAL     ratio  Ops (no ranges, modules or Python frames) with a Python stack, their own,
---                                            inherited, or of their forward op.
---   ops_with_shapes_ratio    REAL     ratio  Those of them with input shapes.
---   backward_linked_ratio    REAL     ratio  Autograd nodes with a sequence number that were linked to their forward
---                                            op.
---   kernels_with_op_ratio    REAL     ratio  Kernels linked to the op that launched them.
---   kernels_with_call_ratio  REAL     ratio  Kernels linked to the call that launched them, without which nothing is
---                                            known of queues, delays of launches and what kernels wait for.
---   ops_with_flops_ratio     REAL     ratio  Self time of ops whose flops are known, among the self time of all.
---   rows_dropped             INTEGER  -      Rows that were lost while recording or reading.
+-- only in some steps, shares of ops are weighed by ops.sample_weight and that of the step time by steps.sample_weight,
+-- as are the answers that rest on them.  Kernels are mostly recorded in every step (thinned_steps).  Kernels of steps
+-- for which others speak are left out.
+--   profile_id               INTEGER  -      The profile: a process or rank.
+--   rank                     INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   steps_recorded_ratio     REAL     ratio  Share of steps whose ops were recorded, among all steps.
+--   step_time_in_ops_ratio   REAL     ratio  Share of the time of recorded, measured steps in which an op ran on the
+--                                            thread of the step, or on one that runs the backward pass for it.
+--   ops_in_steps_ratio       REAL     ratio  Share of ops that lie in a step.
+--   ops_with_stack_ratio     REAL     ratio  Share of ops (no ranges, modules or Python frames) that have a Python
+--                                            stack: their own, an inherited one, or that of their forward op.
+--   ops_with_shapes_ratio    REAL     ratio  Share of ops (no ranges, modules or Python frames) that have input shapes.
+--   backward_linked_ratio    REAL     ratio  Share of autograd nodes with a sequence number that were linked to their
+--                                            forward op.
+--   kernels_with_op_ratio    REAL     ratio  Share of kernels that were linked to the op that launched them.
+--   kernels_with_call_ratio  REAL     ratio  Share of kernels that were linked to the call that launched them.  Without
+--                                            it nothing is known of queues, delays of launches and what kernels wait
+--                                            for.
+--   ops_with_flops_ratio     REAL     ratio  Share of the self time of ops whose flops are known, in that of all ops.
+--   rows_dropped             INTEGER  count  Number of rows that were lost while recording or reading.
 --   complete                 INTEGER  -      1: the file was closed in order.
 -- Cost: linear in op_totals, kernel_totals and host_steps, once these are made.  Example: SELECT * FROM coverage;
 WITH op_shares AS (

@@ -1,16 +1,17 @@
 -- Critical paths at a glance: what bounds each step.
 --
--- One row for each step (of a profile without steps one in all) and kind of piece on its critical path; see the table
--- critical_path.  Steps whose work on devices was not recorded (thinned_steps, calibration_steps) are left out.
---   profile_id  INTEGER  -      Profile id.
---   rank        INTEGER  -      Rank.
---   step_id     INTEGER  -      Step id.
---   number      INTEGER  -      Number.
---   kind        TEXT     -      Cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch, kernel_kernel or
---                               dependency.
---   count       INTEGER  count  Pieces of the kind, and their part of the length of the path.
---   sum_ns      INTEGER  ns     Pieces of the kind, and their part of the length of the path.
---   sum_ratio   REAL     ratio  Its share of the length of the path.
+-- One row for each step and kind of piece on its critical path.  A profile without steps has one path in all.  The
+-- pieces are those of the table critical_path.  Steps whose work on devices was not recorded (thinned_steps,
+-- calibration_steps) are left out.
+--   profile_id  INTEGER  -      The profile: a process or rank.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   step_id     INTEGER  -      The step, as in steps.  NULL in a profile without steps.
+--   number      INTEGER  -      Number of the step.  NULL in a profile without steps.
+--   kind        TEXT     -      Kind of piece: cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch,
+--                               kernel_kernel or dependency.
+--   count       INTEGER  count  Number of pieces of the kind.
+--   sum_ns      INTEGER  ns     Part of the pieces of the kind in the length of the path.
+--   sum_ratio   REAL     ratio  Share of sum_ns in the length of the path.
 -- Cost: linear in critical_path_totals, once these are made.
 -- Example: SELECT number, kind, sum_ratio FROM critical_path_summary;
 WITH sums AS (

@@ -1,38 +1,36 @@
 -- What NVML measured of each device, step by step: utilisation, memory, power, clocks, temperature.
 --
--- One row for each step and each device that has readings: all steps, warm-up and those whose kernels were not recorded
--- (thinned_steps), too, since NVML is asked each second whatever else is recorded.  A reading holds from the one before
--- it to itself, as NVML's utilisation is that of the time before it is asked: the first for one second, none for more
--- than two, so that what lies between readings that were missed is not known, nor what follows the last one.  A step
--- shorter than a second takes the reading in whose time it lies, its neighbours the same; means are by time.  What no
--- reading tells of a step is NULL.  Sums over steps: energy_joules; means: weighed by known_ns.
---   profile_id                      INTEGER  -        The device, its name; the step, its number.
---   rank                            INTEGER  -        The device, its name; the step, its number.
---   device_id                       INTEGER  -        The device, its name; the step, its number.
---   device                          TEXT     -        The device, its name; the step, its number.
---   step_id                         INTEGER  -        The device, its name; the step, its number.
---   number                          INTEGER  -        The device, its name; the step, its number.
---   dur_ns                          INTEGER  ns       How long the step was, and of how much of that there are
---                                                     readings.
---   known_ns                        INTEGER  ns       How long the step was, and of how much of that there are
---                                                     readings.
---   reading_count                   INTEGER  count    Readings whose time it shares.
---   utilization_ratio               REAL     ratio    Share of the time in which kernels ran; memory was read or
+-- One row for each step and each device that has readings.  All steps count, also warm-up steps and those whose kernels
+-- were not recorded (thinned_steps), since NVML is asked each second whatever else is recorded.  A reading holds from
+-- the one before it to itself, as the utilisation that NVML tells is that of the time before it is asked.  The first
+-- reading holds for one second, and none holds for more than two.  So nothing is known of what lies between readings
+-- that were missed, and of what follows the last one.  A step shorter than a second takes the reading in whose time it
+-- lies, and its neighbours take the same.  Means are weighed by time.  What no reading tells of a step is NULL.  To add
+-- up steps, take the sum of energy_joules, and of other columns the mean weighed by known_ns.
+--   profile_id                      INTEGER  -        The profile: a process or rank.
+--   rank                            INTEGER  -        Rank of the process.  NULL where it is unknown.
+--   device_id                       INTEGER  -        The device, as in devices.
+--   device                          TEXT     -        Name of the device.
+--   step_id                         INTEGER  -        The step, as in steps.
+--   number                          INTEGER  -        Number of the step.
+--   dur_ns                          INTEGER  ns       Duration of the step.
+--   known_ns                        INTEGER  ns       Part of dur_ns that readings tell of.
+--   reading_count                   INTEGER  count    Number of readings whose time the step shares.
+--   utilization_ratio               REAL     ratio    Share of the time in which kernels ran.
+--   memory_utilization_ratio        REAL     ratio    Share of the time in which memory of the device was read or
 --                                                     written.
---   memory_utilization_ratio        REAL     ratio    Share of the time in which kernels ran; memory was read or
---                                                     written.
---   memory_used_bytes               INTEGER  bytes    In use by all processes, in the mean and at most.
---   max_memory_used_bytes           INTEGER  bytes    In use by all processes, in the mean and at most.
---   process_memory_bytes            INTEGER  bytes    In use by this process at most.
---   power_watts                     REAL     -        Mean power, and what that is over known_ns.
---   energy_joules                   REAL     -        Mean power, and what that is over known_ns.
---   multiprocessor_clock_hz         REAL     Hz       In the mean.
---   memory_clock_hz                 REAL     Hz       In the mean.
---   temperature_celsius             REAL     -        In the mean.
+--   memory_used_bytes               INTEGER  bytes    Mean of the memory in use by all processes.
+--   max_memory_used_bytes           INTEGER  bytes    Largest reading of the memory in use by all processes.
+--   process_memory_bytes            INTEGER  bytes    Largest reading of the memory in use by this process.
+--   power_watts                     REAL     -        Mean power.
+--   energy_joules                   REAL     -        Energy over known_ns, which is the power by its time.
+--   multiprocessor_clock_hz         REAL     Hz       Mean clock rate of the multiprocessors.
+--   memory_clock_hz                 REAL     Hz       Mean clock rate of the memory.
+--   temperature_celsius             REAL     -        Mean temperature.
 --   throttled_ratio                 REAL     ratio    Share of the time in which clocks were lowered
 --                                                     (gpu_throttle_reasons).
---   pcie_sent_bytes_per_second      REAL     bytes/s  In the mean.
---   pcie_received_bytes_per_second  REAL     bytes/s  In the mean.
+--   pcie_sent_bytes_per_second      REAL     bytes/s  Mean rate of data that the device sent over PCIe.
+--   pcie_received_bytes_per_second  REAL     bytes/s  Mean rate of data that the device received over PCIe.
 -- Cost: one pass over counters, a sort of readings and of the ends of steps, a look-up for each reading of a step.
 -- Example: SELECT device, sum(energy_joules), sum(utilization_ratio * known_ns) / sum(known_ns)
 --   FROM device_counters_by_step GROUP BY device;

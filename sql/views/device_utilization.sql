@@ -1,30 +1,31 @@
 -- Devices at a glance: how much of the time they worked, and how well filled they were.
 --
--- One row for each profile and device that ran kernels, over the time of all steps as step_breakdown has them, and over
--- the span of the kernels where a profile has no steps; where each step was recorded by itself (steps.origin is
--- session), what lies between them does not count.  The measures are those of the PyTorch TensorBoard plugin.
--- Where kernels were recorded only in some steps, these stand for the others (thinned_steps): each with what it
--- launched, over the time of all steps.  That of calibration_steps does not count.
---   profile_id                  INTEGER  -      The device, its name and product name.
---   rank                        INTEGER  -      The device, its name and product name.
---   device_id                   INTEGER  -      The device, its name and product name.
---   device                      TEXT     -      The device, its name and product name.
---   model                       TEXT     -      The device, its name and product name.
---   span_ns                     INTEGER  ns     The time looked at; in which a kernel ran; its share.
---   busy_ns                     INTEGER  ns     The time looked at; in which a kernel ran; its share.
---   utilization_ratio           REAL     ratio  The time looked at; in which a kernel ran; its share.
---   utilization_error           REAL     -      Error of utilization_ratio where only some steps were recorded; 0 where
---                                               all were, NULL where too few were (sampling_summary).
---   sm_efficiency_ratio         REAL     ratio  Share of the multiprocessors that had a block, estimated: blocks per
---                                               multiprocessor of the kernels that run together, at most 1, over the
---                                               span.
---   occupancy_ratio             REAL     ratio  Mean achieved occupancy of the kernels, by their time.
---   tensor_core_ratio           REAL     ratio  Share of the kernel time that uses tensor cores; of ops that could;
---                                               NULL of what is no GPU.
---   tensor_core_eligible_ratio  REAL     ratio  Share of the kernel time that uses tensor cores; of ops that could;
---                                               NULL of what is no GPU.
---   kernel_count                INTEGER  count  Kernels in that time; their durations.
---   kernel_ns                   INTEGER  ns     Kernels in that time; their durations.
+-- One row for each profile and device that ran kernels.  The time looked at is that of all steps as step_breakdown has
+-- them, and the span of the kernels where a profile has no steps.  Where each step was recorded by itself (steps.origin
+-- is session), what lies between them does not count.  The measures are those of the PyTorch TensorBoard plugin.  Where
+-- kernels were recorded only in some steps, these stand for the others (thinned_steps): each with what it launched,
+-- over the time of all steps.  The time of calibration_steps does not count.
+--   profile_id                  INTEGER  -      The profile: a process or rank.
+--   rank                        INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   device_id                   INTEGER  -      The device, as in devices.
+--   device                      TEXT     -      Name of the device.
+--   model                       TEXT     -      Product name of the device.
+--   span_ns                     INTEGER  ns     The time looked at.
+--   busy_ns                     INTEGER  ns     Part of span_ns in which a kernel ran.
+--   utilization_ratio           REAL     ratio  Share of busy_ns in span_ns.
+--   utilization_error           REAL     ratio  Error of utilization_ratio where only some steps were recorded
+--                                               (sampling_summary).  0 where all were, NULL where too few were.
+--   sm_efficiency_ratio         REAL     ratio  Share of the multiprocessors that had a block, over span_ns.  It is
+--                                               estimated from the blocks per multiprocessor of the kernels that run
+--                                               together, at most 1.  NULL where blocks are not known.
+--   occupancy_ratio             REAL     ratio  Mean achieved occupancy of the kernels, weighed by their durations.
+--                                               NULL where it is not known of any.
+--   tensor_core_ratio           REAL     ratio  Share of the kernel time in kernels that use tensor cores.  NULL for a
+--                                               device that is no GPU.
+--   tensor_core_eligible_ratio  REAL     ratio  Share of the kernel time in kernels of ops that tensor cores could
+--                                               compute.  NULL for a device that is no GPU.
+--   kernel_count                INTEGER  count  Number of kernels in the time looked at.
+--   kernel_ns                   INTEGER  ns     Sum of their durations.
 -- Cost: one pass over device_kernel_totals, once they are made, and one look at those that reach beyond that time,
 -- which is taken off; step_kernel_totals of thinned recordings.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;

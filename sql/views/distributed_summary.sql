@@ -1,38 +1,34 @@
--- Distributed training at a glance: how each rank's steps divide into computing, communicating and the rest.
+-- Distributed training at a glance: how the steps of each rank divide into computing, communicating and the rest.
 --
--- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
--- page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.  Where the
--- host exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) no device does: there the operations
--- are.  Of a capture steps whose ops were recorded stand for the others there, and so they do where kernels were
--- recorded only in some steps (steps.sample_weight).  Without any kernels ops are computation, but for those that ask
--- for an exchange or wait for it (c10d::*).
---   profile_id              INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names
---                                           tells which is which.
---   host                    TEXT     -      Of profiles without ranks, such as those of profiler servers, process_names
---                                           tells which is which.
---   rank                    INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names
---                                           tells which is which.
---   step_count              INTEGER  count  Steps; mean time of one.
---   step_ns                 INTEGER  ns     Steps; mean time of one.
+-- One row for each profile that communicated, with means over its steps as step_breakdown has them.  It is like the
+-- distributed page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.
+-- Where the host exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) no device communicates.
+-- There the operations on the host do.  In captures of these, steps whose ops were recorded stand for the others
+-- (steps.sample_weight).  So they do where kernels were recorded only in some steps.  Without any kernels ops are
+-- computation, except for those that ask for an exchange or wait for it (c10d::*).  Profiles without ranks, such as
+-- those of profiler servers, are told apart by process_names.
+--   profile_id              INTEGER  -      The profile: a process or rank.
+--   host                    TEXT     -      Host that it ran on.
+--   rank                    INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   step_count              INTEGER  count  Number of steps.
+--   step_ns                 INTEGER  ns     Mean duration of a step.
 --   computation_ns          INTEGER  ns     Mean time of a step in which a compute kernel (or an op on the host) ran.
---   overlap_ns              INTEGER  ns     Of it, while a communication kernel ran (or an exchange was marked) too.
+--   overlap_ns              INTEGER  ns     Part of computation_ns in which a communication kernel ran (or an exchange
+--                                           was marked), too.
 --   communication_ns        INTEGER  ns     Mean time of a step in which a communication kernel ran (or an exchange was
 --                                           marked) and no computation.
---   other_ns                INTEGER  ns     The rest of the step.
---   computation_error_ns    INTEGER  ns     Errors of computation_ns and communication_ns where only some steps stand
---                                           for all; 0 where all count, NULL where too few were recorded
---                                           (sampling_summary).
---   communication_error_ns  INTEGER  ns     Errors of computation_ns and communication_ns where only some steps stand
---                                           for all; 0 where all count, NULL where too few were recorded
---                                           (sampling_summary).
---   transfer_ns             INTEGER  ns     Of overlap_ns and communication_ns together, mean time of a step in which
---                                           data were exchanged, and the rest, in which this rank waited for others
---                                           (collective_waits); NULL where no other rank is open.
---   waiting_ns              INTEGER  ns     Of overlap_ns and communication_ns together, mean time of a step in which
---                                           data were exchanged, and the rest, in which this rank waited for others
---                                           (collective_waits); NULL where no other rank is open.
---   collective_count        INTEGER  count  Collectives in all; the data of all of them.
---   bytes                   INTEGER  bytes  Collectives in all; the data of all of them.
+--   other_ns                INTEGER  ns     Mean rest of a step, without computation and communication.
+--   computation_error_ns    INTEGER  ns     Error of computation_ns where only some steps stand for all
+--                                           (sampling_summary).  0 where all count, NULL where too few were recorded.
+--   communication_error_ns  INTEGER  ns     Error of communication_ns where only some steps stand for all
+--                                           (sampling_summary).  0 where all count, NULL where too few were recorded.
+--   transfer_ns             INTEGER  ns     Part of overlap_ns and communication_ns together in which data were
+--                                           exchanged (collective_waits).  NULL where no other rank is open.
+--   waiting_ns              INTEGER  ns     Rest of overlap_ns and communication_ns together, in which this rank waited
+--                                           for others (collective_waits).  NULL where no other rank is open.
+--   collective_count        INTEGER  count  Number of collectives in all steps.
+--   bytes                   INTEGER  bytes  Size of the data of all these collectives.  NULL where it is not known of
+--                                           any.
 -- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits; where the host
 -- exchanges the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;

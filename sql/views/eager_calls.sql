@@ -1,16 +1,16 @@
 -- Ops that a program of TensorFlow or JAX calls one by one from Python, outside of any tf.function or jax.jit.
 --
--- One row for each call of TensorFlow's eager runtime (EagerLocalExecute of anything but a function) in a measured
--- step, reading of the input left aside, and for each outermost call of a compiled function of JAX (PjitFunction) that
--- the step calls again, where these are 16 or more: each op outside of jax.jit is such a function, and those of a
--- program itself are few.
---   profile_id   INTEGER  -   The call.
---   op_id        INTEGER  -   The call.
+-- One row for each call in a measured step.  Of TensorFlow they are the calls of its eager runtime (EagerLocalExecute
+-- of anything except a function), without those that read the input.  Of JAX they are the outermost calls of a compiled
+-- function (PjitFunction) that the step calls again, where these are 16 or more.  Each op outside of jax.jit is such a
+-- function, and a program itself has few of them.
+--   profile_id   INTEGER  -   The profile: a process or rank.
+--   op_id        INTEGER  -   The call, as in ops.
 --   name         TEXT     -   What was called, such as MatMul.
---   dur_ns       INTEGER  ns  How long the call took.
---   is_of_keras  INTEGER  -   1: what Keras itself calls around a step that it runs as a function (fit, evaluate,
---                             predict): asking the iterator whether there is more, constants, logs and summaries,
---                             reading metrics.
+--   dur_ns       INTEGER  ns  Duration of the call.
+--   is_of_keras  INTEGER  -   1: Keras itself calls it around a step that it runs as a function (fit, evaluate,
+--                             predict).  Keras so asks the iterator whether there is more, makes constants, logs and
+--                             summaries, and reads metrics.
 -- Cost: two passes over the names of ops of profiles of TensorFlow and JAX.
 -- Example: SELECT name, count(*), sum(dur_ns) FROM eager_calls WHERE is_of_keras = 0 GROUP BY 1 ORDER BY 3 DESC;
 WITH calls AS MATERIALIZED (

@@ -1,22 +1,22 @@
 -- Epochs: from each start of the data loader to the next, how long, and how much of it was evaluation.
 --
--- One row for each profile and epoch, where the source tells when a data loader begins anew, as a capture does; the
--- time before the first start is in none.  Steps of the warm-up count.  The last epoch reaches to the last phase known.
--- Of Keras, which tells its epochs itself, from where fit() begins one to where it ends, numbered over all calls.
---   profile_id     INTEGER  -      The profile.
---   rank           INTEGER  -      The profile.
---   epoch          INTEGER  -      Its number, from 0.
---   start_ns       INTEGER  ns     From the start of its data loader to that of the next, evaluation in between
---                                  included.
---   end_ns         INTEGER  ns     From the start of its data loader to that of the next, evaluation in between
---                                  included.
---   dur_ns         INTEGER  ns     From the start of its data loader to that of the next, evaluation in between
---                                  included.
---   step_count     INTEGER  count  Steps that ended in it.
---   input_ns       INTEGER  ns     Waiting for batches, with the start of the data loader; NULL where Keras tells
---                                  epochs.
---   evaluation_ns  INTEGER  ns     Of evaluation.
---   paused_ns      INTEGER  ns     What of it the recorder took to open and close profiler_windows (steps.paused_ns).
+-- One row for each profile and epoch, where the source tells when a data loader begins anew, as a capture does.  The
+-- time before the first start is in no epoch.  Steps of the warm-up count.  The last epoch reaches to the last phase
+-- known.  Keras tells its epochs itself: each reaches from where fit() begins it to where fit() ends it, and they are
+-- numbered over all calls.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   epoch          INTEGER  -      Number of the epoch, from 0.
+--   start_ns       INTEGER  ns     When its data loader began, or where Keras began it.
+--   end_ns         INTEGER  ns     When the data loader of the next epoch began, or where Keras ended it.  Evaluation
+--                                  in between is included.
+--   dur_ns         INTEGER  ns     Time from start_ns to end_ns.
+--   step_count     INTEGER  count  Number of steps that ended in it.
+--   input_ns       INTEGER  ns     Time of waiting for batches, with the start of the data loader.  NULL where Keras
+--                                  tells epochs.
+--   evaluation_ns  INTEGER  ns     Time of evaluation.
+--   paused_ns      INTEGER  ns     Part of dur_ns in which the recorder opened and closed profiler_windows
+--                                  (steps.paused_ns).  NULL where data loaders tell epochs.
 -- Cost: one pass over step_phases, two over ranges.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
 WITH of_keras AS (
   SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY start_ns) - 1 AS epoch, start_ns, end_ns,

@@ -1,17 +1,18 @@
 -- Frequent sequences of kernels: what the same op runs on the device again and again, and could be fused.
 --
--- One row for each profile, outermost op and sequence of at least three kernels, copies and fills that all ops inside
--- it launched, as HTA counts them (it looks under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Left
--- out is what HTA leaves out: see temporal_breakdown.  Counts and times are weighed by ops.sample_weight: kernels have
--- an op in the steps whose ops were recorded.
---   profile_id    INTEGER  -      Profile id.
---   rank          INTEGER  -      Rank.
---   op_name       TEXT     -      Of the outermost op; ranges, modules and Python frames do not count as ops.
---   pattern       TEXT     -      Short names in the order of their starts, with | between them.
---   kernel_count  INTEGER  count  How many they are.
---   count         INTEGER  count  How often it occurs.
---   kernel_ns     INTEGER  ns     Time of all of them on the device, and of the ops on the host.
---   op_ns         INTEGER  ns     Time of all of them on the device, and of the ops on the host.
+-- One row for each profile, outermost op and sequence of at least three kernels, copies and fills.  The sequence is all
+-- that the op and the ops inside it launched, as HTA counts them.  HTA looks under one op name at a time, as WHERE
+-- op_name LIKE ...  does here.  Left out is what HTA leaves out: see temporal_breakdown.  Counts and times are weighed
+-- by ops.sample_weight, as kernels have an op in the steps whose ops were recorded.
+--   profile_id    INTEGER  -      The profile: a process or rank.
+--   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   op_name       TEXT     -      Name of the outermost op.  Ranges, modules and Python frames do not count as ops.
+--   pattern       TEXT     -      Short names of the kernels, copies and fills in the order of their starts, with |
+--                                 between them.
+--   kernel_count  INTEGER  count  Number of kernels, copies and fills in the sequence.
+--   count         INTEGER  count  Number of times that the sequence occurs.
+--   kernel_ns     INTEGER  ns     Time of all its kernels, copies and fills on the device.
+--   op_ns         INTEGER  ns     Time of the ops on the host.
 -- Cost: a look-up in device_activities for each op that launched three, once outermost_totals are made.
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
 WITH calls AS (

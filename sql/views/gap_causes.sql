@@ -1,25 +1,25 @@
 -- Causes of gaps: each moment in which nothing ran on a device, and what the host was at when it began.
 --
--- One row for each stretch between the end of all kernels, copies and fills so far on a device and the start of the
--- next, however short.  gpu_gaps shows the longer ones for people; the checks of devices add them up.
--- Where work was recorded only in some steps, only the gaps within these are known: what lies before the first work of
--- a step that follows one which was not recorded (thinned_starts), or before what no step launched, is left out.
---   profile_id     INTEGER  -   The step that launched what came next.
---   device_id      INTEGER  -   The step that launched what came next.
---   step_id        INTEGER  -   The step that launched what came next.
---   activity_id    INTEGER  -   What came next, joins device_activities.id; the op that launched it.
---   op_id          INTEGER  -   What came next, joins device_activities.id; the op that launched it.
---   busy_until_ns  INTEGER  ns  When the gap began, and how long it was.
---   gap_ns         INTEGER  ns  When the gap began, and how long it was.
---   reason         TEXT     -   What the device lacked: wait: the host waited for it in that moment (a call that
---                               synchronises, a copy to the host that was done when its call returned), and so had
---                               nothing ready when it ran dry; input: the host waited for input in the middle of the
---                               gap; host: the call that launched what came next had not returned when the gap began;
---                               device: it had, and what it launched had to wait for something else, such as another
---                               stream; NULL where calls were not recorded.
---   weight         REAL     -   For how many steps it stands, as measured_steps has them; NULL where it is in none of
---                               these, as in warm-up steps.
--- The reason is made with the tables (device_activities.idle_reason).
+-- One row for each gap, however short: the time between the end of all kernels, copies and fills so far on a device and
+-- the start of the next.  gpu_gaps shows the longer ones for people, and the checks of devices add them up.  Where work
+-- was recorded only in some steps, only the gaps within these are known.  Left out is what lies before the first work
+-- of a step that follows one which was not recorded (thinned_starts), and before what no step launched.
+--   profile_id     INTEGER  -   The profile: a process or rank.
+--   device_id      INTEGER  -   The device, as in devices.
+--   step_id        INTEGER  -   The step that launched what came next, as in steps.  NULL where no step did.
+--   activity_id    INTEGER  -   What came next, as in device_activities.
+--   op_id          INTEGER  -   The op that launched what came next, as in ops.  NULL where none was recorded.
+--   busy_until_ns  INTEGER  ns  When the gap began.
+--   gap_ns         INTEGER  ns  Length of the gap.
+--   reason         TEXT     -   What the device lacked (device_activities.idle_reason).  wait: the host waited for the
+--                               device when the gap began, and so had nothing ready when it ran dry.  It waits in a
+--                               call that synchronises, or in a copy to the host that was done when its call returned.
+--                               input: the host waited for input in the middle of the gap.  host: the call that
+--                               launched what came next had not returned when the gap began.  device: it had returned,
+--                               and what it launched had to wait for something else, such as another stream.  NULL
+--                               where calls were not recorded.
+--   weight         REAL     -   Number of steps that the step stands for, as in measured_steps.  NULL where it is none
+--                               of these, as a warm-up step.  1 in a profile without steps.
 -- Cost: one pass over device_activities.
 -- Example: SELECT reason, sum(gap_ns * weight) FROM gap_causes GROUP BY 1;
 WITH thinned AS MATERIALIZED (
