@@ -9,6 +9,7 @@ No cell has more than one figure, and none is longer than figures.LONGEST charac
 
 import collections
 import os
+import re
 import sys
 
 import figures
@@ -95,12 +96,19 @@ def capital(what, begin):
     return rest[:1].upper() + rest[1:] if rest.split()[0].strip(":,").isalpha() else rest
 
 
+def anchor(title):
+    """The name of a heading in links."""
+    return re.sub("[^a-z ]", "", title.lower()).replace(" ", "-")
+
+
 def page():
-    yield "## In short\n"
+    read = {name: figures.read(os.path.join(figures.RESULTS, name + ".json")) for name in figures.SUBJECTS}
+    titles = [about["title"] for _, about in read.values()]
+    yield wrapped(" · ".join(f"[{title}](#{anchor(title)})" for title in titles))
+    yield "\n## In short\n"
     yield from headline()
     yield ""
-    for subject in figures.SUBJECTS:
-        rows, about = figures.read(os.path.join(figures.RESULTS, subject + ".json"))
+    for rows, about in read.values():
         yield f"## {about['title']}\n\n{wrapped(about['about'])}\n"
         for key, alike in groups_of(rows):
             begin = beginning_of(alike)
