@@ -8,24 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
+#include "base/row_map.h"
 #include "classic/tree.h"
 #include "store/gradient_names.h"
 
 enum { NO_ITEM = UINT32_MAX };
 
-struct map_slot {
-  uint32_t parent, name, item; /* item + 1; 0: free */
-};
-
 struct code {
   struct classic_result *result;
   const struct classic_model *model;
   uint32_t *parents;          /* of items; item_count grows */
-  size_t capacity;
+  size_t parent_capacity, name_capacity, frame_capacity;
   string_id *plain, *gradient; /* display text of each frame; 0: not made yet */
   uint32_t *items[2];          /* of each trace, plain and gradient; NO_ITEM: not made yet */
-  struct map_slot *slots;
-  size_t mask;
+  struct row_map lines; /* of the item above and the name: which item */
   uint32_t *path; /* traces from a leaf up */
   struct { uint32_t item, node; } *members;
   size_t member_count;
@@ -60,54 +57,23 @@ static bool line_text(struct code *code, uint32_t frame, bool is_gradient, strin
   return ok;
 }
 
-static size_t slot_of_line(const struct code *code, uint32_t parent, string_id name) {
-  uint64_t hash = ((uint64_t)parent << 32 | name) * UINT64_C(0x9e3779b97f4a7c15);
-  return (size_t)(hash >> 24) & code->mask;
-}
-
-static bool grow_map(struct code *code) {
-  size_t size = code->slots ? (code->mask + 1) * 2 : 1024, old_size = code->slots ? code->mask + 1 : 0;
-  struct map_slot *old = code->slots, *slots = calloc(size, sizeof *slots);
-  if (!slots) return false;
-  code->slots = slots;
-  code->mask = size - 1;
-  for (size_t i = 0; i < old_size; i++) {
-    if (!old[i].item) continue;
-    size_t at = slot_of_line(code, old[i].parent, old[i].name);
-    while (slots[at].item) at = (at + 1) & code->mask;
-    slots[at] = old[i];
-  }
-  free(old);
-  return true;
-}
-
 /* The item below `parent` with that text, made where it is new, then with that frame. Parent NO_ITEM: the root. */
 static bool child(struct code *code, uint32_t parent, string_id name, uint32_t frame, uint32_t *item) {
   struct classic_result *result = code->result;
-  if ((!code->slots || (size_t)result->item_count * 2 > code->mask) && !grow_map(code)) return false;
-  size_t at = slot_of_line(code, parent, name);
-  for (; code->slots[at].item; at = (at + 1) & code->mask) {
-    if (code->slots[at].parent == parent && code->slots[at].name == name) {
-      *item = code->slots[at].item - 1;
-      return true;
-    }
+  uint32_t number = row_map_number(&code->lines, (struct row_key){{parent, name}});
+  if (number == ROW_MAP_NONE) return false;
+  *item = number;
+  if (number < result->item_count) return true;
+  if (number == INT32_MAX || !array_reserve(code->parents, code->parent_capacity, (size_t)number + 1) ||
+      !array_reserve(result->names, code->name_capacity, (size_t)number + 1) ||
+      !array_reserve(result->frames, code->frame_capacity, (size_t)number + 1)) {
+    row_map_cut(&code->lines, number);
+    return false;
   }
-  if (result->item_count == code->capacity) {
-    size_t capacity = code->capacity * 2 + 256;
-    uint32_t *parents = realloc(code->parents, capacity * sizeof *parents);
-    if (parents) code->parents = parents;
-    string_id *names = realloc(result->names, capacity * sizeof *names);
-    if (names) result->names = names;
-    uint32_t *frames = realloc(result->frames, capacity * sizeof *frames);
-    if (frames) result->frames = frames;
-    if (!parents || !names || !frames || capacity > INT32_MAX) return false;
-    code->capacity = capacity;
-  }
-  *item = result->item_count++;
+  result->item_count++;
   code->parents[*item] = parent;
   result->names[*item] = name;
   result->frames[*item] = frame;
-  code->slots[at] = (struct map_slot){parent, name, *item + 1};
   return true;
 }
 
@@ -294,7 +260,7 @@ enum tfprof_status classic_code_tree(struct classic_tree *tree, const struct cla
   free(code.gradient);
   free(code.items[0]);
   free(code.items[1]);
-  free(code.slots);
+  row_map_free(&code.lines);
   free(code.path);
   free(code.members);
   free(gradients);

@@ -2,35 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "classic/ops_graph.h"
-
-/* Where in exec_slots the costs of a node in a step are, or are to be. */
-static uint32_t *slot_of_exec(const struct ops_graph *graph, uint32_t node, uint32_t step) {
-  uint64_t hash = ((uint64_t)node << 32 | step) * UINT64_C(0x9e3779b97f4a7c15);
-  uint32_t at = (uint32_t)((hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 32) & graph->exec_mask;
-  for (;; at = (at + 1) & graph->exec_mask) {
-    uint32_t *slot = &graph->exec_slots[at];
-    if (!*slot || (graph->execs[*slot - 1].node == node && graph->execs[*slot - 1].step == step)) return slot;
-  }
-}
-
-/* Room for one more, with half of the slots or more free. */
-static bool make_room_for_exec(struct ops_graph *graph) {
-  if (graph->exec_count < graph->exec_capacity) return true;
-  uint32_t capacity = graph->exec_capacity ? graph->exec_capacity * 2 : 1024;
-  if (capacity > INT32_MAX / 2) return false;
-  struct ops_exec *execs = realloc(graph->execs, (size_t)capacity * sizeof *execs);
-  if (!execs) return false;
-  graph->execs = execs;
-  uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
-  if (!slots) return false;
-  free(graph->exec_slots);
-  graph->exec_slots = slots;
-  graph->exec_mask = capacity * 2 - 1;
-  graph->exec_capacity = capacity;
-  for (uint32_t i = 0; i < graph->exec_count; i++) *slot_of_exec(graph, execs[i].node, execs[i].step) = i + 1;
-  return true;
-}
 
 /* The costs of a node in a step, made where new.  Ops come thread by thread, each step by step: the last one mostly is
 ** it, and where a node runs on several threads, any of its steps may be. */
@@ -40,14 +13,15 @@ static enum tfprof_status exec_of(struct ops_graph *graph, uint32_t node, uint32
     *found = &graph->execs[last];
     return TFPROF_OK;
   }
-  if (!make_room_for_exec(graph)) return error_no_memory(graph->error);
-  uint32_t *slot = slot_of_exec(graph, node, step);
-  if (!*slot) {
+  if (graph->exec_count == INT32_MAX || !array_room(graph->execs, graph->exec_count, graph->exec_capacity))
+    return error_no_memory(graph->error);
+  uint32_t number = row_map_number(&graph->exec_map, (struct row_key){{node, step}});
+  if (number == ROW_MAP_NONE) return error_no_memory(graph->error);
+  if (number == graph->exec_count) {
     graph->execs[graph->exec_count] = (struct ops_exec){.node = node, .step = step, .next = last};
     graph->list[node].last_exec = graph->exec_count++;
-    *slot = graph->exec_count;
   }
-  *found = &graph->execs[*slot - 1];
+  *found = &graph->execs[number];
   return TFPROF_OK;
 }
 

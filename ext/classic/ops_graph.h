@@ -19,6 +19,7 @@
 #ifndef TFPROF_CLASSIC_OPS_GRAPH_H
 #define TFPROF_CLASSIC_OPS_GRAPH_H
 
+#include "base/row_map.h"
 #include "classic/classic.h"
 #include "derive/rows.h"
 
@@ -46,10 +47,6 @@ struct ops_exec {
   int64_t runs, accelerator_ns, cpu_ns, requested_bytes, peak_bytes, residual_bytes;
 };
 
-struct ops_slot {
-  uint32_t parent, name, trace, shapes, node; /* node + 1; 0: free */
-};
-
 struct ops_graph {
   struct profile *profile;
   struct tfprof_error *error;
@@ -69,9 +66,8 @@ struct ops_graph {
   uint32_t edge_count, edge_capacity;
   struct ops_exec *execs;
   uint32_t exec_count, exec_capacity;
-  uint32_t *exec_slots, exec_mask; /* by node and step: which of execs + 1; 0: free */
-  struct ops_slot *slots;
-  uint32_t mask, slot_count;
+  struct row_map exec_map; /* of node and step: which of execs */
+  struct row_map node_map; /* of what tells nodes apart: which of list + 1 */
   uint32_t *previous; /* by thread: the node of an outermost op that was seen last for the first time */
   uint32_t thread_count;
   char *text; /* for names */

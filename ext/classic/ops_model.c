@@ -217,10 +217,11 @@ static void graph_free(struct ops_graph *graph) {
   void *const parts[] = {graph->nearest_kept,   graph->nearest_module, graph->kinds,          graph->nodes,
                          graph->names,          graph->op_types,       graph->shapes,         graph->types,
                          graph->node_of_module, graph->kernel_nodes,   graph->transfer_nodes, graph->list,
-                         graph->edges,          graph->execs,          graph->slots,          graph->previous,
-                         graph->text,           graph->exec_slots};
+                         graph->edges,          graph->execs,          graph->previous,       graph->text};
   for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) scratch_free(scratch[i]);
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
+  row_map_free(&graph->exec_map);
+  row_map_free(&graph->node_map);
 }
 
 bool classic_is_of_ops(const struct profile *profile) {

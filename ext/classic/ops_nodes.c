@@ -59,37 +59,6 @@ static enum tfprof_status find_kinds(struct ops_graph *graph) {
 
 /* ---- nodes ---- */
 
-static uint32_t slot_of_op(const struct ops_graph *graph, const struct ops_slot *wanted) {
-  uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * UINT64_C(0x9e3779b97f4a7c15);
-  hash = (hash ^ hash >> 29 ^ ((uint64_t)wanted->trace << 32 | wanted->shapes)) * UINT64_C(0xbf58476d1ce4e5b9);
-  return (uint32_t)(hash >> 32) & graph->mask;
-}
-
-static struct ops_slot *find_op_slot(struct ops_graph *graph, const struct ops_slot *wanted) {
-  for (uint32_t at = slot_of_op(graph, wanted);; at = (at + 1) & graph->mask) {
-    struct ops_slot *slot = &graph->slots[at];
-    if (!slot->node || (slot->parent == wanted->parent && slot->name == wanted->name && slot->trace == wanted->trace &&
-                        slot->shapes == wanted->shapes))
-      return slot;
-  }
-}
-
-static bool grow_slots(struct ops_graph *graph) {
-  uint32_t former = graph->slots ? graph->mask + 1 : 0;
-  struct ops_slot *old = graph->slots;
-  if (former > UINT32_MAX / 4) return false;
-  graph->slots = calloc(former ? (size_t)former * 2 : 1024, sizeof *graph->slots);
-  if (!graph->slots) {
-    graph->slots = old;
-    return false;
-  }
-  graph->mask = (former ? former * 2 : 1024) - 1;
-  for (uint32_t i = 0; i < former; i++)
-    if (old[i].node) *find_op_slot(graph, &old[i]) = old[i];
-  free(old);
-  return true;
-}
-
 /* A name is the way to a node, so that names of ops nested a thousand deep would be longer than all else that there is.
 ** Those that would be longer than this, or than the lesser length once all of them have taken enough, belong to nodes
 ** that stand higher up. */
@@ -135,39 +104,28 @@ static enum tfprof_status name_node(struct ops_graph *graph, uint32_t parent, st
   return TFPROF_OK;
 }
 
-/* Marks slots that count how many nodes of one name a parent has; no row of code_traces has that number. */
+/* Marks keys whose values count how many nodes of one name a parent has; no row of code_traces has that number. */
 enum { COUNTER = NO_ROW - 1 };
 
 enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, string_id name, uint32_t trace,
                                   string_id shapes, bool is_scope, uint32_t *node) {
   parent = parent_with_room(graph, parent, name);
-  struct ops_slot key = {.parent = parent, .name = name, .trace = trace, .shapes = is_scope ? UINT32_MAX : shapes};
-  while (!graph->slots || graph->slot_count + 2 > graph->mask / 2) {
-    if (!grow_slots(graph)) return error_no_memory(graph->error);
-  }
-  struct ops_slot *slot = find_op_slot(graph, &key);
-  if (slot->node) {
-    *node = slot->node - 1;
+  uint64_t place = (uint64_t)parent << 32 | name;
+  struct row_key key = {{place, (uint64_t)trace << 32 | (is_scope ? UINT32_MAX : shapes)}};
+  struct row_key counter = {{place, (uint64_t)COUNTER << 32 | is_scope}};
+  uint32_t found = row_map_number(&graph->node_map, key), counted = row_map_number(&graph->node_map, counter);
+  if (found == ROW_MAP_NONE || counted == ROW_MAP_NONE) return error_no_memory(graph->error);
+  if (graph->node_map.values[found]) {
+    *node = graph->node_map.values[found] - 1;
     return TFPROF_OK;
   }
-  struct ops_slot counter = {.parent = parent, .name = name, .trace = COUNTER, .shapes = is_scope};
-  struct ops_slot *counted = find_op_slot(graph, &counter);
   string_id full;
-  enum tfprof_status status = name_node(graph, parent, name, counted->node, &full);
+  enum tfprof_status status = name_node(graph, parent, name, graph->node_map.values[counted], &full);
   if (status) return status;
   if (graph->count == INT32_MAX || !array_room(graph->list, graph->count, graph->capacity))
     return error_no_memory(graph->error);
-  if (!counted->node) {
-    *counted = counter;
-    counted->node = 1;
-    graph->slot_count++;
-    slot = find_op_slot(graph, &key); /* the place of the counter, which is taken now, may have been its */
-  } else {
-    counted->node++;
-  }
-  *slot = key;
-  slot->node = graph->count + 1;
-  graph->slot_count++;
+  graph->node_map.values[counted]++;
+  graph->node_map.values[found] = graph->count + 1;
   *node = graph->count;
   graph->list[graph->count++] = (struct ops_node){.parent = parent,
                                                   .name = full,

@@ -1,11 +1,13 @@
 /* pprof.c: see pprof.h.  Field numbers are those of profile.proto. */
 #include "write/pprof.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "base/row_map.h"
 #include "store/pool.h"
 #include "write/output_file.h"
 #include "write/pprof_fields.h"
@@ -59,8 +61,8 @@ struct labelled {
 /* Things of one kind, each once: `items` of `size` bytes without padding that matters, found by their bytes. */
 struct collection {
   unsigned char *items;
-  uint32_t *slots; /* number of the item from 1, 0: empty */
-  size_t size, count, capacity, slot_count;
+  size_t size, capacity; /* of an item; of all, in bytes */
+  struct row_map map;
 };
 
 struct pprof {
@@ -77,52 +79,18 @@ struct pprof {
   string_id comment; /* 0: none */
 };
 
-static uint64_t hash_of(const unsigned char *item, size_t size) {
-  uint64_t hash = 0x9e3779b97f4a7c15u;
-  for (size_t i = 0; i < size; i += 4) {
-    hash = (hash ^ load_u32(item + i)) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-static bool collection_grow(struct collection *all) {
-  if (all->count == all->capacity) {
-    size_t capacity = all->capacity ? all->capacity * 2 : 64;
-    unsigned char *items = realloc(all->items, capacity * all->size);
-    if (!items) return false;
-    all->items = items;
-    all->capacity = capacity;
-  }
-  if (all->count * 2 >= all->slot_count) {
-    size_t slot_count = all->slot_count ? all->slot_count * 2 : 128;
-    uint32_t *slots = calloc(slot_count, sizeof *slots);
-    if (!slots) return false;
-    for (size_t i = 0; i < all->count; i++) {
-      size_t slot = hash_of(all->items + i * all->size, all->size) & (slot_count - 1);
-      while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
-      slots[slot] = (uint32_t)i + 1;
-    }
-    free(all->slots);
-    all->slots = slots;
-    all->slot_count = slot_count;
-  }
-  return true;
-}
-
 /* The number of the item, from 1; it is appended if it is new. */
 static enum tfprof_status collection_find(struct collection *all, const void *item, uint32_t *number) {
-  if (!collection_grow(all)) return TFPROF_NO_MEMORY;
-  size_t slot = hash_of(item, all->size) & (all->slot_count - 1);
-  for (; all->slots[slot]; slot = (slot + 1) & (all->slot_count - 1)) {
-    if (memcmp(all->items + (all->slots[slot] - 1) * all->size, item, all->size) == 0) {
-      *number = all->slots[slot];
-      return TFPROF_OK;
-    }
+  struct row_key key = {{0}};
+  assert(all->size <= sizeof key);
+  memcpy(&key, item, all->size);
+  uint32_t found = row_map_number(&all->map, key);
+  if (found == ROW_MAP_NONE || !array_reserve(all->items, all->capacity, ((size_t)found + 1) * all->size)) {
+    if (found != ROW_MAP_NONE) row_map_cut(&all->map, found);
+    return TFPROF_NO_MEMORY;
   }
-  if (all->count >= UINT32_MAX - 1) return TFPROF_LIMIT;
-  memcpy(all->items + all->count * all->size, item, all->size);
-  all->slots[slot] = *number = (uint32_t)++all->count;
+  memcpy(all->items + found * all->size, item, all->size);
+  *number = found + 1;
   return TFPROF_OK;
 }
 
@@ -132,7 +100,7 @@ void pprof_free(struct pprof *profile) {
   struct collection *all[] = {&profile->functions, &profile->locations, &profile->nodes};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     free(all[i]->items);
-    free(all[i]->slots);
+    row_map_free(&all[i]->map);
   }
   free(profile->values);
   free(profile->labelled);
@@ -182,8 +150,9 @@ enum tfprof_status pprof_location(struct pprof *profile, const char *name, const
 enum tfprof_status pprof_node(struct pprof *profile, uint32_t caller, uint32_t location, uint32_t *node) {
   struct node wanted = {.caller = caller, .location = location};
   enum tfprof_status status = collection_find(&profile->nodes, &wanted, node);
-  if (!status && profile->nodes.count > profile->value_capacity) {
-    size_t width = profile->type_count * sizeof *profile->values, capacity = profile->nodes.capacity;
+  if (!status && profile->nodes.map.count > profile->value_capacity) {
+    size_t width = profile->type_count * sizeof *profile->values;
+    size_t capacity = profile->nodes.capacity / sizeof(struct node);
     int64_t *values = realloc(profile->values, capacity * width);
     if (!values) return TFPROF_NO_MEMORY;
     memset((char *)values + profile->value_capacity * width, 0, (capacity - profile->value_capacity) * width);
@@ -228,7 +197,7 @@ static bool has_value(const struct pprof *profile, size_t node) {
 
 uint64_t pprof_sample_count(const struct pprof *profile) {
   uint64_t count = profile->labelled_count;
-  for (size_t i = 0; i < profile->nodes.count; i++) count += has_value(profile, i);
+  for (size_t i = 0; i < profile->nodes.map.count; i++) count += has_value(profile, i);
   return count;
 }
 
@@ -260,7 +229,7 @@ enum { FREE_FRAMES = 1 << 24, FRAMES_OF_A_SAMPLE = 64, FEWEST_FRAMES = 64 };
 /* How many frames each stack may have. 0: no memory. */
 static uint32_t find_most_frames(const struct pprof *profile) {
   const struct node *nodes = (const struct node *)profile->nodes.items;
-  size_t count = profile->nodes.count;
+  size_t count = profile->nodes.map.count;
   uint32_t *depths = malloc((count + 1) * sizeof *depths), most = FEWEST_FRAMES;
   uint64_t allowed = FREE_FRAMES + FRAMES_OF_A_SAMPLE * pprof_sample_count(profile), frames;
   if (!depths) return 0;
@@ -318,7 +287,7 @@ static bool write_sample(const struct pprof *profile, struct output_file *file, 
 static bool write_samples(const struct pprof *profile, struct output_file *file) {
   struct sample_buffer buffer = {.most_frames = find_most_frames(profile)};
   bool ok = buffer.most_frames > 0;
-  for (size_t i = 0; ok && i < profile->nodes.count; i++) {
+  for (size_t i = 0; ok && i < profile->nodes.map.count; i++) {
     if (!has_value(profile, i)) continue;
     ok = write_sample(profile, file, &buffer, (uint32_t)i + 1, profile->values + i * profile->type_count, NULL);
   }
@@ -334,7 +303,7 @@ static void write_places(const struct pprof *profile, struct output_file *file) 
   const struct location *locations = (const struct location *)profile->locations.items;
   const struct function *functions = (const struct function *)profile->functions.items;
   uint8_t line[2 * LONGEST_FIELD], bytes[6 * LONGEST_FIELD];
-  for (size_t i = 0; i < profile->locations.count; i++) {
+  for (size_t i = 0; i < profile->locations.map.count; i++) {
     size_t length =
         (size_t)(field(field(line, LINE_FUNCTION, locations[i].function), LINE_NUMBER, (uint64_t)locations[i].line) -
                  line);
@@ -342,7 +311,7 @@ static void write_places(const struct pprof *profile, struct output_file *file) 
     memcpy(end, line, length);
     write_message(file, PROFILE_LOCATION, bytes, end + length);
   }
-  for (size_t i = 0; i < profile->functions.count; i++) {
+  for (size_t i = 0; i < profile->functions.map.count; i++) {
     uint8_t *end = field(field(bytes, FUNCTION_ID, i + 1), FUNCTION_NAME, functions[i].name);
     end = field(field(end, FUNCTION_FILE, functions[i].file), FUNCTION_FIRST_LINE, (uint64_t)functions[i].first_line);
     write_message(file, PROFILE_FUNCTION, bytes, end);

@@ -11,8 +11,8 @@
 #define TFPROF_DUMP_GUESTS_H
 
 #include "base/list.h"
+#include "base/row_map.h"
 #include "read/dump/source.h"
-#include "read/rows/row_map.h"
 
 #define GUEST_NO_ROW UINT32_MAX
 #define GUEST_NOT_KNOWN INT64_MIN

@@ -7,7 +7,7 @@
 #define TFPROF_HLO_PROGRAMS_H
 
 #include "base/list.h"
-#include "read/rows/row_map.h"
+#include "base/row_map.h"
 #include "read/xplane/texts.h"
 #include "store/store.h"
 

@@ -11,7 +11,7 @@
 #define TFPROF_JSON_INTERN_H
 
 #include "base/error.h"
-#include "read/rows/row_map.h"
+#include "base/row_map.h"
 #include "store/pool.h"
 
 enum text_form {

@@ -9,7 +9,7 @@
 #define TFPROF_JSON_PIDS_H
 
 #include "base/list.h"
-#include "read/rows/row_map.h"
+#include "base/row_map.h"
 #include "store/store.h"
 
 struct trace;

@@ -21,8 +21,8 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/row_map.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/row_map.h"
 #include "read/rows/time_faults.h"
 
 enum { FEW = 2, FEW_SHARE = 20, ENOUGH_SHARE = 4, FAR_TIMES = 100, DIGITS = 18 };

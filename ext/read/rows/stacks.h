@@ -2,8 +2,8 @@
 #ifndef TFPROF_READ_ROWS_STACKS_H
 #define TFPROF_READ_ROWS_STACKS_H
 
+#include "base/row_map.h"
 #include "read/rows/eager_rows.h"
-#include "read/rows/row_map.h"
 
 /* The row + 1 of frame number `frame` on top of `parent` (row + 1, 0: nothing is below it), entered where it is new. 0:
 ** no memory. The values of the map are depths. */

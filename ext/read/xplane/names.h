@@ -11,7 +11,7 @@
 #ifndef TFPROF_XPLANE_NAMES_H
 #define TFPROF_XPLANE_NAMES_H
 
-#include "read/rows/row_map.h"
+#include "base/row_map.h"
 #include "read/xplane/index.h"
 #include "read/xplane/keys.h"
 #include "read/xplane/texts.h"

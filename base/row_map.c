@@ -1,5 +1,5 @@
 /* row_map.c: see row_map.h. Open addressing, at most half full. */
-#include "read/rows/row_map.h"
+#include "base/row_map.h"
 
 #include "base/hash.h"
 #include "base/list.h"

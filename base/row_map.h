@@ -1,10 +1,11 @@
-/* row_map.h: keys of three integers, numbered from 0 as they come, each with a value.
+/* row_map.h: a hash map: keys of three integers, numbered from 0 as they come, each with a value.
 **
-** Threads, streams, devices, frames, stacks, addresses: what a file repeats and a table has once.  Zeroed it is empty.
-** A slot takes four bytes, so that a hostile file that is nothing but new keys costs little more than its keys.
+** What is met again and again and stands in a table once: threads, streams, frames, stacks, nodes.  Numbers are those
+** of rows, so that what belongs to a key lies in arrays by number, where a new key makes one item more.  Zeroed it is
+** empty.  A slot takes four bytes, so that a hostile file that is nothing but new keys costs little more than its keys.
 */
-#ifndef TFPROF_READ_ROWS_ROW_MAP_H
-#define TFPROF_READ_ROWS_ROW_MAP_H
+#ifndef TFPROF_ROW_MAP_H
+#define TFPROF_ROW_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
