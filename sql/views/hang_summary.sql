@@ -1,61 +1,64 @@
 -- Hangs of a job: who waits where, who is waited for, and since when.
 --
--- One row for each time at which processes ended no step (hangs), and process of the job: those that were found so,
--- of a job with ranks its other ranks, too.  Hangs of one job that last at the same time are one.  Helpers, such as
--- workers of a DataLoader, are left out.  A process that has ended no step was not watched, and has a row only as a
--- rank.  Of dumps of PyTorch Flight Recorder a rank hangs in whose dump a collective is pending; a dump beside the
--- recording of its rank adds to that what the recorder could not know, at the last hang of the job.
---   hang               INTEGER  -      1, 2, ... of the job, by time.
---   run_id             INTEGER  -      The job, as profiles has it; a dump has that of the recordings beside it, and is
---                                      empty without.
---   job                TEXT     -      The job, as profiles has it; a dump has that of the recordings beside it, and is
---                                      empty without.
---   profile_id         INTEGER  -      The process; name as in process_names.
---   rank               INTEGER  -      The process; name as in process_names.
---   host               TEXT     -      The process; name as in process_names.
---   name               TEXT     -      The process; name as in process_names.
---   role               TEXT     -      Missing: the others wait for it.  silent: missing, and nothing more was recorded
---                                      of it from before the others were found hanging, while these were for seconds:
---                                      it is dead, was killed or stopped.  ended: missing, since it had come to its end
---                                      by then.  waiting: it waits for those. working: it ends no steps, but ops,
---                                      ranges or allocations go on, as when it evaluates; where others wait for it, it
---                                      is missing.  running: it was not found hanging.  absent: a rank of the group of
---                                      which there is neither a dump nor a recording.  hanging: nothing tells who waits
---                                      for whom, as of a process alone.
---   is_missing         INTEGER  -      1: it is waited for.  Which these are is told by, in this order: who is silent
---                                      or has ended; whose process group has not begun the collective that most others
---                                      of the job wait in (hang_collectives); who is in another one than most under its
---                                      number; who has ended fewer steps; who is not in torch.distributed, or in a call
---                                      of TensorFlow, where others are; who is absent.
---   start_ns           INTEGER  ns     Since when it has ended no step, of a dump, since when its collective is
---                                      pending; of a silent or ended one, when it was recorded last.
---   noticed_ns         INTEGER  ns     When that was noticed.
---   end_ns             INTEGER  ns     When it was over: by its next step or its end; NULL: the recording ends before,
---                                      or it is of a dump.  How long it lasted, up to then, which a dump does not tell.
---   lasted_ns          INTEGER  ns     When it was over: by its next step or its end; NULL: the recording ends before,
---                                      or it is of a dump.  How long it lasted, up to then, which a dump does not tell.
---   step_number        INTEGER  -      The step that does not end.
---   waits_for          TEXT     -      What the thread that ends the steps waits for, in the words of python_samples;
---                                      collective, of a dump; NULL: it runs.
---   busy_ratio         REAL     ratio  The share of a processor that it had.
---   location           TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
---                                      dump, which called the collective.
---   text               TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
---                                      dump, which called the collective.
---   function           TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
---                                      dump, which called the collective.
---   file               TEXT     -      Where it is: the innermost line of the program, as code_trace_line has it; of a
---                                      dump, which called the collective.
---   line               INTEGER  -      Where it is: the innermost line of the program, as code_trace_line has it; of a
---                                      dump, which called the collective.
---   system_call        TEXT     -      What it waits in; its name.
---   thread             TEXT     -      What it waits in; its name.
---   collective         TEXT     -      That it waits in, or its last one, of the group that most wait in.
---   collective_number  INTEGER  -      That it waits in, or its last one, of the group that most wait in.
---   doing              TEXT     -      What it does and where, as words of a sentence.
---   meanwhile          TEXT     -      Work: a process of the job went on working; input: one waited for a data loader;
---                                      NULL: neither.
---   message            TEXT     -      All that in a sentence.
+-- One row for each hang and process of the job.  A hang is a time at which processes ended no step (hangs).  Hangs of
+-- one job that last at the same time are one.  The processes are those that were found hanging, and of a job with ranks
+-- its other ranks, too.  Helpers, such as workers of a DataLoader, are left out.  A process that has ended no step was
+-- not watched, and has a row only as a rank.  By dumps of PyTorch Flight Recorder a rank hangs where a collective is
+-- pending in its dump.  A dump beside the recording of its rank adds to it what the recorder could not know, at the
+-- last hang of the job.
+--   hang               INTEGER  -      Number of the hang in the job, from 1, by time.
+--   run_id             INTEGER  -      The run, as in runs.
+--   job                TEXT     -      The job, as in profiles.  A dump has that of the recordings beside it.  It is
+--                                      empty where it is not known.
+--   profile_id         INTEGER  -      The process, as in profiles.  NULL for a rank that is absent.
+--   rank               INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   host               TEXT     -      Host that it ran on.  NULL where it is unknown, and for a rank that is absent.
+--   name               TEXT     -      Name of the process, as in process_names.
+--   role               TEXT     -      What it does.  missing: the others wait for it.  silent: it is missing, and
+--                                      nothing more was recorded of it from before the others were found hanging, while
+--                                      they were recorded for seconds more.  It is dead, was killed or stopped.  ended:
+--                                      it is missing, since it had come to its end by then.  waiting: it waits for
+--                                      those.  working: it ends no steps, and ops, ranges or allocations go on, as when
+--                                      it evaluates.  Where others wait for it, it is missing.  running: it was not
+--                                      found hanging.  absent: a rank of the group without a dump and without a
+--                                      recording.  hanging: nothing tells who waits for whom, as where a process is
+--                                      alone.
+--   is_missing         INTEGER  -      1: it is waited for.  The first of these signs that any process of the job shows
+--                                      tells which ones are: it is silent or has ended.  Its process group has not
+--                                      begun the collective that most others of the job wait in (hang_collectives).  It
+--                                      is in another collective than most under its number.  It has ended fewer steps.
+--                                      It is not in torch.distributed, or in a call of TensorFlow, where others are.
+--                                      It is absent.
+--   start_ns           INTEGER  ns     Since when it has ended no step.  By a dump it is since when its collective is
+--                                      pending.  Of a silent or ended process it is when it was recorded last.  NULL
+--                                      where it is not known.
+--   noticed_ns         INTEGER  ns     When the hang of the process was noticed.  NULL where it was not found hanging.
+--   end_ns             INTEGER  ns     When the hang was over, by the next step of the process or by its end.  NULL
+--                                      where the recording ends before, for a dump, and where it was not found hanging.
+--   lasted_ns          INTEGER  ns     Time from start_ns to end_ns, or to the end of the recording where that comes
+--                                      first.  NULL for a dump, and where it was not found hanging.
+--   step_number        INTEGER  -      Number of the step that does not end.  NULL for a dump, and where it was not
+--                                      found hanging.
+--   waits_for          TEXT     -      What the thread that ends the steps waits for, in the words of python_samples.
+--                                      By a dump it is collective.  NULL where it runs.
+--   busy_ratio         REAL     ratio  Share of a processor that this thread had.  NULL for a dump.
+--   location           TEXT     -      Line at which it is, as code_trace_line has it: the innermost one of the
+--                                      program.  By a dump it is the line that called the collective.  NULL where it is
+--                                      not known.
+--   text               TEXT     -      Source text of that line.  NULL where it could not be read.
+--   function           TEXT     -      Function that the line stands in.
+--   file               TEXT     -      File that the line stands in.
+--   line               INTEGER  -      Number of the line in the file.
+--   system_call        TEXT     -      System call that this thread waits in.  NULL where there is none.
+--   thread             TEXT     -      Name of this thread.
+--   collective         TEXT     -      Collective that it waits in, or its last one, in the process group that most
+--                                      wait in.  NULL where none is known.
+--   collective_number  INTEGER  -      Number of that collective in its group.
+--   doing              TEXT     -      What it does and where, as words of a sentence.  NULL where nothing is known of
+--                                      that.
+--   meanwhile          TEXT     -      What went on in the job.  work: a process of the job went on working.  input:
+--                                      one waited for a data loader.  NULL where neither is so.
+--   message            TEXT     -      All of that in a sentence.
 -- Cost: linear in hangs, hang_threads and the steps of their processes.  Example: SELECT message FROM hang_summary;
 WITH recorded AS MATERIALIZED ( -- the last recording of each rank
   SELECT run_id, rank, max(job) AS job, max(id) AS profile_id FROM temp.profiles

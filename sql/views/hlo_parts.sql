@@ -1,26 +1,33 @@
 -- Parts of instructions of XLA: what is in a fusion, and which line of the program each part comes from.
 --
--- One row for each instruction that runs as a part of another one (hlo_instructions.part_of_id), be it that this ran
--- or not; parameters, which only name what goes in, are left out.
---   profile_id          INTEGER  -      Profile id.
---   rank                INTEGER  -      Rank.
---   hlo_module          TEXT     -      Hlo module.
---   program             INTEGER  -      Program.
---   whole_id            INTEGER  -      The instruction that runs, as a rule a fusion.
---   whole               TEXT     -      The instruction that runs, as a rule a fusion.
---   whole_opcode        TEXT     -      The instruction that runs, as a rule a fusion.
---   hlo_instruction_id  INTEGER  -      The part.
---   name                TEXT     -      The part.
---   opcode              TEXT     -      The part.
---   result              TEXT     -      The part.
---   framework_name      TEXT     -      The part.
---   depth               INTEGER  -      How many computations lie between both: 1 for what stands in the fusion itself.
---   is_root             INTEGER  -      1 for the one whose result is that of the computation that it stands in.
---   location            TEXT     -      Of the part, as in hlo_summary.
---   text                TEXT     -      Of the part, as in hlo_summary.
---   flops               INTEGER  flops  What it computes, and what it would move if it ran by itself.
---   bytes_accessed      INTEGER  bytes  What it computes, and what it would move if it ran by itself.
---   flops_ratio         REAL     ratio  Its share of flops of the whole; NULL where that has none, or it stands deeper.
+-- One row for each instruction that runs as a part of another one (hlo_instructions.part_of_id), whether that one ran
+-- or not.  Parameters, which only name what goes in, are left out.
+--   profile_id          INTEGER  -      The profile: a process or rank.
+--   rank                INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   hlo_module          TEXT     -      The module that both belong to, such as jit_train_step.
+--   program             INTEGER  -      Number by which runs name the compiled module.  NULL in a file of a module
+--                                       alone.
+--   whole_id            INTEGER  -      The instruction that runs, as a rule a fusion, as in hlo_instructions.
+--   whole               TEXT     -      Name of the instruction that runs.
+--   whole_opcode        TEXT     -      What the instruction that runs is to XLA, such as fusion.
+--   hlo_instruction_id  INTEGER  -      The part, as in hlo_instructions.
+--   name                TEXT     -      Name of the part.
+--   opcode              TEXT     -      What the part is to XLA, such as dot.
+--   result              TEXT     -      What the part makes, with number type and sizes, as HLO writes it.
+--   framework_name      TEXT     -      Name that the framework gave the op that the part was made of.  NULL where XLA
+--                                       made it by itself.
+--   depth               INTEGER  -      Number of computations between both, from 1 for a part that stands in the
+--                                       fusion itself.
+--   is_root             INTEGER  -      1: its result is that of the computation that it stands in.
+--   location            TEXT     -      Line of the program at which the op that the part was made of was called, as in
+--                                       hlo_summary.  NULL where the module does not tell.
+--   text                TEXT     -      Source text of that line.  NULL where it could not be read.
+--   flops               INTEGER  flops  Floating point operations of one run of the part.  NULL where they are not
+--                                       known.
+--   bytes_accessed      INTEGER  bytes  Memory that the part would read and write if it ran by itself.  NULL where it
+--                                       is not known.
+--   flops_ratio         REAL     ratio  Share of flops in those of the whole.  NULL where the whole has none, or the
+--                                       part stands deeper than 1.
 -- Cost: one pass over hlo_instructions.
 -- Example: SELECT name, opcode, location, flops FROM hlo_parts WHERE whole = 'fusion.3';
 WITH RECURSIVE above(id, whole_id, caller_id, depth) AS (

@@ -1,37 +1,36 @@
 -- Instructions of XLA: what each one that ran cost, at which line of the program it was called, and what is in it.
 --
--- One row for each instruction that ops or kernels of the profile ran by themselves; in a file of a module alone,
--- where nothing ran, for each that costs anything.  Ops and kernels of warm-up steps are left out; both are weighed by
--- the steps that they stand for (ops.sample_weight, thinned_steps).
---   profile_id          INTEGER  -      Profile id.
---   rank                INTEGER  -      Rank.
---   hlo_instruction_id  INTEGER  -      As in hlo_instructions.
---   hlo_module          TEXT     -      As in hlo_instructions.
---   program             INTEGER  -      As in hlo_instructions.
---   name                TEXT     -      As in hlo_instructions.
---   opcode              TEXT     -      As in hlo_instructions.
---   framework_name      TEXT     -      As in hlo_instructions.
---   location            TEXT     -      File:line of the innermost line of the program itself at which the op it was
---                                       made of was called, the file without its directories, and the source line,
---                                       where it could be read; NULL where the module does not tell.
---   text                TEXT     -      File:line of the innermost line of the program itself at which the op it was
---                                       made of was called, the file without its directories, and the source line,
---                                       where it could be read; NULL where the module does not tell.
---   count               INTEGER  count  Runs on threads of the host, and their time without what they ran, in all;
---                                       NULL: none.
---   self_ns             INTEGER  ns     Runs on threads of the host, and their time without what they ran, in all;
---                                       NULL: none.
---   self_error_ns       INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL
---                                       where too few were (sampling_summary).
---   kernel_count        INTEGER  count  Kernels that ran it, and their time on devices, in all; NULL: none.
---   kernel_ns           INTEGER  ns     Kernels that ran it, and their time on devices, in all; NULL: none.
---   ratio               REAL     ratio  Its share of self_ns and kernel_ns of all rows of the profile.
---   flops               INTEGER  flops  Of one run.
---   bytes_accessed      INTEGER  bytes  Of one run.
---   part_count          INTEGER  count  Instructions that run as a part of it, as those in a fusion; 0 for most others.
---   locations           TEXT     -      Of a fusion the lines of the program that its parts come from, in the order of
---                                       the alphabet, parted by commas: hlo_parts has each of them; NULL where none is
---                                       told.
+-- One row for each instruction that ops or kernels of the profile ran by themselves.  In a file of a module alone,
+-- where nothing ran, there is one for each instruction that costs anything.  Ops and kernels of warm-up steps are left
+-- out.  Both are weighed by the steps that they stand for (ops.sample_weight, thinned_steps).
+--   profile_id          INTEGER  -      The profile: a process or rank.
+--   rank                INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   hlo_instruction_id  INTEGER  -      The instruction, as in hlo_instructions.
+--   hlo_module          TEXT     -      The module that it belongs to, such as jit_train_step.
+--   program             INTEGER  -      Number by which runs name the compiled module.  NULL in a file of a module
+--                                       alone.
+--   name                TEXT     -      Name of the instruction.
+--   opcode              TEXT     -      What it is to XLA, such as dot, fusion or while.
+--   framework_name      TEXT     -      Name that the framework gave the op that it was made of.  NULL where XLA made
+--                                       it by itself.
+--   location            TEXT     -      Line of the program at which the op that it was made of was called: the
+--                                       innermost one of the program itself, as file:line without directories.  NULL
+--                                       where the module does not tell.
+--   text                TEXT     -      Source text of that line.  NULL where it could not be read.
+--   count               INTEGER  count  Number of runs on threads of the host.  NULL where there are none.
+--   self_ns             INTEGER  ns     Time of these runs without what they ran, in all.  NULL where there are none.
+--   self_error_ns       INTEGER  ns     Error of self_ns where only some steps were recorded (sampling_summary).  0
+--                                       where all were, NULL where too few were and without runs on the host.
+--   kernel_count        INTEGER  count  Number of kernels that ran it.  NULL where there are none.
+--   kernel_ns           INTEGER  ns     Time of these kernels on devices, in all.  NULL where there are none.
+--   ratio               REAL     ratio  Share of self_ns and kernel_ns together in those of all rows of the profile.
+--   flops               INTEGER  flops  Floating point operations of one run.  NULL where they are not known.
+--   bytes_accessed      INTEGER  bytes  Memory that one run reads and writes.  NULL where it is not known.
+--   part_count          INTEGER  count  Number of instructions that run as a part of it, as those in a fusion.  0 for
+--                                       most others.
+--   locations           TEXT     -      Lines of the program that the parts of a fusion come from, in alphabetical
+--                                       order with commas between them.  hlo_parts has each part.  NULL where no line
+--                                       is known.
 -- Cost: one pass over ops, kernels and hlo_instructions.
 -- Example: SELECT name, location, count, self_ns, locations FROM hlo_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (

@@ -1,10 +1,10 @@
--- Steps that a hang made long: the check hangs tells that time, or input_loading where a data loader was waited for,
--- and checks and sums of steps leave them out (steps.is_hung).
+-- Steps that a hang made long, which checks and sums of steps leave out (steps.is_hung).
 --
 -- One row for each step that was going on when its process was found hanging (hangs) and nothing else went on in it.
---   profile_id  INTEGER  -   The step.
---   step_id     INTEGER  -   The step.
---   noticed_ns  INTEGER  ns  When it was found hanging.
+-- The check hangs tells of their time.  Where a data loader was waited for, the check input_loading does.
+--   profile_id  INTEGER  -   The profile: a process or rank.
+--   step_id     INTEGER  -   The step, as in steps.
+--   noticed_ns  INTEGER  ns  When the process was found hanging.
 -- Cost: linear in the steps of processes that hung; next to nothing without hangs.
 -- Example: SELECT number, dur_ns FROM steps WHERE id IN (SELECT step_id FROM hung_steps);
 SELECT

@@ -1,30 +1,31 @@
 -- Idle time of streams: what each stream waited for between one kernel and the next.
 --
 -- Three rows for each stream that ran anything, as HTA breaks it down.  A gap reaches from the end of all kernels,
--- copies and fills so far to the start of the next on the same stream (HTA takes the end of the one before, so that
--- kernels that overlap give gaps below zero; here they give none); it is host_wait where the next was launched after
--- the others had ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the
--- other onto the device), else other.  Nothing is host_wait where the launch of the next is not known.  Left out is
--- what HTA leaves out: see temporal_breakdown.
--- Where work was recorded only in some steps, idle_ns, idle_ratio, count and mean_ns are weighed (thinned_steps), the
--- others are of the gaps that are known; what lies before the first work of a step that follows one which was not
--- recorded (thinned_starts), or before what no step launched, is none.
---   profile_id     INTEGER  -      The number of the stream.
---   rank           INTEGER  -      The number of the stream.
---   stream         INTEGER  -      The number of the stream.
---   idle_category  TEXT     -      Host_wait, kernel_wait or other.
---   idle_ns        INTEGER  ns     Sum of the gaps; share of all gaps of the stream.
---   idle_ratio     REAL     ratio  Sum of the gaps; share of all gaps of the stream.
---   count          INTEGER  count  Of the gaps.
---   mean_ns        REAL     ns     Of the gaps.
---   stddev_ns      REAL     ns     Of the gaps.
---   min_ns         INTEGER  ns     Of the gaps.
---   p25_ns         REAL     ns     Of the gaps.
---   median_ns      REAL     ns     Of the gaps.
---   p75_ns         REAL     ns     Of the gaps.
---   max_ns         INTEGER  ns     Of the gaps.
---   device_id      INTEGER  -      Joins devices.id and threads.id.
---   thread_id      INTEGER  -      Joins devices.id and threads.id.
+-- copies and fills so far to the start of the next on the same stream.  HTA takes the end of the one before, so that
+-- kernels that overlap give gaps below zero.  Here they give none.  Left out is what HTA leaves out: see
+-- temporal_breakdown.
+-- Where work was recorded only in some steps, idle_ns, idle_ratio, count and mean_ns are weighed (thinned_steps), and
+-- the others are of the gaps that are known.  There is no gap before the first work of a step that follows one which
+-- was not recorded (thinned_starts), and none before what no step launched.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   stream         INTEGER  -      Number of the stream.
+--   idle_category  TEXT     -      Kind of gap.  host_wait: the next was launched after the others had ended.  No gap
+--                                  is of this kind where the launch of the next is not known.  kernel_wait: another gap
+--                                  shorter than 30 µs, which is what it takes to get one kernel after the other onto
+--                                  the device.  other: all other gaps.
+--   idle_ns        INTEGER  ns     Sum of the gaps of the kind.
+--   idle_ratio     REAL     ratio  Share of idle_ns in all gaps of the stream.  NULL where it has none.
+--   count          INTEGER  count  Number of gaps of the kind.
+--   mean_ns        REAL     ns     Mean length of a gap.  NULL where there is none.
+--   stddev_ns      REAL     ns     Standard deviation of the lengths of the gaps.  NULL where it is not known.
+--   min_ns         INTEGER  ns     Length of the shortest gap.  NULL where there is none.
+--   p25_ns         REAL     ns     Length that a quarter of the gaps have at most.  NULL where there is none.
+--   median_ns      REAL     ns     Median length of the gaps.  NULL where there is none.
+--   p75_ns         REAL     ns     Length that three quarters of the gaps have at most.  NULL where there is none.
+--   max_ns         INTEGER  ns     Length of the longest gap.  NULL where there is none.
+--   device_id      INTEGER  -      The device, as in devices.
+--   thread_id      INTEGER  -      The stream, as in threads.
 -- Cost: linear in idle_totals, once these are made; where work was recorded only in some steps, in device_activities.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
 WITH thinned AS MATERIALIZED (

@@ -1,15 +1,17 @@
 -- Bottlenecks of input pipelines: what the slowest call of each waited for longest, and what to try.
 --
--- One row for each pipeline that feeds the host (input_pipelines), as tf.data's bottleneck analysis has it.
---   profile_id      INTEGER  -   Profile id.
---   host            TEXT     -   Host.
---   rank            INTEGER  -   Rank.
---   pipeline        TEXT     -   Pipeline.
---   max_latency_ns  INTEGER  ns  How long the slowest call took; up to 50 µs is no wait.
---   iterator        INTEGER  -   What that call waited for longest: the iterator's number and names.
---   name            TEXT     -   What that call waited for longest: the iterator's number and names.
---   long_name       TEXT     -   What that call waited for longest: the iterator's number and names.
---   self_ns         INTEGER  ns  How long that took by itself, for this call; it may have begun before the call.
+-- One row for each pipeline that feeds the host (input_pipelines), as the bottleneck analysis of tf.data has it.
+--   profile_id      INTEGER  -   The profile: a process or rank.
+--   host            TEXT     -   Host that it ran on.
+--   rank            INTEGER  -   Rank of the process.  NULL where it is unknown.
+--   pipeline        TEXT     -   Name of the pipeline.
+--   max_latency_ns  INTEGER  ns  Duration of the slowest call.  Up to 50 µs it is no wait.
+--   iterator        INTEGER  -   Number of the iterator that this call waited for longest.  NULL where the source has
+--                                none.
+--   name            TEXT     -   Name of that iterator, without those around it.
+--   long_name       TEXT     -   Name of that iterator with those of all around it.
+--   self_ns         INTEGER  ns  Time that this iterator took by itself, for this call.  It may have begun before the
+--                                call.
 --   suggestion      TEXT     -   What to try.
 -- Cost: that of input_pipeline_graph.  Example: SELECT pipeline, long_name, suggestion FROM input_bottleneck;
 WITH found AS (

@@ -1,25 +1,26 @@
--- Input of two profiles or runs side by side: input_diff('a', 'b').
+-- Input of two profiles or runs side by side: input_diff(a, b).
 --
 -- One row for each part of the input pipeline that either has, as input_op_stats has them, and one without a name for
--- how long steps waited for their input, as input_steps has it; a and b select profiles as the hidden argument of every
--- table does (an id, a path or a pattern over paths).  Measured steps count (no warm-up); the order goes by time per
--- step, after the waiting, so runs need not be equally long.
---   name          TEXT     -      Of the part; NULL and wait: how long steps waited.
---   category      TEXT     -      Of the part; NULL and wait: how long steps waited.
---   a_count       INTEGER  count  Events on each side, of the waiting steps; 0 where a side has none.
---   b_count       INTEGER  count  Events on each side, of the waiting steps; 0 where a side has none.
---   a_ns          INTEGER  ns     Their time without the events inside them on each side.
---   b_ns          INTEGER  ns     Their time without the events inside them on each side.
---   count_diff    INTEGER  count  B less a.
---   dur_diff_ns   INTEGER  ns     B less a.
---   change        TEXT     -      + where b has more of them in a step, - where fewer, = else; of the waiting by its
---                                 time.
---   a_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
---                                 side has no steps.
---   b_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
---                                 side has no steps.
---   step_diff_ns  INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
---                                 side has no steps.
+-- how long steps waited for their input, as input_steps has it.  a and b select profiles as the hidden argument of
+-- every table does (an id, a path or a pattern over paths).  Measured steps count (no warm-up).  The row of the waiting
+-- is first.  The others go by their difference in time per step, so that runs need not be equally long.
+--   name          TEXT     -      Name of the part.  NULL in the row of the waiting.
+--   category      TEXT     -      What the part does, as input_events.stage.  It is wait in the row of the waiting.
+--   a_count       INTEGER  count  Number of events of a.  In the row of the waiting it is that of the steps.  0 where a
+--                                 has none.
+--   b_count       INTEGER  count  Number of events of b.  In the row of the waiting it is that of the steps.  0 where b
+--                                 has none.
+--   a_ns          INTEGER  ns     Time of the events of a without the events inside them.  In the row of the waiting it
+--                                 is how long steps waited.
+--   b_ns          INTEGER  ns     Time of the events of b without the events inside them.  In the row of the waiting it
+--                                 is how long steps waited.
+--   count_diff    INTEGER  count  Difference of the counts, b less a.
+--   dur_diff_ns   INTEGER  ns     Difference of the times, b less a.
+--   change        TEXT     -      What became of it: + where b has more of them in a step, - where it has fewer, =
+--                                 otherwise.  In the row of the waiting it goes by the time in a step.
+--   a_step_ns     INTEGER  ns     Value of a_ns over the number of measured steps of a.  NULL where a has no steps.
+--   b_step_ns     INTEGER  ns     Value of b_ns over the number of measured steps of b.  NULL where b has no steps.
+--   step_diff_ns  INTEGER  ns     Difference of the times per step, b less a.  NULL where a side has no steps.
 -- parameters: a, b
 -- Cost: that of input_steps and input_op_stats.
 -- Example: SELECT name, step_diff_ns FROM input_diff('before*', 'after*');

@@ -1,27 +1,25 @@
 -- Input events by name: what the input pipeline spends its time on.
 --
--- One row for each process and name of input_events, and one more for all hosts of a run that has several, with
--- ALL_HOSTS for host and NULL for profile_id and rank.  Warm-up steps are left out; event rows are recorded in every
--- step, so nothing is weighed.  Of XPlane files the whole recording counts, and names are those of the iterators with
--- all around them.
---   profile_id  INTEGER  -      Profile id.
---   host        TEXT     -      Host.
---   rank        INTEGER  -      Rank.
---   run_id      INTEGER  -      Run id.
---   name        TEXT     -      Name.
---   count       INTEGER  count  Events, their time, its share of all self_ns of the process (1 at most: of events
---                               inside others of their name it counts twice).
---   sum_ns      INTEGER  ns     Events, their time, its share of all self_ns of the process (1 at most: of events
---                               inside others of their name it counts twice).
---   sum_ratio   REAL     ratio  Events, their time, its share of all self_ns of the process (1 at most: of events
---                               inside others of their name it counts twice).
---   self_ns     INTEGER  ns     Without the events inside them on the same thread.
---   self_ratio  REAL     ratio  Without the events inside them on the same thread.
---   working_ns  INTEGER  ns     Of that what is no waiting for events on other threads either: what is spent in a
+-- One row for each process and name of input_events, and one more for all hosts of a run that has several.  Warm-up
+-- steps are left out.  Events are recorded in every step, so nothing is weighed.  In windows of the profiler of
+-- TensorFlow, they are weighed by steps.sample_weight.  Of XPlane files the whole recording counts, and names are those
+-- of the iterators with all around them.  XProf lowers times that it does not find enqueued, where programs enqueue
+-- (TPU).  Here times are as they were.
+--   profile_id  INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host        TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
+--   run_id      INTEGER  -      The run, as in runs.
+--   name        TEXT     -      Name of the events.  Of XPlane files it is the name of the iterator with all around it.
+--   count       INTEGER  count  Number of events.
+--   sum_ns      INTEGER  ns     Time of the events.
+--   sum_ratio   REAL     ratio  Share of sum_ns in all self_ns of the process, 1 at most.  Events inside others of
+--                               their name count twice in it.
+--   self_ns     INTEGER  ns     Time of the events without those inside them on the same thread.
+--   self_ratio  REAL     ratio  Share of self_ns in that of all rows of the process.
+--   working_ns  INTEGER  ns     Part of self_ns that is no waiting for events on other threads either.  The time of a
 --                               Prefetch is mostly such waiting.
---   category    TEXT     -      Input_events.stage.
---   suggestion  TEXT     -      What may shorten it.
--- XProf turns down what it does not find enqueued, where programs enqueue (TPU); here times are as they were.
+--   category    TEXT     -      What the events do, as input_events.stage.
+--   suggestion  TEXT     -      What may shorten the time.  NULL where nothing is known to.
 -- Cost: one pass over input_events; op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM input_op_stats;
 WITH xplanes AS MATERIALIZED ( -- whose input the profiler of the framework tells, in files or windows

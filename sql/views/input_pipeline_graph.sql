@@ -1,28 +1,30 @@
 -- The graph of input pipelines: what each call of a pipeline asked of each iterator, and which of them it waited for.
 --
 -- One row for each call of a pipeline (input_pipelines) and iterator that worked for it, on whatever thread and however
--- long before, as tf.data's bottleneck analysis shows them; of PyTorch for each name of a stage. Calls of warm-up steps
--- are left out.
---   profile_id       INTEGER  -      Profile id.
---   host             TEXT     -      Host.
---   rank             INTEGER  -      Rank.
---   pipeline         TEXT     -      Pipeline.
---   position         INTEGER  -      1 for the pipeline's slowest call.
---   call_id          INTEGER  -      The call, an input event; its step; how long it took.
---   step_id          INTEGER  -      The call, an input event; its step; how long it took.
---   call_ns          INTEGER  ns     The call, an input event; its step; how long it took.
---   iterator         INTEGER  -      Numbers of the source; NULL where it has none.
---   parent_iterator  INTEGER  -      Numbers of the source; NULL where it has none.
---   name             TEXT     -      Without and with the names of all around it.
---   long_name        TEXT     -      Without and with the names of all around it.
---   is_async         INTEGER  -      1: an iterator that works ahead of who asks it.
---   count            INTEGER  count  Its calls, the first one.
---   start_ns         INTEGER  ns     Its calls, the first one.
---   sum_ns           INTEGER  ns     Their time; without what they waited for.
---   self_ns          INTEGER  ns     Their time; without what they waited for.
---   is_blocking      INTEGER  -      1: the call waited for it.
---   is_bottleneck    INTEGER  -      1: of all that it waited for, this took longest by itself.
--- XProf takes numbers of iterators from 2^63 on for 0, and several of them for one; here they are apart.
+-- long before, as the bottleneck analysis of tf.data shows them.  In PyTorch there is one for each name of a stage.
+-- Calls of warm-up steps are left out.  XProf takes numbers of iterators from 2^63 on for 0, and several of them for
+-- one.  Here they are apart.
+--   profile_id       INTEGER  -      The profile: a process or rank.
+--   host             TEXT     -      Host that it ran on.
+--   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   pipeline         TEXT     -      Name of the pipeline.
+--   position         INTEGER  -      Place of the call among those of the pipeline, from 1 for the slowest.
+--   call_id          INTEGER  -      The call, as in input_events.
+--   step_id          INTEGER  -      The step that used its result, as in steps.  NULL where it is not known.
+--   call_ns          INTEGER  ns     Duration of the call.
+--   iterator         INTEGER  -      Number of the iterator.  NULL where the source has none.
+--   parent_iterator  INTEGER  -      Number of the iterator that takes its elements.  NULL at the root and where the
+--                                    source has none.
+--   name             TEXT     -      Name of the iterator, without those around it.
+--   long_name        TEXT     -      Name of the iterator with those of all around it.
+--   is_async         INTEGER  -      1: the iterator works ahead of who asks it.  NULL where the source has no numbers
+--                                    of iterators.
+--   count            INTEGER  count  Number of calls of the iterator.
+--   start_ns         INTEGER  ns     When the first of them began.
+--   sum_ns           INTEGER  ns     Time of these calls.
+--   self_ns          INTEGER  ns     Time of these calls without what they waited for.
+--   is_blocking      INTEGER  -      1: the call of the pipeline waited for the iterator.
+--   is_bottleneck    INTEGER  -      1: of all that the call waited for, this took longest by itself.
 -- Cost: one pass over input_events and a sort of them.
 -- Example: SELECT name, count, sum_ns, self_ns FROM input_pipeline_graph WHERE position = 1 AND is_blocking = 1;
 WITH positions AS (

@@ -1,17 +1,18 @@
 -- Input pipelines: how long each lets who asks it wait.
 --
--- One row for each profile and pipeline with calls: the pipelines of tf.data's bottleneck analysis, a data loader of
--- PyTorch. Calls of warm-up steps are left out.
---   profile_id  INTEGER  -      Profile id.
---   host        TEXT     -      Host.
---   rank        INTEGER  -      Rank.
---   pipeline    TEXT     -      Host:0 …, Device:0 … for those that feed a device; of PyTorch the loader's class.
---   iterator    INTEGER  -      The number of its outermost iterator; NULL where the source has none.
---   calls       INTEGER  count  How often it was asked for an element.
---   mean_ns     INTEGER  ns     How long a call took.
---   min_ns      INTEGER  ns     How long a call took.
---   max_ns      INTEGER  ns     How long a call took.
---   slow_calls  INTEGER  -      Calls longer than 50 µs: the element was not ready.
+-- One row for each profile and pipeline with calls: the pipelines of the bottleneck analysis of tf.data, a data loader
+-- of PyTorch.  Calls of warm-up steps are left out.
+--   profile_id  INTEGER  -      The profile: a process or rank.
+--   host        TEXT     -      Host that it ran on.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   pipeline    TEXT     -      Name of the pipeline.  It is Host:0 and so on, and Device:0 and so on for those that
+--                               feed a device.  In PyTorch it is the class of the loader.
+--   iterator    INTEGER  -      Number of its outermost iterator.  NULL where the source has none.
+--   calls       INTEGER  count  Number of times that it was asked for an element.
+--   mean_ns     INTEGER  ns     Mean duration of a call.
+--   min_ns      INTEGER  ns     Shortest duration of a call.
+--   max_ns      INTEGER  ns     Longest duration of a call.
+--   slow_calls  INTEGER  count  Number of calls longer than 50 µs, for which the element was not ready.
 -- Cost: one pass over input_events.  Example: SELECT pipeline, calls, mean_ns, slow_calls FROM input_pipelines;
 WITH calls AS (
   SELECT profile_id, pipeline, iterator, count(*) AS calls, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
