@@ -1,25 +1,26 @@
 -- Input by step and stage: what each step waited for, and what the data loader and its processes did for its batch.
 --
--- One row for each measured step and name of input_events: the step's own waiting, and what was done for the batch that
--- it waited for, by the loader itself or in advance by a process of its.  A process that a loader starts is recorded as
--- a profile of its own (profiles.parent_pid); loaders hand batches to their processes in turn, in the order of their
--- numbers, so the n-th batch of the w-th of W processes since the loader began anew is the (n * W + w)-th that the
--- program asked for.  What does not fit that, as it would have ended after the program had it, has no row, and so have
--- loaders with processes that interleave.
---   profile_id  INTEGER  -      Of the step.
---   rank        INTEGER  -      Of the step.
---   step_id     INTEGER  -      Of the step.
---   number      INTEGER  -      Of the step.
---   name        TEXT     -      Input_events.name and stage: read_in_advance is the waiting for a process of the
---                               loader, preprocess reading the samples of a batch, batch putting them together.
---   category    TEXT     -      Input_events.name and stage: read_in_advance is the waiting for a process of the
---                               loader, preprocess reading the samples of a batch, batch putting them together.
---   worker_pid  INTEGER  -      The process that did it; NULL: the program's own.
---   count       INTEGER  count  Events, their time, and without those inside them.
---   sum_ns      INTEGER  ns     Events, their time, and without those inside them.
---   self_ns     INTEGER  ns     Events, their time, and without those inside them.
---   ready_ns    INTEGER  ns     How long before the step had its batch this was done; a lead near 0: the step waited
---                               for it.
+-- One row for each measured step and name of input_events.  They are the own waiting of the step, and what was done for
+-- the batch that it waited for, by the loader itself or in advance by one of its processes.  A process that a loader
+-- starts is recorded as a profile of its own (profiles.parent_pid).  Loaders hand batches to their processes in turn,
+-- in the order of their numbers.  So the n-th batch of the w-th of W processes since the loader began anew is the (n *
+-- W + w)-th that the program asked for.  What does not fit that has no row, as it would have ended after the program
+-- had it.  Loaders with processes that interleave have no rows either.
+--   profile_id  INTEGER  -      The profile of the step: a process or rank.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   step_id     INTEGER  -      The step, as in steps.
+--   number      INTEGER  -      Number of the step.
+--   name        TEXT     -      Name of the events, as in input_events.
+--   category    TEXT     -      What the events do, as input_events.stage.  read_in_advance: the waiting for a process
+--                               of the loader.  preprocess: reading the samples of a batch.  batch: putting them
+--                               together.
+--   worker_pid  INTEGER  -      Number of the process that did it.  NULL for the process of the program itself.
+--   count       INTEGER  count  Number of events.
+--   sum_ns      INTEGER  ns     Time of the events.
+--   self_ns     INTEGER  ns     Time of the events without those inside them.
+--   ready_ns    INTEGER  ns     Time from when this was done until the step had its batch.  Where it is near 0 the step
+--                               waited for it.  NULL for the process of the program itself, and for events inside
+--                               others.
 -- Cost: linear in input_events, sorts of them.
 -- Example: SELECT name, avg(sum_ns), avg(self_ns), avg(ready_ns) FROM input_stages GROUP BY 1;
 WITH families AS MATERIALIZED (

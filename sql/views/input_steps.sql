@@ -1,27 +1,25 @@
 -- Input by step: how long each step waited for its input.
 --
--- One row for each measured step (no warm-up) of a profile that has input_events, and of XPlane files for every step,
--- as XProf counts them, and of TensorFlow in a capture those in windows of its profiler.
---   profile_id   INTEGER  -      Profile id.
---   host         TEXT     -      Host.
---   rank         INTEGER  -      Rank.
---   step_id      INTEGER  -      Step id.
---   number       INTEGER  -      Number.
---   name         TEXT     -      Name.
---   dur_ns       INTEGER  ns     Of the step (steps.pace_ns where the host runs ahead); what of it was input; its
---                                share.
---   input_ns     INTEGER  ns     Of the step (steps.pace_ns where the host runs ahead); what of it was input; its
---                                share.
---   input_ratio  REAL     ratio  Of the step (steps.pace_ns where the host runs ahead); what of it was input; its
---                                share.
---   wait_ns      INTEGER  ns     Waiting for the input pipeline: the outermost input_events on the step's own thread;
---                                of XPlane files, and of TensorFlow in windows, what of the step nothing but that
---                                counts for (step_breakdown).
---   copy_ns      INTEGER  ns     In these, whose steps are cut as TensorFlow's profiler cuts them, the copies to
---                                devices that count as input with it; NULL in others, where input_ns is wait_ns.
---   other_ns     INTEGER  ns     In those what of the step is told by nothing that was recorded: reading, or Python;
---                                NULL in others.
--- TensorFlow's profiler takes copies by GPUs for computing, and so has wait_ns for its input.
+-- One row for each measured step (no warm-up) of a profile that has input_events.  Of XPlane files there is one for
+-- every step, as XProf counts them, and of TensorFlow in a capture one for each step in windows of its profiler.  In
+-- both cases steps are cut as the profiler of TensorFlow cuts them (step_breakdown).  That profiler takes copies by
+-- GPUs for computing, and so has wait_ns for its input.
+--   profile_id   INTEGER  -      The profile: a process or rank.
+--   host         TEXT     -      Host that it ran on.
+--   rank         INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   step_id      INTEGER  -      The step, as in steps.
+--   number       INTEGER  -      Number of the step.
+--   name         TEXT     -      Name of the step.
+--   dur_ns       INTEGER  ns     Duration of the step.  It is steps.pace_ns where the host runs ahead.
+--   input_ns     INTEGER  ns     Time of the step that was input: wait_ns and copy_ns together.
+--   input_ratio  REAL     ratio  Share of input_ns in dur_ns.
+--   wait_ns      INTEGER  ns     Time of waiting for the input pipeline: the outermost input_events on the thread of
+--                                the step.  In steps cut as by the profiler of TensorFlow it is the time in which
+--                                nothing ran that counts for another part of the step.
+--   copy_ns      INTEGER  ns     Time of copies to devices that count as input, too, in steps cut as by the profiler of
+--                                TensorFlow.  NULL in other steps.
+--   other_ns     INTEGER  ns     Time that nothing recorded tells of, which is reading or Python, in steps cut as by
+--                                the profiler of TensorFlow.  NULL in other steps.
 -- Cost: linear in steps and input_events, or that of step_breakdown.
 -- Example: SELECT number, input_ratio FROM input_steps LIMIT 10;
 WITH input_time AS (

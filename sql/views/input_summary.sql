@@ -1,36 +1,34 @@
 -- Input at a glance: the share of the step time that waits for input, and what the input pipeline did meanwhile.
 --
--- One row for each process that input_steps has steps of, and one more for all hosts of a run that has several, with
--- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of input_steps.
---   profile_id          INTEGER  -      Profile id.
---   host                TEXT     -      Host.
---   rank                INTEGER  -      Rank.
---   run_id              INTEGER  -      Run id.
---   step_count          INTEGER  count  Step count.
---   step_ns             INTEGER  ns     Sums over those steps, and the share.
---   input_ns            INTEGER  ns     Sums over those steps, and the share.
---   input_ratio         REAL     ratio  Sums over those steps, and the share.
---   mean_input_ns       INTEGER  ns     Per step.
---   stddev_input_ns     INTEGER  ns     Per step.
---   min_input_ns        INTEGER  ns     Per step.
---   max_input_ns        INTEGER  ns     Per step.
---   mean_input_ratio    REAL     ratio  The same of its shares of each step.
---   stddev_input_ratio  REAL     ratio  The same of its shares of each step.
---   min_input_ratio     REAL     ratio  The same of its shares of each step.
---   max_input_ratio     REAL     ratio  The same of its shares of each step.
---   verdict             TEXT     -      Not input-bound under 5 %, moderately under 20 %, else highly (the thresholds
---                                       of the TensorFlow 2 Profiler); of XPlane files potentially where it is under 5
---                                       %, but 3 % of the step time are told by nothing that was recorded.
---   enqueue_ns          INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
---                                       without input_events.
---   read_on_demand_ns   INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
---                                       without input_events.
---   read_in_advance_ns  INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
---                                       without input_events.
---   preprocess_ns       INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
---                                       without input_events.
---   rest_ns             INTEGER  ns     What the pipeline's threads spent, by stage (input_op_stats.self_ns), NULL
---                                       without input_events.
+-- One row for each process that input_steps has steps of, and one more for all hosts of a run that has several.  Steps
+-- are those of input_steps.  Times of stages are what the threads of the pipeline spent (input_op_stats.self_ns), and
+-- NULL without input_events.
+--   profile_id          INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host                TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank                INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
+--   run_id              INTEGER  -      The run, as in runs.
+--   step_count          INTEGER  count  Number of steps.
+--   step_ns             INTEGER  ns     Time of all steps.
+--   input_ns            INTEGER  ns     Time of all steps that was input.
+--   input_ratio         REAL     ratio  Share of input_ns in step_ns.
+--   mean_input_ns       INTEGER  ns     Mean input time of a step.
+--   stddev_input_ns     INTEGER  ns     Standard deviation of the input times of steps.
+--   min_input_ns        INTEGER  ns     Shortest input time of a step.
+--   max_input_ns        INTEGER  ns     Longest input time of a step.
+--   mean_input_ratio    REAL     ratio  Mean share of the input in the time of a step.
+--   stddev_input_ratio  REAL     ratio  Standard deviation of the shares of the input in the times of steps.
+--   min_input_ratio     REAL     ratio  Smallest share of the input in the time of a step.
+--   max_input_ratio     REAL     ratio  Largest share of the input in the time of a step.
+--   verdict             TEXT     -      What input_ratio means, with the thresholds of the TensorFlow 2 Profiler.  It
+--                                       is not input-bound under 5 %, moderately input-bound under 20 %, and highly
+--                                       input-bound from there on.  Of steps cut as by the profiler of TensorFlow it is
+--                                       potentially input-bound under 5 %, where nothing recorded tells of 3 % of the
+--                                       step time or more.
+--   enqueue_ns          INTEGER  ns     Time of handing data to a device (enqueue).
+--   read_on_demand_ns   INTEGER  ns     Time of reading data when it is asked for (read_on_demand).
+--   read_in_advance_ns  INTEGER  ns     Time of reading data before it is asked for (read_in_advance).
+--   preprocess_ns       INTEGER  ns     Time of preparing data (preprocess).
+--   rest_ns             INTEGER  ns     Time of all other stages.
 -- Cost: that of input_steps and input_op_stats.  Example: SELECT input_ratio, verdict FROM input_summary;
 WITH sums AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, members.host AS host, members.rank AS rank,

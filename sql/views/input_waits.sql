@@ -1,15 +1,14 @@
 -- Waiting for input: for how long the measured steps (no warm-up) of each process waited for their next element.
 --
--- One row for each profile with input_events and measured steps; what the checks of the input measure against.
---   profile_id     INTEGER  -      The steps and their time; where TensorFlow's profiler told of some in windows,
---                                  these.
---   step_count     INTEGER  count  The steps and their time; where TensorFlow's profiler told of some in windows,
---                                  these.
---   step_ns        INTEGER  ns     The steps and their time; where TensorFlow's profiler told of some in windows,
---                                  these.
---   wait_ns        INTEGER  ns     Waiting for the input pipeline in them, on whatever thread (input_steps.wait_ns).
---   stands_for     REAL     -      How many times as long all are for which these stand; 1 where they are all.
---   has_iterators  INTEGER  -      1: the pipeline is one of tf.data, whose iterators are told apart.
+-- One row for each profile with input_events and measured steps.  The checks of the input measure against it.  Where
+-- the profiler of TensorFlow told of some steps in windows, the steps are these.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   step_count     INTEGER  count  Number of the steps.
+--   step_ns        INTEGER  ns     Time of the steps.
+--   wait_ns        INTEGER  ns     Time of waiting for the input pipeline in the steps (input_steps.wait_ns).
+--   stands_for     REAL     -      Time of all steps that these stand for, as a multiple of their own time.  1 where
+--                                  they are all.
+--   has_iterators  INTEGER  -      1: the pipeline is one of tf.data, which tells iterators apart.
 -- Cost: that of input_steps, and linear in input_events.
 -- Example: SELECT profile_id, 1.0 * wait_ns / step_ns FROM input_waits;
 WITH kinds AS MATERIALIZED (

@@ -1,19 +1,19 @@
 -- Device time by kernel within each type of work.
 --
--- One row for each profile, type and name of a kernel, copy or fill.  HTA folds all but the ten longest of a type into
--- "others"; here are all of them, each with its own statistics.  Left out is what HTA leaves out: see
--- temporal_breakdown.  Where work was recorded only in some steps, all but max_ns and min_ns is weighed
+-- One row for each profile, type and name of a kernel, copy or fill.  HTA puts all except the ten longest of a type
+-- together as others.  Here are all of them, each with its own statistics.  Left out is what HTA leaves out: see
+-- temporal_breakdown.  Where work was recorded only in some steps, all except max_ns and min_ns is weighed
 -- (thinned_steps).
---   profile_id   INTEGER  -      Profile id.
---   rank         INTEGER  -      Rank.
---   kernel_type  TEXT     -      COMPUTATION, COMMUNICATION or MEMORY.
---   name         TEXT     -      Of the kernel or transfer.
---   count        INTEGER  count  Of the durations; the deviation is that of a sample, NULL for one.
---   sum_ns       INTEGER  ns     Of the durations; the deviation is that of a sample, NULL for one.
---   max_ns       INTEGER  ns     Of the durations; the deviation is that of a sample, NULL for one.
---   min_ns       INTEGER  ns     Of the durations; the deviation is that of a sample, NULL for one.
---   mean_ns      REAL     ns     Of the durations; the deviation is that of a sample, NULL for one.
---   stddev_ns    REAL     ns     Of the durations; the deviation is that of a sample, NULL for one.
+--   profile_id   INTEGER  -      The profile: a process or rank.
+--   rank         INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   kernel_type  TEXT     -      Type of work: COMPUTATION, COMMUNICATION or MEMORY.
+--   name         TEXT     -      Name of the kernel, copy or fill.
+--   count        INTEGER  count  Number of times that it ran.
+--   sum_ns       INTEGER  ns     Sum of the durations.
+--   max_ns       INTEGER  ns     Longest duration.
+--   min_ns       INTEGER  ns     Shortest duration.
+--   mean_ns      REAL     ns     Mean duration.
+--   stddev_ns    REAL     ns     Standard deviation of the durations, that of a sample.  NULL for a single one.
 -- Cost: one pass over device_activities.
 -- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
 WITH thinned AS MATERIALIZED (

@@ -1,19 +1,20 @@
 -- Kernels by op: which op launched which kernels, and what they cost.
 --
--- One row for each profile, op name and kernel name; kernels that no recorded op launched have a row without an op
--- name.  Those that a warm-up step launched are left out, those launched outside any step count.  Where kernels were
--- recorded only in some steps, count and times are weighed (thinned_steps).
---   profile_id    INTEGER  -      Profile id.
---   rank          INTEGER  -      Rank.
---   op_name       TEXT     -      The innermost op that launched the kernel.
---   kernel_name   TEXT     -      Of the kernel.
---   kind          TEXT     -      Of the kernel.
---   count         INTEGER  count  Launches and their time on the device.
---   sum_ns        INTEGER  ns     Launches and their time on the device.
---   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were, NULL where too
---                                 few were (sampling_summary).
---   sum_ratio     REAL     ratio  Share of all kernel time of the profile.
---   mean_ns       INTEGER  ns     Of their durations.
+-- One row for each profile, op name and kernel name.  Kernels that no recorded op launched have a row without an op
+-- name.  Kernels that a warm-up step launched are left out, kernels launched outside of any step count.  Where kernels
+-- were recorded only in some steps, count and times are weighed (thinned_steps).
+--   profile_id    INTEGER  -      The profile: a process or rank.
+--   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   op_name       TEXT     -      Name of the op that launched the kernel: the one that the source names, otherwise the
+--                                 innermost.  NULL where none was recorded.
+--   kernel_name   TEXT     -      Name of the kernel.
+--   kind          TEXT     -      Kind of kernel, as in kernels: compute or communication.
+--   count         INTEGER  count  Number of launches.
+--   sum_ns        INTEGER  ns     Time of the launches on the device.
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).  0 where all
+--                                 were, NULL where too few were.
+--   sum_ratio     REAL     ratio  Share of sum_ns in the kernel time of the profile.
+--   mean_ns       INTEGER  ns     Mean duration.
 -- Cost: linear in kernel_totals, once these are made.  Example: SELECT * FROM kernel_by_op LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

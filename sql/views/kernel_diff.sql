@@ -1,17 +1,19 @@
--- Kernels of two profiles or runs side by side: kernel_diff('a', 'b').
+-- Kernels of two profiles or runs side by side: kernel_diff(a, b).
 --
--- One row for each name of a kernel, copy or fill that occurs in either; a and b select profiles as the hidden argument
--- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is
--- what changed; compare runs of as many steps.  Where kernels were recorded only in some steps, counts and times are
--- weighed (thinned_steps); of calibration_steps there are none, which kernel_diff_steps makes up for.
---   name         TEXT     -      Of the kernel or transfer.
---   a_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
---   b_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
---   a_ns         INTEGER  ns     The time that took.
---   b_ns         INTEGER  ns     The time that took.
---   count_diff   INTEGER  count  B less a.
---   dur_diff_ns  INTEGER  ns     B less a.
---   change       TEXT     -      + where b runs it more often, - where less, = else.
+-- One row for each name of a kernel, copy or fill that occurs in either.  a and b select profiles as the hidden
+-- argument of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the
+-- question is what changed.  So compare runs of as many steps.  Where kernels were recorded only in some steps, counts
+-- and times are weighed (thinned_steps).  Of calibration_steps there are no kernels, which kernel_diff_steps makes up
+-- for.
+--   name         TEXT     -      Name of the kernel, copy or fill.
+--   a_count      INTEGER  count  Number of times that it ran in a.  0 where it does not occur.
+--   b_count      INTEGER  count  Number of times that it ran in b.  0 where it does not occur.
+--   a_ns         INTEGER  ns     Time that it took in a.
+--   b_ns         INTEGER  ns     Time that it took in b.
+--   count_diff   INTEGER  count  Difference of the counts, b less a.
+--   dur_diff_ns  INTEGER  ns     Difference of the times, b less a.
+--   change       TEXT     -      What became of it: + where b runs it more often, - where b runs it less often, =
+--                                otherwise.
 -- parameters: a, b
 -- Cost: linear in stream_totals, once these are made.
 -- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;

@@ -1,20 +1,21 @@
--- Kernels of two ranges of steps side by side: kernel_diff_steps('a', 4, 5, 'b', 4, 5).
+-- Kernels of two ranges of steps side by side: kernel_diff_steps(a, 4, 5, b, 4, 5).
 --
--- One row for each name of a kernel, copy or fill that steps of either side launched; a and b select profiles as the
--- hidden argument of every table does (an id, a path or a pattern over paths), the numbers after each the first and the
--- last step by steps.number.  They may be of the same profile.  A range without steps is an error, and so
--- is one of which none was recorded; where some of its steps were, counts and times are weighed (thinned_steps), and
--- for calibration_steps the other steps of the range stand.
---   name         TEXT     -      Of the kernel or transfer.
---   a_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
---   b_count      INTEGER  count  How often it ran on each side; 0 where it does not occur.
---   a_ns         INTEGER  ns     The time that took.
---   b_ns         INTEGER  ns     The time that took.
---   count_diff   INTEGER  count  B less a.
---   dur_diff_ns  INTEGER  ns     B less a.
---   change       TEXT     -      + where b runs it more often, - where less, = else.
---   a_total_ns   INTEGER  ns     A_ns and b_ns again, as in op_diff_steps.
---   b_total_ns   INTEGER  ns     A_ns and b_ns again, as in op_diff_steps.
+-- One row for each name of a kernel, copy or fill that steps of either side launched.  a and b select profiles as the
+-- hidden argument of every table does (an id, a path or a pattern over paths).  The numbers after each are the first
+-- and the last step, by steps.number.  Both may be of the same profile.  A range without steps is an error, and so is
+-- one without a recorded step.  Where some of its steps were recorded, counts and times are weighed (thinned_steps).
+-- The other steps of the range stand for calibration_steps.
+--   name         TEXT     -      Name of the kernel, copy or fill.
+--   a_count      INTEGER  count  Number of times that it ran in a.  0 where it does not occur.
+--   b_count      INTEGER  count  Number of times that it ran in b.  0 where it does not occur.
+--   a_ns         INTEGER  ns     Time that it took in a.
+--   b_ns         INTEGER  ns     Time that it took in b.
+--   count_diff   INTEGER  count  Difference of the counts, b less a.
+--   dur_diff_ns  INTEGER  ns     Difference of the times, b less a.
+--   change       TEXT     -      What became of it: + where b runs it more often, - where b runs it less often, =
+--                                otherwise.
+--   a_total_ns   INTEGER  ns     The same as a_ns.  It is there since op_diff_steps has this column.
+--   b_total_ns   INTEGER  ns     The same as b_ns.  It is there since op_diff_steps has this column.
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: one pass over the device activities of each side.
 -- Example: SELECT name, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;

@@ -1,23 +1,22 @@
 -- Launches one by one: the time of the call against the time of the kernel, and how long the kernel had to wait.
 --
--- One row for each kernel, copy or fill whose launching call was recorded; a call that launches a whole device graph
--- has no row.  HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync only; here every
--- call that launches counts.  Left out besides is what HTA leaves out: see temporal_breakdown.  Rows come in the order
--- of device_activities: by stream, then time.  Of steps whose launches were not recorded (thinned_steps) there are
--- none.
---   profile_id       INTEGER  -   Correlation is the number that the call and what it launched share.
---   rank             INTEGER  -   Correlation is the number that the call and what it launched share.
---   correlation      INTEGER  -   Correlation is the number that the call and what it launched share.
---   api_name         TEXT     -   The call, and what it launched.
---   kernel_name      TEXT     -   The call, and what it launched.
---   cpu_ns           INTEGER  ns  How long the call took, and what it launched.
---   gpu_ns           INTEGER  ns  How long the call took, and what it launched.
---   launch_delay_ns  INTEGER  ns  From the end of the call to the start on the device; 0 when it started before.
---   is_short_kernel  INTEGER  -   1: shorter than its call.
+-- One row for each kernel, copy or fill whose launching call was recorded.  A call that launches a whole device graph
+-- has no row.  HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync only.  Here every
+-- call that launches counts.  Left out is also what HTA leaves out: see temporal_breakdown.  Rows come in the order of
+-- device_activities: by stream, then time.  Steps whose launches were not recorded (thinned_steps) have no rows.
+--   profile_id       INTEGER  -   The profile: a process or rank.
+--   rank             INTEGER  -   Rank of the process.  NULL where it is unknown.
+--   correlation      INTEGER  -   Number that the call and what it launched share.
+--   api_name         TEXT     -   Name of the call.
+--   kernel_name      TEXT     -   Name of the kernel, copy or fill that it launched.
+--   cpu_ns           INTEGER  ns  Duration of the call.
+--   gpu_ns           INTEGER  ns  Duration of the kernel, copy or fill.
+--   launch_delay_ns  INTEGER  ns  Time from the end of the call to the start on the device.  0 where it started before.
+--   is_short_kernel  INTEGER  -   1: what was launched is shorter than its call.
 --   is_slow_launch   INTEGER  -   1: the call took more than 50 µs.
 --   is_long_delay    INTEGER  -   1: the delay is more than 100 µs.
---   op_id            INTEGER  -   Joins ops.id and steps.id.
---   step_id          INTEGER  -   Joins ops.id and steps.id.
+--   op_id            INTEGER  -   The op that launched it, as in ops.  NULL where none was recorded.
+--   step_id          INTEGER  -   The step that launched it, as in steps.  NULL outside of all steps.
 -- Cost: one pass over device_activities, one look-up of a call for each.
 -- Example: SELECT kernel_name, count(*), sum(is_short_kernel) FROM kernel_launch_stats GROUP BY 1;
 SELECT

@@ -1,35 +1,37 @@
 -- Kernel statistics: what runs on the devices, by kernel, launch configuration and op.
 --
--- One row for each profile, kernel name, configuration (blocks, grid, registers, shared memory) and op: the table of
--- kernel statistics of XProf and TensorBoard, for every source.  Those that a warm-up step launched are left
--- out, those launched outside any step count.  Where kernels were recorded only in some steps, all but min_ns and
--- max_ns is weighed (thinned_steps).
---   profile_id                  INTEGER  -      Profile id.
---   host                        TEXT     -      Host.
---   rank                        INTEGER  -      Rank.
---   position                    INTEGER  -      1 for the row with the most time of the profile.
---   kernel_name                 TEXT     -      Of the kernel, in full.
---   registers_per_thread        INTEGER  -      NULL where the source does not say, and so are the next three.
+-- One row for each profile, kernel name, configuration (blocks, grid, registers, shared memory) and op.  It is the
+-- table of kernel statistics of XProf and TensorBoard, for every source.  Kernels that a warm-up step launched are left
+-- out, kernels launched outside of any step count.  Where kernels were recorded only in some steps, all except min_ns
+-- and max_ns is weighed (thinned_steps).  The configuration is NULL where the source does not tell it.
+--   profile_id                  INTEGER  -      The profile: a process or rank.
+--   host                        TEXT     -      Host that it ran on.
+--   rank                        INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   position                    INTEGER  -      Place of the row in its profile, from 1 for the one with the most time.
+--   kernel_name                 TEXT     -      Name of the kernel, in full.
+--   registers_per_thread        INTEGER  count  Number of registers of a thread.
 --   shared_bytes                INTEGER  bytes  Shared memory of a block, static and dynamic together.
---   block                       TEXT     -      Their sizes as x,y,z: threads of a block, blocks of the grid.
---   grid                        TEXT     -      Their sizes as x,y,z: threads of a block, blocks of the grid.
---   occupancy_ratio             REAL     ratio  Share of a multiprocessor's warp slots that the configuration allows to
---                                               be filled; NULL where neither the source says so nor the device is
---                                               known.
---   is_op_tensor_core_eligible  INTEGER  -      1: the op is one that tensor cores can compute; NULL without an op.
---   uses_tensor_core            INTEGER  -      1: the kernel computes on tensor cores, judged by its name.
---   op_name                     TEXT     -      The innermost op that launched it; NULL: none was recorded.
---   count                       INTEGER  count  Launches and their time.
---   sum_ns                      INTEGER  ns     Launches and their time.
---   mean_ns                     INTEGER  ns     Launches and their time.
---   min_ns                      INTEGER  ns     Launches and their time.
---   max_ns                      INTEGER  ns     Launches and their time.
---   sum_error_ns                INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were,
---                                               NULL where too few were (sampling_summary).
--- XProf's list of names for tensor cores lacks the convolutions of Ampere and later (xmma_fprop_implicit_gemm), which
--- use them, and has products of xmma that do not (ffma); eligible it calls also what only changes the layout for an op.
--- It shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
--- by time.
+--   block                       TEXT     -      Size of a block in threads, as x,y,z.
+--   grid                        TEXT     -      Size of the grid in blocks, as x,y,z.
+--   occupancy_ratio             REAL     ratio  Share of the warp slots of a multiprocessor that the configuration
+--                                               allows to be filled.  It is the mean, weighed by time.  NULL where the
+--                                               source does not tell it and the device is not known.
+--   is_op_tensor_core_eligible  INTEGER  -      1: the op is one that tensor cores can compute.  NULL without an op.
+--   uses_tensor_core            INTEGER  -      1: the kernel computes on tensor cores, judged by its name.  NULL where
+--                                               the name does not tell.
+--   op_name                     TEXT     -      Name of the op that launched it: the one that the source names,
+--                                               otherwise the innermost.  NULL where none was recorded.
+--   count                       INTEGER  count  Number of launches.
+--   sum_ns                      INTEGER  ns     Time of the launches on the device.
+--   mean_ns                     INTEGER  ns     Mean duration.
+--   min_ns                      INTEGER  ns     Shortest duration.
+--   max_ns                      INTEGER  ns     Longest duration.
+--   sum_error_ns                INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).
+--                                               0 where all were, NULL where too few were.
+-- The list of names for tensor cores that XProf has lacks the convolutions of Ampere and later
+-- (xmma_fprop_implicit_gemm), which use them.  It contains products of xmma that do not use them (ffma).  XProf also
+-- calls eligible what only changes the layout for an op.  It shows the first 1,000 rows, and keeps the first occupancy
+-- that it meets of a row.
 -- Cost: linear in kernel_launch_totals, of captures in kernel_totals, once they are made.
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
 WITH weighed AS ( -- steps can be warm-up, and stand for others, in captures; elsewhere nobody has to find them

@@ -1,28 +1,32 @@
 -- Time by kernel: what each kernel name costs on the devices.
 --
--- One row for each profile, device and kernel name.  Those that a warm-up step launched are left out, those launched
--- outside any step count.  Where kernels were recorded only in some steps, all but min_ns, max_ns and
+-- One row for each profile, device and kernel name.  Kernels that a warm-up step launched are left out, kernels
+-- launched outside of any step count.  Where kernels were recorded only in some steps, all except min_ns, max_ns and
 -- uses_tensor_core is weighed (thinned_steps).
---   profile_id                 INTEGER  -      Where it ran; device is the device's name.
---   rank                       INTEGER  -      Where it ran; device is the device's name.
---   device_id                  INTEGER  -      Where it ran; device is the device's name.
---   device                     TEXT     -      Where it ran; device is the device's name.
---   name                       TEXT     -      Of the kernel; the kind is compute or communication.
---   kind                       TEXT     -      Of the kernel; the kind is compute or communication.
---   count                      INTEGER  count  Launches, their time, its share of all kernel time of the device.
---   sum_ns                     INTEGER  ns     Launches, their time, its share of all kernel time of the device.
---   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were,
---                                              NULL where too few were (sampling_summary).
---   sum_ratio                  REAL     ratio  Launches, their time, its share of all kernel time of the device.
---   mean_ns                    INTEGER  ns     Of their durations.
---   min_ns                     INTEGER  ns     Of their durations.
---   max_ns                     INTEGER  ns     Of their durations.
---   launch_delay_ns            INTEGER  ns     Mean time from the end of the launching call to the start, as in
---                                              kernels.
---   per_step_count             REAL     count  Launches by the number of steps that launched any of them.
---   uses_tensor_core           INTEGER  -      1: it computes on tensor cores, judged by its name.
---   blocks_per_multiprocessor  REAL     -      Means weighed by the durations.
---   occupancy_ratio            REAL     ratio  Means weighed by the durations.
+--   profile_id                 INTEGER  -      The profile: a process or rank.
+--   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   device_id                  INTEGER  -      The device, as in devices.
+--   device                     TEXT     -      Name of the device.
+--   name                       TEXT     -      Name of the kernel.
+--   kind                       TEXT     -      Kind of kernel, as in kernels: compute or communication.
+--   count                      INTEGER  count  Number of launches.
+--   sum_ns                     INTEGER  ns     Time of the launches on the device.
+--   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).
+--                                              0 where all were, NULL where too few were.
+--   sum_ratio                  REAL     ratio  Share of sum_ns in all kernel time of the device.
+--   mean_ns                    INTEGER  ns     Mean duration.
+--   min_ns                     INTEGER  ns     Shortest duration.
+--   max_ns                     INTEGER  ns     Longest duration.
+--   launch_delay_ns            INTEGER  ns     Mean time from the end of the launching call to the start on the device,
+--                                              as in kernels.  NULL where no such call was recorded.
+--   per_step_count             REAL     count  Number of launches in a step, the mean over steps that launched any of
+--                                              them.  NULL where no step did.
+--   uses_tensor_core           INTEGER  -      1: it computes on tensor cores, judged by its name.  NULL where the name
+--                                              does not tell.
+--   blocks_per_multiprocessor  REAL     -      Mean number of blocks for each multiprocessor of the device, weighed by
+--                                              the durations.  NULL where it is not known.
+--   occupancy_ratio            REAL     ratio  Mean share of the warp slots of the device that it filled, weighed by
+--                                              the durations.  NULL where it is not known.
 -- Cost: linear in kernel_totals and step_activity_totals, once these are made.
 -- Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (

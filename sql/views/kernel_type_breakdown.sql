@@ -1,11 +1,12 @@
 -- Device time by type of work, over all ranks: computation, communication, memory, and what overlaps what.
 --
--- One row for each combination that occurs, with HTA's labels.  The time in which only kernels of one type ran counts
--- for that type, time in which several did for their combination.  Left out is what HTA leaves out: see
--- temporal_breakdown, as which it weighs, step by step, where work was recorded only in some.
---   kernel_type  TEXT     -      COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping ".
---   sum_ns       INTEGER  ns     The time, added up over profiles and devices; its share of all rows.
---   sum_ratio    REAL     ratio  The time, added up over profiles and devices; its share of all rows.
+-- One row for each combination that occurs, with the labels of HTA.  The time in which only kernels of one type ran
+-- counts for that type.  The time in which several types ran counts for their combination.  Left out is what HTA leaves
+-- out: see temporal_breakdown.  Where work was recorded only in some steps, it is weighed step by step as there.
+--   kernel_type  TEXT     -      COMPUTATION, COMMUNICATION or MEMORY, or several of them with the word overlapping
+--                                between them.
+--   sum_ns       INTEGER  ns     Time of the combination, added up over profiles and devices.
+--   sum_ratio    REAL     ratio  Share of sum_ns in that of all rows.
 -- Cost: that of device_times.  Example: SELECT * FROM kernel_type_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps
