@@ -18,9 +18,10 @@
 --   profile_id     INTEGER  -   The profile of the dump of the rank.  NULL where it has none.
 --   rank           INTEGER  -   The rank that does not fit.
 --   name           TEXT     -   What the rank called.  NULL where it called nothing.
---   expected       TEXT     -   What should be there, by what most others called.  Of missing it is the operation.
---   found          TEXT     -   What is there in its place.  Of missing it is the last number of the rank.  NULL where
---                               nothing is known.
+--   expected       TEXT     -   What should be there: what most others called, or what fits the rest of the collective.
+--                               Of missing it is the operation.
+--   found          TEXT     -   What is there in its place.  Of missing it is the last number of the rank.  NULL of no
+--                               partner and of no dump, and where a rank has called none.
 --   location       TEXT     -   Line that called it.  Of missing and no dump it is the line at which the first of the
 --                               others called it.
 --   created_ns     INTEGER  ns  When the rank called it.  NULL where it did not.

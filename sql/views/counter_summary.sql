@@ -1,4 +1,4 @@
--- Counters: what was measured again and again, one row for each name.
+-- Counters: what was measured again and again.
 --
 -- One row for each profile, name and device.  Everything counts, warm-up too.
 --   profile_id  INTEGER  -      The profile: a process or rank.

@@ -23,12 +23,12 @@
 --                                      found hanging.  absent: a rank of the group without a dump and without a
 --                                      recording.  hanging: nothing tells who waits for whom, as where a process is
 --                                      alone.
---   is_missing         INTEGER  -      1: it is waited for.  The first of these signs that any process of the job shows
---                                      tells which ones are: it is silent or has ended.  Its process group has not
+--   is_missing         INTEGER  -      1: it is waited for.  The first of these signs that a process of the job shows
+--                                      tells which processes are: it is silent or has ended.  Its process group has not
 --                                      begun the collective that most others of the job wait in (hang_collectives).  It
 --                                      is in another collective than most under its number.  It has ended fewer steps.
---                                      It is not in torch.distributed, or in a call of TensorFlow, where others are.
---                                      It is absent.
+--                                      It is not in torch.distributed, or in a call of TensorFlow, where others are. It
+--                                      is absent.
 --   start_ns           INTEGER  ns     Since when it has ended no step.  By a dump it is since when its collective is
 --                                      pending.  Of a silent or ended process it is when it was recorded last.  NULL
 --                                      where it is not known.
@@ -40,8 +40,10 @@
 --   step_number        INTEGER  -      Number of the step that does not end.  NULL for a dump, and where it was not
 --                                      found hanging.
 --   waits_for          TEXT     -      What the thread that ends the steps waits for, in the words of python_samples.
---                                      By a dump it is collective.  NULL where it runs.
---   busy_ratio         REAL     ratio  Share of a processor that this thread had.  NULL for a dump.
+--                                      By a dump it is collective.  NULL where it runs, and where it was not found
+--                                      hanging.
+--   busy_ratio         REAL     ratio  Share of a processor that this thread had.  NULL where it is not known, as for a
+--                                      dump.
 --   location           TEXT     -      Line at which it is, as code_trace_line has it: the innermost one of the
 --                                      program.  By a dump it is the line that called the collective.  NULL where it is
 --                                      not known.
