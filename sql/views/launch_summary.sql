@@ -1,18 +1,19 @@
 -- Launches at a glance: how many kernels are shorter than the call that launches them, and how many wait.
 --
--- One row for each profile; the flags are those of kernel_launch_stats, and so is what counts.  Where launches were
--- recorded only in some steps, all but the longest delay is weighed (thinned_steps).
---   profile_id            INTEGER  -      Profile id.
---   rank                  INTEGER  -      Rank.
---   count                 INTEGER  count  Kernels, copies and fills with their launching call.
---   short_count           INTEGER  count  Shorter than their call; launched by a call over 50 µs; delayed over 100 µs.
---   slow_count            INTEGER  count  Shorter than their call; launched by a call over 50 µs; delayed over 100 µs.
---   long_delay_count      INTEGER  count  Shorter than their call; launched by a call over 50 µs; delayed over 100 µs.
---   short_ratio           REAL     ratio  Share of the short ones.
---   cpu_ns                INTEGER  ns     Time of all launching calls, and of what they launched.
---   gpu_ns                INTEGER  ns     Time of all launching calls, and of what they launched.
---   mean_launch_delay_ns  INTEGER  ns     From the end of the call to the start, 0 where it started before.
---   max_launch_delay_ns   INTEGER  ns     From the end of the call to the start, 0 where it started before.
+-- One row for each profile.  The limits are those of kernel_launch_stats, and the same launches count.  Where launches
+-- were recorded only in some steps, everything but the longest delay is weighed (thinned_steps).
+--   profile_id            INTEGER  -      The profile: a process or rank.
+--   rank                  INTEGER  -      Rank of the process. NULL where it is unknown.
+--   count                 INTEGER  count  Kernels, copies and fills whose launching call is known.
+--   short_count           INTEGER  count  Those that are shorter than the call that launches them.
+--   slow_count            INTEGER  count  Those whose launching call takes more than 50 µs.
+--   long_delay_count      INTEGER  count  Those that start more than 100 µs after the end of their launching call.
+--   short_ratio           REAL     ratio  Share of short_count in count.
+--   cpu_ns                INTEGER  ns     Time of all launching calls.
+--   gpu_ns                INTEGER  ns     Time of all that these calls launched.
+--   mean_launch_delay_ns  INTEGER  ns     Mean time from the end of the launching call to the start on the device. A
+--                                         start before that end counts as 0.
+--   max_launch_delay_ns   INTEGER  ns     The longest such delay, not weighed.
 -- Cost: linear in launch_totals, once these are made; where launches were recorded only in some steps, one pass over
 -- device_activities.  Example: SELECT rank, short_ratio FROM launch_summary;
 WITH thinned AS MATERIALIZED (

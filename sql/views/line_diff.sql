@@ -1,27 +1,24 @@
 -- Source lines of two profiles or runs side by side: line_diff('a', 'b').
 --
--- One row for each line of the program that calls ops in either, backward pass included, as code_summary has them; a
+-- One row for each line of the program that calls ops in either, backward pass included, as code_summary has them.  a
 -- and b select profiles as the hidden argument of every table does (an id, a path or a pattern over paths).  A line
--- that an edit has moved is the same line: lines are told by their file's name, function and text, where that could be
--- read, else by their number.  Measured steps count (no warm-up; all where there are none), weighed by sample_weight;
--- the order goes by time per step, so runs need not be equally long.  What a line takes without calling an op is in
--- python_diff.
---   location      TEXT     -      File:line, as in b, or where b does not have it as in a.
---   text          TEXT     -      Of the line.
---   function      TEXT     -      Of the line.
---   a_count       INTEGER  count  Ops that count for it on each side; 0 where it calls none.
---   b_count       INTEGER  count  Ops that count for it on each side; 0 where it calls none.
---   a_ns          INTEGER  ns     Their self time on each side.
---   b_ns          INTEGER  ns     Their self time on each side.
---   count_diff    INTEGER  count  B less a.
---   dur_diff_ns   INTEGER  ns     B less a.
---   change        TEXT     -      + where b calls more ops, - where fewer, = else.
---   a_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
---                                 side has no steps.
---   b_step_ns     INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
---                                 side has no steps.
---   step_diff_ns  INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL where a
---                                 side has no steps.
+-- that an edit has moved is the same line.  Lines are the same by the name of their file, function and text, or by
+-- their number where the text could not be read.  Measured steps count (no warm-up, or all where there are none),
+-- weighed by sample_weight.  The order goes by time per step, so runs need not be equally long.  What a line takes
+-- without calling an op is in python_diff.
+--   location      TEXT     -      File:line as in b, or as in a where b does not have the line.
+--   text          TEXT     -      The source line. NULL where it could not be read.
+--   function      TEXT     -      Function that the line is in.
+--   a_count       INTEGER  count  Ops of a that count for the line (weighed). 0 where it calls none.
+--   b_count       INTEGER  count  Ops of b that count for the line (weighed). 0 where it calls none.
+--   a_ns          INTEGER  ns     Self time of the ops of a_count.
+--   b_ns          INTEGER  ns     Self time of the ops of b_count.
+--   count_diff    INTEGER  count  Difference b_count - a_count.
+--   dur_diff_ns   INTEGER  ns     Difference b_ns - a_ns.
+--   change        TEXT     -      + where b calls more ops than a, - where fewer, = else.
+--   a_step_ns     INTEGER  ns     Time a_ns by the number of measured steps of a. NULL where a has no steps.
+--   b_step_ns     INTEGER  ns     Time b_ns by the number of measured steps of b. NULL where b has no steps.
+--   step_diff_ns  INTEGER  ns     Difference b_step_ns - a_step_ns. NULL where a side has no steps.
 -- parameters: a, b
 -- Cost: that of code_summary.
 -- Example: SELECT location, text, step_diff_ns FROM line_diff('before*', 'after*') LIMIT 10;

@@ -1,34 +1,36 @@
 -- Time by source line, at two levels: lines of the program, and lines of the libraries that it calls.
 --
--- One row for each profile, level and line that lies on the Python stack of an op and is of that level.  An op's self
--- time goes to one line of each level only, that of its origin (ops.origin_code_trace_id): the line that called it; of
--- a backward op the line that called the forward op, whoever called backward(), unless lines of the program run inside
--- the backward pass, as in a custom function, a hook, or what is computed again from a checkpoint.  Generated code
--- counts for the line that calls it.  Self times of all lines of a level together are the time of all ops that have a
--- stack.  At each level there are only lines that may have such a time: at that of the program none of installed
--- packages and of Python, at that of libraries none of frameworks and of Python, unless whole stacks lie in those.
--- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
--- ops.sample_weight.
---   profile_id     INTEGER  -      The profile.
---   rank           INTEGER  -      The profile.
---   level          TEXT     -      Program: of a stack the innermost line of the program itself has the time, see
---                                  code_summary; library: the innermost one outside of PyTorch and Python's library,
---                                  see library_lines.
---   location       TEXT     -      File:line, the file without its directories; In[number]:line in the cell of a
+-- One row for each profile, level and line that lies on the Python stack of an op and is of that level.  The self time
+-- of an op goes to one line of each level only, that of its origin (ops.origin_code_trace_id), which is the line that
+-- called it.  The origin of a backward op is the line that called the forward op, whoever called backward().  Lines of
+-- the program that run inside the backward pass are their own origin, as in a custom function, a hook, or what is
+-- computed again from a checkpoint.  Generated code counts for the line that calls it.  The self times of all lines of
+-- a level together are the time of all ops that have a stack.  A level has only lines that may have such a time.  Lines
+-- of installed packages and of Python are not at the level of the program, and lines of frameworks and of Python are
+-- not at the level of libraries, unless whole stacks lie in those.
+-- The ops of measured steps count (no warm-up, ops recorded), and all ops in a profile without such steps.  They are
+-- weighed by ops.sample_weight.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
+--   level          TEXT     -      The level: program or library. At that of the program the innermost line of the
+--                                  program itself on a stack has the time (code_summary). At that of libraries the
+--                                  innermost line outside of PyTorch and of the library of Python has it
+--                                  (library_lines).
+--   location       TEXT     -      File:line, the file without its directories. In[number]:line in the cell of a
 --                                  notebook.
---   text           TEXT     -      The source line, where it could be read.
---   count          INTEGER  count  Ops that count for this line (weighed).
---   self_ns        INTEGER  ns     Their self time; share of all lines of the profile.
---   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--   text           TEXT     -      The source line. NULL where it could not be read.
+--   count          INTEGER  count  Ops whose self time goes to this line at this level (weighed).
+--   self_ns        INTEGER  ns     Self time of these ops (weighed).
+--   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded. 0 where all were, NULL where
 --                                  too few were (sampling_summary).
---   self_ratio     REAL     ratio  Their self time; share of all lines of the profile.
---   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes.
---   sum_ns         INTEGER  ns     Self time of all ops with this line anywhere on the stack of their origin, so lines
---                                  of main() have nearly all; the same at both levels.
---   function       TEXT     -      Of the frame.
---   file           TEXT     -      Of the frame.
---   line           INTEGER  -      Of the frame.
---   is_library     INTEGER  -      1: a line of an installed package or of Python's library.
+--   self_ratio     REAL     ratio  Share of self_ns in the self time of all lines of the level in the profile.
+--   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes. NULL where there is none.
+--   sum_ns         INTEGER  ns     Self time of all ops that have this line anywhere on the stack of their origin
+--                                  (weighed). Lines of main() have nearly all, and both levels have the same.
+--   function       TEXT     -      Function that the line is in.
+--   file           TEXT     -      Path of the file that the line is in.
+--   line           INTEGER  -      Number of the line in its file.
+--   is_library     INTEGER  -      1 for a line of an installed package or of the library of Python.
 -- Cost: one pass over ops, then some over code_traces.
 -- Example: SELECT location, self_ns FROM line_summary WHERE level = 'library' LIMIT 10;
 WITH by_trace AS MATERIALIZED (

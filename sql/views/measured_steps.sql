@@ -1,14 +1,14 @@
 -- Measured steps: what the checks of devices measure in, and against.
 --
--- One row for each step that is no warm-up and whose ops were recorded, or for all that are no warm-up where ops were
--- recorded in none.  A profile without steps, such as one of a CUDA program of another kind, has one row for all of it:
--- from the first launch or start on a device to the last end there.
---   profile_id  INTEGER  -   Step_id is NULL where a profile has no steps, as in the rows of what ran in it.
---   step_id     INTEGER  -   Step_id is NULL where a profile has no steps, as in the rows of what ran in it.
---   dur_ns      INTEGER  ns  How long it is (steps.pace_ns where the host runs ahead), and for how many steps it
---                            stands: steps.sample_weight, else 1.
---   weight      REAL     -   How long it is (steps.pace_ns where the host runs ahead), and for how many steps it
---                            stands: steps.sample_weight, else 1.
+-- One row for each step that is no warm-up and whose ops were recorded.  A profile whose ops were recorded in no step
+-- has one for each step that is no warm-up.  A profile without steps, such as one of a CUDA program of another kind,
+-- has one row for all of it: from the first launch or start on a device to the last end there.
+--   profile_id  INTEGER  -   The profile: a process or rank.
+--   step_id     INTEGER  -   The step, as in steps. NULL where the profile has no steps, as in the rows of what ran in
+--                            it.
+--   dur_ns      INTEGER  ns  How long it is. Where the host runs ahead of its devices this is steps.pace_ns.
+--   weight      REAL     -   Number of steps that it stands for: steps.sample_weight, and 1 where ops were recorded in
+--                            no step.
 -- Cost: linear in steps; one pass over device_activities where there are none.
 -- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM measured_steps GROUP BY 1;
 WITH with_ops AS (

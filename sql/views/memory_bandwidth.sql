@@ -1,18 +1,18 @@
 -- Memory bandwidth: the rate of copies and fills that go on together, by direction.
 --
--- One row for each profile and direction: statistics of memory_bandwidth_series, of the rates above 0, as in HTA.
--- Where copies were recorded only in some steps, they are of those as they are, and are not weighed.
---   profile_id  INTEGER  -      Profile id.
---   rank        INTEGER  -      Rank.
---   name        TEXT     -      Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP.
---   count       INTEGER  count  Of the rate, in GB/s.
---   mean        REAL     -      Of the rate, in GB/s.
---   stddev      REAL     -      Of the rate, in GB/s.
---   min         REAL     -      Of the rate, in GB/s.
---   p25         REAL     -      Of the rate, in GB/s.
---   p50         REAL     -      Of the rate, in GB/s.
---   p75         REAL     -      Of the rate, in GB/s.
---   max         REAL     -      Of the rate, in GB/s.
+-- One row for each profile and direction.  It has statistics of memory_bandwidth_series, of the rates above 0, as in
+-- HTA.  Where copies were recorded only in some steps, the rates are those of these steps, and are not weighed.
+--   profile_id  INTEGER  -      The profile: a process or rank.
+--   rank        INTEGER  -      Rank of the process. NULL where it is unknown.
+--   name        TEXT     -      The direction: Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD or Memcpy PtoP.
+--   count       INTEGER  count  Rates above 0 in memory_bandwidth_series.
+--   mean        REAL     -      Mean of these rates, in GB/s.
+--   stddev      REAL     -      Standard deviation of the rates, in GB/s.
+--   min         REAL     -      The lowest rate, in GB/s.
+--   p25         REAL     -      The rate that a quarter of the rates stays below, in GB/s.
+--   p50         REAL     -      Median of the rates, in GB/s.
+--   p75         REAL     -      The rate that three quarters of the rates stay below, in GB/s.
+--   max         REAL     -      The highest rate, in GB/s.
 -- Cost: one pass over device_activities, two sorts of transfers.
 -- Example: SELECT name, mean, max FROM memory_bandwidth;
 SELECT

@@ -1,14 +1,14 @@
 -- Memory bandwidth over time: the rate after each start and each end of a copy or fill, by direction.
 --
--- One row for each event: the start of a copy raises the rate by its own, its end lowers it.  Rates are added up as
--- whole numbers, so that what is left when all have ended is 0 and not a rounding error; what claims to be faster than
--- 100 TB/s is no copy.  Left out is what HTA leaves out: see temporal_breakdown.  Of steps whose copies were not
--- recorded (thinned_steps) there are no events.
---   profile_id            INTEGER  -        Profile id.
---   rank                  INTEGER  -        Rank.
---   name                  TEXT     -        Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP.
---   time_ms               REAL     -        From the start of the run.
---   gigabytes_per_second  REAL     bytes/s  Of all copies of that direction that go on.
+-- One row for each event.  The start of a copy raises the rate by its own, and its end lowers it.  Rates are added up
+-- as whole numbers, so that 0 is left when all have ended, and no rounding error.  What claims to be faster than 100
+-- TB/s is no copy.  What HTA leaves out is left out here (temporal_breakdown).  Steps whose copies were not recorded
+-- (thinned_steps) have no events.
+--   profile_id            INTEGER  -  The profile: a process or rank.
+--   rank                  INTEGER  -  Rank of the process. NULL where it is unknown.
+--   name                  TEXT     -  The direction: Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD or Memcpy PtoP.
+--   time_ms               REAL     -  Time of the event from the start of the run, in ms.
+--   gigabytes_per_second  REAL     -  Rate of all copies of that direction that go on after the event, in GB/s.
 -- Cost: one pass over device_activities, a sort of transfers.
 -- Example: SELECT time_ms, gigabytes_per_second FROM memory_bandwidth_series WHERE name = 'Memcpy HtoD';
 WITH copies AS (

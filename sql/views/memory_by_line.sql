@@ -1,45 +1,44 @@
 -- Memory by source line: which lines of the program allocate, what of it is still held, and what they held at the peak.
 --
--- One row for each profile, device and line: the innermost line of the program itself on the stack of the allocation
--- (code_trace_line).  What has no line has rows by what else is known of it, so that nothing is left out: the rows of a
--- device add up to what was allocated, and to memory_summary.heap_bytes of its memories at the peak of each, where the
--- source tells totals.  Of a
--- program that was killed, what is live is what it held when it died.  Warm-up steps count like any other: memory that
--- they keep is held, too.  Where ops were recorded only in some steps, pieces below 1 MiB have a line only there: of
--- those count and bytes are weighed by steps.sample_weight, and what was allocated in steps for which others speak is
--- left out of them.  What is live and what was held at the peak is counted as it is, with the line where it is known;
--- pieces without rows (memory_totals) were neither, and count for their line.  A memory profile of pprof's format tells
--- what is held, and no more: all of it is live there and held at the peak, and a row of allocations counts as often as
--- it stands for pieces (occurrence_count).
---   profile_id   INTEGER  -      Profile id.
---   rank         INTEGER  -      Rank.
---   device_id    INTEGER  -      Device id.
---   device       TEXT     -      Device.
---   location     TEXT     -      File:line, the file without its directories; NULL: it has no line.
---   name         TEXT     -      Location; of what has no line the function on its stack, else "op aten::mm", the op
---                                that allocated it, else "module net.0", the module whose it is, else "memory from
---                                before the recording", else "no line".
---   text         TEXT     -      The source line, where it could be read.
---   count        INTEGER  count  Allocations, and what they were given in all; of what was there before the recording
---                                the pieces that are known.
---   bytes        INTEGER  bytes  Allocations, and what they were given in all; of what was there before the recording
---                                the pieces that are known.
---   bytes_error  INTEGER  bytes  Error of bytes where only some steps were recorded; 0 where all were, NULL where too
+-- One row for each profile, device and line, which is the innermost line of the program itself on the stack of the
+-- allocation (code_trace_line).  What has no line has rows by what else is known of it, so that nothing is left out.
+-- The rows of a device add up to what was allocated.  Where the source tells totals, they add up to
+-- memory_summary.heap_bytes of its memories at the peak of each, too.  In a program that was killed, what is live is
+-- what it held when it died.  Warm-up steps count like any other, since memory that they keep is held, too.
+-- Where ops were recorded only in some steps, pieces below 1 MiB have a line only there.  Their count and bytes are
+-- weighed by steps.sample_weight, and what was allocated in steps for which others speak is left out of these two.
+-- What is live and what was held at the peak is counted as it is, with the line where that is known.  Pieces without
+-- rows (memory_totals) were neither, and count for their line.
+-- A memory profile in the format of pprof tells only what is held.  All of it is live there and held at the peak, and a
+-- row of allocations counts as often as it stands for pieces (occurrence_count).
+--   profile_id   INTEGER  -      The profile: a process or rank.
+--   rank         INTEGER  -      Rank of the process. NULL where it is unknown.
+--   device_id    INTEGER  -      The device, as in devices.
+--   device       TEXT     -      Name of the device. NULL where it is unknown.
+--   location     TEXT     -      File:line, the file without its directories. NULL where the allocations have no line.
+--   name         TEXT     -      The location, and without one what is known best: the function on the stack, the op
+--                                that allocated (op aten::mm), the module that the pieces belong to (module net.0),
+--                                memory from before the recording, or no line.
+--   text         TEXT     -      The source line. NULL where it could not be read.
+--   count        INTEGER  count  Allocations (weighed). In the row of memory from before the recording it is the pieces
+--                                that are known.
+--   bytes        INTEGER  bytes  What the allocations were given in all (weighed).
+--   bytes_error  INTEGER  bytes  Error of bytes where only some steps were recorded. 0 where all were, NULL where too
 --                                few were (sampling_summary).
---   bytes_ratio  REAL     ratio  Share of all bytes on the device.
---   live_count   INTEGER  count  Of them never released; NULL where releases are not known, as the source has no
---                                addresses.
---   live_bytes   INTEGER  bytes  Of them never released; NULL where releases are not known, as the source has no
---                                addresses.
---   peak_bytes   INTEGER  bytes  What of them was held when most was in use of each of its memories; NULL where the
---                                source has no totals.
---   peak_ratio   REAL     ratio  Its share of all that was in use then, what was allocated before the recording
---                                included; of what all lines held where that is more, as shared memory is outside the
---                                allocator's totals.
---   function     TEXT     -      Of the frame.
---   file         TEXT     -      Of the frame.
---   line         INTEGER  -      Of the frame.
---   is_library   INTEGER  -      1: a line of an installed package or of Python's library.
+--   bytes_ratio  REAL     ratio  Share of bytes in all bytes that were allocated on the device.
+--   live_count   INTEGER  count  Allocations that were never released, not weighed. NULL where releases are not known,
+--                                as the source has no addresses.
+--   live_bytes   INTEGER  bytes  Memory of the allocations that were never released, not weighed. NULL where releases
+--                                are not known, as the source has no addresses.
+--   peak_bytes   INTEGER  bytes  What the line held of each memory of the device when most of that memory was in use,
+--                                added up. NULL where the source has no totals.
+--   peak_ratio   REAL     ratio  Share of peak_bytes in all that was in use then, with what was allocated before the
+--                                recording. Where all lines together held more than the totals of the allocator, as
+--                                with shared memory, it is the share in what they held. NULL as peak_bytes is.
+--   function     TEXT     -      Function that the line is in.
+--   file         TEXT     -      Path of the file that the line is in.
+--   line         INTEGER  -      Number of the line in its file.
+--   is_library   INTEGER  -      1 for a line of an installed package or of the library of Python.
 -- Cost: two passes over allocations, one over memory_totals and code_traces, a look-up of a step for each line in each
 -- step, and of an op for each op that made some without a line.
 -- Example: SELECT name, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;

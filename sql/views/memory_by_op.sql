@@ -1,27 +1,29 @@
 -- Memory by op: which ops allocate, how much, and what of it is still held at the end.
 --
--- One row for each profile, device and name of the innermost allocating op; allocations outside any recorded op have a
+-- One row for each profile, device and name of the innermost allocating op.  Allocations outside any recorded op have a
 -- row without a name.  Allocations of warm-up steps count, since what they leave behind is held like any other.  Where
 -- ops were recorded only in some steps, count and bytes are weighed by steps.sample_weight, and what was allocated in
--- steps for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
--- So is, without a name, what has no rows (memory_totals) where no recorded steps stand for it.
---   profile_id    INTEGER  -      Profile id.
---   rank          INTEGER  -      Rank.
---   device_id     INTEGER  -      Device id.
---   device        TEXT     -      Device.
---   name          TEXT     -      Name.
---   count         INTEGER  count  Allocations, and what they were given in all.
---   bytes         INTEGER  bytes  Allocations, and what they were given in all.
---   bytes_error   INTEGER  bytes  Error of bytes where only some steps were recorded; 0 where all were, NULL where too
+-- steps for which others speak is left out of these two.  What is live is counted as it is, and there it is under the
+-- range or no name.  What has no rows (memory_totals) counts without a name, and as it is where no recorded steps stand
+-- for it.
+--   profile_id    INTEGER  -      The profile: a process or rank.
+--   rank          INTEGER  -      Rank of the process. NULL where it is unknown.
+--   device_id     INTEGER  -      The device, as in devices.
+--   device        TEXT     -      Name of the device. NULL where it is unknown.
+--   name          TEXT     -      Name of the op. NULL for allocations outside any recorded op.
+--   count         INTEGER  count  Allocations (weighed).
+--   bytes         INTEGER  bytes  What the allocations were given in all (weighed).
+--   bytes_error   INTEGER  bytes  Error of bytes where only some steps were recorded. 0 where all were, NULL where too
 --                                 few were (sampling_summary).
---   mean_bytes    INTEGER  bytes  Of one allocation.
---   max_bytes     INTEGER  bytes  Of one allocation.
---   live_count    INTEGER  count  Of them never released; NULL where releases are not known, as the source has no
---                                 addresses.
---   live_bytes    INTEGER  bytes  Of them never released; NULL where releases are not known, as the source has no
---                                 addresses.
---   mean_held_ns  INTEGER  ns     From allocation to release, of those released.
---   bytes_ratio   REAL     ratio  Share of all bytes that the profile allocated on the device.
+--   mean_bytes    INTEGER  bytes  Mean size of an allocation.
+--   max_bytes     INTEGER  bytes  Size of the largest allocation.
+--   live_count    INTEGER  count  Allocations that were never released, not weighed. NULL where releases are not known,
+--                                 as the source has no addresses.
+--   live_bytes    INTEGER  bytes  Memory of the allocations that were never released, not weighed. NULL where releases
+--                                 are not known, as the source has no addresses.
+--   mean_held_ns  INTEGER  ns     Mean time from allocation to release of those that were released. NULL where none
+--                                 was.
+--   bytes_ratio   REAL     ratio  Share of bytes in all bytes that the profile allocated on the device.
 -- Cost: linear in allocation_totals, once these are made, and memory_totals; where only some steps were recorded one
 -- pass over allocations with one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;

@@ -1,28 +1,30 @@
 -- Memory of two profiles or runs side by side: memory_diff('a', 'b').
 --
 -- One row for each memory, source line and op that either has, in this order, as memory_summary, memory_by_line and
--- memory_by_op have them: three ways to look at the same bytes, so choose a level.  a and b select profiles as the
--- hidden argument of every table does (an id, a path or a pattern over paths); of several profiles on a side the bytes
--- are added up.  Warm-up steps count like any other; lines that an edit has moved are the same, as in line_diff.
---   level            TEXT     -      Memory, line or op.
---   memory           TEXT     -      The device, or the allocator where there is none.
---   name             TEXT     -      Memory_by_line.name and its text, or the op; NULL at the level of memories, and
---                                    for what has no op.
---   text             TEXT     -      Memory_by_line.name and its text, or the op; NULL at the level of memories, and
---                                    for what has no op.
---   a_count          INTEGER  count  Allocations on each side.
---   b_count          INTEGER  count  Allocations on each side.
---   a_bytes          INTEGER  bytes  What they were given in all.
---   b_bytes          INTEGER  bytes  What they were given in all.
---   a_peak_bytes     INTEGER  bytes  What of it was held when most was in use; NULL for ops, and where it is not known.
---   b_peak_bytes     INTEGER  bytes  What of it was held when most was in use; NULL for ops, and where it is not known.
---   a_live_bytes     INTEGER  bytes  What of it was never released; NULL where it is not known.
---   b_live_bytes     INTEGER  bytes  What of it was never released; NULL where it is not known.
---   count_diff       INTEGER  count  B less a.
---   bytes_diff       INTEGER  bytes  B less a.
---   peak_diff_bytes  INTEGER  bytes  B less a.
---   live_diff_bytes  INTEGER  bytes  B less a.
---   change           TEXT     -      + where b holds more at its peak (of ops: allocates more), - where less, = else.
+-- memory_by_op have them.  These are three ways to look at the same bytes, so choose a level.  a and b select profiles
+-- as the hidden argument of every table does (an id, a path or a pattern over paths).  The bytes of several profiles on
+-- a side are added up.  Warm-up steps count like any other.  Lines that an edit has moved are the same, as in
+-- line_diff.
+--   level            TEXT     -      The level of the row: memory, line or op.
+--   memory           TEXT     -      The device, or the allocator where there is no device.
+--   name             TEXT     -      The name as in memory_by_line, or that of the op. NULL at the level of memories,
+--                                    and for what has no op.
+--   text             TEXT     -      The source line. NULL at the levels of memories and ops, and where it could not be
+--                                    read.
+--   a_count          INTEGER  count  Allocations of a. 0 where a does not have the row.
+--   b_count          INTEGER  count  Allocations of b. 0 where b does not have the row.
+--   a_bytes          INTEGER  bytes  What the allocations of a were given in all. NULL at the level of memories.
+--   b_bytes          INTEGER  bytes  What the allocations of b were given in all. NULL at the level of memories.
+--   a_peak_bytes     INTEGER  bytes  What a held when most was in use. NULL for ops, and where it is not known.
+--   b_peak_bytes     INTEGER  bytes  What b held when most was in use. NULL for ops, and where it is not known.
+--   a_live_bytes     INTEGER  bytes  What of a_bytes was never released. NULL where it is not known.
+--   b_live_bytes     INTEGER  bytes  What of b_bytes was never released. NULL where it is not known.
+--   count_diff       INTEGER  count  Difference b_count - a_count.
+--   bytes_diff       INTEGER  bytes  Difference b_bytes - a_bytes.
+--   peak_diff_bytes  INTEGER  bytes  Difference b_peak_bytes - a_peak_bytes.
+--   live_diff_bytes  INTEGER  bytes  Difference b_live_bytes - a_live_bytes.
+--   change           TEXT     -      + where b holds more at its peak than a, - where less, = else. Where no peak is
+--                                    known, as for ops, it compares what they allocate.
 -- parameters: a, b
 -- Cost: that of the three views.
 -- Example: SELECT name, text, peak_diff_bytes FROM memory_diff('before*', 'after*') WHERE level = 'line' LIMIT 10;

@@ -1,11 +1,11 @@
 -- Names of memories: what a page calls each device's memory, or each allocator's of a device that has several.
 --
 -- One row for each profile, device and allocator whose memory events are known.
---   profile_id  INTEGER  -  Profile id.
---   device_id   INTEGER  -  Device id.
---   allocator   TEXT     -  Allocator.
---   name        TEXT     -  The device, else the allocator, else memory; in front of it the process, where several
---                           train; behind it the allocator, where the device has several.
+--   profile_id  INTEGER  -  The profile: a process or rank.
+--   device_id   INTEGER  -  The device, as in devices.
+--   allocator   TEXT     -  Name of the allocator. NULL where it is unknown.
+--   name        TEXT     -  The device, else the allocator, else memory. The process stands in front of it where
+--                           several train, and the allocator behind it where the device has several.
 -- Cost: linear in profiles and in memories.  Example: SELECT name FROM memory_names;
 SELECT
   peaks.profile_id AS profile_id,

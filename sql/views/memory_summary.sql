@@ -1,45 +1,45 @@
 -- Memory: how much was in use of each memory at most, when, and what the allocator made of it.
 --
--- One row for each profile, device and allocator that was seen at work; as XProf's memory profile has it.  Warm-up
+-- One row for each profile, device and allocator that was seen at work, as the memory profile of XProf has it.  Warm-up
 -- steps count like any other.  Where a capture has summed up what came and went (memory_totals), those pieces count as
 -- allocated and released.
---   profile_id           INTEGER  -      Profile id.
---   host                 TEXT     -      Host.
---   rank                 INTEGER  -      Rank.
---   device_id            INTEGER  -      Device id.
---   device               TEXT     -      Device.
---   allocator            TEXT     -      Allocator.
---   memory               TEXT     -      What the pages of XProf call it: the device's name, or the allocator's where
---                                        there is none.
---   allocations          INTEGER  -      Pieces that were given and taken back while it was recorded.
---   deallocations        INTEGER  -      Pieces that were given and taken back while it was recorded.
---   capacity_bytes       INTEGER  bytes  What there was at the peak: in use, for stacks and free; where the source does
---                                        not tell what was free, the size of the device's memory.
+--   profile_id           INTEGER  -      The profile: a process or rank.
+--   host                 TEXT     -      Host that it ran on.
+--   rank                 INTEGER  -      Rank of the process. NULL where it is unknown.
+--   device_id            INTEGER  -      The device, as in devices.
+--   device               TEXT     -      Name of the device. NULL where it is unknown.
+--   allocator            TEXT     -      Name of the allocator. NULL where it is unknown.
+--   memory               TEXT     -      What the pages of XProf call it: the name of the device, or of the allocator
+--                                        where there is no device.
+--   allocations          INTEGER  count  Pieces that were allocated while it was recorded.
+--   deallocations        INTEGER  count  Pieces that were released while it was recorded.
+--   capacity_bytes       INTEGER  bytes  What there was at the peak: memory in use, for stacks and free. Where the
+--                                        source does not tell what was free, it is the size of the memory of the
+--                                        device.
 --   lifetime_peak_bytes  INTEGER  bytes  The most that was in use since the program began, as the allocator counts it.
---   peak_bytes           INTEGER  bytes  The most that was in use while it was recorded, stacks included; of a source
---                                        without totals the most that allocations and releases add up to
---                                        (memory_timeline.device_bytes), which is a lower bound: it lacks what was in
---                                        use before the recording and not released in it.
---   peak_time_ns         INTEGER  ns     When that was; at the first such moment (XProf: the last).
---   step_id              INTEGER  -      The step that it was in.
---   stack_bytes          INTEGER  bytes  Of it for stacks and in the hands of the program, and what was free then; of
---                                        an allocator that holds memory from the device, what it held and had not given
---                                        out.
---   heap_bytes           INTEGER  bytes  Of it for stacks and in the hands of the program, and what was free then; of
---                                        an allocator that holds memory from the device, what it held and had not given
---                                        out.
---   free_bytes           INTEGER  bytes  Of it for stacks and in the hands of the program, and what was free then; of
---                                        an allocator that holds memory from the device, what it held and had not given
---                                        out.
---   reserved_bytes       INTEGER  bytes  What the allocator held from the device then, in use or not.
---   reserved_peak_bytes  INTEGER  bytes  The most of that.
---   fragmentation_ratio  REAL     ratio  Share of the free memory outside its largest piece then; NULL where it is
---                                        neither told nor follows from the addresses of segments and pieces, and where
---                                        nothing was free.
---   unused_ratio         REAL     ratio  Share of reserved_bytes that was not in use then.
--- A profile for pprof tells of one moment: what was in use then is the peak, and all pieces count as often as their row
--- stands for pieces (occurrence_count).
--- XProf counts allocations of the 1,000 moments that it draws; here all count.
+--                                        NULL where it does not tell.
+--   peak_bytes           INTEGER  bytes  The most that was in use while it was recorded, stacks included. Where the
+--                                        source has no totals, it is the most that allocations and releases add up to
+--                                        (memory_timeline.device_bytes). That is a lower bound, since it lacks what was
+--                                        in use before the recording and not released in it.
+--   peak_time_ns         INTEGER  ns     The first moment when peak_bytes were in use. XProf has the last one. NULL
+--                                        where it is not known.
+--   step_id              INTEGER  -      The step that the peak was in. NULL outside all steps.
+--   stack_bytes          INTEGER  bytes  The part of peak_bytes that was set aside for stacks. NULL where the source
+--                                        does not tell.
+--   heap_bytes           INTEGER  bytes  The part of peak_bytes that was in the hands of the program.
+--   free_bytes           INTEGER  bytes  What was free at the peak. Where the allocator holds memory from the device,
+--                                        it is what it held and had not given out. NULL where neither is known.
+--   reserved_bytes       INTEGER  bytes  What the allocator held from the device at the peak, in use or not. NULL where
+--                                        it holds nothing in reserve.
+--   reserved_peak_bytes  INTEGER  bytes  The most that the allocator ever held from the device while it was recorded.
+--   fragmentation_ratio  REAL     ratio  Share of the free memory at the peak that lay outside its largest piece. NULL
+--                                        where the source does not tell it and it does not follow from the addresses of
+--                                        segments and pieces, and where nothing was free.
+--   unused_ratio         REAL     ratio  Share of reserved_bytes that was not in use at the peak.
+-- A profile for pprof tells of one moment.  What was in use then is the peak, and a row counts as often as it stands
+-- for pieces (occurrence_count).
+-- XProf counts allocations of the 1,000 moments that it draws.  Here all count.
 -- Cost: two passes over memory_events; of a source without totals, that of memory_timeline.
 -- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
 WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment

@@ -41,8 +41,8 @@ def test_views_are_not_too_deep(engine):
 
 
 TYPES = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,)}
-UNITS = {"_ns": "ns", "_ratio": "ratio", "bytes_per_second": "bytes/s", "flops_per_second": "flops/s",
-         "_bytes": "bytes", "_count": "count"}
+UNITS = {"gigabytes_per_second": "-", "_ns": "ns", "_ratio": "ratio", "bytes_per_second": "bytes/s",
+         "flops_per_second": "flops/s", "_bytes": "bytes", "_count": "count"}
 
 
 def check_types(connection, name, rows):
