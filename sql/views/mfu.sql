@@ -1,28 +1,31 @@
 -- Model flops utilisation: how much of what its devices can compute at best each step makes use of.
 --
--- One row for each measured step (no warm-up, ops recorded) of which floating point operations are known: of ops as
--- shapes tell them (ops.flops: matrix products, convolutions, attention), where kernels tell theirs of these.
--- What checkpoints compute again is no work of the model: flops and mfu leave it out, and hfu counts it.  That is told
--- as step_phases does: of a backward node below which an op runs that only a forward pass has, all ops with a sequence
--- number.  Of programs that XLA compiled it is what stands in a rematted_computation, as JAX calls what jax.checkpoint
--- does again, and instructions that XLA itself made again to save memory, whose names have .remat.
---   profile_id        INTEGER  -        Profile id.
---   host              TEXT     -        Host.
---   rank              INTEGER  -        Rank.
---   step_id           INTEGER  -        Step id.
---   number            INTEGER  -        Number.
---   dur_ns            INTEGER  ns       Of the step; steps.pace_ns where the host runs ahead of its devices.
+-- One row for each measured step (no warm-up, ops recorded) in which floating point operations are known.  They are
+-- those of ops as shapes tell them (ops.flops: matrix products, convolutions, attention), and those of kernels where
+-- kernels tell theirs.
+-- What checkpoints compute again is no work of the model.  flops and mfu leave it out, and hfu counts it.  It is found
+-- as step_phases does: where an op that only a forward pass has runs below a backward node, all ops with a sequence
+-- number below that node count as done again.  In programs that XLA compiled it is what stands in a
+-- rematted_computation, as JAX calls what jax.checkpoint does again, and instructions that XLA itself made again to
+-- save memory, whose names have .remat.
+--   profile_id        INTEGER  -        The profile: a process or rank.
+--   host              TEXT     -        Host that it ran on.
+--   rank              INTEGER  -        Rank of the process. NULL where it is unknown.
+--   step_id           INTEGER  -        The step, as in steps.
+--   number            INTEGER  -        Number of the step.
+--   dur_ns            INTEGER  ns       Duration of the step. Where the host runs ahead of its devices this is
+--                                       steps.pace_ns.
 --   flops             INTEGER  flops    Floating point operations of the step, without those that checkpoints do again.
---   recomputed_flops  INTEGER  flops    Those.
---   flops_per_second  REAL     flops/s  Over its duration.
---   device_count      INTEGER  count    Devices that ran its profile's kernels; 0: it ran on the host.
---   ideal_ns          INTEGER  ns       How long these operations would take at the peak rate of their number type
---                                       (device_peaks) on all devices; float on tensor cores counts as tf32; where no
---                                       type is told the highest peak counts but those of float8 and integers; NULL
---                                       where the device is not known.
---   mfu               REAL     -        Ideal_ns over dur_ns: 1 would be a step that computes at the peak from end to
---                                       end.
---   hfu               REAL     -        The same with recomputed_flops: how much the hardware computes.
+--   recomputed_flops  INTEGER  flops    Floating point operations of the step that checkpoints do again.
+--   flops_per_second  REAL     flops/s  Rate of flops over dur_ns.
+--   device_count      INTEGER  count    Devices that ran kernels of the profile. 0 where it ran on the host.
+--   ideal_ns          INTEGER  ns       How long flops would take at the peak rate of their number type (device_peaks)
+--                                       on all devices. Operations in float on tensor cores count as tf32. Where no
+--                                       type is known the highest peak counts, without those of float8 and integers.
+--                                       NULL where the peaks of the devices are not known.
+--   mfu               REAL     ratio    Ratio of ideal_ns to dur_ns. It is 1 in a step that computes at the peak from
+--                                       end to end.
+--   hfu               REAL     ratio    The same with recomputed_flops: how much the hardware computes.
 -- Cost: linear in ops and kernels whose operations are known.
 -- Example: SELECT number, flops_per_second, mfu FROM mfu;
 WITH on_devices AS MATERIALIZED (

@@ -1,23 +1,25 @@
 -- Models: what a graph, a model or a checkpoint holds.
 --
--- One row for each profile that has nodes or tensors.  Scopes and modules compute nothing themselves and are not
--- counted, a node without an op_type is in no type.
---   profile_id        INTEGER  -      Which; a graph and the checkpoint that was opened with it are one profile.
---   rank              INTEGER  -      Which; a graph and the checkpoint that was opened with it are one profile.
---   node_count        INTEGER  count  Of its graph; the five types that most nodes have, each with their number.
---   node_types        TEXT     -      Of its graph; the five types that most nodes have, each with their number.
+-- One row for each profile that has nodes or tensors.  A graph and the checkpoint that was opened with it are one
+-- profile.  Scopes and modules compute nothing themselves and are not counted.  A node without an op_type is in no
+-- type.
+--   profile_id        INTEGER  -      The profile: a graph, a model, a checkpoint, or a graph with its checkpoint.
+--   rank              INTEGER  -      Rank of the process. NULL where it is unknown.
+--   node_count        INTEGER  count  Nodes of the graph.
+--   node_types        TEXT     -      The five op types that most nodes have, each with the number of these. NULL
+--                                     without any.
 --   flops             INTEGER  flops  Floating point operations of one run of each node where they are known
---                                     (nodes.flops), and of how many nodes that is; NULL where of none.
---   flops_node_count  INTEGER  count  Floating point operations of one run of each node where they are known
---                                     (nodes.flops), and of how many nodes that is; NULL where of none.
---   variable_count    INTEGER  count  Nodes that hold parameters, and these.
---   param_count       INTEGER  count  Nodes that hold parameters, and these.
---   param_bytes       INTEGER  bytes  Nodes that hold parameters, and these.
---   tensor_count      INTEGER  count  What the checkpoint stores.
---   element_count     INTEGER  count  What the checkpoint stores.
---   bytes             INTEGER  bytes  What the checkpoint stores.
---   largest           TEXT     -      The three variables with most bytes, with shape and size; of a checkpoint without
---                                     a graph the tensors; of long names the end.
+--                                     (nodes.flops). NULL where they are known of none.
+--   flops_node_count  INTEGER  count  Nodes whose operations are known.
+--   variable_count    INTEGER  count  Nodes that hold parameters.
+--   param_count       INTEGER  count  Parameters that these nodes hold.
+--   param_bytes       INTEGER  bytes  Size of these parameters.
+--   tensor_count      INTEGER  count  Tensors that the checkpoint stores.
+--   element_count     INTEGER  count  Elements of all these tensors.
+--   bytes             INTEGER  bytes  Size of all these tensors.
+--   largest           TEXT     -      The three variables with most bytes, each with its shape and size. In a
+--                                     checkpoint without a graph they are tensors. Only the end of a long name is
+--                                     shown.
 -- Cost: two passes over nodes, one over tensors.  Example: SELECT node_count, node_types, largest FROM model_summary;
 WITH sums AS (
   SELECT profile_id, sum(is_scope = 0) AS node_count,

@@ -1,49 +1,49 @@
 -- Time by module: which modules of the model the ops of the forward pass and their gradients belong to.
 --
--- One row for each profile and module.  A capture of PyTorch knows the modules (nodes with is_scope = 1), other sources
--- only their names (ops.module): an XPlane file scopes, such as Keras' layers, a trace of torch.profiler with stacks
--- their classes, numbered, such as Transformer_0.Block_3.Linear_7.  Where the source has neither but Python stacks, a
--- module is told from the forward() methods on the stack of an op: their classes, outermost first, such as
--- Transformer/Block/Linear; modules of one class in one place are then added up.  Ops outside any module are left out,
--- also Python's own time between ops.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile
--- without such steps all; weighed by ops.sample_weight.
---   profile_id        INTEGER  -      Profile id.
---   rank              INTEGER  -      Rank.
---   module            TEXT     -      Module.
---   class             TEXT     -      Of the module; NULL where the source does not tell it.
+-- One row for each profile and module.  A capture of PyTorch knows the modules (nodes with is_scope = 1), and other
+-- sources only their names (ops.module).  An XPlane file has scopes, such as the layers of Keras.  A trace of
+-- torch.profiler with stacks has numbered classes, such as Transformer_0.Block_3.Linear_7.  Where the source has
+-- neither but Python stacks, a module is found by the forward() methods on the stack of an op: their classes, outermost
+-- first, such as Transformer/Block/Linear.  Modules of one class in one place are then added up.  Ops outside any
+-- module are left out, and so is the time of Python itself between ops.  The ops of measured steps count (no warm-up,
+-- ops recorded), and all ops in a profile without such steps.  They are weighed by ops.sample_weight.
+--   profile_id        INTEGER  -      The profile: a process or rank.
+--   rank              INTEGER  -      Rank of the process. NULL where it is unknown.
+--   module            TEXT     -      Name of the module, with those around it.
+--   class             TEXT     -      Class of the module. NULL where the source does not tell it.
 --   depth             INTEGER  -      How many modules are around it.
 --   count             INTEGER  count  Ops that it ran itself, without those of the modules inside it (weighed).
---   self_ns           INTEGER  ns     Their self time; share of the self time of all modules.
---   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded; 0 where all were, NULL
+--   self_ns           INTEGER  ns     Self time of the ops of count.
+--   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded. 0 where all were, NULL
 --                                     where too few were (sampling_summary).
---   self_ratio        REAL     ratio  Their self time; share of the self time of all modules.
---   sum_ns            INTEGER  ns     The same with the modules inside it.
+--   self_ratio        REAL     ratio  Share of self_ns in the self time of all modules of the profile.
+--   sum_ns            INTEGER  ns     Self time of its own ops and of those of the modules inside it.
 --   backward_ns       INTEGER  ns     Time of the autograd nodes that answer its own forward ops, spent where
---                                     backward() runs; on autograd's own threads, where no Python runs, their self time
---                                     is part of self_ns already, as of XPlane files all of it is: ops in
---                                     transpose(jvp()) of JAX, gradient_tape of TensorFlow.
---   device_self_ns    INTEGER  ns     Time of the kernels that its own ops launched; NULL without a device.
---   device_sum_ns     INTEGER  ns     The same with the modules inside it.
---   flops             INTEGER  flops  Floating point operations of its own ops (as ops.flops counts them); with the
---                                     modules inside.
---   sum_flops         INTEGER  flops  Floating point operations of its own ops (as ops.flops counts them); with the
---                                     modules inside.
---   backward_flops    INTEGER  flops  Those of backward_ns.
---   param_count       INTEGER  count  Parameters of the module and those inside it, shared ones where they come first;
+--                                     backward() runs. On the own threads of autograd, where no Python runs, their self
+--                                     time is part of self_ns already. So is all of it in XPlane files: ops in
+--                                     transpose(jvp()) of JAX, gradient_tape of TensorFlow. NULL where there is none.
+--   device_self_ns    INTEGER  ns     Time of the kernels that its own ops launched. NULL without a device.
+--   device_sum_ns     INTEGER  ns     Time of the kernels that its own ops and those of the modules inside it launched.
+--                                     NULL without a device.
+--   flops             INTEGER  flops  Floating point operations of its own ops, as ops.flops counts them. NULL where
+--                                     none are known.
+--   sum_flops         INTEGER  flops  Floating point operations of its own ops and of those of the modules inside it.
+--                                     NULL where none are known.
+--   backward_flops    INTEGER  flops  Floating point operations of the ops of backward_ns. NULL where none are known.
+--   param_count       INTEGER  count  Parameters of the module and those inside it, shared ones where they come first.
 --                                     NULL where the source does not know them.
---   node_id           INTEGER  -      The module in nodes.
---   call_count        INTEGER  count  How often it was called, and the time from start to end of these calls, in all
---                                     (weighed), without what recording ops took of it, modules inside included; in a
---                                     capture the calls in which ops ran (module_calls), from the start of the first of
---                                     these to the end of the last, with --python=calls all calls as long as they took;
---                                     NULL where the source knows of no calls.
---   call_count_error  REAL     count  Their errors, as self_error_ns.
---   call_ns           INTEGER  ns     How often it was called, and the time from start to end of these calls, in all
---                                     (weighed), without what recording ops took of it, modules inside included; in a
---                                     capture the calls in which ops ran (module_calls), from the start of the first of
---                                     these to the end of the last, with --python=calls all calls as long as they took;
---                                     NULL where the source knows of no calls.
---   call_error_ns     INTEGER  ns     Their errors, as self_error_ns.
+--   node_id           INTEGER  -      The module, as in nodes. NULL where the source has only its name.
+--   call_count        INTEGER  count  How often it was called (weighed). A capture counts the calls in which ops ran
+--                                     (module_calls), and with --python=calls all calls. NULL where the source knows of
+--                                     no calls.
+--   call_count_error  REAL     count  Error of call_count where only some steps were recorded. 0 where all were, NULL
+--                                     where too few were or no calls are known.
+--   call_ns           INTEGER  ns     Time of these calls from start to end, in all (weighed), modules inside included,
+--                                     without what recording ops took of it. In a capture a call lasts from the start
+--                                     of its first op to the end of its last one, and with --python=calls as long as it
+--                                     took. NULL where the source knows of no calls.
+--   call_error_ns     INTEGER  ns     Error of call_ns where only some steps were recorded. 0 where all were, NULL
+--                                     where too few were or no calls are known.
 -- Sums reach 64 modules outwards.
 -- Cost: one pass over ops with a module or a stack, and one over the traces where modules are told from them.
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;

@@ -1,21 +1,27 @@
 -- Occupancy: kernels that leave much of the device unused, by the time that they do.
 --
--- One row for each profile and kernel name with a known occupancy or number of blocks; those that a warm-up step
--- launched are left out.  Shares are means weighed by the duration of the launches.  Where kernels were recorded only
--- in some steps, all but the largest uses is weighed by what these stand for, too (thinned_steps).
---   profile_id                 INTEGER  -      Profile id.
---   rank                       INTEGER  -      Rank.
---   name                       TEXT     -      Name.
---   count                      INTEGER  count  Launches and their time.
---   sum_ns                     INTEGER  ns     Launches and their time.
---   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were,
+-- One row for each profile and kernel name with a known occupancy or number of blocks.  Those that a warm-up step
+-- launched are left out.  Where kernels were recorded only in some steps, everything but the largest uses is weighed by
+-- what these stand for (thinned_steps).
+--   profile_id                 INTEGER  -      The profile: a process or rank.
+--   rank                       INTEGER  -      Rank of the process. NULL where it is unknown.
+--   name                       TEXT     -      Name of the kernel.
+--   count                      INTEGER  count  Launches of the kernel.
+--   sum_ns                     INTEGER  ns     Time of these launches.
+--   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded. 0 where all were,
 --                                              NULL where too few were (sampling_summary).
---   occupancy_ratio            REAL     ratio  Achieved occupancy as the source estimates it.
---   blocks_per_multiprocessor  REAL     -      Blocks over multiprocessors; below 1 some had nothing to do.
+--   occupancy_ratio            REAL     ratio  Mean of the achieved occupancy as the source estimates it, weighed by
+--                                              the durations of the launches. NULL where it is not known.
+--   blocks_per_multiprocessor  REAL     -      Mean number of blocks by multiprocessors, weighed by the durations of
+--                                              the launches. Below 1 some had nothing to do. NULL where it is not
+--                                              known.
 --   threads_per_block          REAL     -      Mean size of a block.
---   registers_per_thread       INTEGER  -      Largest use of a launch, by which occupancy may be limited.
---   shared_bytes               INTEGER  bytes  Largest use of a launch, by which occupancy may be limited.
---   unused_ns                  INTEGER  ns     Sum_ns times the part of the device that was not occupied.
+--   registers_per_thread       INTEGER  -      Most registers for a thread that a launch uses, which may limit
+--                                              occupancy.
+--   shared_bytes               INTEGER  bytes  Most shared memory for a block that a launch uses, which may limit
+--                                              occupancy.
+--   unused_ns                  INTEGER  ns     Time sum_ns times the part of the device that was not occupied. NULL
+--                                              where occupancy_ratio is not known.
 -- Cost: linear in kernel_totals, once these are made; one pass over kernels where only some steps were recorded.
 -- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH thinned AS MATERIALIZED (

@@ -1,16 +1,16 @@
 -- Ops of two profiles or runs side by side: op_diff('a', 'b').
 --
--- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does
--- (an id, a path or a pattern over paths).  Counted are all ops but ranges, warm-up too, weighed by ops.sample_weight,
--- since the question is what changed, not what is typical; compare runs of as many steps.
---   name         TEXT     -      Of the op.
---   a_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
---   b_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
---   a_ns         INTEGER  ns     Their self time on each side.
---   b_ns         INTEGER  ns     Their self time on each side.
---   count_diff   INTEGER  count  B less a.
---   dur_diff_ns  INTEGER  ns     B less a.
---   change       TEXT     -      + where b calls it more often, - where less, = else.
+-- One row for each op name that occurs in either.  a and b select profiles as the hidden argument of every table does
+-- (an id, a path or a pattern over paths).  All ops but ranges count, warm-up too, weighed by ops.sample_weight, since
+-- the question is what changed, not what is typical.  Compare runs of as many steps.
+--   name         TEXT     -      Name of the op.
+--   a_count      INTEGER  count  Calls in a (weighed). 0 where the op does not occur there.
+--   b_count      INTEGER  count  Calls in b (weighed). 0 where the op does not occur there.
+--   a_ns         INTEGER  ns     Self time of the calls of a_count.
+--   b_ns         INTEGER  ns     Self time of the calls of b_count.
+--   count_diff   INTEGER  count  Difference b_count - a_count.
+--   dur_diff_ns  INTEGER  ns     Difference b_ns - a_ns.
+--   change       TEXT     -      + where b calls it more often than a, - where less often, = else.
 -- parameters: a, b
 -- Cost: that of op_totals.  Example: SELECT * FROM op_diff('before*', 'after*') LIMIT 10;
 WITH sides AS (

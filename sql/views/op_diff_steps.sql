@@ -1,19 +1,19 @@
 -- Ops of two ranges of steps side by side: op_diff_steps('a', 4, 5, 'b', 4, 5).
 --
--- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does
--- (an id, a path or a pattern over paths), the numbers after each the first and the last step by steps.number.  They
--- may be of the same profile.  A range without steps, or without a step whose ops were recorded, is an error.  Counted
--- are all ops but ranges, weighed by ops.sample_weight.
---   name         TEXT     -      Of the op.
---   a_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
---   b_count      INTEGER  count  Calls on each side (weighed); 0 where the op does not occur.
---   a_ns         INTEGER  ns     Their self time on each side.
---   b_ns         INTEGER  ns     Their self time on each side.
---   count_diff   INTEGER  count  B less a.
---   dur_diff_ns  INTEGER  ns     B less a.
---   change       TEXT     -      + where b calls it more often, - where less, = else.
---   a_total_ns   INTEGER  ns     Their time with that of the ops that they called.
---   b_total_ns   INTEGER  ns     Their time with that of the ops that they called.
+-- One row for each op name that occurs in either.  a and b select profiles as the hidden argument of every table does
+-- (an id, a path or a pattern over paths).  The numbers after each are the first and the last step by steps.number.
+-- Both ranges may be of the same profile.  A range without steps, or without a step whose ops were recorded, is an
+-- error.  All ops but ranges count, weighed by ops.sample_weight.
+--   name         TEXT     -      Name of the op.
+--   a_count      INTEGER  count  Calls in the steps of a (weighed). 0 where the op does not occur there.
+--   b_count      INTEGER  count  Calls in the steps of b (weighed). 0 where the op does not occur there.
+--   a_ns         INTEGER  ns     Self time of the calls of a_count.
+--   b_ns         INTEGER  ns     Self time of the calls of b_count.
+--   count_diff   INTEGER  count  Difference b_count - a_count.
+--   dur_diff_ns  INTEGER  ns     Difference b_ns - a_ns.
+--   change       TEXT     -      + where b calls it more often than a, - where less often, = else.
+--   a_total_ns   INTEGER  ns     Time of the calls of a_count with the ops that they called.
+--   b_total_ns   INTEGER  ns     Time of the calls of b_count with the ops that they called.
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: linear in step_op_totals, once these are made.
 -- Example: SELECT name, dur_diff_ns FROM op_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;

@@ -1,21 +1,24 @@
 -- Kernels of ops: which kernels an op launches itself, in order, and how long it takes until they run.
 --
--- One row for each profile, op name and sequence of kernels, as HTA's table of ATen ops and kernels.  An op counts with
--- the kernels that it launched directly; copies and fills are not counted.  HTA has a row for each sequence of full
--- names, with the types of template arguments, of which one row here holds all, and leaves out ops other than aten::*.
--- Left out besides is what HTA leaves out: see temporal_breakdown.  Weighed by steps.sample_weight, and
--- without steps for which others stand: there only ranges around the ops were recorded.
---   profile_id       INTEGER  -      Profile id.
---   rank             INTEGER  -      Rank.
---   op_name          TEXT     -      Op name.
+-- One row for each profile, op name and sequence of kernels, as the table of ATen ops and kernels of HTA.  An op counts
+-- with the kernels that it launched directly.  Copies and fills are not counted.  HTA has a row for each sequence of
+-- full names, with the types of template arguments.  One row here holds all of these.  HTA leaves out ops other than
+-- aten::*, and they are here.  What HTA leaves out by time is left out here, too (temporal_breakdown).  Times and
+-- counts are weighed by steps.sample_weight.  Steps for which others stand do not count, since only ranges around the
+-- ops were recorded there.
+--   profile_id       INTEGER  -      The profile: a process or rank.
+--   rank             INTEGER  -      Rank of the process. NULL where it is unknown.
+--   op_name          TEXT     -      Name of the op.
 --   kernel_sequence  TEXT     -      Short names of the kernels in the order of their launches, with -> between them.
---   count            INTEGER  count  How often the op ran so; how many kernels that are each time.
---   kernel_count     INTEGER  count  How often the op ran so; how many kernels that are each time.
---   launch_delay_ns  INTEGER  ns     Mean time from the start of the op to its first launch.
---   kernel_delay_ns  INTEGER  ns     Mean time from the start of the first launch to the start of what it launched, 0
---                                    where clocks have that before it (both NULL, and the order that of the starts,
---                                    where no calls were recorded).
---   kernel_ns        INTEGER  ns     Time of all the kernels.
+--                                    Where no calls were recorded, the order is that of their starts.
+--   count            INTEGER  count  How often the op ran with this sequence (weighed).
+--   kernel_count     INTEGER  count  Kernels in the sequence.
+--   launch_delay_ns  INTEGER  ns     Mean time from the start of the op to its first launch. NULL where no calls were
+--                                    recorded.
+--   kernel_delay_ns  INTEGER  ns     Mean time from the start of the first launch to the start of what it launched. A
+--                                    start before the launch by the clocks counts as 0. NULL where no calls were
+--                                    recorded.
+--   kernel_ns        INTEGER  ns     Time of all the kernels (weighed).
 -- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
 WITH sampled AS (

@@ -1,57 +1,62 @@
 -- Op statistics: host and device time of each op in order of cost, as the TensorFlow 2 Profiler lists them.
 --
--- One row for each profile, side and op, and of a run of several hosts one for all of them; side host is time on the
--- processor, side device the time of the kernels that ops launched (none without a device).  On the host one row IDLE
--- says how long no op ran on the steps' own thread nor on one that runs the backward pass; it counts in no share.
--- Counted are the ops of measured steps (no warm-up, ops recorded), without functions of Python; in a profile without
--- such steps all; weighed by ops.sample_weight.
+-- One row for each profile, side and op, and for a run of several hosts one for all of them.  The side host is time on
+-- the processor, and the side device is the time of the kernels that ops launched (none without a device).  On the host
+-- one row IDLE says how long no op ran on the thread of the steps itself nor on one that runs the backward pass.  It
+-- counts in no share.  The ops of measured steps count (no warm-up, ops recorded), without functions of Python, and all
+-- ops in a profile without such steps.  They are weighed by ops.sample_weight.
 --
--- Of XPlane (profiles.is_xplane) it is what XProf lists, of windows in a capture weighed and of measured steps: on the
--- host ops and stages of the input pipeline of the whole recording, and their self time without other such ones inside
--- (ops.op_self_ns); on the device kernels by the op that they name, its count that of its most frequent kernel; IDLE on
--- each side is what is left of the time from its first to its last row, summed over threads or devices.  XProf differs:
--- allocations and launches that name an op are calls of it there, and the time of such launches is in the op's total
--- twice; ops that XLA compiled are left out; ops that only launches or allocations name have rows, and these stretch
--- IDLE; an op that ends with the one around it is lost, and so is one of two equal ones.  Of a TPU an op has the
--- category that XLA gave it as type, a loop's self time is without the ops in it, and IDLE counts from the first of its
--- steps to the last; there XProf's types are Unknown.  Its mode is always Function; what is not known of the roofline
--- is NULL here.  Its shares with IDLE are self_ns over the sum of all rows of the side.  Of TensorFlow's profile before
--- XPlane the device has the nodes that ran there.
---   profile_id             INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
---   host                   TEXT     -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
---   rank                   INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
---   position               INTEGER  -        Place by self_ns among the ops of its side, from 1.
---   side                   TEXT     -        Host or device.
---   op_type                TEXT     -        Of the op; the first two the same for frameworks whose ops have no other
---                                            type; IDLE is of none.
---   name                   TEXT     -        Of the op; the first two the same for frameworks whose ops have no other
---                                            type; IDLE is of none.
---   framework              TEXT     -        Of the op; the first two the same for frameworks whose ops have no other
---                                            type; IDLE is of none.
---   count                  INTEGER  count    Calls (weighed).
---   sum_ns                 INTEGER  ns       Time from start to end with the ops inside, in all and per call.
---   mean_ns                INTEGER  ns       Time from start to end with the ops inside, in all and per call.
---   self_ns                INTEGER  ns       Without the ops inside.
---   self_error_ns          INTEGER  ns       Error of self_ns where only some steps were recorded; 0 where all were,
+-- In XPlane (profiles.is_xplane) it is what XProf lists, and in windows of a capture that is weighed and of measured
+-- steps.  On the host there are ops and stages of the input pipeline of the whole recording, and their self time
+-- without other such ones inside (ops.op_self_ns).  On the device there are kernels by the op that they name, with the
+-- count of the most frequent kernel of each.  IDLE on each side is what is left of the time from its first to its last
+-- row, summed over threads or devices.
+-- XProf differs: allocations and launches that name an op are calls of it there, and the time of such launches is in
+-- the total of the op twice.  It leaves out ops that XLA compiled.  Ops that only launches or allocations name have
+-- rows there, and these stretch IDLE.  An op that ends with the one around it is lost, and so is one of two equal ones.
+-- An op of a TPU has the category that XLA gave it as type.  The self time of a loop is without the ops in it, and IDLE
+-- counts from the first step to the last.  XProf has the type Unknown there.  Its mode is always Function, and what is
+-- not known of the roofline is NULL here.  Its shares with IDLE are self_ns over the sum of all rows of the side.  In
+-- the profile of TensorFlow before XPlane the device has the nodes that ran there.
+--   profile_id             INTEGER  -        The profile: a process or rank. NULL in the row for all hosts.
+--   host                   TEXT     -        Host that it ran on. ALL_HOSTS in the row for all hosts.
+--   rank                   INTEGER  -        Rank of the process. NULL where it is unknown and in the row for all
+--                                            hosts.
+--   position               INTEGER  -        Place by self_ns among the ops of its side, from 1. NULL for IDLE.
+--   side                   TEXT     -        The side: host or device.
+--   op_type                TEXT     -        Type of the op. For frameworks whose ops have no types it is the name, and
+--                                            for IDLE it is IDLE.
+--   name                   TEXT     -        Name of the op, or IDLE.
+--   framework              TEXT     -        Framework that the op is of. NULL for IDLE.
+--   count                  INTEGER  count    Calls (weighed). For IDLE it is the number of steps, and 0 in XPlane
+--                                            files.
+--   sum_ns                 INTEGER  ns       Time of all calls from start to end, with the ops inside (weighed).
+--   mean_ns                INTEGER  ns       Mean time of a call from start to end, with the ops inside.
+--   self_ns                INTEGER  ns       Time of all calls without the ops inside (weighed).
+--   self_error_ns          INTEGER  ns       Error of self_ns where only some steps were recorded. 0 where all were,
 --                                            NULL where too few were (sampling_summary).
---   mean_self_ns           INTEGER  ns       Without the ops inside.
---   side_self_ratio        REAL     ratio    Share of the self time of its side, of its framework where a process uses
---                                            several.
---   side_cumulative_ratio  REAL     ratio    That share added up from the first position to this.
---   flops_per_second       REAL     flops/s  Of the calls whose work is known, by their time; NULL where none is; of
---                                            calls that launched kernels on the side of the device.
---   bytes_per_second       REAL     bytes/s  Of the calls whose work is known, by their time; NULL where none is; of
---                                            calls that launched kernels on the side of the device.
---   tensor_core_ratio      REAL     ratio    On the device the share of kernels on tensor cores in the op's time, of
---                                            XPlane files; NULL of others (operator_summary tells it), and where no
---                                            kernel of it tells by its name, as of TPUs and of TensorFlow's older
---                                            profiles.
---   bound_by               TEXT     -        On the device compute or memory: which rate is nearer to the highest that
---                                            the device allows for the number types of the inputs; of ops of PyTorch
---                                            memory where operations are not counted; NULL where a rate is not known
---                                            (roofline has more).
---   execution_mode         TEXT     -        Eager, function or graph.
---   is_idle                INTEGER  -        1 for the row IDLE.
+--   mean_self_ns           INTEGER  ns       Mean time of a call without the ops inside.
+--   side_self_ratio        REAL     ratio    Share of self_ns in the self time of its side. Where a process uses
+--                                            several frameworks, it is the share in that of its framework. NULL for
+--                                            IDLE.
+--   side_cumulative_ratio  REAL     ratio    Sum of side_self_ratio from the first position to this one. NULL for IDLE.
+--   flops_per_second       REAL     flops/s  Floating point operations over the time of the calls in which they are
+--                                            known. On the side of the device these are calls that launched kernels.
+--                                            NULL where there are none.
+--   bytes_per_second       REAL     bytes/s  Bytes moved over the time of the calls in which they are known. On the
+--                                            side of the device these are calls that launched kernels. NULL where there
+--                                            are none.
+--   tensor_core_ratio      REAL     ratio    Share of kernels on tensor cores in the time of the op on the device, in
+--                                            XPlane files. NULL elsewhere (operator_summary has it), and where the
+--                                            names of its kernels do not tell it, as for TPUs and for older profiles of
+--                                            TensorFlow.
+--   bound_by               TEXT     -        On the device compute or memory: the one whose rate is nearer to the
+--                                            highest that the device allows for the number types of the inputs. Ops of
+--                                            PyTorch whose operations are not counted are bound by memory. NULL on the
+--                                            host and where a rate is not known (roofline has more).
+--   execution_mode         TEXT     -        How the op was run: eager, function or graph. NULL where that is not
+--                                            known.
+--   is_idle                INTEGER  -        1 for the row IDLE, else 0.
 -- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.
 -- Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
 WITH hosts AS MATERIALIZED ( -- of runs of several

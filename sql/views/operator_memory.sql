@@ -1,19 +1,20 @@
 -- Memory of operators, as the memory page of the PyTorch TensorBoard plugin has it.
 --
--- One row for each profile and name of an op in which memory was allocated or released, memory of all devices together;
--- memory_by_op tells devices apart.  What counts as an op, and as the same call of one, is as in operator_summary; all
--- steps count, warm-up too.  Where a capture recorded ops only in some steps all is weighed by ops.sample_weight.
---   profile_id             INTEGER  -      Profile id.
---   rank                   INTEGER  -      Rank.
---   op_name                TEXT     -      Op name.
+-- One row for each profile and name of an op in which memory was allocated or released, the memory of all devices
+-- together.  memory_by_op has devices apart.  What counts as an op, and as the same call of one, is as in
+-- operator_summary.  All steps count, warm-up too.  Where a capture recorded ops only in some steps, everything is
+-- weighed by ops.sample_weight.
+--   profile_id             INTEGER  -      The profile: a process or rank.
+--   rank                   INTEGER  -      Rank of the process. NULL where it is unknown.
+--   op_name                TEXT     -      Name of the op.
 --   count                  INTEGER  count  Calls (weighed).
 --   increase_bytes         INTEGER  bytes  Memory allocated less memory released in it, with the ops inside it.
---   increase_self_bytes    INTEGER  bytes  The same without the ops inside it.
---   allocation_count       INTEGER  count  Pieces allocated, with and without the ops inside it.
---   allocation_self_count  INTEGER  count  Pieces allocated, with and without the ops inside it.
---   allocated_bytes        INTEGER  bytes  Their sizes.
---   allocated_self_bytes   INTEGER  bytes  Their sizes.
---   allocated_error_bytes  INTEGER  bytes  Error of allocated_bytes where only some steps were recorded; 0 where all
+--   increase_self_bytes    INTEGER  bytes  Memory allocated less memory released in it, without the ops inside it.
+--   allocation_count       INTEGER  count  Pieces allocated in it, with the ops inside it.
+--   allocation_self_count  INTEGER  count  Pieces allocated in it, without the ops inside it.
+--   allocated_bytes        INTEGER  bytes  Size of the pieces of allocation_count.
+--   allocated_self_bytes   INTEGER  bytes  Size of the pieces of allocation_self_count.
+--   allocated_error_bytes  INTEGER  bytes  Error of allocated_bytes where only some steps were recorded. 0 where all
 --                                          were, NULL where too few were (sampling_summary).
 -- Cost: linear in op_totals and memory_event_totals, once these are made, and one look-up of names of ops and their
 -- callers; where only some steps were recorded one pass over ops.

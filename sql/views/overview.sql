@@ -1,66 +1,64 @@
 -- Overview: how long steps take, what their time goes to, and how well devices are used.
 --
--- One row for each process but the workers of others, and one more for all hosts of a run that has several, with
--- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of weighed_steps, ratios of the time of
--- all of them.
---   profile_id                INTEGER  -      Profile id.
---   host                      TEXT     -      Host.
---   rank                      INTEGER  -      Rank.
---   run_id                    INTEGER  -      Run id.
---   step_count                INTEGER  count  As in step_statistics: of all hosts of the steps that they share, each as
---                                             long as its slowest host took; 0, NULL without.
---   mean_step_ns              INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
---                                             long as its slowest host took; 0, NULL without.
---   stddev_step_ns            INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
---                                             long as its slowest host took; 0, NULL without.
---   min_step_ns               INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
---                                             long as its slowest host took; 0, NULL without.
---   max_step_ns               INTEGER  ns     As in step_statistics: of all hosts of the steps that they share, each as
---                                             long as its slowest host took; 0, NULL without.
---   device_compute_ratio      REAL     ratio  What the step time goes to:.
---   device_to_device_ratio    REAL     ratio  What the step time goes to:.
---   device_collectives_ratio  REAL     ratio  What the step time goes to:.
---   host_compute_ratio        REAL     ratio  They add up to 1; other is the time outside of ops, as the check
---                                             host_bound has it (weighed_steps).
---   kernel_launch_ratio       REAL     ratio  They add up to 1; other is the time outside of ops, as the check
---                                             host_bound has it (weighed_steps).
---   input_ratio               REAL     ratio  They add up to 1; other is the time outside of ops, as the check
---                                             host_bound has it (weighed_steps).
---   output_ratio              REAL     ratio  They add up to 1; other is the time outside of ops, as the check
---                                             host_bound has it (weighed_steps).
---   compile_ratio             REAL     ratio  They add up to 1; other is the time outside of ops, as the check
---                                             host_bound has it (weighed_steps).
---   other_ratio               REAL     ratio  They add up to 1; other is the time outside of ops, as the check
---                                             host_bound has it (weighed_steps).
---   idle_ratio                REAL     ratio  What is no input, output, device compute or collective.
---   kernel_ratio              REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
---   memcpy_ratio              REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
---   memset_ratio              REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
---   data_loader_ratio         REAL     ratio  Of the same, as the PyTorch TensorBoard plugin has it.
---   verdict                   TEXT     -      Highly (20 %), moderately (5 %), potentially (3 % other) or not
---                                             input-bound; NULL without steps.
---   utilization_ratio         REAL     ratio  Of devices (device_utilization); the first two are means over devices,
---                                             the others weighed by their kernels.
---   sm_efficiency_ratio       REAL     ratio  Of devices (device_utilization); the first two are means over devices,
---                                             the others weighed by their kernels.
---   occupancy_ratio           REAL     ratio  Of devices (device_utilization); the first two are means over devices,
---                                             the others weighed by their kernels.
---   tensor_core_ratio         REAL     ratio  Of devices (device_utilization); the first two are means over devices,
---                                             the others weighed by their kernels.
---   half_precision_ratio      REAL     ratio  Share of kernel time in 16 bits or less among that whose precision is
---                                             known.
---   host_op_ratio             REAL     ratio  Share of calls of ops on hosts among those on hosts and devices; the
---                                             rest.
---   device_op_ratio           REAL     ratio  Share of calls of ops on hosts among those on hosts and devices; the
---                                             rest.
---   host_eager_ratio          REAL     ratio  Share of the time in which an op runs that TensorFlow runs it eagerly
---                                             (waiting for input left out); NULL for other frameworks.
---   marks_ratio               REAL     ratio  Of other_ratio, the share of what the program marked, of modules and of
---                                             Python frames while no op ran: TensorFlow's profiler takes it for host
---                                             compute, in its verdict too.
--- TensorFlow's profiler takes copies of GPUs for device compute, and of 32 bits; it takes bfloat16 for 32 bits, and
--- eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
--- More: step_statistics, top_device_ops, run_environment, recommendations; diagnostics.
+-- One row for each process but the workers of others, and one more for all hosts of a run that has several.  That row
+-- has ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of weighed_steps.  In the row for all hosts
+-- they are the steps that the hosts share, each as long as its slowest host took (step_statistics).  The ratios from
+-- device_compute_ratio to other_ratio are shares of the time of all these steps and add up to 1.
+--   profile_id                INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
+--   host                      TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
+--   rank                      INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all
+--                                             hosts.
+--   run_id                    INTEGER  -      The run, as in runs.
+--   step_count                INTEGER  count  Number of steps. 0 without steps.
+--   mean_step_ns              INTEGER  ns     Mean time of a step. NULL without steps.
+--   stddev_step_ns            INTEGER  ns     Standard deviation of the time of a step, as that of a sample. NULL
+--                                             without steps.
+--   min_step_ns               INTEGER  ns     Time of the shortest step. NULL without steps.
+--   max_step_ns               INTEGER  ns     Time of the longest step. NULL without steps.
+--   device_compute_ratio      REAL     ratio  Share of the step time in which devices ran kernels or fills.
+--   device_to_device_ratio    REAL     ratio  Share of the step time in which devices copied within or between each
+--                                             other.
+--   device_collectives_ratio  REAL     ratio  Share of the step time in which devices communicated.
+--   host_compute_ratio        REAL     ratio  Share of the step time in which the host ran ops.
+--   kernel_launch_ratio       REAL     ratio  Share of the step time in which the host launched work.
+--   input_ratio               REAL     ratio  Share of the step time that went to input: loading data and copies to
+--                                             devices.
+--   output_ratio              REAL     ratio  Share of the step time that went to output: copies from devices.
+--   compile_ratio             REAL     ratio  Share of the step time in which the host compiled.
+--   other_ratio               REAL     ratio  Share of the step time outside of ops, as the check host_bound has it
+--                                             (weighed_steps).
+--   idle_ratio                REAL     ratio  Share of the step time that is no input, output, device compute or
+--                                             collective.
+--   kernel_ratio              REAL     ratio  Share of the step time in kernels, as the PyTorch TensorBoard plugin has
+--                                             it.
+--   memcpy_ratio              REAL     ratio  Share of the step time in copies, as the PyTorch TensorBoard plugin has
+--                                             it.
+--   memset_ratio              REAL     ratio  Share of the step time in fills, as the PyTorch TensorBoard plugin has
+--                                             it.
+--   data_loader_ratio         REAL     ratio  Share of the step time in data loading, as the PyTorch TensorBoard plugin
+--                                             has it.
+--   verdict                   TEXT     -      Whether input bounds the program: highly (input_ratio from 20 %),
+--                                             moderately (from 5 %), potentially (from 3 % that nothing recorded
+--                                             explains) or not input-bound. NULL without steps.
+--   utilization_ratio         REAL     ratio  Share of the time in which a device was busy (device_utilization), as a
+--                                             mean over devices.
+--   sm_efficiency_ratio       REAL     ratio  Share of the multiprocessors that were busy (device_utilization), as a
+--                                             mean over devices.
+--   occupancy_ratio           REAL     ratio  Achieved occupancy of kernels (device_utilization), weighed by the kernel
+--                                             time of each device.
+--   tensor_core_ratio         REAL     ratio  Share of kernel time on tensor cores (device_utilization), weighed by the
+--                                             kernel time of each device.
+--   half_precision_ratio      REAL     ratio  Share of kernel time in 16 bits or less in that of known precision.
+--   host_op_ratio             REAL     ratio  Share of calls of ops on hosts in those on hosts and devices.
+--   device_op_ratio           REAL     ratio  Share of calls of ops on devices in those on hosts and devices.
+--   host_eager_ratio          REAL     ratio  Share of the time in which an op runs that TensorFlow runs it eagerly,
+--                                             without waiting for input. NULL for other frameworks.
+--   marks_ratio               REAL     ratio  Share of the step time in what the program marked, in modules and in
+--                                             Python frames while no op ran, as a part of other_ratio. The profiler of
+--                                             TensorFlow takes it for host compute, in its verdict too.
+-- The profiler of TensorFlow takes copies of GPUs for device compute, and of 32 bits.  It takes bfloat16 for 32 bits,
+-- and eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
+-- More: step_statistics, top_device_ops, run_environment, recommendations, diagnostics.
 -- Cost: that of step_breakdown and of device_utilization.
 -- Example: SELECT mean_step_ns, input_ratio, verdict, utilization_ratio FROM overview;
 WITH members AS MATERIALIZED (
