@@ -1,19 +1,20 @@
 -- Phases: what training goes to, from fetching input to updating parameters, and what evaluation takes.
 --
 -- One row for each profile and phase of its measured steps (no warm-up, none that a hang made long: hung_steps).
--- Phases of which ranges tell count in every step.  Those of which only ops tell are known of the steps whose ops were
--- recorded: these divide what is left of the others as they divide their own, so that all phases together are the time
--- of all steps that are spoken for.  What recording took is in no time here (step_phases.net_ns).
---   profile_id        INTEGER  -      The profile.
---   rank              INTEGER  -      The profile.
---   phase             TEXT     -      Input, forward, backward, optimizer, evaluation or other, as in step_phases.
---   step_count        INTEGER  count  Measured steps that have it (weighed, but where ranges tell of it; never more
---                                     than there are).
+-- Phases that ranges mark count in every step.  Those that only ops show are known in the steps whose ops were
+-- recorded.  These steps divide what is left of the others as they divide their own, so that all phases together are
+-- the time of all steps that are spoken for.  What recording took is in no time here (step_phases.net_ns).
+--   profile_id        INTEGER  -      The profile: a process or rank.
+--   rank              INTEGER  -      Rank of the process. NULL where it is unknown.
+--   phase             TEXT     -      The phase: input, forward, backward, optimizer, evaluation or other, as in
+--                                     step_phases.
+--   step_count        INTEGER  count  Measured steps that have the phase. It is weighed where only ops show the phase,
+--                                     and never more than there are steps.
 --   pass_count        INTEGER  count  How often it was entered, one micro-batch after the other (weighed).
---   sum_ns            INTEGER  ns     Its time in all measured steps.
---   ratio             REAL     ratio  Share of the time of all measured steps.
---   per_step_ns       INTEGER  ns     Sum_ns by the number of all measured steps.
---   recomputation_ns  INTEGER  ns     What of it ran forward ops again, for checkpoints; weighed by
+--   sum_ns            INTEGER  ns     Time of the phase in all measured steps.
+--   ratio             REAL     ratio  Share of sum_ns in the time of all measured steps.
+--   per_step_ns       INTEGER  ns     Time sum_ns by the number of all measured steps.
+--   recomputation_ns  INTEGER  ns     The part of sum_ns that ran forward ops again, for checkpoints, weighed by
 --                                     steps.sample_weight.
 -- Cost: one pass over step_phases.  Example: SELECT phase, per_step_ns, ratio FROM phase_summary;
 WITH measured AS (

@@ -1,15 +1,16 @@
 -- Steps that hosts went through together: which steps of the hosts of a run belong to one another.
 --
--- One row for each step that step_breakdown has.  Of the hosts that were recorded together (process_windows.session_id)
--- that with the shortest span of steps leads, and the steps of each other profile are shifted against its own, by one
--- number for all of them, so that most of their time overlaps.  Times of XPlane files are compared from the start of
--- each profile, as XProf does, those of others by their clocks.  Windows of one process are one host.
---   run_id      INTEGER  -  Run id.
---   profile_id  INTEGER  -  Profile id.
---   step_id     INTEGER  -  Step id.
---   position    INTEGER  -  Of the step among those of its host, from 0.
---   pod_step    INTEGER  -  The number of the steps that were taken together, from 0; NULL where a host that was
---                           recorded at the time has no such step, or where of several none was.
+-- One row for each step that step_breakdown has.  Among the hosts that were recorded together
+-- (process_windows.session_id) the one with the shortest span of steps leads.  The steps of each other profile are
+-- shifted against those of the leading host, by one number for all of them, so that most of their time overlaps.  Times
+-- of XPlane files are compared from the start of each profile, as XProf does, and those of others by their clocks.
+-- Windows of one process are one host.
+--   run_id      INTEGER  -  The run, as in runs.
+--   profile_id  INTEGER  -  The profile: a process or rank.
+--   step_id     INTEGER  -  The step, as in steps.
+--   position    INTEGER  -  Place of the step among those of its host, from 0.
+--   pod_step    INTEGER  -  Number of the steps that were taken together, from 0. NULL where a host that was recorded
+--                           at the time has no such step, and where no other host of several was recorded then.
 -- pod_steps and common_steps tell more of them.
 -- Cost: a sort of the steps for each host.
 -- Example: SELECT pod_step, count(*) FROM pod_step_members GROUP BY pod_step;

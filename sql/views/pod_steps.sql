@@ -1,30 +1,32 @@
 -- Steps of several hosts side by side: where the time of each went to, and what took most of it.
 --
--- One row for each step of each host, as the pod viewer of XProf has it; hosts are the profiles that were opened as one
--- run, ranks too.  Steps that the hosts went through at the same time share a pod_step (pod_step_members says how they
--- are found); a step of which some host has none to match has no pod_step, and XProf hides it.
---   profile_id             INTEGER  -   Profile id.
---   host                   TEXT     -   Host.
---   rank                   INTEGER  -   Rank.
---   pod_step               INTEGER  -   The number of the steps that were taken together, from 0; NULL where a host has
---                                       no such step.
---   step_id                INTEGER  -   Of the host's own step.
---   number                 INTEGER  -   Of the host's own step.
---   name                   TEXT     -   Of the host's own step.
---   dur_ns                 INTEGER  ns  Of the host's own step.
---   device_compute_ns      INTEGER  ns  Work of devices, as in step_breakdown.
---   device_to_device_ns    INTEGER  ns  Work of devices, as in step_breakdown.
---   device_collectives_ns  INTEGER  ns  Work of devices, as in step_breakdown.
---   host_compute_ns        INTEGER  ns  Work of the host, as there.
---   kernel_launch_ns       INTEGER  ns  Work of the host, as there.
---   input_ns               INTEGER  ns  Waiting for input, copies from devices, the rest.
---   output_ns              INTEGER  ns  Waiting for input, copies from devices, the rest.
---   compile_ns             INTEGER  ns  Work of the host, as there.
---   other_ns               INTEGER  ns  Waiting for input, copies from devices, the rest.
---   bottleneck             TEXT     -   The largest of these, without its _ns; NULL where not all are known.
---   behind_ns              INTEGER  ns  How much longer it took than the fastest host's step of the same pod_step.
--- The parts are those of step_breakdown, and differ from XProf's in what that says: there the copies and fills of GPUs
--- are device compute, and the newest versions leave out all of the host where there is a device.
+-- One row for each step of each host, as the pod viewer of XProf has it.  Hosts are the profiles that were opened as
+-- one run, and ranks are, too.  Steps that the hosts went through at the same time share a pod_step (pod_step_members
+-- says how they are found).  A step without a match on some host has no pod_step, and XProf hides it.
+--   profile_id             INTEGER  -   The profile: a process or rank.
+--   host                   TEXT     -   Host that it ran on.
+--   rank                   INTEGER  -   Rank of the process. NULL where it is unknown.
+--   pod_step               INTEGER  -   Number of the steps that were taken together, from 0. NULL where a host has no
+--                                       such step.
+--   step_id                INTEGER  -   The step of the host, as in steps.
+--   number                 INTEGER  -   Number of this step on its host.
+--   name                   TEXT     -   Name of the step of the host.
+--   dur_ns                 INTEGER  ns  Duration of the step of the host.
+--   device_compute_ns      INTEGER  ns  Time in which devices ran kernels or fills, as in step_breakdown, like all
+--                                       parts here.
+--   device_to_device_ns    INTEGER  ns  Time in which devices copied within or between each other.
+--   device_collectives_ns  INTEGER  ns  Time in which devices communicated.
+--   host_compute_ns        INTEGER  ns  Time in which the host worked without compiling.
+--   kernel_launch_ns       INTEGER  ns  Time in which the host launched work.
+--   input_ns               INTEGER  ns  Time of input: loading data and copies to devices.
+--   output_ns              INTEGER  ns  Time of output: copies from devices.
+--   compile_ns             INTEGER  ns  Time in which the host compiled.
+--   other_ns               INTEGER  ns  The rest of the step.
+--   bottleneck             TEXT     -   The largest of these parts, without its _ns. NULL where not all are known.
+--   behind_ns              INTEGER  ns  How much longer it took than the step of the fastest host in the same pod_step.
+--                                       NULL without a pod_step.
+-- The parts are those of step_breakdown, and differ from those of XProf in what that view says.  In XProf the copies
+-- and fills of GPUs are device compute, and the newest versions leave out all of the host where there is a device.
 -- Cost: that of step_breakdown and of pod_step_members.
 -- Example: SELECT pod_step, host, dur_ns, bottleneck, behind_ns FROM pod_steps;
 WITH sides AS ( -- of each step where it belongs, and its parts: grouped, since a join has no index before SQLite 3.41

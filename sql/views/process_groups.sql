@@ -1,14 +1,14 @@
 -- Process groups: in which rows of a page each process counts, its own and that for all hosts of its run.
 --
--- One row for each process by itself, and one more for each process of a run of several hosts: for all of them together
--- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.  Processes
--- that never went on all together (process_windows.session_id) are no hosts of one job: runs that a pattern names,
--- restarts.
---   run_id      INTEGER  -  Run id.
---   profile_id  INTEGER  -  Of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL.
---   host        TEXT     -  Of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL.
---   rank        INTEGER  -  Of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL.
---   member_id   INTEGER  -  The process that counts in it.
+-- One row for each process by itself, and one more for each process of a run of several hosts.  The views that are
+-- pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row for all hosts together.  Processes
+-- that never went on all together (process_windows.session_id) are no hosts of one job, such as runs that a pattern
+-- names, and restarts.
+--   run_id      INTEGER  -  The run, as in runs.
+--   profile_id  INTEGER  -  The profile of the row of such a page. NULL in the row for all hosts.
+--   host        TEXT     -  Host of the row of such a page. ALL_HOSTS in the row for all hosts.
+--   rank        INTEGER  -  Rank of the row of such a page. NULL where it is unknown and in the row for all hosts.
+--   member_id   INTEGER  -  The profile of the process that counts in that row.
 -- Cost: linear in profiles.
 -- Example: SELECT g.host, count(*) FROM process_groups AS g JOIN kernels AS k ON k.profile_id = member_id GROUP BY 1;
 WITH kinds(is_of_all) AS (

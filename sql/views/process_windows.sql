@@ -1,29 +1,29 @@
 -- Windows of processes, and processes of a job: which profiles are of one process, and which went on together.
 --
--- One row for each profile.  torch.profiler writes a file for each cycle of its schedule: files of one run, rank, host
--- and pid, one after the other, are windows of one process; where a file says no rank, those whose names are the same
--- up to the first point (worker in profiles.attributes).  XSpaces of one host and pid, one after the other, are
--- windows, too (where they tell no pid, those of one profiler server, by its address), and so are recordings of one
+-- One row for each profile.  torch.profiler writes a file for each cycle of its schedule.  Files of one run, rank, host
+-- and pid, one after the other, are windows of one process.  Where a file says no rank, those whose names are the same
+-- up to the first point are (worker in profiles.attributes).  XSpaces of one host and pid, one after the other, are
+-- windows, too (where they tell no pid, those of one profiler server, by its address).  So are recordings of one
 -- process that was asked for several (tfprof-capture --attach), by pid and start.  Processes that were merged into one
--- file, and other formats, are by themselves.  Profiles of one framework that overlap in time were recorded together:
--- other ranks, or windows of them.  What a pattern names
--- besides, such as another day's run, a restart, another job (of our recordings; profiles.job, unless it is a path), or
--- two profiles that have one rank at the same time, is no part of it.
+-- file, and other formats, are by themselves.
+-- Profiles of one framework that overlap in time were recorded together: other ranks, or windows of them.  What a
+-- pattern names besides is no part of it: the run of another day, a restart, another job (in our recordings, by
+-- profiles.job unless it is a path), or two profiles that have one rank at the same time.
 -- A file in which the host works while it works in another one of its process is no window, but by itself
--- (overlapping_files; is_overlapping in profiles.attributes).
---   run_id         INTEGER  -      Run id.
---   profile_id     INTEGER  -      Profile id.
+-- (overlapping_files, is_overlapping in profiles.attributes).
+--   run_id         INTEGER  -      The run, as in runs.
+--   profile_id     INTEGER  -      The profile: a process or rank.
 --   process_id     INTEGER  -      The profile of the first window of its process.
---   window         INTEGER  -      Which window it is, from 0.
---   window_count   INTEGER  count  How many there are.
+--   window         INTEGER  -      Number of the window, from 0.
+--   window_count   INTEGER  count  Windows of its process.
 --   session_id     INTEGER  -      The first profile of those that were recorded together.
---   session_count  INTEGER  count  How many processes there are among them.
---   start_number   INTEGER  -      Which of the processes of its rank it is, by time, from 1: of a rank that was
---                                  started again. Of traces of PyTorch; else 1.
---   start_count    INTEGER  count  How many there are.
--- Times of XPlane files are compared from the start of each, as XProf does, where hosts began within an hour: by what
--- the file says of that, else by the name of its directory (run_started_ns in profiles.attributes).  A process that
--- comes again, or a host a minute later, is of another recording.
+--   session_count  INTEGER  count  Processes among the profiles that were recorded together.
+--   start_number   INTEGER  -      Number of the process among those of its rank by time, from 1, as a rank may be
+--                                  started again. It is known in traces of PyTorch, and 1 elsewhere.
+--   start_count    INTEGER  count  Processes of its rank, in traces of PyTorch. 1 elsewhere.
+-- Times of XPlane files are compared from the start of each, as XProf does, where hosts began within an hour.  That is
+-- known by what the file says of it, else by the name of its directory (run_started_ns in profiles.attributes).  A
+-- process that comes again, or a host a minute later, is of another recording.
 -- Cost: a sort of profiles.  Example: SELECT process_id, count(*) FROM process_windows GROUP BY process_id;
 WITH files AS (
   SELECT profiles.*, start_ns - iif(origin = 'xplane', clock_offset_ns, 0) AS from_ns,

@@ -1,25 +1,26 @@
 -- Profiles: what is open, one process or rank a row.
 --
 -- Everything counts, warm-up too.
---   profile_id           INTEGER  -      Which process.
---   run_id               INTEGER  -      Which process.
---   rank                 INTEGER  -      Which process.
---   host                 TEXT     -      Which process.
---   pid                  INTEGER  -      Which process.
---   format               TEXT     -      Format.
---   framework            TEXT     -      Framework.
---   framework_version    TEXT     -      Framework version.
---   command              TEXT     -      Command.
---   dur_ns               INTEGER  ns     From its first event to its last.
---   step_count           INTEGER  count  Ops: no ranges, modules and Python frames.
---   op_count             INTEGER  count  Ops: no ranges, modules and Python frames.
---   kernel_count         INTEGER  count  Ops: no ranges, modules and Python frames.
---   thread_count         INTEGER  count  Ops: no ranges, modules and Python frames.
---   mean_cpu             REAL     -      Processors kept busy on average: 1.0 is one.
---   peak_resident_bytes  INTEGER  bytes  The largest reading of the process's resident memory.
---   file_bytes           INTEGER  bytes  Of the file.
---   complete             INTEGER  -      Of the file.
---   diagnostic_count     INTEGER  count  Of the file.
+--   profile_id           INTEGER  -      The profile: a process or rank.
+--   run_id               INTEGER  -      The run, as in runs.
+--   rank                 INTEGER  -      Rank of the process. NULL where it is unknown.
+--   host                 TEXT     -      Host that it ran on.
+--   pid                  INTEGER  -      Id of the process in its system. NULL where it is unknown.
+--   format               TEXT     -      Format of the file.
+--   framework            TEXT     -      Framework that wrote or ran it. NULL where it is unknown.
+--   framework_version    TEXT     -      Version of the framework. NULL where it is unknown.
+--   command              TEXT     -      Command that started the process. NULL where it is unknown.
+--   dur_ns               INTEGER  ns     Time from its first event to its last.
+--   step_count           INTEGER  count  Number of its steps.
+--   op_count             INTEGER  count  Number of its ops, without ranges, modules and Python frames.
+--   kernel_count         INTEGER  count  Number of its kernels.
+--   thread_count         INTEGER  count  Number of its threads and streams.
+--   mean_cpu             REAL     -      Mean number of processors that it kept busy. NULL where it is unknown.
+--   peak_resident_bytes  INTEGER  bytes  The largest reading of the resident memory of the process. NULL where there is
+--                                        none.
+--   file_bytes           INTEGER  bytes  Size of the file.
+--   complete             INTEGER  -      1 where the recording was closed in order, 0 where its end is missing or torn.
+--   diagnostic_count     INTEGER  count  Diagnostics of the file.
 -- Cost: counts of tables, one pass over counters and over the categories of ops.
 -- Example: SELECT rank, op_count, mean_cpu FROM profile_summary;
 WITH op_counts AS (

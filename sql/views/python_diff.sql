@@ -2,26 +2,24 @@
 --
 -- One row for each line of the program at which Python was seen while no op ran, as python_summary has them: a log that
 -- is written in every step, a loop, waiting for a file.  a and b select profiles as the hidden argument of every table
--- does (an id, a path or a pattern over paths); lines that an edit has moved are the same, as in line_diff.  Measured
--- steps count (no warm-up; all where there are none); the order goes by time per step, so runs need not be equally
+-- does (an id, a path or a pattern over paths).  Lines that an edit has moved are the same, as in line_diff.  Measured
+-- steps count (no warm-up, or all where there are none).  The order goes by time per step, so runs need not be equally
 -- long.
---   location            TEXT     -      File:line, as in b, or where b does not have it as in a.
---   text                TEXT     -      Of the line.
---   function            TEXT     -      Of the line.
---   a_count             INTEGER  count  How often Python was seen there on each side.
---   b_count             INTEGER  count  How often Python was seen there on each side.
---   a_ns                INTEGER  ns     The time outside ops that these stand for.
---   b_ns                INTEGER  ns     The time outside ops that these stand for.
---   count_diff          REAL     count  B less a.
---   dur_diff_ns         INTEGER  ns     B less a.
---   change              TEXT     -      + where b takes longer there, - where less, = else.
---   a_step_ns           INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
---                                       where a side has no steps.
---   b_step_ns           INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
---                                       where a side has no steps.
---   step_diff_ns        INTEGER  ns     The times by the number of measured steps of each side, and b less a; NULL
---                                       where a side has no steps.
---   step_diff_error_ns  INTEGER  ns     Standard error of the difference, as the samples spread by chance.
+--   location            TEXT     -      File:line as in b, or as in a where b does not have the line.
+--   text                TEXT     -      The source line. NULL where it could not be read.
+--   function            TEXT     -      Function that the line is in.
+--   a_count             INTEGER  count  How often Python was seen there in a.
+--   b_count             INTEGER  count  How often Python was seen there in b.
+--   a_ns                INTEGER  ns     Time outside ops that the samples of a_count stand for.
+--   b_ns                INTEGER  ns     Time outside ops that the samples of b_count stand for.
+--   count_diff          REAL     count  Difference b_count - a_count.
+--   dur_diff_ns         INTEGER  ns     Difference b_ns - a_ns.
+--   change              TEXT     -      + where b takes longer there than a, - where less long, = else.
+--   a_step_ns           INTEGER  ns     Time a_ns by the number of measured steps of a. NULL where a has no steps.
+--   b_step_ns           INTEGER  ns     Time b_ns by the number of measured steps of b. NULL where b has no steps.
+--   step_diff_ns        INTEGER  ns     Difference b_step_ns - a_step_ns. NULL where a side has no steps.
+--   step_diff_error_ns  INTEGER  ns     Standard error of step_diff_ns, as the samples spread by chance. NULL where a
+--                                       side has no steps.
 -- parameters: a, b
 -- Cost: that of python_summary.
 -- Example: SELECT location, text, step_diff_ns FROM python_diff('before*', 'after*') LIMIT 10;

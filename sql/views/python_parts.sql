@@ -1,34 +1,34 @@
 -- Python between ops, by what it is: waiting, calling ops, or code of its own that no op needs.
 --
 -- One row for each profile, line of the program, line of a library below it and part of the time at these in which no
--- op ran: python_summary, divided by what was seen there.
---   profile_id      INTEGER  -      The profile.
---   location        TEXT     -      The line of the program, as python_summary has it.
---   text            TEXT     -      The line of the program, as python_summary has it.
---   inner_location  TEXT     -      The innermost line outside of PyTorch and Python's library: of the program, or of a
---                                   library that it calls.
---   inner_text      TEXT     -      The innermost line outside of PyTorch and Python's library: of the program, or of a
---                                   library that it calls.
---   is_inside       INTEGER  -      1: that is another line.
---   part            TEXT     -      Waits: what it waits for (waits_for).  Where a line waits for half of its time or
---                                   more, all of its time; and where it waits for a file, pipe, process or connection,
---                                   that of the lines within two lines of it in the same function, which make what is
---                                   written there, unless they call ops. calls: what calling ops costs: PyTorch's
---                                   modules, optimizers and backward passes, and lines whose ops take longer than the
---                                   Python around them. python: all else, which could be done elsewhere or not at all.
---   waits_for       TEXT     -      See python_samples; NULL where part is not waits.
+-- op ran.  It is python_summary, divided by what was seen there.
+-- The part waits is waiting.  Where a line waits for half of its time or more, all of its time is waits.  Where it
+-- waits for a file, pipe, process or connection, so is the time of the lines within two lines of it in the same
+-- function, which make what is written there, unless they call ops.  The part calls is what calling ops costs: modules,
+-- optimizers and backward passes of PyTorch, and lines whose ops take longer than the Python around them.  The part
+-- python is all else, which could be done elsewhere or not at all.
+--   profile_id      INTEGER  -      The profile: a process or rank.
+--   location        TEXT     -      File:line of the line of the program, as python_summary has it.
+--   text            TEXT     -      Text of the line of the program. NULL where it could not be read.
+--   inner_location  TEXT     -      File:line of the innermost line outside of PyTorch and of the library of Python. It
+--                                   is of the program, or of a library that the program calls.
+--   inner_text      TEXT     -      Text of this innermost line. NULL where it could not be read.
+--   is_inside       INTEGER  -      1 where the innermost line is another line than that of the program, else 0.
+--   part            TEXT     -      The part: waits, calls or python.
+--   waits_for       TEXT     -      What the thread waited for, as in python_samples. NULL where part is not waits.
 --   sample_count    INTEGER  count  How often it was seen.
---   self_ns         INTEGER  ns     The time outside ops; all rows of a line together are its self_ns in
+--   self_ns         INTEGER  ns     The time outside ops. All rows of a line together are its self_ns in
 --                                   python_summary.
 --   saving_ns       INTEGER  ns     The part of self_ns in which a checkpoint was written: in the range torch.save, or
 --                                   innermost in what frameworks save with.
 --   processor_ns    INTEGER  ns     The part of self_ns in which the thread waited for a processor.
---   op_ns           INTEGER  ns     Where part is python, or would be: what the ops that it calls take besides, without
---                                   what their backward passes take; less than self_ns.
---   file            TEXT     -      Of both lines.
---   line            INTEGER  -      Of both lines.
---   inner_file      TEXT     -      Of both lines.
---   inner_line      INTEGER  -      Of both lines.
+--   op_ns           INTEGER  ns     Time of the ops that the line calls besides, without their backward passes, where
+--                                   part is python, or is waits only for a line close by. It is less than self_ns. 0
+--                                   for other parts.
+--   file            TEXT     -      Path of the file of the line of the program.
+--   line            INTEGER  -      Number of the line of the program in its file.
+--   inner_file      TEXT     -      Path of the file of the innermost line.
+--   inner_line      INTEGER  -      Number of the innermost line in its file.
 -- Only what was seen in measured steps (no warm-up, none that a hang made long, ops recorded) counts.
 -- Cost: that of python_summary, and one pass over code_traces.
 -- Example: SELECT part, sum(self_ns) FROM python_parts GROUP BY part;

@@ -2,33 +2,28 @@
 --
 -- One row for each profile and line of the program at which Python was seen (python_samples) while no op ran: loops,
 -- tokenizers, NumPy, waiting for files, the garbage collector.  The line is the innermost one outside installed
--- packages and Python's own library, which called them, and of generated code the line that calls it, as in
--- code_summary (the innermost of all where the whole stack lies in those).
--- Counted are the samples in measured steps (no warm-up, none that a hang made long: hung_steps, ops recorded); in a
--- profile without such steps all.
--- Together they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
--- steps.sample_weight; without steps for the time between the looks.  What recording took outside of ops, which is
--- seen at the lines that call them, is taken off there.
---   profile_id     INTEGER  -      The profile.
---   rank           INTEGER  -      The profile.
+-- packages and the library of Python, which called them.  For generated code it is the line that calls it, as in
+-- code_summary, and where the whole stack lies in those it is the innermost line of all.
+-- The samples in measured steps count (no warm-up, none that a hang made long: hung_steps, ops recorded), and all
+-- samples in a profile without such steps.  Together they stand for the time of all measured steps that passes outside
+-- ops (step_op_time), weighed by steps.sample_weight, and without steps for the time between the looks.  What recording
+-- took outside of ops, which is seen at the lines that call them, is taken off there.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
 --   location       TEXT     -      File:line, the file without its directories.
---   text           TEXT     -      The source line, where it could be read.
---   sample_count   INTEGER  count  How often it was seen there.
---   self_ns        INTEGER  ns     The time outside ops at this line; share of all lines of the profile.
+--   text           TEXT     -      The source line. NULL where it could not be read.
+--   sample_count   INTEGER  count  How often Python was seen there.
+--   self_ns        INTEGER  ns     The time outside ops at this line.
 --   self_error_ns  INTEGER  ns     Standard error of self_ns, as that of a share of so many samples of these weights.
---   self_ratio     REAL     ratio  The time outside ops at this line; share of all lines of the profile.
---   waits_for      TEXT     -      What the thread waited for there, most of all where it was several things
---                                  (python_samples has the words); the part of self_ns for which it waited; NULL and 0
---                                  where it ran.  That it lacked a processor is no waiting of its own: of that time the
---                                  line has as much as of the rest.
---   wait_ns        INTEGER  ns     What the thread waited for there, most of all where it was several things
---                                  (python_samples has the words); the part of self_ns for which it waited; NULL and 0
---                                  where it ran.  That it lacked a processor is no waiting of its own: of that time the
---                                  line has as much as of the rest.
---   function       TEXT     -      Of the frame.
---   file           TEXT     -      Of the frame.
---   line           INTEGER  -      Of the frame.
---   is_library     INTEGER  -      1: a line of an installed package or of Python's library.
+--   self_ratio     REAL     ratio  Share of self_ns in the time of all lines of the profile.
+--   waits_for      TEXT     -      What the thread waited for there, and most of all where it was several things
+--                                  (python_samples has the words). NULL where it ran.
+--   wait_ns        INTEGER  ns     The part of self_ns for which it waited, 0 where it ran. Lacking a processor is no
+--                                  waiting of its own: it counts in the same proportion as the rest of the line.
+--   function       TEXT     -      Function that the line is in.
+--   file           TEXT     -      Path of the file that the line is in.
+--   line           INTEGER  -      Number of the line in its file.
+--   is_library     INTEGER  -      1 for a line of an installed package or of the library of Python.
 -- Cost: linear in python_samples, ops and code_traces.  Example: SELECT location, self_ns FROM python_summary LIMIT
 -- 10;
 WITH weighed AS MATERIALIZED (

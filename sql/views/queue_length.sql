@@ -1,25 +1,25 @@
 -- Queues of streams: how much launched work waits for its turn.
 --
--- One row for each stream.  A launch makes the queue one longer when the launching call begins; the start of the
--- kernel, copy or fill makes it one shorter (of moments that are the same, launches come first).  The statistics are of
--- the length after each such event, as in HTA; a queue of 1024 is full, and the host waits.  Launches of whole device
--- graphs do not count, nor what no recorded call launched; left out besides is what HTA leaves out: see
--- temporal_breakdown.  Where launches were recorded only in some steps, the statistics are of these as they are, and
--- full_ns is weighed step by step (thinned_steps).
---   profile_id  INTEGER  -      Profile id.
---   rank        INTEGER  -      Rank.
---   stream      INTEGER  -      Stream.
---   count       INTEGER  count  Of the length at each event.
---   mean        REAL     -      Of the length at each event.
---   stddev      REAL     -      Of the length at each event.
---   min         INTEGER  -      Of the length at each event.
---   p25         REAL     -      Of the length at each event.
---   p50         REAL     -      Of the length at each event.
---   p75         REAL     -      Of the length at each event.
---   max         INTEGER  -      Of the length at each event.
+-- One row for each stream.  A launch makes the queue one longer when the launching call begins, and the start of the
+-- kernel, copy or fill makes it one shorter.  At the same moment launches come first.  The statistics are of the length
+-- after each such event, as in HTA.  A queue of 1024 is full, and the host waits.  Launches of whole device graphs do
+-- not count, nor does what no recorded call launched.  What HTA leaves out is left out here, too (temporal_breakdown).
+-- Where launches were recorded only in some steps, the statistics are of these as they are, and full_ns is weighed step
+-- by step (thinned_steps).
+--   profile_id  INTEGER  -      The profile: a process or rank.
+--   rank        INTEGER  -      Rank of the process. NULL where it is unknown.
+--   stream      INTEGER  -      Number of the stream on its device.
+--   count       INTEGER  count  Events: launches and starts.
+--   mean        REAL     -      Mean length of the queue after an event.
+--   stddev      REAL     -      Standard deviation of the length.
+--   min         INTEGER  -      The shortest length.
+--   p25         REAL     -      The length that a quarter of the events stay below.
+--   p50         REAL     -      Median of the length.
+--   p75         REAL     -      The length that three quarters of the events stay below.
+--   max         INTEGER  -      The greatest length.
 --   full_ns     INTEGER  ns     For how long 1024 or more were waiting.
---   device_id   INTEGER  -      Joins devices.id and threads.id.
---   thread_id   INTEGER  -      Joins devices.id and threads.id.
+--   device_id   INTEGER  -      The device, as in devices.
+--   thread_id   INTEGER  -      The stream, as in threads.
 -- Cost: linear in queue_totals, once these are made; where launches were recorded only in some steps one pass over
 -- device_activities.  Example: SELECT stream, mean, max FROM queue_length;
 WITH thinned AS MATERIALIZED (

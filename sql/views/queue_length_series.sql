@@ -1,14 +1,14 @@
 -- Queues of streams over time: the length after each launch and each start.
 --
--- One row for each event of each stream; what counts is said in queue_length, of which this is the time series.
--- Of steps whose launches were not recorded (thinned_steps) there are no events.
---   profile_id    INTEGER  -  Profile id.
---   rank          INTEGER  -  Rank.
---   stream        INTEGER  -  Stream.
---   time_ms       REAL     -  From the start of the run.
---   queue_length  INTEGER  -  Launched and not yet started.
---   device_id     INTEGER  -  Joins devices.id and threads.id.
---   thread_id     INTEGER  -  Joins devices.id and threads.id.
+-- One row for each event of each stream.  It is the time series of queue_length, which says what counts.  Steps whose
+-- launches were not recorded (thinned_steps) have no events.
+--   profile_id    INTEGER  -  The profile: a process or rank.
+--   rank          INTEGER  -  Rank of the process. NULL where it is unknown.
+--   stream        INTEGER  -  Number of the stream on its device.
+--   time_ms       REAL     -  Time of the event from the start of the run, in ms.
+--   queue_length  INTEGER  -  What is launched and not yet started after the event.
+--   device_id     INTEGER  -  The device, as in devices.
+--   thread_id     INTEGER  -  The stream, as in threads.
 -- Cost: one pass over queue_events.
 -- Example: SELECT time_ms, queue_length FROM queue_length_series WHERE stream = 7;
 WITH lanes AS MATERIALIZED (
