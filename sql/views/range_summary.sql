@@ -1,31 +1,32 @@
 -- Ranges: what the program and its libraries marked by name.
 --
--- One row for each profile, domain and range name.  Counted are, as in op_summary, the ranges of measured steps (no
--- warm-up); in a profile without such steps all.  They are recorded in every step, so nothing is weighed but the work
+-- One row for each profile, domain and range name.  The ranges of measured steps count (no warm-up), as in op_summary,
+-- and all ranges in a profile without such steps.  They are recorded in every step, so nothing is weighed but the work
 -- of devices, where that was recorded only in some steps (steps.sample_weight).
 -- ProfilerStep#N counts as one name, and so do tfprof.step#N, StepTraceAnnotation#N, keras.step#N and keras.epoch#N.
---   profile_id      INTEGER  -      Profile id.
---   rank            INTEGER  -      Rank.
---   domain          TEXT     -      Domain.
---   name            TEXT     -      Name.
---   category        TEXT     -      Category.
---   count           INTEGER  count  Of their durations.
---   sum_ns          INTEGER  ns     Of their durations.
---   mean_ns         INTEGER  ns     Of their durations.
---   min_ns          INTEGER  ns     Of their durations.
---   max_ns          INTEGER  ns     Of their durations.
---   outside_ns      INTEGER  ns     In which no op ran and no other range within it was open, added up.
---   step_count      INTEGER  count  In how many steps.
---   device_ns       INTEGER  ns     How long devices worked for what was launched in them, in ranges inside them too,
---                                   and how many kernels that are; NULL where no such work is known, as of ranges that
---                                   end on another thread (ranges.is_process_wide).
---   kernel_count    INTEGER  count  How long devices worked for what was launched in them, in ranges inside them too,
---                                   and how many kernels that are; NULL where no such work is known, as of ranges that
---                                   end on another thread (ranges.is_process_wide).
---   crossing_count  INTEGER  count  How many of them cross another range of their thread (ranges.is_crossing), as those
---                                   of coroutines do: what ran in both may be counted for either.
--- Of ranges inside others of their name all these sums count what is in both twice.  Which kernels a range launched:
--- kernels.range_id, ops.range_id.
+--   profile_id      INTEGER  -      The profile: a process or rank.
+--   rank            INTEGER  -      Rank of the process. NULL where it is unknown.
+--   domain          TEXT     -      Domain that marked the ranges. NULL where there is none.
+--   name            TEXT     -      Name of the ranges.
+--   category        TEXT     -      Category of the ranges, the first by alphabet where they differ. NULL where there
+--                                   is none.
+--   count           INTEGER  count  Number of ranges.
+--   sum_ns          INTEGER  ns     Duration of all of them.
+--   mean_ns         INTEGER  ns     Mean duration.
+--   min_ns          INTEGER  ns     The shortest duration.
+--   max_ns          INTEGER  ns     The longest duration.
+--   outside_ns      INTEGER  ns     Time in which no op ran and no other range within the range was open, added up.
+--                                   NULL where it is not known.
+--   step_count      INTEGER  count  Steps that have such a range.
+--   device_ns       INTEGER  ns     How long devices worked for what was launched in them, in ranges inside them too
+--                                   (weighed). NULL where no such work is known, as in ranges that end on another
+--                                   thread (ranges.is_process_wide).
+--   kernel_count    INTEGER  count  Kernels that were launched in them, in ranges inside them too (weighed). NULL where
+--                                   no such work is known.
+--   crossing_count  INTEGER  count  Ranges that cross another range of their thread (ranges.is_crossing), as those of
+--                                   coroutines do. What ran in both may be counted for either.
+-- Where ranges lie inside others of their name, all these sums count what is in both twice.  kernels.range_id and
+-- ops.range_id say what a range launched and ran.
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns, device_ns FROM range_summary;
 WITH measured AS (
   SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0

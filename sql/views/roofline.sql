@@ -1,51 +1,54 @@
 -- Roofline: how fast ops compute and move data, against what their device can do at best.
 --
--- One row for each profile, op and kernel whose work is known, one for the program as a whole, and of a run of several
--- hosts the same for all of them, in order of time.  Of XPlane (profiles.is_xplane) with devices a row is a kernel of
--- an op, with the operations and bytes that are told of kernels or of the instructions of XLA that they run: of a file
--- all of the recording, of windows the measured steps, weighed.  Of others it is an op, with the operations counted
--- from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight; its time is that of kernels launched
--- inside it, and calls that launched none do not count; without a device it is that on the host.
---   profile_id             INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
---   host                   TEXT     -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
---   rank                   INTEGER  -        Of rows for all hosts of a run NULL, ALL_HOSTS and NULL.
---   position               INTEGER  -        By time, from 1; 0 for the program; of a loop of a TPU, whose time has
---                                            that of the ops in it, as its operations have theirs, the rest counts, for
---                                            time_ratio, too.
---   op_type                TEXT     -        NULL for the program; the last for ops, too.
---   op_name                TEXT     -        NULL for the program; the last for ops, too.
---   kernel_name            TEXT     -        NULL for the program; the last for ops, too.
---   dtype                  TEXT     -        The number type whose peak counts: that of the op's inputs (tf32 where
---                                            kernels use tensor cores for float), the narrowest, as numbers of Python
---                                            among them are double; NULL where it is not told: then the highest counts,
---                                            as in XProf, without those of float8 and integers.
---   count                  INTEGER  count    Calls or kernels and their time; of the program from the first work of
---                                            each device to its last, of sources other than XPlane files that of the
---                                            steps on each device.
---   sum_ns                 INTEGER  ns       Calls or kernels and their time; of the program from the first work of
---                                            each device to its last, of sources other than XPlane files that of the
---                                            steps on each device.
---   time_ratio             REAL     ratio    Share of the time of the program; NULL for what ran on the host beside
+-- One row for each profile, op and kernel whose work is known, and one for the program as a whole, in order of time.  A
+-- run of several hosts has the same rows for all of them.  In XPlane (profiles.is_xplane) with devices a row is a
+-- kernel of an op, with the operations and bytes that are known of kernels or of the instructions of XLA that they run.
+-- A file counts with all of the recording, and windows with the measured steps, weighed.  In other sources a row is an
+-- op, with the operations counted from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight.  Its
+-- time is that of kernels launched inside it, and calls that launched none do not count.  Without a device its time is
+-- that on the host.
+--   profile_id             INTEGER  -        The profile: a process or rank. NULL in the row for all hosts.
+--   host                   TEXT     -        Host that it ran on. ALL_HOSTS in the row for all hosts.
+--   rank                   INTEGER  -        Rank of the process. NULL where it is unknown and in the row for all
+--                                            hosts.
+--   position               INTEGER  -        Place by time, from 1. 0 for the program. A loop of a TPU counts here and
+--                                            in time_ratio without the time of the ops in it.
+--   op_type                TEXT     -        Type of the op. NULL for the program.
+--   op_name                TEXT     -        Name of the op. NULL for the program.
+--   kernel_name            TEXT     -        Name of the kernel. NULL for the program, and where a row is an op.
+--   dtype                  TEXT     -        The number type whose peak counts: that of the inputs of the op (tf32
+--                                            where kernels use tensor cores for float). Where the inputs have several
+--                                            it is the narrowest, as numbers of Python among them are double. NULL
+--                                            where it is not known. Then the highest peak counts, as in XProf, without
+--                                            those of float8 and integers.
+--   count                  INTEGER  count    Calls of the op, or kernels (weighed). NULL for the program.
+--   sum_ns                 INTEGER  ns       Time of these calls or kernels (weighed). For the program it is the time
+--                                            from the first work of each device to its last in XPlane files, and
+--                                            elsewhere that of the steps on each device.
+--   time_ratio             REAL     ratio    Share in the time of the program. NULL for what ran on the host beside
 --                                            others.
---   flops                  INTEGER  flops    What they did; NULL where nothing tells, as the operations of most ops of
---                                            PyTorch that are no products; there inputs and outputs are bytes that have
---                                            to be moved, so that a rate above the memory's peak tells of caches.
---   bytes_accessed         INTEGER  bytes    What they did; NULL where nothing tells, as the operations of most ops of
---                                            PyTorch that are no products; there inputs and outputs are bytes that have
---                                            to be moved, so that a rate above the memory's peak tells of caches.
---   flops_per_second       REAL     flops/s  By the time of those of which it is told; of the program by all its time.
---   bytes_per_second       REAL     bytes/s  By the time of those of which it is told; of the program by all its time.
---   flops_per_byte         REAL     -        Operational intensity.
---   peak_flops_per_second  REAL     flops/s  Of the device (device_peaks, devices); NULL where it is not known.
---   peak_bytes_per_second  INTEGER  bytes/s  Of the device (device_peaks, devices); NULL where it is not known.
---   ridge_flops_per_byte   REAL     -        Above this intensity computing bounds, below it memory.
---   bound_by               TEXT     -        Compute or memory: which of the two is nearer to its peak; memory, too, of
---                                            ops of PyTorch that are no products, whose operations are not counted.
---   compute_efficiency     REAL     -        The rates over their peaks.
---   memory_efficiency      REAL     -        The rates over their peaks.
---   roofline_efficiency    REAL     -        The rate over the best that the intensity allows.
--- XProf lists no kernel of which no op is known, and no ops of a CPU.  Of what XLA compiled for GPUs it counts the
--- cycles that an element-wise instruction takes as operations; here they are those that XLA's cost analysis counts.
+--   flops                  INTEGER  flops    Floating point operations that they did. NULL where nothing tells them, as
+--                                            for most ops of PyTorch that are no products.
+--   bytes_accessed         INTEGER  bytes    Bytes that they moved. For ops of PyTorch inputs and outputs count, which
+--                                            have to be moved, so that a rate above the peak of the memory shows
+--                                            caches. NULL where nothing tells them.
+--   flops_per_second       REAL     flops/s  Flops by the time of those whose operations are known. For the program it
+--                                            is by all its time.
+--   bytes_per_second       REAL     bytes/s  Bytes by the time of those whose bytes are known. For the program it is by
+--                                            all its time.
+--   flops_per_byte         REAL     -        Operational intensity: flops by bytes_accessed.
+--   peak_flops_per_second  REAL     flops/s  Highest rate of operations of the device (device_peaks). NULL where it is
+--                                            not known.
+--   peak_bytes_per_second  INTEGER  bytes/s  Highest rate of the memory of the device (devices). NULL where it is not
+--                                            known.
+--   ridge_flops_per_byte   REAL     -        Intensity above which computing bounds, and below which memory does.
+--   bound_by               TEXT     -        The one that is nearer to its peak: compute or memory. Ops of PyTorch that
+--                                            are no products, whose operations are not counted, are bound by memory.
+--   compute_efficiency     REAL     ratio    Ratio of flops_per_second to its peak.
+--   memory_efficiency      REAL     ratio    Ratio of bytes_per_second to its peak.
+--   roofline_efficiency    REAL     ratio    Ratio of the rate to the best that the intensity allows.
+-- XProf lists no kernel whose op is unknown, and no ops of a CPU.  In what XLA compiled for GPUs it counts the cycles
+-- that an element-wise instruction takes as operations.  Here they are those that the cost analysis of XLA counts.
 -- Cost: linear in kernel_totals and op_shape_totals, once these are made.
 -- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several

@@ -1,19 +1,23 @@
 -- A run in ten lines: what the overview page says, as sentences for a terminal.
 --
--- One row for each thing that is known of all that is open together, in the order in which one reads them. What is not
--- known has no row. Shares are of step time, of op time, or as the text says.
---   position  INTEGER  -  1, 2, .
---   title     TEXT     -  What is told; and that, with units.
---   text      TEXT     -  What is told; and that, with units.
--- run: program, framework, processes, or what is open of which nothing ran; a row for each framework where profiles
--- of several are open.  steps: how many, how long.  step times: the curve of the process with the longest steps,
--- least to most.  requests, batches: of servers of models.  time: the parts of step_breakdown, over measured steps
--- (no warm-up) whose ops were recorded; other is the time outside of ops that step_op_time and host_bound have.
--- ops, lines: those with most self time, of ops those of the framework and those of the input, a row for each of
--- several frameworks; of long names the end.
--- devices, memory, input, ranks: the worst of each.  held by: of allocations alone, as a snapshot has them, the lines
--- that hold most at the peak, and what has none.  communication: how many collectives lack the work of devices, where
--- some do.  recorded: how much this rests on, where that is not all.
+-- One row for each thing that is known of all that is open together, in the order in which one reads them.  What is not
+-- known has no row.  Shares are of step time, of op time, or as the text says.
+--   position  INTEGER  -  Place of the row, from 1.
+--   title     TEXT     -  What the row is about.
+--   text      TEXT     -  What is known of it, with units.
+-- run: program, framework, processes, or what is open where nothing ran.  Where profiles of several frameworks are
+-- open, each has a row.
+-- steps: how many, how long.  step times: the curve of the process with the longest steps, least to most.
+-- requests, batches: of servers of models.
+-- time: the parts of step_breakdown, over measured steps (no warm-up) whose ops were recorded.  The part other is the
+-- time outside of ops that step_op_time and host_bound have.
+-- ops, lines: those with most self time.  Ops are those of the framework and those of the input, with a row for each of
+-- several frameworks.  Only the end of a long name is shown.
+-- devices, memory, input, ranks: the worst of each.
+-- held by: where there are allocations alone, as in a snapshot, the lines that hold most at the peak, and what has
+-- none.
+-- communication: how many collectives lack the work of devices, where some do.
+-- recorded: how much this rests on, where that is not all.
 -- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
 WITH processes AS (
   SELECT profiles.*, known_count - profile_count AS window_count,

@@ -1,32 +1,32 @@
 -- Sampled steps: what the steps whose ops were recorded say of the others, and how surely: the base of all errors.
 --
--- One row for each measured step (no warm-up) with ops recorded, in profiles of which ops were recorded only in some
--- steps.  An error that a view states is such that twice it on either side is the 95 % interval.  Of a sum over all
--- steps it is sample_error(x, weight, lead_ns, step_count, spread_factor, lead_factor, unseen_ratio), where x is a
--- step's part of the sum, over the steps that have any.  Its square is made of three: how much steps differ from each
--- other; where weights are calibrated by durations (steps.sample_weight), less what these explain; and what unrecorded
--- steps may hold in the time by which they are longer than the longest recorded one.  A step that speaks for itself
--- alone adds nothing.  Where the sum is a part of all time, and its share is what is stated, x is what a step's part
--- differs from that share of it, and for the third unseen_ratio times the sum comes to it.
---   profile_id     INTEGER  -      The step.
---   rank           INTEGER  -      The step.
---   step_id        INTEGER  -      The step.
---   weight         REAL     -      Steps.sample_weight.
---   duration_ns    INTEGER  ns     Of the step, without what recording its ops took; and how much longer than the mean
---                                  that is.
---   lead_ns        REAL     ns     Of the step, without what recording its ops took; and how much longer than the mean
---                                  that is.
+-- One row for each measured step (no warm-up) with ops recorded, in profiles whose ops were recorded only in some
+-- steps.  An error that a view states is such that twice it on either side is the 95 % interval.  The error of a sum
+-- over all steps is sample_error(x, weight, lead_ns, step_count, spread_factor, lead_factor, unseen_ratio), where x is
+-- the part of the sum in one step, over the steps that have any.  Its square is made of three parts.  The first is how
+-- much steps differ from each other.  The second, where weights are calibrated by durations (steps.sample_weight),
+-- takes off what these explain.  The third is what unrecorded steps may hold in the time by which they are longer than
+-- the longest recorded one.  A step that speaks for itself alone adds nothing.  Where the sum is a part of all time,
+-- and its share is what is stated, x is what the part of a step differs from that share of the step, and for the third
+-- part unseen_ratio times the sum is added to it.
+--   profile_id     INTEGER  -      The profile: a process or rank.
+--   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
+--   step_id        INTEGER  -      The step, as in steps.
+--   weight         REAL     -      Number of steps that it stands for (steps.sample_weight).
+--   duration_ns    INTEGER  ns     Duration of the step, without what recording its ops took.
+--   lead_ns        REAL     ns     How much longer duration_ns is than the mean.
 --   step_count     REAL     count  Steps for which all rows of the profile speak.
---   is_calibrated  INTEGER  -      1: weights are such that the recorded steps speak for all the time, too.
---   spread_factor  REAL     -      N / (n - p) of the n rows, p being 1 or, calibrated, 2, times the sum of w * (w - 1)
---                                  by the sum of w, times the square of half of Student's t (95 %, with step_count^2 /
---                                  (sum of w^2) - p degrees of freedom); calibrated by 1 - the largest leverage more.
---                                  NULL where fewer than two rows speak for others, or so much more than the rest that
---                                  no error can be stated.
---   lead_factor    REAL     -      Calibrated: spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
---                                  recording leave in doubt; else 0.
---   unseen_ratio   REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, by all
---                                  time.
+--   is_calibrated  INTEGER  -      1 where weights are such that the recorded steps speak for all the time, too, else
+--                                  0.
+--   spread_factor  REAL     -      N / (n - p) for the n rows, with p = 1 or, calibrated, 2, times the sum of w * (w -
+--                                  1) by the sum of w, times the square of half of the t of Student (95 %, with
+--                                  step_count^2 / (sum of w^2) - p degrees of freedom). Calibrated it is divided by 1 -
+--                                  the largest leverage. NULL where fewer than two rows speak for others, or one so
+--                                  much more than the rest that no error can be stated.
+--   lead_factor    REAL     -      Calibrated, spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
+--                                  recording leave in doubt. 0 where weights are not calibrated.
+--   unseen_ratio   REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share
+--                                  of all time.
 -- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM sampled_steps ORDER BY weight DESC LIMIT 5;
 WITH totals AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, min(rank) AS rank, count(*) FILTER (WHERE sample_weight > 0) AS row_count,

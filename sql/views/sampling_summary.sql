@@ -1,18 +1,18 @@
 -- Sampling: in how many steps ops were recorded, for how many those speak, and how surely.
 --
--- One row for each profile of which ops were recorded only in some of the measured steps (no warm-up).  The other views
--- weigh by steps.sample_weight and state errors: twice the error on either side is the 95 % interval, also where few
+-- One row for each profile whose ops were recorded only in some of the measured steps (no warm-up).  The other views
+-- weigh by steps.sample_weight and state errors.  Twice the error on either side is the 95 % interval, also where few
 -- steps speak for many (sampled_steps has the method).  Where all steps were recorded errors are 0.
---   profile_id      INTEGER  -      The profile.
---   rank            INTEGER  -      The profile.
+--   profile_id      INTEGER  -      The profile: a process or rank.
+--   rank            INTEGER  -      Rank of the process. NULL where it is unknown.
 --   recorded_count  INTEGER  count  Steps whose ops were recorded.
---   drawn_count     INTEGER  count  Of them those that speak for others, too.
---   step_count      REAL     count  Steps for which they speak.
---   is_calibrated   INTEGER  -      1: the weights also make the recorded steps speak for all the time, as durations
---                                   vary.
---   unseen_ratio    REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, by all
---                                   time.
---   note            TEXT     -      Why no errors are stated (they are NULL); NULL where they are.
+--   drawn_count     INTEGER  count  Recorded steps that speak for others, too.
+--   step_count      REAL     count  Steps for which the recorded ones speak.
+--   is_calibrated   INTEGER  -      1 where the weights also make the recorded steps speak for all the time, as
+--                                   durations vary, else 0.
+--   unseen_ratio    REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share
+--                                   of all time.
+--   note            TEXT     -      Why no errors are stated (they are NULL). NULL where they are stated.
 -- Cost: that of sampled_steps.  Example: SELECT recorded_count, step_count FROM sampling_summary;
 SELECT
   profile_id AS profile_id,
