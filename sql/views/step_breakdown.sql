@@ -1,54 +1,56 @@
 -- Steps in parts: what the time of each step went to, one thing at a time.
 --
--- One row for each step, cut as the overview of the PyTorch TensorBoard plugin cuts it (see the table step_segments): a
--- step reaches to the end of its work on devices, and of all that goes on at a moment only the first of kernel, memcpy,
--- memset, communication, runtime, data_loader and cpu counts.  Communication is all of NCCL's kernels and all ops
--- nccl:* and gloo:*; the plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter only.  Steps at the
--- end whose work was not recorded to its end are left out; warm-up counts.  Of a capture's steps whose ops were not
--- recorded it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL; where the
--- work of devices was not recorded either (thinned_steps), and of calibration_steps, all but dur_ns and data_loader_ns
--- is; data_loader_ns, too, where TensorFlow recorded its ops in windows, which wait for tf.data.
+-- One row for each step, cut as the overview of the PyTorch TensorBoard plugin cuts it (see the table step_segments).
+-- A step reaches to the end of its work on devices.  At each moment only the first of what goes on counts: kernel,
+-- memcpy, memset, communication, runtime, data_loader and cpu, in this order.  Communication is all of the kernels of
+-- NCCL and all ops nccl:* and gloo:*.  The plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter
+-- only.  Steps at the end whose work was not recorded to its end are left out, and warm-up counts.
+-- What the host did is not known in steps of a capture whose ops were not recorded: cpu_ns and rest_ns, and the same
+-- under other names, are NULL.  Where the work of devices was not recorded either (thinned_steps), and in
+-- calibration_steps, all but dur_ns and data_loader_ns is NULL.  data_loader_ns is NULL, too, where TensorFlow recorded
+-- its ops in windows, which wait for tf.data.
 --
--- Sources that number their steps, as XPlane does, are cut as TensorFlow 2's profiler cuts them, and no step is left
--- out.  cpu_ns is what a step caused on the host, on any thread, marks without length of what is handed to thread pools
--- until the next op of the step has ended; data_loader_ns is waiting for the next element of the input pipeline, before
--- communication; runtime_ns is launching, executors included where there is a device.  The profiler takes copies by
--- GPUs, fills too, for device compute (here input_ns, output_ns, device_to_device_ns), newer ones leave out all of the
--- host where there is a device, and of several hosts it shows only the steps that overlap.  Nothing ever fills its
--- category Compilation: what tf.function, XLA and JAX mark as compiling it shows as compute of the host, so that its
--- Host compute is host_compute_ns and compile_ns together; the other categories are the same.
---   profile_id             INTEGER  -   Profile id.
---   host                   TEXT     -   Host.
---   rank                   INTEGER  -   Rank.
---   step_id                INTEGER  -   Step id.
---   number                 INTEGER  -   Number.
---   name                   TEXT     -   Name.
---   dur_ns                 INTEGER  ns  Dur ns.
---   kernel_ns              INTEGER  ns  The parts.
---   memcpy_ns              INTEGER  ns  The parts.
---   memset_ns              INTEGER  ns  The parts.
---   communication_ns       INTEGER  ns  The parts.
---   runtime_ns             INTEGER  ns  The parts.
---   data_loader_ns         INTEGER  ns  The parts.
---   cpu_ns                 INTEGER  ns  The parts.
---   rest_ns                INTEGER  ns  The parts.
---   device_compute_ns      INTEGER  ns  Kernels and fills; copies within and between devices; communication.
---   device_to_device_ns    INTEGER  ns  Kernels and fills; copies within and between devices; communication.
---   device_collectives_ns  INTEGER  ns  Kernels and fills; copies within and between devices; communication.
---   host_compute_ns        INTEGER  ns  Cpu without compiling; runtime.
---   kernel_launch_ns       INTEGER  ns  Cpu without compiling; runtime.
---   input_ns               INTEGER  ns  Data loading and copies to a device; copies from a device.
---   output_ns              INTEGER  ns  Data loading and copies to a device; copies from a device.
---   compile_ns             INTEGER  ns  Compiling (compilations) while none of the others went on; the plugin, and so
---                                       cpu_ns, has it as cpu.
---   other_ns               INTEGER  ns  Rest_ns under the name of TensorFlow.
---   marks_ns               INTEGER  ns  Of cpu_ns, which both profilers count so, in what the program marked, in
---                                       modules and Python frames while no op ran.
---   outside_ns             INTEGER  ns  Of cpu_ns and rest_ns together, what step_op_time and the check host_bound have
---                                       as time outside of ops, with what recording took there; where devices worked no
---                                       more of it than is rest or in marks, since their work counts first.  Where that
---                                       is not known, rest and marks.  run_summary, overview and the page cut the host
---                                       by this one.
+-- Sources that number their steps, as XPlane does, are cut as the profiler of TensorFlow 2 cuts them, and no step is
+-- left out.  cpu_ns is what a step caused on the host, on any thread, with marks without length of what is handed to
+-- thread pools until the next op of the step has ended.  data_loader_ns is waiting for the next element of the input
+-- pipeline, before communication.  runtime_ns is launching, executors included where there is a device.  The profiler
+-- takes copies by GPUs, fills too, for device compute (here input_ns, output_ns, device_to_device_ns).  Newer ones
+-- leave out all of the host where there is a device, and with several hosts it shows only the steps that overlap.
+-- Nothing ever fills its category Compilation.  What tf.function, XLA and JAX mark as compiling it shows as compute of
+-- the host, so that its Host compute is host_compute_ns and compile_ns together.  The other categories are the same.
+--   profile_id             INTEGER  -   The profile: a process or rank.
+--   host                   TEXT     -   Host that it ran on.
+--   rank                   INTEGER  -   Rank of the process. NULL where it is unknown.
+--   step_id                INTEGER  -   The step, as in steps.
+--   number                 INTEGER  -   Number of the step.
+--   name                   TEXT     -   Name of the step.
+--   dur_ns                 INTEGER  ns  Duration of the step to the end of its work on devices.
+--   kernel_ns              INTEGER  ns  Time in which a kernel ran that is no communication.
+--   memcpy_ns              INTEGER  ns  Time in which copies ran and no kernel did.
+--   memset_ns              INTEGER  ns  Time in which fills ran, and none of the parts before.
+--   communication_ns       INTEGER  ns  Time of communication, with none of the parts before.
+--   runtime_ns             INTEGER  ns  Time of calls that launch work, with none of the parts before.
+--   data_loader_ns         INTEGER  ns  Time of loading data, with none of the parts before.
+--   cpu_ns                 INTEGER  ns  Time of all else on the host, with none of the parts before, compiling
+--                                       included.
+--   rest_ns                INTEGER  ns  The rest of the step, in which none of the parts went on.
+--   device_compute_ns      INTEGER  ns  Time of kernels and fills: kernel_ns and memset_ns.
+--   device_to_device_ns    INTEGER  ns  The part of memcpy_ns in copies within and between devices.
+--   device_collectives_ns  INTEGER  ns  Time of communication under the name of TensorFlow: communication_ns.
+--   host_compute_ns        INTEGER  ns  Time of the host without compiling: cpu_ns less compile_ns.
+--   kernel_launch_ns       INTEGER  ns  Time of launching under the name of TensorFlow: runtime_ns.
+--   input_ns               INTEGER  ns  Time of loading data and of copies to a device.
+--   output_ns              INTEGER  ns  Time of copies from a device.
+--   compile_ns             INTEGER  ns  Time of compiling (compilations) while none of the others went on. The plugin,
+--                                       and so cpu_ns, has it as cpu.
+--   other_ns               INTEGER  ns  The rest under the name of TensorFlow: rest_ns.
+--   marks_ns               INTEGER  ns  The part of cpu_ns in what the program marked, in modules and Python frames
+--                                       while no op ran. Both profilers count it as cpu.
+--   outside_ns             INTEGER  ns  The part of cpu_ns and rest_ns together that step_op_time and the check
+--                                       host_bound have as time outside of ops, with what recording took there. Where
+--                                       devices worked it is no more than rest and marks, since their work counts
+--                                       first. Where it is not known it is rest and marks. run_summary, overview and
+--                                       the page cut the host by it.
 -- Cost: one pass over step_segment_totals, over host_steps and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (

@@ -1,20 +1,20 @@
 -- Time between steps: what passes after the step before has ended, until a step begins.
 --
--- One row for each measured step (no warm-up, none that a hang made long: hung_steps).  How many steps a second a loop
--- makes follows from it: marks of 200 µs that come every 2 ms are 500 steps a second, not 5,000.
---   profile_id  INTEGER  -   Profile id.
---   step_id     INTEGER  -   Step id.
---   number      INTEGER  -   Number.
+-- One row for each measured step (no warm-up, none that a hang made long: hung_steps).  The number of steps a second
+-- that a loop makes follows from it: marks of 200 µs that come every 2 ms are 500 steps a second, not 5,000.
+--   profile_id  INTEGER  -   The profile: a process or rank.
+--   step_id     INTEGER  -   The step, as in steps.
+--   number      INTEGER  -   Number of the step.
 --   taken_ns    INTEGER  ns  How long it takes, evaluation in it included: steps.net_ns, or training_ns, which is its
 --                            pace where the host runs ahead of its devices (steps.pace_ns).
---   gap_ns      INTEGER  ns  From the end of all steps before it, and of their work on devices where the host runs
---                            ahead, until it begins; below 0 by what it has in common with them, where steps of several
---                            threads overlap; NULL where the step before it by number is not among them, so that others
---                            may lie between, where each step was recorded by itself (steps.origin is session): what
---                            passes there is the recorder's own work, for the most part; and between batches of
---                            requests (serving), which come as they are asked for.  Without steps.paused_ns, which the
---                            recorder took.  Of a step whose work on devices was not recorded (thinned_steps) the
---                            host's end counts.
+--   gap_ns      INTEGER  ns  Time from the end of all steps before it until it begins, without steps.paused_ns, which
+--                            the recorder took. Where the host runs ahead, the steps before end with their work on
+--                            devices, and with the host where that work was not recorded (thinned_steps). Where steps
+--                            of several threads overlap, it is below 0 by what they have in common. NULL where the step
+--                            before it by number is not among them, so that others may lie between. NULL where each
+--                            step was recorded by itself (steps.origin is session), since mostly the work of the
+--                            recorder passes there. NULL between batches of requests (serving), which come as they are
+--                            asked for.
 -- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
 -- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
 WITH worked AS (

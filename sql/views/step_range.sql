@@ -1,12 +1,13 @@
 -- Steps of a range, by their numbers: step_range('run', 10, 19).  An error where there are none.
 --
--- profile selects as the hidden argument of every table does (an id, a path or a pattern over paths), first and last
--- are steps.number.  A condition on steps.number that no step meets gives no rows, which what builds on it takes for an
--- answer; this says which steps there are.
---   id            INTEGER  -  Of the step.
---   profile_id    INTEGER  -  Its profile.
---   number        INTEGER  -  Its number.
---   ops_recorded  INTEGER  -  1 when its ops were recorded, 0 when not, NULL when the source does not tell.
+-- The argument profile selects as the hidden argument of every table does (an id, a path or a pattern over paths), and
+-- first and last are steps.number.  A condition on steps.number that no step meets gives no rows, and what builds on it
+-- takes that for an answer.  This function says which steps there are.
+--   id            INTEGER  -  The step, as in steps.
+--   profile_id    INTEGER  -  The profile that the step is of.
+--   number        INTEGER  -  Number of the step.
+--   ops_recorded  INTEGER  -  1 where its ops were recorded, 0 where they were not. NULL where the source does not
+--                             tell.
 -- parameters: profile, first, last
 -- Cost: one pass over the steps.  Example: SELECT count(*) FROM step_range('*', 0, 9);
 SELECT id AS id, profile_id AS profile_id, number AS number, ops_recorded AS ops_recorded

@@ -1,44 +1,36 @@
 -- Step statistics: how long steps take and how that varies, as a whole and by what their time goes to.
 --
 -- One row for each process and part of its steps, those of weighed_steps, and for each part one more for all hosts of a
--- run that has several, with ALL_HOSTS for host and NULL for profile_id and rank: there the step, the whole, is that of
--- common_steps, which all hosts went through and which took as long as the slowest of them, and the parts are those of
--- all steps of all hosts.  Parts are cut as step_breakdown cuts them.  Of a capture's steps only those count in which
--- the part is known.
---   profile_id    INTEGER  -      Profile id.
---   host          TEXT     -      Host.
---   rank          INTEGER  -      Rank.
---   run_id        INTEGER  -      Run id.
---   position      INTEGER  -      0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives, 4
---                                 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
---                                 it; and of these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy,
---                                 13 memset, 14 data_loader (its communication and runtime are 3 and 5, its cpu 4 and
---                                 8).
---   part          TEXT     -      0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives, 4
---                                 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9 other: these add up to
---                                 it; and of these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy,
---                                 13 memset, 14 data_loader (its communication and runtime are 3 and 5, its cpu 4 and
---                                 8).
+-- run that has several.  That row has ALL_HOSTS for host and NULL for profile_id and rank.  There the step, the whole,
+-- is that of common_steps, which all hosts went through and which took as long as the slowest of them.  The other parts
+-- are those of all steps of all hosts.  Parts are cut as step_breakdown cuts them.  In a capture only the steps count
+-- in which the part is known.
+--   profile_id    INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
+--   host          TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
+--   rank          INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all hosts.
+--   run_id        INTEGER  -      The run, as in runs.
+--   position      INTEGER  -      Number of the part: 0 step, 1 device_compute, 2 device_to_device, 3
+--                                 device_collectives, 4 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9
+--                                 other, 11 kernel, 12 memcpy, 13 memset, 14 data_loader.
+--   part          TEXT     -      The part. The step is the whole, and the parts 1 to 9 add up to it. The parts from 11
+--                                 on cut it as the PyTorch TensorBoard plugin does, which has communication as part 3,
+--                                 runtime as 5, and cpu as 4 and 8 together.
 --   step_count    INTEGER  count  Steps that count.
---   sum_ns        INTEGER  ns     What they spent on it, and its share of what they took; weighed where ops or the work
---                                 of devices were recorded in some steps only, so that sum_ns speaks for all.
---   ratio         REAL     ratio  What they spent on it, and its share of what they took; weighed where ops or the work
---                                 of devices were recorded in some steps only, so that sum_ns speaks for all.
---   mean_ns       INTEGER  ns     Of the part in a step; the deviation is that of a sample.
---   stddev_ns     INTEGER  ns     Of the part in a step; the deviation is that of a sample.
---   min_ns        INTEGER  ns     Of the part in a step; the deviation is that of a sample.
---   max_ns        INTEGER  ns     Of the part in a step; the deviation is that of a sample.
---   mean_ratio    REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
---                                 analyzer sums up.
---   stddev_ratio  REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
---                                 analyzer sums up.
---   min_ratio     REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
---                                 analyzer sums up.
---   max_ratio     REAL     ratio  Of its shares of each step: with part 'input' the percentages that the input pipeline
---                                 analyzer sums up.
--- TensorFlow's profiler takes copies of GPUs for device compute, so its input and output lack them.  Of several hosts
--- it has the parts of one of them, whichever that is; XProf leaves out the first and the
--- last of more than five steps.
+--   sum_ns        INTEGER  ns     What these steps spent on the part. It is weighed where ops or the work of devices
+--                                 were recorded in some steps only, so that it speaks for all.
+--   ratio         REAL     ratio  Share of sum_ns in what the steps took (weighed).
+--   mean_ns       INTEGER  ns     Mean time of the part in a step.
+--   stddev_ns     INTEGER  ns     Standard deviation of the time of the part in a step, as that of a sample.
+--   min_ns        INTEGER  ns     The shortest time of the part in a step.
+--   max_ns        INTEGER  ns     The longest time of the part in a step.
+--   mean_ratio    REAL     ratio  Mean share of the part in a step. The ratios of the part input are the percentages
+--                                 that the input pipeline analyzer sums up.
+--   stddev_ratio  REAL     ratio  Standard deviation of the share of the part in a step.
+--   min_ratio     REAL     ratio  The smallest share of the part in a step.
+--   max_ratio     REAL     ratio  The largest share of the part in a step.
+-- The profiler of TensorFlow takes copies of GPUs for device compute, so its input and output lack them.  With several
+-- hosts it has the parts of one of them, whichever that is.  XProf leaves out the first and the last of more than five
+-- steps.
 -- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
 WITH parts(position, part) AS (
   VALUES (0, 'step'), (1, 'device_compute'), (2, 'device_to_device'), (3, 'device_collectives'), (4, 'host_compute'),

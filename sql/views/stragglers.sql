@@ -1,28 +1,27 @@
 -- Stragglers: the ranks that others wait for.
 --
 -- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last is
--- in it for the shortest time, and the difference to the longest is how long the others waited for it; this holds
--- whatever the clocks of the hosts say.  Collectives are the communication kernels, those that copies or
--- ops of programs that XLA compiled for CPUs carry out, and, where the host exchanges the data (Gloo, MPI, UCC), the
--- marks of the operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all
--- and barrier.  Such a mark begins when the operation is queued; it counts from the end of
--- those that were queued before.  The same collective on two ranks is that of the same name and place within the step
--- of the same number, of ranks that were recorded together (process_windows.session_id), as in pod_steps.  Where
--- kernels were recorded only in some steps, these are compared.  (HTA looks at the normalised start of one kernel
--- instead, and fails on a single rank, which has no row here.)
---   profile_id  INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names tells which
---                               is which.
---   host        TEXT     -      Of profiles without ranks, such as those of profiler servers, process_names tells which
---                               is which.
---   rank        INTEGER  -      Of profiles without ranks, such as those of profiler servers, process_names tells which
---                               is which.
+-- in it for the shortest time.  The difference to the longest time is how long the others waited for it, whatever the
+-- clocks of the hosts say.  Collectives are the communication kernels, and those that copies or ops of programs that
+-- XLA compiled for CPUs carry out.  Where the host exchanges the data (Gloo, MPI, UCC), they are the marks of the
+-- operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all and barrier.
+-- Such a mark begins when the operation is queued, and counts from the end of those that were queued before.  The same
+-- collective on two ranks is that of the same name and place within the step of the same number, on ranks that were
+-- recorded together (process_windows.session_id), as in pod_steps.  Where kernels were recorded only in some steps,
+-- these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which has
+-- no row here.)
+--   profile_id  INTEGER  -      The profile: a process or rank. Where profiles have no ranks, such as those of profiler
+--                               servers, process_names says which is which.
+--   host        TEXT     -      Host that it ran on.
+--   rank        INTEGER  -      Rank of the process. NULL where it is unknown.
 --   count       INTEGER  count  Steps in which others waited for this rank longer than for any other.
---   metric      TEXT     -      Mean share of a step for which the others waited for it.
---   step_id     INTEGER  -      The step in which they waited longest.
+--   metric      TEXT     ratio  Mean share of a step for which the others waited for it.
+--   step_id     INTEGER  -      The step in which they waited longest, as in steps.
 --   late_ns     INTEGER  ns     How long they waited for it in all steps that were compared.
 --   step_count  INTEGER  count  Steps that were compared.
---   even_ns     INTEGER  ns     What these would be shorter by if the work of each were spread evenly: how much later
---                               its last rank came than its ranks on average; the same for all ranks of a run.
+--   even_ns     INTEGER  ns     Time by which these steps would be shorter if the work of each were spread evenly: how
+--                               much later its last rank came than its ranks on average. All ranks of a run have the
+--                               same.
 -- Cost: a sort of communication kernels and of collectives on hosts.
 -- Example: SELECT rank, count, metric FROM stragglers;
 WITH on_hosts AS (

@@ -1,26 +1,27 @@
 -- Synchronisations: where the host or a stream waited for a device, which op asked for it, and on which line.
 --
--- One row for each profile, kind, op name and line; waits that no recorded op asked for have a row without an op name.
+-- One row for each profile, kind, op name and line.  Waits that no recorded op asked for have a row without an op name.
 -- Where the source has no waits as such (torch.profiler writes them only when asked to, with enable_cuda_sync_events),
 -- the calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.  A
--- copy to the host that was done when its call returned is a wait, too: .item() waits in cudaMemcpyAsync, as its target
--- is not pinned, and what it asks to wait for afterwards is over.
--- Those in warm-up steps are left out, those outside any step count.  Where waits were recorded only in some steps,
+-- copy to the host that was done when its call returned is a wait, too.  The call .item() waits in cudaMemcpyAsync, as
+-- its target is not pinned, and what it asks to wait for afterwards is over.
+-- Waits in warm-up steps are left out, and those outside any step count.  Where waits were recorded only in some steps,
 -- count and times are weighed (thinned_steps).
---   profile_id    INTEGER  -      Profile id.
---   rank          INTEGER  -      Rank.
---   kind          TEXT     -      Event, stream, stream_wait, context, device or copy.
---   op_name       TEXT     -      The innermost op that made the call.
---   location      TEXT     -      File:line of the program that asked for it (code_trace_line), without directories;
+--   profile_id    INTEGER  -      The profile: a process or rank.
+--   rank          INTEGER  -      Rank of the process. NULL where it is unknown.
+--   kind          TEXT     -      Kind of the wait: event, stream, stream_wait, context, device or copy.
+--   op_name       TEXT     -      Name of the innermost op that made the call. NULL where no recorded op asked for it.
+--   location      TEXT     -      File:line of the program that asked for it (code_trace_line), without directories.
 --                                 NULL where no stack was recorded.
---   count         INTEGER  count  How often and how long.
---   sum_ns        INTEGER  ns     How often and how long.
---   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded; 0 where all were, NULL where too
+--   count         INTEGER  count  Number of waits (weighed).
+--   sum_ns        INTEGER  ns     Duration of these waits (weighed).
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded. 0 where all were, NULL where too
 --                                 few were (sampling_summary).
---   sum_ratio     REAL     ratio  Share of all waiting of the profile.
---   mean_ns       INTEGER  ns     Of their durations.
---   max_ns        INTEGER  ns     Of their durations.
---   kernel_name   TEXT     -      A kernel that was waited for: of the last of the waits for which that is known.
+--   sum_ratio     REAL     ratio  Share of sum_ns in all waiting of the profile.
+--   mean_ns       INTEGER  ns     Mean duration of a wait.
+--   max_ns        INTEGER  ns     Duration of the longest wait.
+--   kernel_name   TEXT     -      Name of a kernel that was waited for, in the last of the waits where it is known.
+--                                 NULL where it is known in none.
 -- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
 WITH thinned AS MATERIALIZED (

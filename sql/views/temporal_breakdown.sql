@@ -1,28 +1,27 @@
 -- Device time: how much of it was idle, computing, or busy with something else.
 --
--- One row for each profile and device, as HolisticTraceAnalysis (HTA) breaks it down: kernel_ns reaches from the first
--- start to the last end on the device; compute is the time in which a compute kernel ran, idle that in which nothing
--- did, and the rest (communication, copies, fills, waits that lie on a stream) is non_compute.  Overlaps count once.
--- Like HTA it leaves out what was launched after the start of the last of two or more marked steps, which is
--- incomplete as a rule; warm-up counts.  Of a trace without any launching call HTA would then leave out everything:
--- there steps of ops, or else the starts of kernels, tell (device_activities.is_before_last_step).
+-- One row for each profile and device, as HolisticTraceAnalysis (HTA) breaks it down.  Overlaps count once.  Like HTA
+-- it leaves out what was launched after the start of the last of two or more marked steps, which is incomplete as a
+-- rule, and warm-up counts.  In a trace without any launching call HTA would then leave out everything.  There steps of
+-- ops, or else the starts of kernels, tell what is left out (device_activities.is_before_last_step).
 --
--- Where work was recorded only in some steps, these stand for the others (thinned_steps): kernel_ns is the time of all
+-- Where work was recorded only in some steps, these stand for the others (thinned_steps).  kernel_ns is the time of all
 -- steps then, and the rest is added up step by step, with what each of them launched.  The time of calibration_steps
 -- does not count.
---   profile_id         INTEGER  -      Profile id.
---   rank               INTEGER  -      Rank.
---   idle_ns            INTEGER  ns     Idle ns.
---   compute_ns         INTEGER  ns     Compute ns.
---   non_compute_ns     INTEGER  ns     Non compute ns.
---   kernel_ns          INTEGER  ns     Kernel ns.
---   idle_ratio         REAL     ratio  Shares of kernel_ns.
---   compute_ratio      REAL     ratio  Shares of kernel_ns.
---   non_compute_ratio  REAL     ratio  Shares of kernel_ns.
---   idle_error         REAL     -      Error of idle_ratio where only some steps were recorded; 0 where all were, NULL
+--   profile_id         INTEGER  -      The profile: a process or rank.
+--   rank               INTEGER  -      Rank of the process. NULL where it is unknown.
+--   idle_ns            INTEGER  ns     The part of kernel_ns in which nothing ran on the device.
+--   compute_ns         INTEGER  ns     Time in which a compute kernel ran.
+--   non_compute_ns     INTEGER  ns     Time in which only something else ran: communication, copies, fills, and waits
+--                                      that lie on a stream.
+--   kernel_ns          INTEGER  ns     Time from the first start to the last end on the device.
+--   idle_ratio         REAL     ratio  Share of idle_ns in kernel_ns.
+--   compute_ratio      REAL     ratio  Share of compute_ns in kernel_ns.
+--   non_compute_ratio  REAL     ratio  Share of non_compute_ns in kernel_ns.
+--   idle_error         REAL     ratio  Error of idle_ratio where only some steps were recorded. 0 where all were, NULL
 --                                      where too few were (sampling_summary).
---   device_id          INTEGER  -      Joins devices.id; its name.
---   device             TEXT     -      Joins devices.id; its name.
+--   device_id          INTEGER  -      The device, as in devices.
+--   device             TEXT     -      Name of the device. NULL where it is unknown.
 -- Cost: that of device_times.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

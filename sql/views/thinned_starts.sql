@@ -1,14 +1,14 @@
 -- Thinned starts: before which work of devices a gap is not known, since steps before it were not recorded.
 --
--- One row for each step and device where work was recorded only in some steps (thinned_steps), and the step before is
--- none of those that count; or where the work of the step before was left out (calibration_steps).  What that one
--- launched may have run until then, so that a gap which ends here, or began before, is no idle time: views and checks
--- of gaps leave it out.  On devices that work on several streams the end of such work may lie in later gaps, too; that
--- cannot be told.
---   profile_id  INTEGER  -   The step whose work was recorded.
---   device_id   INTEGER  -   The step whose work was recorded.
---   step_id     INTEGER  -   The step whose work was recorded.
---   start_ns    INTEGER  ns  The start of the first kernel, copy or fill that it launched on the device.
+-- One row for each step and device where work was recorded only in some steps (thinned_steps) and the step before is
+-- none of those that count.  So is there where the work of the step before was left out (calibration_steps).  What the
+-- step before launched may have run until then, so that a gap which ends here, or began before, is no idle time.  Views
+-- and checks of gaps leave it out.  On devices that work on several streams the end of such work may lie in later gaps,
+-- too, and nothing shows it.
+--   profile_id  INTEGER  -   The profile of the step.
+--   device_id   INTEGER  -   The device, as in devices.
+--   step_id     INTEGER  -   The step whose work was recorded, as in steps.
+--   start_ns    INTEGER  ns  Start of the first kernel, copy or fill that the step launched on the device.
 -- Cost: one pass over steps where there is such a profile, and a look-up in device_steps for each of its steps.
 -- Example: SELECT count(*) FROM thinned_starts;
 WITH left_out AS MATERIALIZED (

@@ -1,17 +1,20 @@
 -- Thinned steps: for how many steps each one stands where the work of devices was recorded only in some.
 --
 -- Kernels, copies, calls into CUDA and waits are recorded in every step, unless that would slow the program by more
--- than --overhead or exceed --max-gpu-rate: then only in the steps whose ops are, and diagnostics say so
--- (capture_thinned).  Where the framework's own profiler records them (profiles.has_xplane_kernels) they are those of
--- its windows.  One row for each step of such a profile that stands for another number of steps than one; the views
--- that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors (sampled_steps).
--- What a device did before a step that follows one whose work was not recorded is not known either (thinned_starts).
---   profile_id  INTEGER  -  Profile id.
---   step_id     INTEGER  -  Step id.
---   weight      REAL     -  Steps.sample_weight; 0: others stand for the step, also where its kernels were still
---                           recorded, or it is warm-up outside of all windows.
---   has_work    INTEGER  -  1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some,
---                           and what is told of such a step by itself, as in step_breakdown, is not known of devices.
+-- than --overhead or exceed --max-gpu-rate.  Then they are recorded only in the steps whose ops are, and diagnostics
+-- say so (capture_thinned).  Where the profiler of the framework records them (profiles.has_xplane_kernels) they are
+-- those of its windows.  One row for each step of such a profile that stands for another number of steps than one.  The
+-- views that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors
+-- (sampled_steps).  What a device did before a step that follows one whose work was not recorded is not known either
+-- (thinned_starts).
+--   profile_id  INTEGER  -  The profile: a process or rank.
+--   step_id     INTEGER  -  The step, as in steps.
+--   weight      REAL     -  Number of steps that it stands for (steps.sample_weight). 0 where others stand for the
+--                           step, also where its kernels were still recorded, and where it is warm-up outside of all
+--                           windows.
+--   has_work    INTEGER  -  1 where it has work on a device, else 0. Where weight is 0, too, none was recorded though
+--                           there was some, and what views state of such a step by itself, as step_breakdown does, is
+--                           not known of devices.
 -- Cost: linear in steps and device_steps, where there is such a profile.
 -- Example: SELECT count(*) FILTER (WHERE weight > 0) AS recorded, count(*) AS steps FROM thinned_steps;
 SELECT

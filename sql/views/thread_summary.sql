@@ -1,27 +1,28 @@
 -- Threads: what each host thread and device stream was busy with.
 --
--- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here: the view is about what
--- ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps, and so is the
--- work of devices where that was recorded only in some (thinned_steps).
---   profile_id       INTEGER  -      Joins threads.id.
---   rank             INTEGER  -      Joins threads.id.
---   thread_id        INTEGER  -      Joins threads.id.
---   thread           TEXT     -      Its name and tid, or its stream; host or stream.
---   kind             TEXT     -      Its name and tid, or its stream; host or stream.
---   op_count         INTEGER  count  Ops on it (ranges left aside) and the time in which one of them ran.
---   op_ns            INTEGER  ns     Ops on it (ranges left aside) and the time in which one of them ran.
---   op_error_ns      INTEGER  ns     Error of op_ns where only some steps were recorded; 0 where all were, NULL where
+-- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here, since the view is about
+-- what ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps, and so
+-- is the work of devices where that was recorded only in some (thinned_steps).
+--   profile_id       INTEGER  -      The profile: a process or rank.
+--   rank             INTEGER  -      Rank of the process. NULL where it is unknown.
+--   thread_id        INTEGER  -      The thread, as in threads.
+--   thread           TEXT     -      Name and tid of the thread, or its stream.
+--   kind             TEXT     -      Kind of the thread, as in threads: host or stream.
+--   op_count         INTEGER  count  Ops on it (weighed), without ranges, modules and Python frames.
+--   op_ns            INTEGER  ns     Time in which one of these ops ran (weighed).
+--   op_error_ns      INTEGER  ns     Error of op_ns where only some steps were recorded. 0 where all were, NULL where
 --                                    too few were (sampling_summary).
---   autograd_count   INTEGER  count  Of them autograd nodes.
---   kernel_count     INTEGER  count  Kernels on the stream and their durations.
---   kernel_ns        INTEGER  ns     Kernels on the stream and their durations.
---   kernel_error_ns  INTEGER  ns     Error of kernel_ns, as op_error_ns.
---   transfer_count   INTEGER  count  Copies and fills on the stream and their durations.
---   transfer_ns      INTEGER  ns     Copies and fills on the stream and their durations.
---   start_ms         REAL     -      First start and last end, from the start of the run.
---   end_ms           REAL     -      First start and last end, from the start of the run.
---   busy_ratio       REAL     ratio  Op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
---                                    they overlap.
+--   autograd_count   INTEGER  count  Autograd nodes among the ops of op_count.
+--   kernel_count     INTEGER  count  Kernels on the stream (weighed).
+--   kernel_ns        INTEGER  ns     Duration of these kernels (weighed).
+--   kernel_error_ns  INTEGER  ns     Error of kernel_ns where only some steps were recorded. 0 where all were, NULL
+--                                    where too few were (sampling_summary).
+--   transfer_count   INTEGER  count  Copies and fills on the stream (weighed).
+--   transfer_ns      INTEGER  ns     Duration of these copies and fills (weighed).
+--   start_ms         REAL     -      The first start on it, in ms from the start of the run.
+--   end_ms           REAL     -      The last end on it, in ms from the start of the run.
+--   busy_ratio       REAL     ratio  Share of op_ns, or of kernel_ns + transfer_ns, in the time from start_ms to
+--                                    end_ms. It is at most 1, also where they overlap.
 -- Cost: linear in op_totals and stream_totals, once these are made; where only some steps were recorded one pass over
 -- ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH thinned AS MATERIALIZED (

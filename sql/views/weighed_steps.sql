@@ -1,34 +1,35 @@
 -- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
 --
--- One row for each measured step (no warm-up) of step_breakdown, and of XPlane files for every one, as XProf counts
--- them, with the parts that are added up over steps:
---   profile_id             INTEGER  -   The step, without what recording its ops took.
---   step_id                INTEGER  -   The step, without what recording its ops took.
---   dur_ns                 INTEGER  ns  The step, without what recording its ops took.
---   device_compute_ns      INTEGER  ns  As in step_breakdown, like all that follow, but host_compute and other without
---                                       what recording took of them.
---   device_to_device_ns    INTEGER  ns  As in step_breakdown, like all that follow, but host_compute and other without
---                                       what recording took of them.
---   device_collectives_ns  INTEGER  ns  As in step_breakdown, like all that follow, but host_compute and other without
---                                       what recording took of them.
---   host_compute_ns        INTEGER  ns  Host compute ns.
---   kernel_launch_ns       INTEGER  ns  Kernel launch ns.
---   input_ns               INTEGER  ns  Input ns.
---   output_ns              INTEGER  ns  Output ns.
---   compile_ns             INTEGER  ns  Compile ns.
---   other_ns               INTEGER  ns  Other ns.
---   kernel_ns              INTEGER  ns  Kernel ns.
---   memcpy_ns              INTEGER  ns  Memcpy ns.
---   memset_ns              INTEGER  ns  Memset ns.
---   data_loader_ns         INTEGER  ns  Data loader ns.
---   marks_ns               INTEGER  ns  Of host_compute_ns, in marks, modules and Python frames, outside of ops.
---   outside_ns             INTEGER  ns  Of host_compute and other together, the time outside of ops.
---   host_weight            REAL     -   For how many steps it stands in what ops tell: host_compute and other; 1 where
---                                       every step has its ops.
---   device_weight          REAL     -   In what the work of devices tells: all others but data_loader, which every step
---                                       knows; where windows of the framework's profiler tell it (profiles.is_xplane)
---                                       host_weight.
--- Sums of parts times their weight speak for all steps; step_statistics and overview are such sums.
+-- One row for each measured step (no warm-up) of step_breakdown, and for every step of XPlane files, as XProf counts
+-- them.  The columns are the parts of step_breakdown that are added up over steps.  Only dur_ns, host_compute_ns,
+-- other_ns, marks_ns and outside_ns differ from it, by what recording took.  A part is NULL where it is not known
+-- there.
+--   profile_id             INTEGER  -   The profile: a process or rank.
+--   step_id                INTEGER  -   The step, as in steps.
+--   dur_ns                 INTEGER  ns  Duration of the step, without what recording its ops took.
+--   device_compute_ns      INTEGER  ns  Time in which devices ran kernels or fills.
+--   device_to_device_ns    INTEGER  ns  Time of copies within and between devices.
+--   device_collectives_ns  INTEGER  ns  Time of communication of devices and hosts.
+--   host_compute_ns        INTEGER  ns  Time of the host without compiling, and without what recording took of it.
+--   kernel_launch_ns       INTEGER  ns  Time of launching work.
+--   input_ns               INTEGER  ns  Time of loading data and of copies to a device.
+--   output_ns              INTEGER  ns  Time of copies from a device.
+--   compile_ns             INTEGER  ns  Time of compiling while nothing else went on.
+--   other_ns               INTEGER  ns  The rest of the step, without what recording took of it.
+--   kernel_ns              INTEGER  ns  Time in which kernels ran, as the PyTorch TensorBoard plugin has it.
+--   memcpy_ns              INTEGER  ns  Time of copies, as that plugin has it.
+--   memset_ns              INTEGER  ns  Time of fills, as that plugin has it.
+--   data_loader_ns         INTEGER  ns  Time of loading data, as that plugin has it.
+--   marks_ns               INTEGER  ns  The part of host_compute_ns in marks, modules and Python frames, outside of
+--                                       ops.
+--   outside_ns             INTEGER  ns  The part of host_compute_ns and other_ns together that is time outside of ops.
+--   host_weight            REAL     -   Number of steps that it stands for in host_compute_ns and other_ns, which ops
+--                                       tell. 1 where every step has its ops.
+--   device_weight          REAL     -   Number of steps that it stands for in all other parts, which the work of
+--                                       devices tells. data_loader_ns is known in every step and has weight 1. Where
+--                                       windows of the profiler of the framework tell that work (profiles.is_xplane),
+--                                       it is host_weight.
+-- Sums of parts times their weight speak for all steps.  step_statistics and overview are such sums.
 -- Cost: that of step_breakdown and of host_steps.
 -- Example: SELECT sum(kernel_ns * device_weight) FROM weighed_steps;
 WITH in_ops AS MATERIALIZED (

@@ -1,12 +1,13 @@
 -- Names of work: which names of ops and of what devices did take most time, to show step by step those alone.
 --
--- One row for each row of op_totals but marks of the program, and of activity_totals but waits.  Where kernels
--- were recorded only in some steps, time is that of these as they are.
---   side   TEXT     -  Host: of an op, its own time counts; device: of a kernel or a copy.
+-- One row for each row of op_totals but marks of the program, and for each row of activity_totals but waits.  Where
+-- kernels were recorded only in some steps, time is that of these as they are.
+--   side   TEXT     -  The side: host or device. On the host the own time of an op counts, and on the device that of a
+--                      kernel or a copy.
 --   id     INTEGER  -  The row of op_totals or activity_totals, by which step_op_totals and step_activity_totals go.
---   name   TEXT     -  The op, kernel or copy.
---   place  INTEGER  -  1 for the name with most time on its side, of all that is open together; NULL where it has no
---                      name.
+--   name   TEXT     -  Name of the op, kernel or copy.
+--   place  INTEGER  -  Place of the name by its time on its side, of all that is open together, with 1 for the most.
+--                      NULL where it has no name.
 -- Cost: linear in op_totals and activity_totals.
 -- Example: SELECT DISTINCT name FROM work_names WHERE side = 'device' AND place <= 10 ORDER BY place;
 WITH named AS (
