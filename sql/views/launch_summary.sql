@@ -3,7 +3,7 @@
 -- One row for each profile.  The limits are those of kernel_launch_stats, and the same launches count.  Where launches
 -- were recorded only in some steps, everything but the longest delay is weighed (thinned_steps).
 --   profile_id            INTEGER  -      The profile: a process or rank.
---   rank                  INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                  INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   count                 INTEGER  count  Kernels, copies and fills whose launching call is known.
 --   short_count           INTEGER  count  Those that are shorter than the call that launches them.
 --   slow_count            INTEGER  count  Those whose launching call takes more than 50 µs.
@@ -11,7 +11,7 @@
 --   short_ratio           REAL     ratio  Share of short_count in count.
 --   cpu_ns                INTEGER  ns     Time of all launching calls.
 --   gpu_ns                INTEGER  ns     Time of all that these calls launched.
---   mean_launch_delay_ns  INTEGER  ns     Mean time from the end of the launching call to the start on the device. A
+--   mean_launch_delay_ns  INTEGER  ns     Mean time from the end of the launching call to the start on the device.  A
 --                                         start before that end counts as 0.
 --   max_launch_delay_ns   INTEGER  ns     The longest such delay, not weighed.
 -- Cost: linear in launch_totals, once these are made; where launches were recorded only in some steps, one pass over

@@ -8,22 +8,22 @@
 -- The ops of measured steps count (no warm-up, ops recorded), and all ops in a profile without such steps.  They are
 -- weighed by ops.sample_weight.
 --   profile_id     INTEGER  -      The profile: a process or rank.
---   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
---   location       TEXT     -      File:line, the file without its directories. In[number]:line in the cell of a
---                                  notebook.
---   text           TEXT     -      The source line. NULL where it could not be read.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   location       TEXT     -      The line as file:line, the file without its directories.  In the cell of a notebook
+--                                  it is In[number]:line.
+--   text           TEXT     -      The source line.  NULL where it could not be read.
 --   count          INTEGER  count  Ops whose self time goes to this line (weighed).
 --   self_ns        INTEGER  ns     Self time of these ops (weighed).
---   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded. 0 where all were, NULL where
---                                  too few were (sampling_summary).
+--   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded (sampling_summary).  0 where
+--                                  all were, NULL where too few were.
 --   self_ratio     REAL     ratio  Share of self_ns in the self time of all lines of the profile.
---   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes. NULL where there is none.
+--   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes.  NULL where there is none.
 --   sum_ns         INTEGER  ns     Self time of all ops that have this line anywhere on the stack that their work comes
 --                                  from (weighed).
---   function       TEXT     -      Function that the line is in.
---   file           TEXT     -      Path of the file that the line is in.
---   line           INTEGER  -      Number of the line in its file.
---   is_library     INTEGER  -      1 for a line of an installed package or of the library of Python.
+--   function       TEXT     -      Function that the line stands in.
+--   file           TEXT     -      File that the line stands in, with its directories.
+--   line           INTEGER  -      Number of the line in the file.
+--   is_library     INTEGER  -      1: a line of an installed package or of the library of Python.
 -- Cost: that of line_summary.  Example: SELECT location, text, self_ns, backward_ns FROM library_lines LIMIT 10;
 SELECT
   profile_id AS profile_id, rank AS rank, location AS location, text AS text, count AS count, self_ns AS self_ns,

@@ -7,18 +7,18 @@
 -- weighed by sample_weight.  The order goes by time per step, so runs need not be equally long.  What a line takes
 -- without calling an op is in python_diff.
 --   location      TEXT     -      File:line as in b, or as in a where b does not have the line.
---   text          TEXT     -      The source line. NULL where it could not be read.
---   function      TEXT     -      Function that the line is in.
---   a_count       INTEGER  count  Ops of a that count for the line (weighed). 0 where it calls none.
---   b_count       INTEGER  count  Ops of b that count for the line (weighed). 0 where it calls none.
+--   text          TEXT     -      The source line.  NULL where it could not be read.
+--   function      TEXT     -      Function that the line stands in.
+--   a_count       INTEGER  count  Ops of a that count for the line (weighed).  0 where it calls none.
+--   b_count       INTEGER  count  Ops of b that count for the line (weighed).  0 where it calls none.
 --   a_ns          INTEGER  ns     Self time of the ops of a_count.
 --   b_ns          INTEGER  ns     Self time of the ops of b_count.
 --   count_diff    INTEGER  count  Difference b_count - a_count.
 --   dur_diff_ns   INTEGER  ns     Difference b_ns - a_ns.
 --   change        TEXT     -      + where b calls more ops than a, - where fewer, = else.
---   a_step_ns     INTEGER  ns     Time a_ns by the number of measured steps of a. NULL where a has no steps.
---   b_step_ns     INTEGER  ns     Time b_ns by the number of measured steps of b. NULL where b has no steps.
---   step_diff_ns  INTEGER  ns     Difference b_step_ns - a_step_ns. NULL where a side has no steps.
+--   a_step_ns     INTEGER  ns     Time a_ns by the number of measured steps of a.  NULL where a has no steps.
+--   b_step_ns     INTEGER  ns     Time b_ns by the number of measured steps of b.  NULL where b has no steps.
+--   step_diff_ns  INTEGER  ns     Difference b_step_ns - a_step_ns.  NULL where a side has no steps.
 -- parameters: a, b
 -- Cost: that of code_summary.
 -- Example: SELECT location, text, step_diff_ns FROM line_diff('before*', 'after*') LIMIT 10;

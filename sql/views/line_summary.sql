@@ -11,26 +11,26 @@
 -- The ops of measured steps count (no warm-up, ops recorded), and all ops in a profile without such steps.  They are
 -- weighed by ops.sample_weight.
 --   profile_id     INTEGER  -      The profile: a process or rank.
---   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
---   level          TEXT     -      The level: program or library. At that of the program the innermost line of the
---                                  program itself on a stack has the time (code_summary). At that of libraries the
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   level          TEXT     -      The level: program or library.  At that of the program the innermost line of the
+--                                  program itself on a stack has the time (code_summary).  At that of libraries the
 --                                  innermost line outside of PyTorch and of the library of Python has it
 --                                  (library_lines).
---   location       TEXT     -      File:line, the file without its directories. In[number]:line in the cell of a
---                                  notebook.
---   text           TEXT     -      The source line. NULL where it could not be read.
+--   location       TEXT     -      The line as file:line, the file without its directories.  In the cell of a notebook
+--                                  it is In[number]:line.
+--   text           TEXT     -      The source line.  NULL where it could not be read.
 --   count          INTEGER  count  Ops whose self time goes to this line at this level (weighed).
 --   self_ns        INTEGER  ns     Self time of these ops (weighed).
---   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded. 0 where all were, NULL where
---                                  too few were (sampling_summary).
+--   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded (sampling_summary).  0 where
+--                                  all were, NULL where too few were.
 --   self_ratio     REAL     ratio  Share of self_ns in the self time of all lines of the level in the profile.
---   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes. NULL where there is none.
+--   backward_ns    INTEGER  ns     The part of self_ns that was spent in backward passes.  NULL where there is none.
 --   sum_ns         INTEGER  ns     Self time of all ops that have this line anywhere on the stack of their origin
---                                  (weighed). Lines of main() have nearly all, and both levels have the same.
---   function       TEXT     -      Function that the line is in.
---   file           TEXT     -      Path of the file that the line is in.
---   line           INTEGER  -      Number of the line in its file.
---   is_library     INTEGER  -      1 for a line of an installed package or of the library of Python.
+--                                  (weighed).  Lines of main() have nearly all, and both levels have the same.
+--   function       TEXT     -      Function that the line stands in.
+--   file           TEXT     -      File that the line stands in, with its directories.
+--   line           INTEGER  -      Number of the line in the file.
+--   is_library     INTEGER  -      1: a line of an installed package or of the library of Python.
 -- Cost: one pass over ops, then some over code_traces.
 -- Example: SELECT location, self_ns FROM line_summary WHERE level = 'library' LIMIT 10;
 WITH by_trace AS MATERIALIZED (

@@ -4,9 +4,9 @@
 -- has one for each step that is no warm-up.  A profile without steps, such as one of a CUDA program of another kind,
 -- has one row for all of it: from the first launch or start on a device to the last end there.
 --   profile_id  INTEGER  -   The profile: a process or rank.
---   step_id     INTEGER  -   The step, as in steps. NULL where the profile has no steps, as in the rows of what ran in
+--   step_id     INTEGER  -   The step, as in steps.  NULL where the profile has no steps, as in the rows of what ran in
 --                            it.
---   dur_ns      INTEGER  ns  How long it is. Where the host runs ahead of its devices this is steps.pace_ns.
+--   dur_ns      INTEGER  ns  How long it is.  Where the host runs ahead of its devices this is steps.pace_ns.
 --   weight      REAL     -   Number of steps that it stands for: steps.sample_weight, and 1 where ops were recorded in
 --                            no step.
 -- Cost: linear in steps; one pass over device_activities where there are none.

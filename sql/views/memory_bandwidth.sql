@@ -3,7 +3,7 @@
 -- One row for each profile and direction.  It has statistics of memory_bandwidth_series, of the rates above 0, as in
 -- HTA.  Where copies were recorded only in some steps, the rates are those of these steps, and are not weighed.
 --   profile_id  INTEGER  -      The profile: a process or rank.
---   rank        INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   name        TEXT     -      The direction: Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD or Memcpy PtoP.
 --   count       INTEGER  count  Rates above 0 in memory_bandwidth_series.
 --   mean        REAL     -      Mean of these rates, in GB/s.

@@ -5,7 +5,7 @@
 -- TB/s is no copy.  What HTA leaves out is left out here (temporal_breakdown).  Steps whose copies were not recorded
 -- (thinned_steps) have no events.
 --   profile_id            INTEGER  -  The profile: a process or rank.
---   rank                  INTEGER  -  Rank of the process. NULL where it is unknown.
+--   rank                  INTEGER  -  Rank of the process.  NULL where it is unknown.
 --   name                  TEXT     -  The direction: Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD or Memcpy PtoP.
 --   time_ms               REAL     -  Time of the event from the start of the run, in ms.
 --   gigabytes_per_second  REAL     -  Rate of all copies of that direction that go on after the event, in GB/s.

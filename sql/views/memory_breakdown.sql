@@ -4,33 +4,33 @@
 -- memory_summary.peak_time_ns.  The rows of a memory add up to its peak_bytes.
 --   profile_id       INTEGER  -      The profile: a process or rank.
 --   host             TEXT     -      Host that it ran on.
---   rank             INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id        INTEGER  -      The device, as in devices.
---   allocator        TEXT     -      Name of the allocator, as in memory_summary. NULL where it is unknown.
+--   allocator        TEXT     -      Name of the allocator, as in memory_summary.  NULL where it is unknown.
 --   memory           TEXT     -      Name of the device, or of the allocator where there is no device, as in
 --                                    memory_summary.
---   op_name          TEXT     -      Name of the op that allocated the pieces. NULL where none was recorded.
+--   op_name          TEXT     -      Name of the op that allocated the pieces.  NULL where none was recorded.
 --   bytes            INTEGER  bytes  What the allocator gave for them.
---   requested_bytes  INTEGER  bytes  What the program had asked for, as the source has it. Without that it is bytes on
---                                    a CPU, and elsewhere what the tensors in the pieces take. NULL where none of that
+--   requested_bytes  INTEGER  bytes  What the program had asked for, as the source has it.  Without that it is bytes on
+--                                    a CPU, and elsewhere what the tensors in the pieces take.  NULL where none of that
 --                                    is known.
---   count            INTEGER  count  Number of pieces. NULL where they are not known one by one.
+--   count            INTEGER  count  Number of pieces.  NULL where they are not known one by one.
 --   region           TEXT     -      What the pieces are for (allocations.region), and unknown where nothing tells it.
 --                                    The region before holds what was in use without an allocation on record, which was
---                                    made before the recording. The region stack is what is set aside for stacks. Where
---                                    the source has no addresses, releases cannot be paired with allocations, and all
---                                    that was in use is one row of unknown.
+--                                    made before the recording.  The region stack is what is set aside for stacks.
+--                                    Where the source has no addresses, releases cannot be paired with allocations, and
+--                                    all that was in use is one row of unknown.
 --   dtype            TEXT     -      Number type of the tensors in the pieces when they were allocated
---                                    (allocations.dtype). It is what the source has, or for parameters what the model
---                                    has, or else what the op that allocated them was asked for or returns. NULL where
+--                                    (allocations.dtype).  It is what the source has, or for parameters what the model
+--                                    has, or else what the op that allocated them was asked for or returns.  NULL where
 --                                    none of these is known.
 --   shape            TEXT     -      Shape of the tensors in the pieces when they were allocated (allocations.shape),
---                                    known as dtype is. NULL where nothing tells it, and for a single number.
+--                                    known as dtype is.  NULL where nothing tells it, and for a single number.
 --   module           TEXT     -      The innermost module of the model in which the pieces were allocated, and for a
 --                                    parameter the module that it belongs to (allocations.module).
---   location         TEXT     -      File:line of the innermost line of the program itself. NULL where no stack was
+--   location         TEXT     -      File:line of the innermost line of the program itself.  NULL where no stack was
 --                                    recorded.
---   peak_ratio       REAL     ratio  Share of bytes in the peak_bytes of the memory. 1 where the pieces are more than
+--   peak_ratio       REAL     ratio  Share of bytes in the peak_bytes of the memory.  1 where the pieces are more than
 --                                    the source says was in use.
 -- A profile for pprof has all pieces in use.  Its rows stand for several pieces (occurrence_count).
 -- XProf knows of a piece only when it was allocated in the step of the peak, and calls the rest unused.

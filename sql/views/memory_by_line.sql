@@ -12,33 +12,34 @@
 -- A memory profile in the format of pprof tells only what is held.  All of it is live there and held at the peak, and a
 -- row of allocations counts as often as it stands for pieces (occurrence_count).
 --   profile_id   INTEGER  -      The profile: a process or rank.
---   rank         INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank         INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id    INTEGER  -      The device, as in devices.
---   device       TEXT     -      Name of the device. NULL where it is unknown.
---   location     TEXT     -      File:line, the file without its directories. NULL where the allocations have no line.
+--   device       TEXT     -      Name of the device.  NULL where it is unknown.
+--   location     TEXT     -      The line as file:line, the file without its directories.  NULL where the allocations
+--                                have no line.
 --   name         TEXT     -      The location, and without one what is known best: the function on the stack, the op
 --                                that allocated (op aten::mm), the module that the pieces belong to (module net.0),
 --                                memory from before the recording, or no line.
---   text         TEXT     -      The source line. NULL where it could not be read.
---   count        INTEGER  count  Allocations (weighed). In the row of memory from before the recording it is the pieces
---                                that are known.
+--   text         TEXT     -      The source line.  NULL where it could not be read.
+--   count        INTEGER  count  Allocations (weighed).  In the row of memory from before the recording it is the
+--                                pieces that are known.
 --   bytes        INTEGER  bytes  What the allocations were given in all (weighed).
---   bytes_error  INTEGER  bytes  Error of bytes where only some steps were recorded. 0 where all were, NULL where too
---                                few were (sampling_summary).
+--   bytes_error  INTEGER  bytes  Error of bytes where only some steps were recorded (sampling_summary).  0 where all
+--                                were, NULL where too few were.
 --   bytes_ratio  REAL     ratio  Share of bytes in all bytes that were allocated on the device.
---   live_count   INTEGER  count  Allocations that were never released, not weighed. NULL where releases are not known,
+--   live_count   INTEGER  count  Allocations that were never released, not weighed.  NULL where releases are not known,
 --                                as the source has no addresses.
---   live_bytes   INTEGER  bytes  Memory of the allocations that were never released, not weighed. NULL where releases
+--   live_bytes   INTEGER  bytes  Memory of the allocations that were never released, not weighed.  NULL where releases
 --                                are not known, as the source has no addresses.
 --   peak_bytes   INTEGER  bytes  What the line held of each memory of the device when most of that memory was in use,
---                                added up. NULL where the source has no totals.
+--                                added up.  NULL where the source has no totals.
 --   peak_ratio   REAL     ratio  Share of peak_bytes in all that was in use then, with what was allocated before the
---                                recording. Where all lines together held more than the totals of the allocator, as
---                                with shared memory, it is the share in what they held. NULL as peak_bytes is.
---   function     TEXT     -      Function that the line is in.
---   file         TEXT     -      Path of the file that the line is in.
---   line         INTEGER  -      Number of the line in its file.
---   is_library   INTEGER  -      1 for a line of an installed package or of the library of Python.
+--                                recording.  Where all lines together held more than the totals of the allocator, as
+--                                with shared memory, it is the share in what they held.  NULL as peak_bytes is.
+--   function     TEXT     -      Function that the line stands in.
+--   file         TEXT     -      File that the line stands in, with its directories.
+--   line         INTEGER  -      Number of the line in the file.
+--   is_library   INTEGER  -      1: a line of an installed package or of the library of Python.
 -- Cost: two passes over allocations, one over memory_totals and code_traces, a look-up of a step for each line in each
 -- step, and of an op for each op that made some without a line.
 -- Example: SELECT name, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;

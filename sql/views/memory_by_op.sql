@@ -7,21 +7,21 @@
 -- range or no name.  What has no rows (memory_totals) counts without a name, and as it is where no recorded steps stand
 -- for it.
 --   profile_id    INTEGER  -      The profile: a process or rank.
---   rank          INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id     INTEGER  -      The device, as in devices.
---   device        TEXT     -      Name of the device. NULL where it is unknown.
---   name          TEXT     -      Name of the op. NULL for allocations outside any recorded op.
+--   device        TEXT     -      Name of the device.  NULL where it is unknown.
+--   name          TEXT     -      Name of the op.  NULL for allocations outside any recorded op.
 --   count         INTEGER  count  Allocations (weighed).
 --   bytes         INTEGER  bytes  What the allocations were given in all (weighed).
---   bytes_error   INTEGER  bytes  Error of bytes where only some steps were recorded. 0 where all were, NULL where too
---                                 few were (sampling_summary).
+--   bytes_error   INTEGER  bytes  Error of bytes where only some steps were recorded (sampling_summary).  0 where all
+--                                 were, NULL where too few were.
 --   mean_bytes    INTEGER  bytes  Mean size of an allocation.
 --   max_bytes     INTEGER  bytes  Size of the largest allocation.
---   live_count    INTEGER  count  Allocations that were never released, not weighed. NULL where releases are not known,
---                                 as the source has no addresses.
---   live_bytes    INTEGER  bytes  Memory of the allocations that were never released, not weighed. NULL where releases
+--   live_count    INTEGER  count  Allocations that were never released, not weighed.  NULL where releases are not
+--                                 known, as the source has no addresses.
+--   live_bytes    INTEGER  bytes  Memory of the allocations that were never released, not weighed.  NULL where releases
 --                                 are not known, as the source has no addresses.
---   mean_held_ns  INTEGER  ns     Mean time from allocation to release of those that were released. NULL where none
+--   mean_held_ns  INTEGER  ns     Mean time from allocation to release of those that were released.  NULL where none
 --                                 was.
 --   bytes_ratio   REAL     ratio  Share of bytes in all bytes that the profile allocated on the device.
 -- Cost: linear in allocation_totals, once these are made, and memory_totals; where only some steps were recorded one

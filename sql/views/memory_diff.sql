@@ -7,23 +7,23 @@
 -- line_diff.
 --   level            TEXT     -      The level of the row: memory, line or op.
 --   memory           TEXT     -      The device, or the allocator where there is no device.
---   name             TEXT     -      The name as in memory_by_line, or that of the op. NULL at the level of memories,
+--   name             TEXT     -      The name as in memory_by_line, or that of the op.  NULL at the level of memories,
 --                                    and for what has no op.
---   text             TEXT     -      The source line. NULL at the levels of memories and ops, and where it could not be
---                                    read.
---   a_count          INTEGER  count  Allocations of a. 0 where a does not have the row.
---   b_count          INTEGER  count  Allocations of b. 0 where b does not have the row.
---   a_bytes          INTEGER  bytes  What the allocations of a were given in all. NULL at the level of memories.
---   b_bytes          INTEGER  bytes  What the allocations of b were given in all. NULL at the level of memories.
---   a_peak_bytes     INTEGER  bytes  What a held when most was in use. NULL for ops, and where it is not known.
---   b_peak_bytes     INTEGER  bytes  What b held when most was in use. NULL for ops, and where it is not known.
---   a_live_bytes     INTEGER  bytes  What of a_bytes was never released. NULL where it is not known.
---   b_live_bytes     INTEGER  bytes  What of b_bytes was never released. NULL where it is not known.
+--   text             TEXT     -      The source line.  NULL at the levels of memories and ops, and where it could not
+--                                    be read.
+--   a_count          INTEGER  count  Allocations of a.  0 where a does not have the row.
+--   b_count          INTEGER  count  Allocations of b.  0 where b does not have the row.
+--   a_bytes          INTEGER  bytes  What the allocations of a were given in all.  NULL at the level of memories.
+--   b_bytes          INTEGER  bytes  What the allocations of b were given in all.  NULL at the level of memories.
+--   a_peak_bytes     INTEGER  bytes  What a held when most was in use.  NULL for ops, and where it is not known.
+--   b_peak_bytes     INTEGER  bytes  What b held when most was in use.  NULL for ops, and where it is not known.
+--   a_live_bytes     INTEGER  bytes  What of a_bytes was never released.  NULL where it is not known.
+--   b_live_bytes     INTEGER  bytes  What of b_bytes was never released.  NULL where it is not known.
 --   count_diff       INTEGER  count  Difference b_count - a_count.
 --   bytes_diff       INTEGER  bytes  Difference b_bytes - a_bytes.
 --   peak_diff_bytes  INTEGER  bytes  Difference b_peak_bytes - a_peak_bytes.
 --   live_diff_bytes  INTEGER  bytes  Difference b_live_bytes - a_live_bytes.
---   change           TEXT     -      + where b holds more at its peak than a, - where less, = else. Where no peak is
+--   change           TEXT     -      + where b holds more at its peak than a, - where less, = else.  Where no peak is
 --                                    known, as for ops, it compares what they allocate.
 -- parameters: a, b
 -- Cost: that of the three views.

@@ -2,22 +2,22 @@
 --
 -- One row for each event of running out of memory, whether the program went on or died of it.
 --   profile_id      INTEGER  -      The profile: a process or rank.
---   rank            INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id       INTEGER  -      The device, as in devices.
---   device          TEXT     -      Name of the device. NULL where it is unknown.
+--   device          TEXT     -      Name of the device.  NULL where it is unknown.
 --   id              INTEGER  -      The event, as in memory_events.
 --   time_ns         INTEGER  ns     When the allocation failed.
 --   bytes           INTEGER  bytes  How much was asked for.
 --   in_use_bytes    INTEGER  bytes  How much the program had then.
 --   peak_bytes      INTEGER  bytes  The most that it had had until then.
---   reserved_bytes  INTEGER  bytes  How much the allocator held of the device. NULL where it holds nothing in reserve.
---   capacity_bytes  INTEGER  bytes  Size of the memory of the device. NULL where it is not known.
---   op              TEXT     -      Name of the innermost op that asked, also of a program that died in it. NULL where
+--   reserved_bytes  INTEGER  bytes  How much the allocator held of the device.  NULL where it holds nothing in reserve.
+--   capacity_bytes  INTEGER  bytes  Size of the memory of the device.  NULL where it is not known.
+--   op              TEXT     -      Name of the innermost op that asked, also of a program that died in it.  NULL where
 --                                   none is known.
---   location        TEXT     -      File:line of the innermost line of the program itself. NULL where no stack was
+--   location        TEXT     -      File:line of the innermost line of the program itself.  NULL where no stack was
 --                                   recorded.
---   text            TEXT     -      Text of that line. NULL where it could not be read.
---   step_id         INTEGER  -      The step in which it failed. NULL outside all steps.
+--   text            TEXT     -      Text of that line.  NULL where it could not be read.
+--   step_id         INTEGER  -      The step in which it failed.  NULL outside all steps.
 -- Cost: linear in memory_events.  Example: SELECT * FROM memory_failures;
 SELECT
   memory_events.profile_id AS profile_id,

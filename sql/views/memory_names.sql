@@ -3,8 +3,8 @@
 -- One row for each profile, device and allocator whose memory events are known.
 --   profile_id  INTEGER  -  The profile: a process or rank.
 --   device_id   INTEGER  -  The device, as in devices.
---   allocator   TEXT     -  Name of the allocator. NULL where it is unknown.
---   name        TEXT     -  The device, else the allocator, else memory. The process stands in front of it where
+--   allocator   TEXT     -  Name of the allocator.  NULL where it is unknown.
+--   name        TEXT     -  The device, else the allocator, else memory.  The process stands in front of it where
 --                           several train, and the allocator behind it where the device has several.
 -- Cost: linear in profiles and in memories.  Example: SELECT name FROM memory_names;
 SELECT

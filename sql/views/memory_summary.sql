@@ -5,35 +5,35 @@
 -- allocated and released.
 --   profile_id           INTEGER  -      The profile: a process or rank.
 --   host                 TEXT     -      Host that it ran on.
---   rank                 INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                 INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id            INTEGER  -      The device, as in devices.
---   device               TEXT     -      Name of the device. NULL where it is unknown.
---   allocator            TEXT     -      Name of the allocator. NULL where it is unknown.
+--   device               TEXT     -      Name of the device.  NULL where it is unknown.
+--   allocator            TEXT     -      Name of the allocator.  NULL where it is unknown.
 --   memory               TEXT     -      What the pages of XProf call it: the name of the device, or of the allocator
 --                                        where there is no device.
 --   allocations          INTEGER  count  Pieces that were allocated while it was recorded.
 --   deallocations        INTEGER  count  Pieces that were released while it was recorded.
---   capacity_bytes       INTEGER  bytes  What there was at the peak: memory in use, for stacks and free. Where the
+--   capacity_bytes       INTEGER  bytes  What there was at the peak: memory in use, for stacks and free.  Where the
 --                                        source does not tell what was free, it is the size of the memory of the
 --                                        device.
 --   lifetime_peak_bytes  INTEGER  bytes  The most that was in use since the program began, as the allocator counts it.
 --                                        NULL where it does not tell.
---   peak_bytes           INTEGER  bytes  The most that was in use while it was recorded, stacks included. Where the
+--   peak_bytes           INTEGER  bytes  The most that was in use while it was recorded, stacks included.  Where the
 --                                        source has no totals, it is the most that allocations and releases add up to
---                                        (memory_timeline.device_bytes). That is a lower bound, since it lacks what was
---                                        in use before the recording and not released in it.
---   peak_time_ns         INTEGER  ns     The first moment when peak_bytes were in use. XProf has the last one. NULL
+--                                        (memory_timeline.device_bytes).  That is a lower bound, since it lacks what
+--                                        was in use before the recording and not released in it.
+--   peak_time_ns         INTEGER  ns     The first moment when peak_bytes were in use.  XProf has the last one.  NULL
 --                                        where it is not known.
---   step_id              INTEGER  -      The step that the peak was in. NULL outside all steps.
---   stack_bytes          INTEGER  bytes  The part of peak_bytes that was set aside for stacks. NULL where the source
+--   step_id              INTEGER  -      The step that the peak was in.  NULL outside all steps.
+--   stack_bytes          INTEGER  bytes  The part of peak_bytes that was set aside for stacks.  NULL where the source
 --                                        does not tell.
 --   heap_bytes           INTEGER  bytes  The part of peak_bytes that was in the hands of the program.
---   free_bytes           INTEGER  bytes  What was free at the peak. Where the allocator holds memory from the device,
---                                        it is what it held and had not given out. NULL where neither is known.
---   reserved_bytes       INTEGER  bytes  What the allocator held from the device at the peak, in use or not. NULL where
---                                        it holds nothing in reserve.
+--   free_bytes           INTEGER  bytes  What was free at the peak.  Where the allocator holds memory from the device,
+--                                        it is what it held and had not given out.  NULL where neither is known.
+--   reserved_bytes       INTEGER  bytes  What the allocator held from the device at the peak, in use or not.  NULL
+--                                        where it holds nothing in reserve.
 --   reserved_peak_bytes  INTEGER  bytes  The most that the allocator ever held from the device while it was recorded.
---   fragmentation_ratio  REAL     ratio  Share of the free memory at the peak that lay outside its largest piece. NULL
+--   fragmentation_ratio  REAL     ratio  Share of the free memory at the peak that lay outside its largest piece.  NULL
 --                                        where the source does not tell it and it does not follow from the addresses of
 --                                        segments and pieces, and where nothing was free.
 --   unused_ratio         REAL     ratio  Share of reserved_bytes that was not in use at the peak.

@@ -9,13 +9,13 @@
 -- steps whose ops are recorded, and the moment when most was in use are whole.
 --   profile_id           INTEGER  -      The profile: a process or rank.
 --   host                 TEXT     -      Host that it ran on.
---   rank                 INTEGER  -      Rank of the process. NULL where it is unknown.
---   device_id            INTEGER  -      The device, as in devices. NULL where the memory is of none.
---   device               TEXT     -      Name of the device. NULL where it is unknown.
---   allocator            TEXT     -      Name of the allocator. NULL where it is unknown.
+--   rank                 INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   device_id            INTEGER  -      The device, as in devices.  NULL where the memory is of none.
+--   device               TEXT     -      Name of the device.  NULL where it is unknown.
+--   allocator            TEXT     -      Name of the allocator.  NULL where it is unknown.
 --   time_ns              INTEGER  ns     When it changed.
 --   category             TEXT     -      What the memory holds: parameter, gradient, activation, optimizer_state,
---                                        input, temporary and so on. It is what the source tells of the event (raw
+--                                        input, temporary and so on.  It is what the source tells of the event (raw
 --                                        memory timelines of PyTorch), else allocations.region, and unknown where
 --                                        neither tells it.
 --   bytes                INTEGER  bytes  In use by this category after the change.
@@ -23,7 +23,7 @@
 --   fragmentation_ratio  REAL     ratio  Share of the free memory of the allocator that lies outside its largest piece.
 --                                        NULL where the allocator does not tell it and the addresses of its segments
 --                                        and pieces are not known, and where nothing was free.
---   event_id             INTEGER  -      The event, as in memory_events. That row has its op, number type and shape,
+--   event_id             INTEGER  -      The event, as in memory_events.  That row has its op, number type and shape,
 --                                        and what was free.
 -- A profile for pprof tells of one moment without a time, and has no rows here.
 -- XProf draws a thousand moments at most, and takes the times of each thread from the beginning of its line.

@@ -10,20 +10,20 @@
 -- save memory, whose names have .remat.
 --   profile_id        INTEGER  -        The profile: a process or rank.
 --   host              TEXT     -        Host that it ran on.
---   rank              INTEGER  -        Rank of the process. NULL where it is unknown.
+--   rank              INTEGER  -        Rank of the process.  NULL where it is unknown.
 --   step_id           INTEGER  -        The step, as in steps.
 --   number            INTEGER  -        Number of the step.
---   dur_ns            INTEGER  ns       Duration of the step. Where the host runs ahead of its devices this is
+--   dur_ns            INTEGER  ns       Duration of the step.  Where the host runs ahead of its devices this is
 --                                       steps.pace_ns.
 --   flops             INTEGER  flops    Floating point operations of the step, without those that checkpoints do again.
 --   recomputed_flops  INTEGER  flops    Floating point operations of the step that checkpoints do again.
 --   flops_per_second  REAL     flops/s  Rate of flops over dur_ns.
---   device_count      INTEGER  count    Devices that ran kernels of the profile. 0 where it ran on the host.
+--   device_count      INTEGER  count    Devices that ran kernels of the profile.  0 where it ran on the host.
 --   ideal_ns          INTEGER  ns       How long flops would take at the peak rate of their number type (device_peaks)
---                                       on all devices. Operations in float on tensor cores count as tf32. Where no
+--                                       on all devices.  Operations in float on tensor cores count as tf32.  Where no
 --                                       type is known the highest peak counts, without those of float8 and integers.
 --                                       NULL where the peaks of the devices are not known.
---   mfu               REAL     ratio    Ratio of ideal_ns to dur_ns. It is 1 in a step that computes at the peak from
+--   mfu               REAL     ratio    Ratio of ideal_ns to dur_ns.  It is 1 in a step that computes at the peak from
 --                                       end to end.
 --   hfu               REAL     ratio    The same with recomputed_flops: how much the hardware computes.
 -- Cost: linear in ops and kernels whose operations are known.

@@ -4,12 +4,12 @@
 -- profile.  Scopes and modules compute nothing themselves and are not counted.  A node without an op_type is in no
 -- type.
 --   profile_id        INTEGER  -      The profile: a graph, a model, a checkpoint, or a graph with its checkpoint.
---   rank              INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank              INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   node_count        INTEGER  count  Nodes of the graph.
---   node_types        TEXT     -      The five op types that most nodes have, each with the number of these. NULL
+--   node_types        TEXT     -      The five op types that most nodes have, each with the number of these.  NULL
 --                                     without any.
 --   flops             INTEGER  flops  Floating point operations of one run of each node where they are known
---                                     (nodes.flops). NULL where they are known of none.
+--                                     (nodes.flops).  NULL where they are known of none.
 --   flops_node_count  INTEGER  count  Nodes whose operations are known.
 --   variable_count    INTEGER  count  Nodes that hold parameters.
 --   param_count       INTEGER  count  Parameters that these nodes hold.
@@ -17,8 +17,8 @@
 --   tensor_count      INTEGER  count  Tensors that the checkpoint stores.
 --   element_count     INTEGER  count  Elements of all these tensors.
 --   bytes             INTEGER  bytes  Size of all these tensors.
---   largest           TEXT     -      The three variables with most bytes, each with its shape and size. In a
---                                     checkpoint without a graph they are tensors. Only the end of a long name is
+--   largest           TEXT     -      The three variables with most bytes, each with its shape and size.  In a
+--                                     checkpoint without a graph they are tensors.  Only the end of a long name is
 --                                     shown.
 -- Cost: two passes over nodes, one over tensors.  Example: SELECT node_count, node_types, largest FROM model_summary;
 WITH sums AS (

@@ -5,25 +5,25 @@
 -- all where there are none), weighed by sample_weight.  The order goes by time per step, so runs need not be equally
 -- long.
 --   module            TEXT     -      Name of the module in the model.
---   class             TEXT     -      Class of the module. NULL where the source does not tell it.
---   a_count           INTEGER  count  Ops in the module in a. 0 where a does not have it.
---   b_count           INTEGER  count  Ops in the module in b. 0 where b does not have it.
+--   class             TEXT     -      Class of the module.  NULL where the source does not tell it.
+--   a_count           INTEGER  count  Ops in the module in a.  0 where a does not have it.
+--   b_count           INTEGER  count  Ops in the module in b.  0 where b does not have it.
 --   a_ns              INTEGER  ns     Self time of the ops of a_count.
 --   b_ns              INTEGER  ns     Self time of the ops of b_count.
 --   count_diff        INTEGER  count  Difference b_count - a_count.
 --   dur_diff_ns       INTEGER  ns     Difference b_ns - a_ns.
 --   change            TEXT     -      + where b calls more ops in a step than a, - where fewer, = else.
---   a_step_ns         INTEGER  ns     Time a_ns by the number of measured steps of a. NULL where a has no steps.
---   b_step_ns         INTEGER  ns     Time b_ns by the number of measured steps of b. NULL where b has no steps.
---   step_diff_ns      INTEGER  ns     Difference b_step_ns - a_step_ns. NULL where a side has no steps.
+--   a_step_ns         INTEGER  ns     Time a_ns by the number of measured steps of a.  NULL where a has no steps.
+--   b_step_ns         INTEGER  ns     Time b_ns by the number of measured steps of b.  NULL where b has no steps.
+--   step_diff_ns      INTEGER  ns     Difference b_step_ns - a_step_ns.  NULL where a side has no steps.
 --   a_backward_ns     INTEGER  ns     Time of the gradients of the module in a (module_summary.backward_ns).
 --   b_backward_ns     INTEGER  ns     Time of the gradients of the module in b (module_summary.backward_ns).
 --   backward_diff_ns  INTEGER  ns     Difference b_backward_ns - a_backward_ns.
 --   a_device_ns       INTEGER  ns     Time of the kernels that the ops of the module launched in a.
 --   b_device_ns       INTEGER  ns     Time of the kernels that the ops of the module launched in b.
 --   device_diff_ns    INTEGER  ns     Difference b_device_ns - a_device_ns.
---   a_calls           INTEGER  count  How often the module was called in a. NULL where that is not known.
---   b_calls           INTEGER  count  How often the module was called in b. NULL where that is not known.
+--   a_calls           INTEGER  count  How often the module was called in a.  NULL where that is not known.
+--   b_calls           INTEGER  count  How often the module was called in b.  NULL where that is not known.
 -- parameters: a, b
 -- Cost: that of module_summary.
 -- Example: SELECT module, step_diff_ns FROM module_diff('before*', 'after*') LIMIT 10;

@@ -8,42 +8,42 @@
 -- module are left out, and so is the time of Python itself between ops.  The ops of measured steps count (no warm-up,
 -- ops recorded), and all ops in a profile without such steps.  They are weighed by ops.sample_weight.
 --   profile_id        INTEGER  -      The profile: a process or rank.
---   rank              INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank              INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   module            TEXT     -      Name of the module, with those around it.
---   class             TEXT     -      Class of the module. NULL where the source does not tell it.
+--   class             TEXT     -      Class of the module.  NULL where the source does not tell it.
 --   depth             INTEGER  -      How many modules are around it.
 --   count             INTEGER  count  Ops that it ran itself, without those of the modules inside it (weighed).
 --   self_ns           INTEGER  ns     Self time of the ops of count.
---   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded. 0 where all were, NULL
---                                     where too few were (sampling_summary).
+--   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded (sampling_summary).  0 where
+--                                     all were, NULL where too few were.
 --   self_ratio        REAL     ratio  Share of self_ns in the self time of all modules of the profile.
 --   sum_ns            INTEGER  ns     Self time of its own ops and of those of the modules inside it.
 --   backward_ns       INTEGER  ns     Time of the autograd nodes that answer its own forward ops, spent where
---                                     backward() runs. On the own threads of autograd, where no Python runs, their self
---                                     time is part of self_ns already. So is all of it in XPlane files: ops in
---                                     transpose(jvp()) of JAX, gradient_tape of TensorFlow. NULL where there is none.
---   device_self_ns    INTEGER  ns     Time of the kernels that its own ops launched. NULL without a device.
+--                                     backward() runs.  On the own threads of autograd, where no Python runs, their
+--                                     self time is part of self_ns already.  So is all of it in XPlane files: ops in
+--                                     transpose(jvp()) of JAX, gradient_tape of TensorFlow.  NULL where there is none.
+--   device_self_ns    INTEGER  ns     Time of the kernels that its own ops launched.  NULL without a device.
 --   device_sum_ns     INTEGER  ns     Time of the kernels that its own ops and those of the modules inside it launched.
 --                                     NULL without a device.
---   flops             INTEGER  flops  Floating point operations of its own ops, as ops.flops counts them. NULL where
+--   flops             INTEGER  flops  Floating point operations of its own ops, as ops.flops counts them.  NULL where
 --                                     none are known.
 --   sum_flops         INTEGER  flops  Floating point operations of its own ops and of those of the modules inside it.
 --                                     NULL where none are known.
---   backward_flops    INTEGER  flops  Floating point operations of the ops of backward_ns. NULL where none are known.
+--   backward_flops    INTEGER  flops  Floating point operations of the ops of backward_ns.  NULL where none are known.
 --   param_count       INTEGER  count  Parameters of the module and those inside it, shared ones where they come first.
 --                                     NULL where the source does not know them.
---   node_id           INTEGER  -      The module, as in nodes. NULL where the source has only its name.
---   call_count        INTEGER  count  How often it was called (weighed). A capture counts the calls in which ops ran
---                                     (module_calls), and with --python=calls all calls. NULL where the source knows of
---                                     no calls.
---   call_count_error  REAL     count  Error of call_count where only some steps were recorded. 0 where all were, NULL
---                                     where too few were or no calls are known.
+--   node_id           INTEGER  -      The module, as in nodes.  NULL where the source has only its name.
+--   call_count        INTEGER  count  How often it was called (weighed).  A capture counts the calls in which ops ran
+--                                     (module_calls), and with --python=calls all calls.  NULL where the source knows
+--                                     of no calls.
+--   call_count_error  REAL     count  Error of call_count where only some steps were recorded (sampling_summary).  0
+--                                     where all were, NULL where too few were or no calls are known.
 --   call_ns           INTEGER  ns     Time of these calls from start to end, in all (weighed), modules inside included,
---                                     without what recording ops took of it. In a capture a call lasts from the start
+--                                     without what recording ops took of it.  In a capture a call lasts from the start
 --                                     of its first op to the end of its last one, and with --python=calls as long as it
---                                     took. NULL where the source knows of no calls.
---   call_error_ns     INTEGER  ns     Error of call_ns where only some steps were recorded. 0 where all were, NULL
---                                     where too few were or no calls are known.
+--                                     took.  NULL where the source knows of no calls.
+--   call_error_ns     INTEGER  ns     Error of call_ns where only some steps were recorded (sampling_summary).  0 where
+--                                     all were, NULL where too few were or no calls are known.
 -- Sums reach 64 modules outwards.
 -- Cost: one pass over ops with a module or a stack, and one over the traces where modules are told from them.
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;

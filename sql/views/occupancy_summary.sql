@@ -4,23 +4,23 @@
 -- launched are left out.  Where kernels were recorded only in some steps, everything but the largest uses is weighed by
 -- what these stand for (thinned_steps).
 --   profile_id                 INTEGER  -      The profile: a process or rank.
---   rank                       INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   name                       TEXT     -      Name of the kernel.
 --   count                      INTEGER  count  Launches of the kernel.
 --   sum_ns                     INTEGER  ns     Time of these launches.
---   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded. 0 where all were,
---                                              NULL where too few were (sampling_summary).
+--   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).
+--                                              0 where all were, NULL where too few were.
 --   occupancy_ratio            REAL     ratio  Mean of the achieved occupancy as the source estimates it, weighed by
---                                              the durations of the launches. NULL where it is not known.
+--                                              the durations of the launches.  NULL where it is not known.
 --   blocks_per_multiprocessor  REAL     -      Mean number of blocks by multiprocessors, weighed by the durations of
---                                              the launches. Below 1 some had nothing to do. NULL where it is not
+--                                              the launches.  Below 1 some had nothing to do.  NULL where it is not
 --                                              known.
 --   threads_per_block          REAL     -      Mean size of a block.
 --   registers_per_thread       INTEGER  -      Most registers for a thread that a launch uses, which may limit
 --                                              occupancy.
 --   shared_bytes               INTEGER  bytes  Most shared memory for a block that a launch uses, which may limit
 --                                              occupancy.
---   unused_ns                  INTEGER  ns     Time sum_ns times the part of the device that was not occupied. NULL
+--   unused_ns                  INTEGER  ns     Time sum_ns times the part of the device that was not occupied.  NULL
 --                                              where occupancy_ratio is not known.
 -- Cost: linear in kernel_totals, once these are made; one pass over kernels where only some steps were recorded.
 -- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;

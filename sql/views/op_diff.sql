@@ -4,8 +4,8 @@
 -- (an id, a path or a pattern over paths).  All ops but ranges count, warm-up too, weighed by ops.sample_weight, since
 -- the question is what changed, not what is typical.  Compare runs of as many steps.
 --   name         TEXT     -      Name of the op.
---   a_count      INTEGER  count  Calls in a (weighed). 0 where the op does not occur there.
---   b_count      INTEGER  count  Calls in b (weighed). 0 where the op does not occur there.
+--   a_count      INTEGER  count  Calls in a (weighed).  0 where the op does not occur there.
+--   b_count      INTEGER  count  Calls in b (weighed).  0 where the op does not occur there.
 --   a_ns         INTEGER  ns     Self time of the calls of a_count.
 --   b_ns         INTEGER  ns     Self time of the calls of b_count.
 --   count_diff   INTEGER  count  Difference b_count - a_count.

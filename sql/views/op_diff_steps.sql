@@ -5,8 +5,8 @@
 -- Both ranges may be of the same profile.  A range without steps, or without a step whose ops were recorded, is an
 -- error.  All ops but ranges count, weighed by ops.sample_weight.
 --   name         TEXT     -      Name of the op.
---   a_count      INTEGER  count  Calls in the steps of a (weighed). 0 where the op does not occur there.
---   b_count      INTEGER  count  Calls in the steps of b (weighed). 0 where the op does not occur there.
+--   a_count      INTEGER  count  Calls in the steps of a (weighed).  0 where the op does not occur there.
+--   b_count      INTEGER  count  Calls in the steps of b (weighed).  0 where the op does not occur there.
 --   a_ns         INTEGER  ns     Self time of the calls of a_count.
 --   b_ns         INTEGER  ns     Self time of the calls of b_count.
 --   count_diff   INTEGER  count  Difference b_count - a_count.

@@ -7,16 +7,16 @@
 -- counts are weighed by steps.sample_weight.  Steps for which others stand do not count, since only ranges around the
 -- ops were recorded there.
 --   profile_id       INTEGER  -      The profile: a process or rank.
---   rank             INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   op_name          TEXT     -      Name of the op.
 --   kernel_sequence  TEXT     -      Short names of the kernels in the order of their launches, with -> between them.
 --                                    Where no calls were recorded, the order is that of their starts.
 --   count            INTEGER  count  How often the op ran with this sequence (weighed).
 --   kernel_count     INTEGER  count  Kernels in the sequence.
---   launch_delay_ns  INTEGER  ns     Mean time from the start of the op to its first launch. NULL where no calls were
+--   launch_delay_ns  INTEGER  ns     Mean time from the start of the op to its first launch.  NULL where no calls were
 --                                    recorded.
---   kernel_delay_ns  INTEGER  ns     Mean time from the start of the first launch to the start of what it launched. A
---                                    start before the launch by the clocks counts as 0. NULL where no calls were
+--   kernel_delay_ns  INTEGER  ns     Mean time from the start of the first launch to the start of what it launched.  A
+--                                    start before the launch by the clocks counts as 0.  NULL where no calls were
 --                                    recorded.
 --   kernel_ns        INTEGER  ns     Time of all the kernels (weighed).
 -- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.

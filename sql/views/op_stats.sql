@@ -18,43 +18,44 @@
 -- counts from the first step to the last.  XProf has the type Unknown there.  Its mode is always Function, and what is
 -- not known of the roofline is NULL here.  Its shares with IDLE are self_ns over the sum of all rows of the side.  In
 -- the profile of TensorFlow before XPlane the device has the nodes that ran there.
---   profile_id             INTEGER  -        The profile: a process or rank. NULL in the row for all hosts.
---   host                   TEXT     -        Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank                   INTEGER  -        Rank of the process. NULL where it is unknown and in the row for all
+--   profile_id             INTEGER  -        The profile: a process or rank.  NULL in the row for all hosts.
+--   host                   TEXT     -        Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank                   INTEGER  -        Rank of the process.  NULL where it is unknown and in the row for all
 --                                            hosts.
---   position               INTEGER  -        Place by self_ns among the ops of its side, from 1. NULL for IDLE.
+--   position               INTEGER  -        Place by self_ns among the ops of its side, from 1.  NULL for IDLE.
 --   side                   TEXT     -        The side: host or device.
---   op_type                TEXT     -        Type of the op. For frameworks whose ops have no types it is the name, and
---                                            for IDLE it is IDLE.
+--   op_type                TEXT     -        Type of the op.  For frameworks whose ops have no types it is the name,
+--                                            and for IDLE it is IDLE.
 --   name                   TEXT     -        Name of the op, or IDLE.
---   framework              TEXT     -        Framework that the op is of. NULL for IDLE.
---   count                  INTEGER  count    Calls (weighed). For IDLE it is the number of steps, and 0 in XPlane
+--   framework              TEXT     -        Framework that the op is of.  NULL for IDLE.
+--   count                  INTEGER  count    Calls (weighed).  For IDLE it is the number of steps, and 0 in XPlane
 --                                            files.
 --   sum_ns                 INTEGER  ns       Time of all calls from start to end, with the ops inside (weighed).
 --   mean_ns                INTEGER  ns       Mean time of a call from start to end, with the ops inside.
 --   self_ns                INTEGER  ns       Time of all calls without the ops inside (weighed).
---   self_error_ns          INTEGER  ns       Error of self_ns where only some steps were recorded. 0 where all were,
---                                            NULL where too few were (sampling_summary).
+--   self_error_ns          INTEGER  ns       Error of self_ns where only some steps were recorded (sampling_summary).
+--                                            0 where all were, NULL where too few were.
 --   mean_self_ns           INTEGER  ns       Mean time of a call without the ops inside.
---   side_self_ratio        REAL     ratio    Share of self_ns in the self time of its side. Where a process uses
---                                            several frameworks, it is the share in that of its framework. NULL for
+--   side_self_ratio        REAL     ratio    Share of self_ns in the self time of its side.  Where a process uses
+--                                            several frameworks, it is the share in that of its framework.  NULL for
 --                                            IDLE.
---   side_cumulative_ratio  REAL     ratio    Sum of side_self_ratio from the first position to this one. NULL for IDLE.
+--   side_cumulative_ratio  REAL     ratio    Sum of side_self_ratio from the first position to this one.  NULL for
+--                                            IDLE.
 --   flops_per_second       REAL     flops/s  Floating point operations over the time of the calls in which they are
---                                            known. On the side of the device these are calls that launched kernels.
+--                                            known.  On the side of the device these are calls that launched kernels.
 --                                            NULL where there are none.
---   bytes_per_second       REAL     bytes/s  Bytes moved over the time of the calls in which they are known. On the
---                                            side of the device these are calls that launched kernels. NULL where there
---                                            are none.
+--   bytes_per_second       REAL     bytes/s  Bytes moved over the time of the calls in which they are known.  On the
+--                                            side of the device these are calls that launched kernels.  NULL where
+--                                            there are none.
 --   tensor_core_ratio      REAL     ratio    Share of kernels on tensor cores in the time of the op on the device, in
---                                            XPlane files. NULL elsewhere (operator_summary has it), and where the
+--                                            XPlane files.  NULL elsewhere (operator_summary has it), and where the
 --                                            names of its kernels do not tell it, as for TPUs and for older profiles of
 --                                            TensorFlow.
 --   bound_by               TEXT     -        On the device compute or memory: the one whose rate is nearer to the
---                                            highest that the device allows for the number types of the inputs. Ops of
---                                            PyTorch whose operations are not counted are bound by memory. NULL on the
+--                                            highest that the device allows for the number types of the inputs.  Ops of
+--                                            PyTorch whose operations are not counted are bound by memory.  NULL on the
 --                                            host and where a rate is not known (roofline has more).
---   execution_mode         TEXT     -        How the op was run: eager, function or graph. NULL where that is not
+--   execution_mode         TEXT     -        How the op was run: eager, function or graph.  NULL where that is not
 --                                            known.
 --   is_idle                INTEGER  -        1 for the row IDLE, else 0.
 -- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.

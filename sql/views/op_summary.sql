@@ -5,10 +5,10 @@
 -- times are weighed by ops.sample_weight, so that they stand for all steps.  All times are without what recording took
 -- (ops.net_ns).  Ranges of the program (category user) are left to range_summary.
 --   profile_id              INTEGER  -      The profile: a process or rank.
---   rank                    INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                    INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   name                    TEXT     -      Name of the op.
 --   category                TEXT     -      Kind of the op: op, autograd, module, python, runtime or input.
---   framework               TEXT     -      Framework that the op is of. NULL where it is unknown.
+--   framework               TEXT     -      Framework that the op is of.  NULL where it is unknown.
 --   count                   INTEGER  count  Calls (weighed).
 --   self_ns                 INTEGER  ns     Time in the op itself, without the ops inside it (weighed).
 --   self_ratio              REAL     ratio  Share of self_ns in the self time of all ops of the framework in the
@@ -17,13 +17,15 @@
 --   mean_ns                 INTEGER  ns     Mean time of a call from start to end.
 --   min_ns                  INTEGER  ns     Time of the shortest call.
 --   max_ns                  INTEGER  ns     Time of the longest call.
---   per_step_count          REAL     count  Mean calls in a measured step. NULL without steps.
---   per_step_self_ns        INTEGER  ns     Mean self time in a measured step. NULL without steps.
---   per_step_count_error    REAL     count  Error of per_step_count where only some steps were recorded. 0 where all
---                                           were, NULL where too few were (sampling_summary) and without steps.
---   per_step_self_error_ns  INTEGER  ns     Error of per_step_self_ns where only some steps were recorded. 0 where all
---                                           were, NULL where too few were (sampling_summary) and without steps.
---   device_self_ns          INTEGER  ns     Time of the kernels that it launched itself (weighed). NULL without a
+--   per_step_count          REAL     count  Mean calls in a measured step.  NULL without steps.
+--   per_step_self_ns        INTEGER  ns     Mean self time in a measured step.  NULL without steps.
+--   per_step_count_error    REAL     count  Error of per_step_count where only some steps were recorded
+--                                           (sampling_summary).  0 where all were, NULL where too few were and without
+--                                           steps.
+--   per_step_self_error_ns  INTEGER  ns     Error of per_step_self_ns where only some steps were recorded
+--                                           (sampling_summary).  0 where all were, NULL where too few were and without
+--                                           steps.
+--   device_self_ns          INTEGER  ns     Time of the kernels that it launched itself (weighed).  NULL without a
 --                                           device.
 -- Cost: that of op_totals; where ops of only some steps were recorded, one pass over ops.
 -- Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;

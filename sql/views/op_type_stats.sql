@@ -3,23 +3,23 @@
 -- One row for each profile, side, framework and op_type, and for a run of several hosts one for all of them.  In
 -- PyTorch the op_type is the name of the op, with its namespace.  IDLE is a type with a row of its own on each side on
 -- which op_stats has one.
---   profile_id        INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
---   host              TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank              INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all hosts.
+--   profile_id        INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host              TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank              INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   side              TEXT     -      The side: host or device.
 --   op_type           TEXT     -      Type of the ops, or IDLE.
---   framework         TEXT     -      Framework that the ops are of. NULL for IDLE.
+--   framework         TEXT     -      Framework that the ops are of.  NULL for IDLE.
 --   name_count        INTEGER  count  Op names that have that type.
 --   count             INTEGER  count  Calls of these ops (weighed).
 --   self_ns           INTEGER  ns     Self time of these calls (weighed).
---   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded. 0 where all were, NULL
---                                     where too few were (sampling_summary).
+--   self_error_ns     INTEGER  ns     Error of self_ns where only some steps were recorded (sampling_summary).  0 where
+--                                     all were, NULL where too few were.
 --   self_ratio        REAL     ratio  Share of self_ns in the self time of the side and framework in the profile,
---                                     without IDLE. NULL for IDLE.
---   cumulative_ratio  REAL     ratio  Sum of self_ratio with all rows before. NULL for IDLE.
+--                                     without IDLE.  NULL for IDLE.
+--   cumulative_ratio  REAL     ratio  Sum of self_ratio with all rows before.  NULL for IDLE.
 --   idle_in_ratio     REAL     ratio  Share of self_ns in all self time of the side, IDLE included.
---   execution_mode    TEXT     -      How the ops were run: eager, function or graph, and mixed where they differ. NULL
---                                     where that is not known.
+--   execution_mode    TEXT     -      How the ops were run: eager, function or graph, and mixed where they differ.
+--                                     NULL where that is not known.
 --   is_idle           INTEGER  -      1 for IDLE, else 0.
 -- Cost: that of op_stats; one pass over ops where they were sampled.
 -- Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats WHERE side = 'host' LIMIT 10;

@@ -5,7 +5,7 @@
 -- operator_summary.  All steps count, warm-up too.  Where a capture recorded ops only in some steps, everything is
 -- weighed by ops.sample_weight.
 --   profile_id             INTEGER  -      The profile: a process or rank.
---   rank                   INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                   INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   op_name                TEXT     -      Name of the op.
 --   count                  INTEGER  count  Calls (weighed).
 --   increase_bytes         INTEGER  bytes  Memory allocated less memory released in it, with the ops inside it.
@@ -14,8 +14,8 @@
 --   allocation_self_count  INTEGER  count  Pieces allocated in it, without the ops inside it.
 --   allocated_bytes        INTEGER  bytes  Size of the pieces of allocation_count.
 --   allocated_self_bytes   INTEGER  bytes  Size of the pieces of allocation_self_count.
---   allocated_error_bytes  INTEGER  bytes  Error of allocated_bytes where only some steps were recorded. 0 where all
---                                          were, NULL where too few were (sampling_summary).
+--   allocated_error_bytes  INTEGER  bytes  Error of allocated_bytes where only some steps were recorded
+--                                          (sampling_summary).  0 where all were, NULL where too few were.
 -- Cost: linear in op_totals and memory_event_totals, once these are made, and one look-up of names of ops and their
 -- callers; where only some steps were recorded one pass over ops.
 -- Example: SELECT op_name, allocation_count, increase_bytes FROM operator_memory LIMIT 10;

@@ -5,24 +5,25 @@
 -- steps count, warm-up too.  Where a capture recorded ops only in some steps, counts and times are weighed by
 -- ops.sample_weight, and those of calls and kernels by that of the op that asked for them.
 --   profile_id               INTEGER  -      The profile: a process or rank.
---   rank                     INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                     INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   op_name                  TEXT     -      Name of the op.
 --   count                    INTEGER  count  Calls (weighed).
 --   host_self_ns             INTEGER  ns     Time of the op without the ops and the calls of the interfaces of devices
 --                                            inside it (weighed).
---   host_self_error_ns       INTEGER  ns     Error of host_self_ns where only some steps were recorded. 0 where all
---                                            were, NULL where too few were (sampling_summary).
+--   host_self_error_ns       INTEGER  ns     Error of host_self_ns where only some steps were recorded
+--                                            (sampling_summary).  0 where all were, NULL where too few were.
 --   host_total_ns            INTEGER  ns     Time of the op from start to end, with all that is inside it (weighed).
 --   device_self_ns           INTEGER  ns     Time of the kernels, copies and fills that it launched itself (weighed).
 --                                            NULL without a device.
---   device_self_error_ns     INTEGER  ns     Error of device_self_ns where only some steps were recorded. 0 where all
---                                            were, NULL without a device and where too few were (sampling_summary).
+--   device_self_error_ns     INTEGER  ns     Error of device_self_ns where only some steps were recorded
+--                                            (sampling_summary).  0 where all were, NULL without a device and where too
+--                                            few were.
 --   device_total_ns          INTEGER  ns     Time of the kernels, copies and fills that it and the ops inside it
---                                            launched (weighed). NULL without a device.
+--                                            launched (weighed).  NULL without a device.
 --   tensor_core_eligible     INTEGER  -      1 where tensor cores can compute it, else 0.
---   tensor_core_self_ratio   REAL     ratio  Share of kernels on tensor cores in device_self_ns. NULL where it launched
---                                            none itself.
---   tensor_core_total_ratio  REAL     ratio  Share of kernels on tensor cores in device_total_ns. NULL where none was
+--   tensor_core_self_ratio   REAL     ratio  Share of kernels on tensor cores in device_self_ns.  NULL where it
+--                                            launched none itself.
+--   tensor_core_total_ratio  REAL     ratio  Share of kernels on tensor cores in device_total_ns.  NULL where none was
 --                                            launched.
 -- Cost: one pass over ops (three where only some steps were recorded) and one over api_calls; else linear in op_totals
 -- and kernel_totals.

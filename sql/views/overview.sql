@@ -4,17 +4,17 @@
 -- has ALL_HOSTS for host and NULL for profile_id and rank.  Steps are those of weighed_steps.  In the row for all hosts
 -- they are the steps that the hosts share, each as long as its slowest host took (step_statistics).  The ratios from
 -- device_compute_ratio to other_ratio are shares of the time of all these steps and add up to 1.
---   profile_id                INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
---   host                      TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank                      INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all
+--   profile_id                INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host                      TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank                      INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all
 --                                             hosts.
 --   run_id                    INTEGER  -      The run, as in runs.
---   step_count                INTEGER  count  Number of steps. 0 without steps.
---   mean_step_ns              INTEGER  ns     Mean time of a step. NULL without steps.
---   stddev_step_ns            INTEGER  ns     Standard deviation of the time of a step, as that of a sample. NULL
+--   step_count                INTEGER  count  Number of steps.  0 without steps.
+--   mean_step_ns              INTEGER  ns     Mean time of a step.  NULL without steps.
+--   stddev_step_ns            INTEGER  ns     Standard deviation of the time of a step, as that of a sample.  NULL
 --                                             without steps.
---   min_step_ns               INTEGER  ns     Time of the shortest step. NULL without steps.
---   max_step_ns               INTEGER  ns     Time of the longest step. NULL without steps.
+--   min_step_ns               INTEGER  ns     Time of the shortest step.  NULL without steps.
+--   max_step_ns               INTEGER  ns     Time of the longest step.  NULL without steps.
 --   device_compute_ratio      REAL     ratio  Share of the step time in which devices ran kernels or fills.
 --   device_to_device_ratio    REAL     ratio  Share of the step time in which devices copied within or between each
 --                                             other.
@@ -39,22 +39,22 @@
 --                                             has it.
 --   verdict                   TEXT     -      Whether input bounds the program: highly (input_ratio from 20 %),
 --                                             moderately (from 5 %), potentially (from 3 % that nothing recorded
---                                             explains) or not input-bound. NULL without steps.
---   utilization_ratio         REAL     ratio  Share of the time in which a device was busy (device_utilization), as a
---                                             mean over devices.
---   sm_efficiency_ratio       REAL     ratio  Share of the multiprocessors that were busy (device_utilization), as a
---                                             mean over devices.
+--                                             explains) or not input-bound.  NULL without steps.
+--   utilization_ratio         REAL     ratio  Share of the time in which kernels ran on a device (device_utilization),
+--                                             as a mean over devices.  NULL without devices.
+--   sm_efficiency_ratio       REAL     ratio  Share of the multiprocessors that had a block (device_utilization), as a
+--                                             mean over devices.  NULL where it is not known.
 --   occupancy_ratio           REAL     ratio  Achieved occupancy of kernels (device_utilization), weighed by the kernel
---                                             time of each device.
+--                                             time of each device.  NULL where it is not known.
 --   tensor_core_ratio         REAL     ratio  Share of kernel time on tensor cores (device_utilization), weighed by the
 --                                             kernel time of each device.
 --   half_precision_ratio      REAL     ratio  Share of kernel time in 16 bits or less in that of known precision.
 --   host_op_ratio             REAL     ratio  Share of calls of ops on hosts in those on hosts and devices.
 --   device_op_ratio           REAL     ratio  Share of calls of ops on devices in those on hosts and devices.
 --   host_eager_ratio          REAL     ratio  Share of the time in which an op runs that TensorFlow runs it eagerly,
---                                             without waiting for input. NULL for other frameworks.
+--                                             without waiting for input.  NULL for other frameworks.
 --   marks_ratio               REAL     ratio  Share of the step time in what the program marked, in modules and in
---                                             Python frames while no op ran, as a part of other_ratio. The profiler of
+--                                             Python frames while no op ran, as a part of other_ratio.  The profiler of
 --                                             TensorFlow takes it for host compute, in its verdict too.
 -- The profiler of TensorFlow takes copies of GPUs for device compute, and of 32 bits.  It takes bfloat16 for 32 bits,
 -- and eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.

@@ -3,16 +3,16 @@
 -- One row for each profile and device that holds parameters (nodes with param_count).  Those on no known device are one
 -- row together.  Parameters that several modules share count once.
 --   profile_id       INTEGER  -      The profile: a process or rank.
---   rank             INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device           TEXT     -      The device as nodes.canonical_device has it, else the processor that schedules the
---                                    nodes. NULL where neither is known.
+--                                    nodes.  NULL where neither is known.
 --   variable_count   INTEGER  count  Tensors of parameters.
 --   param_count      INTEGER  count  Parameters in these tensors.
---   param_bytes      INTEGER  bytes  Size of these parameters. NULL where it is not known.
---   trainable_count  INTEGER  count  Parameters in these tensors that training changes. NULL where that is not known.
---   param_ratio      REAL     ratio  Share of param_bytes in the bytes of all devices of the profile. Where sizes are
+--   param_bytes      INTEGER  bytes  Size of these parameters.  NULL where it is not known.
+--   trainable_count  INTEGER  count  Parameters in these tensors that training changes.  NULL where that is not known.
+--   param_ratio      REAL     ratio  Share of param_bytes in the bytes of all devices of the profile.  Where sizes are
 --                                    not known, it is the share of parameters.
---   balance_ratio    REAL     ratio  Ratio of param_ratio to the share of an even spread. 1 is even, and 2 is twice as
+--   balance_ratio    REAL     ratio  Ratio of param_ratio to the share of an even spread.  1 is even, and 2 is twice as
 --                                    much as its part.
 -- Cost: one pass over nodes.  Example: SELECT device, param_bytes, balance_ratio FROM parameter_balance;
 WITH held AS (

@@ -4,16 +4,16 @@
 -- argument of every table does (an id, a path or a pattern over paths).  Measured steps count (no warm-up), weighed by
 -- sample_weight.  The order goes by time per step, so runs need not be equally long.
 --   phase               TEXT     -      The phase: input, forward, backward, optimizer, evaluation or other.
---   a_count             INTEGER  count  How often a entered the phase. 0 where a does not have it.
---   b_count             INTEGER  count  How often b entered the phase. 0 where b does not have it.
+--   a_count             INTEGER  count  How often a entered the phase.  0 where a does not have it.
+--   b_count             INTEGER  count  How often b entered the phase.  0 where b does not have it.
 --   a_ns                INTEGER  ns     Time of the phase in a.
 --   b_ns                INTEGER  ns     Time of the phase in b.
 --   count_diff          INTEGER  count  Difference b_count - a_count.
 --   dur_diff_ns         INTEGER  ns     Difference b_ns - a_ns.
 --   change              TEXT     -      + where b takes longer in a step than a, - where less long, = else.
---   a_step_ns           INTEGER  ns     Time a_ns by the number of measured steps of a. NULL where a has no steps.
---   b_step_ns           INTEGER  ns     Time b_ns by the number of measured steps of b. NULL where b has no steps.
---   step_diff_ns        INTEGER  ns     Difference b_step_ns - a_step_ns. NULL where a side has no steps.
+--   a_step_ns           INTEGER  ns     Time a_ns by the number of measured steps of a.  NULL where a has no steps.
+--   b_step_ns           INTEGER  ns     Time b_ns by the number of measured steps of b.  NULL where b has no steps.
+--   step_diff_ns        INTEGER  ns     Difference b_step_ns - a_step_ns.  NULL where a side has no steps.
 --   a_recomputation_ns  INTEGER  ns     The part of a_ns that ran forward ops again, for checkpoints.
 --   b_recomputation_ns  INTEGER  ns     The part of b_ns that ran forward ops again, for checkpoints.
 -- parameters: a, b

@@ -5,10 +5,10 @@
 -- recorded.  These steps divide what is left of the others as they divide their own, so that all phases together are
 -- the time of all steps that are spoken for.  What recording took is in no time here (step_phases.net_ns).
 --   profile_id        INTEGER  -      The profile: a process or rank.
---   rank              INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank              INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   phase             TEXT     -      The phase: input, forward, backward, optimizer, evaluation or other, as in
 --                                     step_phases.
---   step_count        INTEGER  count  Measured steps that have the phase. It is weighed where only ops show the phase,
+--   step_count        INTEGER  count  Measured steps that have the phase.  It is weighed where only ops show the phase,
 --                                     and never more than there are steps.
 --   pass_count        INTEGER  count  How often it was entered, one micro-batch after the other (weighed).
 --   sum_ns            INTEGER  ns     Time of the phase in all measured steps.

@@ -9,7 +9,7 @@
 --   profile_id  INTEGER  -  The profile: a process or rank.
 --   step_id     INTEGER  -  The step, as in steps.
 --   position    INTEGER  -  Place of the step among those of its host, from 0.
---   pod_step    INTEGER  -  Number of the steps that were taken together, from 0. NULL where a host that was recorded
+--   pod_step    INTEGER  -  Number of the steps that were taken together, from 0.  NULL where a host that was recorded
 --                           at the time has no such step, and where no other host of several was recorded then.
 -- pod_steps and common_steps tell more of them.
 -- Cost: a sort of the steps for each host.

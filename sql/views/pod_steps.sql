@@ -5,8 +5,8 @@
 -- says how they are found).  A step without a match on some host has no pod_step, and XProf hides it.
 --   profile_id             INTEGER  -   The profile: a process or rank.
 --   host                   TEXT     -   Host that it ran on.
---   rank                   INTEGER  -   Rank of the process. NULL where it is unknown.
---   pod_step               INTEGER  -   Number of the steps that were taken together, from 0. NULL where a host has no
+--   rank                   INTEGER  -   Rank of the process.  NULL where it is unknown.
+--   pod_step               INTEGER  -   Number of the steps that were taken together, from 0.  NULL where a host has no
 --                                       such step.
 --   step_id                INTEGER  -   The step of the host, as in steps.
 --   number                 INTEGER  -   Number of this step on its host.
@@ -22,7 +22,7 @@
 --   output_ns              INTEGER  ns  Time of output: copies from devices.
 --   compile_ns             INTEGER  ns  Time in which the host compiled.
 --   other_ns               INTEGER  ns  The rest of the step.
---   bottleneck             TEXT     -   The largest of these parts, without its _ns. NULL where not all are known.
+--   bottleneck             TEXT     -   The largest of these parts, without its _ns.  NULL where not all are known.
 --   behind_ns              INTEGER  ns  How much longer it took than the step of the fastest host in the same pod_step.
 --                                       NULL without a pod_step.
 -- The parts are those of step_breakdown, and differ from those of XProf in what that view says.  In XProf the copies

@@ -4,17 +4,17 @@
 -- launched are left out.  Where kernels were recorded only in some steps, count and times are weighed (thinned_steps).
 --   profile_id      INTEGER  -      The profile: a process or rank.
 --   host            TEXT     -      Host that it ran on.
---   rank            INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id       INTEGER  -      The device, as in devices.
---   device          TEXT     -      Name of the device. NULL where it is unknown.
+--   device          TEXT     -      Name of the device.  NULL where it is unknown.
 --   precision       TEXT     -      Precision of the numbers that a kernel reads: 8 bit, 16 bit, 32 bit, 64 bit or
---                                   unknown. The types that its name tells count first (half, bf16, s8, sgemm, f32
---                                   ...), the smallest of several. Without them the inputs of the op that launched it
+--                                   unknown.  The types that its name tells count first (half, bf16, s8, sgemm, f32
+--                                   ...), the smallest of several.  Without them the inputs of the op that launched it
 --                                   count.
 --   count           INTEGER  count  Kernels of that precision.
 --   sum_ns          INTEGER  ns     Time of these kernels.
---   sum_error_ns    INTEGER  ns     Error of sum_ns where only some steps were recorded. 0 where all were, NULL where
---                                   too few were (sampling_summary).
+--   sum_error_ns    INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).  0 where
+--                                   all were, NULL where too few were.
 --   ratio           REAL     ratio  Share of sum_ns in the time of all compute kernels of the device.
 --   tensor_core_ns  INTEGER  ns     The part of sum_ns in kernels on tensor cores.
 -- XProf knows half and fp16 in names only.  It counts bfloat16 as 32 bit, and everything that it does not know, too.

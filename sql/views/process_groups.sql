@@ -5,9 +5,9 @@
 -- that never went on all together (process_windows.session_id) are no hosts of one job, such as runs that a pattern
 -- names, and restarts.
 --   run_id      INTEGER  -  The run, as in runs.
---   profile_id  INTEGER  -  The profile of the row of such a page. NULL in the row for all hosts.
---   host        TEXT     -  Host of the row of such a page. ALL_HOSTS in the row for all hosts.
---   rank        INTEGER  -  Rank of the row of such a page. NULL where it is unknown and in the row for all hosts.
+--   profile_id  INTEGER  -  The profile of the row of such a page.  NULL in the row for all hosts.
+--   host        TEXT     -  Host of the row of such a page.  ALL_HOSTS in the row for all hosts.
+--   rank        INTEGER  -  Rank of the row of such a page.  NULL where it is unknown and in the row for all hosts.
 --   member_id   INTEGER  -  The profile of the process that counts in that row.
 -- Cost: linear in profiles.
 -- Example: SELECT g.host, count(*) FROM process_groups AS g JOIN kernels AS k ON k.profile_id = member_id GROUP BY 1;

@@ -19,8 +19,8 @@
 --   session_id     INTEGER  -      The first profile of those that were recorded together.
 --   session_count  INTEGER  count  Processes among the profiles that were recorded together.
 --   start_number   INTEGER  -      Number of the process among those of its rank by time, from 1, as a rank may be
---                                  started again. It is known in traces of PyTorch, and 1 elsewhere.
---   start_count    INTEGER  count  Processes of its rank, in traces of PyTorch. 1 elsewhere.
+--                                  started again.  It is known in traces of PyTorch, and 1 elsewhere.
+--   start_count    INTEGER  count  Processes of its rank, in traces of PyTorch.  1 elsewhere.
 -- Times of XPlane files are compared from the start of each, as XProf does, where hosts began within an hour.  That is
 -- known by what the file says of it, else by the name of its directory (run_started_ns in profiles.attributes).  A
 -- process that comes again, or a host a minute later, is of another recording.

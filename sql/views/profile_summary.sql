@@ -3,21 +3,21 @@
 -- Everything counts, warm-up too.
 --   profile_id           INTEGER  -      The profile: a process or rank.
 --   run_id               INTEGER  -      The run, as in runs.
---   rank                 INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank                 INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   host                 TEXT     -      Host that it ran on.
---   pid                  INTEGER  -      Id of the process in its system. NULL where it is unknown.
+--   pid                  INTEGER  -      Id of the process in its system.  NULL where it is unknown.
 --   format               TEXT     -      Format of the file.
---   framework            TEXT     -      Framework that wrote or ran it. NULL where it is unknown.
---   framework_version    TEXT     -      Version of the framework. NULL where it is unknown.
---   command              TEXT     -      Command that started the process. NULL where it is unknown.
+--   framework            TEXT     -      Framework that wrote or ran it.  NULL where it is unknown.
+--   framework_version    TEXT     -      Version of the framework.  NULL where it is unknown.
+--   command              TEXT     -      Command that started the process.  NULL where it is unknown.
 --   dur_ns               INTEGER  ns     Time from its first event to its last.
 --   step_count           INTEGER  count  Number of its steps.
 --   op_count             INTEGER  count  Number of its ops, without ranges, modules and Python frames.
 --   kernel_count         INTEGER  count  Number of its kernels.
 --   thread_count         INTEGER  count  Number of its threads and streams.
---   mean_cpu             REAL     -      Mean number of processors that it kept busy. NULL where it is unknown.
---   peak_resident_bytes  INTEGER  bytes  The largest reading of the resident memory of the process. NULL where there is
---                                        none.
+--   mean_cpu             REAL     -      Mean number of processors that it kept busy.  NULL where it is unknown.
+--   peak_resident_bytes  INTEGER  bytes  The largest reading of the resident memory of the process.  NULL where there
+--                                        is none.
 --   file_bytes           INTEGER  bytes  Size of the file.
 --   complete             INTEGER  -      1 where the recording was closed in order, 0 where its end is missing or torn.
 --   diagnostic_count     INTEGER  count  Diagnostics of the file.

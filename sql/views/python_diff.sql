@@ -6,8 +6,8 @@
 -- steps count (no warm-up, or all where there are none).  The order goes by time per step, so runs need not be equally
 -- long.
 --   location            TEXT     -      File:line as in b, or as in a where b does not have the line.
---   text                TEXT     -      The source line. NULL where it could not be read.
---   function            TEXT     -      Function that the line is in.
+--   text                TEXT     -      The source line.  NULL where it could not be read.
+--   function            TEXT     -      Function that the line stands in.
 --   a_count             INTEGER  count  How often Python was seen there in a.
 --   b_count             INTEGER  count  How often Python was seen there in b.
 --   a_ns                INTEGER  ns     Time outside ops that the samples of a_count stand for.
@@ -15,10 +15,10 @@
 --   count_diff          REAL     count  Difference b_count - a_count.
 --   dur_diff_ns         INTEGER  ns     Difference b_ns - a_ns.
 --   change              TEXT     -      + where b takes longer there than a, - where less long, = else.
---   a_step_ns           INTEGER  ns     Time a_ns by the number of measured steps of a. NULL where a has no steps.
---   b_step_ns           INTEGER  ns     Time b_ns by the number of measured steps of b. NULL where b has no steps.
---   step_diff_ns        INTEGER  ns     Difference b_step_ns - a_step_ns. NULL where a side has no steps.
---   step_diff_error_ns  INTEGER  ns     Standard error of step_diff_ns, as the samples spread by chance. NULL where a
+--   a_step_ns           INTEGER  ns     Time a_ns by the number of measured steps of a.  NULL where a has no steps.
+--   b_step_ns           INTEGER  ns     Time b_ns by the number of measured steps of b.  NULL where b has no steps.
+--   step_diff_ns        INTEGER  ns     Difference b_step_ns - a_step_ns.  NULL where a side has no steps.
+--   step_diff_error_ns  INTEGER  ns     Standard error of step_diff_ns, as the samples spread by chance.  NULL where a
 --                                       side has no steps.
 -- parameters: a, b
 -- Cost: that of python_summary.

@@ -4,13 +4,13 @@
 -- something else than Python are left out: for other ranks, devices, its own threads or workers of a loader.  That is
 -- no time outside ops (step_op_time has it by itself).
 --   profile_id   INTEGER  -   The profile: a process or rank.
---   step_id      INTEGER  -   The step in which the sample was taken, as in steps. NULL outside all steps.
+--   step_id      INTEGER  -   The step in which the sample was taken, as in steps.  NULL outside all steps.
 --   trace_id     INTEGER  -   Stack of the sample, as in code_traces.
---   range_id     INTEGER  -   The innermost range around it on its thread, as in ranges. NULL outside of all.
+--   range_id     INTEGER  -   The innermost range around it on its thread, as in ranges.  NULL outside of all.
 --   weight       REAL     ns  The time that it stands for, weighed by steps.sample_weight.
 --   is_measured  INTEGER  -   1 in a measured step (no warm-up, none that a hang made long: hung_steps) whose ops were
---                             recorded, else 0. NULL outside all steps.
---   waits_for    TEXT     -   What the thread waited for, as in python_samples. NULL where it ran.
+--                             recorded, else 0.  NULL outside all steps.
+--   waits_for    TEXT     -   What the thread waited for, as in python_samples.  NULL where it ran.
 -- Cost: linear in python_samples.  Example: SELECT waits_for, sum(weight) FROM python_looks GROUP BY 1;
 SELECT
   samples.profile_id AS profile_id,

@@ -9,25 +9,25 @@
 -- python is all else, which could be done elsewhere or not at all.
 --   profile_id      INTEGER  -      The profile: a process or rank.
 --   location        TEXT     -      File:line of the line of the program, as python_summary has it.
---   text            TEXT     -      Text of the line of the program. NULL where it could not be read.
---   inner_location  TEXT     -      File:line of the innermost line outside of PyTorch and of the library of Python. It
---                                   is of the program, or of a library that the program calls.
---   inner_text      TEXT     -      Text of this innermost line. NULL where it could not be read.
+--   text            TEXT     -      Text of the line of the program.  NULL where it could not be read.
+--   inner_location  TEXT     -      File:line of the innermost line outside of PyTorch and of the library of Python.
+--                                   It is of the program, or of a library that the program calls.
+--   inner_text      TEXT     -      Text of this innermost line.  NULL where it could not be read.
 --   is_inside       INTEGER  -      1 where the innermost line is another line than that of the program, else 0.
 --   part            TEXT     -      The part: waits, calls or python.
---   waits_for       TEXT     -      What the thread waited for, as in python_samples. NULL where part is not waits.
+--   waits_for       TEXT     -      What the thread waited for, as in python_samples.  NULL where part is not waits.
 --   sample_count    INTEGER  count  How often it was seen.
---   self_ns         INTEGER  ns     The time outside ops. All rows of a line together are its self_ns in
+--   self_ns         INTEGER  ns     The time outside ops.  All rows of a line together are its self_ns in
 --                                   python_summary.
 --   saving_ns       INTEGER  ns     The part of self_ns in which a checkpoint was written: in the range torch.save, or
 --                                   innermost in what frameworks save with.
 --   processor_ns    INTEGER  ns     The part of self_ns in which the thread waited for a processor.
 --   op_ns           INTEGER  ns     Time of the ops that the line calls besides, without their backward passes, where
---                                   part is python, or is waits only for a line close by. It is less than self_ns. 0
+--                                   part is python, or is waits only for a line close by.  It is less than self_ns.  0
 --                                   for other parts.
---   file            TEXT     -      Path of the file of the line of the program.
+--   file            TEXT     -      File of the line of the program, with its directories.
 --   line            INTEGER  -      Number of the line of the program in its file.
---   inner_file      TEXT     -      Path of the file of the innermost line.
+--   inner_file      TEXT     -      File of the innermost line, with its directories.
 --   inner_line      INTEGER  -      Number of the innermost line in its file.
 -- Only what was seen in measured steps (no warm-up, none that a hang made long, ops recorded) counts.
 -- Cost: that of python_summary, and one pass over code_traces.

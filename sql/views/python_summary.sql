@@ -9,21 +9,21 @@
 -- ops (step_op_time), weighed by steps.sample_weight, and without steps for the time between the looks.  What recording
 -- took outside of ops, which is seen at the lines that call them, is taken off there.
 --   profile_id     INTEGER  -      The profile: a process or rank.
---   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
---   location       TEXT     -      File:line, the file without its directories.
---   text           TEXT     -      The source line. NULL where it could not be read.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   location       TEXT     -      The line as file:line, the file without its directories.
+--   text           TEXT     -      The source line.  NULL where it could not be read.
 --   sample_count   INTEGER  count  How often Python was seen there.
 --   self_ns        INTEGER  ns     The time outside ops at this line.
 --   self_error_ns  INTEGER  ns     Standard error of self_ns, as that of a share of so many samples of these weights.
 --   self_ratio     REAL     ratio  Share of self_ns in the time of all lines of the profile.
 --   waits_for      TEXT     -      What the thread waited for there, and most of all where it was several things
---                                  (python_samples has the words). NULL where it ran.
---   wait_ns        INTEGER  ns     The part of self_ns for which it waited, 0 where it ran. Lacking a processor is no
+--                                  (python_samples has the words).  NULL where it ran.
+--   wait_ns        INTEGER  ns     The part of self_ns for which it waited, 0 where it ran.  Lacking a processor is no
 --                                  waiting of its own: it counts in the same proportion as the rest of the line.
---   function       TEXT     -      Function that the line is in.
---   file           TEXT     -      Path of the file that the line is in.
---   line           INTEGER  -      Number of the line in its file.
---   is_library     INTEGER  -      1 for a line of an installed package or of the library of Python.
+--   function       TEXT     -      Function that the line stands in.
+--   file           TEXT     -      File that the line stands in, with its directories.
+--   line           INTEGER  -      Number of the line in the file.
+--   is_library     INTEGER  -      1: a line of an installed package or of the library of Python.
 -- Cost: linear in python_samples, ops and code_traces.  Example: SELECT location, self_ns FROM python_summary LIMIT
 -- 10;
 WITH weighed AS MATERIALIZED (

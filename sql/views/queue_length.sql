@@ -7,7 +7,7 @@
 -- Where launches were recorded only in some steps, the statistics are of these as they are, and full_ns is weighed step
 -- by step (thinned_steps).
 --   profile_id  INTEGER  -      The profile: a process or rank.
---   rank        INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   stream      INTEGER  -      Number of the stream on its device.
 --   count       INTEGER  count  Events: launches and starts.
 --   mean        REAL     -      Mean length of the queue after an event.

@@ -3,7 +3,7 @@
 -- One row for each event of each stream.  It is the time series of queue_length, which says what counts.  Steps whose
 -- launches were not recorded (thinned_steps) have no events.
 --   profile_id    INTEGER  -  The profile: a process or rank.
---   rank          INTEGER  -  Rank of the process. NULL where it is unknown.
+--   rank          INTEGER  -  Rank of the process.  NULL where it is unknown.
 --   stream        INTEGER  -  Number of the stream on its device.
 --   time_ms       REAL     -  Time of the event from the start of the run, in ms.
 --   queue_length  INTEGER  -  What is launched and not yet started after the event.

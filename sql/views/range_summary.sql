@@ -5,11 +5,11 @@
 -- of devices, where that was recorded only in some steps (steps.sample_weight).
 -- ProfilerStep#N counts as one name, and so do tfprof.step#N, StepTraceAnnotation#N, keras.step#N and keras.epoch#N.
 --   profile_id      INTEGER  -      The profile: a process or rank.
---   rank            INTEGER  -      Rank of the process. NULL where it is unknown.
---   domain          TEXT     -      Domain that marked the ranges. NULL where there is none.
+--   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   domain          TEXT     -      The library or NVTX domain that marked the ranges.  NULL for the default domain.
 --   name            TEXT     -      Name of the ranges.
---   category        TEXT     -      Category of the ranges, the first by alphabet where they differ. NULL where there
---                                   is none.
+--   category        TEXT     -      The category that was given within the domain, the first by alphabet where ranges
+--                                   differ.  NULL where none was.
 --   count           INTEGER  count  Number of ranges.
 --   sum_ns          INTEGER  ns     Duration of all of them.
 --   mean_ns         INTEGER  ns     Mean duration.
@@ -19,12 +19,12 @@
 --                                   NULL where it is not known.
 --   step_count      INTEGER  count  Steps that have such a range.
 --   device_ns       INTEGER  ns     How long devices worked for what was launched in them, in ranges inside them too
---                                   (weighed). NULL where no such work is known, as in ranges that end on another
+--                                   (weighed).  NULL where no such work is known, as in ranges that end on another
 --                                   thread (ranges.is_process_wide).
---   kernel_count    INTEGER  count  Kernels that were launched in them, in ranges inside them too (weighed). NULL where
---                                   no such work is known.
+--   kernel_count    INTEGER  count  Kernels that were launched in them, in ranges inside them too (weighed).  NULL
+--                                   where no such work is known.
 --   crossing_count  INTEGER  count  Ranges that cross another range of their thread (ranges.is_crossing), as those of
---                                   coroutines do. What ran in both may be counted for either.
+--                                   coroutines do.  What ran in both may be counted for either.
 -- Where ranges lie inside others of their name, all these sums count what is in both twice.  kernels.range_id and
 -- ops.range_id say what a range launched and ran.
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns, device_ns FROM range_summary;

@@ -2,21 +2,21 @@
 --
 -- One row for each row of overview and topic about which something is known.  advise has more: by line of the program,
 -- and with what it could save.
---   profile_id  INTEGER  -  The profile: a process or rank. NULL in the row for all hosts.
---   host        TEXT     -  Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank        INTEGER  -  Rank of the process. NULL where it is unknown and in the row for all hosts.
+--   profile_id  INTEGER  -  The profile: a process or rank.  NULL in the row for all hosts.
+--   host        TEXT     -  Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank        INTEGER  -  Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   run_id      INTEGER  -  The run, as in runs.
 --   topic       TEXT     -  Topic: input, output, kernel_launch, other, device_collectives, precision, tf_function or
 --                           eager.
---   level       TEXT     -  How much there is to gain: no, moderate or high. Input is also potential, where other is 3
---                           % or more, and unknown without steps. Eager is no where Keras alone calls such ops around
+--   level       TEXT     -  How much there is to gain: no, moderate or high.  Input is also potential, where other is 3
+--                           % or more, and unknown without steps.  Eager is no where Keras alone calls such ops around
 --                           its own steps.
---   value       REAL     -  What was measured. For input, output, kernel_launch, other and device_collectives it is the
---                           share of the step time, for precision the share of kernel time in 16 bits or less, for
+--   value       REAL     -  What was measured.  For input, output, kernel_launch, other and device_collectives it is
+--                           the share of the step time, for precision the share of kernel time in 16 bits or less, for
 --                           tf_function the share of the time of functions that was spent tracing or running eagerly,
---                           for eager the share of op time spent in eager ops. NULL where the level is unknown.
---   threshold   REAL     -  Value at which moderate begins. Precision is moderate below it.
---   statement   TEXT     -  What that means, in words. NULL where the level is no and the topic is not input.
+--                           for eager the share of op time spent in eager ops.  NULL where the level is unknown.
+--   threshold   REAL     -  Value at which moderate begins.  Precision is moderate below it.
+--   statement   TEXT     -  What that means, in words.  NULL where the level is no and the topic is not input.
 --   look_at     TEXT     -  The views that tell more.
 -- Thresholds are those of the TensorFlow 2 Profiler.  It counts copies of GPUs as device compute, so that it never
 -- finds a program output-bound on a GPU, and eager ops only where there is one.

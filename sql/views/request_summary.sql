@@ -5,15 +5,15 @@
 -- has ALL_HOSTS for host and NULL for profile_id and rank.  A request lasts from its beginning in the server until its
 -- answer is there, so what the network takes is not in it.  Percentiles are interpolated, where XProf takes the request
 -- below.
---   profile_id     INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
---   host           TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank           INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all hosts.
+--   profile_id     INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host           TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   model          TEXT     -      The model with its version, or the op that batches where the source tells no model.
 --                                  NULL where neither is known.
 --   count          INTEGER  count  Number of requests.
 --   per_second     REAL     -      Requests by the time from the beginning of the first to the end of the last, a
 --                                  second.
---   mean_size      REAL     -      Mean number of examples in a request that was batched. NULL where none was.
+--   mean_size      REAL     -      Mean number of examples in a request that was batched.  NULL where none was.
 --   batched_ratio  REAL     ratio  Share of the requests that were put into a batch.
 --   split_ratio    REAL     ratio  Share of the requests that were split over several batches.
 --   mean_ns        INTEGER  ns     Mean time of a request.
@@ -22,10 +22,10 @@
 --   p99_ns         INTEGER  ns     Time within which 99 % of the requests were answered.
 --   max_ns         INTEGER  ns     Time of the longest request.
 --   mean_wait_ns   INTEGER  ns     Mean time of a batched request until its batch began: getting ready, waiting for
---                                  others and for a thread. NULL where none was batched.
---   p99_wait_ns    INTEGER  ns     Time within which the batches of 99 % of the batched requests began. NULL where none
---                                  was batched.
---   wait_ratio     REAL     ratio  Share of this waiting in the time of the batched requests. NULL where none was
+--                                  others and for a thread.  NULL where none was batched.
+--   p99_wait_ns    INTEGER  ns     Time within which the batches of 99 % of the batched requests began.  NULL where
+--                                  none was batched.
+--   wait_ratio     REAL     ratio  Share of this waiting in the time of the batched requests.  NULL where none was
 --                                  batched.
 -- Cost: linear in requests, which are made from ops once.
 -- Example: SELECT model, count, p50_ns, p99_ns, wait_ratio FROM request_summary;

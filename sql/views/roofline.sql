@@ -7,43 +7,44 @@
 -- op, with the operations counted from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight.  Its
 -- time is that of kernels launched inside it, and calls that launched none do not count.  Without a device its time is
 -- that on the host.
---   profile_id             INTEGER  -        The profile: a process or rank. NULL in the row for all hosts.
---   host                   TEXT     -        Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank                   INTEGER  -        Rank of the process. NULL where it is unknown and in the row for all
+--   profile_id             INTEGER  -        The profile: a process or rank.  NULL in the row for all hosts.
+--   host                   TEXT     -        Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank                   INTEGER  -        Rank of the process.  NULL where it is unknown and in the row for all
 --                                            hosts.
---   position               INTEGER  -        Place by time, from 1. 0 for the program. A loop of a TPU counts here and
---                                            in time_ratio without the time of the ops in it.
---   op_type                TEXT     -        Type of the op. NULL for the program.
---   op_name                TEXT     -        Name of the op. NULL for the program.
---   kernel_name            TEXT     -        Name of the kernel. NULL for the program, and where a row is an op.
+--   position               INTEGER  -        Place by time, from 1.  0 for the program.  A loop of a TPU counts here
+--                                            and in time_ratio without the time of the ops in it.
+--   op_type                TEXT     -        Type of the op.  NULL for the program.
+--   op_name                TEXT     -        Name of the op.  NULL for the program.
+--   kernel_name            TEXT     -        Name of the kernel.  NULL for the program, and where a row is an op.
 --   dtype                  TEXT     -        The number type whose peak counts: that of the inputs of the op (tf32
---                                            where kernels use tensor cores for float). Where the inputs have several
---                                            it is the narrowest, as numbers of Python among them are double. NULL
---                                            where it is not known. Then the highest peak counts, as in XProf, without
+--                                            where kernels use tensor cores for float).  Where the inputs have several
+--                                            it is the narrowest, as numbers of Python among them are double.  NULL
+--                                            where it is not known.  Then the highest peak counts, as in XProf, without
 --                                            those of float8 and integers.
---   count                  INTEGER  count    Calls of the op, or kernels (weighed). NULL for the program.
---   sum_ns                 INTEGER  ns       Time of these calls or kernels (weighed). For the program it is the time
+--   count                  INTEGER  count    Calls of the op, or kernels (weighed).  NULL for the program.
+--   sum_ns                 INTEGER  ns       Time of these calls or kernels (weighed).  For the program it is the time
 --                                            from the first work of each device to its last in XPlane files, and
 --                                            elsewhere that of the steps on each device.
---   time_ratio             REAL     ratio    Share in the time of the program. NULL for what ran on the host beside
+--   time_ratio             REAL     ratio    Share in the time of the program.  NULL for what ran on the host beside
 --                                            others.
---   flops                  INTEGER  flops    Floating point operations that they did. NULL where nothing tells them, as
---                                            for most ops of PyTorch that are no products.
---   bytes_accessed         INTEGER  bytes    Bytes that they moved. For ops of PyTorch inputs and outputs count, which
+--   flops                  INTEGER  flops    Floating point operations that they did.  NULL where nothing tells them,
+--                                            as for most ops of PyTorch that are no products.
+--   bytes_accessed         INTEGER  bytes    Bytes that they moved.  For ops of PyTorch inputs and outputs count, which
 --                                            have to be moved, so that a rate above the peak of the memory shows
---                                            caches. NULL where nothing tells them.
---   flops_per_second       REAL     flops/s  Flops by the time of those whose operations are known. For the program it
+--                                            caches.  NULL where nothing tells them.
+--   flops_per_second       REAL     flops/s  Flops by the time of those whose operations are known.  For the program it
 --                                            is by all its time.
---   bytes_per_second       REAL     bytes/s  Bytes by the time of those whose bytes are known. For the program it is by
---                                            all its time.
+--   bytes_per_second       REAL     bytes/s  Bytes by the time of those whose bytes are known.  For the program it is
+--                                            by all its time.
 --   flops_per_byte         REAL     -        Operational intensity: flops by bytes_accessed.
---   peak_flops_per_second  REAL     flops/s  Highest rate of operations of the device (device_peaks). NULL where it is
+--   peak_flops_per_second  REAL     flops/s  Highest rate of operations of the device (device_peaks).  NULL where it is
 --                                            not known.
---   peak_bytes_per_second  INTEGER  bytes/s  Highest rate of the memory of the device (devices). NULL where it is not
+--   peak_bytes_per_second  INTEGER  bytes/s  Highest rate of the memory of the device (devices).  NULL where it is not
 --                                            known.
 --   ridge_flops_per_byte   REAL     -        Intensity above which computing bounds, and below which memory does.
---   bound_by               TEXT     -        The one that is nearer to its peak: compute or memory. Ops of PyTorch that
---                                            are no products, whose operations are not counted, are bound by memory.
+--   bound_by               TEXT     -        The one that is nearer to its peak: compute or memory.  Ops of PyTorch
+--                                            that are no products, whose operations are not counted, are bound by
+--                                            memory.
 --   compute_efficiency     REAL     ratio    Ratio of flops_per_second to its peak.
 --   memory_efficiency      REAL     ratio    Ratio of bytes_per_second to its peak.
 --   roofline_efficiency    REAL     ratio    Ratio of the rate to the best that the intensity allows.

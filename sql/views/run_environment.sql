@@ -2,25 +2,26 @@
 --
 -- One row for each process but the workers of others, and one more for all hosts of a run that has several.  That row
 -- has ALL_HOSTS for host and NULL for profile_id, rank, and what is not the same in all of them.
---   profile_id           INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
---   host                 TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank                 INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all hosts.
+--   profile_id           INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host                 TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank                 INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   run_id               INTEGER  -      The run, as in runs.
---   host_count           INTEGER  count  Hosts by their names. NULL where these are not known.
+--   host_count           INTEGER  count  Hosts by their names.  NULL where these are not known.
 --   task_count           INTEGER  count  Processes that train.
 --   device_type          TEXT     -      Type of the devices: Nvidia GPU (Ampere) and the like by compute capability,
---                                        the name of a model, or CPU. Several stand with commas between them.
---   device_model         TEXT     -      Name of the product. Several stand with commas between them. NULL where it is
---                                        not known.
+--                                        the name of a model, or CPU.  Several stand with commas between them.
+--   device_model         TEXT     -      Name of the product.  Several stand with commas between them.  NULL where it
+--                                        is not known.
 --   device_count         INTEGER  count  GPUs and TPUs that it saw.
---   device_memory_bytes  INTEGER  bytes  Size of the smallest memory of these devices. NULL where it is not known.
---   framework            TEXT     -      Framework that it ran. NULL where it is unknown, and where the hosts differ.
---   framework_version    TEXT     -      Version of the framework. NULL where it is unknown, and where the hosts
+--   device_memory_bytes  INTEGER  bytes  Size of the smallest memory of these devices.  NULL where it is not known.
+--   framework            TEXT     -      Framework that it ran.  NULL where it is unknown, and where the hosts differ.
+--   framework_version    TEXT     -      Version of the framework.  NULL where it is unknown, and where the hosts
 --                                        differ.
---   job                  TEXT     -      Job that it belongs to, as in profiles. NULL where it is unknown, and where
+--   job                  TEXT     -      Job that it belongs to, as in profiles.  NULL where it is unknown, and where
 --                                        the hosts differ.
---   world_size           INTEGER  count  Ranks of the job. NULL where they are unknown, and where the hosts differ.
---   command              TEXT     -      Command that started it. NULL where it is unknown, and where the hosts differ.
+--   world_size           INTEGER  count  Ranks of the job.  NULL where they are unknown, and where the hosts differ.
+--   command              TEXT     -      Command that started it.  NULL where it is unknown, and where the hosts
+--                                        differ.
 --   start_ns             INTEGER  ns     When the recording began.
 --   end_ns               INTEGER  ns     When the recording ended.
 --   dur_ns               INTEGER  ns     Time from start_ns to end_ns.

@@ -10,7 +10,7 @@
 -- and its share is what is stated, x is what the part of a step differs from that share of the step, and for the third
 -- part unseen_ratio times the sum is added to it.
 --   profile_id     INTEGER  -      The profile: a process or rank.
---   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   step_id        INTEGER  -      The step, as in steps.
 --   weight         REAL     -      Number of steps that it stands for (steps.sample_weight).
 --   duration_ns    INTEGER  ns     Duration of the step, without what recording its ops took.
@@ -20,11 +20,11 @@
 --                                  0.
 --   spread_factor  REAL     -      N / (n - p) for the n rows, with p = 1 or, calibrated, 2, times the sum of w * (w -
 --                                  1) by the sum of w, times the square of half of the t of Student (95 %, with
---                                  step_count^2 / (sum of w^2) - p degrees of freedom). Calibrated it is divided by 1 -
---                                  the largest leverage. NULL where fewer than two rows speak for others, or one so
+--                                  step_count^2 / (sum of w^2) - p degrees of freedom).  Calibrated it is divided by 1
+--                                  - the largest leverage.  NULL where fewer than two rows speak for others, or one so
 --                                  much more than the rest that no error can be stated.
 --   lead_factor    REAL     -      Calibrated, spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
---                                  recording leave in doubt. 0 where weights are not calibrated.
+--                                  recording leave in doubt.  0 where weights are not calibrated.
 --   unseen_ratio   REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share
 --                                  of all time.
 -- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM sampled_steps ORDER BY weight DESC LIMIT 5;

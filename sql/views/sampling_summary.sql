@@ -4,7 +4,7 @@
 -- weigh by steps.sample_weight and state errors.  Twice the error on either side is the 95 % interval, also where few
 -- steps speak for many (sampled_steps has the method).  Where all steps were recorded errors are 0.
 --   profile_id      INTEGER  -      The profile: a process or rank.
---   rank            INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   recorded_count  INTEGER  count  Steps whose ops were recorded.
 --   drawn_count     INTEGER  count  Recorded steps that speak for others, too.
 --   step_count      REAL     count  Steps for which the recorded ones speak.
@@ -12,7 +12,7 @@
 --                                   durations vary, else 0.
 --   unseen_ratio    REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share
 --                                   of all time.
---   note            TEXT     -      Why no errors are stated (they are NULL). NULL where they are stated.
+--   note            TEXT     -      Why no errors are stated (they are NULL).  NULL where they are stated.
 -- Cost: that of sampled_steps.  Example: SELECT recorded_count, step_count FROM sampling_summary;
 SELECT
   profile_id AS profile_id,

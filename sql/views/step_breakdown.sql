@@ -20,7 +20,7 @@
 -- the host, so that its Host compute is host_compute_ns and compile_ns together.  The other categories are the same.
 --   profile_id             INTEGER  -   The profile: a process or rank.
 --   host                   TEXT     -   Host that it ran on.
---   rank                   INTEGER  -   Rank of the process. NULL where it is unknown.
+--   rank                   INTEGER  -   Rank of the process.  NULL where it is unknown.
 --   step_id                INTEGER  -   The step, as in steps.
 --   number                 INTEGER  -   Number of the step.
 --   name                   TEXT     -   Name of the step.
@@ -41,15 +41,15 @@
 --   kernel_launch_ns       INTEGER  ns  Time of launching under the name of TensorFlow: runtime_ns.
 --   input_ns               INTEGER  ns  Time of loading data and of copies to a device.
 --   output_ns              INTEGER  ns  Time of copies from a device.
---   compile_ns             INTEGER  ns  Time of compiling (compilations) while none of the others went on. The plugin,
+--   compile_ns             INTEGER  ns  Time of compiling (compilations) while none of the others went on.  The plugin,
 --                                       and so cpu_ns, has it as cpu.
 --   other_ns               INTEGER  ns  The rest under the name of TensorFlow: rest_ns.
 --   marks_ns               INTEGER  ns  The part of cpu_ns in what the program marked, in modules and Python frames
---                                       while no op ran. Both profilers count it as cpu.
+--                                       while no op ran.  Both profilers count it as cpu.
 --   outside_ns             INTEGER  ns  The part of cpu_ns and rest_ns together that step_op_time and the check
---                                       host_bound have as time outside of ops, with what recording took there. Where
+--                                       host_bound have as time outside of ops, with what recording took there.  Where
 --                                       devices worked it is no more than rest and marks, since their work counts
---                                       first. Where it is not known it is rest and marks. run_summary, overview and
+--                                       first.  Where it is not known it is rest and marks.  run_summary, overview and
 --                                       the page cut the host by it.
 -- Cost: one pass over step_segment_totals, over host_steps and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;

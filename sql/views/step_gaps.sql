@@ -8,12 +8,12 @@
 --   taken_ns    INTEGER  ns  How long it takes, evaluation in it included: steps.net_ns, or training_ns, which is its
 --                            pace where the host runs ahead of its devices (steps.pace_ns).
 --   gap_ns      INTEGER  ns  Time from the end of all steps before it until it begins, without steps.paused_ns, which
---                            the recorder took. Where the host runs ahead, the steps before end with their work on
---                            devices, and with the host where that work was not recorded (thinned_steps). Where steps
---                            of several threads overlap, it is below 0 by what they have in common. NULL where the step
---                            before it by number is not among them, so that others may lie between. NULL where each
---                            step was recorded by itself (steps.origin is session), since mostly the work of the
---                            recorder passes there. NULL between batches of requests (serving), which come as they are
+--                            the recorder took.  Where the host runs ahead, the steps before end with their work on
+--                            devices, and with the host where that work was not recorded (thinned_steps).  Where steps
+--                            of several threads overlap, it is below 0 by what they have in common.  NULL where the
+--                            step before it by number is not among them, so that others may lie between.  NULL where
+--                            each step was recorded by itself (steps.origin is session), since mostly the work of the
+--                            recorder passes there.  NULL between batches of requests (serving), which come as they are
 --                            asked for.
 -- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
 -- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;

@@ -3,7 +3,7 @@
 -- One row for each step that is no warm-up and had its ops recorded.  Ranges, modules and Python frames are no ops
 -- here.  A step without ops has 0.
 --   profile_id     INTEGER  -      The profile: a process or rank.
---   rank           INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   step_id        INTEGER  -      The step, as in steps.
 --   number         INTEGER  -      Number of the step.
 --   dur_ns         INTEGER  ns     Duration of the step.
@@ -11,12 +11,12 @@
 --                                  NULL where that is not known.
 --   sample_weight  REAL     -      Number of steps that it speaks for.
 --   op_ns          INTEGER  ns     How long an op ran on the thread of the step or on one that runs the backward pass
---                                  for it, overlaps counted once. NULL where its thread is not known.
---   input_ns       INTEGER  ns     How long its thread was in the input pipeline while no op ran. NULL where its thread
---                                  is not known.
+--                                  for it, overlaps counted once.  NULL where its thread is not known.
+--   input_ns       INTEGER  ns     How long its thread was in the input pipeline while no op ran.  NULL where its
+--                                  thread is not known.
 --   wait_ns        INTEGER  ns     How long, beside op_ns and input_ns, it took part in a collective of hosts or waited
---                                  for a device. NULL where its thread is not known.
---   outside_ns     INTEGER  ns     The rest of the step: Python, locks, files. NULL where its thread is not known.
+--                                  for a device.  NULL where its thread is not known.
+--   outside_ns     INTEGER  ns     The rest of the step: Python, locks, files.  NULL where its thread is not known.
 --   optimizer_ns   INTEGER  ns     Time in the phase optimizer (step_phases), without closures that it calls.
 --   op_count       INTEGER  count  Ops that began in it, on any thread.
 -- No ops here are ranges, modules and Python frames.  A step without ops has 0.

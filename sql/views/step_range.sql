@@ -6,7 +6,7 @@
 --   id            INTEGER  -  The step, as in steps.
 --   profile_id    INTEGER  -  The profile that the step is of.
 --   number        INTEGER  -  Number of the step.
---   ops_recorded  INTEGER  -  1 where its ops were recorded, 0 where they were not. NULL where the source does not
+--   ops_recorded  INTEGER  -  1 where its ops were recorded, 0 where they were not.  NULL where the source does not
 --                             tell.
 -- parameters: profile, first, last
 -- Cost: one pass over the steps.  Example: SELECT count(*) FROM step_range('*', 0, 9);

@@ -5,25 +5,25 @@
 -- is that of common_steps, which all hosts went through and which took as long as the slowest of them.  The other parts
 -- are those of all steps of all hosts.  Parts are cut as step_breakdown cuts them.  In a capture only the steps count
 -- in which the part is known.
---   profile_id    INTEGER  -      The profile: a process or rank. NULL in the row for all hosts.
---   host          TEXT     -      Host that it ran on. ALL_HOSTS in the row for all hosts.
---   rank          INTEGER  -      Rank of the process. NULL where it is unknown and in the row for all hosts.
+--   profile_id    INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
+--   host          TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank          INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   run_id        INTEGER  -      The run, as in runs.
 --   position      INTEGER  -      Number of the part: 0 step, 1 device_compute, 2 device_to_device, 3
 --                                 device_collectives, 4 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9
 --                                 other, 11 kernel, 12 memcpy, 13 memset, 14 data_loader.
---   part          TEXT     -      The part. The step is the whole, and the parts 1 to 9 add up to it. The parts from 11
---                                 on cut it as the PyTorch TensorBoard plugin does, which has communication as part 3,
---                                 runtime as 5, and cpu as 4 and 8 together.
+--   part          TEXT     -      The part.  The step is the whole, and the parts 1 to 9 add up to it.  The parts from
+--                                 11 on cut it as the PyTorch TensorBoard plugin does, which has communication as part
+--                                 3, runtime as 5, and cpu as 4 and 8 together.
 --   step_count    INTEGER  count  Steps that count.
---   sum_ns        INTEGER  ns     What these steps spent on the part. It is weighed where ops or the work of devices
+--   sum_ns        INTEGER  ns     What these steps spent on the part.  It is weighed where ops or the work of devices
 --                                 were recorded in some steps only, so that it speaks for all.
 --   ratio         REAL     ratio  Share of sum_ns in what the steps took (weighed).
 --   mean_ns       INTEGER  ns     Mean time of the part in a step.
 --   stddev_ns     INTEGER  ns     Standard deviation of the time of the part in a step, as that of a sample.
 --   min_ns        INTEGER  ns     The shortest time of the part in a step.
 --   max_ns        INTEGER  ns     The longest time of the part in a step.
---   mean_ratio    REAL     ratio  Mean share of the part in a step. The ratios of the part input are the percentages
+--   mean_ratio    REAL     ratio  Mean share of the part in a step.  The ratios of the part input are the percentages
 --                                 that the input pipeline analyzer sums up.
 --   stddev_ratio  REAL     ratio  Standard deviation of the share of the part in a step.
 --   min_ratio     REAL     ratio  The smallest share of the part in a step.

@@ -8,9 +8,9 @@
 --   profile_id          INTEGER  -      The profile: a process or rank.
 --   job                 TEXT     -      The job as the scheduler calls it (profiles.job), where several are open.
 --   host                TEXT     -      Host that it ran on.
---   rank                INTEGER  -      Rank of the process. NULL where it is unknown.
---   window              INTEGER  -      Number of the window in its process, from 1. NULL where it is the only one.
---   window_count        INTEGER  count  Windows of the process. NULL where it is the only one.
+--   rank                INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   window              INTEGER  -      Number of the window in its process, from 1.  NULL where it is the only one.
+--   window_count        INTEGER  count  Windows of the process.  NULL where it is the only one.
 --   step_count          INTEGER  count  All steps of the profile.
 --   warmup_count        INTEGER  count  Steps that are left out as warm-up.
 --   recorded_count      INTEGER  count  Measured steps whose ops were recorded.
@@ -21,36 +21,36 @@
 --   max_ns              INTEGER  ns     Duration of the longest measured step.
 --   p95_ns              INTEGER  ns     Duration within which 95 % of the measured steps end.
 --   steps_per_second    REAL     -      Steps by the mean time from step to step: what each takes, and what passes
---                                       between one and the next (step_gaps). NULL where each step was recorded by
+--                                       between one and the next (step_gaps).  NULL where each step was recorded by
 --                                       itself (steps.origin is session), which tells no rate, and for batches of
 --                                       requests (serving), whose rate batch_summary has.
---   between_ns          INTEGER  ns     Mean time that passes between one step and the next. The check between_steps
+--   between_ns          INTEGER  ns     Mean time that passes between one step and the next.  The check between_steps
 --                                       says what the program does there.
---   host_ns             INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns). All shares here are
---                                       of it. It is less than mean_ns where the host runs ahead.
---   evaluation_ratio    REAL     ratio  Share of the step time in the phase evaluation, as phase_summary has it. Where
+--   host_ns             INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns).  All shares here are
+--                                       of it.  It is less than mean_ns where the host runs ahead.
+--   evaluation_ratio    REAL     ratio  Share of the step time in the phase evaluation, as phase_summary has it.  Where
 --                                       Keras tells of evaluate() and predict(), which mostly lie between steps, it is
 --                                       their share in the time of the steps and of these calls, from the first step
 --                                       on.
 --   in_ops_ratio        REAL     ratio  Share of the step time in which an op ran on the thread of the step, or on one
 --                                       that runs the backward pass for it, at most 1.
---   in_input_ratio      REAL     ratio  Share of the step time that was spent in input_events on that thread. NULL in
+--   in_input_ratio      REAL     ratio  Share of the step time that was spent in input_events on that thread.  NULL in
 --                                       recordings of TensorFlow and JAX alone, unless a window tells of their input.
 --   in_wait_ratio       REAL     ratio  Share of the step time in which the thread was in neither, but took part in a
 --                                       collective of hosts or waited for a device.
---   outside_ratio       REAL     ratio  Share of the step time that passed outside all three, as in step_op_time. NULL
+--   outside_ratio       REAL     ratio  Share of the step time that passed outside all three, as in step_op_time.  NULL
 --                                       where no op ran on its thread, so that what it waits for is not known.
 --   in_optimizer_ratio  REAL     ratio  Share of the step time that was spent in the phase optimizer (step_phases),
---                                       without closures. It is at most 1, also where ops overlap or outlast their
+--                                       without closures.  It is at most 1, also where ops overlap or outlast their
 --                                       step.
 --   ops_per_step        REAL     -      Mean number of ops (no ranges, modules or Python frames) that started in a
 --                                       step, on any thread.
---   in_ops_error        REAL     ratio  Error of in_ops_ratio where only some steps were recorded. 0 where all were,
---                                       NULL where too few were (sampling_summary).
---   in_optimizer_error  REAL     ratio  Error of in_optimizer_ratio where only some steps were recorded. 0 where all
---                                       were, NULL where too few were (sampling_summary).
---   ops_per_step_error  REAL     -      Error of ops_per_step where only some steps were recorded. 0 where all were,
---                                       NULL where too few were (sampling_summary).
+--   in_ops_error        REAL     ratio  Error of in_ops_ratio where only some steps were recorded (sampling_summary).
+--                                       0 where all were, NULL where too few were.
+--   in_optimizer_error  REAL     ratio  Error of in_optimizer_ratio where only some steps were recorded
+--                                       (sampling_summary).  0 where all were, NULL where too few were.
+--   ops_per_step_error  REAL     -      Error of ops_per_step where only some steps were recorded (sampling_summary).
+--                                       0 where all were, NULL where too few were.
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
   SELECT profile_id, id, thread_id, net_ns, training_ns, ops_recorded, sample_weight FROM temp.steps

@@ -10,17 +10,17 @@
 -- recorded together (process_windows.session_id), as in pod_steps.  Where kernels were recorded only in some steps,
 -- these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which has
 -- no row here.)
---   profile_id  INTEGER  -      The profile: a process or rank. Where profiles have no ranks, such as those of profiler
---                               servers, process_names says which is which.
+--   profile_id  INTEGER  -      The profile: a process or rank.  Where profiles have no ranks, such as those of
+--                               profiler servers, process_names says which is which.
 --   host        TEXT     -      Host that it ran on.
---   rank        INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   count       INTEGER  count  Steps in which others waited for this rank longer than for any other.
 --   metric      TEXT     ratio  Mean share of a step for which the others waited for it.
 --   step_id     INTEGER  -      The step in which they waited longest, as in steps.
 --   late_ns     INTEGER  ns     How long they waited for it in all steps that were compared.
 --   step_count  INTEGER  count  Steps that were compared.
 --   even_ns     INTEGER  ns     Time by which these steps would be shorter if the work of each were spread evenly: how
---                               much later its last rank came than its ranks on average. All ranks of a run have the
+--                               much later its last rank came than its ranks on average.  All ranks of a run have the
 --                               same.
 -- Cost: a sort of communication kernels and of collectives on hosts.
 -- Example: SELECT rank, count, metric FROM stragglers;

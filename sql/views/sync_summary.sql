@@ -8,15 +8,15 @@
 -- Waits in warm-up steps are left out, and those outside any step count.  Where waits were recorded only in some steps,
 -- count and times are weighed (thinned_steps).
 --   profile_id    INTEGER  -      The profile: a process or rank.
---   rank          INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   kind          TEXT     -      Kind of the wait: event, stream, stream_wait, context, device or copy.
---   op_name       TEXT     -      Name of the innermost op that made the call. NULL where no recorded op asked for it.
+--   op_name       TEXT     -      Name of the innermost op that made the call.  NULL where no recorded op asked for it.
 --   location      TEXT     -      File:line of the program that asked for it (code_trace_line), without directories.
 --                                 NULL where no stack was recorded.
 --   count         INTEGER  count  Number of waits (weighed).
 --   sum_ns        INTEGER  ns     Duration of these waits (weighed).
---   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded. 0 where all were, NULL where too
---                                 few were (sampling_summary).
+--   sum_error_ns  INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).  0 where all
+--                                 were, NULL where too few were.
 --   sum_ratio     REAL     ratio  Share of sum_ns in all waiting of the profile.
 --   mean_ns       INTEGER  ns     Mean duration of a wait.
 --   max_ns        INTEGER  ns     Duration of the longest wait.

@@ -9,7 +9,7 @@
 -- steps then, and the rest is added up step by step, with what each of them launched.  The time of calibration_steps
 -- does not count.
 --   profile_id         INTEGER  -      The profile: a process or rank.
---   rank               INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank               INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   idle_ns            INTEGER  ns     The part of kernel_ns in which nothing ran on the device.
 --   compute_ns         INTEGER  ns     Time in which a compute kernel ran.
 --   non_compute_ns     INTEGER  ns     Time in which only something else ran: communication, copies, fills, and waits
@@ -18,10 +18,10 @@
 --   idle_ratio         REAL     ratio  Share of idle_ns in kernel_ns.
 --   compute_ratio      REAL     ratio  Share of compute_ns in kernel_ns.
 --   non_compute_ratio  REAL     ratio  Share of non_compute_ns in kernel_ns.
---   idle_error         REAL     ratio  Error of idle_ratio where only some steps were recorded. 0 where all were, NULL
---                                      where too few were (sampling_summary).
+--   idle_error         REAL     ratio  Error of idle_ratio where only some steps were recorded (sampling_summary).  0
+--                                      where all were, NULL where too few were.
 --   device_id          INTEGER  -      The device, as in devices.
---   device             TEXT     -      Name of the device. NULL where it is unknown.
+--   device             TEXT     -      Name of the device.  NULL where it is unknown.
 -- Cost: that of device_times.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

@@ -9,10 +9,10 @@
 -- (thinned_starts).
 --   profile_id  INTEGER  -  The profile: a process or rank.
 --   step_id     INTEGER  -  The step, as in steps.
---   weight      REAL     -  Number of steps that it stands for (steps.sample_weight). 0 where others stand for the
+--   weight      REAL     -  Number of steps that it stands for (steps.sample_weight).  0 where others stand for the
 --                           step, also where its kernels were still recorded, and where it is warm-up outside of all
 --                           windows.
---   has_work    INTEGER  -  1 where it has work on a device, else 0. Where weight is 0, too, none was recorded though
+--   has_work    INTEGER  -  1 where it has work on a device, else 0.  Where weight is 0, too, none was recorded though
 --                           there was some, and what views state of such a step by itself, as step_breakdown does, is
 --                           not known of devices.
 -- Cost: linear in steps and device_steps, where there is such a profile.

@@ -4,25 +4,25 @@
 -- what ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps, and so
 -- is the work of devices where that was recorded only in some (thinned_steps).
 --   profile_id       INTEGER  -      The profile: a process or rank.
---   rank             INTEGER  -      Rank of the process. NULL where it is unknown.
+--   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   thread_id        INTEGER  -      The thread, as in threads.
 --   thread           TEXT     -      Name and tid of the thread, or its stream.
 --   kind             TEXT     -      Kind of the thread, as in threads: host or stream.
 --   op_count         INTEGER  count  Ops on it (weighed), without ranges, modules and Python frames.
 --   op_ns            INTEGER  ns     Time in which one of these ops ran (weighed).
---   op_error_ns      INTEGER  ns     Error of op_ns where only some steps were recorded. 0 where all were, NULL where
---                                    too few were (sampling_summary).
+--   op_error_ns      INTEGER  ns     Error of op_ns where only some steps were recorded (sampling_summary).  0 where
+--                                    all were, NULL where too few were.
 --   autograd_count   INTEGER  count  Autograd nodes among the ops of op_count.
 --   kernel_count     INTEGER  count  Kernels on the stream (weighed).
 --   kernel_ns        INTEGER  ns     Duration of these kernels (weighed).
---   kernel_error_ns  INTEGER  ns     Error of kernel_ns where only some steps were recorded. 0 where all were, NULL
---                                    where too few were (sampling_summary).
+--   kernel_error_ns  INTEGER  ns     Error of kernel_ns where only some steps were recorded (sampling_summary).  0
+--                                    where all were, NULL where too few were.
 --   transfer_count   INTEGER  count  Copies and fills on the stream (weighed).
 --   transfer_ns      INTEGER  ns     Duration of these copies and fills (weighed).
 --   start_ms         REAL     -      The first start on it, in ms from the start of the run.
 --   end_ms           REAL     -      The last end on it, in ms from the start of the run.
 --   busy_ratio       REAL     ratio  Share of op_ns, or of kernel_ns + transfer_ns, in the time from start_ms to
---                                    end_ms. It is at most 1, also where they overlap.
+--                                    end_ms.  It is at most 1, also where they overlap.
 -- Cost: linear in op_totals and stream_totals, once these are made; where only some steps were recorded one pass over
 -- ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH thinned AS MATERIALIZED (

@@ -3,16 +3,16 @@
 -- Ten rows for each process whose ops launched work on devices, and ten more for all hosts of a run that has several.
 -- Those have ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of op_stats, of measured steps and
 -- weighed.  In XPlane (profiles.has_xplane_kernels) they are those that kernels name.
---   profile_id                  INTEGER  -        The profile: a process or rank. NULL in the rows for all hosts.
---   host                        TEXT     -        Host that it ran on. ALL_HOSTS in the rows for all hosts.
---   rank                        INTEGER  -        Rank of the process. NULL where it is unknown and in the rows for all
---                                                 hosts.
+--   profile_id                  INTEGER  -        The profile: a process or rank.  NULL in the rows for all hosts.
+--   host                        TEXT     -        Host that it ran on.  ALL_HOSTS in the rows for all hosts.
+--   rank                        INTEGER  -        Rank of the process.  NULL where it is unknown and in the rows for
+--                                                 all hosts.
 --   run_id                      INTEGER  -        The run, as in runs.
 --   position                    INTEGER  -        Place by self_ns, from 1 for the longest.
 --   op_type                     TEXT     -        Type of the op that launched it, and its name where ops have no
 --                                                 types.
 --   op_name                     TEXT     -        Name of the op that launched it.
---   count                       INTEGER  count    Calls of the op that launched work. In XPlane it is the count of the
+--   count                       INTEGER  count    Calls of the op that launched work.  In XPlane it is the count of the
 --                                                 kernel that the op launched most often.
 --   self_ns                     INTEGER  ns       Time of its kernels, and of its copies and fills where the source
 --                                                 does not name ops of kernels.
@@ -20,10 +20,10 @@
 --   cumulative_ratio            REAL     ratio    Sum of self_ratio with all rows before.
 --   flops_per_second            REAL     flops/s  Operations by time on devices, in calls whose operations are known.
 --                                                 NULL where there are none.
---   is_op_tensor_core_eligible  INTEGER  -        1 where one of its kernels could have used tensor cores, else 0. NULL
---                                                 where that is not known.
---   uses_tensor_core            INTEGER  -        1 where one of its kernels used tensor cores, else 0. NULL where that
---                                                 is not known.
+--   is_op_tensor_core_eligible  INTEGER  -        1 where one of its kernels could have used tensor cores, else 0.
+--                                                 NULL where that is not known.
+--   uses_tensor_core            INTEGER  -        1 where one of its kernels used tensor cores, else 0.  NULL where
+--                                                 that is not known.
 -- All of them, with those on hosts, are in op_stats.
 -- Cost: linear in op_totals and kernel_totals, once these are made; a look at ops whose operations are known.
 -- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;

@@ -4,23 +4,23 @@
 -- out, and those launched outside any step count.  Where transfers were recorded only in some steps, count, bytes and
 -- times are weighed (thinned_steps).
 --   profile_id        INTEGER  -        The profile: a process or rank.
---   rank              INTEGER  -        Rank of the process. NULL where it is unknown.
+--   rank              INTEGER  -        Rank of the process.  NULL where it is unknown.
 --   kind              TEXT     -        Kind of the transfer: memcpy or memset.
---   direction         TEXT     -        Direction of a copy: HtoD, DtoH, DtoD, PtoP or HtoH. NULL for a fill.
---   source_memory     TEXT     -        Memory that is read: pageable, pinned, device, array or managed. NULL where it
+--   direction         TEXT     -        Direction of a copy: HtoD, DtoH, DtoD, PtoP or HtoH.  NULL for a fill.
+--   source_memory     TEXT     -        Memory that is read: pageable, pinned, device, array or managed.  NULL where it
 --                                       is unknown.
---   target_memory     TEXT     -        Memory that is written: pageable, pinned, device, array or managed. NULL where
+--   target_memory     TEXT     -        Memory that is written: pageable, pinned, device, array or managed.  NULL where
 --                                       it is unknown.
 --   count             INTEGER  count    Number of transfers.
 --   bytes             INTEGER  bytes    What they moved.
 --   mean_bytes        INTEGER  bytes    Mean size of a transfer.
 --   sum_ns            INTEGER  ns       Duration of all these transfers.
---   sum_error_ns      INTEGER  ns       Error of sum_ns where only some steps were recorded. 0 where all were, NULL
---                                       where too few were (sampling_summary).
+--   sum_error_ns      INTEGER  ns       Error of sum_ns where only some steps were recorded (sampling_summary).  0
+--                                       where all were, NULL where too few were.
 --   sum_ratio         REAL     ratio    Share of sum_ns in the time of all transfers of the profile.
 --   mean_ns           INTEGER  ns       Mean duration of a transfer.
 --   max_ns            INTEGER  ns       Duration of the longest transfer.
---   bytes_per_second  REAL     bytes/s  All bytes by all time. NULL where there is no time.
+--   bytes_per_second  REAL     bytes/s  All bytes by all time.  NULL where there is no time.
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
 WITH thinned AS MATERIALIZED (
   SELECT profile_id, step_id, weight FROM temp.thinned_steps

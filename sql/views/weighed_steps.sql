@@ -24,9 +24,9 @@
 --                                       ops.
 --   outside_ns             INTEGER  ns  The part of host_compute_ns and other_ns together that is time outside of ops.
 --   host_weight            REAL     -   Number of steps that it stands for in host_compute_ns and other_ns, which ops
---                                       tell. 1 where every step has its ops.
+--                                       tell.  1 where every step has its ops.
 --   device_weight          REAL     -   Number of steps that it stands for in all other parts, which the work of
---                                       devices tells. data_loader_ns is known in every step and has weight 1. Where
+--                                       devices tells.  data_loader_ns is known in every step and has weight 1.  Where
 --                                       windows of the profiler of the framework tell that work (profiles.is_xplane),
 --                                       it is host_weight.
 -- Sums of parts times their weight speak for all steps.  step_statistics and overview are such sums.

@@ -2,7 +2,7 @@
 --
 -- One row for each row of op_totals but marks of the program, and for each row of activity_totals but waits.  Where
 -- kernels were recorded only in some steps, time is that of these as they are.
---   side   TEXT     -  The side: host or device. On the host the own time of an op counts, and on the device that of a
+--   side   TEXT     -  The side: host or device.  On the host the own time of an op counts, and on the device that of a
 --                      kernel or a copy.
 --   id     INTEGER  -  The row of op_totals or activity_totals, by which step_op_totals and step_activity_totals go.
 --   name   TEXT     -  Name of the op, kernel or copy.
