@@ -40,8 +40,10 @@
 --   step_number        INTEGER  -      Number of the step that does not end.  NULL for a dump, and where it was not
 --                                      found hanging.
 --   waits_for          TEXT     -      What the thread that ends the steps waits for, in the words of python_samples.
---                                      By a dump it is collective.  NULL where it runs, and where it was not found
---                                      hanging.
+--                                      Where it waits in TensorFlow or JAX for a function of the program that they call
+--                                      on another thread, such as the generator of a tf.data.Dataset, this column and
+--                                      the next are of that thread.  By a dump it is collective.  NULL where it runs,
+--                                      and where it was not found hanging.
 --   busy_ratio         REAL     ratio  Share of a processor that this thread had.  NULL where it is not known, as for a
 --                                      dump.
 --   location           TEXT     -      Line at which it is, as code_trace_line has it: the innermost one of the
@@ -146,9 +148,27 @@ WITH recorded AS MATERIALIZED ( -- the last recording of each rank
     AND wanted.hang = progress.hang AND wanted.process_group IS progress.process_group
   LEFT JOIN wanted_names ON wanted_names.run_id = progress.run_id AND wanted_names.job = progress.job
     AND wanted_names.hang = progress.hang
-), looks AS MATERIALIZED ( -- at the threads that end the steps
+), steppers AS MATERIALIZED ( -- looks at the threads that end the steps
   SELECT threads.* FROM temp.hang_threads AS threads JOIN temp.hangs AS hangs
     ON hangs.id = threads.hang_id AND hangs.thread_id = threads.thread_id
+), frames_beside(hang_id, thread_id, trace_id) AS ( -- of the others, where that one waits for what frameworks do
+  SELECT threads.hang_id, threads.thread_id, threads.code_trace_id
+  FROM steppers JOIN temp.code_traces AS traces ON traces.id = steppers.code_trace_id
+  JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+  JOIN temp.hang_threads AS threads ON threads.hang_id = steppers.hang_id AND threads.thread_id <> steppers.thread_id
+  WHERE threads.code_trace_id IS NOT NULL AND (frames.file GLOB '*/tensorflow/python/*' OR frames.file GLOB '*/jax/*')
+  UNION ALL
+  SELECT hang_id, thread_id, parent_id FROM frames_beside JOIN temp.code_traces AS traces ON traces.id = trace_id
+  WHERE parent_id IS NOT NULL
+), called_back AS MATERIALIZED ( -- functions of the program that a framework calls on a thread of its own
+  SELECT hang_id, min(thread_id) AS thread_id FROM frames_beside JOIN temp.code_traces AS traces ON traces.id = trace_id
+  JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+  WHERE frames.file GLOB '*/tensorflow/python/ops/script_ops.py' OR frames.file GLOB '*/jax/_src/callback.py'
+  GROUP BY hang_id
+), looks AS MATERIALIZED ( -- at the threads that are waited for
+  SELECT threads.* FROM steppers LEFT JOIN called_back ON called_back.hang_id = steppers.hang_id
+  JOIN temp.hang_threads AS threads ON threads.hang_id = steppers.hang_id
+    AND threads.thread_id = coalesce(called_back.thread_id, steppers.thread_id)
 ), frames_of(hang_id, trace_id) AS (
   SELECT hang_id, code_trace_id FROM looks WHERE code_trace_id IS NOT NULL
   UNION ALL

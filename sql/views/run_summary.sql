@@ -13,7 +13,7 @@
 -- time outside of ops that step_op_time and host_bound have.
 -- ops, lines: those with most self time.  Ops are those of the framework and those of the input, with a row for each of
 -- several frameworks.  Only the end of a long name is shown.
--- devices, memory, input, ranks: the worst of each.
+-- devices, memory, input, ranks: the worst of each.  Memory is that of PyTorch alone where it says so.
 -- held by: where there are allocations alone, as in a snapshot, the lines that hold most at the peak, and what has
 -- none.
 -- communication: how many collectives lack the work of devices, where some do.
@@ -94,7 +94,10 @@ WITH processes AS (
 ), memory AS (
   SELECT coalesce(device, allocator) AS device, rank, coalesce(peak_bytes, lifetime_peak_bytes) AS peak_bytes,
     capacity_bytes, iif(lifetime_peak_bytes > 1.005 * peak_bytes, lifetime_peak_bytes, NULL) AS earlier_bytes,
-    iif(lifetime_peak_bytes IS NULL AND peak_time_ns IS NULL, 'in use ', 'peak ') AS word,
+    iif(lifetime_peak_bytes IS NULL AND peak_time_ns IS NULL, 'in use ', 'peak ')
+      -- a recording has that of one of several frameworks
+      || iif((SELECT origin IS 'tfprof' AND framework GLOB '*,*' AND has_framework(framework, 'pytorch')
+              FROM temp.profiles WHERE profiles.id = profile_id), 'of pytorch ', '') AS word,
     row_number() OVER (ORDER BY coalesce(peak_bytes, lifetime_peak_bytes) DESC, profile_id, device_id) AS place,
     count(*) OVER () AS device_count
   FROM temp.memory_summary WHERE coalesce(peak_bytes, lifetime_peak_bytes) > 0
@@ -176,7 +179,9 @@ WITH processes AS (
     FROM ops WHERE text IS NOT NULL
   -- beside PyTorch other frameworks run, whose ops are in windows of their profilers if anywhere
   UNION ALL SELECT 6, 'lines', text || ' of the op time' || iif((SELECT max(framework <> 'pytorch' AND is_xplane = 0
-      AND has_framework(framework, 'pytorch')) FROM temp.profiles), ' of pytorch', '')
+      AND has_framework(framework, 'pytorch')) FROM temp.profiles), ' of pytorch',
+      iif((SELECT max(framework GLOB '*,*') FROM temp.profiles) AND (SELECT count(*) FROM ops) > 1,
+        ' of all frameworks', ''))
     FROM lines WHERE text IS NOT NULL
   UNION ALL SELECT 7, 'devices', coalesce(device, model, 'a device')
       || coalesce(' (' || nullif(model, device) || ')', '')

@@ -361,6 +361,8 @@ def test_jax_that_loads_with_pytorch():
         held = {one["first_step"] + i for one in windows for i in range(one["step_count"])}
         assert out.endswith("299\n") and len(held) >= 6 and len(held - recorded) <= 1, (held, recorded)
         assert len(recorded) < 290, "PyTorch's ops are recorded in some of the steps"
+        told = {row["title"]: row["text"] for row in capturing.query(directory, "SELECT title, text FROM run_summary")}
+        assert "peak of pytorch " in told["memory"], told  # of JAX's nothing is known
         wrong = [row for row in rows if row["held"] and (row["torch"] != 150 or not row["jax"])]
         assert not [row for row in wrong if row["number"] != 299], wrong
     print("windows of JAX with a loader of PyTorch")

@@ -255,6 +255,46 @@ def ranks_at(directory, which, count, seconds=240):
     raise AssertionError("%s: %s" % (which, capturing.query(directory, "SELECT * FROM hang_summary")))
 
 
+# What stands for TensorFlow: the step waits in a file of it, and a thread in another one is in the program's generator.
+GENERATOR = PROGRAM.split("held, is_held")[0] + """
+import time
+def of_tensorflow(path, code):
+    names = {}
+    exec(compile(code, "/packages/tensorflow/python/" + path, "exec"), names)
+    return names
+wait = of_tensorflow("eager/execute.py", "def quick_execute(lock): lock.acquire()")["quick_execute"]
+call = of_tensorflow("ops/script_ops.py", "def call(function): next(function)")["call"]
+over = threading.Lock()
+over.acquire()
+def samples():
+    time.sleep(2.5)
+    over.release()
+    yield 1
+def idle():
+    time.sleep(2.6)
+threading.Thread(target=idle, daemon=True).start()
+steps(12)
+threading.Thread(target=call, args=(samples(),)).start()
+wait(over)
+steps(1)
+"""
+
+
+def test_generator():
+    """A step that waits in TensorFlow for a generator of the program, which another thread runs."""
+    with capturing.Directory() as directory:
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(GENERATOR)
+        run = os.path.join(directory, "run")
+        os.mkdir(run)
+        capturing.run(run, [path], hang_after=1)
+        (row,) = capturing.query(run, "SELECT function, waits_for, message FROM hang_summary")
+        assert (row["function"], row["waits_for"]) == ("samples", "sleep"), row
+        assert "it sleeps at program.py:" in row["message"] and "(time.sleep(2.5))" in row["message"], row
+        print("a generator")
+
+
 def test_not_watched():
     with capturing.Directory() as directory:
         program = PROGRAM.split("with torch.profiler")[0] + "import time; time.sleep(1.5)"
