@@ -4,6 +4,7 @@
 Every row of every table and every row of every view, value for value and in order, of each trace of tests/fixtures and,
 with TFPROF_SHARED, of each real one; several ranks together too.  What must differ is named in EXPECTED.
 """
+import functools
 import gc
 import glob
 import itertools
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
-from engines import Newest, in_every_python
+from engines import Newest, asked_before, in_child, in_every_python, plans_do
 import test_alignment
 
 in_every_python()
@@ -47,10 +48,32 @@ def compared(db, name):
     return [column for column in columns if column not in EXPECTED.get(name, ())]
 
 
-def rows(db, name, columns, order):
+@functools.lru_cache(None)
+def questions():
+    """{table, view or function: (the columns that have to agree, SQL that asks for them)}, tables first."""
+    db = Newest()
+    order = {"diagnostics": "ORDER BY profile_id, reason, message, count"}
+    asked = {name: order.get(name, "ORDER BY id") for name in names(
+        db, "SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns' AND is_cache >= 0")}
+    for name, parameters in db.values("SELECT name, parameters FROM tfprof_views"):
+        asked[name] = "(" + ", ".join("'*'" for _ in parameters.split(",")) + ")" if parameters else ""
+    shown = {name: compared(db, name) for name in asked}
+    db.close()
+    return {name: (shown[name], f"SELECT {', '.join(shown[name])} FROM temp.{name} {more}")
+            for name, more in asked.items() if shown[name]}
+
+
+@functools.lru_cache(None)
+def prepared():
+    """Two connections that have prepared all questions, with nothing open: that takes longer than to answer them for
+    a small trace."""
+    return [asked_before(sql for _, sql in questions().values()) for _ in range(2)]
+
+
+def rows(db, sql):
     """Or, of a function that is asked for steps that are not there, one row: what it says."""
     try:
-        return db.connection.execute(f"SELECT {', '.join(columns)} FROM temp.{name} {order}")
+        return db.connection.execute(sql)
     except db.apsw.SQLError as problem:
         if "no step of '*'" not in str(problem):
             raise
@@ -68,14 +91,10 @@ def same(column, ours, theirs, paths):
     return False
 
 
-def compare(what, left, right, name, order, paths):
-    columns = compared(left, name)
-    if not columns:
-        return 0
-    arguments = "(" + ", ".join("'*'" for _ in range(PARAMETERS.get(name, 0))) + ")" if name in PARAMETERS else ""
+def compare(what, left, right, name, paths):
+    columns, sql = questions()[name]
     count = 0
-    for ours, theirs in itertools.zip_longest(rows(left, name + arguments, columns, order),
-                                              rows(right, name + arguments, columns, order)):
+    for ours, theirs in itertools.zip_longest(rows(left, sql), rows(right, sql)):
         count += 1
         if ours == theirs:
             continue
@@ -90,27 +109,29 @@ def compare(what, left, right, name, order, paths):
     return count
 
 
-PARAMETERS = {}
 REFUSED = {"events-in-a-wrong-guess"}  # it has no events, whatever they look like: nothing can be saved
 
 
 def test(what, path, directory):
-    trace, dump = Newest(), Newest()
+    failures.extend(in_child(lambda: test_one(what, path, directory)))
+
+
+def test_one(what, path, directory):
+    """What differs."""
+    trace, dump = prepared()
     trace.values(f"SELECT tfprof_open('{path}')")
+    if not plans_do(trace):
+        trace, dump = Newest(), Newest()
+        trace.values(f"SELECT tfprof_open('{path}')")
     saved = os.path.join(directory, "saved")
     trace.values(f"SELECT tfprof_save('{saved}')")
     dump.values(f"SELECT tfprof_open('{saved}')")
     paths = list(zip(*(names(db, "SELECT path FROM profiles ORDER BY id") for db in (trace, dump))))
-    tables = names(trace, "SELECT name FROM tfprof_tables WHERE name <> 'node_type_patterns' AND is_cache >= 0")
-    for name, parameters in trace.values("SELECT name, parameters FROM tfprof_views WHERE parameters IS NOT NULL"):
-        PARAMETERS[name] = len(parameters.split(","))
-    views = names(trace, "SELECT name FROM tfprof_views")
-    order = {"diagnostics": "ORDER BY profile_id, reason, message, count"}
-    total = sum(compare(what, trace, dump, name, order.get(name, "ORDER BY id"), paths) for name in tables)
-    total += sum(compare(what, trace, dump, name, "", paths) for name in views)
-    print(what, total, "rows")
+    total = sum(compare(what, trace, dump, name, paths) for name in questions())
+    print(what, total, "rows", flush=True)
     trace.close(), dump.close()
     gc.collect()
+    return failures
 
 
 def test_ranks(directory):
@@ -123,6 +144,7 @@ def test_ranks(directory):
 
 def main():
     wanted = sys.argv[1:]
+    prepared()
     traces = sorted(glob.glob(os.path.join(HERE, "..", "fixtures", "kineto", "*")))
     for folder in ("pytorch", "pytorch_cpu"):
         traces += sorted(path for path in glob.glob(os.path.join(SHARED, "traces", folder, "*.json*"))
