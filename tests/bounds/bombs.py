@@ -150,8 +150,8 @@ def of_dumps():
     yield "gaps-large", gaps_everywhere(2**31)
     yield "nothing", rows_of_nothing(["ops"], 2000)
     yield "nothing-of-each", rows_of_nothing([table for table in TABLES if table not in ("runs", "profiles")], 50)
-    yield "parameters", parameters(30000)
-    yield "deep-ops", full(["ops", "threads"], "same", 20000)
+    yield "parameters", parameters(15000)
+    yield "deep-ops", full(["ops", "threads"], "same", 10000)
     yield "deep-nodes", full(["nodes", "ops"], "spread", 2000)
     yield "deep-traces", full(["code_traces", "code_frames", "ops"], "mixed", 5000)
 
@@ -179,7 +179,7 @@ def of_pickles():
     yield "lists", snapshot(b"]" * 500000)
     yield "marks", snapshot(b"(" * 500000)
     yield "copies", snapshot(b"]" + b"2" * 500000)
-    yield "one-event", snapshot(b"](" + event(1) + b"q\xf0" + b"h\xf0" * 300000 + b"e")
+    yield "one-event", snapshot(b"](" + event(1) + b"q\xf0" + b"h\xf0" * 150000 + b"e")
     yield "events", snapshot(b"](" + b"".join(event(i) for i in range(40000)) + b"e")
     yield "one-trace", snapshot(b"](" + event(1) + b"q\xf1" + b"h\xf1" * 10000 + b"eq\xf0" + b"h\xf0" * 10000)
     unknown = b"}q\xf1" + ACTION + LINE + b"s"
@@ -236,25 +236,25 @@ def of_traces():
     yield "zeros", gzip.compress(begin + b" " * (100 << 20) + b"{}]}", mtime=0)
     yield "same", gzip.compress(begin + one * 100000 + b"{}]}", mtime=0)
     kernel = one.replace(b"cpu_op", b"kernel").replace(b'"dur":1', b'"dur":1,"args":{"device":0,"stream":7}')
-    yield "same-kernels", gzip.compress(begin + kernel * 300000 + b"{}]}", mtime=0)
+    yield "same-kernels", gzip.compress(begin + kernel * 150000 + b"{}]}", mtime=0)
     yield "steps", trace(12000, lambda i: span(i * 10) if i % 2 else
                          span(0, cat="user_annotation", name="ProfilerStep#1", dur=10**9))
-    yield "threads", trace(20000, lambda i: span(i, tid=i))
+    yield "threads", trace(12000, lambda i: span(i, tid=i))
     yield "nested", trace(20000, lambda i: span(i, dur=40000 - 2 * i))
     yield "flows", trace(20000, lambda i: {"ph": "s" if i % 2 else "f", "id": 1, "cat": "ac2g", "name": "ac2g",
                                            "pid": 1, "tid": 1, "ts": 1, "bp": "e"})
     yield "streams", trace(12000, lambda i: span(i, cat="kernel", pid=0, tid=i,
                                                  args={"device": 0, "stream": i, "correlation": i}))
-    yield "devices", trace(24000, lambda i: span(i, tid=i) if i % 2 else span(
+    yield "devices", trace(12000, lambda i: span(i, tid=i) if i % 2 else span(
         i, cat="kernel", pid=i, tid=7, args={"device": i, "stream": 7, "correlation": i}))
-    yield "npus", trace(24000, lambda i: {"ph": "X", "name": "MatMul", "pid": i, "tid": 7, "ts": i, "dur": 1,
+    yield "npus", trace(12000, lambda i: {"ph": "X", "name": "MatMul", "pid": i, "tid": 7, "ts": i, "dur": 1,
                                            "args": {"Task Type": "AI_CORE", "Physic Stream Id": 7}})
     yield "names-of-processes", b'{"traceEvents":["/host:",' + b'"process_name",' * 69000 + b"{}]}"
-    yield "collectives", trace(24000, lambda i: span(
+    yield "collectives", trace(12000, lambda i: span(
         10 * i, cat="kernel", pid=0, tid=7, name="ncclDevKernel_AllReduce",
         args={"device": 0, "stream": 7, "correlation": i, "Collective name": "allreduce", "In msg nelems": i,
               "dtype": "Float", "Group size": 2, "Process Group Name": "0"}))
-    yield "backward-threads", trace(24000, lambda i: span(i * 10, tid=i, name="autograd::engine::evaluate_function: A",
+    yield "backward-threads", trace(12000, lambda i: span(i * 10, tid=i, name="autograd::engine::evaluate_function: A",
                                                           args={"Sequence number": i}) if i % 4 else
                                     span(i * 10, dur=40, cat="user_annotation", name="ProfilerStep#%d" % i))
 
@@ -290,7 +290,7 @@ def of_graphs():
     chain = b"".join(node(b"n%d" % i, inputs=[b"n%d" % (i - 1)] if i else []) for i in range(30000))
     yield "chain", chain
     # As deep as it is long: in front of the lines of the graph view would stand blanks by the square of that.
-    yield "long-chain", b"".join(node(b"n%d" % i, inputs=[b"n%d" % (i - 1)] if i else []) for i in range(350000))
+    yield "long-chain", b"".join(node(b"n%d" % i, inputs=[b"n%d" % (i - 1)] if i else []) for i in range(175000))
     yield "reversed-chain", b"".join(node(b"n%d" % (9 * 10**6 - i), inputs=[b"n%d" % (9 * 10**6 - i + 1)])
                                      for i in range(30000))
     yield "cycle", b"".join(node(b"n%d" % i, inputs=[b"n%d" % ((i + 1) % 30000)]) for i in range(30000))
@@ -320,7 +320,7 @@ def of_steps():
     cpu = b"/job:w/replica:0/task:0/device:CPU:0"
     gpu, stream = b"/job:w/replica:0/task:0/device:GPU:0", b"/device:GPU:0/stream:all"
     yield "one-node", run_metadata({cpu: [stats(b"n")] * 20000})
-    yield "nodes", run_metadata({cpu: [stats(b"n%d" % i, i + 1) for i in range(20000)]})
+    yield "nodes", run_metadata({cpu: [stats(b"n%d" % i, i + 1) for i in range(10000)]})
     yield "lanes", run_metadata({b"/device:GPU:%d/stream:%d" % (i, i): [stats(b"n")] for i in range(8000)})
     yield "devices", run_metadata({b"/job:w/replica:0/task:%d/device:GPU:0" % i: [stats(b"n")] for i in range(8000)})
     memory = message((1, b"GPU_0_bfc"), (2, 100), (3, 100), (5, 1000),
