@@ -82,7 +82,8 @@
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
-**   sample_error(x, ...)        aggregate: the error of an estimate from the recorded steps (view sampled_steps)
+**   sample_error(x, step_id)    aggregate: the error of a sum over recorded steps as an estimate of that over all
+**                               (view sampled_steps); 0 where all were recorded, NULL where too few were
 **   flops(op_type, input_shapes, output_shape, attributes)
 **                               floating point operations of a call; NULL where that cannot be told
 **   flops_formula(op_type)      how flops() counts this type
@@ -239,9 +240,10 @@ static int register_function(struct connection *connection, const struct functio
 /* Those with effects, or the others. */
 static int register_functions(struct connection *connection, bool have_effects) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
-                                             statistics_functions, flops_functions, advice_functions, format_functions,
-                                             chart_functions, regexp_functions, pprof_functions, timeline_functions,
-                                             dot_functions, text_functions, tree_functions, settings_functions};
+                                             statistics_functions, sample_error_functions, flops_functions,
+                                             advice_functions, format_functions, chart_functions, regexp_functions,
+                                             pprof_functions, timeline_functions, dot_functions, text_functions,
+                                             tree_functions, settings_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) {

@@ -34,6 +34,7 @@ extern const struct function_spec profile_functions[];
 extern const struct function_spec depth_functions[];
 extern const struct function_spec interval_functions[];
 extern const struct function_spec statistics_functions[];
+extern const struct function_spec sample_error_functions[];
 extern const struct function_spec advice_functions[];
 extern const struct function_spec flops_functions[];
 extern const struct function_spec format_functions[];

@@ -3,10 +3,6 @@
 **   percentile(x, p)   the value below which p percent (0 ... 100) of the values lie, interpolated between neighbours
 **   median(x)          percentile(x, 50)
 **   stddev(x)          standard deviation of a sample (divided by n - 1); NULL for fewer than two values
-**   sample_error(x, weight, lead_ns, step_count, spread_factor, lead_factor, unseen_ratio)
-**                      the error of sum(weight * x) over recorded steps as an estimate of the sum over all steps, the
-**                      other arguments being columns of sampled_steps, which says what it means; a row for each step,
-**                      those where x is 0 may be left out
 **
 ** NULLs are left out.  percentile and median mean what they do where SQLite has them built in, errors included, and are
 ** registered only where it does not.
@@ -222,57 +218,6 @@ static void stddev_final(sqlite3_context *context) {
   sqlite3_result_double(context, sqrt(moments->squares / (double)(moments->count - 1)));
 }
 
-/* ---- sample_error ---- */
-
-/* sum over steps of weight * x, weight * x^2, weight * x * lead; the rest is the same in all rows. */
-struct sample_sums {
-  bool has_rows, has_no_error;
-  double sum, squares, products, step_count, spread_factor, lead_factor, unseen_ratio;
-};
-
-enum {
-  SAMPLE_VALUE, SAMPLE_WEIGHT, SAMPLE_LEAD, SAMPLE_STEPS, SAMPLE_SPREAD, SAMPLE_LEADS, SAMPLE_UNSEEN, SAMPLE_ARGUMENTS
-};
-
-static void sample_error_step(sqlite3_context *context, int count, sqlite3_value **values) {
-  struct sample_sums *sums = sqlite3_aggregate_context(context, sizeof *sums);
-  double numbers[SAMPLE_ARGUMENTS] = {0};
-  if (!sums) {
-    sqlite3_result_error_nomem(context);
-    return;
-  }
-  if (sqlite3_value_type(values[SAMPLE_VALUE]) == SQLITE_NULL) return;
-  for (int i = 0; i < count; i++) {
-    int type = sqlite3_value_numeric_type(values[i]);
-    if (type == SQLITE_NULL) sums->has_no_error = true;
-    else if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
-      sqlite3_result_error(context, "input to sample_error() is not numeric", -1);
-      return;
-    } else {
-      numbers[i] = sqlite3_value_double(values[i]);
-    }
-  }
-  double x = numbers[SAMPLE_VALUE], weighed = x * numbers[SAMPLE_WEIGHT];
-  sums->has_rows = true;
-  sums->sum += weighed;
-  sums->squares += weighed * x;
-  sums->products += weighed * numbers[SAMPLE_LEAD];
-  sums->step_count = numbers[SAMPLE_STEPS];
-  sums->spread_factor = numbers[SAMPLE_SPREAD];
-  sums->lead_factor = numbers[SAMPLE_LEADS];
-  sums->unseen_ratio = numbers[SAMPLE_UNSEEN];
-}
-
-static void sample_error_final(sqlite3_context *context) {
-  const struct sample_sums *sums = sqlite3_aggregate_context(context, 0);
-  if (!sums || !sums->has_rows || sums->has_no_error || !(sums->step_count > 0)) return;
-  double spread = sums->squares - sums->sum * sums->sum / sums->step_count;
-  if (spread < sums->squares * 1e-12) spread = 0; /* all alike: what is left is rounding */
-  double square = sums->spread_factor * spread - sums->lead_factor * sums->products * sums->products;
-  double unseen = sums->unseen_ratio * sums->sum;
-  sqlite3_result_double(context, sqrt((square > 0 ? square : 0) + unseen * unseen));
-}
-
 const struct function_spec statistics_functions[] = {
     {.name = "percentile",
      .argument_count = 2,
@@ -289,9 +234,5 @@ const struct function_spec statistics_functions[] = {
      .value = percentile_value,
      .inverse = percentile_inverse},
     {.name = "stddev", .argument_count = 1, .step = stddev_step, .final = stddev_final},
-    {.name = "sample_error",
-     .argument_count = SAMPLE_ARGUMENTS,
-     .step = sample_error_step,
-     .final = sample_error_final},
     {0},
 };

@@ -7,6 +7,7 @@
 
 #include "derive/derive.h"
 #include "vtab/classic_cache.h"
+#include "vtab/drawn_steps.h"
 #include "vtab/settings.h"
 
 SQLITE_EXTENSION_INIT3
@@ -66,6 +67,7 @@ void connection_release(void *pointer) {
   struct connection *connection = pointer;
   if (!connection || --connection->references) return;
   settings_free(connection);
+  drawn_steps_free(connection);
   classic_cache_clear(connection);
   store_set_hooks(connection->store, &(struct store_hooks){0}); /* a snapshot may keep the store longer */
   store_release(connection->store);

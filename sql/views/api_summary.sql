@@ -40,8 +40,7 @@ WITH thinned AS MATERIALIZED (
     CAST(round(sum(error_count * parts.weight)) AS INTEGER) AS error_count, min(min_ns) AS min_ns,
     max(max_ns) AS max_ns,
     CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
-        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
   FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
   GROUP BY parts.profile_id, domain, name
 )

@@ -62,8 +62,7 @@ WITH thinned AS MATERIALIZED (
   GROUP BY profile_id, name, process_group, group_size, dtype, bytes, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name, process_group, group_size, dtype, bytes,
-    sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS sum_ns
+    sample_error(sum_ns, drawn.step_id) AS sum_ns
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, name, process_group, group_size, dtype, bytes
 )

@@ -98,8 +98,7 @@ WITH thinned AS MATERIALIZED (
 ), estimated AS ( -- the error is that of a share of the time: how much steps differ from it
   SELECT weighed.*,
     sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.span_ns * coalesce(steps.pace_ns,
-          steps.dur_ns),
-        drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
+          steps.dur_ns), drawn.step_id), 2)
       + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization_error
   FROM weighed
   JOIN temp.sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id

@@ -108,10 +108,8 @@ WITH marked AS (
   GROUP BY together.profile_id
 ), errors AS ( -- a warm-up step speaks for itself alone, and adds no error
   SELECT together.profile_id AS profile_id,
-    sample_error(compute_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS compute_ns,
-    sample_error(alone_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS alone_ns
+    sample_error(compute_ns, drawn.step_id) AS compute_ns,
+    sample_error(alone_ns, drawn.step_id) AS alone_ns
   FROM (SELECT profile_id, step_id, coalesce(1.0 * compute_ns, 0) AS compute_ns,
       coalesce(1.0 * both_ns, 0) - coalesce(compute_ns, 0) AS alone_ns
     FROM covered_together WHERE step_id IS NOT NULL) AS together

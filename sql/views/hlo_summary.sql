@@ -39,17 +39,11 @@ WITH thinned AS MATERIALIZED (
   SELECT hlo_instruction_id, CAST(round(total(sample_weight)) AS INTEGER) AS count,
     total(1.0 * self_ns * sample_weight) AS self_ns
   FROM temp.ops WHERE hlo_instruction_id IS NOT NULL AND is_measured = 1 GROUP BY hlo_instruction_id
-), in_step AS (
-  SELECT hlo_instruction_id, step_id, sum(1.0 * self_ns) AS self_ns
+), errors AS (
+  SELECT hlo_instruction_id, sample_error(self_ns, step_id) AS self_ns
   FROM temp.ops
   WHERE hlo_instruction_id IS NOT NULL AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY hlo_instruction_id, step_id
-), errors AS (
-  SELECT hlo_instruction_id,
-    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY hlo_instruction_id
 ), kernel_steps AS (
   SELECT hlo_instruction_id, step_id, count(*) AS count, sum(1.0 * dur_ns) AS dur_ns

@@ -61,23 +61,13 @@ WITH by_trace AS MATERIALIZED (
     own.backward_ns AS backward_ns
   FROM sums CROSS JOIN json_each(sums.by_place) AS place CROSS JOIN (VALUES ('program'), ('library')) AS levels
   LEFT JOIN own ON own.place_id = place.key + 0 AND own.level = levels.column1
-), in_step AS (
-  SELECT profile_id, origin_code_trace_id AS trace_id, step_id, sum(1.0 * self_ns) AS self_ns
-  FROM temp.ops
-  WHERE origin_code_trace_id IS NOT NULL AND category <> 'user' AND category <> 'python' AND category <> 'module'
-    AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY profile_id, origin_code_trace_id, step_id
-), line_in_step AS (
-  SELECT in_step.profile_id AS profile_id, lines_of_traces.level AS level, lines_of_traces.place_id AS place_id,
-    in_step.step_id AS step_id, sum(in_step.self_ns) AS self_ns
-  FROM in_step JOIN lines_of_traces ON lines_of_traces.trace_id = in_step.trace_id
-  GROUP BY in_step.profile_id, lines_of_traces.level, lines_of_traces.place_id, in_step.step_id
 ), errors AS (
-  SELECT line_in_step.profile_id AS profile_id, level, place_id,
-    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns
-  FROM line_in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = line_in_step.step_id
-  GROUP BY line_in_step.profile_id, level, place_id
+  SELECT work.profile_id AS profile_id, lines_of_traces.level AS level, lines_of_traces.place_id AS place_id,
+    sample_error(work.self_ns, work.step_id) AS self_ns
+  FROM temp.step_trace_totals AS work CROSS JOIN lines_of_traces ON lines_of_traces.trace_id = work.origin_code_trace_id
+  WHERE work.category <> 'user' AND work.category <> 'python' AND work.category <> 'module'
+    AND work.profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
+  GROUP BY work.profile_id, lines_of_traces.level, lines_of_traces.place_id
 ), by_place AS (
   SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
     code_frames.text AS text, code_frames.cell AS cell,

@@ -144,19 +144,11 @@ WITH peaks AS MATERIALIZED (
     max(total(whole_bytes) OVER (PARTITION BY profile_id, device_id),
       total(peak_bytes) OVER (PARTITION BY profile_id, device_id)) AS all_bytes
   FROM sums
-), in_step AS ( -- a large piece speaks for itself alone
-  SELECT named.profile_id AS profile_id, named.device_id AS device_id, named.name AS name, named.file AS file,
-    steps.id AS step_id, sum(named.small_bytes) AS bytes
-  FROM named JOIN temp.steps AS steps ON steps.id = named.step_id
-  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1 AND named.small_count > 0
-    AND named.profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY named.profile_id, named.device_id, named.name, named.file, steps.id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, device_id, name, file,
-    sample_error(bytes, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS bytes
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, device_id, name, file
+), errors AS ( -- a large piece speaks for itself alone
+  SELECT profile_id, device_id, name, file, sample_error(small_bytes, step_id) AS bytes
+  FROM named
+  WHERE small_count > 0 AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
+  GROUP BY profile_id, device_id, name, file
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -52,20 +52,11 @@ WITH parts AS (
   FROM temp.allocations
   WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY profile_id, device_id, op_id, step_id
-), in_step AS (
-  SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
-    steps.id AS step_id, sum(by_op.bytes) AS bytes
-  FROM by_op
-  JOIN temp.steps AS steps ON steps.id = by_op.step_id
-  LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
-  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
-  GROUP BY by_op.profile_id, by_op.device_id, ops.name, steps.id
 ), errors AS (
-  SELECT in_step.profile_id AS profile_id, device_id, name,
-    sample_error(bytes, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS bytes
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, device_id, name
+  SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
+    sample_error(by_op.bytes, by_op.step_id) AS bytes
+  FROM by_op LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
+  GROUP BY by_op.profile_id, by_op.device_id, ops.name
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -117,24 +117,17 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
     AND (parts.node_id IS NOT NULL OR parts.profile_id NOT IN (SELECT profile_id FROM has_modules))
   GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module),
     CASE WHEN parts.module IS NULL THEN '/' ELSE '.' END
-), forward_in_step AS ( -- a step lies in one profile
-  SELECT max(profile_id) AS profile_id, node_id, module, code_trace_id, step_id,
-    sum(1.0 * self_ns) AS self_ns
+), in_step AS MATERIALIZED (
+  SELECT profile_id, node_id, module, code_trace_id, step_id, sum(1.0 * self_ns) AS self_ns
   FROM temp.ops
   WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY node_id, module, code_trace_id, step_id
-), in_step AS (
-  SELECT parts.profile_id AS profile_id, parts.node_id AS node_id,
-    coalesce(parts.module, module_of_trace.module) AS module, parts.step_id AS step_id, sum(parts.self_ns) AS self_ns
-  FROM forward_in_step AS parts LEFT JOIN module_of_trace ON module_of_trace.trace_id = parts.code_trace_id
-  GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module), parts.step_id
+  GROUP BY profile_id, node_id, module, code_trace_id, step_id
 ), errors AS (
-  SELECT in_step.profile_id AS profile_id, node_id, module,
-    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, node_id, module
+  SELECT parts.profile_id AS profile_id, parts.node_id AS node_id,
+    coalesce(parts.module, module_of_trace.module) AS module, sample_error(parts.self_ns, parts.step_id) AS self_ns
+  FROM in_step AS parts LEFT JOIN module_of_trace ON module_of_trace.trace_id = parts.code_trace_id
+  GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module)
 ), around(profile_id, node_id, module, separator, self_ns, device_self_ns, flops, level) AS (
   SELECT profile_id, node_id, module, separator, self_ns, device_self_ns, flops, 0 FROM own
   UNION ALL
@@ -172,13 +165,9 @@ WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inward
     (SELECT profile_id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1)
   GROUP BY calls.profile_id, calls.node_id
 ), call_errors AS MATERIALIZED (
-  SELECT calls.profile_id AS profile_id, node_id,
-    sample_error(call_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS call_count,
-    sample_error(call_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS call_ns
-  FROM calls_in_step AS calls JOIN temp.sampled_steps AS drawn ON drawn.step_id = calls.step_id
-  GROUP BY calls.profile_id, node_id
+  SELECT profile_id, node_id, sample_error(call_count, step_id) AS call_count, sample_error(call_ns, step_id) AS call_ns
+  FROM calls_in_step WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
+  GROUP BY profile_id, node_id
 ), traced_calls AS MATERIALIZED (
   SELECT profile_id, module, sum(sample_weight) AS call_count, sum(net_ns * sample_weight) AS call_ns
   FROM temp.ops

@@ -61,8 +61,7 @@ WITH thinned AS MATERIALIZED (
     sum(threads * parts.weight) / nullif(sum(with_threads * parts.weight), 0) AS threads_per_block,
     max(registers_per_thread) AS registers_per_thread, max(shared_bytes) AS shared_bytes,
     CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.weight, drawn.lead_ns, drawn.step_count,
-        drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS INTEGER) END AS sum_error_ns
+      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
   FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
   GROUP BY parts.profile_id, name
 )

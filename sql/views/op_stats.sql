@@ -120,21 +120,13 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(1e9 * flops / nullif(flops_per_second, 0)) FILTER (WHERE device_ns > 0 AND has_flops = 1) AS ideal_ns
   FROM shaped LEFT JOIN peaks ON peaks.profile_id = shaped.profile_id AND peaks.dtype IS shaped.dtype
   GROUP BY shaped.profile_id, op_type, name, execution_mode
-), in_step AS ( -- a step lies in one profile
-  SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, step_id,
-    sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_self_ns) AS device_self_ns
+), errors AS (
+  SELECT profile_id, op_type, name, execution_mode, sample_error(self_ns, step_id) AS self_ns,
+    sample_error(device_self_ns, step_id) AS device_self_ns
   FROM temp.ops
   WHERE category NOT IN ('user', 'python') AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY op_type, name, execution_mode, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, op_type, name, execution_mode,
-    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns,
-    sample_error(device_self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS device_self_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, op_type, name, execution_mode
+  GROUP BY profile_id, op_type, name, execution_mode
 ), rated AS MATERIALIZED (
   SELECT counted.*, host_flops, host_flops_ns, host_bytes, host_bytes_ns, device_flops, device_flops_ns, device_bytes,
     device_bytes_ns, ideal_ns,
@@ -178,8 +170,7 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
   FROM temp.step_op_time WHERE op_ns > 0 AND profile_id IN (SELECT id FROM others) GROUP BY profile_id
 ), idle_errors AS ( -- of the share of the time of steps: how much they differ from it
   SELECT step_time.profile_id AS profile_id,
-    sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * drawn.duration_ns, drawn.weight, drawn.lead_ns,
-      drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
+    sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * drawn.duration_ns, drawn.step_id), 2)
       + pow(max(drawn.unseen_ratio) * max(in_ops.op_ns), 2)) / step_ns AS ratio
   FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
   JOIN temp.step_op_time AS of_step ON of_step.profile_id = step_time.profile_id

@@ -29,20 +29,11 @@
 --                                           device.
 -- Cost: that of op_totals; where ops of only some steps were recorded, one pass over ops.
 -- Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
-WITH measured AS (
-  SELECT profile_id, id, sample_weight FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), step_counts AS (
-  SELECT profile_id, sum(sample_weight) AS step_count FROM measured GROUP BY profile_id
+WITH step_counts AS (
+  SELECT profile_id, sum(sample_weight) AS step_count FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+  GROUP BY profile_id
 ), sampled AS ( -- only there do steps have to be told apart, for the error
   SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
-), in_step AS (
-  SELECT profile_id, name, category, framework, step_id, 1.0 * count(*) AS step_count,
-    sum(1.0 * self_ns) AS step_self_ns, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    sum(net_ns * sample_weight) AS sum_ns, min(net_ns) AS min_ns, max(net_ns) AS max_ns,
-    sum(device_self_ns * sample_weight) AS device_self_ns
-  FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
-  GROUP BY profile_id, name, category, framework, step_id
 ), sums AS MATERIALIZED (
   SELECT profile_id, name, category, framework, sum(count) AS count, sum(1.0 * self_ns) AS self_ns,
     sum(1.0 * sum_ns) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
@@ -52,16 +43,12 @@ WITH measured AS (
     AND profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
   GROUP BY profile_id, name, category, framework
   UNION ALL
-  SELECT in_step.profile_id, name, category, framework, sum(count), sum(self_ns), sum(sum_ns), min(min_ns), max(max_ns),
-    sum(device_self_ns),
-    sample_error(in_step.step_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
-      drawn.lead_factor,
-      drawn.unseen_ratio),
-    sample_error(step_self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
-      drawn.lead_factor,
-      drawn.unseen_ratio)
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, name, category, framework
+  SELECT profile_id, name, category, framework, sum(sample_weight), sum(self_ns * sample_weight),
+    sum(net_ns * sample_weight), min(net_ns), max(net_ns), sum(device_self_ns * sample_weight),
+    sample_error(1, step_id), sample_error(self_ns, step_id)
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
+  GROUP BY profile_id, name, category, framework
 ), totals AS (
   SELECT profile_id, framework, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id, framework
 )

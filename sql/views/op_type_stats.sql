@@ -41,25 +41,18 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     min(execution_mode), max(execution_mode)
   FROM by_name JOIN hosts ON hosts.profile_id = by_name.profile_id
   GROUP BY run_id, side, op_type, framework
-), name_in_step AS (
-  SELECT max(profile_id) AS profile_id, coalesce(op_type, name) AS op_type, step_id, sum(1.0 * self_ns) AS self_ns,
-    sum(1.0 * device_self_ns) AS device_self_ns
-  FROM temp.ops
-  WHERE category NOT IN ('user', 'python') AND is_measured = 1
-    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY coalesce(op_type, name), step_id
-), in_step AS (
-  SELECT profile_id, 'host' AS side, op_type, step_id, self_ns FROM name_in_step
-  UNION ALL
-  SELECT profile_id, 'device', op_type, step_id, device_self_ns FROM name_in_step
 ), sampled AS (
   SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
+), errors_of_types AS MATERIALIZED (
+  SELECT profile_id, coalesce(op_type, name) AS op_type, sample_error(self_ns, step_id) AS self_ns,
+    sample_error(device_self_ns, step_id) AS device_self_ns
+  FROM temp.ops
+  WHERE category NOT IN ('user', 'python') AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
+  GROUP BY profile_id, coalesce(op_type, name)
 ), errors_of_profiles AS (
-  SELECT in_step.profile_id AS profile_id, side, op_type,
-    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, side, op_type
+  SELECT profile_id, 'host' AS side, op_type, self_ns FROM errors_of_types
+  UNION ALL
+  SELECT profile_id, 'device', op_type, device_self_ns FROM errors_of_types
 ), errors AS (
   SELECT profile_id, NULL AS run_id, side, op_type, self_ns FROM errors_of_profiles
   UNION ALL

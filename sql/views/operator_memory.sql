@@ -45,18 +45,12 @@ WITH own_sums AS MATERIALIZED (
     sum(allocated_bytes) AS allocated_bytes, sum(released_bytes) AS released_bytes,
     sum(allocated_self_bytes) AS allocated_self_bytes
   FROM temp.op_totals WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
-), in_step AS ( -- outermost of its name, so that nothing counts twice
-  SELECT profile_id, name, step_id, sum(1.0 * allocated_bytes) AS bytes
+), errors AS ( -- outermost of its name, so that nothing counts twice
+  SELECT profile_id, name, sample_error(allocated_bytes, step_id) AS bytes
   FROM temp.ops
   WHERE +category IN ('op', 'autograd') AND parent_name IS NOT name AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY profile_id, name, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, name,
-    sample_error(bytes, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS bytes
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, name
+  GROUP BY profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -81,24 +81,15 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   WHERE +category IN ('op', 'autograd') AND sample_weight IS NOT NULL
     AND profile_id IN (SELECT profile_id FROM sampled)
   GROUP BY profile_id, name
-), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
-  SELECT profile_id, name, step_id, sum(self_ns) AS self_ns, sum(device_self_ns) AS device_self_ns
+), errors AS ( -- a warm-up step speaks for itself alone, and adds no error
+  SELECT profile_id, name, sample_error(self_ns, step_id) AS self_ns,
+    sample_error(device_self_ns, step_id) AS device_self_ns
   FROM (
-    SELECT profile_id, name, step_id, 1.0 * self_ns AS self_ns, 1.0 * device_self_ns AS device_self_ns
-    FROM temp.ops
+    SELECT profile_id, name, step_id, self_ns, device_self_ns FROM temp.ops
     WHERE +category IN ('op', 'autograd') AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
     UNION ALL
     SELECT profile_id, name, step_id, -dur_ns, NULL FROM sampled_calls WHERE is_measured = 1
-  )
-  GROUP BY profile_id, name, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, name,
-    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS self_ns,
-    sample_error(device_self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS device_self_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, name
+  ) GROUP BY profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -2,8 +2,8 @@
 --
 -- One row for each measured step (no warm-up) with ops recorded, in profiles whose ops were recorded only in some
 -- steps.  An error that a view states is such that twice it on either side is the 95 % interval.  The error of a sum
--- over all steps is sample_error(x, weight, lead_ns, step_count, spread_factor, lead_factor, unseen_ratio), where x is
--- the part of the sum in one step, over the steps that have any.  Its square is made of three parts.  The first is how
+-- over all steps is sample_error(x, step_id) over the rows whose x are added up, which looks up here what it
+-- needs of a step.  Its square is made of three parts.  The first is how
 -- much steps differ from each other.  The second, where weights are calibrated by durations (steps.sample_weight),
 -- takes off what these explain.  The third is what unrecorded steps may hold in the time by which they are longer than
 -- the longest recorded one.  A step that speaks for itself alone adds nothing.  Where the sum is a part of all time,

@@ -91,12 +91,9 @@ WITH measured AS (
   FROM op_time JOIN durations ON durations.profile_id = op_time.profile_id
 ), differences AS ( -- of a share of the time: how much steps differ from it
   SELECT shares.profile_id AS profile_id, max(drawn.unseen_ratio) AS unseen_ratio,
-    sample_error(of_step.op_ns - in_ops * drawn.duration_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
-      drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS in_ops_ns,
-    sample_error(of_step.optimizer_ns - in_optimizer * drawn.duration_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
-      drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS in_optimizer_ns,
-    sample_error(of_step.op_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
-      drawn.lead_factor, drawn.unseen_ratio) AS op_count
+    sample_error(of_step.op_ns - in_ops * drawn.duration_ns, drawn.step_id) AS in_ops_ns,
+    sample_error(of_step.optimizer_ns - in_optimizer * drawn.duration_ns, drawn.step_id) AS in_optimizer_ns,
+    sample_error(of_step.op_count, drawn.step_id) AS op_count
   FROM shares JOIN temp.step_op_time AS of_step ON of_step.profile_id = shares.profile_id
   JOIN temp.sampled_steps AS drawn ON drawn.step_id = of_step.step_id
   GROUP BY shares.profile_id

@@ -60,8 +60,7 @@ WITH thinned AS MATERIALIZED (
   GROUP BY profile_id, kind, op_name, file, line, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, kind, op_name, file, line,
-    sample_error(sum_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS sum_ns
+    sample_error(sum_ns, drawn.step_id) AS sum_ns
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, kind, op_name, file, line
 )

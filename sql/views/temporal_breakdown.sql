@@ -50,8 +50,7 @@ WITH thinned AS MATERIALIZED (
 ), errors AS ( -- of a share of the time: how much steps differ from it
   SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,
     sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.kernel_ns * coalesce(steps.pace_ns,
-          steps.dur_ns),
-        drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
+          steps.dur_ns), drawn.step_id), 2)
       + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.kernel_ns AS idle
   FROM weighed
   JOIN temp.sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id

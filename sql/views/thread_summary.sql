@@ -63,26 +63,19 @@ WITH thinned AS MATERIALIZED (
     CAST(sum(1.0 * kernel_ns) AS INTEGER) AS kernel_ns, sum(transfer_count) AS transfer_count,
     CAST(sum(1.0 * transfer_ns) AS INTEGER) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM rows_of GROUP BY thread_id
-), in_step AS (
-  SELECT profile_id, thread_id, step_id, sum(1.0 * self_ns) AS op_ns
+), errors AS (
+  SELECT profile_id, thread_id, sample_error(self_ns, step_id) AS error_ns
   FROM temp.ops
   WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY profile_id, thread_id, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, thread_id,
-    sample_error(op_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS error_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, thread_id
+  GROUP BY profile_id, thread_id
 ), kernels_in_step AS (
   SELECT thread_id, step_id, sum(1.0 * dur_ns) AS kernel_ns
   FROM temp.kernels WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM thinned)
   GROUP BY thread_id, step_id
 ), kernel_errors AS (
   SELECT thread_id,
-    sample_error(kernel_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
-      drawn.unseen_ratio) AS error_ns
+    sample_error(kernel_ns, drawn.step_id) AS error_ns
   FROM kernels_in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = kernels_in_step.step_id
   GROUP BY thread_id
 )

@@ -122,7 +122,7 @@ class Profile:
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)
         self.connection.create_aggregate("stddev", 1, Deviation)
-        self.connection.create_aggregate("sample_error", 7, Nothing)
+        self.connection.create_aggregate("sample_error", 2, Nothing)
         for one in stored():
             self.connection.execute(f"CREATE TEMP VIEW {one.name} AS {one.sql}")
         self.next = 1

@@ -281,30 +281,6 @@ def test_percentile(engine):
     ) == [(1, 1.5), (2, 2.0), (4, 4.0), (8, 6.0)]
 
 
-def test_sample_error(engine):
-    """From sums by hand; NULL where a factor is not known, 0 where all steps are alike."""
-    connection = engine()
-    rng = random.Random(11)
-    for _ in range(20):
-        count, spread, slope = rng.randint(1, 12), rng.uniform(0, 9), rng.uniform(0, 1e-3)
-        unseen = rng.choice((0, 0.01))
-        sample = [(rng.uniform(-5, 9), rng.uniform(1, 30), rng.uniform(-40, 40)) for _ in range(count)]
-        total = sum(weight for _, weight, _ in sample) + rng.choice((0, 7))
-        sums = sum(x * weight for x, weight, _ in sample)
-        square = sum(x * x * weight for x, weight, _ in sample) - sums**2 / total
-        square = spread * square - slope * sum(x * weight * lead for x, weight, lead in sample) ** 2
-        expected = math.sqrt(max(0, square) + (unseen * sums) ** 2)
-        table = rows(*[(repr(x), repr(weight)) for x, weight, _ in sample])
-        cases = " ".join("WHEN %r THEN %r" % (x, lead) for x, _, lead in sample)
-        call = f"sample_error(x, y, CASE x {cases} END, {total!r}, {spread!r}, {slope!r}, {unseen!r})"
-        assert math.isclose(one(connection, f"(SELECT {call} FROM {table})"), expected, rel_tol=1e-9), sample
-    alike = rows(*[("0.1", repr(weight)) for weight in (1, 2, 7.3)])
-    assert one(connection, f"(SELECT sample_error(x, y, 0, 10.3, 1e9, 0, 0) FROM {alike})") == 0
-    assert one(connection, f"(SELECT sample_error(x, y, 0, 10.3, NULL, 0, 0) FROM {alike})") is None
-    assert one(connection, f"(SELECT sample_error(x, y, 0, 10.3, 1, 0, 0) FROM {alike} WHERE x > 1)") is None
-    assert connection.query("SELECT sample_error('a', 1, 1, 1, 1, 1, 1)")[1]
-
-
 def test_stddev(engine):
     connection = engine()
     for values in ([1, 2], [1, 2, 3, 4], [1.5, -2, 8], [1e18 + 100000 * i for i in range(5)]):

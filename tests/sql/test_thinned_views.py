@@ -8,6 +8,7 @@ are alike the views have to say the same of both; where they differ, within the 
 Every view that reads such rows is in DECISIONS, with what was decided about it: a new one has to be added.
 """
 
+import math
 import os
 import random
 import re
@@ -387,6 +388,63 @@ def test_steps_by_themselves(engine):
         paths = connection.values("SELECT count(DISTINCT step_id), sum(kind GLOB 'gpu_compute') "
                                   "FROM critical_path_summary")
         assert paths[0][0] == STEPS_IN_ALL - without and paths[0][1] > 0, (paths, without)
+        connection.close()
+
+
+# ---- The function behind all errors.
+
+def by_hand(values, drawn):
+    """values: {step_id: x} of one profile; drawn: {step_id: row of sampled_steps}."""
+    known = [(x, drawn[step]) for step, x in values.items() if step in drawn]
+    if not known:
+        return 0
+    factors = known[0][1]
+    if factors["spread_factor"] is None:
+        return None
+    total = sum(x * row["weight"] for x, row in known)
+    squares = sum(x * x * row["weight"] for x, row in known) - total ** 2 / factors["step_count"]
+    leads = sum(x * row["weight"] * row["lead_ns"] for x, row in known)
+    square = factors["spread_factor"] * squares - factors["lead_factor"] * leads ** 2
+    return math.sqrt(max(0, square) + (factors["unseen_ratio"] * total) ** 2)
+
+
+def test_sample_error(engine):
+    """The error of any sum is that by hand from sampled_steps, in whatever order and pieces the rows come."""
+    chance = random.Random(11)
+    with tempfile.TemporaryDirectory() as folder:
+        # Program 1: durations differ so much that weights are calibrated by them, and one step is longer than all that
+        # were recorded.
+        subprocess.run([os.path.join(BUILD, "tests", "make_sampled_capture_dumps"), folder, "1", "0", "2"], check=True)
+        paths = [os.path.join(folder, name + ".tfprof") for name in ("0", "1", "full")]
+        connection = opened(engine, paths[0])
+        drawn = {row["step_id"]: row for row in rows_of(connection, "sampled_steps")}
+        steps = [row[0] for row in connection.values("SELECT id FROM steps")]
+        (factors,) = {(row["is_calibrated"], row["lead_factor"] > 0, row["unseen_ratio"] > 0) for row in drawn.values()}
+        assert 20 < len(drawn) < len(steps) and factors == (1, True, True), (len(drawn), factors)
+        for count in (1, 5, len(steps)):
+            values = {step: chance.uniform(-5, 1e7) for step in chance.sample(steps, count)}
+            parts = [(x * part, step) for step, x in values.items() for part in (0.25, 0.75)]
+            chance.shuffle(parts)
+            table = ", ".join(f"({x!r}, {step})" for x, step in parts) + f", (7, NULL), (NULL, {steps[3]})"
+            ((found,),) = connection.values(f"SELECT sample_error(column1, column2) FROM (VALUES {table})")
+            expected = by_hand(values, drawn)
+            assert math.isclose(found, expected, rel_tol=1e-9), (count, found, expected)
+        # What is the same in all steps is in doubt only for steps that are longer than any that was recorded.
+        ((found,),) = connection.values("SELECT sample_error(3, step_id) FROM sampled_steps")
+        expected = 3 * sum(row["weight"] for row in drawn.values()) * next(iter(drawn.values()))["unseen_ratio"]
+        assert math.isclose(found, expected, rel_tol=1e-6), (found, expected)
+        # Of no value nothing is said; of what was recorded in all steps, or lies in none, nothing is in doubt.
+        assert connection.values("SELECT sample_error(NULL, 1), sample_error(2, NULL), sample_error(2, -1)") \
+            == [(None, 0, 0)]
+        assert connection.query("SELECT sample_error('a', 1)")[1]
+        # Profiles know nothing of each other; what is opened later counts.
+        sql = "SELECT sample_error(net_ns, id) FROM steps WHERE profile_id IN ({})"
+        ((alone,),) = connection.values(sql.format(1))
+        for path in paths[1:]:
+            connection.values(f"SELECT tfprof_open('{path}')")
+        first, second, third, together = (connection.values(sql.format(ids))[0][0] for ids in (1, 2, 3, "1, 2, 3"))
+        assert first == alone and second > 0 == third, (alone, first, second, third)
+        assert math.isclose(together, math.hypot(first, second), rel_tol=1e-9), (first, second, together)
         connection.close()
 
 
