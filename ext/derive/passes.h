@@ -140,6 +140,13 @@ extern const struct derive_pass derive_tensor_core_time_of_ops;
 extern const struct derive_pass derive_totals_of_launches;
 extern const struct derive_pass derive_trace_costs;
 extern const struct derive_pass derive_training_time;
+extern const struct derive_pass derive_weights_of_api_calls;
+extern const struct derive_pass derive_weights_of_collectives;
+extern const struct derive_pass derive_weights_of_device_activities;
+extern const struct derive_pass derive_weights_of_kernels;
+extern const struct derive_pass derive_weights_of_step_activity_totals;
+extern const struct derive_pass derive_weights_of_syncs;
+extern const struct derive_pass derive_weights_of_transfers;
 extern const struct derive_pass derive_work_of_ranges;
 
 #endif

@@ -132,17 +132,16 @@ const char *profile_origin(const struct profile *profile) {
 static bool is_xplane_file(const struct profile *profile) { return strcmp(profile_origin(profile), "xplane") == 0; }
 
 /* Of no other source is the op of a kernel told by the kernel itself. */
-static enum tfprof_status find_xplane_kernels(struct profile *profile, bool *are_there, struct tfprof_error *error) {
+bool profile_has_xplane_kernels(const struct profile *profile) {
   static const unsigned columns[] = {COLUMN_kernels_op_name, COLUMN_kernels_op_type, COLUMN_kernels_hlo_op};
   const struct profile_table *kernels = &profile->tables[TABLE_kernels];
-  *are_there = is_xplane_file(profile);
-  if (*are_there || !profile_raw_rows(profile, TABLE_profiler_windows)) return TFPROF_OK;
-  enum tfprof_status status = profile_list_table(profile, TABLE_kernels, error);
-  for (size_t i = 0; i < kernels->segment_count && !status; i++) {
+  if (is_xplane_file(profile)) return true;
+  if (!profile_raw_rows(profile, TABLE_profiler_windows)) return false;
+  for (size_t i = 0; i < kernels->segment_count; i++) {
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-      *are_there |= column_set_has(&kernels->segments[i]->is_raw, columns[k]);
+      if (column_set_has(&kernels->segments[i]->is_raw, columns[k])) return true;
   }
-  return status;
+  return false;
 }
 
 static string_id common_format(struct store *store, const struct catalogue_row *row) {
@@ -181,7 +180,7 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
   const char *origin;
   string_id id;
   int64_t events;
-  bool is_true = false;
+  bool is_listed;
   enum tfprof_status status = TFPROF_OK;
   *cell = (struct cell){false, 0};
   switch (column) {
@@ -196,8 +195,9 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
       *cell = number(is_xplane_file(profile) || profile_raw_rows(profile, TABLE_profiler_windows));
       break;
     case COLUMN_profiles_has_xplane_kernels:
-      status = find_xplane_kernels(profile, &is_true, error);
-      *cell = number(is_true);
+      is_listed = is_xplane_file(profile) || !profile_raw_rows(profile, TABLE_profiler_windows);
+      if (!is_listed) status = profile_list_table(profile, TABLE_kernels, error);
+      *cell = number(profile_has_xplane_kernels(profile));
       break;
     case COLUMN_profiles_job: *cell = text(profile->job); break;
     case COLUMN_profiles_host: *cell = text(profile->host); break;

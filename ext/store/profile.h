@@ -167,6 +167,8 @@ enum tfprof_status profile_require_tables(struct profile *profile, const bool is
 
 /* profiles.origin. */
 const char *profile_origin(const struct profile *profile);
+/* profiles.has_xplane_kernels, once the table of kernels is listed. */
+bool profile_has_xplane_kernels(const struct profile *profile);
 /* How many timed events were recorded: profiles.event_count. */
 enum tfprof_status profile_count_events(struct profile *profile, int64_t *count, struct tfprof_error *error);
 /* Finds start_ns and end_ns where they are not known yet. */

@@ -34,7 +34,7 @@ WITH settings AS MATERIALIZED (
       OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE has_framework(framework, 'tensorflow')))
     AND profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
 ), thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
 ), windows AS MATERIALIZED ( -- the same as in device_utilization, which works out more than is asked for here
   SELECT id AS profile_id,
     coalesce((SELECT min(first_start_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
@@ -80,8 +80,8 @@ WITH settings AS MATERIALIZED (
   UNION ALL -- kernels were recorded only in some steps, which stand for the others
   SELECT profile_id, name, (
       SELECT sum(busy_ns * weight) FROM (
-        SELECT 1.0 * union_ns(start_ns, end_ns) AS busy_ns, coalesce(max(thinned.weight), 1.0) AS weight
-        FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+        SELECT 1.0 * union_ns(start_ns, end_ns) AS busy_ns, max(sample_weight) AS weight
+        FROM temp.kernels AS kernels
         WHERE kernels.device_id = other_devices.id AND kernels.step_id IS NOT NULL GROUP BY kernels.step_id)), (
       SELECT sum(dur_ns * coalesce(sample_weight, 1.0)) FROM temp.steps AS steps
       WHERE steps.profile_id = other_devices.profile_id

@@ -6,9 +6,7 @@
 -- label: name
 -- value: sum_ns
 -- empty: No kernels were recorded.
-WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), shown AS MATERIALIZED ( -- of many steps fewer names, so that all steps have their rows
+WITH shown AS MATERIALIZED ( -- of many steps fewer names, so that all steps have their rows
   SELECT max(8, min(80, 45000 / max(1, count(*)))) AS names FROM temp.steps
   WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND ops_recorded IS NOT 0
 ), places AS MATERIALIZED ( -- names are long: what is told step by step goes by their places; 0: all others
@@ -16,11 +14,10 @@ WITH thinned AS MATERIALIZED (
 ), labels AS MATERIALIZED (
   SELECT place, iif(place = 0, '(all others)', min(name)) AS name FROM places GROUP BY place
 ), in_step AS (
-  SELECT work.profile_id AS profile_id, work.step_id AS step_id, place, sum(count * coalesce(weight, 1.0)) AS count,
-    sum(sum_ns * coalesce(weight, 1.0)) AS sum_ns, sum(sum_ns) AS own_ns
+  SELECT work.profile_id AS profile_id, work.step_id AS step_id, place, sum(count * sample_weight) AS count,
+    sum(sum_ns * sample_weight) AS sum_ns, sum(sum_ns) AS own_ns
   FROM places CROSS JOIN temp.step_activity_totals AS work ON work.activity_total_id = places.id
-  LEFT JOIN thinned ON thinned.step_id = work.step_id
-  WHERE (:profile_id IS NULL OR work.profile_id = :profile_id) AND weight IS NOT 0
+  WHERE (:profile_id IS NULL OR work.profile_id = :profile_id) AND sample_weight > 0
   GROUP BY work.profile_id, work.step_id, place
 ), first AS ( -- without names, as what is sorted should be short
   SELECT in_step.profile_id AS profile_id, run_id, number, is_warmup, place, CAST(round(count) AS INTEGER) AS count,

@@ -1,7 +1,7 @@
 -- API calls: what the program asked of the CUDA runtime and driver.
 --
 -- One row for each profile, interface and function.  Calls in warm-up steps are left out, calls outside of any step
--- count.  Where calls were recorded only in some steps, counts and times are weighed (thinned_steps).
+-- count.  Where calls were recorded only in some steps, counts and times are weighed (sample_weight).
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   domain        TEXT     -      The interface: runtime or driver.
@@ -16,33 +16,13 @@
 --   min_ns        INTEGER  ns     Shortest duration of a call.
 --   max_ns        INTEGER  ns     Longest duration of a call.
 -- Cost: one pass over api_calls.  Example: SELECT name, count, mean_ns FROM api_summary LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT profile_id, domain, name, NULL AS step_id, 1.0 AS weight,
-    sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns, sum(iif(coalesce(result, 0) <> 0, count, 0)) AS error_count,
-    min(min_ns) AS min_ns, max(max_ns) AS max_ns
-  FROM temp.api_call_totals
-  WHERE profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
+WITH sums AS (
+  SELECT profile_id, domain, name, CAST(round(sum(count * sample_weight)) AS INTEGER) AS count,
+    CAST(sum(1.0 * sum_ns * sample_weight) AS INTEGER) AS sum_ns,
+    CAST(round(total(count * sample_weight) FILTER (WHERE result <> 0)) AS INTEGER) AS error_count,
+    min(min_ns) AS min_ns, max(max_ns) AS max_ns, CAST(sample_error(sum_ns, sampled_step_id) AS INTEGER) AS sum_error_ns
+  FROM temp.api_call_totals WHERE is_measured = 1
   GROUP BY profile_id, domain, name
-  UNION ALL
-  SELECT api_calls.profile_id, domain, name, api_calls.step_id, coalesce(max(weight), 1.0), 
-    count(*), sum(1.0 * dur_ns), sum(coalesce(result, 0) <> 0), min(dur_ns), max(dur_ns)
-  FROM temp.api_calls AS api_calls LEFT JOIN thinned ON thinned.step_id = api_calls.step_id
-  WHERE api_calls.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
-    AND (api_calls.step_id IS NULL OR api_calls.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY api_calls.profile_id, domain, name, api_calls.step_id
-), sums AS (
-  SELECT parts.profile_id AS profile_id, domain, name,
-    CAST(round(sum(count * parts.weight)) AS INTEGER) AS count, CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
-    CAST(round(sum(error_count * parts.weight)) AS INTEGER) AS error_count, min(min_ns) AS min_ns,
-    max(max_ns) AS max_ns,
-    CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
-  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
-  GROUP BY parts.profile_id, domain, name
 )
 SELECT
   sums.profile_id AS profile_id,

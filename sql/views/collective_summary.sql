@@ -2,7 +2,7 @@
 --
 -- One row for each profile, operation, process group, number type and size.  Collectives of a warm-up step are left
 -- out.  Where kernels were recorded only in some steps, counts, bytes and times of what they carried out are weighed
--- (thinned_steps).  Durations are of those collectives only that have a known one (collectives.carried_by), and NULL
+-- (sample_weight).  Durations are of those collectives only that have a known one (collectives.carried_by), and NULL
 -- where none has.
 --   profile_id            INTEGER  -        The profile: a process or rank.
 --   rank                  INTEGER  -        Rank of the process.  NULL where it is unknown.
@@ -31,40 +31,26 @@
 --                                           move (n - 1) / n, and others move all of it.
 -- Cost: one pass over collectives, and collective_waits.
 -- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), named AS NOT MATERIALIZED ( -- so that one is found by its id
-  SELECT id, profile_id, step_id, carried_by, iif(carried_by IS NOT NULL, dur_ns, NULL) AS dur_ns, process_group,
-    group_size, dtype, bytes,
+WITH named AS NOT MATERIALIZED ( -- so that one is found by its id
+  SELECT id, profile_id, is_measured, sample_weight, sampled_step_id, process_group, group_size, dtype, bytes,
+    iif(carried_by IS NOT NULL, dur_ns, NULL) AS dur_ns,
     replace(replace(replace(name, 'allreduce', 'all_reduce'), 'allgather', 'all_gather'), 'alltoall', 'all_to_all')
       AS name
   FROM temp.collectives
 ), sums AS (
-  SELECT collectives.profile_id AS profile_id, collectives.name AS name, process_group, group_size, dtype, bytes,
-    CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS total_bytes,
-    sum(coalesce(weight, 1.0)) FILTER (WHERE collectives.dur_ns IS NOT NULL) AS timed_count,
-    CAST(sum(collectives.dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
-    max(collectives.dur_ns) AS max_ns, sum(waits.transfer_ns * coalesce(weight, 1.0)) AS transfer_ns,
-    sum(waits.transfer_ns * coalesce(weight, 1.0))
-      / sum(CASE WHEN waits.transfer_ns IS NOT NULL THEN coalesce(weight, 1.0) END) AS mean_transfer_ns
+  SELECT each.profile_id AS profile_id, each.name AS name, each.process_group AS process_group,
+    each.group_size AS group_size, each.dtype AS dtype, each.bytes AS bytes,
+    CAST(round(sum(sample_weight)) AS INTEGER) AS count,
+    CAST(sum(each.bytes * sample_weight) AS INTEGER) AS total_bytes,
+    sum(sample_weight) FILTER (WHERE each.dur_ns IS NOT NULL) AS timed_count,
+    CAST(sum(each.dur_ns * sample_weight) AS INTEGER) AS sum_ns, min(each.dur_ns) AS min_ns, max(each.dur_ns) AS max_ns,
+    iif(count(sampled_step_id), CAST(sample_error(each.dur_ns, sampled_step_id) AS INTEGER), 0) AS sum_error_ns,
+    sum(waits.transfer_ns * sample_weight) AS transfer_ns, sum(waits.transfer_ns * sample_weight)
+      / sum(sample_weight) FILTER (WHERE waits.transfer_ns IS NOT NULL) AS mean_transfer_ns
   FROM temp.collective_waits AS waits -- which has each collective once
-  CROSS JOIN named AS collectives ON collectives.id = waits.collective_id
-  LEFT JOIN thinned ON thinned.step_id = collectives.step_id
-    AND collectives.carried_by IN ('kernel', 'copies')
-  WHERE (collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
-  GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
-), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT profile_id, name, process_group, group_size, dtype, bytes, step_id, sum(1.0 * dur_ns) AS sum_ns
-  FROM named WHERE profile_id IN (SELECT profile_id FROM thinned)
-    AND carried_by IN ('kernel', 'copies')
-  GROUP BY profile_id, name, process_group, group_size, dtype, bytes, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, name, process_group, group_size, dtype, bytes,
-    sample_error(sum_ns, drawn.step_id) AS sum_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, name, process_group, group_size, dtype, bytes
+  CROSS JOIN named AS each ON each.id = waits.collective_id
+  WHERE is_measured = 1
+  GROUP BY each.profile_id, each.name, each.process_group, each.group_size, each.dtype, each.bytes
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -77,7 +63,7 @@ SELECT
   sums.count AS count,
   sums.total_bytes AS total_bytes,
   sums.sum_ns AS sum_ns,
-  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
+  sums.sum_error_ns AS sum_error_ns,
   CAST(sums.sum_ns / sums.timed_count AS INTEGER) AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
@@ -91,7 +77,4 @@ SELECT
       OR replace(lower(sums.name), '_', '') GLOB 'alltoall*' THEN 1.0 * (sums.group_size - 1) / sums.group_size
     ELSE 1.0 END AS bus_bytes_per_second
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.name IS sums.name
-  AND errors.process_group IS sums.process_group AND errors.group_size IS sums.group_size
-  AND errors.dtype IS sums.dtype AND errors.bytes IS sums.bytes
 ORDER BY sum_ns DESC, profile_id, name, process_group, group_size, dtype, bytes

@@ -11,12 +11,12 @@
 --   device            TEXT     -      Name of the device.
 -- Cost: that of device_times.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
 WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), in_step AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.step_id AS step_id,
-    union_ns(activities.start_ns, activities.end_ns) AS both_ns,
+    max(activities.sample_weight) AS weight, union_ns(activities.start_ns, activities.end_ns) AS both_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication')
       AS communication_ns
@@ -28,11 +28,9 @@ WITH thinned AS MATERIALIZED (
   SELECT profile_id, device_id, compute_communication_ns AS both_ns, compute_ns, communication_ns
   FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
   UNION ALL
-  SELECT in_step.profile_id, device_id, CAST(sum(both_ns * coalesce(weight, 1.0)) AS INTEGER),
-    CAST(total(compute_ns * coalesce(weight, 1.0)) AS INTEGER),
-    CAST(total(communication_ns * coalesce(weight, 1.0)) AS INTEGER)
-  FROM in_step LEFT JOIN thinned ON thinned.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, device_id
+  SELECT profile_id, device_id, CAST(sum(both_ns * weight) AS INTEGER), CAST(total(compute_ns * weight) AS INTEGER),
+    CAST(total(communication_ns * weight) AS INTEGER)
+  FROM in_step GROUP BY profile_id, device_id
 )
 SELECT
   covered.profile_id AS profile_id,

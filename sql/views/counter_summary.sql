@@ -12,6 +12,7 @@
 --   minimum     REAL     -      The smallest reading, in that unit.
 --   maximum     REAL     -      The largest reading, in that unit.
 --   mean        REAL     -      Mean of the readings, in that unit.
+-- Not weighed: count, last, maximum, mean.  They are of readings, as these were taken.
 -- Cost: one pass over counters.  Example: SELECT name, mean, maximum FROM counter_summary;
 WITH ordered AS (
   SELECT profile_id, name, unit, device_id, value,

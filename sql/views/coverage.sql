@@ -45,7 +45,7 @@ WITH op_shares AS (
   WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY steps.profile_id
 ), kernel_shares AS (
   SELECT profile_id, sum(count) AS kernel_count, sum(op_count) AS with_op, sum(call_count) AS with_call
-  FROM temp.kernel_totals WHERE step_weight IS NOT 0 GROUP BY profile_id
+  FROM temp.kernel_totals WHERE ops_recorded IS NOT 0 GROUP BY profile_id
 ), dropped AS (
   SELECT profile_id, CAST(sum(1.0 * count) AS INTEGER) AS row_count FROM temp.diagnostics
   WHERE reason = 'dropped_rows' GROUP BY profile_id -- the rows capture_dropped say why

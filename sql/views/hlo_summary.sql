@@ -2,7 +2,7 @@
 --
 -- One row for each instruction that ops or kernels of the profile ran by themselves.  In a file of a module alone,
 -- where nothing ran, there is one for each instruction that costs anything.  Ops and kernels of warm-up steps are left
--- out.  Both are weighed by the steps that they stand for (ops.sample_weight, thinned_steps).
+-- out.  Both are weighed by the steps that they stand for (ops.sample_weight, kernels.sample_weight).
 --   profile_id          INTEGER  -      The profile: a process or rank.
 --   rank                INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   hlo_instruction_id  INTEGER  -      The instruction, as in hlo_instructions.
@@ -33,9 +33,7 @@
 --                                       is known.
 -- Cost: one pass over ops, kernels and hlo_instructions.
 -- Example: SELECT name, location, count, self_ns, locations FROM hlo_summary LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), op_runs AS (
+WITH op_runs AS (
   SELECT hlo_instruction_id, CAST(round(total(sample_weight)) AS INTEGER) AS count,
     total(1.0 * self_ns * sample_weight) AS self_ns
   FROM temp.ops WHERE hlo_instruction_id IS NOT NULL AND is_measured = 1 GROUP BY hlo_instruction_id
@@ -45,15 +43,10 @@ WITH thinned AS MATERIALIZED (
   WHERE hlo_instruction_id IS NOT NULL AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY hlo_instruction_id
-), kernel_steps AS (
-  SELECT hlo_instruction_id, step_id, count(*) AS count, sum(1.0 * dur_ns) AS dur_ns
-  FROM temp.kernels WHERE hlo_instruction_id IS NOT NULL GROUP BY hlo_instruction_id, step_id
 ), kernel_runs AS (
-  SELECT hlo_instruction_id, CAST(round(total(count * coalesce(weight, 1.0))) AS INTEGER) AS count,
-    total(dur_ns * coalesce(weight, 1.0)) AS dur_ns
-  FROM kernel_steps LEFT JOIN thinned ON thinned.step_id = kernel_steps.step_id
-  WHERE kernel_steps.step_id IS NULL OR kernel_steps.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
-  GROUP BY hlo_instruction_id
+  SELECT hlo_instruction_id, CAST(round(sum(sample_weight)) AS INTEGER) AS count,
+    total(dur_ns * sample_weight) AS dur_ns
+  FROM temp.kernels WHERE hlo_instruction_id IS NOT NULL AND is_measured = 1 GROUP BY hlo_instruction_id
 ), runs AS MATERIALIZED (
   SELECT hlo_instruction_id, max(count) AS count, max(self_ns) AS self_ns, max(self_error_ns) AS self_error_ns,
     max(kernel_count) AS kernel_count, max(kernel_ns) AS kernel_ns

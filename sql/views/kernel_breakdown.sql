@@ -3,7 +3,7 @@
 -- One row for each profile, type and name of a kernel, copy or fill.  HTA puts all except the ten longest of a type
 -- together as others.  Here are all of them, each with its own statistics.  Left out is what HTA leaves out: see
 -- temporal_breakdown.  Where work was recorded only in some steps, all except max_ns and min_ns is weighed
--- (thinned_steps).
+-- (sample_weight).
 --   profile_id   INTEGER  -      The profile: a process or rank.
 --   rank         INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   kernel_type  TEXT     -      Type of work: COMPUTATION, COMMUNICATION or MEMORY.
@@ -16,35 +16,21 @@
 --   stddev_ns    REAL     ns     Standard deviation of the durations, that of a sample.  NULL for a single one.
 -- Cost: one pass over device_activities.
 -- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), weighed AS (
-  SELECT activities.profile_id AS profile_id, kind, name, sum(coalesce(weight, 1.0)) AS count,
-    sum(dur_ns * coalesce(weight, 1.0)) AS sum_ns, max(dur_ns) AS max_ns, min(dur_ns) AS min_ns,
-    sum(1.0 * dur_ns * dur_ns * coalesce(weight, 1.0)) AS squares
-  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
-  WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
-  GROUP BY activities.profile_id, kind, name
-), counted AS (
-  SELECT profile_id, kind, name, count, known_count, sum_ns, max_ns, min_ns, stddev_ns,
-    1.0 * sum_ns / known_count AS mean_ns,
-    sum(1.0 * sum_ns) OVER alike / sum(known_count) OVER alike AS mean_of_all_ns
+WITH counted AS (
+  SELECT profile_id, kind, name, sample_weight AS weight, count, known_count, 1.0 * sum_ns AS sum_ns, max_ns, min_ns,
+    stddev_ns, 1.0 * sum_ns / known_count AS mean_ns,
+    sum(sum_ns * sample_weight) OVER alike / sum(known_count * sample_weight) OVER alike AS mean_of_all_ns
   FROM temp.stream_totals
-  WHERE kind <> 'sync' AND is_before_last_step = 1 AND profile_id IN (SELECT profile_id FROM whole)
+  WHERE kind <> 'sync' AND is_before_last_step = 1 AND sample_weight > 0
   WINDOW alike AS (PARTITION BY profile_id, kind, name)
-), sums AS ( -- of the streams, each of which has its mean and deviation
-  SELECT profile_id, kind, name, sum(count) AS count, CAST(sum(1.0 * sum_ns) AS INTEGER) AS sum_ns,
-    max(max_ns) AS max_ns, min(min_ns) AS min_ns, max(mean_of_all_ns) AS mean_ns,
-    CASE WHEN sum(known_count) > 1 THEN sqrt((total((known_count - 1) * stddev_ns * stddev_ns)
-      + total(known_count * (mean_ns - mean_of_all_ns) * (mean_ns - mean_of_all_ns))) / (sum(known_count) - 1)) END
-      AS stddev_ns
+), sums AS ( -- of the streams and steps, each of which has its mean and deviation
+  SELECT profile_id, kind, name, CAST(round(sum(count * weight)) AS INTEGER) AS count,
+    CAST(sum(sum_ns * weight) AS INTEGER) AS sum_ns, max(max_ns) AS max_ns, min(min_ns) AS min_ns,
+    max(mean_of_all_ns) AS mean_ns, CASE WHEN sum(known_count * weight) > 1
+      THEN sqrt((total((known_count - 1) * stddev_ns * stddev_ns * weight)
+        + total(known_count * (mean_ns - mean_of_all_ns) * (mean_ns - mean_of_all_ns) * weight))
+        / (sum(known_count * weight) - 1)) END AS stddev_ns
   FROM counted GROUP BY profile_id, kind, name
-  UNION ALL
-  SELECT profile_id, kind, name, CAST(round(count) AS INTEGER), CAST(sum_ns AS INTEGER), max_ns, min_ns, sum_ns / count,
-    CASE WHEN count > 1 THEN sqrt(max(0, squares - sum_ns * sum_ns / count) / (count - 1)) END
-  FROM weighed
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -2,7 +2,7 @@
 --
 -- One row for each profile, op name and kernel name.  Kernels that no recorded op launched have a row without an op
 -- name.  Kernels that a warm-up step launched are left out, kernels launched outside of any step count.  Where kernels
--- were recorded only in some steps, count and times are weighed (thinned_steps).
+-- were recorded only in some steps, count and times are weighed (sample_weight).
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   op_name       TEXT     -      Name of the op that launched the kernel: the one that the source names, otherwise the
@@ -16,31 +16,12 @@
 --   sum_ratio     REAL     ratio  Share of sum_ns in the kernel time of the profile.
 --   mean_ns       INTEGER  ns     Mean duration.
 -- Cost: linear in kernel_totals, once these are made.  Example: SELECT * FROM kernel_by_op LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT profile_id, op_name, name, NULL AS step_id, 1.0 AS weight,
-    min(kind) AS kind, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns
-  FROM temp.kernel_totals
-  WHERE profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
+WITH sums AS (
+  SELECT profile_id, op_name, name, min(kind) AS kind, CAST(round(sum(count * sample_weight)) AS INTEGER) AS count,
+    CAST(sum(1.0 * sum_ns * sample_weight) AS INTEGER) AS sum_ns,
+    CAST(sample_error(sum_ns, sampled_step_id) AS INTEGER) AS sum_error_ns
+  FROM temp.kernel_totals WHERE is_measured = 1
   GROUP BY profile_id, op_name, name
-  UNION ALL
-  SELECT kernels.profile_id, op_name, name, kernels.step_id, coalesce(max(weight), 1.0), 
-    min(kind), count(*), sum(1.0 * dur_ns)
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
-    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY kernels.profile_id, op_name, name, kernels.step_id
-), sums AS (
-  SELECT parts.profile_id AS profile_id, op_name, name,
-    min(kind) AS kind, CAST(round(sum(count * parts.weight)) AS INTEGER) AS count,
-    CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
-    CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
-  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
-  GROUP BY parts.profile_id, op_name, name
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -3,7 +3,7 @@
 -- One row for each name of a kernel, copy or fill that occurs in either.  a and b select profiles as the hidden
 -- argument of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the
 -- question is what changed.  So compare runs of as many steps.  Where kernels were recorded only in some steps, counts
--- and times are weighed (thinned_steps).  Of calibration_steps there are no kernels, which kernel_diff_steps makes up
+-- and times are weighed (sample_weight).  Of calibration_steps there are no kernels, which kernel_diff_steps makes up
 -- for.
 --   name         TEXT     -      Name of the kernel, copy or fill.
 --   a_count      INTEGER  count  Number of times that it ran in a.  0 where it does not occur.
@@ -17,28 +17,12 @@
 -- parameters: a, b
 -- Cost: linear in stream_totals, once these are made.
 -- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, id AS step_id, sample_weight AS weight FROM temp.steps -- thinned_steps, of tables alone
-  WHERE is_warmup = 0 AND sample_weight <> 1 AND +profile_id IN (SELECT profile_id FROM temp.diagnostics
-    WHERE reason = 'capture_thinned' AND table_name = 'kernels')
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), sides AS (
-  SELECT name, 1.0 * sum(count) AS a_count, sum(1.0 * sum_ns) AS a_ns, 0 AS b_count, 0 AS b_ns
-  FROM temp.stream_totals(:a)
-  WHERE kind IS NOT 'sync' AND profile_id IN (SELECT profile_id FROM whole) GROUP BY name
+WITH sides AS (
+  SELECT name, sum(count * sample_weight) AS a_count, sum(1.0 * sum_ns * sample_weight) AS a_ns, 0 AS b_count, 0 AS b_ns
+  FROM temp.stream_totals(:a) WHERE kind IS NOT 'sync' AND sample_weight > 0 GROUP BY name
   UNION ALL
-  SELECT name, 0, 0, sum(count), sum(1.0 * sum_ns)
-  FROM temp.stream_totals(:b)
-  WHERE kind IS NOT 'sync' AND profile_id IN (SELECT profile_id FROM whole) GROUP BY name
-  UNION ALL
-  SELECT name, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), 0, 0
-  FROM temp.device_activities(:a) AS work LEFT JOIN thinned ON thinned.step_id = work.step_id
-  WHERE kind <> 'sync' AND work.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0 GROUP BY name
-  UNION ALL
-  SELECT name, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0))
-  FROM temp.device_activities(:b) AS work LEFT JOIN thinned ON thinned.step_id = work.step_id
-  WHERE kind <> 'sync' AND work.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0 GROUP BY name
+  SELECT name, 0, 0, sum(count * sample_weight), sum(1.0 * sum_ns * sample_weight)
+  FROM temp.stream_totals(:b) WHERE kind IS NOT 'sync' AND sample_weight > 0 GROUP BY name
 ), both AS (
   SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
     CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns, CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns

@@ -3,7 +3,7 @@
 -- One row for each profile, kernel name, configuration (blocks, grid, registers, shared memory) and op.  It is the
 -- table of kernel statistics of XProf and TensorBoard, for every source.  Kernels that a warm-up step launched are left
 -- out, kernels launched outside of any step count.  Where kernels were recorded only in some steps, all except min_ns
--- and max_ns is weighed (thinned_steps).  The configuration is NULL where the source does not tell it.
+-- and max_ns is weighed (sample_weight).  The configuration is NULL where the source does not tell it.
 --   profile_id                  INTEGER  -      The profile: a process or rank.
 --   host                        TEXT     -      Host that it ran on.
 --   rank                        INTEGER  -      Rank of the process.  NULL where it is unknown.
@@ -36,38 +36,26 @@
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
 WITH weighed AS ( -- steps can be warm-up, and stand for others, in captures; elsewhere nobody has to find them
   SELECT profile_id, launch_group, op_name, kernel_id, uses_tensor_core, tensor_core_eligible,
-    theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns, 1.0 AS weight
+    theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns, 1.0 AS weight, NULL AS sampled_step_id
   FROM temp.kernel_launch_totals WHERE profile_id IN (SELECT id FROM temp.profiles WHERE origin <> 'tfprof')
   UNION ALL
   SELECT profile_id, launch_group, op_name, kernel_id, uses_tensor_core, tensor_core_eligible,
-    theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns,
-    CASE WHEN profile_id IN (SELECT profile_id FROM temp.thinned_steps) THEN coalesce(step_weight, 1.0) ELSE 1.0 END
+    theoretical_occupancy_ratio, count, sum_ns, min_ns, max_ns, sample_weight, sampled_step_id
   FROM temp.kernel_totals
-  WHERE is_warmup IS NOT 1 AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'tfprof')
+  WHERE is_measured = 1 AND profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'tfprof')
 ), summed AS (
   SELECT profile_id, launch_group, op_name, min(kernel_id) AS kernel_id,
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
     CAST(round(sum(count * weight)) AS INTEGER) AS count, CAST(sum(sum_ns * weight) AS INTEGER) AS sum_ns,
-    min(min_ns) AS min_ns, max(max_ns) AS max_ns,
-    sum(theoretical_occupancy_ratio * sum_ns * weight)
+    CAST(sample_error(sum_ns, sampled_step_id) AS INTEGER) AS sum_error_ns, min(min_ns) AS min_ns,
+    max(max_ns) AS max_ns, sum(theoretical_occupancy_ratio * sum_ns * weight)
       / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN sum_ns * weight END), 0) AS occupancy_ratio
   FROM weighed
-  WHERE weight <> 0
   GROUP BY profile_id, launch_group, op_name
 ), sums AS (
   SELECT summed.*, name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread, static_shared_bytes,
     dynamic_shared_bytes
   FROM summed JOIN temp.kernels AS kernels ON kernels.id = summed.kernel_id
-), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT kernels.profile_id AS profile_id, launch_group, op_name, step_id, sum(1.0 * kernels.dur_ns) AS sum_ns
-  FROM temp.profiles AS captures CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = captures.id
-  WHERE captures.origin = 'tfprof' AND kernels.profile_id IN (SELECT profile_id FROM temp.thinned_steps)
-  GROUP BY kernels.profile_id, launch_group, op_name, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, launch_group, op_name,
-    sample_error(sum_ns, drawn.step_id) AS sum_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, launch_group, op_name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -93,8 +81,6 @@ SELECT
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
-  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns
+  sums.sum_error_ns AS sum_error_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.launch_group IS sums.launch_group
-  AND errors.op_name IS sums.op_name
 ORDER BY profile_id, position

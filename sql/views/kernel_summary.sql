@@ -2,7 +2,7 @@
 --
 -- One row for each profile, device and kernel name.  Kernels that a warm-up step launched are left out, kernels
 -- launched outside of any step count.  Where kernels were recorded only in some steps, all except min_ns, max_ns and
--- uses_tensor_core is weighed (thinned_steps).
+-- uses_tensor_core is weighed (sample_weight).
 --   profile_id                 INTEGER  -      The profile: a process or rank.
 --   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id                  INTEGER  -      The device, as in devices.
@@ -29,57 +29,30 @@
 --                                              the durations.  NULL where it is not known.
 -- Cost: linear in kernel_totals and step_activity_totals, once these are made.
 -- Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT profile_id, device_id, name, NULL AS step_id, 1.0 AS weight,
-    min(kind) AS kind, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
-    total(launch_delay_ns) AS delay_ns, sum(delayed_count) AS delay_count,
-    total(count) FILTER (WHERE is_warmup IS NOT NULL) AS in_steps, 0 AS with_steps,
-    max(uses_tensor_core) AS uses_tensor_core,
-    sum(blocks_per_multiprocessor * blocks_known_ns) AS blocks_per_multiprocessor_ns,
-    total(blocks_known_ns) AS blocks_per_multiprocessor_of_ns,
-    sum(occupancy_ratio * occupancy_known_ns) AS occupancy_ratio_ns, total(occupancy_known_ns) AS occupancy_ratio_of_ns
-  FROM temp.kernel_totals
-  WHERE profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
-  GROUP BY profile_id, device_id, name
+WITH in_steps AS (
+  SELECT activity_total_id AS id, sum(sample_weight) AS step_count FROM temp.step_activity_totals
+  WHERE is_measured = 1 AND step_id IS NOT NULL GROUP BY activity_total_id
+), parts AS (
+  SELECT profile_id, device_id, name, kind, sampled_step_id, sample_weight AS weight, count, 1.0 * sum_ns AS sum_ns,
+    min_ns, max_ns, launch_delay_ns, delayed_count, iif(ops_recorded IS NULL, 0, count) AS in_steps, 0 AS with_steps,
+    uses_tensor_core, blocks_per_multiprocessor, blocks_known_ns, occupancy_ratio, occupancy_known_ns
+  FROM temp.kernel_totals WHERE is_measured = 1
   UNION ALL
-  SELECT totals.profile_id, device_id, name, NULL, 1.0, NULL, 0, 0.0, NULL, NULL, 0.0, 0, 0, sum(in_step.step_count),
-    NULL, NULL, 0.0, NULL, 0.0
-  FROM (
-    SELECT activity_total_id AS id, count(*) AS step_count FROM temp.step_activity_totals
-    WHERE profile_id IN (SELECT profile_id FROM whole)
-      AND step_id IS NOT NULL AND step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
-    GROUP BY activity_total_id
-  ) AS in_step CROSS JOIN temp.activity_totals AS totals ON totals.id = in_step.id
+  SELECT profile_id, device_id, name, NULL, NULL, 1.0, 0, 0.0, NULL, NULL, NULL, 0, 0, in_steps.step_count, NULL, NULL,
+    NULL, NULL, NULL
+  FROM in_steps CROSS JOIN temp.activity_totals AS totals ON totals.id = in_steps.id
   WHERE kind IN ('compute', 'communication')
-  GROUP BY totals.profile_id, device_id, name
-  UNION ALL
-  SELECT kernels.profile_id, device_id, name, kernels.step_id, coalesce(max(weight), 1.0), 
-    min(kind), count(*), sum(1.0 * dur_ns), min(dur_ns), max(dur_ns), total(launch_delay_ns), count(launch_delay_ns),
-    count(kernels.step_id), count(DISTINCT kernels.step_id), max(uses_tensor_core),
-    sum(dur_ns * blocks_per_multiprocessor), total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END),
-    sum(dur_ns * occupancy_ratio), total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END)
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
-    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY kernels.profile_id, device_id, name, kernels.step_id
 ), sums AS (
-  SELECT parts.profile_id AS profile_id, device_id, name,
-    min(kind) AS kind, CAST(round(sum(count * parts.weight)) AS INTEGER) AS count,
-    CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
-    sum(delay_ns * parts.weight) / nullif(sum(delay_count * parts.weight), 0) AS launch_delay_ns,
-    sum(in_steps * parts.weight) AS in_steps, sum(with_steps * parts.weight) AS with_steps,
-    max(uses_tensor_core) AS uses_tensor_core,
-    sum(blocks_per_multiprocessor_ns * parts.weight)
-      / nullif(sum(blocks_per_multiprocessor_of_ns * parts.weight), 0) AS blocks_per_multiprocessor,
-    sum(occupancy_ratio_ns * parts.weight) / nullif(sum(occupancy_ratio_of_ns * parts.weight), 0) AS occupancy_ratio,
-    CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
-  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
-  GROUP BY parts.profile_id, device_id, name
+  SELECT profile_id, device_id, name, min(kind) AS kind, CAST(round(sum(count * weight)) AS INTEGER) AS count,
+    CAST(sum(sum_ns * weight) AS INTEGER) AS sum_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+    CAST(sample_error(sum_ns, sampled_step_id) AS INTEGER) AS sum_error_ns,
+    total(launch_delay_ns * weight) / nullif(sum(delayed_count * weight), 0) AS launch_delay_ns,
+    sum(in_steps * weight) / nullif(sum(with_steps), 0) AS per_step_count, max(uses_tensor_core) AS uses_tensor_core,
+    sum(blocks_per_multiprocessor * blocks_known_ns * weight) / nullif(total(blocks_known_ns * weight), 0)
+      AS blocks_per_multiprocessor,
+    sum(occupancy_ratio * occupancy_known_ns * weight) / nullif(total(occupancy_known_ns * weight), 0)
+      AS occupancy_ratio
+  FROM parts GROUP BY profile_id, device_id, name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -96,7 +69,7 @@ SELECT
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
   CAST(sums.launch_delay_ns AS INTEGER) AS launch_delay_ns,
-  sums.in_steps / nullif(sums.with_steps, 0) AS per_step_count,
+  sums.per_step_count AS per_step_count,
   sums.uses_tensor_core AS uses_tensor_core,
   sums.blocks_per_multiprocessor AS blocks_per_multiprocessor,
   sums.occupancy_ratio AS occupancy_ratio

@@ -9,11 +9,11 @@
 --   sum_ratio    REAL     ratio  Share of sum_ns in that of all rows.
 -- Cost: that of device_times.  Example: SELECT * FROM kernel_type_breakdown;
 WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), covered_in_step AS (
-  SELECT coalesce(max(thinned.weight), 1.0) AS weight,
+  SELECT max(sample_weight) AS weight,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS a,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS b,
     union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')) AS c,
@@ -21,7 +21,7 @@ WITH thinned AS MATERIALIZED (
     union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')) AS ac,
     union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('communication', 'memcpy', 'memset')) AS bc,
     union_ns(start_ns, end_ns) AS abc
-  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+  FROM temp.device_activities AS activities
   WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
   GROUP BY activities.profile_id, device_id, activities.step_id
 ), covered AS (

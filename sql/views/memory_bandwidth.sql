@@ -13,6 +13,7 @@
 --   p50         REAL     -      Median of the rates, in GB/s.
 --   p75         REAL     -      The rate that three quarters of the rates stay below, in GB/s.
 --   max         REAL     -      The highest rate, in GB/s.
+-- Not weighed: count.  The rates are of the copies that were recorded.
 -- Cost: one pass over device_activities, two sorts of transfers.
 -- Example: SELECT name, mean, max FROM memory_bandwidth;
 SELECT

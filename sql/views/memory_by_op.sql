@@ -29,8 +29,8 @@
 -- Example: SELECT name, live_bytes FROM memory_by_op;
 WITH parts AS (
   SELECT profile_id, device_id, op_name AS name,
-    1.0 * count * coalesce(occurrence_count, 1) * coalesce(step_weight, 1) AS count,
-    bytes * coalesce(step_weight, 1) AS bytes, max_bytes / coalesce(nullif(occurrence_count, 0), 1) AS max_bytes,
+    1.0 * count * coalesce(occurrence_count, 1) * coalesce(sample_weight, 1) AS count,
+    bytes * coalesce(sample_weight, 1) AS bytes, max_bytes / coalesce(nullif(occurrence_count, 0), 1) AS max_bytes,
     iif(is_released, 0, 1.0 * count * coalesce(occurrence_count, 1)) AS live_count,
     iif(is_released, NULL, bytes) AS live_bytes, iif(is_released AND has_start, 1.0 * held_ns, 0.0) AS held_ns,
     iif(is_released AND has_start, count, 0) AS held_count, NOT has_address AND NOT is_released AS is_unpaired

@@ -2,7 +2,7 @@
 --
 -- One row for each profile and kernel name with a known occupancy or number of blocks.  Those that a warm-up step
 -- launched are left out.  Where kernels were recorded only in some steps, everything but the largest uses is weighed by
--- what these stand for (thinned_steps).
+-- what these stand for (sample_weight).
 --   profile_id                 INTEGER  -      The profile: a process or rank.
 --   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   name                       TEXT     -      Name of the kernel.
@@ -24,46 +24,22 @@
 --                                              where occupancy_ratio is not known.
 -- Cost: linear in kernel_totals, once these are made; one pass over kernels where only some steps were recorded.
 -- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT totals.profile_id AS profile_id, totals.name AS name, NULL AS step_id, 1.0 AS weight,
-    sum(totals.count) AS count, sum(1.0 * totals.sum_ns) AS sum_ns,
-    sum(totals.occupancy_ratio * occupancy_known_ns) AS occupancy_ratio_ns,
-    total(occupancy_known_ns) AS occupancy_ratio_of_ns,
-    sum(totals.blocks_per_multiprocessor * blocks_known_ns) AS blocks_per_multiprocessor_ns,
-    total(blocks_known_ns) AS blocks_per_multiprocessor_of_ns,
-    total(1.0 * totals.count * block_x * block_y * block_z) AS threads,
-    sum(iif(block_x IS NULL, 0, totals.count)) AS with_threads, max(registers_per_thread) AS registers_per_thread,
+WITH sums AS (
+  SELECT totals.profile_id AS profile_id, totals.name AS name,
+    CAST(round(sum(totals.count * totals.sample_weight)) AS INTEGER) AS count,
+    CAST(sum(1.0 * totals.sum_ns * totals.sample_weight) AS INTEGER) AS sum_ns,
+    CAST(sample_error(totals.sum_ns, totals.sampled_step_id) AS INTEGER) AS sum_error_ns,
+    sum(totals.occupancy_ratio * occupancy_known_ns * totals.sample_weight)
+      / nullif(total(occupancy_known_ns * totals.sample_weight), 0) AS occupancy_ratio,
+    sum(totals.blocks_per_multiprocessor * blocks_known_ns * totals.sample_weight)
+      / nullif(total(blocks_known_ns * totals.sample_weight), 0) AS blocks_per_multiprocessor,
+    total(1.0 * totals.count * block_x * block_y * block_z * totals.sample_weight)
+      / nullif(sum(iif(block_x IS NULL, 0, totals.count) * totals.sample_weight), 0) AS threads_per_block,
+    max(registers_per_thread) AS registers_per_thread,
     max(coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0)) AS shared_bytes
   FROM temp.kernel_totals AS totals CROSS JOIN temp.kernels AS first ON first.id = totals.kernel_id
-  WHERE totals.profile_id IN (SELECT profile_id FROM whole) AND is_warmup IS NOT 1
+  WHERE totals.is_measured = 1
   GROUP BY totals.profile_id, totals.name
-  UNION ALL
-  SELECT kernels.profile_id, name, kernels.step_id, coalesce(max(weight), 1.0), 
-    count(*), sum(1.0 * dur_ns), sum(dur_ns * occupancy_ratio),
-    total(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END), sum(dur_ns * blocks_per_multiprocessor),
-    total(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END), total(block_x * block_y * block_z),
-    count(block_x), max(registers_per_thread),
-    max(coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0))
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE kernels.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
-    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY kernels.profile_id, name, kernels.step_id
-), sums AS (
-  SELECT parts.profile_id AS profile_id, name,
-    CAST(round(sum(count * parts.weight)) AS INTEGER) AS count, CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
-    sum(occupancy_ratio_ns * parts.weight) / nullif(sum(occupancy_ratio_of_ns * parts.weight), 0) AS occupancy_ratio,
-    sum(blocks_per_multiprocessor_ns * parts.weight)
-      / nullif(sum(blocks_per_multiprocessor_of_ns * parts.weight), 0) AS blocks_per_multiprocessor,
-    sum(threads * parts.weight) / nullif(sum(with_threads * parts.weight), 0) AS threads_per_block,
-    max(registers_per_thread) AS registers_per_thread, max(shared_bytes) AS shared_bytes,
-    CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
-  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
-  GROUP BY parts.profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -21,11 +21,8 @@
 --   kernel_ns        INTEGER  ns     Time of all the kernels (weighed).
 -- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
-WITH sampled AS (
-  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
-), weighed AS (
-  SELECT *, iif(profile_id IN (SELECT profile_id FROM sampled), coalesce(step_weight, 1.0), 1.0) AS weight
-  FROM temp.op_kernel_totals WHERE like_op_id IS NOT NULL
+WITH weighed AS (
+  SELECT *, coalesce(sample_weight, 1.0) AS weight FROM temp.op_kernel_totals WHERE like_op_id IS NOT NULL
 ), alike AS (
   SELECT profile_id, like_op_id AS op_id, sum(iif(is_first, count, 0)) AS op_count, sum(count) AS kernel_count,
     total(iif(is_first, weight * count, 0)) AS count,

@@ -69,10 +69,10 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
 ), with_kernels AS MATERIALIZED (
   SELECT id, origin = 'tfprof' AS is_window FROM temp.profiles WHERE has_xplane_kernels = 1
 ), kernels AS (
-  SELECT totals.*, iif(is_weighed, coalesce(step_weight, 1.0), 1.0) AS weight
+  SELECT totals.*, sample_weight AS weight
   FROM (SELECT kernel_totals.*, profile_id IN (SELECT id FROM with_kernels WHERE is_window = 1) AS is_weighed
     FROM temp.kernel_totals AS kernel_totals) AS totals
-  WHERE is_warmup IS NOT 1 OR NOT is_weighed
+  WHERE is_measured = 1 OR NOT is_weighed
 ), others AS MATERIALIZED (
   SELECT id FROM temp.profiles WHERE is_xplane = 0
 ), counted AS MATERIALIZED (

@@ -59,6 +59,7 @@
 -- The profiler of TensorFlow takes copies of GPUs for device compute, and of 32 bits.  It takes bfloat16 for 32 bits,
 -- and eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
 -- More: step_statistics, top_device_ops, run_environment, recommendations, diagnostics.
+-- Not weighed: step_count.  It is of the steps that are told, as in step_breakdown.
 -- Cost: that of step_breakdown and of device_utilization.
 -- Example: SELECT mean_step_ns, input_ratio, verdict, utilization_ratio FROM overview;
 WITH members AS MATERIALIZED (
@@ -121,14 +122,13 @@ WITH members AS MATERIALIZED (
 ), named_ops AS ( -- an op has run as often as the kernel that it launched most often
   SELECT profile_id, sum(count) AS count FROM (
     SELECT profile_id, op_type, op_name, max(count) AS count FROM (
-      SELECT profile_id, op_type, op_name, name, sum(count * iif(is_weighed, coalesce(step_weight, 1.0), 1.0))
-          AS count
+      SELECT profile_id, op_type, op_name, name, sum(count * sample_weight) AS count
       FROM (SELECT totals.*,
           profile_id IN (SELECT profile_id FROM xplanes WHERE has_kernels AND is_window) AS is_weighed
         FROM temp.kernel_totals AS totals)
       WHERE op_name IS NOT NULL
         AND (last_op_id IS NULL OR profile_id IN (SELECT profile_id FROM xplanes WHERE has_kernels))
-        AND (is_warmup IS NOT 1 OR NOT is_weighed)
+        AND (is_measured = 1 OR NOT is_weighed)
       GROUP BY profile_id, op_type, op_name, name
     ) GROUP BY profile_id, op_type, op_name
   ) GROUP BY profile_id

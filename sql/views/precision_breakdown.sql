@@ -1,7 +1,7 @@
 -- Precision: how much of the computing on each device is done in numbers of 16 bits, of 32, and of others.
 --
 -- One row for each profile, device and precision of compute kernels (no communication).  Those that a warm-up step
--- launched are left out.  Where kernels were recorded only in some steps, count and times are weighed (thinned_steps).
+-- launched are left out.  Where kernels were recorded only in some steps, count and times are weighed (sample_weight).
 --   profile_id      INTEGER  -      The profile: a process or rank.
 --   host            TEXT     -      Host that it ran on.
 --   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
@@ -20,20 +20,12 @@
 -- XProf knows half and fp16 in names only.  It counts bfloat16 as 32 bit, and everything that it does not know, too.
 -- Cost: one pass over kernel_totals, a look-up of an op for each kernel name and op name.
 -- Example: SELECT device, precision, ratio FROM precision_breakdown;
-WITH thinned AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.thinned_steps
-), weighed AS (
-  SELECT totals.*,
-    CASE WHEN profile_id IN (SELECT profile_id FROM thinned) THEN coalesce(step_weight, 1.0) ELSE 1.0 END AS weight
-  FROM temp.kernel_totals AS totals
-  WHERE kind = 'compute' AND is_warmup IS NOT 1
-), sums AS (
-  SELECT profile_id, device_id, name, op_name, max(last_op_id) AS op_id, sum(count * weight) AS count,
-    sum(sum_ns * weight) AS sum_ns, total(sum_ns * weight) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
-  FROM weighed WHERE weight <> 0
+WITH names AS (
+  SELECT profile_id, device_id, name, op_name, max(last_op_id) AS op_id
+  FROM temp.kernel_totals WHERE kind = 'compute' AND is_measured = 1
   GROUP BY profile_id, device_id, name, op_name
 ), judged AS (
-  SELECT sums.*,
+  SELECT names.*,
     CASE
       WHEN name GLOB '*e4m3*' OR name GLOB '*e5m2*' OR name GLOB '*[Ff][Pp]8*' OR name GLOB '*loat8*'
         OR name GLOB '*_[su]8[su]8*' OR name GLOB '*_[iu]8i8*' OR name GLOB '*[^a-z]int8*' OR name GLOB '*i8816*'
@@ -46,8 +38,8 @@ WITH thinned AS MATERIALIZED (
       WHEN name GLOB '*float*' OR name GLOB '*sgemm*' OR name GLOB '*f32*' OR name GLOB '*s1688*'
         OR name GLOB 'nvjet_*sss_*' OR name GLOB 'Cijk_A???_B???_S*' THEN '32 bit'
     END AS by_name
-  FROM sums
-), known AS (
+  FROM names
+), known AS MATERIALIZED (
   SELECT judged.*,
     coalesce(judged.by_name, CASE
       WHEN ops.input_types GLOB '*Float8*' THEN '8 bit'
@@ -57,22 +49,15 @@ WITH thinned AS MATERIALIZED (
       ELSE 'unknown' END) AS precision
   FROM judged LEFT JOIN temp.ops AS ops ON ops.id = judged.op_id
 ), parts AS (
-  SELECT profile_id, device_id, precision, sum(count) AS count, sum(sum_ns) AS sum_ns,
-    sum(tensor_core_ns) AS tensor_core_ns
-  FROM known GROUP BY profile_id, device_id, precision
-), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, known.precision AS precision,
-    kernels.step_id AS step_id, sum(1.0 * kernels.dur_ns) AS sum_ns
-  FROM temp.kernels AS kernels
-  JOIN known ON known.profile_id = kernels.profile_id AND known.device_id IS kernels.device_id
-    AND known.name IS kernels.name AND known.op_name IS kernels.op_name
-  WHERE +kernels.kind = 'compute' AND kernels.profile_id IN (SELECT profile_id FROM thinned)
-  GROUP BY kernels.profile_id, kernels.device_id, known.precision, kernels.step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, device_id, precision,
-    sample_error(sum_ns, drawn.step_id) AS sum_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, device_id, precision
+  SELECT totals.profile_id AS profile_id, totals.device_id AS device_id, known.precision AS precision,
+    sum(totals.count * totals.sample_weight) AS count, sum(1.0 * totals.sum_ns * totals.sample_weight) AS sum_ns,
+    total(totals.sum_ns * totals.sample_weight) FILTER (WHERE totals.uses_tensor_core = 1) AS tensor_core_ns,
+    sample_error(totals.sum_ns, totals.sampled_step_id) AS sum_error_ns
+  FROM temp.kernel_totals AS totals
+  CROSS JOIN known ON known.profile_id = totals.profile_id AND known.device_id IS totals.device_id
+    AND known.name IS totals.name AND known.op_name IS totals.op_name
+  WHERE totals.kind = 'compute' AND totals.is_measured = 1
+  GROUP BY totals.profile_id, totals.device_id, known.precision
 )
 SELECT
   parts.profile_id AS profile_id,
@@ -83,12 +68,10 @@ SELECT
   parts.precision AS precision,
   CAST(round(parts.count) AS INTEGER) AS count,
   CAST(parts.sum_ns AS INTEGER) AS sum_ns,
-  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
+  CAST(parts.sum_error_ns AS INTEGER) AS sum_error_ns,
   parts.sum_ns / nullif(total(parts.sum_ns) OVER (PARTITION BY parts.profile_id, parts.device_id), 0) AS ratio,
   CAST(parts.tensor_core_ns AS INTEGER) AS tensor_core_ns
 FROM parts
 JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = parts.device_id
-LEFT JOIN errors ON errors.profile_id = parts.profile_id AND errors.device_id IS parts.device_id
-  AND errors.precision = parts.precision
 ORDER BY profile_id, device_id, parts.sum_ns DESC, precision

@@ -21,6 +21,7 @@
 --   file_bytes           INTEGER  bytes  Size of the file.
 --   complete             INTEGER  -      1 where the recording was closed in order, 0 where its end is missing or torn.
 --   diagnostic_count     INTEGER  count  Diagnostics of the file.
+-- Not weighed: op_count, kernel_count, file_bytes.  They are of what the file holds.
 -- Cost: counts of tables, one pass over counters and over the categories of ops.
 -- Example: SELECT rank, op_count, mean_cpu FROM profile_summary;
 WITH op_counts AS (

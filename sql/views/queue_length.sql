@@ -20,16 +20,14 @@
 --   full_ns     INTEGER  ns     For how long 1024 or more were waiting.
 --   device_id   INTEGER  -      The device, as in devices.
 --   thread_id   INTEGER  -      The stream, as in threads.
+-- Not weighed: count.  The lengths are those after the events that were recorded.
 -- Cost: linear in queue_totals, once these are made; where launches were recorded only in some steps one pass over
 -- device_activities.  Example: SELECT stream, mean, max FROM queue_length;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), full_in_step AS (
-  SELECT device_id, thread_id, coalesce(max(thinned.weight), 1.0) AS weight,
-    depth_ns(activities.launch_ns, activities.start_ns, 1024) AS full_ns
-  FROM temp.device_activities AS activities LEFT JOIN thinned ON thinned.step_id = activities.step_id
+WITH full_in_step AS (
+  SELECT device_id, thread_id, max(sample_weight) AS weight, depth_ns(launch_ns, start_ns, 1024) AS full_ns
+  FROM temp.device_activities AS activities
   WHERE kind <> 'sync' AND launch_ns IS NOT NULL AND thread_id IS NOT NULL
-    AND activities.profile_id IN (SELECT profile_id FROM thinned)
+    AND activities.profile_id IN (SELECT profile_id FROM temp.thinned_steps)
     AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
   GROUP BY activities.profile_id, device_id, thread_id, activities.step_id
 ), weighed AS MATERIALIZED (

@@ -27,6 +27,7 @@
 --                                   coroutines do.  What ran in both may be counted for either.
 -- Where ranges lie inside others of their name, all these sums count what is in both twice.  kernels.range_id and
 -- ops.range_id say what a range launched and ran.
+-- Not weighed: outside_ns.  Ranges are recorded in every step; of the time outside of ops that is told of some.
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns, device_ns FROM range_summary;
 WITH measured AS (
   SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0

@@ -110,9 +110,8 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(weight * sum_ns) FILTER (WHERE bytes_accessed IS NOT NULL), sum(weight * self_ns),
     sum(weight * flops) FILTER (WHERE self_ns >= sum_ns), sum(weight * bytes_accessed) FILTER (WHERE self_ns >= sum_ns)
   FROM (
-    SELECT totals.*, iif(profile_id IN (SELECT profile_id FROM windows), coalesce(step_weight, 1.0), 1.0) AS weight
-    FROM temp.kernel_totals AS totals
-    WHERE is_warmup IS NOT 1 OR profile_id NOT IN (SELECT profile_id FROM windows)
+    SELECT totals.*, sample_weight AS weight FROM temp.kernel_totals AS totals
+    WHERE is_measured = 1 OR profile_id NOT IN (SELECT profile_id FROM windows)
   )
   WHERE profile_id IN (SELECT profile_id FROM on_devices WHERE is_xplane)
   GROUP BY profile_id, op_type, op_name, name

@@ -31,6 +31,7 @@
 -- The profiler of TensorFlow takes copies of GPUs for device compute, so its input and output lack them.  With several
 -- hosts it has the parts of one of them, whichever that is.  XProf leaves out the first and the last of more than five
 -- steps.
+-- Not weighed: step_count, sum_ns.  They are of the steps that are told, as in step_breakdown.
 -- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
 WITH parts(position, part) AS (
   VALUES (0, 'step'), (1, 'device_compute'), (2, 'device_to_device'), (3, 'device_collectives'), (4, 'host_compute'),

@@ -51,6 +51,7 @@
 --                                       (sampling_summary).  0 where all were, NULL where too few were.
 --   ops_per_step_error  REAL     -      Error of ops_per_step where only some steps were recorded (sampling_summary).
 --                                       0 where all were, NULL where too few were.
+-- Not weighed: recorded_count.  It tells in how many steps ops were recorded.
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
   SELECT profile_id, id, thread_id, net_ns, training_ns, ops_recorded, sample_weight FROM temp.steps

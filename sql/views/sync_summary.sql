@@ -6,7 +6,7 @@
 -- copy to the host that was done when its call returned is a wait, too.  The call .item() waits in cudaMemcpyAsync, as
 -- its target is not pinned, and what it asks to wait for afterwards is over.
 -- Waits in warm-up steps are left out, and those outside any step count.  Where waits were recorded only in some steps,
--- count and times are weighed (thinned_steps).
+-- count and times are weighed (sample_weight).
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   kind          TEXT     -      Kind of the wait: event, stream, stream_wait, context, device or copy.
@@ -24,45 +24,30 @@
 --                                 NULL where it is known in none.
 -- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), asked AS MATERIALIZED (
-  SELECT profile_id, kind, op_id, step_id, dur_ns, waits_on_kernel_id AS kernel_id FROM temp.syncs
+WITH asked AS MATERIALIZED (
+  SELECT profile_id, kind, op_id, sampled_step_id, sample_weight, dur_ns, waits_on_kernel_id AS kernel_id
+  FROM temp.syncs WHERE is_measured = 1
   UNION ALL
   SELECT profile_id, CASE WHEN name GLOB '*Stream*' THEN 'stream' WHEN name GLOB '*Event*' THEN 'event'
-      WHEN name GLOB '*Ctx*' THEN 'context' ELSE 'device' END, op_id, step_id, dur_ns, NULL
+      WHEN name GLOB '*Ctx*' THEN 'context' ELSE 'device' END, op_id, sampled_step_id, sample_weight, dur_ns, NULL
   FROM temp.api_calls
-  WHERE name GLOB '*Synchronize*' AND profile_id NOT IN (SELECT profile_id FROM temp.syncs)
+  WHERE name GLOB '*Synchronize*' AND is_measured = 1 AND profile_id NOT IN (SELECT profile_id FROM temp.syncs)
   UNION ALL
-  SELECT calls.profile_id, 'copy', calls.op_id, calls.step_id, calls.dur_ns, NULL
+  SELECT calls.profile_id, 'copy', calls.op_id, calls.sampled_step_id, calls.sample_weight, calls.dur_ns, NULL
   FROM temp.transfers AS transfers CROSS JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
-  WHERE transfers.direction = 'DtoH' AND calls.end_ns >= transfers.end_ns
+  WHERE transfers.direction = 'DtoH' AND calls.end_ns >= transfers.end_ns AND calls.is_measured = 1
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM asked)
-), waits AS (
+), sums AS (
   SELECT asked.profile_id AS profile_id, asked.kind AS kind, ops.name AS op_name, lines.file AS file,
-    lines.line AS line, lines.location AS location, asked.dur_ns AS dur_ns, asked.kernel_id AS kernel_id,
-    asked.step_id AS step_id, coalesce(thinned.weight, 1.0) AS weight
+    lines.line AS line, min(lines.location) AS location, CAST(round(sum(asked.sample_weight)) AS INTEGER) AS count,
+    CAST(sum(asked.dur_ns * asked.sample_weight) AS INTEGER) AS sum_ns,
+    CAST(sample_error(asked.dur_ns, asked.sampled_step_id) AS INTEGER) AS sum_error_ns, max(asked.dur_ns) AS max_ns,
+    max(asked.kernel_id) AS kernel_id
   FROM asked
   LEFT JOIN temp.ops AS ops ON ops.id = asked.op_id
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
-  LEFT JOIN thinned ON thinned.step_id = asked.step_id
-  WHERE (asked.step_id IS NULL OR asked.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND thinned.weight IS NOT 0
-), sums AS (
-  SELECT profile_id, kind, op_name, file, line, min(location) AS location,
-    CAST(round(sum(weight)) AS INTEGER) AS count, CAST(sum(dur_ns * weight) AS INTEGER) AS sum_ns,
-    max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
-  FROM waits GROUP BY profile_id, kind, op_name, file, line
-), in_step AS ( -- steps are told apart where they differ in what they stand for, for the error
-  SELECT profile_id, kind, op_name, file, line, step_id, sum(1.0 * dur_ns) AS sum_ns
-  FROM waits WHERE profile_id IN (SELECT profile_id FROM thinned)
-  GROUP BY profile_id, kind, op_name, file, line, step_id
-), errors AS (
-  SELECT in_step.profile_id AS profile_id, kind, op_name, file, line,
-    sample_error(sum_ns, drawn.step_id) AS sum_ns
-  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
-  GROUP BY in_step.profile_id, kind, op_name, file, line
+  GROUP BY asked.profile_id, asked.kind, ops.name, lines.file, lines.line
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -72,7 +57,7 @@ SELECT
   sums.location AS location,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
-  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.sum_ns AS INTEGER) ELSE 0 END AS sum_error_ns,
+  sums.sum_error_ns AS sum_error_ns,
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.max_ns AS max_ns,
@@ -80,6 +65,4 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.kernels AS kernels ON kernels.id = sums.kernel_id
-LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.kind IS sums.kind
-  AND errors.op_name IS sums.op_name AND errors.file IS sums.file AND errors.line IS sums.line
 ORDER BY sum_ns DESC, profile_id, kind, op_name, location, kernel_name

@@ -22,14 +22,16 @@
 --                                      where all were, NULL where too few were.
 --   device_id          INTEGER  -      The device, as in devices.
 --   device             TEXT     -      Name of the device.  NULL where it is unknown.
+-- Not weighed: idle_ns, kernel_ns.  They are of the time of all steps where work was recorded only in some, else from
+-- the first work to the last.
 -- Cost: that of device_times.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
 WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp.thinned_steps
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
 ), in_step AS MATERIALIZED (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.step_id AS step_id,
-    union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
+    max(activities.sample_weight) AS weight, union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns
   FROM temp.device_activities AS activities
   WHERE activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
@@ -42,10 +44,8 @@ WITH thinned AS MATERIALIZED (
   GROUP BY profile_id
 ), weighed AS MATERIALIZED (
   SELECT in_step.profile_id AS profile_id, device_id, max(spans.span_ns) AS kernel_ns,
-    sum(busy_ns * coalesce(weight, 1.0)) AS busy_ns, total(compute_ns * coalesce(weight, 1.0)) AS compute_ns
-  FROM in_step
-  JOIN spans ON spans.profile_id = in_step.profile_id
-  LEFT JOIN thinned ON thinned.step_id = in_step.step_id
+    sum(busy_ns * weight) AS busy_ns, total(compute_ns * weight) AS compute_ns
+  FROM in_step JOIN spans ON spans.profile_id = in_step.profile_id
   GROUP BY in_step.profile_id, device_id
 ), errors AS ( -- of a share of the time: how much steps differ from it
   SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,

@@ -2,7 +2,7 @@
 --
 -- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here, since the view is about
 -- what ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps, and so
--- is the work of devices where that was recorded only in some (thinned_steps).
+-- is the work of devices where that was recorded only in some (sample_weight).
 --   profile_id       INTEGER  -      The profile: a process or rank.
 --   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   thread_id        INTEGER  -      The thread, as in threads.
@@ -23,13 +23,10 @@
 --   end_ms           REAL     -      The last end on it, in ms from the start of the run.
 --   busy_ratio       REAL     ratio  Share of op_ns, or of kernel_ns + transfer_ns, in the time from start_ms to
 --                                    end_ms.  It is at most 1, also where they overlap.
+-- Not weighed: end_ms.  It is of what was recorded.
 -- Cost: linear in op_totals and stream_totals, once these are made; where only some steps were recorded one pass over
 -- ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), ops_of AS MATERIALIZED (
+WITH ops_of AS MATERIALIZED (
   SELECT thread_id, category, sum(count) AS count, sum(1.0 * self_ns) AS self_ns, min(first_start_ns) AS start_ns,
     max(last_end_ns) AS end_ns
   FROM temp.op_totals WHERE thread_id IS NOT NULL GROUP BY thread_id, category
@@ -40,23 +37,11 @@ WITH thinned AS MATERIALIZED (
     0 AS kernel_count, 0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, start_ns, end_ns
   FROM ops_of
   UNION ALL
-  SELECT thread_id, 0, 0, 0, sum(iif(is_kernel, count, 0)), sum(iif(is_kernel, 1.0 * sum_ns, 0)),
-    sum(iif(is_kernel, 0, count)), sum(iif(is_kernel, 0, 1.0 * sum_ns)), min(first_start_ns), max(last_end_ns)
+  SELECT thread_id, 0, 0, 0, iif(is_kernel, count * sample_weight, 0), iif(is_kernel, 1.0 * sum_ns * sample_weight, 0),
+    iif(is_kernel, 0, count * sample_weight), iif(is_kernel, 0, 1.0 * sum_ns * sample_weight), first_start_ns,
+    last_end_ns
   FROM temp.stream_totals
-  WHERE thread_id IS NOT NULL AND kind IS NOT 'sync' AND profile_id IN (SELECT profile_id FROM whole)
-  GROUP BY thread_id
-  UNION ALL
-  SELECT thread_id, 0, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), 0, 0, min(start_ns),
-    max(end_ns)
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE thread_id IS NOT NULL AND weight IS NOT 0 AND kernels.profile_id IN (SELECT profile_id FROM thinned)
-  GROUP BY thread_id
-  UNION ALL
-  SELECT thread_id, 0, 0, 0, 0, 0, sum(coalesce(weight, 1.0)), sum(dur_ns * coalesce(weight, 1.0)), min(start_ns),
-    max(end_ns)
-  FROM temp.transfers AS transfers LEFT JOIN thinned ON thinned.step_id = transfers.step_id
-  WHERE thread_id IS NOT NULL AND weight IS NOT 0 AND transfers.profile_id IN (SELECT profile_id FROM thinned)
-  GROUP BY thread_id
+  WHERE thread_id IS NOT NULL AND kind IS NOT 'sync' AND sample_weight > 0
 ), sums AS (
   SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count,
     CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns, sum(kernel_count) AS kernel_count,
@@ -64,20 +49,14 @@ WITH thinned AS MATERIALIZED (
     CAST(sum(1.0 * transfer_ns) AS INTEGER) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM rows_of GROUP BY thread_id
 ), errors AS (
-  SELECT profile_id, thread_id, sample_error(self_ns, step_id) AS error_ns
+  SELECT thread_id, sample_error(self_ns, step_id) AS error_ns
   FROM temp.ops
   WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
     AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
-  GROUP BY profile_id, thread_id
-), kernels_in_step AS (
-  SELECT thread_id, step_id, sum(1.0 * dur_ns) AS kernel_ns
-  FROM temp.kernels WHERE thread_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM thinned)
-  GROUP BY thread_id, step_id
-), kernel_errors AS (
-  SELECT thread_id,
-    sample_error(kernel_ns, drawn.step_id) AS error_ns
-  FROM kernels_in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = kernels_in_step.step_id
   GROUP BY thread_id
+), kernel_errors AS (
+  SELECT thread_id, sample_error(sum_ns, sampled_step_id) AS error_ns
+  FROM temp.stream_totals WHERE is_kernel AND thread_id IS NOT NULL GROUP BY thread_id
 )
 SELECT
   threads.profile_id AS profile_id,

@@ -32,9 +32,8 @@ WITH xplanes AS MATERIALIZED (
 ), windows AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE has_xplane_kernels = 1 AND origin = 'tfprof'
 ), kernels AS ( -- of windows those of measured steps, weighed
-  SELECT totals.*, iif(profile_id IN (SELECT profile_id FROM windows), coalesce(step_weight, 1.0), 1.0) AS weight
-  FROM temp.kernel_totals AS totals
-  WHERE is_warmup IS NOT 1 OR profile_id NOT IN (SELECT profile_id FROM windows)
+  SELECT totals.*, sample_weight AS weight FROM temp.kernel_totals AS totals
+  WHERE is_measured = 1 OR profile_id NOT IN (SELECT profile_id FROM windows)
 ), by_kernel AS (
   SELECT profile_id, op_type, op_name, name, sum(weight * count) AS count, sum(weight * self_ns) AS self_ns,
     sum(weight * flops) AS flops, sum(weight * sum_ns) FILTER (WHERE flops >= 0) AS flops_ns,

@@ -2,7 +2,7 @@
 --
 -- One row for each profile, kind, direction and pair of memory kinds.  Transfers that a warm-up step launched are left
 -- out, and those launched outside any step count.  Where transfers were recorded only in some steps, count, bytes and
--- times are weighed (thinned_steps).
+-- times are weighed (sample_weight).
 --   profile_id        INTEGER  -        The profile: a process or rank.
 --   rank              INTEGER  -        Rank of the process.  NULL where it is unknown.
 --   kind              TEXT     -        Kind of the transfer: memcpy or memset.
@@ -22,33 +22,13 @@
 --   max_ns            INTEGER  ns       Duration of the longest transfer.
 --   bytes_per_second  REAL     bytes/s  All bytes by all time.  NULL where there is no time.
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
-WITH thinned AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), parts AS ( -- steps are told apart only where they stand for different numbers of steps
-  SELECT profile_id, kind, direction, source_memory, target_memory, NULL AS step_id, 1.0 AS weight,
-    count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(1.0 * bytes) AS bytes, max(dur_ns) AS max_ns
-  FROM temp.transfers
-  WHERE profile_id IN (SELECT profile_id FROM whole)
-    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+WITH sums AS (
+  SELECT profile_id, kind, direction, source_memory, target_memory,
+    CAST(round(sum(sample_weight)) AS INTEGER) AS count, CAST(sum(dur_ns * sample_weight) AS INTEGER) AS sum_ns,
+    CAST(sum(bytes * sample_weight) AS INTEGER) AS bytes, max(dur_ns) AS max_ns,
+    CAST(sample_error(dur_ns, sampled_step_id) AS INTEGER) AS sum_error_ns
+  FROM temp.transfers WHERE is_measured = 1
   GROUP BY profile_id, kind, direction, source_memory, target_memory
-  UNION ALL
-  SELECT transfers.profile_id, kind, direction, source_memory, target_memory, transfers.step_id,
-  coalesce(max(weight), 1.0), 
-    count(*), sum(1.0 * dur_ns), sum(1.0 * bytes), max(dur_ns)
-  FROM temp.transfers AS transfers LEFT JOIN thinned ON thinned.step_id = transfers.step_id
-  WHERE transfers.profile_id IN (SELECT profile_id FROM thinned) AND weight IS NOT 0
-    AND (transfers.step_id IS NULL OR transfers.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-  GROUP BY transfers.profile_id, kind, direction, source_memory, target_memory, transfers.step_id
-), sums AS (
-  SELECT parts.profile_id AS profile_id, kind, direction, source_memory, target_memory,
-    CAST(round(sum(count * parts.weight)) AS INTEGER) AS count, CAST(sum(sum_ns * parts.weight) AS INTEGER) AS sum_ns,
-    CAST(sum(bytes * parts.weight) AS INTEGER) AS bytes, max(max_ns) AS max_ns,
-    CASE WHEN count(drawn.step_id) = 0 THEN 0
-      ELSE CAST(sample_error(iif(drawn.step_id IS NULL, NULL, sum_ns), drawn.step_id) AS INTEGER) END AS sum_error_ns
-  FROM parts LEFT JOIN temp.sampled_steps AS drawn ON drawn.step_id = parts.step_id
-  GROUP BY parts.profile_id, kind, direction, source_memory, target_memory
 )
 SELECT
   sums.profile_id AS profile_id,

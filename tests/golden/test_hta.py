@@ -110,12 +110,12 @@ def totals_of_activities():
             {", ".join(texts)} {counted} GROUP BY profile_id, device_id""",
         "launch_totals": f"""SELECT profile_id,
             api_call_id IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*') AS is_graph,
-            count(*) AS count, sum(dur_ns < launch_end_ns - launch_ns) AS short_count,
+            sample_weight, count(*) AS count, sum(dur_ns < launch_end_ns - launch_ns) AS short_count,
             sum(launch_end_ns - launch_ns > 50000) AS slow_count,
             sum(start_ns - launch_end_ns > 100000) AS long_delay_count, sum(launch_end_ns - launch_ns) AS call_ns,
             sum(dur_ns) AS sum_ns, total({delay}) AS delay_ns, count(launch_end_ns) AS delayed_count,
             max({delay}) AS max_delay_ns
-            {counted} AND kind <> 'sync' AND api_call_id IS NOT NULL GROUP BY 1, 2""",
+            {counted} AND kind <> 'sync' AND api_call_id IS NOT NULL GROUP BY 1, 2, sample_weight""",
         "idle_totals": f"""SELECT lanes.*, categories.category AS category, coalesce(count, 0) AS count,
             coalesce(sum_ns, 0) AS sum_ns, mean_ns, stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns
             FROM ({lanes}) AS lanes CROSS JOIN (SELECT column1 AS category
@@ -139,7 +139,7 @@ def totals_of_activities():
                 AND api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
               GROUP BY profile_id, device_id, thread_id)""",
         "op_kernel_totals": """SELECT work.profile_id AS profile_id, like_op_id,
-            op_kernels_start_ns IS NOT NULL AS is_first, steps.sample_weight AS step_weight, count(*) AS count,
+            op_kernels_start_ns IS NOT NULL AS is_first, steps.sample_weight AS sample_weight, count(*) AS count,
             sum(work.dur_ns) AS sum_ns, sum(work.launch_ns - ops.start_ns) AS launch_delay_ns,
             sum(op_kernels_start_ns - work.launch_ns) AS kernel_delay_ns
             FROM temp.device_activities AS work LEFT JOIN temp.ops AS ops ON ops.id = work.op_id
@@ -147,10 +147,10 @@ def totals_of_activities():
         "outermost_totals": """SELECT profile_id, outermost_op_id, is_before_last_step, count(*) AS count,
             sum(dur_ns) AS sum_ns FROM temp.device_activities GROUP BY 1, 2, 3""",
         "stream_totals": """SELECT profile_id, device_id, thread_id, kind, name, is_before_last_step,
-            kernel_id IS NOT NULL AS is_kernel, count(*) AS count, count(dur_ns) AS known_count, sum(dur_ns) AS sum_ns,
-            min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, stddev(dur_ns) AS stddev_ns, min(start_ns) AS first_start_ns,
-            max(end_ns) AS last_end_ns
-            FROM temp.device_activities GROUP BY 1, 2, 3, 4, 5, 6, 7""",
+            kernel_id IS NOT NULL AS is_kernel, sample_weight, sampled_step_id, count(*) AS count,
+            count(dur_ns) AS known_count, sum(dur_ns) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+            stddev(dur_ns) AS stddev_ns, min(start_ns) AS first_start_ns, max(end_ns) AS last_end_ns
+            FROM temp.device_activities GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9""",
     }
 
 

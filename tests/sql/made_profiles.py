@@ -179,6 +179,10 @@ class Profile:
             f"UPDATE temp.ops SET is_measured = coalesce(step_id IN (SELECT id {measured}), 0)"
             f" OR profile_id NOT IN (SELECT profile_id {measured})"
         )
+        warmup = "SELECT id FROM temp.steps WHERE is_warmup = 1"
+        for table in ("kernels", "transfers", "api_calls", "syncs", "device_activities", "collectives"):
+            self.connection.execute(f"UPDATE temp.{table} SET sample_weight = 1.0, "
+                                    f"is_measured = step_id IS NULL OR step_id NOT IN ({warmup})")
         self.connection.execute("DELETE FROM temp.host_steps")
         of_thread = "WHERE x.step_id = steps.id AND x.thread_id = steps.thread_id"
         calls = f"FROM temp.ops AS x {of_thread} AND category <> 'user' AND outermost_id = x.id"

@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import BUILD, make_dump, run_tests
+from test_thinned_views import alike, both
 
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
 LAUNCHES = (("gemm", "kernel", "cudaLaunchKernel"), ("elementwise_kernel", "kernel", "cudaLaunchKernel"),
@@ -76,6 +77,7 @@ SOURCES = {
         "map preprocess 9 30  0", "map preprocess 110 40 5 1", "read read_on_demand 110 40 5 1",
         "read read_on_demand 300 4 5 "]),
 }
+SOURCES["whole"], SOURCES["thinned"] = both(directory.name, alike, count=80)
 CONVERSIONS = "('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')"
 PAIRS = {  # what is derived, and what SQL makes
     "costs of traces": (
@@ -126,11 +128,27 @@ PAIRS = {  # what is derived, and what SQL makes
         ORDER BY 1, 2, 3, 4""",
     ),
     "work of streams": (
-        """SELECT device_id, thread_id, kind, name, is_before_last_step, is_kernel, count, known_count, sum_ns, min_ns,
-        max_ns, round(stddev_ns, 6), first_start_ns, last_end_ns FROM stream_totals ORDER BY 1, 2, 3, 4, 5""",
-        """SELECT device_id, thread_id, kind, name, is_before_last_step, kernel_id IS NOT NULL, count(*), count(dur_ns),
-        sum(dur_ns), min(dur_ns), max(dur_ns), round(stddev(dur_ns), 6), min(start_ns), max(end_ns)
-        FROM device_activities GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5""",
+        """SELECT device_id, thread_id, kind, name, is_before_last_step, is_kernel, sample_weight, sampled_step_id,
+        count, known_count, sum_ns, min_ns, max_ns, round(stddev_ns, 6), first_start_ns, last_end_ns
+        FROM stream_totals ORDER BY 1, 2, 3, 4, 5, 8""",
+        """SELECT device_id, thread_id, kind, name, is_before_last_step, kernel_id IS NOT NULL, sample_weight,
+        sampled_step_id, count(*), count(dur_ns), sum(dur_ns), min(dur_ns), max(dur_ns), round(stddev(dur_ns), 6),
+        min(start_ns), max(end_ns) FROM device_activities GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 8""",
+    ),
+    "kernels": (
+        """SELECT launch_group, op_name, device_id, is_measured, sample_weight, sampled_step_id, ops_recorded,
+        sum(count), sum(sum_ns), min(min_ns), max(max_ns) FROM kernel_totals GROUP BY 1, 2, 3, 4, 5, 6, 7
+        ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+        """SELECT launch_group, op_name, device_id, is_measured, kernels.sample_weight, sampled_step_id, ops_recorded,
+        count(*), sum(kernels.dur_ns), min(kernels.dur_ns), max(kernels.dur_ns)
+        FROM kernels LEFT JOIN steps ON steps.id = kernels.step_id GROUP BY 1, 2, 3, 4, 5, 6, 7
+        ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+    ),
+    "launches": (
+        "SELECT is_graph, sample_weight, count, sum_ns FROM launch_totals ORDER BY 1, 2",
+        """SELECT api_call_id IN (SELECT id FROM api_calls WHERE name GLOB '*GraphLaunch*'), sample_weight, count(*),
+        sum(dur_ns) FROM device_activities WHERE kind <> 'sync' AND api_call_id IS NOT NULL
+        AND is_before_last_step = 1 GROUP BY 1, 2 ORDER BY 1, 2""",
     ),
     "queues": (
         """SELECT device_id, thread_id, count, round(mean, 9), round(stddev, 9), min, p25, median, p75, max, full_ns
@@ -144,7 +162,7 @@ PAIRS = {  # what is derived, and what SQL makes
         ORDER BY 1, 2""",
     ),
     "kernels of ops": (
-        """SELECT like_op_id, is_first, step_weight, count, sum_ns, launch_delay_ns, kernel_delay_ns
+        """SELECT like_op_id, is_first, sample_weight, count, sum_ns, launch_delay_ns, kernel_delay_ns
         FROM op_kernel_totals ORDER BY 1, 2, 3""",
         """SELECT like_op_id, op_kernels_start_ns IS NOT NULL, steps.sample_weight, count(*), sum(work.dur_ns),
         sum(work.launch_ns - ops.start_ns), sum(work.op_kernels_start_ns - work.launch_ns)
@@ -161,15 +179,14 @@ PAIRS = {  # what is derived, and what SQL makes
         "SELECT count(op_id), count(api_call_id) FROM kernels HAVING count(*)",
     ),
     "calls": (
-        """SELECT domain, name, result, is_warmup, count, sum_ns, min_ns, max_ns FROM api_call_totals
-        ORDER BY 1, 2, 3, 4""",
-        """SELECT domain, api_calls.name, result, is_warmup, count(*), sum(api_calls.dur_ns),
-        min(api_calls.dur_ns), max(api_calls.dur_ns)
-        FROM api_calls LEFT JOIN steps ON steps.id = step_id GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""",
+        """SELECT domain, name, result, is_measured, sample_weight, sampled_step_id, count, sum_ns, min_ns, max_ns
+        FROM api_call_totals ORDER BY 1, 2, 3, 4, 5, 6""",
+        """SELECT domain, name, result, is_measured, sample_weight, sampled_step_id, count(*), sum(dur_ns), min(dur_ns),
+        max(dur_ns) FROM api_calls GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6""",
     ),
     "allocations": (
-        """SELECT device_id, op_name, step_weight, occurrence_count, has_address, is_released, has_start, count, bytes,
-        max_bytes, held_ns FROM allocation_totals ORDER BY 1, 2, 3, 4, 5, 6, 7""",
+        """SELECT device_id, op_name, sample_weight, occurrence_count, has_address, is_released, has_start, count,
+        bytes, max_bytes, held_ns FROM allocation_totals ORDER BY 1, 2, 3, 4, 5, 6, 7""",
         """SELECT allocations.device_id, ops.name, steps.sample_weight, allocations.occurrence_count,
         address IS NOT NULL, released_ns IS NOT NULL, allocated_ns IS NOT NULL, count(*), sum(1.0 * bytes), max(bytes),
         sum(released_ns - allocated_ns)
@@ -245,6 +262,16 @@ PAIRS = {  # what is derived, and what SQL makes
         GROUP BY 1 HAVING max(coalesce(reserved_bytes, in_use_bytes)) IS NOT NULL ORDER BY 1""",
     ),
 }
+# What stands for how many steps, in whichever table, follows from the view thinned_steps.
+THINNED = "SELECT profile_id FROM thinned_steps"
+for table in ("kernels", "transfers", "api_calls", "syncs", "device_activities", "collectives", "step_activity_totals"):
+    is_work = "carried_by IN ('kernel', 'copies')" if table == "collectives" else "1"
+    PAIRS["weights of " + table] = (
+        f"SELECT id, is_measured, sample_weight, sampled_step_id FROM {table} ORDER BY 1",
+        f"""SELECT work.id, steps.is_warmup IS NOT 1 AND coalesce(weight, 1) <> 0, coalesce(weight, 1.0),
+        CASE WHEN {is_work} AND work.profile_id IN ({THINNED}) THEN work.step_id END
+        FROM {table} AS work LEFT JOIN thinned_steps AS thinned ON thinned.step_id = work.step_id AND {is_work}
+        LEFT JOIN steps ON steps.id = work.step_id ORDER BY 1""")
 
 
 def test_sums(engine):

@@ -1,7 +1,8 @@
 /* kernel_totals.c: the table kernel_totals, rows of kernels that are alike added up.
 **
-** As op_totals: what views sum by kernel, configuration and op they sum over these rows.  Kernels of warm-up steps, and
-** of steps that stand for several, are apart, so that a view can leave them out or weigh them.  How well they fill
+** As op_totals: what views sum by kernel, configuration and op they sum over these rows.  Kernels that statistics leave
+** out are apart, and where kernels were recorded only in some steps those of each step, so that a view can weigh them
+** and state an error.  How well they fill
 ** their device, and how long after their launch they began, has a pass of its own, which asks for more; it numbers the
 ** kernels once more.
 */
@@ -15,24 +16,28 @@ enum kernel_key {
   KEY_OP_NAME,
   KEY_OP_TYPE,
   KEY_DEVICE,
-  KEY_WARMUP,
+  KEY_MEASURED,
+  KEY_SAMPLED_STEP,
+  KEY_OPS_RECORDED,
   KEY_TENSOR_CORE,
   KEY_ELIGIBLE,
-  KEY_STEP_WEIGHT,
+  KEY_SAMPLE_WEIGHT,
   KEY_OCCUPANCY,
   KEYS
 };
-enum { WHOLE_KEYS = KEY_STEP_WEIGHT }; /* those that are no reals */
+enum { WHOLE_KEYS = KEY_SAMPLE_WEIGHT }; /* those that are no reals */
 static const uint16_t key_columns[KEYS] = {
     [KEY_GROUP] = COLUMN_kernel_totals_launch_group,
     [KEY_KIND] = COLUMN_kernel_totals_kind,
     [KEY_OP_NAME] = COLUMN_kernel_totals_op_name,
     [KEY_OP_TYPE] = COLUMN_kernel_totals_op_type,
     [KEY_DEVICE] = COLUMN_kernel_totals_device_id,
-    [KEY_WARMUP] = COLUMN_kernel_totals_is_warmup,
+    [KEY_MEASURED] = COLUMN_kernel_totals_is_measured,
+    [KEY_SAMPLED_STEP] = COLUMN_kernel_totals_sampled_step_id,
+    [KEY_OPS_RECORDED] = COLUMN_kernel_totals_ops_recorded,
     [KEY_TENSOR_CORE] = COLUMN_kernel_totals_uses_tensor_core,
     [KEY_ELIGIBLE] = COLUMN_kernel_totals_tensor_core_eligible,
-    [KEY_STEP_WEIGHT] = COLUMN_kernel_totals_step_weight,
+    [KEY_SAMPLE_WEIGHT] = COLUMN_kernel_totals_sample_weight,
     [KEY_OCCUPANCY] = COLUMN_kernel_totals_theoretical_occupancy_ratio,
 };
 
@@ -51,17 +56,16 @@ struct launch_total {
 struct kernel_totals {
   struct profile *profile;
   uint32_t device_count, step_count, op_count;
-  int64_t *warmups;     /* by step */
-  double *step_weights; /* by step */
+  int64_t *ops_recorded; /* by step */
 };
 
 /* ---- keys ---- */
 
 struct key_block {
-  int64_t groups[ROWS_BLOCK], tensor_core[ROWS_BLOCK], eligible[ROWS_BLOCK];
+  int64_t groups[ROWS_BLOCK], tensor_core[ROWS_BLOCK], eligible[ROWS_BLOCK], measured[ROWS_BLOCK];
   string_id kinds[ROWS_BLOCK], op_names[ROWS_BLOCK], op_types[ROWS_BLOCK];
-  uint32_t devices[ROWS_BLOCK], steps[ROWS_BLOCK];
-  double occupancies[ROWS_BLOCK];
+  uint32_t devices[ROWS_BLOCK], steps[ROWS_BLOCK], sampled_steps[ROWS_BLOCK];
+  double weights[ROWS_BLOCK], occupancies[ROWS_BLOCK];
 };
 
 static void read_keys(const struct kernel_totals *totals, const struct row_block *block, struct key_block *keys) {
@@ -73,6 +77,9 @@ static void read_keys(const struct kernel_totals *totals, const struct row_block
   block_texts(block, COLUMN_kernels_op_type, keys->op_types);
   block_references(block, COLUMN_kernels_device_id, totals->device_count, keys->devices);
   block_references(block, COLUMN_kernels_step_id, totals->step_count, keys->steps);
+  block_integers(block, COLUMN_kernels_is_measured, keys->measured);
+  block_references(block, COLUMN_kernels_sampled_step_id, totals->step_count, keys->sampled_steps);
+  block_reals(block, COLUMN_kernels_sample_weight, keys->weights);
   block_reals(block, COLUMN_kernels_theoretical_occupancy_ratio, keys->occupancies);
 }
 
@@ -83,10 +90,12 @@ static void make_key(const struct kernel_totals *totals, const struct key_block 
   key[KEY_OP_NAME] = keys->op_names[i] ? (int64_t)keys->op_names[i] : NO_VALUE;
   key[KEY_OP_TYPE] = keys->op_types[i] ? (int64_t)keys->op_types[i] : NO_VALUE;
   key[KEY_DEVICE] = keys->devices[i] == NO_ROW ? NO_VALUE : (int64_t)keys->devices[i];
-  key[KEY_WARMUP] = step == NO_ROW ? NO_VALUE : totals->warmups[step];
+  key[KEY_MEASURED] = keys->measured[i];
+  key[KEY_SAMPLED_STEP] = keys->sampled_steps[i] == NO_ROW ? NO_VALUE : (int64_t)keys->sampled_steps[i];
+  key[KEY_OPS_RECORDED] = step == NO_ROW ? NO_VALUE : totals->ops_recorded[step];
   key[KEY_TENSOR_CORE] = keys->tensor_core[i];
   key[KEY_ELIGIBLE] = keys->eligible[i];
-  key[KEY_STEP_WEIGHT] = step == NO_ROW ? NO_VALUE : key_of_real(totals->step_weights[step]);
+  key[KEY_SAMPLE_WEIGHT] = key_of_real(keys->weights[i]);
   key[KEY_OCCUPANCY] = key_of_real(keys->occupancies[i]);
 }
 
@@ -219,13 +228,8 @@ static enum tfprof_status load_steps(struct kernel_totals *totals, struct tfprof
   enum tfprof_status status = derive_row_count(profile, TABLE_devices, &totals->device_count, error);
   if (!status) status = derive_row_count(profile, TABLE_steps, &totals->step_count, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &totals->op_count, error);
-  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, &totals->warmups, error);
   if (status) return status;
-  totals->step_weights = scratch_allocate(((size_t)totals->step_count + 1) * sizeof *totals->step_weights);
-  if (!totals->step_weights) return error_no_memory(error);
-  for (struct row_block block = {0}; derive_next_block(profile, TABLE_steps, &block, &status, error);)
-    block_reals(&block, COLUMN_steps_sample_weight, totals->step_weights + block.row);
-  return status;
+  return derive_all_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, &totals->ops_recorded, error);
 }
 
 /* ---- columns ---- */
@@ -298,8 +302,7 @@ static enum tfprof_status total_kernels(struct kernel_totals *totals, bool of_la
                                     .join = of_launches ? join_launches : join_kernels};
   enum tfprof_status status = load_steps(totals, error);
   if (!status) status = grouping_run(&grouping, grouped, error);
-  scratch_free(totals->warmups);
-  scratch_free(totals->step_weights);
+  scratch_free(totals->ops_recorded);
   return status;
 }
 
@@ -328,7 +331,8 @@ static enum tfprof_status run_launch_totals(struct profile *profile, struct tfpr
       {TABLE_kernels, COLUMN_kernels_device_id}, {TABLE_kernels, COLUMN_kernels_step_id}, \
       {TABLE_kernels, COLUMN_kernels_uses_tensor_core}, {TABLE_kernels, COLUMN_kernels_tensor_core_eligible}, \
       {TABLE_kernels, COLUMN_kernels_theoretical_occupancy_ratio}, {TABLE_kernels, COLUMN_kernels_dur_ns}, \
-      {TABLE_steps, COLUMN_steps_is_warmup}, {TABLE_steps, COLUMN_steps_sample_weight}
+      {TABLE_kernels, COLUMN_kernels_is_measured}, {TABLE_kernels, COLUMN_kernels_sample_weight}, \
+      {TABLE_kernels, COLUMN_kernels_sampled_step_id}, {TABLE_steps, COLUMN_steps_ops_recorded}
 
 const struct derive_pass derive_kernel_totals = {
     .name = "totals of kernels",

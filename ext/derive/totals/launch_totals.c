@@ -1,6 +1,7 @@
 /* launch_totals.c: the table launch_totals: launches of kernels, copies and fills added up.
 **
-** Launches of whole graphs, which start many kernels by one call, are apart, so that views can leave them out.
+** Launches of whole graphs, which start many kernels by one call, are apart, so that views can leave them out, and so
+** are those that stand for different numbers of steps.
 */
 #include "derive/passes.h"
 #include "derive/totals/grouping.h"
@@ -53,6 +54,7 @@ static bool add_launches_of(const struct grouping *grouping, struct grouped *to,
   static const struct launch none = {.longest = NO_VALUE, .call = (double)NAN, .device = (double)NAN};
   const struct launch_calls *calls = grouping->context;
   int64_t starts[ROWS_BLOCK], durations[ROWS_BLOCK], called[ROWS_BLOCK], returned[ROWS_BLOCK], counts[ROWS_BLOCK];
+  double weights[ROWS_BLOCK];
   string_id kinds[ROWS_BLOCK];
   uint32_t numbers[ROWS_BLOCK];
   block_integers(block, COLUMN_device_activities_start_ns, starts);
@@ -60,6 +62,7 @@ static bool add_launches_of(const struct grouping *grouping, struct grouped *to,
   block_integers(block, COLUMN_device_activities_launch_ns, called);
   block_integers(block, COLUMN_device_activities_launch_end_ns, returned);
   block_integers(block, COLUMN_device_activities_is_before_last_step, counts);
+  block_reals(block, COLUMN_device_activities_sample_weight, weights);
   block_texts(block, COLUMN_device_activities_kind, kinds);
   block_references(block, COLUMN_device_activities_api_call_id, calls->count, numbers);
   string_id last = 0;
@@ -69,7 +72,7 @@ static bool add_launches_of(const struct grouping *grouping, struct grouped *to,
     string_id name = calls->names[numbers[i]];
     if (name != last) is_graph = is_graph_launch(calls, numbers[i]);
     last = name;
-    uint32_t number = grouping_number(grouping, to, &is_graph, &none);
+    uint32_t number = grouping_number(grouping, to, (int64_t[]){is_graph, key_of_real(weights[i])}, &none);
     if (number == NO_ROW) return false;
     add_launch((struct launch *)to->items + number, starts[i], durations[i], called[i], returned[i]);
   }
@@ -96,10 +99,11 @@ static enum tfprof_status set_launch_columns(struct profile *profile, const stru
   const struct launch *items = grouped->items;
   uint32_t count = grouped->groups.count;
   int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
-  enum tfprof_status status = integers ? TFPROF_OK : error_no_memory(error);
+  double *reals = scratch_allocate(((size_t)count + 1) * sizeof *reals);
+  enum tfprof_status status = integers && reals ? TFPROF_OK : error_no_memory(error);
 #define SET(column, expression) \
   SET_TOTALS(integers, profile, TABLE_launch_totals, COLUMN_launch_totals_##column, expression)
-  SET(is_graph, grouped->groups.keys[i]);
+  SET(is_graph, grouped->groups.keys[2 * (size_t)i]);
   SET(count, items[i].count);
   SET(short_count, items[i].short_kernels);
   SET(slow_count, items[i].slow_calls);
@@ -110,6 +114,9 @@ static enum tfprof_status set_launch_columns(struct profile *profile, const stru
   SET(delayed_count, items[i].ended);
   SET(max_delay_ns, items[i].longest);
 #undef SET
+  SET_TOTALS(reals, profile, TABLE_launch_totals, COLUMN_launch_totals_sample_weight,
+             real_of_key(grouped->groups.keys[2 * (size_t)i + 1]));
+  scratch_free(reals);
   scratch_free(integers);
   return status;
 }
@@ -129,7 +136,7 @@ static enum tfprof_status run_launch_totals_of_calls(struct profile *profile, st
   struct launch_calls calls = {.profile = profile};
   const struct grouping grouping = {.profile = profile,
                                     .table = TABLE_device_activities,
-                                    .width = 1,
+                                    .width = 2,
                                     .item_size = sizeof(struct launch),
                                     .context = &calls,
                                     .add = add_launches_of,
@@ -155,6 +162,7 @@ const struct derive_pass derive_totals_of_launches = {
               {TABLE_device_activities, COLUMN_device_activities_launch_end_ns},
               {TABLE_device_activities, COLUMN_device_activities_api_call_id},
               {TABLE_device_activities, COLUMN_device_activities_is_before_last_step},
+              {TABLE_device_activities, COLUMN_device_activities_sample_weight},
               {TABLE_api_calls, COLUMN_api_calls_name}},
     .run = run_launch_totals_of_calls,
 };

@@ -2,7 +2,8 @@
 ** allocation_totals, memory_event_totals, module_totals and step_input_totals: rows of tables that have one for each
 ** thing that happened, added up by what views group them by.
 **
-** What stands for several steps, or is left out as warm-up, is apart where views weigh it.
+** What stands for several steps, or is left out by statistics, is apart where views weigh it; what devices did in each
+** step where that was recorded only in some.
 */
 #include "derive/passes.h"
 #include "derive/totals/plain_totals.h"
@@ -23,8 +24,9 @@ static const struct plain_totals launches = {
 static const struct plain_totals streams = {
     .table = TABLE_stream_totals,
     .of = TABLE_device_activities,
-    .column_count = 14,
+    .column_count = 16,
     .columns = {ACTIVITY(device_id), ACTIVITY(thread_id), ACTIVITY(kind), ACTIVITY(name), ACTIVITY(is_before_last_step),
+                ACTIVITY(sample_weight), ACTIVITY(sampled_step_id),
                 IS(KNOWN, stream_totals, is_kernel, device_activities_kernel_id), ROWS(stream_totals),
                 KNOWN(stream_totals, known_count, device_activities_dur_ns),
                 SUM(stream_totals, sum_ns, device_activities_dur_ns),
@@ -41,7 +43,7 @@ static const struct plain_totals alike_kernels = {
     .column_count = 7,
     .columns = {SHARED(op_kernel_totals, device_activities, like_op_id),
                 IS(KNOWN, op_kernel_totals, is_first, device_activities_op_kernels_start_ns),
-                REFERRED(op_kernel_totals, step_weight, device_activities_step_id, steps_sample_weight),
+                REFERRED(op_kernel_totals, sample_weight, device_activities_step_id, steps_sample_weight),
                 ROWS(op_kernel_totals), SUM(op_kernel_totals, sum_ns, device_activities_dur_ns),
                 LATER_THAN_OF(op_kernel_totals, launch_delay_ns, device_activities_launch_ns, device_activities_op_id,
                               ops_start_ns),
@@ -61,10 +63,11 @@ static const struct plain_totals outermost = {
 static const struct plain_totals calls = {
     .table = TABLE_api_call_totals,
     .of = TABLE_api_calls,
-    .column_count = 8,
+    .column_count = 10,
     .columns = {SHARED(api_call_totals, api_calls, domain), SHARED(api_call_totals, api_calls, name),
-                SHARED(api_call_totals, api_calls, result),
-                REFERRED(api_call_totals, is_warmup, api_calls_step_id, steps_is_warmup), ROWS(api_call_totals),
+                SHARED(api_call_totals, api_calls, result), SHARED(api_call_totals, api_calls, is_measured),
+                SHARED(api_call_totals, api_calls, sample_weight), SHARED(api_call_totals, api_calls, sampled_step_id),
+                ROWS(api_call_totals),
                 SUM(api_call_totals, sum_ns, api_calls_dur_ns), LEAST(api_call_totals, min_ns, api_calls_dur_ns),
                 MOST(api_call_totals, max_ns, api_calls_dur_ns)},
 };
@@ -75,7 +78,7 @@ static const struct plain_totals allocations = {
     .column_count = 11,
     .columns = {SHARED(allocation_totals, allocations, device_id),
                 REFERRED(allocation_totals, op_name, allocations_op_id, ops_name),
-                REFERRED(allocation_totals, step_weight, allocations_step_id, steps_sample_weight),
+                REFERRED(allocation_totals, sample_weight, allocations_step_id, steps_sample_weight),
                 SHARED(allocation_totals, allocations, occurrence_count),
                 IS(KNOWN, allocation_totals, has_address, allocations_address),
                 IS(KNOWN, allocation_totals, is_released, allocations_released_ns),
@@ -147,7 +150,9 @@ const struct derive_pass derive_stream_totals = {
     .reads = {READ(device_activities, device_id), READ(device_activities, thread_id), READ(device_activities, kind),
               READ(device_activities, name), READ(device_activities, is_before_last_step),
               READ(device_activities, kernel_id), READ(device_activities, dur_ns), READ(device_activities, start_ns),
-              READ(device_activities, end_ns), READ(devices, ordinal), READ(threads, kind)},
+              READ(device_activities, end_ns), READ(device_activities, sample_weight),
+              READ(device_activities, sampled_step_id), READ(devices, ordinal), READ(threads, kind),
+              READ(steps, start_ns)},
     .run = run_streams,
 };
 
@@ -172,10 +177,11 @@ const struct derive_pass derive_outermost_totals = {
 
 const struct derive_pass derive_api_call_totals = {
     .name = "totals of API calls",
-    .summary = "Calls of one function with one result, in warm-up or not, by a hash table of these.",
+    .summary = "Calls of one function with one result, measured or not, by a hash table of these.",
     .makes_table = TABLE_api_call_totals,
-    .reads = {READ(api_calls, domain), READ(api_calls, name), READ(api_calls, result), READ(api_calls, step_id),
-              READ(api_calls, dur_ns), READ(steps, is_warmup)},
+    .reads = {READ(api_calls, domain), READ(api_calls, name), READ(api_calls, result), READ(api_calls, is_measured),
+              READ(api_calls, sample_weight), READ(api_calls, sampled_step_id), READ(api_calls, dur_ns),
+              READ(steps, start_ns)},
     .run = run_calls,
 };
 
