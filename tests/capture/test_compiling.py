@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 
+os.environ["WHOLE_TORCH"] = "1"  # see within/sitecustomize.py
 import capturing
 from capturing import query
 

@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 
+os.environ["WHOLE_TORCH"] = "1"  # see within/sitecustomize.py
 import capturing
 import bounded
 
