@@ -75,7 +75,10 @@ def test_lines():
         parts = capturing.query(directory, "SELECT line, part, waits_for, self_ns FROM python_parts")
         asleep = [row["self_ns"] for row in parts if row["waits_for"] == "sleep"]
         assert {row["line"] for row in parts if row["waits_for"] == "sleep"} == {line}, parts
-        assert sum(asleep) > 0.5 * sum(row["self_ns"] for row in parts if row["line"] == line), parts
+        # Each step told it to sleep for 4 ms. Where it took twice as long it waited for a processor.
+        (steps,) = capturing.query(directory, "SELECT count(*) AS n FROM steps WHERE is_warmup = 0")
+        if took["sleep"] < 2 * 0.004 * steps["n"]:
+            assert sum(asleep) > 0.5 * sum(row["self_ns"] for row in parts if row["line"] == line), parts
         assert {row["part"] for row in parts if LINES.get(row["line"]) == "loop"} == {"python"}, parts
         assert sum(row["self_ns"] for row in parts) > 0.99 * sum(row["self_ns"] for row in rows), (parts, rows)
         (waits,) = capturing.query(directory, "SELECT message FROM advise WHERE check_name = 'host_waits'"
