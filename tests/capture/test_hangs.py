@@ -166,7 +166,7 @@ def waits_for_lock(number):
     threading.Thread(target=keep).start()
     held.acquire()  # lock
 def sleeps(number):
-    while not may_go(number): time.sleep(0.05)  # sleep
+    while not may_go(number): time.sleep(0.5)  # sleep
 def leaves_out_collective(number, other):
     def late():
         while not may_go(number): time.sleep(0.05)
