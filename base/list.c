@@ -15,6 +15,7 @@ bool list_grow(void *items, void *capacity, size_t capacity_bytes, size_t needed
   size_t larger = before + before / 2;
   if (larger < needed) larger = needed;
   if (larger < FEWEST_ITEMS) larger = FEWEST_ITEMS;
+  if (capacity_bytes == sizeof narrow && larger > UINT32_MAX && needed <= UINT32_MAX) larger = UINT32_MAX;
   if (larger > SIZE_MAX / 2 / item_size || (capacity_bytes == sizeof narrow && larger > UINT32_MAX)) return false;
   void *old, *moved;
   memcpy(&old, items, sizeof old);

@@ -76,7 +76,7 @@ static void test_live_memory(void) {
   uint32_t number;
   for (size_t piece = 0; piece < PIECES; piece++)
     check(live_memory_take(&live, 0x10000 + piece * 64, &number) == given[piece], "piece %zu is another", piece);
-  check(live.in_use == 0 && live.count == 0, "something is left");
+  check(live.in_use == 0 && live.pieces.count == 0, "something is left");
   live_memory_end(&live);
 }
 

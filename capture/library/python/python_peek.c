@@ -25,8 +25,9 @@ void python_peek_open(void) {
 }
 
 static void forget_codes(void) {
-  for (size_t i = 0; codes.pieces && i <= codes.mask; i++)
-    if (codes.pieces[i].address) code_copy_free((struct code_copy *)(intptr_t)codes.pieces[i].bytes);
+  const struct live_piece *pieces = codes.pieces.entries;
+  for (size_t i = 0; pieces && i <= codes.pieces.mask; i++)
+    if (pieces[i].address) code_copy_free((struct code_copy *)(intptr_t)pieces[i].bytes);
   live_memory_end(&codes);
 }
 
@@ -174,7 +175,7 @@ void python_peek_begin(void) {
     if (!code) forget_codes();
     code_copy_free((struct code_copy *)(intptr_t)(code ? live_memory_take(&codes, code, NULL) : 0));
   }
-  if (codes.count > CODES_MAXIMUM) forget_codes();
+  if (codes.pieces.count > CODES_MAXIMUM) forget_codes();
 }
 
 int64_t python_peek_trace(struct recorder *recorder, const struct python_place *stack, unsigned depth) {

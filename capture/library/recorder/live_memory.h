@@ -1,4 +1,4 @@
-/* live_memory.h: pieces of memory that were given and not taken back: a hash table from addresses to sizes.
+/* live_memory.h: pieces of memory that were given and not taken back: their sizes by their addresses.
 **
 ** The allocator of the CPU says how much it gives, but not how much it takes back: that is looked up here, and the
 ** total in use is kept. It serves the writer thread, and before there is one whoever allocates (memory_callbacks.c).
@@ -7,18 +7,16 @@
 #ifndef TFPROF_CAPTURE_LIVE_MEMORY_H
 #define TFPROF_CAPTURE_LIVE_MEMORY_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/address_map.h"
 
 struct live_piece {
-  uintptr_t address; /* 0: free place */
+  uintptr_t address;
   int64_t bytes;
   uint32_t left_out; /* its number, where it has no row; 0: it has one, or was given before the recording */
 };
 
 struct live_memory {
-  struct live_piece *pieces; /* NULL until the first */
-  size_t mask, count;
+  struct address_map pieces; /* of struct live_piece */
   uint64_t in_use, peak; /* bytes */
   uint64_t refused;      /* pieces for which there was no memory */
 };

@@ -3,7 +3,7 @@
 */
 #include "known_modules.h"
 
-#include "base/hash.h"
+#include "base/address_map.h"
 #include "base/list.h"
 #include "recorder/row_map.h"
 
@@ -17,8 +17,7 @@ enum {
 };
 
 struct slot {
-  uintptr_t address; /* 0: free */
-  uintptr_t type;
+  uintptr_t address, type;
   void *reference;
   uint32_t number, model;
   bool must_look;
@@ -41,8 +40,7 @@ struct model {
 pthread_mutex_t known_modules_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-  struct slot *slots;
-  size_t mask, count;
+  struct address_map slots; /* of struct slot, by the module */
   uint32_t last_number;
   struct sighting sightings[SIGHTINGS_MAXIMUM];
   unsigned sighting_count;
@@ -56,52 +54,14 @@ static struct {
 
 /* ---- The table. */
 
-static size_t home_of(uintptr_t address) { return (size_t)hash_spread(address >> 4, 44); }
-
-static struct slot *place_of(uintptr_t address) {
-  size_t place = home_of(address);
-  while (known.slots[place & known.mask].address && known.slots[place & known.mask].address != address) place++;
-  return &known.slots[place & known.mask];
-}
-
 static struct slot *find_known(uintptr_t address) {
-  struct slot *slot = known.slots ? place_of(address) : NULL;
-  return slot && slot->address ? slot : NULL;
-}
-
-static bool grow_known(void) {
-  size_t old_count = known.slots ? known.mask + 1 : 0, count = old_count ? old_count * 2 : 256;
-  struct slot *old = known.slots, *slots = calloc(count, sizeof *slots);
-  if (!slots) return false;
-  known.slots = slots;
-  known.mask = count - 1;
-  for (size_t i = 0; i < old_count; i++)
-    if (old[i].address) *place_of(old[i].address) = old[i];
-  free(old);
-  return true;
+  return address_map_find(&known.slots, sizeof(struct slot), address);
 }
 
 /* NULL: no memory. */
 static struct slot *find_or_add(uintptr_t address) {
-  struct slot *slot = find_known(address);
-  if (slot) return slot;
-  if ((!known.slots || known.count * 2 > known.mask) && !grow_known()) return NULL;
-  slot = place_of(address);
-  *slot = (struct slot){.address = address};
-  known.count++;
-  return slot;
-}
-
-/* The hole is closed by moving back those behind it. */
-static void remove_slot(struct slot *slot) {
-  size_t hole = (size_t)(slot - known.slots), mask = known.mask;
-  for (size_t place = hole + 1; known.slots[place & mask].address; place++) {
-    if (((place - home_of(known.slots[place & mask].address)) & mask) < ((place - hole) & mask)) continue;
-    known.slots[hole & mask] = known.slots[place & mask];
-    hole = place;
-  }
-  known.slots[hole & mask] = (struct slot){0};
-  known.count--;
+  bool is_new;
+  return address_map_put(&known.slots, sizeof(struct slot), address, &is_new);
 }
 
 /* ---- Without the GIL. */
@@ -170,7 +130,7 @@ unsigned known_modules_take_wanted(struct wanted_module *wanted, unsigned room) 
 void known_modules_reset(void) {
   for (uint32_t i = 0; i < known.model_count; i++) free(known.models[i].numbers);
   free(known.models);
-  free(known.slots);
+  free(known.slots.entries);
   row_map_end(&known.by_signature);
   memset(&known, 0, sizeof known);
 }
@@ -250,7 +210,7 @@ void *known_module_died(uintptr_t address, void *reference) {
   bool is_ours = slot && slot->reference == reference;
   if (is_ours) {
     if (slot->model && known.models[slot->model - 1].root == address) known.models[slot->model - 1].root = 0;
-    remove_slot(slot);
+    address_map_remove(&known.slots, sizeof *slot, slot);
   }
   pthread_mutex_unlock(&known_modules_lock);
   return is_ours ? reference : NULL;

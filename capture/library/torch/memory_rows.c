@@ -124,7 +124,8 @@ static uint32_t string_of(struct recorder *recorder, const char *text) {
 static void take_over(void) {
   struct live_memory *live = &rows.pools[POOL_CPU].live;
   memory_take_over(live);
-  for (size_t i = 0; live->pieces && i <= live->mask; i++) live->pieces[i].left_out = 0; /* the parent's numbers */
+  struct live_piece *pieces = live->pieces.entries;
+  for (size_t i = 0; pieces && i <= live->pieces.mask; i++) pieces[i].left_out = 0; /* the parent's numbers */
   rows.has_taken_over = true;
 }
 
@@ -341,7 +342,7 @@ static bool add_release(struct recorder *recorder, struct memory_event *event) {
     }
     if (item->bytes == MEMORY_SIZE_UNKNOWN) item->bytes = -bytes;
     item->in_use = pool->live.in_use;
-  } else if (pool->live.count) {
+  } else if (pool->live.pieces.count) {
     live_memory_take(&pool->live, item->address, &left_out);
   }
   event->peak = pool->peak;
