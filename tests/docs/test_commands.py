@@ -22,7 +22,8 @@ import test_sql  # noqa: E402
 
 BUILD = os.environ["TFPROF_BUILD"]
 DOCUMENTS = (("README.md",), ("examples", "README.md"), ("capture", "README.md"), ("ext", "classic", "README.md"),
-             ("sql", "README.md"), ("proto", "FORMAT.md"), ("CONTRIBUTING.md",))
+             ("sql", "README.md"), ("proto", "FORMAT.md"), ("CONTRIBUTING.md",),
+             *(("docs", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md")))
 HELPS = (("tfprof", "--help"), ("tfprof-capture", "--help"), ("tfprof", "report", "--help"),
          ("tfprof", "serve", "--help"))
 OURS = ("tfprof", "tfprof-capture", "build/tfprof", "build/tfprof-capture")
@@ -87,7 +88,7 @@ def make_folder(directory):
     test_sql.make_files(directory)
     os.symlink(BUILD, os.path.join(directory, "build"))
     os.mkdir(os.path.join(directory, "examples"))
-    for name in ("train.py", "examples/train_cnn.py", "examples/train_gpu.py"):
+    for name in ("train.py", *(f"examples/train_{what}.py" for what in ("cnn", "gpu", "keras", "jax"))):
         make_program(os.path.join(directory, name), "print('trained')\n")
     make_program(os.path.join(directory, "questions.sql"), "SELECT count(*) FROM ops;\n")
     shutil.copy(os.path.join(directory, "rank0.pt.trace.json.gz"), os.path.join(directory, "run.pt.trace.json.gz"))

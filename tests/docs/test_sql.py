@@ -21,7 +21,8 @@ os.environ["TFPROF_BUILD"] = os.path.abspath(os.environ.get("TFPROF_BUILD") or o
 from engines import make_dump, run_tests  # noqa: E402
 
 DOCUMENTS = (("README.md",), ("CONTRIBUTING.md",), ("capture", "README.md"), ("ext", "classic", "README.md"),
-             ("sql", "README.md"))
+             ("sql", "README.md"),
+             *(("docs", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md")))
 TENSORFLOW = os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow")
 
 
